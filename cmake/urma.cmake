@@ -1,0 +1,64 @@
+# How this tree is built from its directories.
+
+# What all of our own code is compiled with.
+add_library(urma_options INTERFACE)
+target_compile_features(urma_options INTERFACE cxx_std_20)
+target_include_directories(urma_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(urma_options INTERFACE -Wall -Wextra -Wconversion -Wshadow
+                                              -fno-strict-aliasing)
+if(URMA_WERROR)
+  target_compile_options(urma_options INTERFACE -Werror)
+endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(urma_options INTERFACE -march=${URMA_MARCH})
+endif()
+if(URMA_PARANOID)
+  target_compile_definitions(urma_options INTERFACE URMA_PARANOID)
+endif()
+if(URMA_SANITIZE)
+  target_compile_options(urma_options INTERFACE -fsanitize=${URMA_SANITIZE}
+                                                -fno-omit-frame-pointer)
+  target_link_options(urma_options INTERFACE -fsanitize=${URMA_SANITIZE})
+endif()
+
+# urma_layer(NAME FILES...): the objects of one directory. The layer mechanism is not here: it is
+# tests/tidy, which holds every include against the table of allowed edges.
+function(urma_layer name)
+  add_library(urma_${name} OBJECT ${ARGN})
+  target_link_libraries(urma_${name} PRIVATE urma_options)
+  set_target_properties(urma_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                                                CXX_VISIBILITY_PRESET hidden
+                                                VISIBILITY_INLINES_HIDDEN ON)
+  set_property(GLOBAL APPEND PROPERTY URMA_LAYERS urma_${name})
+endfunction()
+
+# urma_driver(NAME FILES...): a driver, which defines `const Driver NAME_driver`.
+function(urma_driver name)
+  urma_layer(driver_${name} ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY URMA_DRIVERS ${name})
+endfunction()
+
+# Writes the table of all drivers that were declared.
+function(urma_driver_table output)
+  get_property(drivers GLOBAL PROPERTY URMA_DRIVERS)
+  set(declarations "")
+  set(entries "")
+  foreach(driver ${drivers})
+    string(APPEND declarations "extern const Driver ${driver}_driver;\n")
+    string(APPEND entries "    &${driver}_driver,\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${output} @ONLY CONTENT
+"#include \"drivers/driver.h\"
+
+namespace urma::drivers {
+
+@declarations@
+std::span<const Driver* const> all_drivers() {
+  static constexpr const Driver* table[] = {
+@entries@  };
+  return table;
+}
+
+}  // namespace urma::drivers
+")
+endfunction()

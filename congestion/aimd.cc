@@ -1,0 +1,45 @@
+#include "congestion/aimd.h"
+
+#include <algorithm>
+
+namespace urma::congestion {
+namespace {
+
+constexpr uint64_t initial_packets = 32;
+// Below this, loss of one packet leaves too few behind it to show the hole.
+constexpr uint64_t least_packets = 4;
+
+}  // namespace
+
+Aimd::Aimd(const Settings& settings)
+    : window_(initial_packets * settings.packet_bytes),
+      threshold_(settings.limit_bytes),
+      limit_(settings.limit_bytes),
+      packet_(settings.packet_bytes) {
+  clamp();
+}
+
+void Aimd::clamp() {
+  window_ = std::clamp(window_, std::min(least_packets * packet_, limit_), limit_);
+}
+
+void Aimd::handle(const Acknowledged& event) {
+  // A window that is not used says nothing about the path and does not grow.
+  if (event.inflight_bytes * 2 < window_) return;
+  if (window_ < threshold_) {
+    window_ += event.bytes;
+  } else {
+    window_ += std::max<uint64_t>(event.bytes * packet_ / window_, 1);
+  }
+  clamp();
+}
+
+void Aimd::handle(const Lost& event) {
+  if (event.now < recovery_until_ && !event.timed_out) return;
+  recovery_until_ = event.now + event.rtt;
+  threshold_ = std::max(window_ * 7 / 10, least_packets * packet_);
+  window_ = event.timed_out ? least_packets * packet_ : threshold_;
+  clamp();
+}
+
+}  // namespace urma::congestion

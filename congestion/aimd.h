@@ -1,0 +1,27 @@
+#pragma once
+
+#include "congestion/controller.h"
+
+namespace urma::congestion {
+
+// Additive increase, multiplicative decrease with slow start. Loss is its only signal, and a round
+// trip with loss shrinks it once, so a burst lost together counts as one congestion.
+class Aimd final : public Controller {
+ public:
+  explicit Aimd(const Settings& settings);
+
+  void handle(const Acknowledged& event) override;
+  void handle(const Lost& event) override;
+  uint64_t window_bytes() const override { return window_; }
+
+ private:
+  void clamp();
+
+  uint64_t window_;
+  uint64_t threshold_;
+  uint64_t limit_;
+  Time recovery_until_{};  // losses before it belong to the last decrease
+  uint32_t packet_;
+};
+
+}  // namespace urma::congestion

@@ -1,0 +1,221 @@
+#include "drivers/device_string.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace urma::drivers {
+namespace {
+
+bool name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+}
+
+// Walks the text once; every complaint knows its place.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Result<DeviceString> device() {
+    DeviceString out;
+    out.text = text_;
+    out.place = at_;
+    out.name = word();
+    if (out.name.empty()) return fail("a driver's name is missing here");
+    if (peek() == '(') {
+      ++at_;
+      if (peek() != ')') {
+        if (auto problem = options(out, ',')) return *problem;
+      }
+      if (peek() != ')') return fail("the parenthesis is not closed here");
+      ++at_;
+      if (peek() != ':') return fail("a colon and the device that is wrapped are missing here");
+      ++at_;
+      Result<DeviceString> inner = device();
+      if (!inner) return inner.error();
+      out.inner = std::make_unique<DeviceString>(std::move(*inner));
+      return out;
+    }
+    if (peek() != ':') return fail("a colon is missing here");
+    ++at_;
+    out.address_place = at_;
+    const size_t end = std::min(text_.find('?', at_), text_.size());
+    out.address = text_.substr(at_, end - at_);
+    at_ = end;
+    if (peek() == '?') {
+      ++at_;
+      if (auto problem = options(out, '&')) return *problem;
+    }
+    if (at_ != text_.size()) return fail("this is not understood");
+    return out;
+  }
+
+ private:
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+
+  std::string word() {
+    const size_t begin = at_;
+    while (at_ < text_.size() && name_character(text_[at_])) ++at_;
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+
+  std::optional<Error> options(DeviceString& out, char separator) {
+    for (;;) {
+      DeviceString::Option option;
+      option.place = at_;
+      option.key = word();
+      if (option.key.empty()) return fail("an option's name is missing here").error();
+      if (peek() != '=') return fail("\"=\" and the option's value are missing here").error();
+      ++at_;
+      option.value_place = at_;
+      while (at_ < text_.size() && text_[at_] != separator && text_[at_] != ')') ++at_;
+      option.value = text_.substr(option.value_place, at_ - option.value_place);
+      if (option.value.empty()) return fail("the option's value is missing here").error();
+      for (const auto& other : out.options) {
+        if (other.key != option.key) continue;
+        at_ = option.place;
+        return fail("this option stands there twice").error();
+      }
+      out.options.push_back(std::move(option));
+      if (peek() != separator) return std::nullopt;
+      ++at_;
+    }
+  }
+
+  Result<DeviceString> fail(std::string_view why) const {
+    DeviceString device;
+    device.text = text_;
+    return device_error(device, at_, why);
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+template <class Number>
+std::optional<Number> parse(std::string_view text, std::string_view& rest) {
+  Number value{};
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc{}) return std::nullopt;
+  rest = text.substr(static_cast<size_t>(end - text.data()));
+  return value;
+}
+
+}  // namespace
+
+Result<DeviceString> parse_device_string(std::string_view text) {
+  constexpr size_t longest = 512;
+  if (text.size() > longest) {
+    return Error{Status::invalid_argument, "a device string has at most 512 characters"};
+  }
+  return Parser(text).device();
+}
+
+Error device_error(const DeviceString& device, size_t place, std::string_view why) {
+  return {Status::invalid_argument,
+          "device \"" + device.text + "\", at character " + std::to_string(place + 1) + " (\"" +
+              device.text.substr(std::min(place, device.text.size()), 24) +
+              "\"): " + std::string(why) +
+              ". Fix: DRIVER:ADDRESS?OPTION=VALUE&..., for example "
+              "udp:127.0.0.1 or fault(loss=5%):udp:[::1]?mtu=4096"};
+}
+
+const DeviceString::Option* OptionReader::take(std::string_view key) {
+  known_ += known_.empty() ? "" : ", ";
+  known_ += key;
+  for (size_t i = 0; i < device_.options.size(); ++i) {
+    if (device_.options[i].key != key) continue;
+    taken_[i] = true;
+    return &device_.options[i];
+  }
+  return nullptr;
+}
+
+void OptionReader::fail(const DeviceString::Option& option, std::string_view expected) {
+  if (error_) return;
+  error_ = device_error(device_, option.value_place,
+                        "the value of " + option.key + " must be " + std::string(expected));
+}
+
+void OptionReader::size(std::string_view key, uint64_t& value, uint64_t least, uint64_t most) {
+  const auto* option = take(key);
+  if (option == nullptr) return;
+  std::string_view unit;
+  const auto number = parse<uint64_t>(option->value, unit);
+  uint64_t factor = 0;
+  if (unit.empty()) factor = 1;
+  if (unit == "K") factor = 1 << 10;
+  if (unit == "M") factor = 1 << 20;
+  if (unit == "G") factor = 1 << 30;
+  const bool fits = number && factor > 0 && *number <= most / factor && *number * factor >= least;
+  if (!fits) {
+    return fail(*option, "a size from " + std::to_string(least) + " to " + std::to_string(most) +
+                             " bytes, with K, M or G if you like");
+  }
+  value = *number * factor;
+}
+
+void OptionReader::fraction(std::string_view key, double& value) {
+  const auto* option = take(key);
+  if (option == nullptr) return;
+  std::string_view unit;
+  const auto number = parse<double>(option->value, unit);
+  const double result = number.value_or(-1) / (unit == "%" ? 100 : 1);
+  if (!(unit.empty() || unit == "%") || !(result >= 0 && result <= 1)) {
+    return fail(*option, "a fraction, like 5% or 0.05");
+  }
+  value = result;
+}
+
+void OptionReader::duration(std::string_view key, Duration& value) {
+  const auto* option = take(key);
+  if (option == nullptr) return;
+  std::string_view unit;
+  const auto number = parse<double>(option->value, unit);
+  double factor = 0;
+  if (unit == "ns") factor = 1;
+  if (unit == "us") factor = 1e3;
+  if (unit == "ms") factor = 1e6;
+  if (unit == "s") factor = 1e9;
+  constexpr double longest = 3600e9;
+  if (!number || factor == 0 || !(*number >= 0 && *number * factor <= longest)) {
+    return fail(*option, "a time up to an hour with its unit, like 10us, 3ms or 1s");
+  }
+  value = Duration(static_cast<int64_t>(*number * factor));
+}
+
+void OptionReader::number(std::string_view key, uint64_t& value) {
+  const auto* option = take(key);
+  if (option == nullptr) return;
+  std::string_view rest;
+  const auto number = parse<uint64_t>(option->value, rest);
+  if (!number || !rest.empty()) return fail(*option, "a whole number");
+  value = *number;
+}
+
+void OptionReader::address(std::string_view key, Eid& value) {
+  const auto* option = take(key);
+  if (option == nullptr) return;
+  const Result<Eid> address = parse_address(option->value);
+  if (!address) return fail(*option, "an IPv4 or IPv6 address");
+  value = *address;
+}
+
+void OptionReader::flag(std::string_view key, bool& value) {
+  const auto* option = take(key);
+  if (option == nullptr) return;
+  if (option->value != "yes" && option->value != "no") return fail(*option, "yes or no");
+  value = option->value == "yes";
+}
+
+Result<void> OptionReader::finish() {
+  if (error_) return *error_;
+  for (size_t i = 0; i < device_.options.size(); ++i) {
+    if (taken_[i]) continue;
+    return device_error(device_, device_.options[i].place,
+                        device_.name + " has no such option; it has: " + known_);
+  }
+  return {};
+}
+
+}  // namespace urma::drivers

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "urma/base/time.h"
+#include "urma/core/endpoint.h"
+#include "urma/core/result.h"
+
+namespace urma::drivers {
+
+// How a device is named: one grammar for all drivers.
+//
+//   device  = wrapper ":" device | driver ":" [address] ["?" options("&")]
+//   wrapper = name "(" [options(",")] ")"
+//   option  = key "=" value
+//
+//   udp:   udp:127.0.0.1   udp:[::1]?mtu=4096   fault(loss=5%,seed=7):udp:127.0.0.1
+struct DeviceString {
+  struct Option {
+    std::string key;
+    std::string value;
+    size_t place = 0;  // of the key in `text`, for messages
+    size_t value_place = 0;
+  };
+
+  std::string text;  // the whole, as given
+  std::string name;
+  size_t place = 0;  // of the name in `text`
+  std::string address;
+  size_t address_place = 0;
+  std::vector<Option> options;
+  std::unique_ptr<DeviceString> inner;  // what a wrapper wraps
+};
+
+Result<DeviceString> parse_device_string(std::string_view text);
+
+// An error that quotes the text with a mark under the place.
+Error device_error(const DeviceString& device, size_t place, std::string_view why);
+
+// Takes options out of a DeviceString one by one; what is left at the end is an error that names
+// the options there are. The first thing that does not fit is remembered, the rest ignored.
+class OptionReader {
+ public:
+  explicit OptionReader(const DeviceString& device)
+      : device_(device), taken_(device.options.size()) {}
+
+  // 4096, 64K, 1M, 1G
+  void size(std::string_view key, uint64_t& value, uint64_t least, uint64_t most);
+  // 5%, 0.05
+  void fraction(std::string_view key, double& value);
+  // 10us, 3ms, 1s
+  void duration(std::string_view key, Duration& value);
+  void number(std::string_view key, uint64_t& value);
+  void flag(std::string_view key, bool& value);  // 127.0.0.1, ::1
+  void address(std::string_view key, Eid& value);
+  // yes, no
+
+  // An error if anything did not fit, or was not asked for.
+  Result<void> finish();
+
+ private:
+  const DeviceString::Option* take(std::string_view key);
+  void fail(const DeviceString::Option& option, std::string_view expected);
+
+  const DeviceString& device_;
+  std::vector<bool> taken_;
+  std::string known_;
+  std::optional<Error> error_;
+};
+
+}  // namespace urma::drivers

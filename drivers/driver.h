@@ -1,0 +1,102 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "drivers/device_string.h"
+#include "urma/base/time.h"
+#include "urma/core/frame.h"
+#include "urma/core/result.h"
+
+namespace urma::drivers {
+
+// What a medium is, as data: the layers above adapt to it.
+struct PortFacts {
+  Endpoint self;              // where others reach this port
+  Eid eid;                    // the entity that lives there
+  uint32_t mtu = 1024;        // largest payload of a UB packet: 1024, 2048, 4096 or 8192
+  uint32_t buffer_bytes = 0;  // what it can hold that has not been received yet
+  bool lossless = false;
+  bool in_order = false;
+  std::string description;  // for people: what was chosen and why
+};
+
+// Counted by the driver's thread; a snapshot for statistics.
+struct PortCounters {
+  uint64_t frames_sent = 0;
+  uint64_t frames_received = 0;
+  uint64_t calls_sent = 0;  // system calls, or their like
+  uint64_t calls_received = 0;
+  uint64_t send_failures = 0;  // frames that the medium did not take
+  uint64_t unreachable = 0;    // told so by the other side's host
+  uint64_t injected = 0;       // faults, by a wrapper
+};
+
+// The clock that a simulated medium runs on. Real ones have none: the engine reads the machine's.
+class VirtualClock {
+ public:
+  virtual ~VirtualClock() = default;
+  virtual Time now() const = 0;
+  // What runs when something arrives at its endpoint, or when the time comes that its last pass
+  // returned. An engine attaches itself at open and detaches before it goes.
+  class Driven {
+   public:
+    virtual ~Driven() = default;
+    virtual Time pass(Time now) = 0;
+  };
+  virtual void attach(Driven& driven, const Endpoint& at) = 0;
+  virtual void detach(Driven& driven) = 0;
+  // Something was posted to it: it runs at the current time.
+  virtual void poke(Driven& driven) = 0;
+  // Lets time go on by one event. False: nothing will ever happen by itself.
+  virtual bool step(Time until) = 0;
+  virtual uint64_t seed() = 0;
+};
+
+// A port that carries packets, in bursts. A frame is in exactly one place: free, lent, in the
+// device, received. One thread at a time; nothing blocks; nothing allocates after open.
+class PacketPort {
+ public:
+  virtual ~PacketPort() = default;
+
+  virtual const PortFacts& facts() const = 0;
+  virtual PortCounters counters() const = 0;
+
+  // Lends empty frames; returns how many, from the front of `frames`.
+  virtual size_t lend(std::span<TxFrame*> frames) = 0;
+  // Takes filled frames, in order, and returns how many of them it took; the others stay lent.
+  // A frame's pieces may be read until `settled` has passed it. What the medium loses is lost.
+  virtual size_t send(std::span<TxFrame* const> frames, Time now) = 0;
+  // Gives frames back unsent.
+  virtual void unlend(std::span<TxFrame* const> frames) = 0;
+  // Of the frames that `send` has taken since open: how many, in order, will not be read any more.
+  virtual uint64_t settled() = 0;
+
+  // Frames that have come, at most as many as `frames` holds; each must be released.
+  virtual size_t receive(std::span<RxFrame> frames, Time now) = 0;
+  virtual void release(std::span<const RxFrame> frames) = 0;
+
+  // Becomes readable when `receive` may have something; -1 where there is no such thing.
+  virtual int descriptor() const = 0;
+  // When a frame that is held back (a simulated delay) may be received; `never` if none is.
+  virtual Time next_arrival() const { return never; }
+  // Not null: time is simulated.
+  virtual VirtualClock* clock() { return nullptr; }
+};
+
+// A kind of port. To add one: a folder with a `Driver`, and `urma_driver(<name>)` in CMake.
+struct Driver {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view syntax;  // one example, for messages
+  Result<std::unique_ptr<PacketPort>> (*open)(const DeviceString& device);
+};
+
+// All drivers built into this library.
+std::span<const Driver* const> all_drivers();
+// Opens what a parsed device string names, wrappers included.
+Result<std::unique_ptr<PacketPort>> open_port(const DeviceString& device);
+
+}  // namespace urma::drivers

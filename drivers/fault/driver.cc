@@ -1,0 +1,29 @@
+#include "drivers/fault/fault_port.h"
+
+namespace urma::drivers {
+namespace {
+
+Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
+  if (!device.inner) {
+    return device_error(device, device.place, "fault wraps another device: fault(loss=5%):udp:");
+  }
+  fault::Settings settings;
+  OptionReader options(device);
+  options.number("seed", settings.seed);
+  settings.out.read_options(options);
+  settings.in.read_options(options, "in.");
+  if (auto done = options.finish(); !done) return done.error();
+  Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
+  if (!inner) return inner.error();
+  return std::unique_ptr<PacketPort>(
+      std::make_unique<fault::FaultPort>(std::move(*inner), settings));
+}
+
+}  // namespace
+
+extern const Driver fault_driver;
+const Driver fault_driver = {"fault",
+                             "wraps a device and loses, repeats, reorders, delays, corrupts",
+                             "fault(loss=5%,seed=7):udp:127.0.0.1", open};
+
+}  // namespace urma::drivers

@@ -1,0 +1,165 @@
+#include "drivers/fault/fault_port.h"
+
+#include <array>
+
+namespace urma::drivers::fault {
+namespace {
+
+constexpr uint32_t none = UINT32_MAX;
+constexpr size_t burst = 64;
+
+}  // namespace
+
+FaultPort::FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings)
+    : inner_(std::move(inner)),
+      settings_(settings),
+      facts_(inner_->facts()),
+      prng_(settings.seed),
+      storage_(size_t{buffer_count} * buffer_bytes),
+      packets_(buffer_count),
+      sent_(buffer_count) {
+  facts_.lossless = facts_.in_order = false;
+  facts_.description += ", with faults injected";
+  free_.reserve(buffer_count);
+  for (uint32_t i = buffer_count; i-- > 0;) free_.push_back(i);
+  for (Line* line : {&out_, &in_}) {
+    std::vector<Held> room;
+    room.reserve(buffer_count);
+    *line = Line(Later{}, std::move(room));
+  }
+}
+
+FaultPort::~FaultPort() = default;
+
+PortCounters FaultPort::counters() const {
+  PortCounters counters = inner_->counters();
+  counters.injected = injected_;
+  return counters;
+}
+
+uint32_t FaultPort::take_buffer() {
+  if (free_.empty()) return none;
+  const uint32_t buffer = free_.back();
+  free_.pop_back();
+  return buffer;
+}
+
+// ---- outwards
+
+size_t FaultPort::send(std::span<TxFrame* const> frames, Time now) {
+  reclaim();
+  for (TxFrame* frame : frames) {
+    const Impairment::Fate fate = settings_.out.decide(prng_);
+    if (fate.count != 1) ++injected_;
+    for (const Impairment::Copy& copy : std::span(fate.copies).first(fate.count)) {
+      const uint32_t buffer = take_buffer();
+      if (buffer == none) break;
+      packets_[buffer] = {frame->to, static_cast<uint32_t>(frame->bytes())};
+      flatten(*frame, bytes_of(buffer));
+      if (copy.corrupt) {
+        ++injected_;
+        Impairment::flip_bits({bytes_of(buffer), packets_[buffer].bytes}, prng_);
+      }
+      hold(out_, now + copy.delay, buffer);
+    }
+    pool_.take_back(frame);
+    ++taken_;
+  }
+  send_due(now);
+  return frames.size();
+}
+
+void FaultPort::send_due(Time now) {
+  std::array<TxFrame*, burst> frames;
+  while (!out_.empty() && out_.top().at <= now) {
+    const size_t lent = inner_->lend(frames);
+    size_t filled = 0;
+    for (; filled < lent && !out_.empty() && out_.top().at <= now; ++filled, out_.pop()) {
+      const uint32_t buffer = out_.top().buffer;
+      TxFrame& frame = *frames[filled];
+      frame.head_bytes = frame.tail_bytes = 0;
+      frame.piece_count = 1;
+      frame.pieces[0] = {bytes_of(buffer), packets_[buffer].bytes};
+      frame.to = packets_[buffer].peer;
+      sent_[(sent_first_ + sent_count_++) % sent_.size()] = {inner_taken_ + filled + 1, buffer};
+    }
+    const size_t taken = inner_->send(std::span(frames).first(filled), now);
+    inner_taken_ += taken;
+    // What the inner port does not take now is lost, as datagrams are in a full device.
+    inner_->unlend(std::span(frames).subspan(taken, lent - taken));
+    reclaim();
+    if (lent == 0 || taken < filled) return;
+  }
+}
+
+void FaultPort::reclaim() {
+  const uint64_t settled = inner_->settled();
+  while (sent_count_ > 0 && sent_[sent_first_].until <= settled) {
+    free_.push_back(sent_[sent_first_].buffer);
+    sent_first_ = (sent_first_ + 1) % sent_.size();
+    --sent_count_;
+  }
+}
+
+void FaultPort::unlend(std::span<TxFrame* const> frames) {
+  for (TxFrame* frame : frames) pool_.take_back(frame);
+}
+
+// ---- inwards
+
+Time FaultPort::next_arrival() const {
+  Time next = inner_->next_arrival();
+  if (!out_.empty()) next = std::min(next, out_.top().at);
+  if (!in_.empty()) next = std::min(next, in_.top().at);
+  return next;
+}
+
+size_t FaultPort::receive(std::span<RxFrame> frames, Time now) {
+  send_due(now);
+  if (settings_.in.none()) return inner_->receive(frames, now);
+  size_t count = 0;
+  for (; count < frames.size() && !in_.empty() && in_.top().at <= now; in_.pop()) {
+    const uint32_t buffer = in_.top().buffer;
+    frames[count++] = {bytes_of(buffer), packets_[buffer].bytes, buffer | ours,
+                       &packets_[buffer].peer};
+  }
+  return count + take_in(frames.subspan(count), now);
+}
+
+// Receives from the inner port, and decides the fate of each packet.
+size_t FaultPort::take_in(std::span<RxFrame> frames, Time now) {
+  const size_t arrived = inner_->receive(frames, now);
+  size_t kept = 0;
+  for (size_t i = 0; i < arrived; ++i) {
+    const RxFrame frame = frames[i];
+    const Impairment::Fate fate = settings_.in.decide(prng_);
+    const Impairment::Copy& first = fate.copies[0];
+    if (fate.count == 1 && !first.corrupt && first.delay == Duration{}) {
+      frames[kept++] = frame;
+      continue;
+    }
+    ++injected_;
+    for (const Impairment::Copy& copy : std::span(fate.copies).first(fate.count)) {
+      const uint32_t buffer = take_buffer();
+      if (buffer == none) break;
+      packets_[buffer] = {*frame.from, frame.bytes};
+      std::memcpy(bytes_of(buffer), frame.data, frame.bytes);
+      if (copy.corrupt) Impairment::flip_bits({bytes_of(buffer), frame.bytes}, prng_);
+      hold(in_, now + copy.delay, buffer);
+    }
+    inner_->release({&frame, 1});
+  }
+  return kept;
+}
+
+void FaultPort::release(std::span<const RxFrame> frames) {
+  for (const RxFrame& frame : frames) {
+    if (frame.cookie & ours) {
+      free_.push_back(frame.cookie & ~ours);
+    } else {
+      inner_->release({&frame, 1});
+    }
+  }
+}
+
+}  // namespace urma::drivers::fault

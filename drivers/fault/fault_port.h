@@ -1,0 +1,90 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <queue>
+#include <vector>
+
+#include "drivers/driver.h"
+#include "drivers/frame_pool.h"
+#include "drivers/impairment.h"
+
+namespace urma::drivers::fault {
+
+struct Settings {
+  Impairment out;
+  Impairment in;
+  uint64_t seed = 1;
+};
+
+// Impairs the packets of the port it owns, each direction by its own rules.
+class FaultPort final : public PacketPort {
+ public:
+  FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings);
+  ~FaultPort() override;
+
+  const PortFacts& facts() const override { return facts_; }
+  PortCounters counters() const override;
+  size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }
+  size_t send(std::span<TxFrame* const> frames, Time now) override;
+  void unlend(std::span<TxFrame* const> frames) override;
+  uint64_t settled() override { return taken_; }
+  size_t receive(std::span<RxFrame> frames, Time now) override;
+  void release(std::span<const RxFrame> frames) override;
+  int descriptor() const override { return inner_->descriptor(); }
+  Time next_arrival() const override;
+  VirtualClock* clock() override { return inner_->clock(); }
+
+ private:
+  static constexpr uint32_t frame_count = 512;
+  static constexpr uint32_t buffer_count = 4096;
+  static constexpr uint32_t buffer_bytes = 9216;
+  static constexpr uint32_t ours = 1u << 31;  // in a received frame's cookie
+
+  struct Held {
+    Time at;
+    uint64_t order;
+    uint32_t buffer;
+  };
+  struct Later {
+    bool operator()(const Held& a, const Held& b) const {
+      return a.at != b.at ? a.at > b.at : a.order > b.order;
+    }
+  };
+  using Line = std::priority_queue<Held, std::vector<Held>, Later>;
+  struct Packet {
+    Endpoint peer;  // where to, or where from
+    uint32_t bytes;
+  };
+  struct Sent {
+    uint64_t until;  // frames of the inner port
+    uint32_t buffer;
+  };
+
+  uint32_t take_buffer();
+  std::byte* bytes_of(uint32_t buffer) { return storage_.data() + size_t{buffer} * buffer_bytes; }
+  void hold(Line& line, Time at, uint32_t buffer) { line.push({at, order_++, buffer}); }
+  void send_due(Time now);
+  void reclaim();
+  size_t take_in(std::span<RxFrame> frames, Time now);
+
+  std::unique_ptr<PacketPort> inner_;
+  const Settings settings_;
+  PortFacts facts_;
+  Prng prng_;
+  FramePool pool_{frame_count};
+  Region storage_;
+  std::vector<Packet> packets_;
+  std::vector<uint32_t> free_;
+  Line out_;
+  Line in_;
+  std::vector<Sent> sent_;  // ring: buffers that the inner port may still read
+  size_t sent_first_ = 0;
+  size_t sent_count_ = 0;
+  uint64_t inner_taken_ = 0;
+  uint64_t taken_ = 0;
+  uint64_t order_ = 0;
+  uint64_t injected_ = 0;
+};
+
+}  // namespace urma::drivers::fault

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstring>
+#include <span>
+
+#include "urma/base/region.h"
+#include "urma/core/frame.h"
+
+namespace urma::drivers {
+
+// Transmit frames with their head room, lent and taken back; for drivers whose frames are ordinary
+// memory. All of it is taken at construction.
+class FramePool {
+ public:
+  explicit FramePool(uint32_t frames)
+      : frames_(frames),
+        heads_(size_t{frames} * TxFrame::head_room),
+        free_(frames),
+        count_(frames) {
+    for (uint32_t i = 0; i < frames; ++i) {
+      frames_[i].head = heads_.data() + size_t{i} * TxFrame::head_room;
+      free_[i] = &frames_[i];
+    }
+  }
+
+  size_t lend(std::span<TxFrame*> out) {
+    size_t lent = 0;
+    while (lent < out.size() && count_ > 0) out[lent++] = free_[--count_];
+    return lent;
+  }
+  void take_back(TxFrame* frame) { free_[count_++] = frame; }
+  uint32_t free() const { return count_; }
+  uint32_t size() const { return static_cast<uint32_t>(frames_.size()); }
+
+ private:
+  RegionArray<TxFrame> frames_;
+  Region heads_;
+  RegionArray<TxFrame*> free_;
+  uint32_t count_;
+};
+
+// Copies a whole packet; `out` holds frame.bytes().
+inline void flatten(const TxFrame& frame, std::byte* out) {
+  std::memcpy(out, frame.head, frame.head_bytes);
+  out += frame.head_bytes;
+  for (unsigned i = 0; i < frame.piece_count; ++i) {
+    std::memcpy(out, frame.pieces[i].data, frame.pieces[i].bytes);
+    out += frame.pieces[i].bytes;
+  }
+  std::memcpy(out, frame.tail.data(), frame.tail_bytes);
+}
+
+}  // namespace urma::drivers

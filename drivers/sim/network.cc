@@ -1,0 +1,265 @@
+#include "drivers/sim/network.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "urma/base/assert.h"
+
+namespace urma::drivers::sim {
+namespace {
+
+constexpr uint32_t none = UINT32_MAX;
+// A pass costs something, so that an engine with endless work does not stop the clock.
+constexpr Duration pass_cost(200);
+
+void mix(uint64_t& hash, const void* data, size_t bytes) {
+  const auto* at = static_cast<const unsigned char*>(data);
+  for (size_t i = 0; i < bytes; ++i) hash = (hash ^ at[i]) * 0x100000001b3;
+}
+
+Eid address_number(uint32_t n) {
+  Eid eid;
+  eid.bytes[0] = std::byte{0xfd};
+  for (int i = 0; i < 4; ++i) eid.bytes[15 - i] = static_cast<std::byte>(n >> 8 * i);
+  return eid;
+}
+
+}  // namespace
+
+// ---- the network
+
+Network::Network(uint64_t seed) : prng_(seed), storage_(size_t{packets} * packet_capacity) {
+  headers_.resize(packets);
+  free_.reserve(packets);
+  for (uint32_t i = packets; i-- > 0;) free_.push_back(i);
+  std::vector<Event> room;
+  room.reserve(packets + 4096);
+  events_ = std::priority_queue<Event, std::vector<Event>, Later>(Later{}, std::move(room));
+}
+
+std::shared_ptr<Network> Network::named(const std::string& name, uint64_t seed) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<Network>> networks;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Network> network = networks[name].lock();
+  if (!network) networks[name] = network = std::make_shared<Network>(seed);
+  return network;
+}
+
+void Network::attach(Driven& driven, const Endpoint& at) {
+  engines_.push_back({&driven, at, now_});
+}
+
+void Network::detach(Driven& driven) {
+  std::erase_if(engines_, [&](const Engine& engine) { return engine.driven == &driven; });
+}
+
+void Network::poke(Driven& driven) {
+  for (Engine& engine : engines_) {
+    if (engine.driven == &driven) engine.next = std::min(engine.next, now_);
+  }
+}
+
+void Network::wake(const Endpoint& at) {
+  for (Engine& engine : engines_) {
+    if (engine.at == at) engine.next = std::min(engine.next, now_);
+  }
+}
+
+bool Network::step(Time until) {
+  Time next = never;
+  for (const Engine& engine : engines_) next = std::min(next, engine.next);
+  if (!events_.empty()) next = std::min(next, events_.top().at);
+  if (next > until) {
+    now_ = std::max(now_, until);
+    return next != never;
+  }
+  now_ = std::max(now_, next);
+  while (!events_.empty() && events_.top().at <= now_) {
+    const Event event = events_.top();
+    events_.pop();
+    handle(event);
+  }
+  // By index: a pass may detach an engine.
+  for (size_t i = 0; i < engines_.size(); ++i) {
+    if (engines_[i].next > now_) continue;
+    Driven* driven = engines_[i].driven;
+    const Time wanted = std::max(driven->pass(now_), now_ + pass_cost);
+    if (i < engines_.size() && engines_[i].driven == driven) engines_[i].next = wanted;
+  }
+  return true;
+}
+
+Endpoint Network::add(Port& port, const Eid& wanted, Status& status) {
+  Endpoint at{wanted, ub_port};
+  const auto taken = [&](const Endpoint& endpoint) {
+    return std::any_of(ports_.begin(), ports_.end(), [&](const Port* other) {
+      return other != nullptr && other->facts_.self == endpoint;
+    });
+  };
+  if (wanted == Eid{}) {
+    do at.address = address_number(next_address_++);
+    while (taken(at));
+  } else if (taken(at)) {
+    status = Status::address_in_use;
+    return at;
+  }
+  std::erase(dead_, at);
+  port.index_ = static_cast<uint32_t>(ports_.size());
+  ports_.push_back(&port);
+  return at;
+}
+
+void Network::remove(Port& port) {
+  ports_[port.index_] = nullptr;
+  for (; port.inbox_count_ > 0; --port.inbox_count_) {
+    put_back(port.inbox_[port.inbox_first_]);
+    port.inbox_first_ = (port.inbox_first_ + 1) % port.inbox_.size();
+  }
+}
+
+void Network::cut(const Endpoint& from, const Endpoint& to, bool severed_now) {
+  std::erase_if(cuts_, [&](const Cut& cut) { return cut.from == from && cut.to == to; });
+  if (severed_now) cuts_.push_back({from, to});
+}
+
+void Network::kill(const Endpoint& at) { dead_.push_back(at); }
+
+bool Network::severed(const Endpoint& from, const Endpoint& to) const {
+  for (const Endpoint& dead : dead_) {
+    if (dead == from || dead == to) return true;
+  }
+  return std::any_of(cuts_.begin(), cuts_.end(),
+                     [&](const Cut& cut) { return cut.from == from && cut.to == to; });
+}
+
+void Network::transmit(Port& from, const TxFrame& frame, const Impairment& own) {
+  ++sent_;
+  const size_t bytes = frame.bytes();
+  URMA_ASSERT(bytes <= packet_capacity, "no packet is larger than the largest MTU and its headers");
+  if (severed(from.facts_.self, frame.to)) return;
+  const Impairment::Fate first = own.decide(prng_);
+  for (const Impairment::Copy& port_copy : std::span(first.copies).first(first.count)) {
+    const Impairment::Fate second = impairment.decide(prng_);
+    for (const Impairment::Copy& wire_copy : std::span(second.copies).first(second.count)) {
+      if (free_.empty()) return;
+      const uint32_t packet = free_.back();
+      free_.pop_back();
+      headers_[packet] = {from.facts_.self, frame.to, static_cast<uint32_t>(bytes)};
+      flatten(frame, bytes_of(packet));
+      if (port_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
+      if (wire_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
+      // A wire takes some time even when nobody asked for a delay.
+      const Duration delay = port_copy.delay + wire_copy.delay + Duration(1000);
+      events_.push({now_ + delay, order_++, packet, none});
+    }
+  }
+}
+
+void Network::gather_at(Port& port, Time at) { events_.push({at, order_++, none, port.index_}); }
+
+void Network::handle(const Event& event) {
+  if (event.packet == none) {
+    if (ports_[event.port] != nullptr) ports_[event.port]->gather();
+    return;
+  }
+  const Packet& header = headers_[event.packet];
+  for (Port* port : ports_) {
+    if (port == nullptr || !(port->facts_.self == header.to)) continue;
+    if (severed(header.from, header.to)) break;
+    const bool room = port->inbox_count_ < port->inbox_.size() &&
+                      port->inbox_bytes_ + header.bytes <= port->settings_.buffer_bytes;
+    if (!room) break;
+    const int64_t when = now_.time_since_epoch().count();
+    mix(trace_hash_, &when, sizeof when);
+    mix(trace_hash_, header.to.address.bytes.data(), 16);
+    mix(trace_hash_, bytes_of(event.packet), header.bytes);
+    port->inbox_[(port->inbox_first_ + port->inbox_count_++) % port->inbox_.size()] = event.packet;
+    port->inbox_bytes_ += header.bytes;
+    wake(header.to);
+    return;
+  }
+  put_back(event.packet);
+}
+
+// ---- a port
+
+Port::Port(std::shared_ptr<Network> network, const Settings& settings)
+    : network_(std::move(network)), settings_(settings), held_(frame_count), inbox_(16 * 1024) {}
+
+Result<std::unique_ptr<PacketPort>> Port::open(std::shared_ptr<Network> network,
+                                               const Settings& settings) {
+  std::unique_ptr<Port> port(new Port(network, settings));
+  Status status = Status::ok;
+  const Endpoint self = network->add(*port, settings.address, status);
+  if (status != Status::ok) {
+    return error(
+        status, "sim: another port of this network has the address " + to_string(settings.address));
+  }
+  port->facts_ = {.self = self,
+                  .eid = self.address,
+                  .mtu = settings.mtu,
+                  .buffer_bytes = settings.buffer_bytes,
+                  .description = "simulated network, virtual time"};
+  return std::unique_ptr<PacketPort>(std::move(port));
+}
+
+Port::~Port() {
+  if (network_ && index_ < network_->ports_.size() && network_->ports_[index_] == this) {
+    network_->remove(*this);
+  }
+}
+
+size_t Port::lend(std::span<TxFrame*> frames) { return pool_.lend(frames); }
+
+void Port::unlend(std::span<TxFrame* const> frames) {
+  for (TxFrame* frame : frames) pool_.take_back(frame);
+}
+
+size_t Port::send(std::span<TxFrame* const> frames, Time now) {
+  ++counters_.calls_sent;
+  counters_.frames_sent += frames.size();
+  for (TxFrame* frame : frames) {
+    held_[(held_first_ + held_count_++) % held_.size()] = frame;
+  }
+  if (settings_.hold > Duration{}) {
+    network_->gather_at(*this, now + settings_.hold);
+  } else {
+    gather();
+  }
+  return frames.size();
+}
+
+// The device reads what it holds, as far as its time has come: all that one send() gave it and
+// whatever came before.
+void Port::gather() {
+  for (; held_count_ > 0; --held_count_) {
+    TxFrame* frame = held_[held_first_];
+    held_first_ = (held_first_ + 1) % held_.size();
+    network_->transmit(*this, *frame, settings_.impairment);
+    pool_.take_back(frame);
+    ++settled_;
+  }
+}
+
+size_t Port::receive(std::span<RxFrame> frames, Time) {
+  size_t count = 0;
+  while (count < frames.size() && inbox_count_ > 0) {
+    const uint32_t packet = inbox_[inbox_first_];
+    inbox_first_ = (inbox_first_ + 1) % inbox_.size();
+    --inbox_count_;
+    const auto& header = network_->headers_[packet];
+    inbox_bytes_ -= header.bytes;
+    frames[count++] = {network_->bytes_of(packet), header.bytes, packet, &header.from};
+  }
+  counters_.frames_received += count;
+  counters_.calls_received += count > 0;
+  return count;
+}
+
+void Port::release(std::span<const RxFrame> frames) {
+  for (const RxFrame& frame : frames) network_->put_back(frame.cookie);
+}
+
+}  // namespace urma::drivers::sim

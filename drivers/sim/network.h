@@ -1,0 +1,155 @@
+#pragma once
+
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "drivers/driver.h"
+#include "drivers/frame_pool.h"
+#include "drivers/impairment.h"
+#include "urma/base/prng.h"
+
+namespace urma::drivers::sim {
+
+class Port;
+
+// The medium of all ports with one name, and their clock.
+class Network final : public VirtualClock {
+ public:
+  explicit Network(uint64_t seed);
+
+  // The network of this name in this process. `seed` counts for whoever names it first.
+  static std::shared_ptr<Network> named(const std::string& name, uint64_t seed);
+
+  // VirtualClock
+  Time now() const override { return now_; }
+  void attach(Driven& driven, const Endpoint& at) override;
+  void detach(Driven& driven) override;
+  void poke(Driven& driven) override;
+  bool step(Time until) override;
+  uint64_t seed() override { return prng_.next(); }
+
+  // ---- for tests: the wire's misfortunes
+
+  // What happens to every packet, beside what its port's own options say.
+  Impairment impairment;
+  // Packets from `from` to `to` vanish, or do so no more. One direction.
+  void cut(const Endpoint& from, const Endpoint& to, bool severed);
+  // The process at this address is gone: nothing it sends leaves, nothing reaches it.
+  void kill(const Endpoint& at);
+  // Over everything that was delivered: when, to whom, which bytes.
+  uint64_t trace_hash() const { return trace_hash_; }
+  uint64_t packets_sent() const { return sent_; }
+
+ private:
+  friend class Port;
+
+  static constexpr uint32_t packet_capacity = 9216;
+  static constexpr uint32_t packets = 64 * 1024;
+
+  struct Event {
+    Time at;
+    uint64_t order;
+    uint32_t packet;  // index, or none: a port gathers what it holds
+    uint32_t port;
+  };
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const {
+      return a.at != b.at ? a.at > b.at : a.order > b.order;
+    }
+  };
+  struct Packet {
+    Endpoint from;
+    Endpoint to;
+    uint32_t bytes;
+  };
+  struct Engine {
+    Driven* driven;
+    Endpoint at;
+    Time next;
+  };
+  struct Cut {
+    Endpoint from;
+    Endpoint to;
+  };
+
+  Endpoint add(Port& port, const Eid& wanted, Status& status);
+  void remove(Port& port);
+  void transmit(Port& from, const TxFrame& frame, const Impairment& own);
+  void wake(const Endpoint& at);
+  void gather_at(Port& port, Time at);
+  void handle(const Event& event);
+  bool severed(const Endpoint& from, const Endpoint& to) const;
+  std::byte* bytes_of(uint32_t packet) {
+    return storage_.data() + size_t{packet} * packet_capacity;
+  }
+  void put_back(uint32_t packet) { free_.push_back(packet); }
+
+  Time now_{std::chrono::milliseconds(1)};
+  Prng prng_;
+  uint64_t order_ = 0;
+  uint64_t sent_ = 0;
+  uint64_t trace_hash_ = 0xcbf29ce484222325;
+  std::priority_queue<Event, std::vector<Event>, Later> events_;
+  Region storage_;
+  std::vector<Packet> headers_;
+  std::vector<uint32_t> free_;
+  std::vector<Port*> ports_;  // null: gone
+  std::vector<Engine> engines_;
+  std::vector<Cut> cuts_;
+  std::vector<Endpoint> dead_;
+  uint32_t next_address_ = 1;
+};
+
+// One attachment to the network.
+class Port final : public PacketPort {
+ public:
+  struct Settings {
+    Eid address;  // all zero: the next free one
+    uint32_t mtu = 4096;
+    uint32_t buffer_bytes = 4 << 20;
+    Impairment impairment;
+    Duration hold{};
+  };
+  static Result<std::unique_ptr<PacketPort>> open(std::shared_ptr<Network> network,
+                                                  const Settings& settings);
+  ~Port() override;
+
+  const PortFacts& facts() const override { return facts_; }
+  PortCounters counters() const override { return counters_; }
+  size_t lend(std::span<TxFrame*> frames) override;
+  size_t send(std::span<TxFrame* const> frames, Time now) override;
+  void unlend(std::span<TxFrame* const> frames) override;
+  uint64_t settled() override { return settled_; }
+  size_t receive(std::span<RxFrame> frames, Time now) override;
+  void release(std::span<const RxFrame> frames) override;
+  int descriptor() const override { return -1; }
+  VirtualClock* clock() override { return network_.get(); }
+
+ private:
+  friend class Network;
+  static constexpr uint32_t frame_count = 1024;
+
+  Port(std::shared_ptr<Network> network, const Settings& settings);
+  void gather();
+
+  std::shared_ptr<Network> network_;
+  const Settings settings_;
+  PortFacts facts_;
+  PortCounters counters_;
+  uint32_t index_ = 0;
+  FramePool pool_{frame_count};
+  // In the device, oldest first: taken by send() and not read yet.
+  std::vector<TxFrame*> held_;
+  size_t held_first_ = 0;
+  size_t held_count_ = 0;
+  uint64_t settled_ = 0;
+  // Received, oldest first: packets that have arrived.
+  std::vector<uint32_t> inbox_;
+  size_t inbox_first_ = 0;
+  size_t inbox_count_ = 0;
+  uint64_t inbox_bytes_ = 0;
+};
+
+}  // namespace urma::drivers::sim

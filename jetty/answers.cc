@@ -1,0 +1,162 @@
+#include "jetty/answers.h"
+
+#include "jetty/slicer.h"
+#include "urma/base/assert.h"
+#include "urma/base/flat_map.h"
+
+namespace urma::jetty {
+
+Answers::Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments)
+    : peers_(peers), segments_(segments), records_(capacity) {
+  latest_.fill(none);
+}
+
+Answers::Record& Answers::create(PeerId peer) {
+  Record* record = records_.create();
+  URMA_ASSERT(record != nullptr, "no more packets are accepted than there is room for answers");
+  PeerState& state = peers_.at(peer);
+  record->serial = next_serial_++;
+  record->next_of_peer = state.first_answer;
+  const uint32_t index = records_.index_of(record);
+  if (state.first_answer != none) records_.at(state.first_answer).previous_of_peer = index;
+  state.first_answer = index;
+  return *record;
+}
+
+void Answers::destroy(Record& record) {
+  PeerState& state = peers_.at(record.is_read ? record.read.peer : record.answer.peer);
+  if (record.is_read) --state.reads_in;
+  (record.previous_of_peer != none ? records_.at(record.previous_of_peer).next_of_peer
+                                   : state.first_answer) = record.next_of_peer;
+  if (record.next_of_peer != none) {
+    records_.at(record.next_of_peer).previous_of_peer = record.previous_of_peer;
+  }
+  records_.destroy(&record);
+}
+
+void Answers::append(List& list, uint32_t index) {
+  (list.last != none ? records_.at(list.last).next_owed : list.first) = index;
+  list.last = index;
+}
+
+// Neighbouring successes of one queue are one answer (ATAH.RSPINFO counts the further ones).
+bool Answers::joins(Record& record, const Answer& answer) const {
+  const Answer& first = record.answer;
+  return !record.is_read && !record.offered && first.peer == answer.peer &&
+         first.rc_id == answer.rc_id && first.status == Response::success &&
+         answer.status == Response::success && record.further < max_further_answers &&
+         answer.tassn == (first.tassn + record.further + 1) % Tassn::modulus;
+}
+
+void Answers::add(const Answer& answer) {
+  uint32_t& latest =
+      latest_[mix_bits(uint64_t{answer.peer.index} << 32 | answer.rc_id) % latest_.size()];
+  if (latest != none && records_.live(latest) && joins(records_.at(latest), answer)) {
+    ++records_.at(latest).further;
+    return;
+  }
+  Record& record = create(answer.peer);
+  record.answer = answer;
+  latest = records_.index_of(&record);
+  append(answer.hold ? held_ : ready_, latest);
+}
+
+void Answers::add(const Read& read) {
+  Record& record = create(read.peer);
+  record.is_read = true;
+  record.read = read;
+  ++peers_.at(read.peer).reads_in;
+  append(ready_, records_.index_of(&record));
+}
+
+void Answers::flush() {
+  while (ready_.first != none) {
+    const uint32_t index = ready_.first;
+    if (!offer(index)) break;
+    ready_.first = records_.at(index).next_owed;
+    if (ready_.first == none) ready_.last = none;
+  }
+  if (held_.first == none) return;
+  append(ready_, held_.first);
+  ready_.last = held_.last;
+  held_ = {};
+}
+
+bool Answers::offer(uint32_t index) {
+  Record& record = records_.at(index);
+  const PeerId peer = record.is_read ? record.read.peer : record.answer.peer;
+  record.offered = peers_.at(peer).channel->offer({index | slot_flag, record.serial},
+                                                  transport::Class::answer, record.read.bytes);
+  return record.offered;
+}
+
+Answers::Record* Answers::find(transport::SliceRef slice) {
+  const uint32_t index = slice.slot & ~slot_flag;
+  if (!records_.live(index)) return nullptr;
+  Record& record = records_.at(index);
+  return record.serial == slice.generation ? &record : nullptr;
+}
+
+void Answers::write(transport::PacketSlot& packet) {
+  const Record* record = find(packet.slice);
+  URMA_ASSERT(record != nullptr, "an answer is kept until it is delivered or its channel is gone");
+  TxFrame& frame = *packet.frame;
+  TaResponse response;
+  const Answer& answer = record->answer;
+  if (record->is_read) {
+    const Read& read = record->read;
+    const uint32_t packet_bytes = peers_.at(read.peer).channel->facts().packet_bytes;
+    const uint32_t offset = packet.index * packet_bytes;
+    const uint32_t bytes = std::min(packet_bytes, read.bytes - offset);
+    const std::byte* data = bytes == 0
+                                ? nullptr
+                                : segments_.check(read.token_id, read.token, read.address + offset,
+                                                  bytes, Rights::read);
+    response.base = {.opcode = static_cast<uint8_t>(TaOpcode::read_response),
+                     .tassn = read.tassn,
+                     .status = Response::success,
+                     .info = 0,
+                     .rc_id = read.rc_id};
+    response.offset.kib = offset / 1024;
+    if (bytes > 0 && data == nullptr) {
+      response.base.opcode = static_cast<uint8_t>(TaOpcode::answer);
+      response.base.status = Response::completer_error;
+      response.base.info = static_cast<uint8_t>(CompleterError::remote_abort);
+    } else if (bytes > 0) {
+      frame.pieces[frame.piece_count++] = {data, bytes};
+    }
+  } else {
+    response.base = {.opcode = static_cast<uint8_t>(TaOpcode::answer),
+                     .tassn = answer.tassn,
+                     .status = answer.status,
+                     .info = answer.status == Response::success ? record->further : answer.info,
+                     .rc_id = answer.rc_id};
+  }
+  const std::span<std::byte> head(frame.head + frame.head_bytes,
+                                  TxFrame::head_room - frame.head_bytes);
+  frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + response.emit(head));
+}
+
+void Answers::delivered(transport::SliceRef slice) {
+  if (Record* record = find(slice)) destroy(*record);
+}
+
+void Answers::down(PeerState& peer) {
+  for (List* list : {&ready_, &held_}) {
+    List kept;
+    for (uint32_t i = list->first; i != none;) {
+      Record& record = records_.at(i);
+      const uint32_t next = record.next_owed;
+      const PeerId owner = record.is_read ? record.read.peer : record.answer.peer;
+      if (!(owner == peer.id)) {
+        record.next_owed = none;
+        append(kept, i);
+      }
+      i = next;
+    }
+    *list = kept;
+  }
+  while (peer.first_answer != none) destroy(records_.at(peer.first_answer));
+}
+
+}  // namespace urma::jetty

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+
+#include "jetty/peers.h"
+#include "memseg/segment_table.h"
+#include "transport/upper.h"
+#include "urma/base/slab.h"
+#include "urma/core/ta_headers.h"
+
+namespace urma::jetty {
+
+// What the target owes: answers (ATAH) and the data of reads, from the moment they are known until
+// the initiator has them. Like acks, answers are owed and paid together: neighbours of one queue
+// share a packet. The data of a read is gathered from its segment whenever a packet of it is
+// written, under a fresh check: what has been revoked meanwhile leaves as a refusal.
+class Answers {
+ public:
+  Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments);
+
+  // Answers that can still be taken on.
+  uint32_t room() const { return records_.capacity() - records_.size(); }
+
+  struct Answer {
+    PeerId peer;
+    uint32_t rc_id = 0;
+    uint32_t tassn = 0;  // wire bits
+    Response status = Response::success;
+    uint8_t info = 0;
+    // The application was told something: give its own reply one pass to leave first.
+    bool hold = false;
+  };
+  void add(const Answer& answer);
+
+  struct Read {
+    PeerId peer;
+    uint32_t rc_id = 0;
+    uint32_t tassn = 0;
+    TokenId token_id{};
+    TokenValue token{};
+    uint64_t address = 0;
+    uint32_t bytes = 0;
+  };
+  void add(const Read& read);
+
+  // Offers what is owed to the channels. What was held joins it, for the next time.
+  void flush();
+  bool owes() const { return ready_.first != none || held_.first != none; }
+
+  // From the transport; `slot` and generation as they were offered.
+  void write(transport::PacketSlot& packet);
+  void delivered(transport::SliceRef slice);
+  // The channel is gone, and with it the duty: who still wants an answer asks again.
+  void down(PeerState& peer);
+
+  // SliceRef::slot of answers; those of requests are below.
+  static constexpr uint32_t slot_flag = 1u << 31;
+
+ private:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  struct Record {
+    Answer answer;
+    Read read;
+    bool is_read = false;
+    bool offered = false;
+    uint8_t further = 0;  // neighbours answered with it
+    uint32_t serial = 0;
+    uint32_t previous_of_peer = none;
+    uint32_t next_of_peer = none;
+    uint32_t next_owed = none;
+  };
+  struct List {
+    uint32_t first = none;
+    uint32_t last = none;
+  };
+
+  Record& create(PeerId peer);
+  void destroy(Record& record);
+  void append(List& list, uint32_t index);
+  bool joins(Record& record, const Answer& answer) const;
+  Record* find(transport::SliceRef slice);
+  bool offer(uint32_t index);
+
+  PeerStates& peers_;
+  const memseg::SegmentTable& segments_;
+  Slab<Record> records_;
+  List ready_;
+  List held_;
+  // The latest unoffered answer of a queue, by a hash of the queue: where the next one may join.
+  std::array<uint32_t, 16> latest_;
+  uint32_t next_serial_ = 1;
+};
+
+}  // namespace urma::jetty

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+#include "jetty/queues.h"
+#include "urma/core/ta_headers.h"
+
+namespace urma::jetty {
+
+// A slice at its target, from its first packet to arrive until its last. Packets are placed as they
+// come, so this is all that is remembered of those that have.
+struct Assembly {
+  static constexpr uint32_t none = UINT32_MAX;
+
+  // What is done with its packets, decided at the first one and never softened.
+  enum class Verdict : uint8_t {
+    run,
+    refuse,  // remote abort: token, bounds, rights
+    unsupported,
+    too_long,   // a message that its receive buffer cannot hold
+    not_ready,  // no receive slot
+    executed,   // it came before, on another channel: answer again
+    ignore,     // it was withdrawn, or nothing can be said of it: no answer
+  };
+
+  PeerId peer;
+  uint32_t channel = 0;
+  uint32_t slice = 0;
+  uint32_t rc_id = 0;
+  uint32_t tassn = 0;  // wire bits
+  const OpcodeInfo* info = nullptr;
+  Verdict verdict = Verdict::run;
+  bool recorded = false;            // marked executing in the queue's execution record
+  bool permit = false;              // holds one of the Jetty's permits for immediates
+  uint16_t receive = Queues::none;  // the receive slot that it fills
+  uint32_t jetty = none;            // index; when it holds either
+  uint32_t packets = 0;             // that have come
+  uint32_t needed = 0;              // 0: not known yet
+  uint32_t bytes = 0;               // of the message: known with its last packet
+  uint64_t immediate = 0;
+  uint32_t message_length = 0;  // write with immediate: of the whole work
+  uint32_t previous = none;     // of the same peer
+  uint32_t next = none;
+};
+
+}  // namespace urma::jetty

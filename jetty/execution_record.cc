@@ -1,0 +1,53 @@
+#include "jetty/execution_record.h"
+
+#include <algorithm>
+
+namespace urma::jetty {
+
+bool ExecutionRecord::see(Tassn tassn) {
+  if (tassn > newest_) {
+    const auto ahead = static_cast<uint64_t>(tassn - newest_);
+    for (uint64_t i = 1; i <= std::min<uint64_t>(ahead, window); ++i) set(newest_ + i, Mark::none);
+    newest_ = tassn;
+  }
+  return newest_ - tassn < static_cast<int64_t>(window);
+}
+
+ExecutionRecord::Mark ExecutionRecord::mark(Tassn tassn) const {
+  const uint64_t at = tassn.value % window;
+  return static_cast<Mark>(marks_[at / per_word] >> at % per_word * 2 & 3);
+}
+
+void ExecutionRecord::set(Tassn tassn, Mark mark) {
+  const uint64_t at = tassn.value % window;
+  const unsigned shift = at % per_word * 2;
+  uint64_t& word = marks_[at / per_word];
+  word = (word & ~(uint64_t{3} << shift)) | static_cast<uint64_t>(mark) << shift;
+}
+
+ExecutionRecord* ExecutionRecords::find(PeerId peer, uint32_t rc_id) {
+  const uint32_t index = by_queue_.find(key(peer.index, rc_id));
+  return index == UINT32_MAX ? nullptr : &slab_.at(index).record;
+}
+
+ExecutionRecord* ExecutionRecords::find_or_create(PeerId peer, uint32_t rc_id, uint32_t tassn) {
+  if (ExecutionRecord* record = find(peer, rc_id)) return record;
+  PeerState& state = peers_.at(peer);
+  Entry* entry = slab_.create(ExecutionRecord(tassn), peer.index, rc_id, state.first_record);
+  if (entry == nullptr) return nullptr;
+  state.first_record = slab_.index_of(entry);
+  by_queue_.insert(key(peer.index, rc_id), state.first_record);
+  return &entry->record;
+}
+
+void ExecutionRecords::forget(PeerState& peer) {
+  for (uint32_t i = peer.first_record; i != PeerState::none;) {
+    Entry& entry = slab_.at(i);
+    i = entry.next_of_peer;
+    by_queue_.erase(key(entry.peer_index, entry.rc_id));
+    slab_.destroy(&entry);
+  }
+  peer.first_record = PeerState::none;
+}
+
+}  // namespace urma::jetty

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "jetty/peers.h"
+#include "urma/base/flat_map.h"
+#include "urma/base/slab.h"
+#include "urma/core/ids.h"
+
+namespace urma::jetty {
+
+// What became of the last W slices of one initiator queue, at their target: the reason why a send,
+// an immediate or an atomic happens once even when a channel dies between execution and answer and
+// the slice comes again on another one (WIRE, execution record). Two bits per TASSN; the window
+// slides with the newest TASSN seen, no message retires anything.
+class ExecutionRecord {
+ public:
+  static constexpr uint32_t window = 1024;  // W: the initiator has nothing older outstanding
+
+  enum class Mark : uint8_t { none, executing, executed, withdrawn };
+
+  // `first`: wire bits of the first TASSN that was seen.
+  explicit ExecutionRecord(uint32_t first) : newest_(Tassn::first(first)) {}
+
+  Tassn unwrap(uint32_t wire) const { return Tassn::unwrap(newest_, wire); }
+  // Slides the window. False: so old that nothing can be said of it; it is not to be executed.
+  bool see(Tassn tassn);
+  // Only for what `see` accepted.
+  Mark mark(Tassn tassn) const;
+  void set(Tassn tassn, Mark mark);
+  Tassn newest() const { return newest_; }
+
+ private:
+  static constexpr uint32_t per_word = 32;
+
+  std::array<uint64_t, window / per_word> marks_{};
+  Tassn newest_;
+};
+
+// The records of all peers. A queue has one from its first slice that must not be repeated on.
+class ExecutionRecords {
+ public:
+  ExecutionRecords(uint32_t capacity, PeerStates& peers)
+      : peers_(peers), slab_(capacity), by_queue_(capacity) {}
+
+  // Null when the queue has none.
+  ExecutionRecord* find(PeerId peer, uint32_t rc_id);
+  // Null when there is no memory for another one.
+  ExecutionRecord* find_or_create(PeerId peer, uint32_t rc_id, uint32_t tassn);
+  // This life of the peer is over; nothing of it can come any more.
+  void forget(PeerState& peer);
+  uint32_t size() const { return slab_.size(); }
+
+ private:
+  struct Entry {
+    ExecutionRecord record;
+    uint32_t peer_index;
+    uint32_t rc_id;
+    uint32_t next_of_peer;
+  };
+  static uint64_t key(uint32_t peer_index, uint32_t rc_id) {
+    return uint64_t{peer_index} << 32 | rc_id;
+  }
+
+  PeerStates& peers_;
+  Slab<Entry> slab_;
+  FlatMap<uint64_t> by_queue_;
+};
+
+}  // namespace urma::jetty

@@ -1,0 +1,192 @@
+#include "jetty/executor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "jetty/slicer.h"
+
+namespace urma::jetty {
+
+using Verdict = Assembly::Verdict;
+
+struct Executor::Row {
+  TaOpcode opcode;
+  void (Executor::*begin)(Assembly&, const TaRequest&);
+  void (Executor::*place)(Assembly&, const ParsedRequest&);
+  bool (Executor::*finish)(Assembly&);
+};
+
+const Executor::Row& Executor::row(const OpcodeInfo& info) {
+  using E = Executor;
+  static constexpr Row rows[] = {
+      {TaOpcode::send, &E::begin_message, &E::place_message, &E::finish_message},
+      {TaOpcode::send_immediate, &E::begin_message, &E::place_message, &E::finish_message},
+      {TaOpcode::write, &E::begin_write, &E::place_memory, &E::finish_write},
+      {TaOpcode::write_immediate, &E::begin_immediate, &E::place_memory, &E::finish_immediate},
+      // Nothing is placed for a read; its answer is its data (Target::handle_read).
+      {TaOpcode::read, nullptr, nullptr, nullptr},
+  };
+  static_assert(
+      [] {
+        size_t requests = 0;
+        for (const OpcodeInfo& known : opcodes) {
+          if (!known.request) continue;
+          if (requests == std::size(rows) || rows[requests].opcode != known.opcode) return false;
+          ++requests;
+        }
+        return requests == std::size(rows);
+      }(),
+      "each request opcode has its row here, in the order of the opcode table");
+  return rows[&info - opcodes];
+}
+
+void Executor::begin(Assembly& assembly, const TaRequest& request) {
+  (this->*row(*assembly.info).begin)(assembly, request);
+}
+
+void Executor::place(Assembly& assembly, const ParsedRequest& packet) {
+  (this->*row(*assembly.info).place)(assembly, packet);
+}
+
+bool Executor::finish(Assembly& assembly) { return (this->*row(*assembly.info).finish)(assembly); }
+
+// ---- what a slice needs
+
+// An unknown Jetty and a wrong token are refused alike: nothing is learnt by trying.
+Jetty* Executor::target(const TaRequest& request, TokenValue token) {
+  Jetty* jetty = jetties_.find(JettyId(request.target.target));
+  if (jetty == nullptr || jetty->state != JettyState::ready) return nullptr;
+  return (number(jetty->token) ^ number(token)) == 0 ? jetty : nullptr;
+}
+
+bool Executor::take_slot(Jetty& jetty, uint16_t& lease) {
+  if (!jetty.recycled.empty()) {
+    lease = jetty.recycled.back();
+    jetty.recycled.pop_back();
+    return true;
+  }
+  if (jetty.queues->receives().waiting() == 0) return false;
+  lease = jetty.queues->receives().take_posted();
+  return true;
+}
+
+void Executor::begin_message(Assembly& assembly, const TaRequest& request) {
+  Jetty* jetty = target(request, TokenValue(request.token.token));
+  if (jetty == nullptr || !request.base.token_present) {
+    assembly.verdict = Verdict::refuse;
+    return;
+  }
+  if (!take_slot(*jetty, assembly.receive)) {
+    assembly.verdict = Verdict::not_ready;
+    return;
+  }
+  assembly.jetty = jetties_.index_of(*jetty);
+  ++jetty->assemblies;
+  assembly.immediate = request.immediate.immediate;
+}
+
+void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
+  Jetty* jetty = target(request, TokenValue(request.immediate.token));
+  if (jetty == nullptr) {
+    assembly.verdict = Verdict::refuse;
+    return;
+  }
+  const Queues& queues = *jetty->queues;
+  const uint32_t unpolled = jetty->immediates_raised - queues.immediates_polled();
+  if (unpolled >= jetty->queues->receives().count()) {
+    assembly.verdict = Verdict::not_ready;
+    return;
+  }
+  ++jetty->immediates_raised;
+  assembly.permit = true;
+  assembly.jetty = jetties_.index_of(*jetty);
+  ++jetty->assemblies;
+  assembly.immediate = request.immediate.immediate;
+  assembly.message_length = request.immediate.message_length;
+}
+
+void Executor::release(Assembly& assembly) {
+  if (assembly.jetty == Assembly::none) return;
+  Jetty& jetty = jetties_.at(assembly.jetty);
+  --jetty.assemblies;
+  if (assembly.permit) --jetty.immediates_raised;
+  if (assembly.receive != Queues::none) jetty.recycled.push_back(assembly.receive);
+  assembly.permit = false;
+  assembly.receive = Queues::none;
+  assembly.jetty = Assembly::none;
+}
+
+// ---- where bytes go
+
+void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
+  if (packet.data.empty()) return;
+  const TaRequest& request = packet.headers;
+  std::byte* at = segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token),
+                                  request.memory.address, packet.data.size(), Rights::write);
+  if (at == nullptr || !request.base.token_present) {
+    assembly.verdict = Verdict::refuse;
+    return;
+  }
+  std::memcpy(at, packet.data.data(), packet.data.size());
+}
+
+void Executor::place_message(Assembly& assembly, const ParsedRequest& packet) {
+  const uint64_t offset = uint64_t{packet.headers.offset.kib} * 1024;
+  const Queues& queues = *jetties_.at(assembly.jetty).queues;
+  if (offset + packet.data.size() > queues.slot(assembly.receive).bytes) {
+    assembly.verdict = Verdict::too_long;
+    return;
+  }
+  scatter(queues.slot_pieces(assembly.receive), static_cast<uint32_t>(offset), packet.data);
+}
+
+const std::byte* Executor::readable(const TaRequest& request) const {
+  if (!request.base.token_present) return nullptr;
+  return segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token),
+                         request.memory.address, request.memory.length, Rights::read);
+}
+
+// ---- what the application is told
+
+Completion Executor::arrival(const Assembly& assembly, Status status) const {
+  return {.status = status,
+          .operation = Operation::receive,
+          .with_immediate = assembly.info->immediate,
+          .immediate = assembly.immediate,
+          .from_jetty = JettyId(assembly.rc_id),
+          .from = assembly.peer};
+}
+
+bool Executor::finish_message(Assembly& assembly) {
+  Jetty& jetty = jetties_.at(assembly.jetty);
+  Completion completion = arrival(
+      assembly, assembly.verdict == Verdict::too_long ? Status::receive_too_small : Status::ok);
+  completion.bytes = assembly.bytes;
+  completion.tag = jetty.queues->slot(assembly.receive).tag;
+  jetties_.complete(jetty, completion, assembly.receive);
+  --jetty.assemblies;
+  return true;
+}
+
+bool Executor::finish_immediate(Assembly& assembly) {
+  Jetty& jetty = jetties_.at(assembly.jetty);
+  Completion completion = arrival(assembly, Status::ok);
+  completion.bytes = assembly.message_length;
+  jetties_.complete(jetty, completion, Queues::none);
+  --jetty.assemblies;
+  return true;
+}
+
+void Executor::flush_receives(Jetty& jetty) {
+  uint16_t lease = Queues::none;
+  while (take_slot(jetty, lease)) {
+    jetties_.complete(jetty,
+                      {.status = Status::flushed,
+                       .operation = Operation::receive,
+                       .tag = jetty.queues->slot(lease).tag,
+                       .from = {}},
+                      lease);
+  }
+}
+
+}  // namespace urma::jetty

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "jetty/assembly.h"
+#include "jetty/jetty.h"
+#include "memseg/segment_table.h"
+
+namespace urma::jetty {
+
+// The only code that touches registered memory and receive buffers on a peer's behalf. One row of
+// functions per opcode; a request opcode without one does not compile.
+class Executor {
+ public:
+  Executor(memseg::SegmentTable& segments, Jetties& jetties)
+      : segments_(segments), jetties_(jetties) {}
+
+  // Takes what the slice needs of its target (a receive slot, a permit), or says why not.
+  void begin(Assembly& assembly, const TaRequest& request);
+  // Puts one packet's bytes where they belong. A refusal changes the assembly's verdict.
+  void place(Assembly& assembly, const ParsedRequest& packet);
+  // Every packet is in place: tells the application, if it is to be told. True: it was told.
+  bool finish(Assembly& assembly);
+  // Gives back what `begin` took: nothing will be told.
+  void release(Assembly& assembly);
+
+  // A read's data, under the same check. Null: refused. Not for zero bytes.
+  const std::byte* readable(const TaRequest& request) const;
+
+  // Completes the receives that wait, as flushed.
+  void flush_receives(Jetty& jetty);
+  uint32_t index_of(const Jetty& jetty) const { return jetties_.index_of(jetty); }
+
+ private:
+  struct Row;
+  static const Row& row(const OpcodeInfo& info);
+
+  void begin_write(Assembly&, const TaRequest&) {}
+  void begin_message(Assembly& assembly, const TaRequest& request);
+  void begin_immediate(Assembly& assembly, const TaRequest& request);
+  void place_memory(Assembly& assembly, const ParsedRequest& packet);
+  void place_message(Assembly& assembly, const ParsedRequest& packet);
+  bool finish_write(Assembly&) { return false; }
+  bool finish_message(Assembly& assembly);
+  bool finish_immediate(Assembly& assembly);
+
+  Jetty* target(const TaRequest& request, TokenValue token);
+  bool take_slot(Jetty& jetty, uint16_t& lease);
+  Completion arrival(const Assembly& assembly, Status status) const;
+
+  memseg::SegmentTable& segments_;
+  Jetties& jetties_;
+};
+
+}  // namespace urma::jetty

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+
+#include "jetty/queues.h"
+#include "jetty/slice_table.h"
+#include "transport/channel.h"
+#include "urma/base/time.h"
+
+namespace urma::jetty {
+
+inline constexpr uint32_t slice_bytes = 64 * 1024;
+
+// A piece of a work, of at most slice_bytes, with a TASSN of its own.
+struct Slice {
+  static constexpr uint32_t none = UINT32_MAX;
+
+  uint32_t serial = 0;  // names this attempt to the channel
+  uint32_t flow = none;
+  uint32_t previous = none;  // in the flow, in TASSN order
+  uint32_t next = none;
+  Tassn tassn;
+  uint32_t offset = 0;  // in the work
+  uint32_t bytes = 0;
+  uint32_t placed = 0;            // read: bytes that have come
+  uint64_t last_written = 0;      // the fill in which a packet of it was last written
+  uint16_t berth = Queues::none;  // none: a tombstone
+  SliceState state = SliceState::offered;
+  Status status = Status::ok;     // once decided
+  bool tombstone = false;         // once decided: the TASSN outlives the work
+  bool retry = false;             // sent with Retry = 1
+  bool last = false;              // of its work: carries the immediate
+  bool written_again = false;     // a second copy of a packet may lie in the device
+  bool expected = false;          // counted in the channel's expected answers
+  bool in_offer = false;          // counted in the flow's offered cost
+  bool waiting_to_offer = false;  // the channel had no room for it
+  uint8_t not_ready_times = 0;
+  Time not_ready_since{};
+};
+
+// The works of one Jetty towards one peer, and the numbering of their slices (TASSN). It belongs to
+// the queue's RC id and outlives the Jetty: numbers go on if the id is used again, because the
+// target remembers what it executed by them (WIRE, execution record).
+struct Flow {
+  static constexpr uint32_t none = UINT32_MAX;
+
+  PeerId peer;
+  uint32_t rc_id = 0;
+  uint32_t jetty = none;  // index; none: the Jetty is gone
+  Tassn next_tassn = Tassn::first(0);
+  uint32_t first_slice = Slice::none;  // oldest outstanding, tombstones included
+  uint32_t last_slice = Slice::none;
+  uint32_t offered_cost = 0;             // of slices that the channel has not pulled wholly
+  uint16_t first_to_cut = Queues::none;  // works in line
+  uint16_t last_to_cut = Queues::none;
+  uint32_t next_of_peer = none;
+  uint32_t next_of_jetty = none;
+  bool active = false;      // in the initiator's list
+  bool peer_over = false;   // kept only until its last slice has settled
+  bool to_reoffer = false;  // some slice is waiting_to_offer
+};
+
+}  // namespace urma::jetty

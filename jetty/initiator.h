@@ -1,0 +1,153 @@
+#pragma once
+
+#include <span>
+
+#include "jetty/flow.h"
+#include "jetty/jetty.h"
+#include "jetty/peers.h"
+#include "transport/upper.h"
+#include "urma/base/prng.h"
+#include "urma/base/timer_wheel.h"
+#include "urma/core/ta_headers.h"
+
+namespace urma::jetty {
+
+struct InitiatorCounters {
+  uint64_t works = 0;
+  uint64_t slices = 0;
+  uint64_t not_ready = 0;     // answers "receiver not ready"
+  uint64_t retries = 0;       // slices offered again
+  uint64_t late_answers = 0;  // to slices that had ended
+  uint64_t malformed = 0;     // responses that make no sense
+  uint64_t timeouts = 0;      // works whose time was up
+  uint64_t unknown = 0;       // works that ended so
+};
+
+// Carries works to their end: takes them from the Jetties, cuts them into slices, offers these to
+// channels, writes their packets when asked, understands the answers, and completes each work once.
+// Every change of a slice goes through `step` (slice_table.h).
+class Initiator {
+ public:
+  struct Limits {
+    uint32_t jetties;
+    uint32_t flows;
+    uint32_t slices;
+  };
+  Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
+            transport::Channels& channels, uint64_t seed);
+
+  // ---- from the application
+
+  // Takes works that were posted, at most `budget`; returns how many.
+  uint32_t take(Jetty& jetty, uint32_t budget, Time now);
+  // Everything outstanding of this Jetty ends, as soon as it is known how.
+  void flush(Jetty& jetty, Time now);
+  // Works that use this memory end; `using_memory` says whether any is left.
+  void flush_memory(const std::byte* base, uint64_t bytes, Time now);
+  bool using_memory(const std::byte* base, uint64_t bytes);
+  // The Jetty has no work outstanding and goes away.
+  void detach(Jetty& jetty);
+
+  // ---- outwards
+
+  // Offers slices of works in line, at most `budget`. False: nothing more can be offered now.
+  bool cut(uint32_t budget, Time now);
+  bool has_active() const { return active_count_ > 0; }
+  void write(transport::PacketSlot& packet);
+  // Packets written from now on belong to this fill; numbers only grow.
+  void begin_fill(uint64_t fill) { fill_ = fill; }
+  // No driver reads memory for packets of fills up to this one.
+  void settled(uint64_t fill, Time now);
+
+  // ---- inwards
+
+  void delivered(transport::SliceRef slice, Time now);
+  void handle_response(PeerId peer, const ParsedResponse& response, Time now);
+  void up(PeerState& peer, Time now);
+  void down(PeerState& peer, transport::Why why, Time now);
+
+  // ---- time
+
+  void handle_timers(Time now);
+  Time next_deadline() const;
+
+  const InitiatorCounters& counters() const { return counters_; }
+  uint32_t open_slices() const { return slices_.size(); }
+
+ private:
+  struct Answer {
+    bool given;
+    Status status;
+    uint8_t timer;  // not ready: 2 us * 2^timer
+    Answer() : given(false), status(Status::ok), timer(0) {}
+    explicit Answer(Status answered) : given(true), status(answered), timer(0) {}
+  };
+
+  // Works.
+  Flow* flow_for(Jetty& jetty, PeerId peer, Status& why_not);
+  void put_in_line(Flow& flow, Jetty& jetty, uint16_t lease, bool first);
+  void take_out_of_line(Flow& flow, Jetty& jetty, uint16_t lease);
+  void clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Time now);
+  void append(Jetty& jetty, uint16_t lease, Time now);
+  void give_up_rest(Jetty& jetty, uint16_t lease, Status status, Time now);
+  void finish(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
+  void show(Jetty& jetty, uint16_t lease, Status status);
+  void cancel(WorkState& work, Time now);
+  void slice_ended(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
+
+  // Slices.
+  enum class Cut : uint8_t { done, blocked, no_memory };
+  Cut cut_one(Flow& flow, Jetty& jetty, PeerState& peer, Time now);
+  bool offer(Slice& slice, Flow& flow, PeerState& peer, Time now);
+  void apply(Slice& slice, SliceEvent event, Time now) { apply(slice, event, now, Answer{}); }
+  void apply(Slice& slice, SliceEvent event, Time now, const Answer& answer);
+  void end(Slice& slice, Time now);
+  void erase(Slice& slice);
+  void leave_offer(Slice& slice);
+  void offer_later(Slice& slice);
+  void stop_expecting(Slice& slice, Time now);
+  void wait_for_receiver(Slice& slice, uint8_t timer, Time now);
+  void reoffer(Flow& flow, PeerState& peer, Time now);
+  void sweep(Flow& flow, Time now);
+  Slice* find(transport::SliceRef ref);
+  Slice* find(Flow& flow, Tassn tassn);
+  bool is_read(const Slice& slice);
+  bool in_device(const Slice& slice, SliceEvent event) const;
+
+  // Answers.
+  void handle_answer(Flow& flow, const Atah& answer, Time now);
+  void handle_read_response(Flow& flow, const ParsedResponse& response, Time now);
+
+  // Deadlines.
+  void check_deadline(Jetty& jetty, Time now);
+  Time progress_of(const Jetty& jetty, const WorkState& work);
+  void sweep_jetty(Jetty& jetty, Time now);
+
+  void activate(Flow& flow);
+  void retire(Flow& flow);
+  uint32_t index_of(const Flow& flow) const { return flows_.index_of(&flow); }
+  static uint64_t flow_key(PeerId peer, uint32_t rc_id) {
+    return uint64_t{peer.index} << 32 | rc_id;
+  }
+
+  Jetties& jetties_;
+  PeerStates& peers_;
+  transport::Channels& channels_;
+  Slab<Flow> flows_;
+  FlatMap<uint64_t> flows_by_key_;  // peer index and RC id
+  Slab<Slice> slices_;
+  TimerWheel jetty_timers_;
+  TimerWheel slice_timers_;
+  RegionArray<uint32_t> active_;  // ring of flows
+  uint32_t active_first_ = 0;
+  uint32_t active_count_ = 0;
+  RegionArray<uint32_t> settling_;  // slices whose status is decided
+  uint32_t settling_count_ = 0;
+  uint64_t fill_ = 0;
+  uint64_t settled_ = 0;
+  uint32_t next_serial_ = 1;
+  Prng jitter_;
+  InitiatorCounters counters_;
+};
+
+}  // namespace urma::jetty

@@ -1,0 +1,59 @@
+#include "jetty/jetty.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace urma::jetty {
+
+Jetty::Jetty(JettyId id_, TokenValue token_, std::shared_ptr<Queues> queues_,
+             std::shared_ptr<Jfc> jfc_, const Timeouts& timeouts_)
+    : id(id_),
+      token(token_),
+      timeouts(timeouts_),
+      jfc(std::move(jfc_)),
+      queues(std::move(queues_)),
+      works(std::make_unique<WorkState[]>(queues->berths().count())),
+      gate_slots(std::make_unique<ordering::CompleteGate::Slot[]>(
+          std::bit_ceil<size_t>(queues->berths().count()))),
+      gate({gate_slots.get(), std::bit_ceil<size_t>(queues->berths().count())}) {
+  recycled.reserve(queues->receives().count());
+}
+
+Jetty* Jetties::create(JettyId id, TokenValue token, std::shared_ptr<Queues> queues,
+                       std::shared_ptr<Jfc> jfc, const Timeouts& timeouts) {
+  Jetty* jetty = slab_.create(id, token, std::move(queues), std::move(jfc), timeouts);
+  if (jetty != nullptr) by_id_.insert(number(id), slab_.index_of(jetty));
+  return jetty;
+}
+
+void Jetties::destroy(Jetty& jetty) {
+  kick_ = wake() || kick_;
+  by_id_.erase(number(jetty.id));
+  jetty.jfc->retire(jetty.queues, jetty.queues->entries());
+  slab_.destroy(&jetty);
+}
+
+Jetty* Jetties::find(JettyId id) {
+  const uint32_t index = by_id_.find(number(id));
+  return index == UINT32_MAX ? nullptr : &slab_.at(index);
+}
+
+void Jetties::complete(Jetty& jetty, const Completion& completion, uint16_t lease) {
+  Completion shown = completion;
+  shown.jetty = jetty.id;
+  jetty.jfc->push(shown, jetty.queues.get(), lease);
+  ++completed_;
+  const auto woken = std::span(to_wake_).first(to_wake_count_);
+  if (std::find(woken.begin(), woken.end(), jetty.jfc.get()) != woken.end()) return;
+  if (to_wake_count_ == most_woken) kick_ = wake() || kick_;
+  to_wake_[to_wake_count_++] = jetty.jfc.get();
+}
+
+bool Jetties::wake() {
+  bool kick = std::exchange(kick_, false);
+  for (Jfc* jfc : std::span(to_wake_).first(to_wake_count_)) kick = jfc->wake() || kick;
+  to_wake_count_ = 0;
+  return kick;
+}
+
+}  // namespace urma::jetty

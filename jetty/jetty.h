@@ -1,0 +1,108 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "jetty/queues.h"
+#include "ordering/complete_gate.h"
+#include "urma/base/flat_map.h"
+#include "urma/base/slab.h"
+#include "urma/base/time.h"
+
+namespace urma::jetty {
+
+// Ready: works run, messages arrive. Error: works posted and waiting complete as flushed, what
+// arrives is refused (UB 6.1). A Jetty is created ready; `reset` in between is a step of the C API.
+enum class JettyState : uint8_t { reset, ready, error };
+
+struct Timeouts {
+  Duration operation = std::chrono::seconds(2);  // without progress, for the oldest work
+  Duration receiver = Duration::max();           // a living receiver that is not ready
+};
+
+// What the engine knows of a work, beside its berth.
+struct WorkState {
+  uint64_t number = 0;  // in the complete gate
+  Time progress{};      // when something of it last happened
+  Time cancelled_at{};
+  uint32_t flow = UINT32_MAX;
+  uint32_t cut_bytes = 0;
+  uint16_t open_slices = 0;
+  uint16_t older = Queues::none;  // in post order
+  uint16_t newer = Queues::none;
+  uint16_t next_to_cut = Queues::none;  // in its flow
+  Status status = Status::ok;           // of what has ended so far
+  bool cut = false;                     // nothing of it remains to be cut
+  bool in_line = false;                 // waits in its flow to be cut
+  bool executed = false;                // some slice of it was, or may have been
+  bool cancelled = false;
+  bool overdue = false;
+};
+
+// The engine's half of a Jetty.
+struct Jetty {
+  Jetty(JettyId id, TokenValue token, std::shared_ptr<Queues> queues, std::shared_ptr<Jfc> jfc,
+        const Timeouts& timeouts);
+
+  JettyId id;
+  TokenValue token;
+  JettyState state = JettyState::ready;
+  Timeouts timeouts;
+  std::shared_ptr<Jfc> jfc;  // outlives `queues`
+  std::shared_ptr<Queues> queues;
+
+  // Initiator.
+  std::unique_ptr<WorkState[]> works;  // by berth
+  std::unique_ptr<ordering::CompleteGate::Slot[]> gate_slots;
+  ordering::CompleteGate gate;
+  uint16_t oldest = Queues::none;
+  uint16_t newest = Queues::none;
+  uint32_t outstanding = 0;
+  uint16_t chained = Queues::none;  // unsignalled works that are done, newest first
+  uint32_t first_flow = UINT32_MAX;
+  Time last_answer{};  // when a work of this queue last ended by an answer
+
+  // Target.
+  uint32_t immediates_raised = 0;
+  uint32_t assemblies = 0;         // that hold a receive slot or permit of this Jetty
+  std::vector<uint16_t> recycled;  // receive slots given back unused; never grows beyond its room
+};
+
+// All Jetties of an engine, and the way to their applications. Engine thread.
+class Jetties {
+ public:
+  explicit Jetties(uint32_t capacity) : slab_(capacity), by_id_(capacity) {}
+
+  bool full() const { return slab_.full(); }
+  uint32_t size() const { return slab_.size(); }
+  bool used(JettyId id) const { return by_id_.find(number(id)) != UINT32_MAX; }
+  Jetty* create(JettyId id, TokenValue token, std::shared_ptr<Queues> queues,
+                std::shared_ptr<Jfc> jfc, const Timeouts& timeouts);
+  void destroy(Jetty& jetty);
+  Jetty* find(JettyId id);  // null: none
+  Jetty& at(uint32_t index) { return slab_.at(index); }
+  bool live(uint32_t index) const { return slab_.live(index); }
+  uint32_t index_of(const Jetty& jetty) const { return slab_.index_of(&jetty); }
+  template <class Function>
+  void for_each(Function&& function) {
+    slab_.for_each(function);
+  }
+
+  // Shows a completion. `lease` goes back to the application with it.
+  void complete(Jetty& jetty, const Completion& completion, uint16_t lease);
+  // Wakes the applications that sleep and were completed something since the last call. True: one
+  // of them sleeps at the engine's descriptors, and the caller must wake it there.
+  bool wake();
+  uint64_t completed() const { return completed_; }
+
+ private:
+  Slab<Jetty> slab_;
+  FlatMap<uint64_t> by_id_;
+  static constexpr size_t most_woken = 64;
+  std::array<Jfc*, most_woken> to_wake_{};
+  size_t to_wake_count_ = 0;
+  bool kick_ = false;
+  uint64_t completed_ = 0;
+};
+
+}  // namespace urma::jetty

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "urma/base/time.h"
+#include "urma/core/work.h"
+
+namespace urma::jetty {
+
+class Queues;
+
+// Completions on their way from the engine to the application: a ring of 64-byte entries, each with
+// its own mark, so that one cache line moves per completion and no index is shared. Whoever may
+// write an entry holds a reservation for it: the ring cannot overflow.
+// Writers: entries - engine; `sleeping_` - set by the application thread that waits, cleared by
+// both.
+class Jfc {
+ public:
+  explicit Jfc(uint32_t depth);
+
+  uint32_t depth() const { return depth_; }
+
+  // ---- engine
+
+  // False, and nothing reserved, when fewer than `entries` are left.
+  bool reserve(uint32_t entries);
+  uint32_t reserved() const { return reserved_.load(std::memory_order_relaxed); }
+  // A Jetty is gone: its queues are kept, and its `entries` stay reserved, until what it has
+  // completed so far has been polled.
+  void retire(std::shared_ptr<Queues> queues, uint32_t entries);
+
+  // Appends a completion. `lease` returns to `queues` when it is polled, and so do the berths
+  // chained behind it; `queues` may be null.
+  void push(const Completion& completion, Queues* queues, uint16_t lease);
+  // Wakes the application if it sleeps. Once per batch of pushes. True: it does not sleep here but
+  // at the engine's descriptors (`sleep_elsewhere`), and the caller must wake it there.
+  bool wake();
+
+  // ---- application, one thread at a time
+
+  // Takes what is there, at most as many as `out` holds.
+  size_t poll(std::span<Completion> out);
+  bool ready() const;
+  // Sleeps until there may be something, at most `limit`.
+  void sleep(Duration limit);
+  // Says that the caller is about to sleep elsewhere. False: do not, there is something.
+  bool sleep_elsewhere();
+  void awake() { sleeping_.store(0, std::memory_order_relaxed); }
+
+ private:
+  struct alignas(64) Entry {
+    Completion completion;
+    Queues* queues;
+    uint16_t lease;
+    std::atomic<uint32_t> mark;  // the lap it was written in, from 1
+  };
+  static_assert(sizeof(Entry) == 64);
+
+  struct Retired {
+    uint64_t until;  // entries written before it may belong to them
+    uint32_t entries;
+    std::shared_ptr<Queues> queues;
+  };
+
+  uint32_t lap(uint64_t index) const { return static_cast<uint32_t>(index >> depth_log2_) + 1; }
+  void release_retired();
+
+  std::unique_ptr<Entry[]> entries_;
+  const uint32_t depth_;
+  const uint32_t depth_log2_;
+
+  // Control path only; poll() looks at the count and takes the mutex when it is not zero.
+  std::mutex retired_mutex_;
+  std::vector<Retired> retired_;
+  std::atomic<uint32_t> retired_count_{0};
+  std::atomic<uint32_t> reserved_{0};
+
+  alignas(64) uint64_t written_ = 0;  // engine
+  alignas(64) uint64_t read_ = 0;     // application
+  alignas(64) std::atomic<uint32_t> sleeping_{0};
+};
+
+}  // namespace urma::jetty

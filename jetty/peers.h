@@ -1,0 +1,46 @@
+#pragma once
+
+#include "transport/channel.h"
+#include "urma/base/region.h"
+
+namespace urma::jetty {
+
+// What the transaction layer remembers of each peer: its channel while there is one, and the heads
+// of the lists of what concerns it. Entries are found by the index of the PeerId; a later life in
+// the same place starts afresh.
+struct PeerState {
+  static constexpr uint32_t none = UINT32_MAX;
+
+  PeerId id;
+  transport::Channel* channel = nullptr;
+  uint32_t first_flow = none;      // Initiator
+  uint32_t reads_out = 0;          // Initiator: reads that wait for their answer
+  uint32_t first_answer = none;    // Target
+  uint32_t first_assembly = none;  // Target
+  uint32_t first_record = none;    // Target
+  uint32_t reads_in = 0;           // Target: reads being answered
+};
+
+class PeerStates {
+ public:
+  explicit PeerStates(uint32_t peers) : states_(peers) {}
+
+  // The state of a peer that the transport knows.
+  PeerState& at(PeerId id) {
+    PeerState& state = states_[id.index];
+    if (!(state.id == id)) state = PeerState{.id = id};
+    return state;
+  }
+  // Null when this life has never been heard of here, or is over.
+  PeerState* find(PeerId id) {
+    if (id.index >= states_.size()) return nullptr;
+    PeerState& state = states_[id.index];
+    return state.id == id ? &state : nullptr;
+  }
+  void forget(PeerId id) { states_[id.index] = PeerState{}; }
+
+ private:
+  RegionArray<PeerState> states_;
+};
+
+}  // namespace urma::jetty

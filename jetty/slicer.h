@@ -1,0 +1,37 @@
+#pragma once
+
+#include <span>
+
+#include "jetty/flow.h"
+#include "jetty/queues.h"
+#include "urma/core/frame.h"
+
+namespace urma::jetty {
+
+// Writes the headers of one packet of a slice behind what the frame's head holds, and names its
+// payload where it lies. Pure: the same slice and index give the same packet, however often.
+struct SlicePacket {
+  const Berth& berth;
+  std::span<const Piece> pieces;  // of the whole work
+  const Slice& slice;
+  uint32_t rc_id;
+  uint32_t packet_bytes;  // payload of a full packet
+  uint16_t index;
+};
+void write_packet(const SlicePacket& packet, TxFrame& frame);
+
+// The packet of a slice that was withdrawn: its TASSN, so that the target can step over it.
+void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame);
+
+// Packets that a slice with this many bytes of payload takes.
+constexpr uint32_t packets_of(uint32_t bytes, uint32_t packet_bytes) {
+  return bytes == 0 ? 1 : (bytes + packet_bytes - 1) / packet_bytes;
+}
+
+// Names `bytes` bytes of `pieces` from `offset` on as the frame's payload.
+void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFrame& frame);
+
+// Copies `data` over `pieces` from `offset` on; the range lies inside.
+void scatter(std::span<const Piece> pieces, uint32_t offset, std::span<const std::byte> data);
+
+}  // namespace urma::jetty

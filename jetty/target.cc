@@ -1,0 +1,300 @@
+#include "jetty/target.h"
+
+#include <algorithm>
+
+#include "jetty/flow.h"
+#include "jetty/slicer.h"
+
+namespace urma::jetty {
+namespace {
+
+// What an initiator is told to wait when no receive slot is free: 2 us * 2^4.
+constexpr uint8_t not_ready_timer = 4;
+
+}  // namespace
+
+Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments,
+               Jetties& jetties)
+    : reads_(limits.reads),
+      peers_(peers),
+      executor_(segments, jetties),
+      answers_(limits.answers, peers, segments),
+      records_(limits.records, peers),
+      assemblies_(limits.assemblies),
+      by_slice_(limits.assemblies) {}
+
+size_t Target::room() const {
+  // Each packet makes at most one answer and one assembly.
+  return std::min<size_t>(answers_.room(), assemblies_.capacity() - assemblies_.size());
+}
+
+// ---- requests
+
+void Target::handle_request(const transport::Received& packet, const ParsedRequest& request) {
+  if (request.info == nullptr) {
+    ++counters_.refused;
+    if (packet.last) {
+      answers_.add({.peer = packet.peer,
+                    .rc_id = request.headers.base.rc_id,
+                    .tassn = request.headers.base.tassn,
+                    .status = Response::completer_error,
+                    .info = static_cast<uint8_t>(CompleterError::unsupported_request)});
+    }
+    return;
+  }
+  const uint32_t packet_bytes = peers_.at(packet.peer).channel->facts().packet_bytes;
+  if (!well_formed(packet, request, packet_bytes)) {
+    ++counters_.malformed;
+    return;
+  }
+  if (request.info->opcode == TaOpcode::read) return handle_read(packet, request);
+
+  if (Assembly* assembly = find(packet)) {
+    take(*assembly, packet, request);
+    if (assembly->packets != assembly->needed) return;
+    finish(*assembly);
+    return erase(*assembly);
+  }
+  Assembly fresh{.peer = packet.peer,
+                 .channel = packet.channel,
+                 .slice = packet.slice,
+                 .rc_id = request.headers.base.rc_id,
+                 .tassn = request.headers.base.tassn,
+                 .info = request.info};
+  if (request.info->to_memory)
+    fresh.needed = packets_of(request.headers.memory.length, packet_bytes);
+  begin(fresh, request);
+  if (fresh.verdict == Verdict::ignore) return;
+  take(fresh, packet, request);
+  // A slice of one packet, the common case, is never remembered.
+  if (fresh.packets == fresh.needed) return finish(fresh);
+  create(fresh);
+}
+
+// Non-last packets are full, the last is the rest (UB 4.3); nothing is longer than a slice.
+bool Target::well_formed(const transport::Received& packet, const ParsedRequest& request,
+                         uint32_t packet_bytes) const {
+  const size_t size = request.data.size();
+  if (request.info->opcode == TaOpcode::read) {
+    return packet.last && request.headers.memory.length <= slice_bytes;
+  }
+  if (size > packet_bytes || (!packet.last && size != packet_bytes)) return false;
+  if (!request.info->to_memory) {
+    const uint64_t offset = uint64_t{request.headers.offset.kib} * 1024;
+    return offset % packet_bytes == 0 && offset + size <= max_send_bytes &&
+           (size > 0 || offset == 0);
+  }
+  const uint32_t length = request.headers.memory.length;
+  if (length > slice_bytes) return false;
+  const uint32_t last = length == 0 ? 0 : (length - 1) % packet_bytes + 1;
+  return packet.last ? size == last : length > packet_bytes;
+}
+
+void Target::begin(Assembly& assembly, const ParsedRequest& request) {
+  // The window of a queue's record moves with everything that the queue sends.
+  ExecutionRecord* record = records_.find(assembly.peer, assembly.rc_id);
+  if (record == nullptr && !assembly.info->replayable) {
+    record = records_.find_or_create(assembly.peer, assembly.rc_id, assembly.tassn);
+    if (record == nullptr) {
+      assembly.verdict = Verdict::not_ready;
+      return;
+    }
+  }
+  if (record != nullptr) {
+    const Tassn tassn = record->unwrap(assembly.tassn);
+    const auto mark = record->see(tassn) ? record->mark(tassn) : ExecutionRecord::Mark::withdrawn;
+    if (mark == ExecutionRecord::Mark::withdrawn || mark == ExecutionRecord::Mark::executing) {
+      assembly.verdict = Verdict::ignore;
+      return;
+    }
+    if (mark == ExecutionRecord::Mark::executed) {
+      ++counters_.repeated;
+      assembly.verdict = Verdict::executed;
+      return;
+    }
+  }
+  executor_.begin(assembly, request.headers);
+  if (assembly.info->replayable || assembly.verdict != Verdict::run) return;
+  record->set(record->unwrap(assembly.tassn), ExecutionRecord::Mark::executing);
+  assembly.recorded = true;
+}
+
+void Target::take(Assembly& assembly, const transport::Received& packet,
+                  const ParsedRequest& request) {
+  ++assembly.packets;
+  if (packet.last && !assembly.info->to_memory) {
+    // The last packet of a message says how long it is.
+    const uint32_t offset = request.headers.offset.kib * 1024;
+    assembly.bytes = offset + static_cast<uint32_t>(request.data.size());
+    const uint32_t packet_bytes = peers_.at(packet.peer).channel->facts().packet_bytes;
+    assembly.needed = packets_of(assembly.bytes, packet_bytes);
+  }
+  if (assembly.verdict == Verdict::run) executor_.place(assembly, request);
+}
+
+// All of the slice has come.
+void Target::finish(Assembly& assembly) {
+  using Mark = ExecutionRecord::Mark;
+  switch (assembly.verdict) {
+    case Verdict::run: {
+      ++counters_.executed;
+      const bool told = executor_.finish(assembly);
+      if (assembly.recorded) {
+        ExecutionRecord& record = *records_.find(assembly.peer, assembly.rc_id);
+        record.set(record.unwrap(assembly.tassn), Mark::executed);
+      }
+      return answer(assembly, Response::success, 0, told && hold_);
+    }
+    case Verdict::executed:
+      return answer(assembly, Response::success, 0);
+    case Verdict::too_long:
+      executor_.finish(assembly);
+      abandon(assembly, Mark::none);
+      [[fallthrough]];
+    case Verdict::unsupported:
+      ++counters_.refused;
+      return answer(assembly, Response::completer_error,
+                    static_cast<uint8_t>(CompleterError::unsupported_request));
+    case Verdict::refuse:
+      ++counters_.refused;
+      executor_.release(assembly);
+      abandon(assembly, Mark::none);
+      return answer(assembly, Response::completer_error,
+                    static_cast<uint8_t>(CompleterError::remote_abort));
+    case Verdict::not_ready:
+      ++counters_.not_ready;
+      return answer(assembly, Response::receiver_not_ready, not_ready_timer);
+    case Verdict::ignore:
+      return;
+  }
+}
+
+// The slice will not be executed by this assembly.
+void Target::abandon(Assembly& assembly, ExecutionRecord::Mark mark) {
+  if (!assembly.recorded) return;
+  ExecutionRecord& record = *records_.find(assembly.peer, assembly.rc_id);
+  record.set(record.unwrap(assembly.tassn), mark);
+  assembly.recorded = false;
+}
+
+void Target::answer(const Assembly& assembly, Response status, uint8_t info, bool hold) {
+  answers_.add({.peer = assembly.peer,
+                .rc_id = assembly.rc_id,
+                .tassn = assembly.tassn,
+                .status = status,
+                .info = info,
+                .hold = hold});
+}
+
+void Target::handle_read(const transport::Received& packet, const ParsedRequest& request) {
+  const TaRequest& headers = request.headers;
+  Answers::Answer answer{.peer = packet.peer,
+                         .rc_id = headers.base.rc_id,
+                         .tassn = headers.base.tassn,
+                         .status = Response::completer_error};
+  if (ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id)) {
+    record->see(record->unwrap(headers.base.tassn));
+  }
+  if (headers.memory.length > 0 && executor_.readable(headers) == nullptr) {
+    ++counters_.refused;
+    answer.info = static_cast<uint8_t>(CompleterError::remote_abort);
+    return answers_.add(answer);
+  }
+  if (peers_.at(packet.peer).reads_in >= reads_) {
+    ++counters_.not_ready;
+    answer.status = Response::receiver_not_ready;
+    answer.info = not_ready_timer;
+    return answers_.add(answer);
+  }
+  ++counters_.executed;
+  answers_.add(Answers::Read{.peer = packet.peer,
+                             .rc_id = headers.base.rc_id,
+                             .tassn = headers.base.tassn,
+                             .token_id = TokenId(headers.memory.token_id),
+                             .token = TokenValue(headers.token.token),
+                             .address = headers.memory.address,
+                             .bytes = headers.memory.length});
+}
+
+// A slice that its initiator gave up. Unless it has executed it never will; either is said.
+void Target::handle_filler(const transport::Received& packet) {
+  if (packet.bytes.size() < Btah::size) return;
+  const auto base = Btah::parse(packet.bytes.first<Btah::size>());
+  if (!base) {
+    ++counters_.malformed;
+    return;
+  }
+  ++counters_.withdrawn;
+  if (Assembly* assembly = find(packet)) {
+    executor_.release(*assembly);
+    abandon(*assembly, ExecutionRecord::Mark::none);
+    erase(*assembly);
+  }
+  bool executed = false;
+  if (ExecutionRecord* record = records_.find_or_create(packet.peer, base->rc_id, base->tassn)) {
+    const Tassn tassn = record->unwrap(base->tassn);
+    if (!record->see(tassn)) return;
+    executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
+    if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
+  }
+  answers_.add(
+      {.peer = packet.peer,
+       .rc_id = base->rc_id,
+       .tassn = base->tassn,
+       .status = executed ? Response::success : Response::completer_error,
+       .info = static_cast<uint8_t>(executed ? 0 : static_cast<int>(CompleterError::withdrawn))});
+}
+
+// ---- assemblies
+
+Assembly* Target::find(const transport::Received& packet) {
+  if (assemblies_.size() == 0) return nullptr;
+  const uint32_t index = by_slice_.find(key(packet.channel, packet.slice));
+  return index == UINT32_MAX ? nullptr : &assemblies_.at(index);
+}
+
+Assembly* Target::create(const Assembly& assembly) {
+  Assembly* created = assemblies_.create(assembly);
+  const uint32_t index = assemblies_.index_of(created);
+  by_slice_.insert(key(assembly.channel, assembly.slice), index);
+  PeerState& peer = peers_.at(assembly.peer);
+  created->next = peer.first_assembly;
+  if (peer.first_assembly != Assembly::none) assemblies_.at(peer.first_assembly).previous = index;
+  peer.first_assembly = index;
+  return created;
+}
+
+void Target::erase(Assembly& assembly) {
+  PeerState& peer = peers_.at(assembly.peer);
+  (assembly.previous != Assembly::none ? assemblies_.at(assembly.previous).next
+                                       : peer.first_assembly) = assembly.next;
+  if (assembly.next != Assembly::none) assemblies_.at(assembly.next).previous = assembly.previous;
+  by_slice_.erase(key(assembly.channel, assembly.slice));
+  assemblies_.destroy(&assembly);
+}
+
+void Target::down(PeerState& peer, bool over) {
+  answers_.down(peer);
+  // What has not come whole will come again, on another channel.
+  while (peer.first_assembly != Assembly::none) {
+    Assembly& assembly = assemblies_.at(peer.first_assembly);
+    executor_.release(assembly);
+    abandon(assembly, ExecutionRecord::Mark::none);
+    erase(assembly);
+  }
+  if (over) records_.forget(peer);
+}
+
+void Target::detach(Jetty& jetty) {
+  if (jetty.assemblies == 0) return;
+  const uint32_t index = executor_.index_of(jetty);
+  assemblies_.for_each([&](Assembly& assembly) {
+    if (assembly.jetty != index) return;
+    executor_.release(assembly);
+    abandon(assembly, ExecutionRecord::Mark::none);
+    // The rest of it is refused when it has come.
+    assembly.verdict = Verdict::refuse;
+  });
+}
+
+}  // namespace urma::jetty

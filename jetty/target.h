@@ -1,0 +1,76 @@
+#pragma once
+
+#include "jetty/answers.h"
+#include "jetty/execution_record.h"
+#include "jetty/executor.h"
+#include "urma/base/flat_map.h"
+
+namespace urma::jetty {
+
+struct TargetCounters {
+  uint64_t executed = 0;  // slices
+  uint64_t refused = 0;
+  uint64_t not_ready = 0;
+  uint64_t repeated = 0;   // slices that had been executed before
+  uint64_t withdrawn = 0;  // fillers
+  uint64_t malformed = 0;  // requests that make no sense
+};
+
+// Takes the packets of requests, in any order: has each placed as it comes, each slice executed
+// once, and each answered when all of it has come. It knows slices only; works are the initiator's.
+class Target {
+ public:
+  struct Limits {
+    uint32_t answers;     // owed at a time
+    uint32_t assemblies;  // slices of which some packets have come
+    uint32_t records;     // initiator queues that used sends or immediates
+    uint32_t reads;       // being answered, for each peer
+  };
+  Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties);
+
+  // Packets that can be taken.
+  size_t room() const;
+  void handle_request(const transport::Received& packet, const ParsedRequest& request);
+  void handle_malformed() { ++counters_.malformed; }
+  void handle_filler(const transport::Received& packet);
+
+  // Answers to works that raised completions wait for the next `Answers::flush` but one.
+  void hold_answers(bool hold) { hold_ = hold; }
+  Answers& answers() { return answers_; }
+
+  void down(PeerState& peer, bool over);
+  // Slices that fill receive slots of this Jetty, or hold permits, give them back: it goes away.
+  void detach(Jetty& jetty);
+  void flush_receives(Jetty& jetty) { executor_.flush_receives(jetty); }
+
+  const TargetCounters& counters() const { return counters_; }
+
+ private:
+  using Verdict = Assembly::Verdict;
+
+  void handle_read(const transport::Received& packet, const ParsedRequest& request);
+  void begin(Assembly& assembly, const ParsedRequest& request);
+  void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
+  void finish(Assembly& assembly);
+  void abandon(Assembly& assembly, ExecutionRecord::Mark mark);
+  void answer(const Assembly& assembly, Response status, uint8_t info, bool hold = false);
+  bool well_formed(const transport::Received& packet, const ParsedRequest& request,
+                   uint32_t packet_bytes) const;
+
+  static uint64_t key(uint32_t channel, uint32_t slice) { return uint64_t{channel} << 32 | slice; }
+  Assembly* find(const transport::Received& packet);
+  Assembly* create(const Assembly& assembly);
+  void erase(Assembly& assembly);
+
+  const uint32_t reads_;
+  PeerStates& peers_;
+  Executor executor_;
+  Answers answers_;
+  ExecutionRecords records_;
+  Slab<Assembly> assemblies_;
+  FlatMap<uint64_t> by_slice_;
+  bool hold_ = false;
+  TargetCounters counters_;
+};
+
+}  // namespace urma::jetty

@@ -1,0 +1,75 @@
+#include "jetty/transactions.h"
+
+namespace urma::jetty {
+
+Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
+                           transport::Channels& channels, uint64_t seed)
+    : jetties_(limits.jetties),
+      peers_(limits.peers),
+      initiator_({.jetties = limits.jetties, .flows = limits.flows, .slices = limits.slices},
+                 jetties_, peers_, channels, seed),
+      target_({.answers = limits.answers,
+               .assemblies = limits.assemblies,
+               .records = limits.records,
+               .reads = limits.reads},
+              peers_, segments, jetties_) {}
+
+void Transactions::write(std::span<transport::PacketSlot> packets) {
+  for (transport::PacketSlot& packet : packets) {
+    if (packet.slice == transport::SliceRef{}) continue;  // the channel's own
+    if (packet.slice.slot & Answers::slot_flag) {
+      target_.answers().write(packet);
+    } else {
+      initiator_.write(packet);
+    }
+  }
+}
+
+void Transactions::accept(std::span<const transport::Received> packets, Time now) {
+  for (const transport::Received& packet : packets) {
+    if (packet.withdrawn) {
+      target_.handle_filler(packet);
+      continue;
+    }
+    const OpcodeInfo* info =
+        packet.bytes.empty() ? nullptr : find_opcode(static_cast<uint8_t>(packet.bytes[0]));
+    if (info != nullptr && !info->request) {
+      if (const auto response = parse_response(packet.bytes)) {
+        initiator_.handle_response(packet.peer, *response, now);
+        continue;
+      }
+    } else if (const auto request = parse_request(packet.bytes)) {
+      target_.handle_request(packet, *request);
+      continue;
+    }
+    target_.handle_malformed();
+  }
+}
+
+void Transactions::delivered(PeerId, std::span<const transport::SliceRef> slices, Time now) {
+  for (const transport::SliceRef slice : slices) {
+    if (slice == transport::SliceRef{}) continue;
+    if (slice.slot & Answers::slot_flag) {
+      target_.answers().delivered(slice);
+    } else {
+      initiator_.delivered(slice, now);
+    }
+  }
+}
+
+void Transactions::up(PeerId peer, transport::Channel& channel, Time now) {
+  PeerState& state = peers_.at(peer);
+  state.channel = &channel;
+  initiator_.up(state, now);
+}
+
+void Transactions::down(PeerId peer, transport::Why why, Time now) {
+  const bool over = why == transport::Why::restarted || why == transport::Why::left;
+  if (PeerState* state = peers_.find(peer)) {
+    target_.down(*state, over);
+    initiator_.down(*state, why, now);
+  }
+  if (over && peers_.find(peer) != nullptr) peers_.forget(peer);
+}
+
+}  // namespace urma::jetty

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "jetty/initiator.h"
+#include "jetty/target.h"
+
+namespace urma::jetty {
+
+// The transaction layer as the transport sees it: where packets come from and where they go.
+class Transactions final : public transport::PacketSource, public transport::PacketSink {
+ public:
+  struct Limits {
+    uint32_t jetties = 1024;
+    uint32_t peers = 1024;
+    uint32_t flows = 16 * 1024;       // pairs of Jetty and peer that have talked
+    uint32_t slices = 16 * 1024;      // outstanding at peers
+    uint32_t answers = 16 * 1024;     // owed to peers
+    uint32_t assemblies = 16 * 1024;  // slices of which some packets have come
+    uint32_t records = 4 * 1024;      // queues of peers that used sends or immediates
+    uint32_t reads = 64;              // being answered, for each peer
+  };
+
+  Transactions(const Limits& limits, memseg::SegmentTable& segments, transport::Channels& channels,
+               uint64_t seed);
+
+  Jetties& jetties() { return jetties_; }
+  Initiator& initiator() { return initiator_; }
+  Target& target() { return target_; }
+
+  // PacketSource
+  void write(std::span<transport::PacketSlot> packets) override;
+
+  // PacketSink
+  size_t room() override { return target_.room(); }
+  void accept(std::span<const transport::Received> packets, Time now) override;
+  void delivered(PeerId peer, std::span<const transport::SliceRef> slices, Time now) override;
+  void up(PeerId peer, transport::Channel& channel, Time now) override;
+  void down(PeerId peer, transport::Why why, Time now) override;
+
+ private:
+  Jetties jetties_;
+  PeerStates peers_;
+  Initiator initiator_;
+  Target target_;
+};
+
+}  // namespace urma::jetty

@@ -1,0 +1,114 @@
+#include "ordering/complete_gate.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/exhaustive/choices.h"
+
+namespace urma::test {
+namespace {
+
+// The rule, said as plainly as possible: which of the works that are done may be shown?
+struct Model {
+  struct Work {
+    bool signalled;
+    bool failed = false;
+    bool done = false;
+  };
+  std::vector<Work> works;
+
+  std::set<size_t> shown() const {
+    std::set<size_t> out;
+    bool all_unsignalled_done = true;
+    for (size_t i = 0; i < works.size(); ++i) {
+      const Work& work = works[i];
+      if (work.done && work.failed) out.insert(i);
+      if (work.done && !work.failed && work.signalled && all_unsignalled_done) out.insert(i);
+      if (!work.signalled && !work.done) all_unsignalled_done = false;
+    }
+    return out;
+  }
+};
+
+struct Gate {
+  std::array<ordering::CompleteGate::Slot, 8> slots{};
+  ordering::CompleteGate gate{slots};
+  std::set<size_t> shown;
+  std::vector<uint64_t> numbers;
+
+  void post(bool signalled) {
+    const auto berth = static_cast<uint16_t>(numbers.size());
+    numbers.push_back(gate.posted(berth, signalled));
+  }
+  void done(size_t work, bool signalled, bool failed) {
+    if (gate.done(numbers[work], signalled, failed)) {
+      REQUIRE(shown.insert(work).second);
+    }
+    while (const auto released = gate.next_released()) REQUIRE(shown.insert(*released).second);
+  }
+};
+
+TEST_CASE("every history of up to six works shows what the rule says, when it says so") {
+  constexpr uint32_t works = 6;
+  uint64_t histories = 0;
+  for (Choices choose; choose.next_round(); ++histories) {
+    Model model;
+    Gate gate;
+    uint32_t open = 0;
+    // Posts and ends in every order; a work fails or succeeds.
+    while (model.works.size() < works || open > 0) {
+      const bool may_post = model.works.size() < works;
+      const uint32_t choice = choose(open + (may_post ? 2 : 0));
+      if (choice >= open) {
+        const bool signalled = choice - open == 0;
+        model.works.push_back({.signalled = signalled});
+        gate.post(signalled);
+        ++open;
+        // Keep the number of histories down: the last three end in any order, but are posted first.
+        if (model.works.size() >= 3) {
+          while (model.works.size() < works) {
+            const bool next = choose.boolean();
+            model.works.push_back({.signalled = next});
+            gate.post(next);
+            ++open;
+          }
+        }
+      } else {
+        uint32_t skip = choice;
+        size_t which = 0;
+        while (model.works[which].done || skip-- > 0) ++which;
+        Model::Work& work = model.works[which];
+        work.done = true;
+        // One failure mode per history position is enough to meet every neighbourhood.
+        work.failed = which == 1 && choose.boolean();
+        gate.done(which, work.signalled, work.failed);
+        --open;
+      }
+      if (gate.shown != model.shown()) {
+        FAIL("history " << histories << ": shown " << gate.shown.size() << ", the rule says "
+                        << model.shown().size());
+      }
+    }
+  }
+  CHECK(histories > 50'000);
+}
+
+TEST_CASE("a gate of four berths goes round for ever") {
+  std::array<ordering::CompleteGate::Slot, 4> slots{};
+  ordering::CompleteGate gate(slots);
+  for (uint32_t lap = 0; lap < 1000; ++lap) {
+    const uint64_t quiet = gate.posted(0, false);
+    const uint64_t loud = gate.posted(1, true);
+    REQUIRE_FALSE(gate.done(loud, true, false));
+    REQUIRE_FALSE(gate.next_released());
+    REQUIRE_FALSE(gate.done(quiet, false, false));
+    REQUIRE(gate.next_released() == std::optional<uint16_t>(1));
+    REQUIRE_FALSE(gate.next_released());
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

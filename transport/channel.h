@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+
+#include "urma/base/time.h"
+#include "urma/core/ids.h"
+
+namespace urma::transport {
+
+// One slice of a work, as its owner names it. Opaque here: it comes back unchanged, and whether it
+// still means anything is for the owner to say.
+struct SliceRef {
+  uint32_t slot = UINT32_MAX;
+  uint32_t generation = 0;
+
+  friend bool operator==(SliceRef, SliceRef) = default;
+};
+
+// Answers go ahead of requests, so that a flood of requests never starves the answers that would
+// drain it.
+enum class Class : uint8_t { answer, request };
+inline constexpr unsigned classes = 2;
+
+// What both ends agreed when the channel was made.
+struct Facts {
+  uint32_t packet_bytes = 0;  // payload of a full packet (UB: MTU)
+  uint32_t tassn_window = 0;  // W: slices an initiator queue may have outstanding
+  uint32_t reads = 0;         // reads outstanding
+};
+
+// What carries slices to one peer. Engine thread only; nothing here blocks, allocates or calls
+// back.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  // Queues a reference to a slice of `bytes` bytes of payload (0 to 64 KiB); its packets are pulled
+  // from the PacketSource when there is room. False: no memory for it now, offer it again later.
+  // There is no way to take a slice back: the source says of each packet whether it is withdrawn.
+  virtual bool offer(SliceRef slice, Class traffic, uint32_t bytes) = 0;
+
+  // How many more (or fewer) answers the user waits for. While there are any, or packets are
+  // unacknowledged, a silent peer is asked for a sign of life, and at last given up.
+  virtual void expect_answers(int32_t change, Time now) = 0;
+
+  // When something new was last acknowledged, or when the channel was made.
+  virtual Time last_progress() const = 0;
+
+  virtual const Facts& facts() const = 0;
+};
+
+// Where channels come from.
+class Channels {
+ public:
+  virtual ~Channels() = default;
+
+  // The peer's channel; null while it is being made, which this call begins: PacketSink::up or
+  // ::down follows. Not from inside a PacketSink.
+  virtual Channel* channel(PeerId peer, Time now) = 0;
+  // False when this life of the peer is over.
+  virtual bool knows(PeerId peer) = 0;
+};
+
+}  // namespace urma::transport

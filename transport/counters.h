@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+namespace urma::transport {
+
+// What one engine's transport has seen, since it was opened. Written by the engine only.
+struct Counters {
+  // Outwards, packets.
+  uint64_t sent = 0;  // data packets, retransmissions included
+  uint64_t retransmitted = 0;
+  uint64_t filler = 0;  // withdrawn work and keep-alives
+  uint64_t acks_sent = 0;
+  uint64_t setup_sent = 0;
+  // Inwards, packets.
+  uint64_t received = 0;  // of any kind, ICRC right
+  uint64_t acks_received = 0;
+  uint64_t duplicates = 0;
+  uint64_t out_of_order = 0;
+  // Dropped, packets, by reason.
+  uint64_t bad_icrc = 0;
+  uint64_t malformed = 0;
+  uint64_t unknown_channel = 0;
+  uint64_t wrong_source = 0;  // a known channel, from an address that is not its peer's
+  uint64_t invalid_psn = 0;
+  uint64_t no_memory = 0;  // out of order, or more than the layer above could take
+  uint64_t wrong_partition = 0;
+  // Events.
+  uint64_t timeouts = 0;  // retransmission time-outs
+  uint64_t channels_made = 0;
+  uint64_t channels_lost = 0;
+};
+
+}  // namespace urma::transport

@@ -1,0 +1,123 @@
+#include "transport/sent_window.h"
+
+#include <algorithm>
+
+namespace urma::transport {
+namespace {
+
+constexpr int stamp_shift = 8;  // 256 ns: 18 minutes until it wraps
+
+}  // namespace
+
+uint32_t SentWindow::stamp(Time now) {
+  return static_cast<uint32_t>(now.time_since_epoch().count() >> stamp_shift);
+}
+
+Duration SentWindow::age(const Packet& packet, Time now) {
+  return Duration(static_cast<int64_t>(stamp(now) - packet.sent) << stamp_shift);
+}
+
+SentWindow::Packet* SentWindow::push(const Packet& packet, Time now, Pool& pool) {
+  static_assert(sizeof(Packet) == 24);
+  if (!packets_.push(pool, packet)) return nullptr;
+  Packet& back = packets_.back(pool);
+  back.sent = stamp(now);
+  inflight_bytes_ += back.bytes;
+  return &back;
+}
+
+void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
+  if (packet.lost) {
+    packet.lost = false;
+    --lost_packets_;
+  } else {
+    inflight_bytes_ -= packet.bytes;
+  }
+  packet.bytes = bytes;
+  packet.sent = stamp(now);
+  inflight_bytes_ += bytes;
+}
+
+SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* selective, Time now,
+                                                    Pool& pool) {
+  Acknowledgement out;
+  Psn psn = first_;
+  const Psn end = selective ? through + selective->bit_count : through + 1;
+  for (auto at = begin(pool); at && psn < end; ++at, ++psn) {
+    if (at->acknowledged) continue;
+    if (psn > through && !selective->bit(static_cast<uint32_t>(psn - through))) continue;
+    at->acknowledged = true;
+    if (at->lost) {
+      at->lost = false;
+      --lost_packets_;
+    } else {
+      inflight_bytes_ -= at->bytes;
+    }
+    out.bytes += at->bytes;
+    out.highest = psn;
+    // Of a packet sent twice nobody knows which copy is acknowledged.
+    if (at->copies > 1) continue;
+    const Duration since = age(*at, now);
+    out.rtt = since;
+    out.newest_sent = std::max(out.newest_sent, now - since);
+  }
+  return out;
+}
+
+size_t SentWindow::retire(std::span<SliceRef> delivered, Pool& pool) {
+  size_t count = 0;
+  while (!packets_.empty() && packets_.front(pool).acknowledged && count < delivered.size()) {
+    const Packet& packet = packets_.front(pool);
+    if (packet.last) delivered[count++] = packet.slice;
+    packets_.pop(pool);
+    ++first_;
+  }
+  return count;
+}
+
+void SentWindow::lose(Packet& packet) {
+  packet.lost = true;
+  ++lost_packets_;
+  inflight_bytes_ -= packet.bytes;
+}
+
+uint64_t SentWindow::mark_lost(const LossEvidence& evidence, Time now, Pool& pool) {
+  uint64_t bytes = 0;
+  Psn psn = first_;
+  for (auto at = begin(pool); at && psn <= evidence.highest_acknowledged; ++at, ++psn) {
+    if (at->acknowledged || at->lost) continue;
+    if (!is_lost(psn, now - age(*at, now), at->copies > 1, evidence)) continue;
+    bytes += at->bytes;
+    lose(*at);
+  }
+  return bytes;
+}
+
+uint64_t SentWindow::mark_all_lost(Pool& pool) {
+  uint64_t bytes = 0;
+  for (auto at = begin(pool); at; ++at) {
+    if (at->acknowledged || at->lost) continue;
+    bytes += at->bytes;
+    lose(*at);
+  }
+  return bytes;
+}
+
+void SentWindow::release(Pool& pool) {
+  packets_.clear(pool);
+  inflight_bytes_ = 0;
+  lost_packets_ = 0;
+}
+
+bool SentWindow::check(Pool& pool) {
+  uint64_t inflight = 0;
+  uint32_t lost = 0;
+  for (auto at = begin(pool); at; ++at) {
+    if (at->acknowledged && at->lost) return false;
+    if (at->lost) ++lost;
+    if (!at->acknowledged && !at->lost) inflight += at->bytes;
+  }
+  return inflight == inflight_bytes_ && lost == lost_packets_;
+}
+
+}  // namespace urma::transport

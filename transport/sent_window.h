@@ -1,0 +1,78 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "transport/channel.h"
+#include "transport/loss.h"
+#include "transport/tp_headers.h"
+#include "urma/base/chunk_queue.h"
+
+namespace urma::transport {
+
+// What has been sent and not yet acknowledged: for each packet which slice it belongs to and when
+// it left, never what it holds. 24 bytes for a packet in flight, nothing for an idle channel.
+class SentWindow {
+ public:
+  struct Packet {
+    SliceRef slice;
+    uint32_t tpmsn = 0;  // wire bits
+    uint32_t sent = 0;   // in units of 256 ns, wrapping: ages are differences
+    uint16_t index = 0;  // in its slice
+    uint16_t bytes = 0;  // of the frame
+    bool last = false;   // of its slice
+    bool acknowledged = false;
+    bool lost = false;   // waits to be sent again
+    uint8_t copies = 1;  // sent so often; sticks at 255
+  };
+  using Queue = ChunkQueue<Packet, 32>;
+  using Pool = Queue::Pool;
+
+  explicit SentWindow(Psn first) : first_(first) {}
+
+  Psn first() const { return first_; }  // oldest that is kept
+  Psn next() const { return first_ + packets_.size(); }
+  bool empty() const { return packets_.empty(); }
+  uint64_t inflight_bytes() const { return inflight_bytes_; }
+  uint32_t lost_packets() const { return lost_packets_; }
+
+  // Null when the pool is exhausted.
+  Packet* push(const Packet& packet, Time now, Pool& pool);
+  // The sizes and time of a packet that is about to leave (again).
+  void sending(Packet& packet, uint16_t bytes, Time now);
+
+  struct Acknowledgement {
+    uint64_t bytes = 0;           // newly acknowledged
+    std::optional<Duration> rtt;  // from the latest packet that was sent only once
+    Psn highest{};                // highest newly acknowledged
+    Time newest_sent{};           // of what was newly acknowledged, if it was sent once
+  };
+  // Everything up to `through`, and what `selective` (relative to `through`) says beyond.
+  Acknowledgement acknowledge(Psn through, const Saetph* selective, Time now, Pool& pool);
+  // Forgets acknowledged packets at the front. Returns how many slices ended with one of them and
+  // are named in `delivered`; call again while it is filled.
+  size_t retire(std::span<SliceRef> delivered, Pool& pool);
+
+  // Both return the bytes newly marked as lost.
+  uint64_t mark_lost(const LossEvidence& evidence, Time now, Pool& pool);
+  uint64_t mark_all_lost(Pool& pool);
+
+  // Packets from the front on: for what is to be sent again.
+  Queue::Cursor begin(Pool& pool) { return packets_.begin(pool); }
+
+  void release(Pool& pool);
+  // Recomputes the counters.
+  bool check(Pool& pool);
+
+ private:
+  static uint32_t stamp(Time now);
+  static Duration age(const Packet& packet, Time now);
+  void lose(Packet& packet);
+
+  Queue packets_;
+  Psn first_;
+  uint64_t inflight_bytes_ = 0;  // neither acknowledged nor lost
+  uint32_t lost_packets_ = 0;
+};
+
+}  // namespace urma::transport

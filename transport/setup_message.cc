@@ -1,0 +1,124 @@
+#include "transport/setup_message.h"
+
+#include <algorithm>
+
+#include "transport/icrc.h"
+
+namespace urma::transport {
+namespace {
+
+namespace body {
+using Type = Field<0, 8>;
+using Version = Field<8, 8>;
+using Reason = Field<16, 8>;
+using MtuLog2 = Field<24, 8>;
+using Features = Field<32, 32>;
+using FromLife = Field<64, 64>;
+using ToLife = Field<128, 64>;
+using FromTpn = Field<192, 32>;
+using ToTpn = Field<224, 32>;
+using FirstPsn = Field<256, 32>;
+using Attempt = Field<288, 32>;
+using ReceiveWindow = Field<320, 16>;
+using TassnWindow = Field<336, 16>;
+using AtomicResults = Field<352, 16>;
+using Reads = Field<368, 16>;
+using BufferBytes = Field<384, 32>;
+using EchoedPsn = Field<416, 32>;
+using Cookie = Field<448, 64>;
+}  // namespace body
+
+// Padding that makes a large packet; never read for its value.
+alignas(64) constexpr std::array<std::byte, 9216> zeros{};
+
+}  // namespace
+
+std::optional<SetupMessage> SetupMessage::parse(HeaderView<size> in) {
+  const auto type = body::Type::get(in);
+  if (type < static_cast<uint64_t>(SetupType::open) ||
+      type > static_cast<uint64_t>(SetupType::closed)) {
+    return std::nullopt;
+  }
+  return SetupMessage{
+      .type = static_cast<SetupType>(type),
+      .version = static_cast<uint8_t>(body::Version::get(in)),
+      .reason = static_cast<SetupReason>(body::Reason::get(in)),
+      .mtu_log2 = static_cast<uint8_t>(body::MtuLog2::get(in)),
+      .features = static_cast<uint32_t>(body::Features::get(in)),
+      .from_life = body::FromLife::get(in),
+      .to_life = body::ToLife::get(in),
+      .from_tpn = static_cast<uint32_t>(body::FromTpn::get(in)),
+      .to_tpn = static_cast<uint32_t>(body::ToTpn::get(in)),
+      .first_psn = static_cast<uint32_t>(body::FirstPsn::get(in)),
+      .attempt = static_cast<uint32_t>(body::Attempt::get(in)),
+      .receive_window = static_cast<uint16_t>(body::ReceiveWindow::get(in)),
+      .tassn_window = static_cast<uint16_t>(body::TassnWindow::get(in)),
+      .atomic_results = static_cast<uint16_t>(body::AtomicResults::get(in)),
+      .reads = static_cast<uint16_t>(body::Reads::get(in)),
+      .buffer_bytes = static_cast<uint32_t>(body::BufferBytes::get(in)),
+      .echoed_psn = static_cast<uint32_t>(body::EchoedPsn::get(in)),
+      .cookie = body::Cookie::get(in),
+  };
+}
+
+void SetupMessage::emit(HeaderBytes<size> out) const {
+  body::Type::set(out, static_cast<uint64_t>(type));
+  body::Version::set(out, version);
+  body::Reason::set(out, static_cast<uint64_t>(reason));
+  body::MtuLog2::set(out, mtu_log2);
+  body::Features::set(out, features);
+  body::FromLife::set(out, from_life);
+  body::ToLife::set(out, to_life);
+  body::FromTpn::set(out, from_tpn);
+  body::ToTpn::set(out, to_tpn);
+  body::FirstPsn::set(out, first_psn);
+  body::Attempt::set(out, attempt);
+  body::ReceiveWindow::set(out, receive_window);
+  body::TassnWindow::set(out, tassn_window);
+  body::AtomicResults::set(out, atomic_results);
+  body::Reads::set(out, reads);
+  body::BufferBytes::set(out, buffer_bytes);
+  body::EchoedPsn::set(out, echoed_psn);
+  body::Cookie::set(out, cookie);
+}
+
+std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet) {
+  if (packet.size() < SetupMessage::head_size + SetupMessage::size) return std::nullopt;
+  const auto utph = Utph::parse(packet.first<Utph::size>());
+  if (!utph || utph->next != NextHeader::full_addresses) return std::nullopt;
+  const auto request = parse_request(packet.subspan(Utph::size + Addresses::size));
+  if (!request || request->info == nullptr || request->info->opcode != TaOpcode::send ||
+      request->headers.base.token_present ||
+      request->headers.target.target != number(setup_jetty)) {
+    return std::nullopt;
+  }
+  const auto message = SetupMessage::parse(request->data.first<SetupMessage::size>());
+  if (!message) return std::nullopt;
+  return ReceivedSetup{Addresses::parse(packet.subspan<Utph::size, Addresses::size>()), *message};
+}
+
+void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage& message,
+                 size_t padded_to) {
+  static_assert(SetupMessage::head_size + SetupMessage::size <= TxFrame::head_room);
+  std::span<std::byte> head(frame.head, TxFrame::head_room);
+  Utph{}.emit(head.first<Utph::size>());
+  addresses.emit(head.subspan<Utph::size, Addresses::size>());
+  TaRequest send;
+  send.base.opcode = static_cast<uint8_t>(TaOpcode::send);
+  send.target.target = number(setup_jetty);
+  send.emit(head.subspan(Utph::size + Addresses::size));
+  message.emit(head.subspan<SetupMessage::head_size, SetupMessage::size>());
+
+  constexpr size_t without_padding = SetupMessage::head_size + SetupMessage::size;
+  static_assert(without_padding % 4 == 0);
+  frame.head_bytes = without_padding;
+  frame.piece_count = 0;
+  frame.tail_bytes = 0;
+  if (padded_to > without_padding + icrc_bytes) {
+    const size_t padding = std::min(padded_to - without_padding - icrc_bytes, zeros.size());
+    frame.pieces[0] = {zeros.data(), static_cast<uint32_t>(padding & ~size_t{3})};
+    frame.piece_count = 1;
+  }
+}
+
+}  // namespace urma::transport

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "transport/tp_headers.h"
+#include "urma/core/frame.h"
+#include "urma/core/ta_headers.h"
+
+namespace urma::transport {
+
+// How channels are made and ended (WIRE, OURS): a UTP Send to the well-known Jetty 0,
+// UTPH | UPIH32 | EIDH256 | BTAH | MTETAH | OFSTETAH | body | padding | ICRC.
+enum class SetupType : uint8_t {
+  open = 1,   // make a channel
+  retry = 2,  // prove that you hear me: send this cookie back
+  accept = 3,
+  refuse = 4,  // `reason` says why
+  reset = 5,   // I know no such channel
+  close = 6,   // `reason` says whether this life ends
+  closed = 7,
+};
+
+enum class SetupReason : uint8_t {
+  none = 0,
+  version = 1,       // refuse: I speak `version`
+  restarted = 2,     // refuse: I am not the life you ask for
+  no_resources = 3,  // refuse: ask again later
+  leaving = 4,       // close: this life is over
+};
+
+inline constexpr uint8_t setup_version = 1;
+
+// Features: what both ends name, both use.
+inline constexpr uint32_t feature_filler = 1 << 0;
+
+struct SetupMessage {
+  static constexpr size_t size = 64;
+  // In front of the body: UTPH, addresses, BTAH, MTETAH, OFSTETAH.
+  static constexpr size_t head_size =
+      Utph::size + Addresses::size + Btah::size + Mtetah::size + Ofstetah::size;
+
+  SetupType type = SetupType::open;
+  uint8_t version = setup_version;
+  SetupReason reason = SetupReason::none;
+  uint8_t mtu_log2 = 0;
+  uint32_t features = feature_filler;
+  uint64_t from_life = 0;
+  uint64_t to_life = 0;  // zero: whichever
+  uint32_t from_tpn = 0;
+  uint32_t to_tpn = 0;
+  uint32_t first_psn = 0;
+  uint32_t attempt = 0;  // of its sender; an answer repeats it
+  uint16_t receive_window = 0;
+  uint16_t tassn_window = 0;    // W
+  uint16_t atomic_results = 0;  // R
+  uint16_t reads = 0;
+  uint32_t buffer_bytes = 0;
+  uint32_t echoed_psn = 0;  // reset: of the packet that it answers
+  uint64_t cookie = 0;
+
+  static std::optional<SetupMessage> parse(HeaderView<size> in);  // nothing: an unknown type
+  void emit(HeaderBytes<size> out) const;
+  friend bool operator==(const SetupMessage&, const SetupMessage&) = default;
+};
+
+// A whole set-up packet. `packet` has been stripped of its ICRC. Nothing: not one of these.
+struct ReceivedSetup {
+  Addresses addresses;
+  SetupMessage message;
+};
+std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet);
+
+// Fills `frame` up to its ICRC. `padded_to`: bytes of the whole packet with its ICRC, at least.
+void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage& message,
+                 size_t padded_to);
+
+}  // namespace urma::transport

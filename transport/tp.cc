@@ -1,0 +1,413 @@
+#include "transport/tp.h"
+
+#include <algorithm>
+#include <array>
+
+#include "transport/icrc.h"
+#include "urma/base/assert.h"
+
+namespace urma::transport {
+namespace {
+
+constexpr size_t burst = 64;
+// An ack is a packet of its own (RTPH has one PSN field), so acks are owed and paid together.
+constexpr uint32_t most_owed = 16;
+constexpr Duration least_ack_delay = std::chrono::microseconds(25);
+constexpr Duration most_ack_delay = std::chrono::microseconds(400);
+// Silence while something is outstanding: first a question, then the verdict.
+constexpr Duration keep_alive_after = std::chrono::milliseconds(250);
+constexpr Duration verdict_after = std::chrono::seconds(1);
+// Requests that may leave before answers that wait: the application's own reply should leave with
+// the answer to the request that caused it, and first.
+constexpr uint32_t requests_ahead = 8;
+// What headers add to a packet, for the window; the exact size is known once it is written.
+constexpr uint32_t header_allowance = 96;
+
+constexpr SliceRef no_slice{};
+
+}  // namespace
+
+Pools::Pools(uint32_t packets, uint32_t slices, uint32_t channels)
+    : sent(packets / 32 + channels),
+      offered(slices / 32 + classes * channels),
+      bitmaps(channels),
+      active(channels) {}
+
+// A burst in the making: what is written, and where it is remembered.
+struct Tp::Plan {
+  std::span<TxFrame* const> frames;
+  std::array<PacketSlot, burst> slots;
+  std::array<SentWindow::Packet*, burst> packets;
+  std::array<Psn, burst> psns;
+  size_t count = 0;
+  uint32_t requests = 0;  // packets of requests in this burst
+  bool again = false;     // holds a retransmission
+
+  bool full() const { return count == frames.size() || count == burst; }
+  void add(SentWindow::Packet& packet, Psn psn, bool repeated) {
+    frames[count]->head_bytes = Rtph::size;
+    frames[count]->piece_count = 0;
+    frames[count]->tail_bytes = 0;
+    slots[count] = {.slice = packet.slice,
+                    .index = packet.index,
+                    .again = repeated,
+                    .frame = frames[count],
+                    .withdrawn = false};
+    packets[count] = &packet;
+    psns[count] = psn;
+    ++count;
+  }
+};
+
+Tp::Tp(uint32_t index, const TpSettings& settings, Pools& pools, Counters& counters, Time now)
+    : index_(index),
+      peer_(settings.peer),
+      local_(settings.local),
+      remote_(settings.remote),
+      from_(settings.from),
+      to_(settings.to),
+      facts_(settings.facts),
+      pools_(pools),
+      counters_(counters),
+      send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
+      sent_(settings.first_sent),
+      next_tpmsn_(settings.first_sent.wire()),
+      rtt_(settings.first_rtt),
+      last_progress_(now),
+      controller_(settings.controller->make(
+          controller_storage_, {.packet_bytes = settings.facts.packet_bytes + header_allowance,
+                                .limit_bytes = settings.limit_bytes})),
+      received_(settings.first_received,
+                std::min(settings.receive_window, ReceivedWindow::max_window)),
+      last_heard_(now) {}
+
+Tp::~Tp() {
+  sent_.release(pools_.sent);
+  for (OfferQueue& queue : offered_) queue.clear(pools_.offered);
+  received_.release(pools_.bitmaps);
+  controller_->~Controller();
+}
+
+bool Tp::offer(SliceRef slice, Class traffic, uint32_t bytes) {
+  if (!offered_[static_cast<unsigned>(traffic)].push(pools_.offered, {slice, bytes})) return false;
+  pools_.active.add(index_);
+  return true;
+}
+
+void Tp::expect_answers(int32_t change, Time now) {
+  // Silence counts from when there is something to answer.
+  if (!outstanding() && change > 0) last_heard_ = std::max(last_heard_, now);
+  URMA_ASSERT(change >= 0 || awaited_ >= static_cast<uint32_t>(-change),
+              "no more answers are given up than were expected");
+  awaited_ += static_cast<uint32_t>(change);
+}
+
+// ---- inwards
+
+bool Tp::handle_data(const Rtph& header, Time now) {
+  last_heard_ = now;
+  heard_ = true;
+  const Psn psn = Psn::unwrap(received_.expected(), header.psn);
+  const bool hole_before = received_.has_hole();
+  const auto arrival = received_.receive(psn, pools_.bitmaps);
+  if (header.ack_request) ack_now_ = true;
+  switch (arrival) {
+    case ReceivedWindow::Arrival::fresh:
+      owe_ack(now);
+      // A hole is shown at once, and so is its end.
+      if (hole_before || received_.has_hole()) ack_now_ = true;
+      if (received_.has_hole()) ++counters_.out_of_order;
+      return true;
+    case ReceivedWindow::Arrival::duplicate:
+      // UB 6.4.2: the sender has not heard of it; say it again.
+      ++counters_.duplicates;
+      ack_now_ = true;
+      return false;
+    case ReceivedWindow::Arrival::no_memory:
+      // What cannot be kept out of order is asked for again from the hole on, once.
+      ++counters_.no_memory;
+      nak_due_ = !nak_sent_;
+      return false;
+    case ReceivedWindow::Arrival::invalid:
+      break;
+  }
+  ++counters_.invalid_psn;
+  return false;
+}
+
+void Tp::owe_ack(Time now) {
+  if (owed_++ == 0) owed_since_ = now;
+  if (owed_ >= most_owed) ack_now_ = true;
+}
+
+Duration Tp::ack_delay() const {
+  return std::clamp(rtt_.smoothed() / 4, least_ack_delay, most_ack_delay);
+}
+
+void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now,
+                    PacketSink& sink) {
+  ++counters_.acks_received;
+  const bool negative =
+      header.status == static_cast<uint8_t>(TpStatus::completer_error) && header.info == psn_error;
+  // TPACK.PSN is the highest in order, TPNAK.PSN the one that is missing (UB 6.4.1).
+  Psn through = Psn::unwrap(sent_.first(), header.psn);
+  if (negative) through = through - 1;
+  std::optional<Saetph> selective;
+  if (header.opcode == static_cast<uint8_t>(TpOpcode::selective_ack)) {
+    selective = Saetph::parse(rest);
+    if (!selective) {
+      ++counters_.malformed;
+      return;
+    }
+  }
+  if (through >= sent_.next()) {
+    ++counters_.invalid_psn;
+    return;
+  }
+  last_heard_ = now;
+  heard_ = true;
+
+  const uint64_t inflight = sent_.inflight_bytes();
+  const auto news = sent_.acknowledge(through, selective ? &*selective : nullptr, now, pools_.sent);
+  if (news.rtt) rtt_.add(*news.rtt);
+  if (news.bytes > 0) {
+    timeouts_in_row_ = 0;
+    last_progress_ = now;
+    controller_->handle(congestion::Acknowledged{
+        .now = now, .rtt = rtt_.smoothed(), .bytes = news.bytes, .inflight_bytes = inflight});
+  }
+  uint64_t lost_bytes = 0;
+  if (negative) {
+    lost_bytes = sent_.mark_all_lost(pools_.sent);
+  } else if (news.bytes > 0) {
+    lost_bytes = sent_.mark_lost({.highest_acknowledged = news.highest,
+                                  .newest_acknowledged_sent = news.newest_sent,
+                                  .reorder_window = rtt_.smoothed() / 4},
+                                 now, pools_.sent);
+  }
+  if (lost_bytes > 0) {
+    controller_->handle(congestion::Lost{
+        .now = now, .rtt = rtt_.smoothed(), .bytes = lost_bytes, .timed_out = false});
+  }
+
+  std::array<SliceRef, burst> delivered;
+  for (size_t count = delivered.size(); count == delivered.size();) {
+    count = sent_.retire(delivered, pools_.sent);
+    if (count > 0) sink.delivered(peer_, std::span(delivered).first(count), now);
+  }
+  if (news.bytes > 0) {
+    timeout_at_ = sent_.empty() ? never : now + rtt_.timeout(timeouts_in_row_);
+  }
+  URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
+}
+
+// ---- outwards
+
+uint32_t Tp::packets_of(uint32_t bytes) const {
+  return bytes == 0 ? 1 : (bytes + facts_.packet_bytes - 1) / facts_.packet_bytes;
+}
+
+uint32_t Tp::payload_of(const Pulling& pulling) const {
+  return std::min(facts_.packet_bytes, pulling.what.bytes - pulling.next * facts_.packet_bytes);
+}
+
+bool Tp::window_open(uint32_t payload) const {
+  if (sent_.next() - sent_.first() >= send_window_) return false;
+  const uint64_t inflight = sent_.inflight_bytes();
+  return inflight == 0 || inflight + payload + header_allowance <= controller_->window_bytes();
+}
+
+bool Tp::wants_to_send(Time now) const {
+  if (ack_now_ || nak_due_ || keep_alive_due_) return true;
+  if (owed_ > 0 && now >= owed_since_ + ack_delay()) return true;
+  if (sent_.lost_packets() > 0) return true;
+  const bool waiting = pulling_.packets > 0 || !offered_[0].empty() || !offered_[1].empty();
+  return waiting && window_open(0);
+}
+
+size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
+  Plan plan{.frames = frames, .slots = {}, .packets = {}, .psns = {}};
+  window_limited_ = false;
+  plan_lost(plan);
+  plan_new(plan, now);
+  plan_keep_alive(plan, now);
+  if (plan.count == 0) return 0;
+
+  source.write(std::span(plan.slots).first(plan.count));
+  for (size_t i = 0; i < plan.count; ++i) {
+    // A slice withdrawn while it is being pulled ends with the filler that says so.
+    const bool current = pulling_.packets > 0 && plan.slots[i].slice == pulling_.what.slice;
+    const bool final = i + 1 == plan.count || !(plan.slots[i + 1].slice == plan.slots[i].slice);
+    if (plan.slots[i].withdrawn && current && final && !plan.slots[i].again) {
+      plan.packets[i]->last = true;
+      pulling_.packets = 0;
+    }
+    const bool ask = i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_);
+    finish(plan.slots[i], *plan.packets[i], plan.psns[i], ask, now);
+  }
+  keep_alive_due_ = false;
+  if (timeout_at_ == never) timeout_at_ = now + rtt_.timeout(timeouts_in_row_);
+  URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
+  return plan.count;
+}
+
+void Tp::plan_lost(Plan& plan) {
+  if (sent_.lost_packets() == 0) return;
+  uint64_t inflight = sent_.inflight_bytes();
+  Psn psn = sent_.first();
+  for (auto at = sent_.begin(pools_.sent); at && !plan.full(); ++at, ++psn) {
+    if (!at->lost) continue;
+    if (inflight > 0 && inflight + at->bytes > controller_->window_bytes()) {
+      window_limited_ = true;
+      return;
+    }
+    inflight += at->bytes;
+    if (at->copies < UINT8_MAX) ++at->copies;
+    plan.add(*at, psn, true);
+    plan.again = true;
+    ++counters_.retransmitted;
+  }
+}
+
+void Tp::plan_new(Plan& plan, Time now) {
+  while (!plan.full()) {
+    if (pulling_.packets == 0 && !pick_slice(plan)) return;
+    const uint32_t payload = payload_of(pulling_);
+    if (!window_open(payload)) {
+      window_limited_ = true;
+      return;
+    }
+    if (!outstanding()) last_heard_ = std::max(last_heard_, now);
+    const Psn psn = sent_.next();
+    SentWindow::Packet* packet =
+        sent_.push({.slice = pulling_.what.slice,
+                    .tpmsn = pulling_.tpmsn,
+                    .index = pulling_.next,
+                    .bytes = static_cast<uint16_t>(payload + header_allowance),
+                    .last = pulling_.next + 1 == pulling_.packets},
+                   now, pools_.sent);
+    if (packet == nullptr) return;
+    plan.add(*packet, psn, false);
+    if (++pulling_.next == pulling_.packets) pulling_.packets = 0;
+  }
+}
+
+bool Tp::pick_slice(Plan& plan) {
+  OfferQueue& answers = offered_[static_cast<unsigned>(Class::answer)];
+  OfferQueue& requests = offered_[static_cast<unsigned>(Class::request)];
+  OfferQueue* from = answers.empty() ? &requests : &answers;
+  if (from->empty()) return false;
+  if (from == &answers && !requests.empty()) {
+    const uint32_t packets = packets_of(requests.front(pools_.offered).bytes);
+    if (plan.requests + packets <= requests_ahead) from = &requests;
+  }
+  pulling_.what = from->front(pools_.offered);
+  pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes));
+  pulling_.next = 0;
+  pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
+  from->pop(pools_.offered);
+  if (from == &requests) plan.requests += pulling_.packets;
+  return true;
+}
+
+void Tp::plan_keep_alive(Plan& plan, Time now) {
+  if (!keep_alive_due_ || plan.count > 0 || plan.full()) return;
+  const Psn psn = sent_.next();
+  // Filler of no slice: a TPMSN of its own, and nothing behind the header.
+  SentWindow::Packet* packet =
+      sent_.push({.slice = no_slice,
+                  .tpmsn = next_tpmsn_++ % static_cast<uint32_t>(Tpmsn::modulus),
+                  .bytes = header_allowance,
+                  .last = true},
+                 now, pools_.sent);
+  if (packet != nullptr) plan.add(*packet, psn, false);
+}
+
+void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now) {
+  TxFrame& frame = *slot.frame;
+  const bool fake = slot.withdrawn || packet.slice == no_slice;
+  if (fake) ++counters_.filler;
+  ++counters_.sent;
+  Rtph header{.last = packet.last,
+              .opcode = static_cast<uint8_t>(TpOpcode::data),
+              .padding = static_cast<uint8_t>(-frame.bytes() & 3),
+              .next = NextHeader::transaction,
+              .source = number(local_),
+              .destination = number(remote_),
+              .ack_request = ask,
+              .fake = fake,
+              .psn = psn.wire(),
+              .tpmsn = packet.tpmsn};
+  header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
+  end_frame(frame);
+  sent_.sending(packet, static_cast<uint16_t>(frame.bytes()), now);
+}
+
+// Padding to four bytes, the ICRC, and where it goes.
+void Tp::end_frame(TxFrame& frame) const {
+  frame.tail_bytes = static_cast<uint8_t>(-frame.bytes() & 3);
+  frame.tail.fill(std::byte{0});
+  frame.to = to_;
+  seal(frame, from_);
+}
+
+bool Tp::fill_ack(TxFrame& frame, Time now) {
+  const bool due = ack_now_ || nak_due_ || (owed_ > 0 && now >= owed_since_ + ack_delay());
+  if (!due) return false;
+  Rtph header{.source = number(local_), .destination = number(remote_)};
+  frame.piece_count = 0;
+  frame.tail_bytes = 0;
+  frame.head_bytes = Rtph::size;
+  if (nak_due_) {
+    header.opcode = static_cast<uint8_t>(TpOpcode::ack);
+    header.status = static_cast<uint8_t>(TpStatus::completer_error);
+    header.info = psn_error;
+    header.psn = received_.expected().wire();
+  } else {
+    header.opcode =
+        static_cast<uint8_t>(received_.has_hole() ? TpOpcode::selective_ack : TpOpcode::ack);
+    header.psn = (received_.expected() - 1).wire();
+  }
+  header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
+  if (header.opcode == static_cast<uint8_t>(TpOpcode::selective_ack)) {
+    const Saetph holes = received_.selective(pools_.bitmaps);
+    static_assert(Rtph::size + Saetph::max_size <= TxFrame::head_room);
+    const size_t bytes = holes.emit({frame.head + Rtph::size, TxFrame::head_room - Rtph::size});
+    frame.head_bytes = static_cast<uint16_t>(Rtph::size + bytes);
+  }
+  end_frame(frame);
+  nak_sent_ = nak_due_;
+  nak_due_ = ack_now_ = false;
+  owed_ = 0;
+  ++counters_.acks_sent;
+  return true;
+}
+
+// ---- time
+
+Time Tp::next_deadline() const {
+  Time at = timeout_at_;
+  if (owed_ > 0) at = std::min(at, owed_since_ + ack_delay());
+  if (outstanding()) {
+    at = std::min(at, last_heard_ + verdict_after);
+    if (sent_.empty()) at = std::min(at, last_heard_ + keep_alive_after);
+  }
+  return at;
+}
+
+bool Tp::handle_timer(Time now) {
+  if (outstanding() && now >= last_heard_ + verdict_after) return false;
+  if (now >= timeout_at_) {
+    ++counters_.timeouts;
+    if (timeouts_in_row_ < UINT8_MAX) ++timeouts_in_row_;
+    const uint64_t bytes = sent_.mark_all_lost(pools_.sent);
+    controller_->handle(
+        congestion::Lost{.now = now, .rtt = rtt_.smoothed(), .bytes = bytes, .timed_out = true});
+    timeout_at_ = now + rtt_.timeout(timeouts_in_row_);
+  }
+  if (awaited_ > 0 && sent_.empty() && now >= last_heard_ + keep_alive_after)
+    keep_alive_due_ = true;
+  return true;
+}
+
+}  // namespace urma::transport

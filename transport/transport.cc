@@ -1,0 +1,356 @@
+#include "transport/transport.h"
+
+#include <algorithm>
+
+#include "transport/icrc.h"
+#include "urma/base/assert.h"
+
+namespace urma::transport {
+namespace {
+
+constexpr size_t burst = 64;
+constexpr size_t timers_at_a_time = 64;
+
+}  // namespace
+
+uint64_t Transport::HashEid::operator()(const Eid& eid) const {
+  return mix_bits(load_be<8>(eid.bytes.data()) ^ mix_bits(load_be<8>(eid.bytes.data() + 8)));
+}
+
+Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sink)
+    : settings_(settings),
+      entropy_(entropy),
+      sink_(sink),
+      pools_(settings.packets, settings.slices, settings.peers),
+      peers_(settings.peers),
+      tps_(settings.peers),
+      peers_by_eid_(settings.peers),
+      tps_by_tpn_(2 * settings.peers),
+      tp_timers_(settings.peers),
+      peer_timers_(settings.peers),
+      cookies_(entropy.next(), entropy.next()) {}
+
+// ---- inwards
+
+void Transport::receive(std::span<const RxFrame> frames, Time now) {
+  std::array<Received, burst> fresh;
+  size_t count = 0;
+  size_t room = std::min(sink_.room(), fresh.size());
+  for (const RxFrame& frame : frames) {
+    const std::span<const std::byte> packet(frame.data, frame.bytes);
+    if (packet.size() < Rtph::size + icrc_bytes || packet.size() % 4 != 0) {
+      ++counters_.malformed;
+      continue;
+    }
+    if (!verify(packet, *frame.from, settings_.self)) {
+      ++counters_.bad_icrc;
+      continue;
+    }
+    ++counters_.received;
+    const auto body = packet.first(packet.size() - icrc_bytes);
+    const auto header = Rtph::parse(body.first<Rtph::size>());
+    if (!header) {
+      ++counters_.malformed;
+    } else if (header->opcode == static_cast<uint8_t>(TpOpcode::unreliable)) {
+      // What it says may end channels that earlier packets of the burst belong to.
+      deliver(std::span(fresh).first(count), now);
+      count = 0;
+      room = std::min(sink_.room(), fresh.size());
+      handle_setup(body, *frame.from, now);
+    } else if (count == room && header->opcode == static_cast<uint8_t>(TpOpcode::data)) {
+      ++counters_.no_memory;
+    } else if (handle_channel_packet(*header, body.subspan(Rtph::size), *frame.from, now,
+                                     fresh[std::min(count, burst - 1)])) {
+      ++count;
+    }
+  }
+  deliver(std::span(fresh).first(count), now);
+}
+
+void Transport::deliver(std::span<const Received> packets, Time now) {
+  if (!packets.empty()) sink_.accept(packets, now);
+}
+
+// True: `out` is a fresh packet for the layer above.
+bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::byte> rest,
+                                      const Endpoint& from, Time now, Received& out) {
+  const uint32_t index = tps_by_tpn_.find(header.destination);
+  if (!tps_.live(index)) {
+    ++counters_.unknown_channel;
+    // A channel that is being made will be known in a moment; one that nobody knows is reset.
+    if (index == none && header.opcode == static_cast<uint8_t>(TpOpcode::data)) {
+      send_reset(header, from, now);
+    }
+    return false;
+  }
+  Tp& tp = tps_.at(index);
+  if (!(tp.to() == from) || number(tp.remote()) != header.source) {
+    ++counters_.wrong_source;
+    return false;
+  }
+  if (header.next != NextHeader::transaction || rest.size() < header.padding) {
+    ++counters_.malformed;
+    return false;
+  }
+  if (!tp.heard()) {
+    Peer& peer = *peers_.find(tp.peer());
+    half_open_ -= peer.answered_open;
+    peer.answered_open = false;
+  }
+  pools_.active.add(index);
+  rest = rest.first(rest.size() - header.padding);
+  switch (static_cast<TpOpcode>(header.opcode)) {
+    case TpOpcode::data:
+      if (!tp.handle_data(header, now)) return false;
+      // A keep-alive is filler without a BTAH: it has done its duty.
+      if (header.fake && rest.empty()) return false;
+      out = {.peer = tp.peer(),
+             .channel = index,
+             .slice = header.tpmsn,
+             .last = header.last,
+             .withdrawn = header.fake,
+             .bytes = rest};
+      return true;
+    case TpOpcode::ack:
+    case TpOpcode::selective_ack:
+      tp.handle_ack(header, rest, now, sink_);
+      return false;
+    default:
+      ++counters_.malformed;
+      return false;
+  }
+}
+
+// ---- outwards
+
+size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
+  size_t used = 0;
+  for (; pending_setup_.count > 0 && used < frames.size(); ++used) {
+    const Outgoing& message = pending_setup_.ring[pending_setup_.first];
+    TxFrame& frame = *frames[used];
+    write_setup(frame, message.addresses, message.message, message.padded_to);
+    frame.to = message.to;
+    seal(frame, settings_.self);
+    ++counters_.setup_sent;
+    pending_setup_.first = (pending_setup_.first + 1) % pending_setup_.capacity;
+    --pending_setup_.count;
+  }
+  // Each channel once: who has more to send than fits goes to the end of the line.
+  for (uint32_t turns = pools_.active.size(); turns > 0 && used < frames.size(); --turns) {
+    const uint32_t index = pools_.active.take();
+    if (!tps_.live(index)) continue;
+    Tp& tp = tps_.at(index);
+    used += tp.fill(source, frames.subspan(used), now);
+    if (used < frames.size() && tp.fill_ack(*frames[used], now)) ++used;
+    if (tp.wants_to_send(now)) pools_.active.add(index);
+    tp_timers_.arm(index, tp.next_deadline());
+  }
+  return used;
+}
+
+// ---- time
+
+void Transport::handle_timers(Time now) {
+  std::array<uint32_t, timers_at_a_time> due;
+  const size_t channels = tp_timers_.poll(now, due);
+  for (const uint32_t index : std::span(due).first(channels)) {
+    if (!tps_.live(index)) continue;
+    Tp& tp = tps_.at(index);
+    if (tp.handle_timer(now)) {
+      pools_.active.add(index);
+      // Armed anew by `fill`; this keeps the deadline if there is no frame for it.
+      tp_timers_.arm(index, std::max(tp.next_deadline(), now + TimerWheel::tick));
+    } else {
+      ++counters_.channels_lost;
+      end_channel(*peers_.find(tp.peer()), Why::silent, now);
+    }
+  }
+  const size_t peers = peer_timers_.poll(now, due);
+  for (const uint32_t index : std::span(due).first(peers)) {
+    if (peers_.live(index)) handle_peer_timer(peers_.at(index), now);
+  }
+}
+
+Time Transport::next_deadline() const {
+  return std::min(tp_timers_.next_deadline(), peer_timers_.next_deadline());
+}
+
+bool Transport::idle() {
+  bool all = true;
+  tps_.for_each([&](Tp& tp) { all = all && tp.idle(); });
+  return all;
+}
+
+// ---- peers
+
+PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life) {
+  Peer* found = nullptr;
+  if (eid == Eid{}) {
+    peers_.for_each([&](Peer& peer) {
+      if (found == nullptr && peer.at == at) found = &peer;
+    });
+  } else {
+    found = find_peer(eid, life);
+  }
+  if (found == nullptr) found = create_peer(eid, at, life);
+  if (found == nullptr) return {};
+  found->asked_for = true;
+  return id_of(*found);
+}
+
+std::optional<Transport::PeerFacts> Transport::facts(PeerId id) {
+  const Peer* peer = peers_.find(id);
+  if (peer == nullptr) return std::nullopt;
+  const bool connected = tps_.live(peer->tp);
+  return PeerFacts{.eid = peer->eid,
+                   .at = peer->at,
+                   .life = peer->life,
+                   .connected = connected,
+                   .rtt = connected ? tps_.at(peer->tp).rtt() : Duration{}};
+}
+
+Channel* Transport::channel(PeerId id, Time now) {
+  Peer* peer = peers_.find(id);
+  if (peer == nullptr) return nullptr;
+  if (tps_.live(peer->tp)) return &tps_.at(peer->tp);
+  if (peer->eid == settings_.eid) {
+    make_channel_to_self(*peer, now);
+    return tps_.live(peer->tp) ? &tps_.at(peer->tp) : nullptr;
+  }
+  if (!peer->opening && !closing_) begin_opening(*peer, now);
+  return nullptr;
+}
+
+// The peer with this EID that has, or may turn out to have, this life.
+Transport::Peer* Transport::find_peer(const Eid& eid, Incarnation life) {
+  for (uint32_t i = peers_by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
+    Peer& peer = peers_.at(i);
+    if (life == Incarnation{} || peer.life == Incarnation{} || peer.life == life) return &peer;
+  }
+  return nullptr;
+}
+
+Transport::Peer* Transport::create_peer(const Eid& eid, const Endpoint& at, Incarnation life) {
+  Peer* peer = peers_.create();
+  if (peer == nullptr) return nullptr;
+  peer->at = at;
+  peer->life = life;
+  if (!(eid == Eid{})) name_peer(*peer, eid);
+  return peer;
+}
+
+// Enters the peer under its EID, in front of other lives.
+void Transport::name_peer(Peer& peer, const Eid& eid) {
+  peer.eid = eid;
+  peer.next_of_eid = peers_by_eid_.find(eid);
+  if (peer.next_of_eid != none) peers_by_eid_.erase(eid);
+  peers_by_eid_.insert(eid, peers_.index_of(&peer));
+}
+
+// This life has spoken: whatever else we knew at this EID is over.
+void Transport::bind_life(Peer& peer, Incarnation life, Time now) {
+  peer.life = life;
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t i = peers_by_eid_.find(peer.eid); i != none && !again;
+         i = peers_.at(i).next_of_eid) {
+      if (&peers_.at(i) == &peer || peers_.at(i).life == Incarnation{}) continue;
+      end_peer(peers_.at(i), Why::restarted, now);
+      again = true;
+    }
+  }
+}
+
+void Transport::destroy_peer(Peer& peer) {
+  const uint32_t index = peers_.index_of(&peer);
+  cancel_opening(peer);
+  half_open_ -= peer.answered_open;
+  if (peer.goodbyes > 0) --goodbyes_;
+  peer_timers_.disarm(index);
+  if (!(peer.eid == Eid{})) {
+    const uint32_t first = peers_by_eid_.find(peer.eid);
+    if (first == index) {
+      peers_by_eid_.erase(peer.eid);
+      if (peer.next_of_eid != none) peers_by_eid_.insert(peer.eid, peer.next_of_eid);
+    } else {
+      uint32_t before = first;
+      while (peers_.at(before).next_of_eid != index) before = peers_.at(before).next_of_eid;
+      peers_.at(before).next_of_eid = peer.next_of_eid;
+    }
+  }
+  peers_.destroy(&peer);
+}
+
+void Transport::end_peer(Peer& peer, Why why, Time now) {
+  drop_channel(peer);
+  sink_.down(id_of(peer), why, now);
+  destroy_peer(peer);
+}
+
+// ---- channels
+
+Tpn Transport::new_tpn() {
+  for (;;) {
+    const uint32_t tpn = entropy_.below(tpn_limit);
+    if (tpn != 0 && tps_by_tpn_.find(tpn) == none) return Tpn(tpn);
+  }
+}
+
+void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mtu,
+                             Duration first_rtt, Time now) {
+  URMA_ASSERT(!tps_.live(peer.tp), "a peer has one channel");
+  // As many channels as peers: there is room.
+  const TpSettings settings{
+      .peer = id_of(peer),
+      .local = peer.tpn,
+      .remote = Tpn(theirs.from_tpn),
+      .first_sent = Psn::first(peer.first_psn),
+      .first_received = Psn::first(theirs.first_psn),
+      .from = settings_.self,
+      .to = peer.at,
+      .send_window = std::max<uint32_t>(theirs.receive_window, 1),
+      .receive_window = settings_.receive_window,
+      .limit_bytes = theirs.buffer_bytes,
+      .facts = {.packet_bytes = mtu,
+                .tassn_window =
+                    std::clamp<uint32_t>(theirs.tassn_window, 1, settings_.tassn_window),
+                .reads = std::max<uint32_t>(theirs.reads, 1)},
+      .first_rtt = first_rtt,
+      .controller = settings_.controller,
+  };
+  Tp* tp = tps_.create(tps_.next_index(), settings, pools_, counters_, now);
+  peer.tp = tps_.index_of(tp);
+  tps_by_tpn_.insert(number(peer.tpn), peer.tp);
+  ++counters_.channels_made;
+  sink_.up(id_of(peer), *tp, now);
+}
+
+// A process may be its own peer: one channel whose two ends are the same object needs no set-up.
+void Transport::make_channel_to_self(Peer& peer, Time now) {
+  if (peer.life == Incarnation{}) bind_life(peer, settings_.life, now);
+  if (peer.life != settings_.life) return end_peer(peer, Why::restarted, now);
+  peer.tpn = new_tpn();
+  peer.first_psn = entropy_.below(Psn::modulus);
+  SetupMessage theirs = our_side(SetupType::accept);
+  theirs.from_tpn = number(peer.tpn);
+  theirs.first_psn = peer.first_psn;
+  make_channel(peer, theirs, settings_.mtu, std::chrono::microseconds(100), now);
+}
+
+void Transport::drop_channel(Peer& peer) {
+  if (!tps_.live(peer.tp)) return;
+  Tp& tp = tps_.at(peer.tp);
+  tps_by_tpn_.erase(number(tp.local()));
+  tp_timers_.disarm(peer.tp);
+  half_open_ -= peer.answered_open;
+  peer.answered_open = false;
+  peer.tp = none;
+  tps_.destroy(&tp);
+}
+
+void Transport::end_channel(Peer& peer, Why why, Time now) {
+  drop_channel(peer);
+  sink_.down(id_of(peer), why, now);
+}
+
+}  // namespace urma::transport

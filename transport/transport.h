@@ -1,0 +1,187 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "transport/setup_message.h"
+#include "transport/tp.h"
+#include "urma/base/entropy.h"
+#include "urma/base/flat_map.h"
+#include "urma/base/siphash.h"
+#include "urma/base/timer_wheel.h"
+
+namespace urma::transport {
+
+struct Settings {
+  Endpoint self;
+  Eid eid;
+  Incarnation life{};
+  uint32_t mtu = 1024;  // largest packet payload the driver carries
+  uint32_t receive_window = ReceivedWindow::max_window;
+  uint32_t tassn_window = 1024;    // W
+  uint32_t reads = 64;             // outstanding at us, for each peer
+  uint32_t buffer_bytes = 200000;  // what the driver can hold that we have not read yet
+  const congestion::ControllerKind* controller = nullptr;
+  Duration setup_timeout = std::chrono::seconds(2);
+
+  // Limits.
+  uint32_t peers = 1024;
+  uint32_t packets = 64 * 1024;  // in flight, over all channels
+  uint32_t slices = 64 * 1024;   // offered, over all channels
+};
+
+// The peers of one engine and their channels. Frames come in by `receive`, go out by `fill`.
+// Engine thread only.
+class Transport final : public Channels {
+ public:
+  Transport(const Settings& settings, Entropy& entropy, PacketSink& sink);
+
+  // The peer that lives at `at` with this EID (zero: whoever answers there) and this life (zero:
+  // whichever answers). The same arguments name the same peer as long as it lives. A null handle
+  // when the limit on peers is reached.
+  PeerId know(const Eid& eid, const Endpoint& at, Incarnation life);
+
+  struct PeerFacts {
+    Eid eid;
+    Endpoint at;
+    Incarnation life{};
+    bool connected = false;
+    Duration rtt{};
+  };
+  // Nothing when this life is over.
+  std::optional<PeerFacts> facts(PeerId peer);
+
+  // Channels
+  Channel* channel(PeerId peer, Time now) override;
+  bool knows(PeerId peer) override { return peers_.find(peer) != nullptr; }
+
+  void receive(std::span<const RxFrame> frames, Time now);
+  size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now);
+
+  // Handles at most 64 deadlines that have passed.
+  void handle_timers(Time now);
+  Time next_deadline() const;
+  // Whether `fill` may have something to write.
+  bool wants_to_send() const { return pending_setup_.count > 0 || pools_.active.size() > 0; }
+
+  // Says goodbye to all peers; `closed` when they have heard or had their chance. Channels end
+  // without a `down`.
+  void close(Time now);
+  bool closed() const { return closing_ && goodbyes_ == 0; }
+  // Everything that was offered has been acknowledged.
+  bool idle();
+
+  const Endpoint& self() const { return settings_.self; }
+  const Counters& counters() const { return counters_; }
+  uint32_t channel_count() const { return tps_.size(); }
+  uint32_t peer_count() const { return peers_.size(); }
+
+ private:
+  static constexpr uint32_t none = UINT32_MAX;
+  // In `tps_by_tpn_`: the TPN is promised to the channel that a peer is being asked for.
+  static constexpr uint32_t opening_flag = 1u << 31;
+
+  // One life of a process, and the making of a channel to it.
+  struct Peer {
+    Eid eid;
+    Endpoint at;
+    Incarnation life{};
+    uint32_t tp = none;
+    uint32_t next_of_eid = none;
+    bool asked_for = false;  // by `know`: somebody here holds its PeerId
+    bool opening = false;
+    bool answered_open = false;  // the channel was made by its OPEN, and has heard nothing yet
+    uint8_t tries = 0;
+    uint8_t goodbyes = 0;       // CLOSE still to be sent
+    uint32_t attempt = 0;       // of our last OPEN
+    uint32_t attempt_seen = 0;  // of its last OPEN
+    Tpn tpn{};                  // ours: of the channel, or asked for
+    uint32_t first_psn = 0;
+    Tpn doubted_tpn{};  // of the channel in use, while another one is asked for
+    uint32_t doubted_psn = 0;
+    uint64_t cookie = 0;
+    Time opened_at{};
+    Time sent_at{};
+  };
+  struct Outgoing {
+    Endpoint to;
+    Addresses addresses;
+    SetupMessage message;
+    uint32_t padded_to = 0;
+  };
+  struct Pending {
+    static constexpr uint32_t capacity = 64;
+    std::array<Outgoing, capacity> ring;
+    uint32_t first = 0;
+    uint32_t count = 0;
+  };
+  struct HashEid {
+    uint64_t operator()(const Eid& eid) const;
+  };
+
+  // Dispatch.
+  void handle_setup(std::span<const std::byte> packet, const Endpoint& from, Time now);
+  bool handle_channel_packet(const Rtph& header, std::span<const std::byte> rest,
+                             const Endpoint& from, Time now, Received& out);
+  void deliver(std::span<const Received> packets, Time now);
+
+  // Set-up (transport_setup.cc).
+  void handle_open(const ReceivedSetup& open, const Endpoint& from, Time now);
+  void handle_retry(const ReceivedSetup& retry, Time now);
+  void handle_accept(const ReceivedSetup& accept, const Endpoint& from, Time now);
+  void handle_refuse(const ReceivedSetup& refuse, Time now);
+  void handle_reset(const ReceivedSetup& reset, const Endpoint& from, Time now);
+  void handle_close(const ReceivedSetup& close, const Endpoint& from, Time now);
+  void handle_closed(const ReceivedSetup& closed);
+  void begin_opening(Peer& peer, Time now);
+  void cancel_opening(Peer& peer);
+  void handle_peer_timer(Peer& peer, Time now);
+  void send_open(Peer& peer, Time now);
+  void send_close(Peer& peer);
+  void send_reset(const Rtph& header, const Endpoint& to, Time now);
+  void answer(const ReceivedSetup& to, const Endpoint& at, SetupMessage message);
+  void push_setup(const Outgoing& message);
+  SetupMessage our_side(SetupType type) const;
+  uint64_t cookie(const ReceivedSetup& open, const Endpoint& from, uint64_t epoch) const;
+  bool cookie_holds(const ReceivedSetup& open, const Endpoint& from, Time now) const;
+  uint32_t mtu_to_ask(const Peer& peer) const;
+  Peer* opening_peer(const ReceivedSetup& answer);
+  Tp* channel_named(const ReceivedSetup& message, const Endpoint& from);
+
+  // Peers and channels.
+  Peer* find_peer(const Eid& eid, Incarnation life);
+  Peer* create_peer(const Eid& eid, const Endpoint& at, Incarnation life);
+  void name_peer(Peer& peer, const Eid& eid);
+  void bind_life(Peer& peer, Incarnation life, Time now);
+  void destroy_peer(Peer& peer);
+  void end_peer(Peer& peer, Why why, Time now);
+  Tpn new_tpn();
+  void make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mtu, Duration first_rtt,
+                    Time now);
+  void make_channel_to_self(Peer& peer, Time now);
+  void end_channel(Peer& peer, Why why, Time now);
+  void drop_channel(Peer& peer);
+  PeerId id_of(const Peer& peer) const { return peers_.handle_of(&peer); }
+
+  const Settings settings_;
+  Entropy& entropy_;
+  PacketSink& sink_;
+  Counters counters_;
+  Pools pools_;
+  Slab<Peer> peers_;
+  Slab<Tp> tps_;
+  FlatMap<Eid, HashEid> peers_by_eid_;  // first of a list
+  FlatMap<uint64_t> tps_by_tpn_;
+  TimerWheel tp_timers_;
+  TimerWheel peer_timers_;
+  SipHash cookies_;
+  Pending pending_setup_;
+  uint32_t attempts_ = 0;
+  uint32_t half_open_ = 0;
+  uint32_t resets_left_ = 0;
+  Time resets_refilled_{};
+  bool closing_ = false;
+  uint32_t goodbyes_ = 0;
+};
+
+}  // namespace urma::transport

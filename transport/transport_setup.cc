@@ -1,0 +1,396 @@
+#include <algorithm>
+#include <bit>
+
+#include "transport/icrc.h"
+#include "transport/transport.h"
+
+// How channels are made and ended. Nothing here believes a packet that only an observer of the
+// path could not have made up: answers repeat the 24-bit TPN, the attempt and the 64-bit life of
+// whoever asked; what would end a live channel must bring back a cookie; RESET decides nothing.
+
+namespace urma::transport {
+namespace {
+
+constexpr uint32_t half_open_without_cookie = 64;
+constexpr Duration half_open_limit = std::chrono::seconds(3);
+constexpr Duration first_retry = std::chrono::milliseconds(10);
+constexpr Duration last_retry = std::chrono::milliseconds(200);
+constexpr Duration goodbye_retry = std::chrono::milliseconds(20);
+constexpr uint8_t goodbyes_sent = 3;
+constexpr Duration cookie_epoch = std::chrono::seconds(4);
+constexpr Duration reset_refill = std::chrono::milliseconds(10);
+constexpr uint32_t resets_per_refill = 10;
+constexpr Duration unknown_rtt = std::chrono::milliseconds(1);
+constexpr uint32_t least_mtu = 1024;
+// A path that swallows large packets shows by silence: ask for half after so many tries.
+constexpr uint8_t tries_per_mtu = 3;
+// Of a data packet beyond its payload: what OPEN is padded by, so that it is as large as one.
+constexpr size_t data_overhead = Rtph::size + TaRequest::max_size + icrc_bytes;
+
+uint64_t epoch_of(Time now) { return static_cast<uint64_t>(now.time_since_epoch() / cookie_epoch); }
+
+}  // namespace
+
+void Transport::handle_setup(std::span<const std::byte> packet, const Endpoint& from, Time now) {
+  const auto setup = parse_setup(packet);
+  if (!setup) {
+    ++counters_.malformed;
+    return;
+  }
+  if (setup->addresses.upi != Addresses::default_upi) {
+    ++counters_.wrong_partition;
+    return;
+  }
+  switch (setup->message.type) {
+    case SetupType::open:
+      return handle_open(*setup, from, now);
+    case SetupType::retry:
+      return handle_retry(*setup, now);
+    case SetupType::accept:
+      return handle_accept(*setup, from, now);
+    case SetupType::refuse:
+      return handle_refuse(*setup, now);
+    case SetupType::reset:
+      return handle_reset(*setup, from, now);
+    case SetupType::close:
+      return handle_close(*setup, from, now);
+    case SetupType::closed:
+      return handle_closed(*setup);
+  }
+}
+
+// ---- asking
+
+void Transport::begin_opening(Peer& peer, Time now) {
+  // A channel that is only doubted keeps its TPN until another one replaces it.
+  const bool doubted = tps_.live(peer.tp);
+  if (doubted) {
+    peer.doubted_tpn = peer.tpn;
+    peer.doubted_psn = peer.first_psn;
+  }
+  peer.opening = true;
+  peer.tpn = new_tpn();
+  peer.first_psn = entropy_.below(Psn::modulus);
+  peer.attempt = ++attempts_;
+  peer.tries = 0;
+  peer.cookie = 0;
+  peer.opened_at = now;
+  tps_by_tpn_.insert(number(peer.tpn), peers_.index_of(&peer) | opening_flag);
+  send_open(peer, now);
+}
+
+void Transport::cancel_opening(Peer& peer) {
+  if (!peer.opening) return;
+  tps_by_tpn_.erase(number(peer.tpn));
+  peer.opening = false;
+  if (!tps_.live(peer.tp)) return;
+  peer.tpn = peer.doubted_tpn;
+  peer.first_psn = peer.doubted_psn;
+}
+
+uint32_t Transport::mtu_to_ask(const Peer& peer) const {
+  return std::max(settings_.mtu >> peer.tries / tries_per_mtu, least_mtu);
+}
+
+void Transport::send_open(Peer& peer, Time now) {
+  const uint32_t mtu = mtu_to_ask(peer);
+  SetupMessage open = our_side(SetupType::open);
+  open.mtu_log2 = static_cast<uint8_t>(std::countr_zero(mtu));
+  open.to_life = number(peer.life);
+  open.from_tpn = number(peer.tpn);
+  open.first_psn = peer.first_psn;
+  open.attempt = peer.attempt;
+  open.cookie = peer.cookie;
+  push_setup({.to = peer.at,
+              .addresses = {.source = settings_.eid, .destination = peer.eid},
+              .message = open,
+              .padded_to = static_cast<uint32_t>(mtu + data_overhead)});
+  peer.sent_at = now;
+  const Duration wait = std::min(first_retry * (1 << std::min<int>(peer.tries, 8)), last_retry);
+  if (peer.tries < UINT8_MAX) ++peer.tries;
+  peer_timers_.arm(peers_.index_of(&peer), now + wait);
+}
+
+void Transport::handle_peer_timer(Peer& peer, Time now) {
+  if (peer.goodbyes > 0) {
+    if (--peer.goodbyes == 0) {
+      --goodbyes_;
+    } else {
+      send_close(peer);
+      peer_timers_.arm(peers_.index_of(&peer), now + goodbye_retry);
+    }
+  } else if (peer.opening) {
+    if (now - peer.opened_at < settings_.setup_timeout) return send_open(peer, now);
+    cancel_opening(peer);
+    if (!tps_.live(peer.tp)) sink_.down(id_of(peer), Why::unreachable, now);
+  } else if (peer.answered_open) {
+    // It asked and was never heard of again. If nobody here knows it, it is forgotten.
+    if (peer.asked_for) {
+      end_channel(peer, Why::silent, now);
+    } else {
+      end_peer(peer, Why::left, now);
+    }
+  }
+}
+
+// The peer whose question this answers; null when nobody asked.
+Transport::Peer* Transport::opening_peer(const ReceivedSetup& answer) {
+  const uint32_t found = tps_by_tpn_.find(answer.message.to_tpn);
+  if (found == none || (found & opening_flag) == 0) return nullptr;
+  Peer& peer = peers_.at(found & ~opening_flag);
+  const bool asked = answer.message.attempt == peer.attempt &&
+                     answer.message.to_life == number(settings_.life) &&
+                     (peer.eid == Eid{} || peer.eid == answer.addresses.source);
+  return asked ? &peer : nullptr;
+}
+
+void Transport::handle_retry(const ReceivedSetup& retry, Time now) {
+  Peer* peer = opening_peer(retry);
+  // A cookie twice is a peer that does not accept its own: wait for the timer.
+  if (peer == nullptr || peer->cookie == retry.message.cookie) return;
+  peer->cookie = retry.message.cookie;
+  send_open(*peer, now);
+}
+
+void Transport::handle_accept(const ReceivedSetup& accept, const Endpoint& from, Time now) {
+  Peer* peer = opening_peer(accept);
+  const uint8_t mtu_log2 = accept.message.mtu_log2;
+  if (peer == nullptr || accept.message.from_life == 0 || mtu_log2 < 10 || mtu_log2 > 13) return;
+  const auto life = Incarnation(accept.message.from_life);
+  if (peer->life != Incarnation{} && peer->life != life) {
+    return end_peer(*peer, Why::restarted, now);
+  }
+  if (peer->eid == Eid{}) name_peer(*peer, accept.addresses.source);
+  peer->at = from;
+  const Tpn tpn = peer->tpn;
+  const uint32_t first_psn = peer->first_psn;
+  cancel_opening(*peer);
+  peer_timers_.disarm(peers_.index_of(peer));
+  // The peer has lost the old channel, else it would not have been asked for a new one.
+  if (tps_.live(peer->tp)) end_channel(*peer, Why::silent, now);
+  bind_life(*peer, life, now);
+  peer->tpn = tpn;
+  peer->first_psn = first_psn;
+  make_channel(*peer, accept.message, std::min(1u << mtu_log2, settings_.mtu),
+               peer->tries == 1 ? now - peer->sent_at : unknown_rtt, now);
+}
+
+void Transport::handle_refuse(const ReceivedSetup& refuse, Time now) {
+  Peer* peer = opening_peer(refuse);
+  if (peer == nullptr) return;
+  switch (refuse.message.reason) {
+    case SetupReason::restarted:
+      return end_peer(*peer, Why::restarted, now);
+    case SetupReason::version:
+      cancel_opening(*peer);
+      peer_timers_.disarm(peers_.index_of(peer));
+      return sink_.down(id_of(*peer), Why::refused, now);
+    default:
+      return;  // asked again when the timer says so
+  }
+}
+
+// ---- being asked
+
+void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Time now) {
+  const SetupMessage& message = open.message;
+  SetupMessage refusal = our_side(SetupType::refuse);
+  if (message.version != setup_version) {
+    refusal.reason = SetupReason::version;
+    return answer(open, from, refusal);
+  }
+  const bool meant_for_another =
+      (!(open.addresses.destination == Eid{}) && !(open.addresses.destination == settings_.eid)) ||
+      (message.to_life != 0 && message.to_life != number(settings_.life));
+  if (meant_for_another) {
+    refusal.reason = SetupReason::restarted;
+    return answer(open, from, refusal);
+  }
+  if (closing_ || message.from_life == 0 || message.from_tpn == 0 || message.mtu_log2 < 10 ||
+      message.mtu_log2 > 13 || open.addresses.source == Eid{} ||
+      open.addresses.source == settings_.eid) {
+    ++counters_.malformed;
+    return;
+  }
+
+  const auto life = Incarnation(message.from_life);
+  Peer* peer = find_peer(open.addresses.source, life);
+  const bool connected = peer != nullptr && tps_.live(peer->tp);
+  SetupMessage acceptance = our_side(SetupType::accept);
+  const uint32_t mtu = std::min(1u << message.mtu_log2, settings_.mtu);
+  acceptance.mtu_log2 = static_cast<uint8_t>(std::countr_zero(mtu));
+  if (connected && number(tps_.at(peer->tp).remote()) == message.from_tpn) {
+    // Its OPEN again: our answer was lost.
+    acceptance.from_tpn = number(tps_.at(peer->tp).local());
+    acceptance.first_psn = peer->opening ? peer->doubted_psn : peer->first_psn;
+    return answer(open, from, acceptance);
+  }
+  if (peer != nullptr && peer->life == life && message.attempt <= peer->attempt_seen) return;
+  // Both ask at once: the question of the lower EID is the one that is answered.
+  if (peer != nullptr && peer->opening && !connected && settings_.eid < peer->eid) return;
+
+  bool replaces = connected;
+  for (uint32_t i = peers_by_eid_.find(open.addresses.source); i != none;
+       i = peers_.at(i).next_of_eid) {
+    replaces = replaces || tps_.live(peers_.at(i).tp);
+  }
+  if ((replaces || half_open_ >= half_open_without_cookie) && !cookie_holds(open, from, now)) {
+    SetupMessage retry = our_side(SetupType::retry);
+    retry.cookie = cookie(open, from, epoch_of(now));
+    return answer(open, from, retry);
+  }
+
+  if (peer == nullptr) peer = create_peer(open.addresses.source, from, life);
+  if (peer == nullptr) {
+    refusal.reason = SetupReason::no_resources;
+    return answer(open, from, refusal);
+  }
+  cancel_opening(*peer);
+  peer->at = from;
+  peer->attempt_seen = message.attempt;
+  if (connected) end_channel(*peer, Why::silent, now);
+  bind_life(*peer, life, now);
+  peer->tpn = new_tpn();
+  peer->first_psn = entropy_.below(Psn::modulus);
+  peer->answered_open = true;
+  ++half_open_;
+  peer_timers_.arm(peers_.index_of(peer), now + half_open_limit);
+  acceptance.from_tpn = number(peer->tpn);
+  acceptance.first_psn = peer->first_psn;
+  // The answer goes first: the layer above may have requests for the new channel.
+  answer(open, from, acceptance);
+  make_channel(*peer, message, mtu, unknown_rtt, now);
+}
+
+uint64_t Transport::cookie(const ReceivedSetup& open, const Endpoint& from, uint64_t epoch) const {
+  const uint64_t words[] = {load_be<8>(from.address.bytes.data()),
+                            load_be<8>(from.address.bytes.data() + 8),
+                            uint64_t{from.port} << 32 | open.message.from_tpn,
+                            open.message.from_life,
+                            open.message.attempt,
+                            epoch};
+  return cookies_(words) | 1;  // never zero: zero is "no cookie"
+}
+
+bool Transport::cookie_holds(const ReceivedSetup& open, const Endpoint& from, Time now) const {
+  const uint64_t epoch = epoch_of(now);
+  return open.message.cookie == cookie(open, from, epoch) ||
+         open.message.cookie == cookie(open, from, epoch - 1);
+}
+
+// ---- ends
+
+Tp* Transport::channel_named(const ReceivedSetup& message, const Endpoint& from) {
+  const uint32_t index = tps_by_tpn_.find(message.message.to_tpn);
+  if (!tps_.live(index)) return nullptr;
+  Tp& tp = tps_.at(index);
+  const bool known = number(tp.remote()) == message.message.from_tpn && tp.to() == from;
+  return known ? &tp : nullptr;
+}
+
+void Transport::send_reset(const Rtph& header, const Endpoint& to, Time now) {
+  if (now - resets_refilled_ >= reset_refill) {
+    resets_refilled_ = now;
+    resets_left_ = resets_per_refill;
+  }
+  if (resets_left_ == 0) return;
+  --resets_left_;
+  SetupMessage reset;
+  reset.type = SetupType::reset;
+  reset.from_tpn = header.destination;
+  reset.to_tpn = header.source;
+  reset.echoed_psn = header.psn;
+  push_setup(
+      {.to = to, .addresses = {.source = settings_.eid, .destination = {}}, .message = reset});
+}
+
+// Anybody can send one, so it ends nothing: it makes us ask.
+void Transport::handle_reset(const ReceivedSetup& reset, const Endpoint& from, Time now) {
+  Tp* tp = channel_named(reset, from);
+  if (tp == nullptr) return;
+  const Psn psn = Psn::unwrap(tp->next_psn(), reset.message.echoed_psn);
+  const int64_t behind = tp->next_psn() - psn;
+  if (behind <= 0 || behind > ReceivedWindow::max_window) return;
+  Peer& peer = *peers_.find(tp->peer());
+  if (!peer.opening) begin_opening(peer, now);
+}
+
+void Transport::close(Time now) {
+  closing_ = true;
+  peers_.for_each([&](Peer& peer) {
+    cancel_opening(peer);
+    if (!tps_.live(peer.tp) || peer.eid == settings_.eid) return;
+    peer.goodbyes = goodbyes_sent;
+    ++goodbyes_;
+    send_close(peer);
+    peer_timers_.arm(peers_.index_of(&peer), now + goodbye_retry);
+  });
+}
+
+void Transport::send_close(Peer& peer) {
+  SetupMessage close = our_side(SetupType::close);
+  close.reason = SetupReason::leaving;
+  close.to_life = number(peer.life);
+  close.from_tpn = number(tps_.at(peer.tp).local());
+  close.to_tpn = number(tps_.at(peer.tp).remote());
+  push_setup({.to = peer.at,
+              .addresses = {.source = settings_.eid, .destination = peer.eid},
+              .message = close});
+}
+
+void Transport::handle_close(const ReceivedSetup& close, const Endpoint& from, Time now) {
+  if (close.message.to_life != number(settings_.life)) return;
+  // Also when the channel is gone already: then our answer was lost.
+  answer(close, from, our_side(SetupType::closed));
+  Tp* tp = channel_named(close, from);
+  if (tp == nullptr) return;
+  Peer& peer = *peers_.find(tp->peer());
+  if (number(peer.life) != close.message.from_life) return;
+  if (close.message.reason == SetupReason::leaving) {
+    end_peer(peer, Why::left, now);
+  } else {
+    end_channel(peer, Why::silent, now);
+  }
+}
+
+void Transport::handle_closed(const ReceivedSetup& closed) {
+  const uint32_t index = tps_by_tpn_.find(closed.message.to_tpn);
+  if (!tps_.live(index) || closed.message.to_life != number(settings_.life)) return;
+  Peer& peer = *peers_.find(tps_.at(index).peer());
+  if (peer.goodbyes == 0) return;
+  peer.goodbyes = 0;
+  --goodbyes_;
+  peer_timers_.disarm(peers_.index_of(&peer));
+}
+
+// ---- messages
+
+SetupMessage Transport::our_side(SetupType type) const {
+  SetupMessage message;
+  message.type = type;
+  message.from_life = number(settings_.life);
+  message.receive_window = static_cast<uint16_t>(settings_.receive_window);
+  message.tassn_window = static_cast<uint16_t>(settings_.tassn_window);
+  message.reads = static_cast<uint16_t>(settings_.reads);
+  message.buffer_bytes = settings_.buffer_bytes;
+  return message;
+}
+
+void Transport::answer(const ReceivedSetup& to, const Endpoint& at, SetupMessage message) {
+  message.to_life = to.message.from_life;
+  message.to_tpn = to.message.from_tpn;
+  message.attempt = to.message.attempt;
+  push_setup({.to = at,
+              .addresses = {.source = settings_.eid, .destination = to.addresses.source},
+              .message = message});
+}
+
+// Set-up packets are repeated until they are answered: one too many is one lost.
+void Transport::push_setup(const Outgoing& message) {
+  if (pending_setup_.count == pending_setup_.capacity) return;
+  const uint32_t at = (pending_setup_.first + pending_setup_.count) % pending_setup_.capacity;
+  pending_setup_.ring[at] = message;
+  ++pending_setup_.count;
+}
+
+}  // namespace urma::transport

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <span>
+
+#include "transport/channel.h"
+#include "urma/base/time.h"
+#include "urma/core/frame.h"
+#include "urma/core/ids.h"
+
+namespace urma::transport {
+
+// One packet to be written, for the first time or again. The transport header's room is at the
+// front of the frame and counted in `frame->head_bytes`; the source appends the transaction headers
+// and names the payload.
+struct PacketSlot {
+  SliceRef slice;
+  uint16_t index = 0;  // of the packet in its slice
+  bool again = false;
+  TxFrame* frame = nullptr;
+  // Set by the source when the slice is no longer wanted: the packet leaves as filler, with the
+  // BTAH that the source wrote, or with nothing if the source no longer knows the slice.
+  bool withdrawn = false;
+};
+
+// Where packets come from. One call for a burst.
+class PacketSource {
+ public:
+  virtual ~PacketSource() = default;
+  virtual void write(std::span<PacketSlot> packets) = 0;
+};
+
+// A packet that came, once: duplicates have been removed, order has not been made.
+struct Received {
+  PeerId peer;
+  uint32_t channel = 0;  // one of the peer's, for as long as it is up
+  uint32_t slice = 0;    // TPMSN: names the slice within the channel
+  bool last = false;
+  bool withdrawn = false;            // filler: only a BTAH
+  std::span<const std::byte> bytes;  // transaction headers and payload, until accept returns
+};
+
+// Why a channel ended, and what that says of the peer.
+enum class Why : uint8_t {
+  silent,       // nothing heard for too long: it may come back, or another life of it may
+  unreachable,  // no channel could be made in time
+  refused,      // it speaks another version
+  restarted,    // another life runs at its address: this one is over
+  left,         // it closed: this life is over
+};
+
+// Who is told. Calls come from inside the transport's own, on the engine's thread; of the transport
+// only Channel may be called from inside them.
+class PacketSink {
+ public:
+  virtual ~PacketSink() = default;
+
+  // How many packets `accept` can take now. What exceeds it is treated as lost on the way, and
+  // comes again: the one form of back-pressure that cannot deadlock.
+  virtual size_t room() = 0;
+  virtual void accept(std::span<const Received> packets, Time now) = 0;
+  // Every packet of these slices has been acknowledged, in the order in which they were offered.
+  virtual void delivered(PeerId peer, std::span<const SliceRef> slices, Time now) = 0;
+
+  virtual void up(PeerId peer, Channel& channel, Time now) = 0;
+  // The channel, if there was one, is gone already. After `restarted` and `left` so is the peer.
+  virtual void down(PeerId peer, Why why, Time now) = 0;
+};
+
+}  // namespace urma::transport

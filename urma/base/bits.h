@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace urma {
+
+// Big-endian integers of 1 to 8 bytes.
+template <size_t Bytes>
+constexpr uint64_t load_be(const std::byte* from) {
+  static_assert(Bytes >= 1 && Bytes <= 8);
+  uint64_t value = 0;
+  for (size_t i = 0; i < Bytes; ++i) value = value << 8 | static_cast<uint64_t>(from[i]);
+  return value;
+}
+
+template <size_t Bytes>
+constexpr void store_be(std::byte* to, uint64_t value) {
+  static_assert(Bytes >= 1 && Bytes <= 8);
+  for (size_t i = 0; i < Bytes; ++i) to[i] = static_cast<std::byte>(value >> 8 * (Bytes - 1 - i));
+}
+
+// A field of a header, placed as the specification draws it: bits counted from the most
+// significant bit of byte 0. The position is written once and serves parsing and emitting; that it
+// lies inside the header is checked when compiled, because headers are spans of fixed extent.
+// `set` ORs into zeroed bytes unless the field fills whole bytes.
+template <size_t Position, size_t Width>
+struct Field {
+  static_assert(Width >= 1 && Width <= 64);
+  static constexpr size_t first_byte = Position / 8;
+  static constexpr size_t bytes = (Position + Width - 1) / 8 - first_byte + 1;
+  static_assert(bytes <= 8);
+  static constexpr size_t shift = bytes * 8 - Position % 8 - Width;
+  static constexpr uint64_t mask = Width == 64 ? ~uint64_t{0} : (uint64_t{1} << Width % 64) - 1;
+  static constexpr bool whole_bytes = Position % 8 == 0 && Width % 8 == 0;
+
+  template <size_t Size>
+  static constexpr uint64_t get(std::span<const std::byte, Size> header) {
+    static_assert(first_byte + bytes <= Size, "the field lies outside its header");
+    return load_be<bytes>(header.data() + first_byte) >> shift & mask;
+  }
+
+  template <size_t Size>
+  static constexpr void set(std::span<std::byte, Size> header, uint64_t value) {
+    static_assert(first_byte + bytes <= Size, "the field lies outside its header");
+    std::byte* at = header.data() + first_byte;
+    if constexpr (whole_bytes) {
+      store_be<bytes>(at, value);
+    } else {
+      store_be<bytes>(at, load_be<bytes>(at) | (value & mask) << shift);
+    }
+  }
+};
+
+template <size_t Size>
+using HeaderView = std::span<const std::byte, Size>;
+template <size_t Size>
+using HeaderBytes = std::span<std::byte, Size>;
+
+// Zeroes a header, so that reserved bits are zero and narrow fields can be set.
+template <size_t Size>
+void clear(HeaderBytes<Size> header) {
+  std::memset(header.data(), 0, Size);
+}
+
+}  // namespace urma

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+namespace urma {
+
+// Index and generation: how one part of the library names another's object. A handle kept too
+// long finds nothing, instead of finding its successor.
+struct Handle {
+  uint32_t index = UINT32_MAX;
+  uint32_t generation = 0;
+
+  explicit operator bool() const { return index != UINT32_MAX; }
+  friend bool operator==(Handle, Handle) = default;
+};
+
+}  // namespace urma

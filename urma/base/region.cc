@@ -1,0 +1,53 @@
+#include "urma/base/region.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "urma/base/assert.h"
+
+namespace urma {
+namespace {
+
+constexpr size_t page_bytes = 4096;
+
+}  // namespace
+
+Region Region::try_make(size_t bytes, size_t alignment) {
+  Region region;
+  const size_t slack = alignment > page_bytes ? alignment : 0;
+  if (bytes == 0 || bytes > SIZE_MAX / 2 - slack) return region;
+  void* at = mmap(nullptr, bytes + slack, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return region;
+  region.mapped_ = static_cast<std::byte*>(at);
+  region.mapped_bytes_ = bytes + slack;
+  const auto address = reinterpret_cast<uintptr_t>(at);
+  const size_t skip = slack == 0 ? 0 : (slack - address % slack) % slack;
+  region.data_ = region.mapped_ + skip;
+  region.bytes_ = bytes;
+  return region;
+}
+
+Region::Region(size_t bytes) {
+  if (bytes == 0) return;
+  *this = try_make(bytes, page_bytes);
+  URMA_ASSERT(data_ != nullptr, "limits fit the address space");
+}
+
+Region::Region(Region&& other) noexcept { *this = std::move(other); }
+
+Region& Region::operator=(Region&& other) noexcept {
+  std::swap(mapped_, other.mapped_);
+  std::swap(mapped_bytes_, other.mapped_bytes_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Region::~Region() {
+  if (mapped_ != nullptr) munmap(mapped_, mapped_bytes_);
+}
+
+}  // namespace urma

@@ -1,0 +1,130 @@
+#include "urma/base/timer_wheel.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "urma/base/assert.h"
+
+namespace urma {
+namespace {
+
+// Rounded up, so that a timer never fires early.
+uint64_t ticks_up(Time time) {
+  const int64_t count = time.time_since_epoch().count();
+  return count <= 0 ? 0 : (static_cast<uint64_t>(count) + 1023) / 1024;
+}
+
+uint64_t ticks_down(Time time) {
+  const int64_t count = time.time_since_epoch().count();
+  return count <= 0 ? 0 : static_cast<uint64_t>(count) / 1024;
+}
+
+}  // namespace
+
+TimerWheel::TimerWheel(uint32_t timers) : nodes_(timers) { static_assert(sizeof(Node) == 16); }
+
+void TimerWheel::arm(uint32_t timer, Time deadline) {
+  disarm(timer);
+  if (deadline == never) return;
+  // What lies beyond the last wheel (18 minutes) waits in its last slot and is placed again.
+  const uint64_t horizon = (uint64_t{1} << level_bits * levels) - 1;
+  const uint64_t expiry = std::clamp(ticks_up(deadline), now_, now_ + horizon);
+  nodes_[timer].expiry = static_cast<uint32_t>(expiry);
+  place(timer);
+}
+
+void TimerWheel::disarm(uint32_t timer) {
+  if (armed(timer)) unlink(timer);
+}
+
+void TimerWheel::place(uint32_t timer) {
+  const uint64_t expiry = now_ + (nodes_[timer].expiry - static_cast<uint32_t>(now_));
+  if (expiry <= now_) return link(timer, due_list);
+  // The wheel is the highest one in whose digit the expiry differs from now; there it is ahead.
+  const unsigned level = std::min<unsigned>(
+      (63 - static_cast<unsigned>(std::countl_zero(expiry ^ now_))) / level_bits, levels - 1);
+  const unsigned slot = expiry >> level * level_bits & (slots - 1);
+  link(timer, static_cast<uint16_t>(1 + level * slots + slot));
+}
+
+void TimerWheel::link(uint32_t timer, uint16_t list) {
+  const uint32_t id = timer + 1;
+  Node& node = nodes_[timer];
+  node.list = list;
+  node.previous = none;
+  node.next = heads_[list];
+  if (node.next != none) nodes_[node.next - 1].previous = id;
+  heads_[list] = id;
+  if (list != due_list) occupied_[(list - 1) / slots] |= uint64_t{1} << (list - 1) % slots;
+}
+
+void TimerWheel::unlink(uint32_t timer) {
+  Node& node = nodes_[timer];
+  const uint16_t list = node.list;
+  if (node.previous != none) {
+    nodes_[node.previous - 1].next = node.next;
+  } else {
+    heads_[list] = node.next;
+  }
+  if (node.next != none) nodes_[node.next - 1].previous = node.previous;
+  if (heads_[list] == none && list != due_list) {
+    occupied_[(list - 1) / slots] &= ~(uint64_t{1} << (list - 1) % slots);
+  }
+  node.list = 0;
+}
+
+// The next tick at which a slot has to be opened: a timer of the first wheel is due, or one of a
+// higher wheel moves down.
+uint64_t TimerWheel::next_tick() const {
+  uint64_t earliest = UINT64_MAX;
+  for (unsigned level = 0; level < levels; ++level) {
+    if (occupied_[level] == 0) continue;
+    const unsigned shift = level * level_bits;
+    const unsigned here = now_ >> shift & (slots - 1);
+    const unsigned ahead = static_cast<unsigned>(
+        std::countr_zero(std::rotr(occupied_[level], static_cast<int>(here))));
+    // A slot holding `here` itself is a whole turn away: only the last wheel wraps.
+    const uint64_t turns = (now_ >> shift) + (ahead == 0 ? slots : ahead);
+    earliest = std::min(earliest, turns << shift);
+  }
+  return earliest;
+}
+
+void TimerWheel::turn(uint64_t to) {
+  for (uint64_t next = next_tick(); next <= to; next = next_tick()) {
+    now_ = next;
+    // Every wheel whose slot begins at this tick is opened, highest first, so that what moves
+    // down is not passed over.
+    for (unsigned level = levels; level-- > 0;) {
+      const unsigned shift = level * level_bits;
+      if (next & ((uint64_t{1} << shift) - 1)) continue;
+      const uint16_t list =
+          static_cast<uint16_t>(1 + level * slots + (next >> shift & (slots - 1)));
+      while (heads_[list] != none) {
+        const uint32_t timer = heads_[list] - 1;
+        unlink(timer);
+        place(timer);
+      }
+    }
+  }
+  now_ = std::max(now_, to);
+}
+
+size_t TimerWheel::poll(Time now, std::span<uint32_t> fired) {
+  turn(ticks_down(now));
+  size_t count = 0;
+  while (count < fired.size() && heads_[due_list] != none) {
+    const uint32_t timer = heads_[due_list] - 1;
+    unlink(timer);
+    fired[count++] = timer;
+  }
+  return count;
+}
+
+Time TimerWheel::next_deadline() const {
+  if (heads_[due_list] != none) return Time(tick * static_cast<int64_t>(now_));
+  const uint64_t next = next_tick();
+  return next == UINT64_MAX ? never : Time(tick * static_cast<int64_t>(next));
+}
+
+}  // namespace urma

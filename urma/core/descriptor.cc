@@ -1,0 +1,150 @@
+#include "urma/core/descriptor.h"
+
+#include <charconv>
+#include <cinttypes>
+#include <vector>
+
+namespace urma {
+namespace {
+
+constexpr std::string_view magic = "urma1";
+
+std::string hex(uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%" PRIx64, value);
+  return text;
+}
+
+std::string rights_text(Rights rights) {
+  std::string text;
+  if (has(rights, Rights::read)) text += 'r';
+  if (has(rights, Rights::write)) text += 'w';
+  if (has(rights, Rights::atomic)) text += 'a';
+  return text.empty() ? "-" : text;
+}
+
+std::optional<Rights> parse_rights(std::string_view text) {
+  Rights rights = Rights::local_only;
+  if (text == "-") return rights;
+  for (const char c : text) {
+    const Rights one = c == 'r'   ? Rights::read
+                       : c == 'w' ? Rights::write
+                       : c == 'a' ? Rights::atomic
+                                  : Rights::local_only;
+    if (one == Rights::local_only || has(rights, one)) return std::nullopt;
+    rights = rights | one;
+  }
+  return text.empty() ? std::nullopt : std::optional(rights);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0;;) {
+    const size_t end = text.find(separator, at);
+    parts.push_back(text.substr(at, end - at));
+    if (end == text.npos) return parts;
+    at = end + 1;
+  }
+}
+
+std::optional<uint64_t> parse_number(std::string_view text, int base, uint64_t limit) {
+  uint64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (failure != std::errc{} || end != text.data() + text.size() || value > limit) return {};
+  return value;
+}
+
+std::optional<Descriptor::Segment> parse_segment(std::string_view text) {
+  const auto parts = split(text, ':');
+  if (parts.size() != 5) return std::nullopt;
+  const auto id = parse_number(parts[0], 16, id_limit - 1);
+  const auto token = parse_number(parts[1], 16, UINT32_MAX);
+  const auto address = parse_number(parts[2], 16, UINT64_MAX);
+  const auto bytes = parse_number(parts[3], 10, UINT64_MAX);
+  const auto rights = parse_rights(parts[4]);
+  if (!id || !token || !address || !bytes || !rights) return std::nullopt;
+  if (*bytes > UINT64_MAX - *address) return std::nullopt;
+  return Descriptor::Segment{TokenId(*id), TokenValue(*token), *address, *bytes, *rights};
+}
+
+std::optional<Descriptor::Jetty> parse_jetty(std::string_view text) {
+  const auto parts = split(text, ':');
+  if (parts.size() != 2) return std::nullopt;
+  const auto id = parse_number(parts[0], 16, id_limit - 1);
+  const auto token = parse_number(parts[1], 16, UINT32_MAX);
+  if (!id || !token) return std::nullopt;
+  return Descriptor::Jetty{JettyId(*id), TokenValue(*token)};
+}
+
+Error bad(std::string_view field, std::string_view why) {
+  return {Status::invalid_argument, "this is no descriptor: \"" + std::string(field.substr(0, 80)) +
+                                        "\" " + std::string(why) +
+                                        ". Fix: copy the whole line that the owner printed"};
+}
+
+// Fills the field that `key` names. False: unknown, twice, or not well formed.
+bool set_field(Descriptor& out, std::string_view key, std::string_view value, unsigned& seen) {
+  constexpr std::string_view keys[] = {"at", "eid", "life", "segment", "jetty"};
+  unsigned which = 0;
+  while (which < std::size(keys) && keys[which] != key) ++which;
+  if (which == std::size(keys) || (seen >> which & 1) != 0) return false;
+  seen |= 1u << which;
+  switch (which) {
+    case 0: {
+      const auto endpoint = parse_endpoint(value);
+      return endpoint.ok() && (out.at = *endpoint, true);
+    }
+    case 1: {
+      const auto eid = parse_address(value);
+      return eid.ok() && (out.eid = *eid, true);
+    }
+    case 2: {
+      const auto life = parse_number(value, 16, UINT64_MAX);
+      return life && (out.life = Incarnation(*life), true);
+    }
+    case 3:
+      return (out.segment = parse_segment(value)).has_value();
+    default:
+      return (out.jetty = parse_jetty(value)).has_value();
+  }
+}
+
+}  // namespace
+
+std::string to_string(const Descriptor& descriptor) {
+  std::string line(magic);
+  line += " at=" + to_string(descriptor.at) + " eid=" + to_string(descriptor.eid) +
+          " life=" + hex(number(descriptor.life));
+  if (const auto& segment = descriptor.segment) {
+    line += " segment=" + hex(number(segment->id)) + ":" + hex(number(segment->token)) + ":" +
+            hex(segment->address) + ":" + std::to_string(segment->bytes) + ":" +
+            rights_text(segment->rights);
+  }
+  if (const auto& jetty = descriptor.jetty) {
+    line += " jetty=" + hex(number(jetty->id)) + ":" + hex(number(jetty->token));
+  }
+  return line;
+}
+
+Result<Descriptor> parse_descriptor(std::string_view line) {
+  while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
+  if (line.size() > max_descriptor_bytes) return bad(line, "is too long");
+  const auto words = split(line, ' ');
+  if (words.front() != magic) {
+    return bad(words.front(), "is not the word \"urma1\" that it starts with");
+  }
+  Descriptor out;
+  unsigned seen = 0;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    if (equals == std::string_view::npos ||
+        !set_field(out, words[i].substr(0, equals), words[i].substr(equals + 1), seen)) {
+      return bad(words[i], "is unknown, stands there twice, or is not well formed");
+    }
+  }
+  constexpr unsigned needed = 7;  // at, eid, life
+  if ((seen & needed) != needed) return bad(line, "lacks at=, eid= or life=");
+  return out;
+}
+
+}  // namespace urma

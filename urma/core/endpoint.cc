@@ -1,0 +1,86 @@
+#include "urma/core/endpoint.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace urma {
+namespace {
+
+constexpr std::array<std::byte, 12> mapped_prefix = {
+    std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0},    std::byte{0},
+    std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0xff}, std::byte{0xff}};
+
+Error bad(std::string_view text, std::string_view why) {
+  return {Status::invalid_argument, "\"" + std::string(text) + "\" " + std::string(why)};
+}
+
+Result<uint16_t> parse_port(std::string_view text, std::string_view whole) {
+  uint16_t port = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (failure != std::errc{} || end != text.data() + text.size() || port == 0) {
+    return bad(whole, "has no valid port after the colon. Fix: a number from 1 to 65535");
+  }
+  return port;
+}
+
+}  // namespace
+
+bool Endpoint::is_ipv4() const {
+  return std::equal(mapped_prefix.begin(), mapped_prefix.end(), address.bytes.begin());
+}
+
+Eid ipv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d) {
+  Eid eid;
+  std::copy(mapped_prefix.begin(), mapped_prefix.end(), eid.bytes.begin());
+  eid.bytes[12] = std::byte{a}, eid.bytes[13] = std::byte{b};
+  eid.bytes[14] = std::byte{c}, eid.bytes[15] = std::byte{d};
+  return eid;
+}
+
+std::string to_string(const Eid& address) {
+  char text[INET6_ADDRSTRLEN];
+  const bool v4 = Endpoint{address, 0}.is_ipv4();
+  inet_ntop(v4 ? AF_INET : AF_INET6, address.bytes.data() + (v4 ? 12 : 0), text, sizeof text);
+  return text;
+}
+
+std::string to_string(const Endpoint& endpoint) {
+  const std::string host = to_string(endpoint.address);
+  const std::string port = ":" + std::to_string(endpoint.port);
+  return endpoint.is_ipv4() ? host + port : "[" + host + "]" + port;
+}
+
+Result<Eid> parse_address(std::string_view text) {
+  const std::string terminated(text);
+  Eid eid = ipv4(0, 0, 0, 0);
+  if (inet_pton(AF_INET, terminated.c_str(), eid.bytes.data() + 12) == 1) return eid;
+  if (inet_pton(AF_INET6, terminated.c_str(), eid.bytes.data()) == 1) return eid;
+  return bad(text, "is not an IPv4 or IPv6 address. Fix: write it like 127.0.0.1 or ::1");
+}
+
+Result<Endpoint> parse_endpoint(std::string_view text) {
+  std::string_view host = text;
+  std::string_view port;
+  if (text.starts_with('[')) {
+    const size_t close = text.find(']');
+    if (close == text.npos) return bad(text, "lacks the closing bracket of its address");
+    host = text.substr(1, close - 1);
+    port = text.substr(close + 1);
+    if (!port.empty() && port.front() != ':') {
+      return bad(text, "has something other than :PORT after its address");
+    }
+  } else if (std::count(text.begin(), text.end(), ':') == 1) {
+    host = text.substr(0, text.find(':'));
+    port = text.substr(text.find(':'));
+  }
+  Result<Eid> address = parse_address(host);
+  if (!address) return address.error();
+  if (port.empty()) return Endpoint{*address, ub_port};
+  Result<uint16_t> number = parse_port(port.substr(1), text);
+  if (!number) return number.error();
+  return Endpoint{*address, *number};
+}
+
+}  // namespace urma

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "urma/base/export.h"
+#include "urma/core/ids.h"
+#include "urma/core/result.h"
+
+namespace urma {
+
+inline constexpr uint16_t ub_port = 4792;  // UDP destination port of UB (UB 1)
+
+// An IP address and a UDP port; IPv4 as ::ffff:a.b.c.d, so that one type serves both and an
+// address is an EID.
+struct Endpoint {
+  Eid address;
+  uint16_t port = 0;
+
+  bool is_ipv4() const;
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+URMA_API Eid ipv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d);
+
+// "127.0.0.1", "::1". What `parse_address` gives back unchanged.
+URMA_API std::string to_string(const Eid& address);
+// "127.0.0.1:4792", "[::1]:4792".
+URMA_API std::string to_string(const Endpoint& endpoint);
+
+// A numeric address; host names are not looked up here.
+URMA_API Result<Eid> parse_address(std::string_view text);
+// An address, with or without a port (then `ub_port`): "127.0.0.1", "[::1]:4000", "::1".
+URMA_API Result<Endpoint> parse_endpoint(std::string_view text);
+
+}  // namespace urma

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "urma/base/handle.h"
+#include "urma/base/sequence.h"
+
+namespace urma {
+
+// 128-bit entity identifier (UB 1): an IPv6 address, or an IPv4 one mapped into IPv6.
+struct Eid {
+  std::array<std::byte, 16> bytes{};
+
+  friend bool operator==(const Eid&, const Eid&) = default;
+  friend auto operator<=>(const Eid& a, const Eid& b) {
+    return std::memcmp(a.bytes.data(), b.bytes.data(), 16) <=> 0;
+  }
+};
+
+// 20 bits each on the wire.
+enum class JettyId : uint32_t {};
+enum class TokenId : uint32_t {};
+inline constexpr uint32_t id_bits = 20;
+inline constexpr uint32_t id_limit = 1 << id_bits;
+
+// What a request must know to be let in; from a secure generator.
+enum class TokenValue : uint32_t {};
+
+// One life of a process at an EID. Zero: any life, for targets made by hand.
+enum class Incarnation : uint64_t {};
+
+// One life of a peer, as this device knows it. A peer that restarts is another one.
+using PeerId = Handle;
+
+// Transport channel number, 24 bits.
+enum class Tpn : uint32_t {};
+inline constexpr uint32_t tpn_limit = 1 << 24;
+
+// Numbers that wrap on the wire.
+using Psn = Sequence<struct PsnSpace, 24>;      // packets of a channel, each direction its own
+using Tpmsn = Sequence<struct TpmsnSpace, 24>;  // slices of a channel
+using Tassn = Sequence<struct TassnSpace, 16>;  // slices of an initiator queue towards one peer
+
+// Well-known Jetties (UB 6.1, WIRE).
+inline constexpr JettyId setup_jetty{0};
+inline constexpr JettyId names_jetty{1};
+inline constexpr JettyId first_user_jetty{32};
+inline constexpr JettyId first_dynamic_jetty{1024};
+
+template <class Id>
+requires std::is_enum_v<Id>
+constexpr auto number(Id id) { return static_cast<std::underlying_type_t<Id>>(id); }
+
+}  // namespace urma

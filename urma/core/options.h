@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "urma/base/time.h"
+#include "urma/core/ids.h"
+
+namespace urma {
+
+// Whose thread runs a device.
+enum class Threads : uint8_t {
+  // A thread of the device's own, asleep when there is nothing to do: peers reach this process
+  // whatever it does.
+  served,
+  // The application's threads, whenever they poll or wait: the shortest way. Everything that this
+  // library bounds in time is bounded only while somebody polls; peers are not answered meanwhile.
+  inlined,
+};
+
+// How many of each a device holds at most. They bound its memory, which is address space until
+// used.
+struct Limits {
+  uint32_t jetties = 1024;   // up to 500 000
+  uint32_t peers = 1024;     // other processes
+  uint32_t segments = 4096;  // up to 2^20
+};
+
+struct DeviceOptions {
+  Threads threads = Threads::served;
+  // A work without progress for so long ends, as `unknown` or `peer_unreachable`. 10 ms to 1 h.
+  Duration operation_timeout = std::chrono::seconds(2);
+  // Congestion control by name; empty: the default.
+  std::string congestion;
+  Limits limits;
+};
+
+class Jfc;
+
+struct JettyOptions {
+  // Works that may be outstanding: 0 to 32 768. Each is one of them from post to poll.
+  uint32_t berths = 128;
+  // Messages that may wait for polling, or for a message: 0 to 32 768. As many immediates too.
+  uint32_t receives = 0;
+  // Zero: the device's.
+  Duration operation_timeout{};
+  // How long a living target that has no receive slot free is asked again. Default: for ever.
+  Duration receiver_timeout = Duration::max();
+  // Where completions go; null: to a queue of the Jetty's own.
+  Jfc* completions = nullptr;
+};
+
+// Who may have a published name, besides this user on this host.
+struct Audience {
+  bool anyone = false;
+  std::vector<Eid> eids;
+
+  bool admits(const Eid& eid) const {
+    return anyone || std::find(eids.begin(), eids.end(), eid) != eids.end();
+  }
+};
+inline Audience this_user() { return {}; }
+inline Audience everyone() { return {.anyone = true, .eids = {}}; }
+
+}  // namespace urma

@@ -1,0 +1,263 @@
+#include "urma/core/ta_headers.h"
+
+namespace urma {
+namespace {
+
+// Positions as the specification draws them, counted in bits from the start of the header.
+namespace btah {
+using Opcode = Field<0, 8>;
+using Version = Field<8, 2>;
+using ExecutionEnvironment = Field<10, 2>;
+using TokenPresent = Field<12, 1>;
+using UserData = Field<15, 1>;
+using IniTassn = Field<16, 16>;
+using TargetOrder = Field<33, 3>;
+using TargetPresent = Field<36, 1>;
+using Solicited = Field<37, 1>;
+using Retry = Field<38, 1>;
+using RcId = Field<44, 20>;
+constexpr uint64_t not_trusted = 1;  // EE_bits 01: no trusted execution environment
+}  // namespace btah
+
+namespace atah {
+using Opcode = Field<0, 8>;
+using Version = Field<8, 2>;
+using IniTassn = Field<16, 16>;
+using Status = Field<32, 3>;
+using Info = Field<35, 5>;
+using RcId = Field<44, 20>;
+}  // namespace atah
+
+namespace maetah {
+using Address = Field<0, 64>;
+using Token = Field<68, 20>;
+using Length = Field<96, 32>;
+}  // namespace maetah
+
+namespace mtetah {
+using Target = Field<12, 20>;
+}
+
+namespace tvetah {
+using Value = Field<0, 32>;
+}
+
+namespace ofstetah {
+using Offset = Field<8, 24>;
+}
+
+namespace immetah {
+using Immediate = Field<0, 64>;
+using Token = Field<64, 32>;
+using Length = Field<96, 32>;
+}  // namespace immetah
+
+constexpr uint64_t version = 0;
+
+// Takes headers off the front of a packet; each header's length is checked here, once.
+class Front {
+ public:
+  explicit Front(std::span<const std::byte> packet) : rest_(packet) {}
+
+  template <class Header>
+  std::optional<HeaderView<Header::size>> take() {
+    if (rest_.size() < Header::size) return std::nullopt;
+    const auto header = rest_.template first<Header::size>();
+    rest_ = rest_.subspan(Header::size);
+    return header;
+  }
+
+  template <class Header>
+  bool take_into(Header& header) {
+    const auto bytes = take<Header>();
+    if (bytes) header = Header::parse(*bytes);
+    return bytes.has_value();
+  }
+
+  std::span<const std::byte> rest() const { return rest_; }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+class Back {
+ public:
+  explicit Back(std::span<std::byte> out) : out_(out) {}
+
+  template <class Header>
+  void put(const Header& header) {
+    header.emit(out_.subspan(used_).template first<Header::size>());
+    used_ += Header::size;
+  }
+  size_t used() const { return used_; }
+
+ private:
+  std::span<std::byte> out_;
+  size_t used_ = 0;
+};
+
+}  // namespace
+
+std::optional<Btah> Btah::parse(HeaderView<size> in) {
+  if (btah::Version::get(in) != version) return std::nullopt;
+  return Btah{
+      .opcode = static_cast<uint8_t>(btah::Opcode::get(in)),
+      .token_present = btah::TokenPresent::get(in) != 0,
+      .target_present = btah::TargetPresent::get(in) != 0,
+      .user_data = btah::UserData::get(in) != 0,
+      .tassn = static_cast<uint32_t>(btah::IniTassn::get(in)),
+      .order = static_cast<Order>(btah::TargetOrder::get(in) & 3),
+      .solicited = btah::Solicited::get(in) != 0,
+      .retry = btah::Retry::get(in) != 0,
+      .rc_id = static_cast<uint32_t>(btah::RcId::get(in)),
+  };
+}
+
+void Btah::emit(HeaderBytes<size> out) const {
+  clear(out);
+  btah::Opcode::set(out, opcode);
+  btah::Version::set(out, version);
+  btah::ExecutionEnvironment::set(out, btah::not_trusted);
+  btah::TokenPresent::set(out, token_present);
+  btah::UserData::set(out, user_data);
+  btah::IniTassn::set(out, tassn);
+  btah::TargetOrder::set(out, static_cast<uint64_t>(order));
+  btah::TargetPresent::set(out, target_present);
+  btah::Solicited::set(out, solicited);
+  btah::Retry::set(out, retry);
+  btah::RcId::set(out, rc_id);
+}
+
+std::optional<Atah> Atah::parse(HeaderView<size> in) {
+  if (atah::Version::get(in) != version) return std::nullopt;
+  return Atah{
+      .opcode = static_cast<uint8_t>(atah::Opcode::get(in)),
+      .tassn = static_cast<uint32_t>(atah::IniTassn::get(in)),
+      .status = static_cast<Response>(atah::Status::get(in)),
+      .info = static_cast<uint8_t>(atah::Info::get(in)),
+      .rc_id = static_cast<uint32_t>(atah::RcId::get(in)),
+  };
+}
+
+void Atah::emit(HeaderBytes<size> out) const {
+  clear(out);
+  atah::Opcode::set(out, opcode);
+  atah::Version::set(out, version);
+  atah::IniTassn::set(out, tassn);
+  atah::Status::set(out, static_cast<uint64_t>(status));
+  atah::Info::set(out, info);
+  atah::RcId::set(out, rc_id);
+}
+
+Maetah Maetah::parse(HeaderView<size> in) {
+  return {.address = maetah::Address::get(in),
+          .token_id = static_cast<uint32_t>(maetah::Token::get(in)),
+          .length = static_cast<uint32_t>(maetah::Length::get(in))};
+}
+
+void Maetah::emit(HeaderBytes<size> out) const {
+  clear(out);
+  maetah::Address::set(out, address);
+  maetah::Token::set(out, token_id);
+  maetah::Length::set(out, length);
+}
+
+Mtetah Mtetah::parse(HeaderView<size> in) {
+  return {.target = static_cast<uint32_t>(mtetah::Target::get(in))};
+}
+
+void Mtetah::emit(HeaderBytes<size> out) const {
+  clear(out);
+  mtetah::Target::set(out, target);
+}
+
+Tvetah Tvetah::parse(HeaderView<size> in) {
+  return {.token = static_cast<uint32_t>(tvetah::Value::get(in))};
+}
+
+void Tvetah::emit(HeaderBytes<size> out) const { tvetah::Value::set(out, token); }
+
+Ofstetah Ofstetah::parse(HeaderView<size> in) {
+  return {.kib = static_cast<uint32_t>(ofstetah::Offset::get(in))};
+}
+
+void Ofstetah::emit(HeaderBytes<size> out) const {
+  clear(out);
+  ofstetah::Offset::set(out, kib);
+}
+
+Immetah Immetah::parse(HeaderView<size> in) {
+  return {.immediate = immetah::Immediate::get(in),
+          .token = static_cast<uint32_t>(immetah::Token::get(in)),
+          .message_length = static_cast<uint32_t>(immetah::Length::get(in))};
+}
+
+void Immetah::emit(HeaderBytes<size> out) const {
+  immetah::Immediate::set(out, immediate);
+  immetah::Token::set(out, token);
+  immetah::Length::set(out, message_length);
+}
+
+size_t TaRequest::emit(std::span<std::byte> out) {
+  const OpcodeInfo* info = find_opcode(base.opcode);
+  base.target_present = info->to_jetty;
+  Back back(out);
+  back.put(base);
+  if (info->to_jetty) back.put(target);
+  if (info->to_memory) back.put(memory);
+  if (info->offset) back.put(offset);
+  if (info->immediate) back.put(immediate);
+  if (base.token_present) back.put(token);
+  return back.used();
+}
+
+std::optional<ParsedRequest> parse_request(std::span<const std::byte> packet) {
+  Front front(packet);
+  const auto base_bytes = front.take<Btah>();
+  if (!base_bytes) return std::nullopt;
+  const auto base = Btah::parse(*base_bytes);
+  if (!base) return std::nullopt;
+
+  ParsedRequest request;
+  request.info = find_opcode(base->opcode);
+  TaRequest& headers = request.headers;
+  headers.base = *base;
+  if (base->user_data) request.info = nullptr;
+  if (request.info == nullptr) return request;
+  if (!request.info->request) return std::nullopt;
+  if (base->target_present != request.info->to_jetty) return std::nullopt;
+  if (request.info->to_jetty && !front.take_into(headers.target)) return std::nullopt;
+  if (request.info->to_memory && !front.take_into(headers.memory)) return std::nullopt;
+  if (request.info->offset && !front.take_into(headers.offset)) return std::nullopt;
+  if (request.info->immediate && !front.take_into(headers.immediate)) return std::nullopt;
+  if (base->token_present && !front.take_into(headers.token)) return std::nullopt;
+  request.data = front.rest();
+  if (!request.info->data && !request.data.empty()) return std::nullopt;
+  return request;
+}
+
+size_t TaResponse::emit(std::span<std::byte> out) const {
+  Back back(out);
+  back.put(base);
+  if (find_opcode(base.opcode)->offset) back.put(offset);
+  return back.used();
+}
+
+std::optional<ParsedResponse> parse_response(std::span<const std::byte> packet) {
+  Front front(packet);
+  const auto base_bytes = front.take<Atah>();
+  if (!base_bytes) return std::nullopt;
+  const auto base = Atah::parse(*base_bytes);
+  if (!base) return std::nullopt;
+
+  ParsedResponse response;
+  response.info = find_opcode(base->opcode);
+  if (response.info == nullptr || response.info->request) return std::nullopt;
+  response.headers.base = *base;
+  if (response.info->offset && !front.take_into(response.headers.offset)) return std::nullopt;
+  response.data = front.rest();
+  if (!response.info->data && !response.data.empty()) return std::nullopt;
+  return response;
+}
+
+}  // namespace urma

@@ -1,0 +1,155 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "urma/core/ids.h"
+#include "urma/core/status.h"
+
+namespace urma {
+
+inline constexpr uint64_t max_write_bytes = uint64_t{1} << 30;  // writes and reads
+inline constexpr uint64_t max_send_bytes = 64 * 1024;           // sends: one slice
+inline constexpr size_t max_buffers = 16;                       // scatter/gather entries of a work
+
+// What a segment lets others do (UB 9). Without any, it serves its owner's works only.
+enum class Rights : uint8_t {
+  local_only = 0,
+  read = 1,
+  write = 2,
+  atomic = 4,
+};
+constexpr Rights operator|(Rights a, Rights b) {
+  return static_cast<Rights>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
+}
+constexpr bool has(Rights all, Rights wanted) {
+  return (static_cast<uint8_t>(all) & static_cast<uint8_t>(wanted)) == static_cast<uint8_t>(wanted);
+}
+
+// Somebody's registered memory, as imported. A value: copy it, keep it in a work, share it between
+// threads; it is good on the device that imported it.
+struct RemoteSegment {
+  PeerId peer;
+  uint64_t address = 0;  // the owner's address of its first byte
+  uint64_t bytes = 0;
+  TokenId token_id{};
+  TokenValue token{};
+  Rights rights = Rights::local_only;
+};
+
+// Somebody's Jetty, as imported: where sends and immediates go.
+struct RemoteJetty {
+  PeerId peer;
+  JettyId id{};
+  TokenValue token{};
+
+  explicit operator bool() const { return static_cast<bool>(peer); }
+};
+
+// Memory of this process. The library reads or fills it between the post of a work and the poll of
+// its completion, and never else.
+struct Buffer {
+  void* data = nullptr;
+  size_t bytes = 0;
+};
+
+enum class Operation : uint8_t { write, read, send, receive };
+
+// What an application posts: a value that can be built once and posted many times. Built with the
+// functions below:
+//
+//   urma::write(bytes, segment, 4096).to(jetty).immediate(42).tag(7)
+struct Work {
+  Operation operation = Operation::write;
+  bool with_immediate = false;
+  bool signalled = true;
+  bool solicited = false;
+  Buffer buffer;                    // used when `buffers` is empty
+  std::span<const Buffer> buffers;  // up to max_buffers; read by `post`, not kept
+  RemoteSegment segment;            // write, read
+  uint64_t offset = 0;              // write, read: from the segment's first byte
+  RemoteJetty target;               // send, and write with immediate
+  uint64_t immediate_value = 0;
+  uint64_t tag_value = 0;
+
+  // The Jetty that is told (write with immediate) or that receives (send).
+  Work& to(const RemoteJetty& jetty) { return target = jetty, *this; }
+  // 64 bits that arrive with the completion at the target, after all data is in place.
+  Work& immediate(uint64_t value) { return with_immediate = true, immediate_value = value, *this; }
+  // The user's own 64 bits, in the completion.
+  Work& tag(uint64_t value) { return tag_value = value, *this; }
+  // No completion of its own unless it fails: the next signalled work of the Jetty implies it.
+  Work& unsignalled() { return signalled = false, *this; }
+};
+
+// Copies `from` to `to` at `offset`. 0 to max_write_bytes.
+inline Work write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset = 0) {
+  Work work;
+  work.operation = Operation::write;
+  work.buffer = {const_cast<std::byte*>(from.data()), from.size()};
+  work.segment = to;
+  work.offset = offset;
+  return work;
+}
+// Gathers several buffers into one range; `from` is read by `post`.
+inline Work write(std::span<const Buffer> from, const RemoteSegment& to, uint64_t offset = 0) {
+  Work work;
+  work.operation = Operation::write;
+  work.buffers = from;
+  work.segment = to;
+  work.offset = offset;
+  return work;
+}
+
+// Copies from `from` at `offset` into `to`. 0 to max_write_bytes.
+inline Work read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset = 0) {
+  Work work;
+  work.operation = Operation::read;
+  work.buffer = {to.data(), to.size()};
+  work.segment = from;
+  work.offset = offset;
+  return work;
+}
+inline Work read(std::span<const Buffer> to, const RemoteSegment& from, uint64_t offset = 0) {
+  Work work;
+  work.operation = Operation::read;
+  work.buffers = to;
+  work.segment = from;
+  work.offset = offset;
+  return work;
+}
+
+// Delivers a message into a buffer that the target has posted. 0 to max_send_bytes.
+inline Work send(std::span<const std::byte> message, const RemoteJetty& to) {
+  Work work;
+  work.operation = Operation::send;
+  work.buffer = {const_cast<std::byte*>(message.data()), message.size()};
+  work.target = to;
+  return work;
+}
+inline Work send(std::span<const Buffer> message, const RemoteJetty& to) {
+  Work work;
+  work.operation = Operation::send;
+  work.buffers = message;
+  work.target = to;
+  return work;
+}
+
+// How one work, or one arrival, ended. Exactly one for each signalled work, each failed work, and
+// each message or immediate that arrived.
+struct Completion {
+  Status status = Status::ok;
+  Operation operation = Operation::write;  // `receive`: something arrived
+  bool with_immediate = false;
+  uint32_t bytes = 0;  // of the work; of the message that arrived
+  uint64_t tag = 0;    // the work's; the receive's (0 for an immediate without message)
+  uint64_t immediate = 0;
+  JettyId jetty{};       // which of our Jetties
+  JettyId from_jetty{};  // receive: the Jetty that posted it
+  PeerId from;           // receive: and whose it is
+
+  bool ok() const { return status == Status::ok; }
+};
+
+}  // namespace urma

@@ -1,0 +1,131 @@
+#include <new>
+
+#include "congestion/controller.h"
+#include "drivers/driver.h"
+#include "urma/handles.h"
+
+namespace urma {
+namespace {
+
+constexpr Duration least_timeout = std::chrono::milliseconds(10);
+constexpr Duration most_timeout = std::chrono::hours(1);
+constexpr Limits most = {.jetties = 500'000, .peers = 65'536, .segments = 1 << 20};
+
+Result<void> examine(const DeviceOptions& options) {
+  if (options.operation_timeout < least_timeout || options.operation_timeout > most_timeout) {
+    return Error{Status::invalid_argument,
+                 "open: operation_timeout is not within 10 ms to 1 h. Fix: choose one that is"};
+  }
+  const Limits& limits = options.limits;
+  if (limits.jetties == 0 || limits.jetties > most.jetties || limits.peers == 0 ||
+      limits.peers > most.peers || limits.segments == 0 || limits.segments > most.segments) {
+    return Error{Status::invalid_argument,
+                 "open: a limit is out of range. Fix: jetties 1 to 500000, peers 1 to 65536, "
+                 "segments 1 to 1048576"};
+  }
+  return {};
+}
+
+Result<const congestion::ControllerKind*> controller(const std::string& name) {
+  if (name.empty()) return &congestion::controllers().front();
+  if (const auto* kind = congestion::find_controller(name)) return kind;
+  std::string names;
+  for (const auto& kind : congestion::controllers()) {
+    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+  }
+  return Error{Status::invalid_argument,
+               "open: there is no congestion control \"" + name + "\". Fix: one of " + names};
+}
+
+// All that is secret comes from the kernel, except in a simulated world, which is one seed.
+std::unique_ptr<Entropy> entropy_for(drivers::PacketPort& port) {
+  if (port.clock() != nullptr) return std::make_unique<SeededEntropy>(port.clock()->seed());
+  return std::make_unique<SecureEntropy>();
+}
+
+}  // namespace
+
+Result<void> usable(const engine::Runner& runner, std::string_view call) {
+  if (!runner.here()) {
+    return error(Status::forked, std::string(call) +
+                                     ": this is a child of the process that opened "
+                                     "the device");
+  }
+  if (!runner.open()) return error(Status::closed, std::string(call) + ": the device is closed");
+  return {};
+}
+
+Descriptor describe_device(const engine::Runner& runner) {
+  Descriptor descriptor;
+  descriptor.at = runner.port_facts().self;
+  descriptor.eid = runner.port_facts().eid;
+  descriptor.life = runner.life();
+  return descriptor;
+}
+
+Result<Device> open(std::string_view text, const DeviceOptions& options) {
+  if (auto fine = examine(options); !fine) return fine.error();
+  Result<const congestion::ControllerKind*> kind = controller(options.congestion);
+  if (!kind) return kind.error();
+  Result<drivers::DeviceString> parsed = drivers::parse_device_string(text);
+  if (!parsed) return parsed.error();
+  Result<std::unique_ptr<drivers::PacketPort>> port = drivers::open_port(*parsed);
+  if (!port) return port.error();
+  std::unique_ptr<Entropy> entropy = entropy_for(**port);
+  const engine::EngineSettings settings{.life = Incarnation(entropy->next() | 1),
+                                        .operation_timeout = options.operation_timeout,
+                                        .controller = *kind,
+                                        .limits = options.limits};
+  auto state = std::make_unique<Device::State>();
+  state->text = text;
+  try {
+    state->runner = std::make_shared<engine::Runner>(std::move(*port), settings, options.threads,
+                                                     std::move(entropy));
+  } catch (const std::bad_alloc&) {
+    return error(Status::no_resources, "open: no memory for the engine");
+  }
+  if (auto started = state->runner->start(); !started) return started.error();
+  return Device(std::move(state));
+}
+
+Device::Device(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Device::Device(Device&&) noexcept = default;
+Device& Device::operator=(Device&& other) noexcept {
+  Device old(std::move(*this));
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+Device::~Device() {
+  if (state_) close();
+}
+
+void Device::close() {
+  if (!state_->runner->here()) {
+    for (auto& [name, held] : state_->published) held.abandon();
+    return;
+  }
+  {
+    const std::lock_guard lock(state_->published_mutex);
+    state_->published.clear();
+  }
+  state_->runner->close();
+}
+
+Endpoint Device::endpoint() const { return state_->runner->port_facts().self; }
+Eid Device::eid() const { return state_->runner->port_facts().eid; }
+std::string Device::description() const {
+  return state_->text + ": " + state_->runner->port_facts().description;
+}
+
+Result<Statistics> Device::statistics() {
+  if (auto able = usable(*state_->runner, "statistics"); !able) return able.error();
+  Statistics out;
+  state_->runner->call([&](engine::Engine& engine, Time) {
+    out = engine.statistics();
+    return true;
+  });
+  return out;
+}
+
+}  // namespace urma

@@ -1,0 +1,150 @@
+#include "urma/engine/engine.h"
+
+#include <algorithm>
+
+namespace urma::engine {
+namespace {
+
+transport::Settings transport_settings(const EngineSettings& settings,
+                                       const drivers::PortFacts& port) {
+  return {.self = port.self,
+          .eid = port.eid,
+          .life = settings.life,
+          .mtu = port.mtu,
+          .buffer_bytes = port.buffer_bytes,
+          .controller = settings.controller,
+          .setup_timeout = settings.operation_timeout,
+          .peers = settings.limits.peers};
+}
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings,
+               std::unique_ptr<Entropy> entropy)
+    : port_(std::move(port)),
+      settings_(settings),
+      entropy_(std::move(entropy)),
+      segments_(settings.limits.segments),
+      transactions_({.jetties = settings.limits.jetties + 1, .peers = settings.limits.peers},
+                    segments_, transport_, entropy_->next()),
+      transport_(transport_settings(settings, port_->facts()), *entropy_, transactions_),
+      dirty_(settings.limits.jetties + 1),
+      names_(transactions_.jetties(), transport_, dirty_, port_->clock() != nullptr),
+      ready_(settings.limits.jetties + 1),
+      is_ready_(settings.limits.jetties + 1),
+      retired_ids_(2 * size_t{settings.limits.jetties}) {}
+
+Engine::~Engine() { port_->unlend(std::span(frames_).first(lent_)); }
+
+bool Engine::pass(Time now, bool hold_answers) {
+  ++passes_;
+  transactions_.target().hold_answers(hold_answers);
+  bool busy = receive(now);
+  busy = run_commands(now) || busy;
+  busy = names_.pass(now) || busy;
+  busy = take_posted(now) || busy;
+  transport_.handle_timers(now);
+  transactions_.initiator().handle_timers(now);
+  busy = send(now) || busy;
+  settle(now);
+  kick_ = transactions_.jetties().wake() || kick_;
+  return busy || filled_ > 0 || transport_.wants_to_send() ||
+         transactions_.target().answers().owes();
+}
+
+bool Engine::receive(Time now) {
+  std::array<RxFrame, burst> frames;
+  const size_t count = port_->receive(frames, now);
+  if (count == 0) return false;
+  const auto received = std::span(frames).first(count);
+  transport_.receive(received, now);
+  port_->release(received);
+  return true;
+}
+
+bool Engine::run_commands(Time now) {
+  // New ones go behind those that wait.
+  Command** end = &waiting_;
+  while (*end != nullptr) end = &(*end)->next;
+  *end = mailbox_.take();
+
+  bool any = false;
+  Command** link = &waiting_;
+  for (uint32_t i = 0; *link != nullptr && i < commands_per_pass; ++i) {
+    Command& command = **link;
+    if (command.run(command, *this, now)) {
+      *link = command.next;
+      Mailbox::finish(command);
+      any = true;
+    } else {
+      link = &command.next;
+    }
+  }
+  return any;
+}
+
+bool Engine::take_posted(Time now) {
+  dirty_.take([&](uint32_t jetty) {
+    if (is_ready_[jetty]) return;
+    is_ready_[jetty] = true;
+    ready_[(ready_first_ + ready_count_++) % ready_.size()] = jetty;
+  });
+  uint32_t budget = works_per_pass;
+  bool any = false;
+  for (uint32_t turns = ready_count_; turns > 0 && budget > 0; --turns) {
+    const uint32_t index = ready_[ready_first_];
+    ready_first_ = static_cast<uint32_t>((ready_first_ + 1) % ready_.size());
+    --ready_count_;
+    is_ready_[index] = false;
+    if (!transactions_.jetties().live(index)) continue;
+    jetty::Jetty& jetty = transactions_.jetties().at(index);
+    const uint32_t taken = transactions_.initiator().take(jetty, budget, now);
+    any = any || taken > 0;
+    budget -= taken;
+    if (jetty.queues->berths().waiting() == 0) continue;
+    is_ready_[index] = true;
+    ready_[(ready_first_ + ready_count_++) % ready_.size()] = index;
+  }
+  return any;
+}
+
+bool Engine::send(Time now) {
+  jetty::Initiator& initiator = transactions_.initiator();
+  bool any = initiator.cut(works_per_pass, now);
+  transactions_.target().answers().flush();
+  if (filled_ == 0 && transport_.wants_to_send() && unsettled_count_ < most_unsettled) {
+    lent_ += port_->lend(std::span(frames_).subspan(lent_));
+    initiator.begin_fill(fill_ + 1);
+    filled_ = transport_.fill(transactions_, std::span(frames_).first(lent_), now);
+    if (filled_ > 0) {
+      ++fill_;
+      frames_filled_ += filled_;
+      unsettled_[(unsettled_first_ + unsettled_count_++) % most_unsettled] = {fill_,
+                                                                              frames_filled_};
+    }
+  }
+  if (filled_ == 0) return any;
+  const size_t taken = port_->send(std::span(frames_).first(filled_), now);
+  std::move(frames_.begin() + static_cast<ptrdiff_t>(taken),
+            frames_.begin() + static_cast<ptrdiff_t>(lent_), frames_.begin());
+  filled_ -= taken;
+  lent_ -= taken;
+  return any || taken > 0;
+}
+
+void Engine::settle(Time now) {
+  const uint64_t frames = port_->settled();
+  while (unsettled_count_ > 0 && unsettled_[unsettled_first_].until <= frames) {
+    settled_fill_ = unsettled_[unsettled_first_].fill;
+    unsettled_first_ = (unsettled_first_ + 1) % most_unsettled;
+    --unsettled_count_;
+  }
+  transactions_.initiator().settled(settled_fill_, now);
+}
+
+Time Engine::next_deadline() {
+  return std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
+                   port_->next_arrival()});
+}
+
+}  // namespace urma::engine

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "drivers/driver.h"
+#include "jetty/transactions.h"
+#include "memseg/segment_table.h"
+#include "transport/transport.h"
+#include "urma/base/dirty_set.h"
+#include "urma/base/entropy.h"
+#include "urma/core/options.h"
+#include "urma/core/statistics.h"
+#include "urma/engine/command.h"
+#include "urma/engine/name_service.h"
+
+namespace urma::engine {
+
+struct EngineSettings {
+  Incarnation life{};
+  Duration operation_timeout = std::chrono::seconds(2);  // also for making a channel
+  const congestion::ControllerKind* controller = nullptr;
+  Limits limits;
+};
+
+// One driver queue and all that runs on it. Everything but `post_mark`, `mailbox` and `dirty` is
+// for the one thread that holds the token.
+class Engine {
+ public:
+  Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings,
+         std::unique_ptr<Entropy> entropy);
+  ~Engine();
+
+  // One bounded pass. True: there was something to do, so there may be more.
+  // `hold_answers`: answers to what the application is being told now wait one pass, because its
+  // own reply, which leaves first, can take them along.
+  bool pass(Time now, bool hold_answers);
+
+  // Nothing needs a pass before this time, unless something arrives or is posted.
+  Time next_deadline();
+  // Whether something was posted or commanded since the last pass. Any thread.
+  bool has_work() const { return dirty_.any() || mailbox_.any(); }
+  // Commands that are not done are looked at in every pass, so passes must not be far apart.
+  bool commands_wait() const { return waiting_ != nullptr; }
+  // An application sleeps at the engine's own descriptors and must be kicked out of there.
+  bool take_kick() { return std::exchange(kick_, false); }
+
+  // Any thread.
+  Mailbox& mailbox() { return mailbox_; }
+  int descriptor() const { return port_->descriptor(); }
+  DirtySet& dirty() { return dirty_; }
+
+  // ---- inside a pass, for commands
+
+  jetty::Transactions& transactions() { return transactions_; }
+  transport::Transport& transport() { return transport_; }
+  memseg::SegmentTable& segments() { return segments_; }
+  NameService& names() { return names_; }
+  drivers::PacketPort& port() { return *port_; }
+  Entropy& entropy() { return *entropy_; }
+  const EngineSettings& settings() const { return settings_; }
+  Statistics statistics();
+
+  // ---- control operations; those that return bool are called again in later passes until true
+
+  struct JettyMade {
+    JettyId id{};
+    TokenValue token{};
+    uint32_t index = 0;
+  };
+  // Error: which limit is reached.
+  Result<JettyMade> create_jetty(std::shared_ptr<jetty::Queues> queues,
+                                 std::shared_ptr<jetty::Jfc> jfc, const jetty::Timeouts& timeouts);
+  bool flush_jetty(uint32_t index, Time now);
+  void reset_jetty(uint32_t index);
+  bool destroy_jetty(uint32_t index, Time now);
+  Result<TokenId> add_segment(const memseg::SegmentTable::Segment& segment);
+  // Of an unregistration in progress; zero-initialised by its caller.
+  struct Unregistration {
+    TokenId id{};
+    std::byte* base = nullptr;
+    uint64_t bytes = 0;
+    bool begun = false;
+    uint64_t fill = 0;
+  };
+  bool remove_segment(Unregistration& what, Time now);
+  // Flushes all Jetties and removes all segments.
+  bool end_everything(Time now);
+
+ private:
+  // An unused Jetty id, unpredictable; false when all are in use.
+  bool new_jetty_id(JettyId& id);
+  void retire_jetty_id(JettyId id);
+  // Whether the driver has read all memory that fills up to this one named.
+  bool settled(uint64_t fill) const { return settled_fill_ >= fill; }
+
+  static constexpr size_t burst = 64;
+  static constexpr uint32_t works_per_pass = 64;
+  static constexpr uint32_t commands_per_pass = 8;
+
+  bool receive(Time now);
+  bool run_commands(Time now);
+  bool take_posted(Time now);
+  bool send(Time now);
+  void settle(Time now);
+
+  std::unique_ptr<drivers::PacketPort> port_;
+  const EngineSettings settings_;
+  std::unique_ptr<Entropy> entropy_;
+  memseg::SegmentTable segments_;
+  jetty::Transactions transactions_;
+  transport::Transport transport_;
+
+  Mailbox mailbox_;
+  DirtySet dirty_;
+  NameService names_;
+  Command* waiting_ = nullptr;  // commands that are not done
+
+  // Jetties with posted works that the last pass did not reach, in turn.
+  RegionArray<uint32_t> ready_;
+  RegionArray<bool> is_ready_;
+  uint32_t ready_first_ = 0;
+  uint32_t ready_count_ = 0;
+
+  // Frames lent by the driver: [0, filled_) wait to be taken by it, the others are empty.
+  std::array<TxFrame*, burst> frames_{};
+  size_t lent_ = 0;
+  size_t filled_ = 0;
+  uint64_t frames_filled_ = 0;  // ever
+
+  // Fills whose memory the driver may still read.
+  struct Unsettled {
+    uint64_t fill;
+    uint64_t until;  // frames
+  };
+  static constexpr size_t most_unsettled = 1024;
+  std::array<Unsettled, most_unsettled> unsettled_;
+  size_t unsettled_first_ = 0;
+  size_t unsettled_count_ = 0;
+  uint64_t fill_ = 0;
+  uint64_t settled_fill_ = 0;
+
+  // Jetty ids of the past, oldest first: used again last (the numbering of their slices goes on).
+  RegionArray<uint32_t> retired_ids_;
+  uint32_t retired_first_ = 0;
+  uint32_t retired_count_ = 0;
+  uint32_t ids_made_ = 0;
+  RegionArray<bool> ids_{id_limit};  // ever made
+
+  bool kick_ = false;
+  uint64_t passes_ = 0;
+};
+
+}  // namespace urma::engine

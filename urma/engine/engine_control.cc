@@ -1,0 +1,159 @@
+#include <algorithm>
+
+#include "urma/engine/engine.h"
+
+// What control calls do inside a pass.
+
+namespace urma::engine {
+
+// ---- Jetties
+
+bool Engine::new_jetty_id(JettyId& id) {
+  // A bounded set of ids serves any number of Jetties, so that what peers remember of them is
+  // bounded too.
+  const auto limit = static_cast<uint32_t>(retired_ids_.size());
+  if (ids_made_ < limit && ids_made_ < (id_limit - number(first_dynamic_jetty)) / 2) {
+    do {
+      id = JettyId(number(first_dynamic_jetty) +
+                   entropy_->below(id_limit - number(first_dynamic_jetty)));
+    } while (ids_[number(id)]);
+    ids_[number(id)] = true;
+    ++ids_made_;
+    return true;
+  }
+  if (retired_count_ == 0) return false;
+  id = JettyId(retired_ids_[retired_first_]);
+  retired_first_ = static_cast<uint32_t>((retired_first_ + 1) % retired_ids_.size());
+  --retired_count_;
+  return true;
+}
+
+void Engine::retire_jetty_id(JettyId id) {
+  retired_ids_[(retired_first_ + retired_count_++) % retired_ids_.size()] = number(id);
+}
+
+Result<Engine::JettyMade> Engine::create_jetty(std::shared_ptr<jetty::Queues> queues,
+                                               std::shared_ptr<jetty::Jfc> jfc,
+                                               const jetty::Timeouts& timeouts) {
+  jetty::Jetties& jetties = transactions_.jetties();
+  JettyMade made;
+  if (jetties.full() || !new_jetty_id(made.id)) {
+    return Error{Status::no_resources, "this device has all " +
+                                           std::to_string(settings_.limits.jetties) +
+                                           " Jetties that it was opened for. Fix: destroy some, or "
+                                           "open it with a larger Limits::jetties"};
+  }
+  made.token = TokenValue(entropy_->next32());
+  jetty::Jetty* jetty =
+      jetties.create(made.id, made.token, std::move(queues), std::move(jfc), timeouts);
+  made.index = jetties.index_of(*jetty);
+  return made;
+}
+
+bool Engine::flush_jetty(uint32_t index, Time now) {
+  jetty::Jetty& jetty = transactions_.jetties().at(index);
+  jetty.state = jetty::JettyState::error;
+  jetty::Initiator& initiator = transactions_.initiator();
+  while (initiator.take(jetty, works_per_pass, now) > 0) {
+  }
+  initiator.flush(jetty, now);
+  transactions_.target().detach(jetty);
+  transactions_.target().flush_receives(jetty);
+  return jetty.outstanding == 0;
+}
+
+void Engine::reset_jetty(uint32_t index) {
+  transactions_.jetties().at(index).state = jetty::JettyState::ready;
+}
+
+bool Engine::destroy_jetty(uint32_t index, Time now) {
+  if (!flush_jetty(index, now)) return false;
+  jetty::Jetty& jetty = transactions_.jetties().at(index);
+  transactions_.initiator().detach(jetty);
+  retire_jetty_id(jetty.id);
+  transactions_.jetties().destroy(jetty);
+  return true;
+}
+
+// ---- segments
+
+Result<TokenId> Engine::add_segment(const memseg::SegmentTable::Segment& segment) {
+  TokenId id{};
+  if (segments_.add(segment, id)) return id;
+  return Error{Status::no_resources,
+               "this device has all " + std::to_string(settings_.limits.segments) +
+                   " segments that it was opened for. Fix: unregister some, or "
+                   "open it with a larger Limits::segments"};
+}
+
+// A fence: no check succeeds any more, what was gathered has been read by the driver, and no work
+// of ours uses the memory.
+bool Engine::remove_segment(Unregistration& what, Time now) {
+  if (!what.begun) {
+    what.begun = true;
+    segments_.remove(what.id);
+    what.fill = fill_;
+    transactions_.initiator().flush_memory(what.base, what.bytes, now);
+  }
+  return settled(what.fill) && !transactions_.initiator().using_memory(what.base, what.bytes);
+}
+
+bool Engine::end_everything(Time now) {
+  bool ended = true;
+  transactions_.jetties().for_each([&](jetty::Jetty& jetty) {
+    if (jetty.id == names_jetty) return;
+    ended = flush_jetty(transactions_.jetties().index_of(jetty), now) && ended;
+  });
+  segments_.clear();
+  return ended && settled(fill_);
+}
+
+// ---- statistics
+
+Statistics Engine::statistics() {
+  const jetty::InitiatorCounters& initiator = transactions_.initiator().counters();
+  const jetty::TargetCounters& target = transactions_.target().counters();
+  const transport::Counters& packets = transport_.counters();
+  const drivers::PortCounters port = port_->counters();
+  Statistics out;
+  out.works = initiator.works;
+  out.completions = transactions_.jetties().completed();
+  out.receiver_not_ready = initiator.not_ready;
+  out.retries = initiator.retries;
+  out.timeouts = initiator.timeouts;
+  out.unknown = initiator.unknown;
+  out.executed = target.executed;
+  out.refused = target.refused;
+  out.not_ready = target.not_ready;
+  out.repeated = target.repeated;
+  out.withdrawn = target.withdrawn;
+  out.packets_sent = packets.sent;
+  out.retransmitted = packets.retransmitted;
+  out.filler = packets.filler;
+  out.acks_sent = packets.acks_sent;
+  out.packets_received = packets.received;
+  out.duplicates = packets.duplicates;
+  out.out_of_order = packets.out_of_order;
+  out.retransmission_timeouts = packets.timeouts;
+  out.dropped_icrc = packets.bad_icrc;
+  out.dropped_malformed = packets.malformed + target.malformed + initiator.malformed;
+  out.dropped_unknown_channel = packets.unknown_channel;
+  out.dropped_other =
+      packets.wrong_source + packets.wrong_partition + packets.invalid_psn + packets.no_memory;
+  out.channels = transport_.channel_count();
+  out.peers = transport_.peer_count();
+  out.jetties = transactions_.jetties().size();
+  out.segments = segments_.size();
+  out.channels_made = packets.channels_made;
+  out.channels_lost = packets.channels_lost;
+  out.frames_sent = port.frames_sent;
+  out.frames_received = port.frames_received;
+  out.send_calls = port.calls_sent;
+  out.receive_calls = port.calls_received;
+  out.unreachable = port.unreachable;
+  out.faults_injected = port.injected;
+  out.passes = passes_;
+  return out;
+}
+
+}  // namespace urma::engine

@@ -1,0 +1,232 @@
+#include "urma/engine/name_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace urma::engine {
+namespace {
+
+constexpr size_t longest_name = 64;
+constexpr size_t longest_file = 4096;
+
+class OwnedDescriptor {
+ public:
+  explicit OwnedDescriptor(int descriptor) : descriptor_(descriptor) {}
+  OwnedDescriptor(const OwnedDescriptor&) = delete;
+  OwnedDescriptor& operator=(const OwnedDescriptor&) = delete;
+  ~OwnedDescriptor() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  int get() const { return descriptor_; }
+  int release() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_;
+};
+
+Error system_error(const std::string& what, int why) {
+  const Status status =
+      why == EACCES || why == EPERM ? Status::permission_denied : Status::io_error;
+  return error(status, "names: " + what + ": " + std::strerror(why));
+}
+
+// A directory that is ours alone, made if it is not there.
+Result<void> own_directory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return system_error("making " + path, errno);
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return system_error("looking at " + path, errno);
+  if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
+    return Error{Status::permission_denied,
+                 "names: " + path +
+                     " is not a directory of this user with mode 0700. Fix: remove "
+                     "it, or set XDG_RUNTIME_DIR to a directory of your own"};
+  }
+  return {};
+}
+
+bool usable_runtime_directory(const char* path) {
+  struct stat info {};
+  return path != nullptr && path[0] == '/' && stat(path, &info) == 0 && S_ISDIR(info.st_mode) &&
+         info.st_uid == geteuid() && access(path, W_OK) == 0;
+}
+
+std::string encode(const Publication& publication) {
+  std::string text = publication.line + "\nnetns " + network_namespace() + "\n";
+  if (publication.audience.anyone) text += "anyone\n";
+  for (const Eid& eid : publication.audience.eids) text += "eid " + to_string(eid) + "\n";
+  return text;
+}
+
+// Nothing when it is not whole, or of another network namespace.
+std::optional<Publication> decode(const std::string& text) {
+  Publication out;
+  bool here = false;
+  size_t at = 0;
+  for (bool first = true; at < text.size(); first = false) {
+    const size_t end = text.find('\n', at);
+    if (end == text.npos) return std::nullopt;
+    const std::string line = text.substr(at, end - at);
+    at = end + 1;
+    if (first) {
+      out.line = line;
+    } else if (line == "netns " + network_namespace()) {
+      here = true;
+    } else if (line == "anyone") {
+      out.audience.anyone = true;
+    } else if (line.starts_with("eid ")) {
+      const auto eid = parse_address(std::string_view(line).substr(4));
+      if (!eid) return std::nullopt;
+      out.audience.eids.push_back(*eid);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return here ? std::optional(out) : std::nullopt;
+}
+
+// The file's text if a living process holds it.
+std::optional<Publication> read_held(const std::string& path) {
+  const OwnedDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.get() < 0) return std::nullopt;
+  // Its publisher holds the lock exclusively as long as it lives.
+  if (flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
+  std::string text(longest_file, '\0');
+  const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
+  if (got <= 0) return std::nullopt;
+  text.resize(static_cast<size_t>(got));
+  return decode(text);
+}
+
+std::vector<std::string> entries(const std::string& path) {
+  std::vector<std::string> out;
+  DIR* directory = opendir(path.c_str());
+  if (directory == nullptr) return out;
+  while (const dirent* entry = readdir(directory)) {
+    if (entry->d_name[0] != '.') out.emplace_back(entry->d_name);
+  }
+  closedir(directory);
+  return out;
+}
+
+}  // namespace
+
+bool valid_name(std::string_view name) {
+  if (name.empty() || name.size() > longest_name || name.front() == '.') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+}
+
+std::string network_namespace() {
+  struct stat info {};
+  if (stat("/proc/self/ns/net", &info) != 0) return "unknown";
+  return std::to_string(info.st_ino);
+}
+
+Result<NameFiles> NameFiles::open() {
+  const std::string uid = std::to_string(geteuid());
+  const std::string run = "/run/user/" + uid;
+  std::string directory = "/tmp/urma-" + uid;
+  if (const char* chosen = std::getenv("XDG_RUNTIME_DIR"); usable_runtime_directory(chosen)) {
+    directory = std::string(chosen) + "/urma";
+  } else if (usable_runtime_directory(run.c_str())) {
+    directory = run + "/urma";
+  }
+  if (auto made = own_directory(directory); !made) return made.error();
+  if (auto made = own_directory(directory + "/names"); !made) return made.error();
+  return NameFiles(directory + "/names");
+}
+
+NameFiles::Held::Held(Held&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+
+NameFiles::Held& NameFiles::Held::operator=(Held&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+NameFiles::Held::~Held() {
+  if (descriptor_ < 0) return;
+  // While we hold the lock nobody replaces the file, so it is ours that goes.
+  unlink(path_.c_str());
+  close(descriptor_);
+}
+
+void NameFiles::Held::abandon() {
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+}
+
+Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string& name,
+                                           const Publication& publication) {
+  const std::string directory = directory_ + "/" + to_string(at.address);
+  if (auto made = own_directory(directory); !made) return made.error();
+  // Publishers take turns, so that looking whether a file is held and replacing it are one step.
+  const OwnedDescriptor turn(
+      ::open((directory + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (turn.get() < 0) return system_error("opening " + directory + "/.lock", errno);
+  if (flock(turn.get(), LOCK_EX) != 0) return system_error("locking " + directory, errno);
+
+  const std::string path = directory + "/" + name;
+  {
+    const OwnedDescriptor old(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (old.get() >= 0 && flock(old.get(), LOCK_SH | LOCK_NB) != 0) {
+      return Error{Status::address_in_use, "the name \"" + name + "\" is published at " +
+                                               to_string(at.address) +
+                                               " by another process, or already by this one. Fix: "
+                                               "choose another name, or unpublish it there"};
+    }
+  }
+  const std::string draft = directory + "/.new-" + name;
+  OwnedDescriptor file(
+      ::open(draft.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.get() < 0) return system_error("making " + draft, errno);
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) return system_error("locking " + draft, errno);
+  const std::string text = encode(publication);
+  const ssize_t written = pwrite(file.get(), text.data(), text.size(), 0);
+  if (text.size() > longest_file || written != static_cast<ssize_t>(text.size())) {
+    const int why = errno;
+    unlink(draft.c_str());
+    return system_error("writing " + draft, text.size() > longest_file ? EFBIG : why);
+  }
+  if (rename(draft.c_str(), path.c_str()) != 0) return system_error("naming " + path, errno);
+  return Held(file.release(), path);
+}
+
+Result<Publication> NameFiles::find(std::optional<Eid> address, const std::string& name) const {
+  std::vector<std::string> places;
+  if (address) {
+    places.push_back(to_string(*address));
+  } else {
+    places = entries(directory_);
+  }
+  std::vector<std::pair<std::string, Publication>> found;
+  for (const std::string& place : places) {
+    if (auto held = read_held(directory_ + "/" + place + "/" + name)) {
+      found.emplace_back(place, std::move(*held));
+    }
+  }
+  if (found.size() == 1) return std::move(found.front().second);
+  if (found.empty()) {
+    return error(Status::not_found, "no process of this user publishes \"" + name + "\"" +
+                                        (address ? " at " + to_string(*address) : " on this host"));
+  }
+  std::string where;
+  for (const auto& [place, publication] : found) where += " urma://" + place + "/" + name;
+  return Error{Status::invalid_argument,
+               "\"" + name + "\" is published at several addresses. Fix: say which:" + where};
+}
+
+}  // namespace urma::engine

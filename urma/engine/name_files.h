@@ -1,0 +1,59 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "urma/core/descriptor.h"
+#include "urma/core/options.h"
+
+namespace urma::engine {
+
+// A published name.
+struct Publication {
+  std::string line;  // the descriptor
+  Audience audience;
+};
+
+// 1 to 64 letters, digits, '.', '_' or '-', not starting with '.'.
+bool valid_name(std::string_view name);
+
+// The names that processes of this user publish on this host: one file each, in a directory of the
+// user's own (mode 0700), held under a lock by its publisher for as long as it lives. A file whose
+// lock is free belongs to nobody any more.
+class NameFiles {
+ public:
+  // The directory: $XDG_RUNTIME_DIR/urma, else /run/user/UID/urma, else /tmp/urma-UID.
+  static Result<NameFiles> open();
+
+  // A file held under lock; closing it ends the publication.
+  class Held {
+   public:
+    Held() = default;
+    Held(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+    Held(Held&& other) noexcept;
+    Held& operator=(Held&& other) noexcept;
+    ~Held();
+    // In a child of the publisher: the file is not ours to remove.
+    void abandon();
+
+   private:
+    int descriptor_ = -1;
+    std::string path_;
+  };
+  Result<Held> publish(const Endpoint& at, const std::string& name, const Publication& publication);
+
+  // What is published under this name at this address (nothing: at any address), by a living
+  // process in this network namespace. An error if there is none, or more than one.
+  Result<Publication> find(std::optional<Eid> address, const std::string& name) const;
+
+ private:
+  explicit NameFiles(std::string directory) : directory_(std::move(directory)) {}
+
+  std::string directory_;
+};
+
+// The identity of this network namespace: addresses of another one mean nothing here.
+std::string network_namespace();
+
+}  // namespace urma::engine

@@ -1,0 +1,162 @@
+#include "urma/engine/name_service.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "urma/base/assert.h"
+
+namespace urma::engine {
+namespace {
+
+// Everybody may ask; what is protected is decided by name and by who asks.
+constexpr TokenValue open_token{0x6e616d65};
+constexpr Duration ask_again_after = std::chrono::milliseconds(100);
+
+//   find NUMBER NAME  ->  found NUMBER LINE | none NUMBER
+constexpr std::string_view find_word = "find";
+constexpr std::string_view found_word = "found";
+constexpr std::string_view none_word = "none";
+
+std::string_view take_word(std::string_view& text) {
+  const size_t end = std::min(text.find(' '), text.size());
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+}  // namespace
+
+NameService::NameService(jetty::Jetties& jetties, transport::Transport& transport, DirtySet& dirty,
+                         bool one_process)
+    : transport_(transport),
+      dirty_(dirty),
+      one_process_(one_process),
+      jfc_(std::make_shared<jetty::Jfc>(jetty::Queues::entries_of(slots, slots))),
+      queues_(std::make_shared<jetty::Queues>(slots, slots, *jfc_)),
+      receive_buffers_(slots * line_bytes),
+      sending_(slots) {
+  jfc_->reserve(queues_->entries());
+  const jetty::Jetty* jetty = jetties.create(names_jetty, open_token, queues_, jfc_, {});
+  URMA_ASSERT(jetty != nullptr, "the first Jetty of an engine finds room");
+  index_ = jetties.index_of(*jetty);
+  for (uint16_t i = 0; i < slots; ++i) {
+    sending_[i].reserve(line_bytes);
+    free_to_send_.push_back(i);
+    post_receive(i);
+  }
+  questions_.reserve(slots);
+}
+
+void NameService::post_receive(uint16_t slot) {
+  const Buffer buffer{receive_buffers_.data() + slot * line_bytes, line_bytes};
+  queues_->receive({&buffer, 1}, slot);
+}
+
+void NameService::publish(const std::string& name, const Publication& publication) {
+  published_[name] = publication;
+}
+
+void NameService::unpublish(const std::string& name) { published_.erase(name); }
+
+void NameService::ask(Question& question, Time now) {
+  question.number = next_number_++;
+  question.ask_at = now;
+  questions_.push_back(&question);
+}
+
+bool NameService::check(Question& question, Time now) {
+  if (!question.done && now < question.until) {
+    if (now < question.ask_at) return false;
+    // A peer that has gone since is looked for anew: the publisher may have been restarted.
+    if (!transport_.knows(question.peer)) question.peer = transport_.know({}, question.at, {});
+    if (question.peer) {
+      send(question.peer,
+           std::string(find_word) + " " + std::to_string(question.number) + " " + question.name);
+    }
+    question.ask_at = now + ask_again_after;
+    return false;
+  }
+  std::erase(questions_, &question);
+  return true;
+}
+
+void NameService::send(PeerId to, const std::string& line) {
+  if (free_to_send_.empty() || queues_->vacant_berths() == 0) return;  // it is asked again
+  const uint16_t slot = free_to_send_.back();
+  free_to_send_.pop_back();
+  sending_[slot] = line;
+  const RemoteJetty target{.peer = to, .id = names_jetty, .token = open_token};
+  const Work work = urma::send(std::as_bytes(std::span(sending_[slot])), target).tag(slot);
+  queues_->post({&work, 1});
+  dirty_.mark(index_);
+}
+
+bool NameService::pass(Time) {
+  std::array<Completion, 16> completions;
+  const size_t count = jfc_->poll(completions);
+  for (const Completion& completion : std::span(completions).first(count)) {
+    const auto slot = static_cast<uint16_t>(completion.tag);
+    if (completion.operation != Operation::receive) {
+      free_to_send_.push_back(slot);
+      continue;
+    }
+    if (completion.ok()) {
+      const auto* text = reinterpret_cast<const char*>(receive_buffers_.data() + slot * line_bytes);
+      handle(completion, {text, completion.bytes});
+    }
+    post_receive(slot);
+  }
+  return count > 0;
+}
+
+void NameService::handle(const Completion& arrival, std::string_view line) {
+  const std::string_view kind = take_word(line);
+  const std::string_view digits = take_word(line);
+  uint32_t number = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (failure != std::errc{} || end != digits.data() + digits.size()) return;
+  if (kind == find_word) {
+    handle_question(arrival, number, line);
+  } else {
+    handle_answer(arrival, kind, number, line);
+  }
+}
+
+void NameService::handle_question(const Completion& arrival, uint32_t number,
+                                  std::string_view name) {
+  const auto asker = transport_.facts(arrival.from);
+  if (!asker || arrival.from_jetty != names_jetty || !valid_name(name)) return;
+  std::optional<Publication> publication;
+  if (const auto ours = published_.find(std::string(name)); ours != published_.end()) {
+    publication = ours->second;
+  } else if (!one_process_ && transport_.self().port == ub_port) {
+    // Whoever holds the UB port of an address answers for all processes at it.
+    if (const auto files = NameFiles::open(); files.ok()) {
+      const auto found = files->find(transport_.self().address, std::string(name));
+      if (found.ok()) publication = *found;
+    }
+  }
+  // What one may not have is as if it were not there.
+  const bool given = publication && (one_process_ || publication->audience.admits(asker->eid));
+  send(arrival.from, std::string(given ? found_word : none_word) + " " + std::to_string(number) +
+                         (given ? " " + publication->line : ""));
+}
+
+void NameService::handle_answer(const Completion& arrival, std::string_view kind, uint32_t number,
+                                std::string_view line) {
+  for (Question* question : questions_) {
+    if (question->number != number || !(question->peer == arrival.from)) continue;
+    if (question->done) continue;
+    if (kind == found_word) {
+      question->done = true;
+      question->status = Status::ok;
+      question->line = line;
+    } else if (kind == none_word) {
+      // It may yet be published: the two sides may start in any order.
+      question->status = Status::not_found;
+    }
+  }
+}
+
+}  // namespace urma::engine

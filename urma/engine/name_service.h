@@ -1,0 +1,74 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jetty/jetty.h"
+#include "transport/transport.h"
+#include "urma/base/dirty_set.h"
+#include "urma/engine/name_files.h"
+
+namespace urma::engine {
+
+// The well-known Jetty 1: answers who lives here under a name, and asks others. Questions and
+// answers are Sends of one line of text, in the ordinary way: lost ones are repeated, a stranger's
+// flood finds no receive slot. Engine thread.
+class NameService {
+ public:
+  // `one_process`: whoever asks is this process itself (a simulated network).
+  NameService(jetty::Jetties& jetties, transport::Transport& transport, DirtySet& dirty,
+              bool one_process);
+
+  // Names that this device publishes itself.
+  void publish(const std::string& name, const Publication& publication);
+  void unpublish(const std::string& name);
+
+  // One question, on the stack of whoever waits for its answer.
+  struct Question {
+    std::string name;
+    Endpoint at;
+    Time until{};
+    // The outcome, once `done`.
+    bool done = false;
+    Status status = Status::timed_out;
+    std::string line;
+
+    uint32_t number = 0;
+    PeerId peer;
+    Time ask_at{};
+  };
+  void ask(Question& question, Time now);
+  // It is answered or its time is up; true when it need not be kept any more.
+  bool check(Question& question, Time now);
+
+  // Handles what has arrived. True: something has.
+  bool pass(Time now);
+
+ private:
+  static constexpr uint16_t slots = 32;
+  static constexpr size_t line_bytes = 1024;
+
+  void handle(const Completion& arrival, std::string_view line);
+  void handle_question(const Completion& arrival, uint32_t number, std::string_view name);
+  void handle_answer(const Completion& arrival, std::string_view kind, uint32_t number,
+                     std::string_view line);
+  void send(PeerId to, const std::string& line);
+  void post_receive(uint16_t slot);
+
+  transport::Transport& transport_;
+  DirtySet& dirty_;
+  const bool one_process_;
+  std::shared_ptr<jetty::Jfc> jfc_;
+  std::shared_ptr<jetty::Queues> queues_;
+  uint32_t index_;
+  std::vector<std::byte> receive_buffers_;
+  std::vector<std::string> sending_;  // by tag
+  std::vector<uint16_t> free_to_send_;
+  std::map<std::string, Publication> published_;
+  std::vector<Question*> questions_;
+  uint32_t next_number_ = 1;
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "urma/engine/engine.h"
+#include "urma/engine/engine_time.h"
+#include "urma/engine/name_files.h"
+
+namespace urma::engine {
+
+// Decides who runs the engine's next pass: exactly one thread at a time, which holds the token.
+// Nobody ever waits for the token; whoever does not get it is served by whoever has it.
+// Writers: token - who runs; `asleep_` - the sleeper, cleared by whoever wakes it.
+class Runner final : public drivers::VirtualClock::Driven {
+ public:
+  Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings, Threads threads,
+         std::unique_ptr<Entropy> entropy);
+  ~Runner() override;
+
+  // Starts the engine's thread, if it has one.
+  Result<void> start();
+  // Ends all works and segments, tells the peers, stops the thread. Commands still work after it.
+  void close();
+  bool open() const { return open_.load(std::memory_order_relaxed); }
+
+  // False in a child of the process that opened the device: nothing here works any more.
+  bool here() const { return *alive_ != 0; }
+  bool inlined() const { return threads_ == Threads::inlined; }
+  bool simulated() const { return clock_ != nullptr; }
+
+  // ---- the data path; any thread
+
+  // This Jetty has been posted to.
+  void posted(uint32_t jetty) {
+    engine_.dirty().mark(jetty);
+    wake();
+  }
+  // One bounded pass by the calling thread, if the token is free.
+  void try_pass(bool hold_answers);
+  // Runs or awaits the engine until the JFC has something, at most `limit`.
+  void wait(jetty::Jfc& jfc, Duration limit);
+
+  // ---- the control path; any thread
+
+  // Calls `function(Engine&, Time)` inside a pass, again and again until it returns true, and
+  // returns then.
+  template <class Function>
+  void call(Function&& function) {
+    struct Call : Command {
+      Function* function;
+    } command;
+    command.function = &function;
+    command.run = [](Command& self, Engine& engine, Time now) {
+      return (*static_cast<Call&>(self).function)(engine, now);
+    };
+    carry(command);
+  }
+  // What never changes after open.
+  const drivers::PortFacts& port_facts() const { return port_facts_; }
+  Incarnation life() const { return engine_.settings().life; }
+  Duration operation_timeout() const { return engine_.settings().operation_timeout; }
+  PeerId self() const { return self_; }
+
+  // VirtualClock::Driven
+  Time pass(Time now) override;
+
+ private:
+  void carry(Command& command);
+  bool take_token() { return !token_.exchange(true, std::memory_order_acquire); }
+  void drop_token() { token_.store(false, std::memory_order_release); }
+  bool run_pass(bool hold_answers);
+  void wake();
+  void sleep(Time machine_limit);
+  void wait_inlined(jetty::Jfc& jfc, Time until);
+  void wait_simulated(jetty::Jfc& jfc, Duration limit);
+  void serve();
+
+  // First in their page: zero in a child after fork, without anybody being told.
+  Region fork_page_;
+  std::atomic<uint32_t>* alive_;
+
+  const Threads threads_;
+  const drivers::PortFacts port_facts_;
+  drivers::VirtualClock* clock_;
+  Engine engine_;
+  PeerId self_;
+  EngineTime time_;             // token
+  Time next_deadline_ = never;  // token; engine time
+  int wake_descriptor_ = -1;
+
+  alignas(64) std::atomic<bool> token_{false};
+  alignas(64) std::atomic<bool> asleep_{false};
+  std::atomic<bool> at_descriptors_{false};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> open_{true};
+  bool running_ = false;
+  pthread_t thread_{};
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "urma/engine/runner.h"
+#include "urma/urma.hpp"
+
+namespace urma {
+
+// What the public objects hold. Each keeps the runner alive, so they may be destroyed in any order.
+
+struct Device::State {
+  std::shared_ptr<engine::Runner> runner;
+  std::string text;  // the device string
+  std::mutex published_mutex;
+  std::map<std::string, engine::NameFiles::Held, std::less<>> published;
+};
+
+struct Segment::State {
+  std::shared_ptr<engine::Runner> runner;
+  Region owned;  // empty for memory of the caller's
+  std::byte* base = nullptr;
+  size_t bytes = 0;
+  Rights rights = Rights::local_only;
+  TokenId id{};
+  TokenValue token{};
+  bool registered = false;
+
+  Descriptor::Segment describe() const;
+};
+
+// Completions that `wait` returns, and where they come from.
+struct CompletionSource {
+  std::shared_ptr<engine::Runner> runner;
+  std::shared_ptr<urma::jetty::Jfc> jfc;
+  std::array<Completion, 64> taken;
+
+  size_t poll(std::span<Completion> out);
+  std::span<const Completion> wait(Duration limit);
+};
+
+struct Jfc::State {
+  CompletionSource source;
+};
+
+struct Jetty::State {
+  CompletionSource source;
+  std::shared_ptr<urma::jetty::Queues> queues;
+  engine::Engine::JettyMade made;
+
+  engine::Runner& runner() { return *source.runner; }
+  Descriptor::Jetty describe() const { return {.id = made.id, .token = made.token}; }
+};
+
+// Why a control call cannot be made on this device any more, if it cannot.
+Result<void> usable(const engine::Runner& runner, std::string_view call);
+
+// A descriptor of this device, to be filled with what lives on it.
+Descriptor describe_device(const engine::Runner& runner);
+
+}  // namespace urma

@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <new>
+
+#include "urma/handles.h"
+
+namespace urma {
+namespace {
+
+constexpr uint32_t most_berths = 32 * 1024;
+constexpr uint32_t deepest_jfc = 1 << 22;
+
+}  // namespace
+
+// ---- completions
+
+size_t CompletionSource::poll(std::span<Completion> out) {
+  if (!runner->here()) {
+    // Whoever waits for a completion in a child of fork is told why there will be none.
+    if (out.empty()) return 0;
+    out[0] = {.status = Status::forked, .from = {}};
+    return 1;
+  }
+  if (runner->inlined() && !jfc->ready()) runner->try_pass(true);
+  return jfc->poll(out);
+}
+
+std::span<const Completion> CompletionSource::wait(Duration limit) {
+  if (runner->here()) runner->wait(*jfc, limit);
+  return std::span(taken).first(poll(taken));
+}
+
+Jfc::Jfc(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Jfc::Jfc(Jfc&&) noexcept = default;
+Jfc& Jfc::operator=(Jfc&&) noexcept = default;
+Jfc::~Jfc() = default;
+
+size_t Jfc::poll(std::span<Completion> out) { return state_->source.poll(out); }
+std::span<const Completion> Jfc::wait(Duration limit) { return state_->source.wait(limit); }
+
+Result<Jfc> Device::jfc(uint32_t depth) {
+  if (auto able = usable(*state_->runner, "jfc"); !able) return able.error();
+  if (depth == 0 || depth > deepest_jfc) {
+    return error(Status::invalid_argument, "jfc: a depth of " + std::to_string(depth) +
+                                               " is not within 1 to " +
+                                               std::to_string(deepest_jfc));
+  }
+  auto state = std::make_unique<Jfc::State>();
+  state->source.runner = state_->runner;
+  state->source.jfc = std::make_shared<urma::jetty::Jfc>(depth);
+  return Jfc(std::move(state));
+}
+
+// ---- Jetties
+
+Jetty::Jetty(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Jetty::Jetty(Jetty&&) noexcept = default;
+Jetty& Jetty::operator=(Jetty&& other) noexcept {
+  Jetty old(std::move(*this));
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+Jetty::~Jetty() {
+  if (!state_ || !state_->runner().here()) return;
+  state_->runner().call([&](engine::Engine& engine, Time now) {
+    return engine.destroy_jetty(state_->made.index, now);
+  });
+}
+
+Result<Jetty> Device::jetty(const JettyOptions& options) {
+  engine::Runner& runner = *state_->runner;
+  if (auto able = usable(runner, "jetty"); !able) return able.error();
+  if (options.berths > most_berths || options.receives > most_berths ||
+      options.berths + options.receives == 0) {
+    return error(Status::invalid_argument,
+                 "jetty: berths " + std::to_string(options.berths) + " and receives " +
+                     std::to_string(options.receives) + " are not within 0 to " +
+                     std::to_string(most_berths) + ", one of them at least 1");
+  }
+  const uint32_t entries = urma::jetty::Queues::entries_of(options.berths, options.receives);
+  auto state = std::make_unique<Jetty::State>();
+  state->source.runner = state_->runner;
+  try {
+    state->source.jfc = options.completions != nullptr
+                            ? options.completions->state_->source.jfc
+                            : std::make_shared<urma::jetty::Jfc>(entries);
+    state->queues = std::make_shared<urma::jetty::Queues>(static_cast<uint16_t>(options.berths),
+                                                          static_cast<uint16_t>(options.receives),
+                                                          *state->source.jfc);
+  } catch (const std::bad_alloc&) {
+    return error(Status::no_resources, "jetty: no memory for its queues");
+  }
+  urma::jetty::Jfc& jfc = *state->source.jfc;
+  if (!jfc.reserve(entries)) {
+    return error(Status::no_resources,
+                 "jetty: its completion queue has " + std::to_string(jfc.depth()) + " entries, " +
+                     std::to_string(jfc.reserved()) + " are taken, and this Jetty needs " +
+                     std::to_string(entries) + " (berths + 2 * receives): " +
+                     std::to_string(jfc.reserved() + entries) + " in all");
+  }
+  const urma::jetty::Timeouts timeouts{.operation = options.operation_timeout > Duration{}
+                                                        ? options.operation_timeout
+                                                        : runner.operation_timeout(),
+                                       .receiver = options.receiver_timeout};
+  Result<engine::Engine::JettyMade> made = engine::Engine::JettyMade{};
+  runner.call([&](engine::Engine& engine, Time) {
+    made = engine.create_jetty(state->queues, state->source.jfc, timeouts);
+    return true;
+  });
+  if (!made) {
+    jfc.retire(nullptr, entries);
+    return made.error();
+  }
+  state->made = *made;
+  return Jetty(std::move(state));
+}
+
+size_t Jetty::post(std::span<const Work> works) {
+  engine::Runner& runner = state_->runner();
+  if (!runner.here() || !runner.open()) return 0;
+  const size_t taken = state_->queues->post(works);
+  if (taken > 0) runner.posted(state_->made.index);
+  return taken;
+}
+
+bool Jetty::receive(std::span<std::byte> buffer, uint64_t tag) {
+  const Buffer one{buffer.data(), buffer.size()};
+  return receive(std::span(&one, 1), tag);
+}
+
+bool Jetty::receive(std::span<const Buffer> buffers, uint64_t tag) {
+  engine::Runner& runner = state_->runner();
+  return runner.here() && runner.open() && state_->queues->receive(buffers, tag) == 1;
+}
+
+size_t Jetty::poll(std::span<Completion> out) { return state_->source.poll(out); }
+std::span<const Completion> Jetty::wait(Duration limit) { return state_->source.wait(limit); }
+uint32_t Jetty::vacant_berths() const { return state_->queues->vacant_berths(); }
+uint32_t Jetty::vacant_receives() const { return state_->queues->vacant_receives(); }
+
+Result<void> Jetty::flush() {
+  if (auto able = usable(state_->runner(), "flush"); !able) return able.error();
+  state_->runner().call([&](engine::Engine& engine, Time now) {
+    return engine.flush_jetty(state_->made.index, now);
+  });
+  return {};
+}
+
+Result<void> Jetty::reset() {
+  if (auto able = usable(state_->runner(), "reset"); !able) return able.error();
+  state_->runner().call([&](engine::Engine& engine, Time) {
+    engine.reset_jetty(state_->made.index);
+    return true;
+  });
+  return {};
+}
+
+JettyId Jetty::id() const { return state_->made.id; }
+
+std::string Jetty::descriptor() const {
+  Descriptor descriptor = describe_device(state_->runner());
+  descriptor.jetty = state_->describe();
+  return to_string(descriptor);
+}
+
+RemoteJetty Jetty::local() const {
+  RemoteJetty remote{.peer = {}, .id = state_->made.id, .token = state_->made.token};
+  if (usable(state_->runner(), "local").ok()) remote.peer = state_->runner().self();
+  return remote;
+}
+
+}  // namespace urma

@@ -1,0 +1,294 @@
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "urma/base/clock.h"
+#include "urma/handles.h"
+
+namespace urma {
+namespace {
+
+constexpr std::string_view scheme = "urma://";
+constexpr Duration look_again_after = std::chrono::milliseconds(10);
+constexpr Duration one_question = std::chrono::milliseconds(250);
+
+// urma://HOST[:PORT]/NAME
+struct Location {
+  std::string host;
+  std::string name;
+  bool local_host = false;  // "localhost": this user's names, at whatever address
+  bool port_given = false;
+  Endpoint at;
+};
+
+Error bad_location(std::string_view what, std::string_view why) {
+  return {Status::invalid_argument,
+          "\"" + std::string(what.substr(0, 120)) + "\" " + std::string(why) +
+              ". Fix: urma://localhost/NAME, urma://ADDRESS/NAME or urma://ADDRESS:PORT/NAME"};
+}
+
+Eid address_of(const sockaddr& address) {
+  Eid eid = ipv4(0, 0, 0, 0);
+  if (address.sa_family == AF_INET) {
+    std::memcpy(eid.bytes.data() + 12, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, 4);
+  } else {
+    std::memcpy(eid.bytes.data(), &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, 16);
+  }
+  return eid;
+}
+
+// A host's name, as the resolver knows it.
+Result<Eid> resolve(const std::string& host, bool v4) {
+  addrinfo hints{};
+  hints.ai_family = v4 ? AF_INET : AF_INET6;
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (const int why = getaddrinfo(host.c_str(), nullptr, &hints, &found); why != 0) {
+    return Error{Status::not_found, "the host \"" + host + "\" is not known: " + gai_strerror(why) +
+                                        ". Fix: check its spelling, or write its address (" +
+                                        (v4 ? "IPv4" : "IPv6") + ", as this device has)"};
+  }
+  const Eid eid = address_of(*found->ai_addr);
+  freeaddrinfo(found);
+  return eid;
+}
+
+Result<Location> parse_location(std::string_view what, bool v4) {
+  std::string_view rest = what.substr(scheme.size());
+  const size_t slash = rest.find('/');
+  if (slash == rest.npos) return bad_location(what, "has no /NAME");
+  Location out;
+  out.host = rest.substr(0, slash);
+  out.name = rest.substr(slash + 1);
+  if (!engine::valid_name(out.name)) {
+    return bad_location(what, "has no valid name (1 to 64 of A-Z a-z 0-9 . _ -)");
+  }
+  if (out.host == "localhost") {
+    out.local_host = true;
+    return out;
+  }
+  if (Result<Endpoint> numeric = parse_endpoint(out.host)) {
+    out.at = *numeric;
+    const bool bracket = out.host.starts_with('[');
+    out.port_given = bracket ? out.host.find("]:") != std::string::npos
+                             : std::count(out.host.begin(), out.host.end(), ':') == 1;
+    return out;
+  }
+  const size_t colon = out.host.rfind(':');
+  const std::string name = out.host.substr(0, colon);
+  if (name.empty()) return bad_location(what, "names no host");
+  if (colon != std::string::npos) {
+    // The port's spelling is checked where endpoints are.
+    Result<Endpoint> port = parse_endpoint("0.0.0.0" + out.host.substr(colon));
+    if (!port) return bad_location(what, "has no valid port");
+    out.at.port = port->port;
+    out.port_given = true;
+  } else {
+    out.at.port = ub_port;
+  }
+  Result<Eid> address = resolve(name, v4);
+  if (!address) return address.error();
+  out.at.address = *address;
+  return out;
+}
+
+bool on_this_host(const Eid& address) {
+  if (Endpoint{address, 0}.is_ipv4() && address.bytes[12] == std::byte{127}) return true;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return false;
+  bool found = false;
+  for (const ifaddrs* one = all; one != nullptr && !found; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr) continue;
+    const int family = one->ifa_addr->sa_family;
+    found = (family == AF_INET || family == AF_INET6) && address_of(*one->ifa_addr) == address;
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+Error not_answered(const Location& where, Status status) {
+  const std::string at = to_string(where.at);
+  if (status == Status::not_found) {
+    return error(status, "nobody at " + at + " publishes \"" + where.name +
+                             "\" to this process (names are for their own user, unless published "
+                             "for others)");
+  }
+  if (status == Status::version_mismatch) {
+    return error(status, "the process at " + at + " speaks another version of the set-up");
+  }
+  return error(Status::peer_unreachable,
+               "nobody answered at " + at + " for \"" + where.name + "\"");
+}
+
+// Asks the process at the address, for as long as it takes but not longer than `limit`.
+engine::NameService::Question ask(engine::Runner& runner, const Location& where, Duration limit) {
+  engine::NameService::Question question;
+  question.name = where.name;
+  question.at = where.at;
+  bool begun = false;
+  runner.call([&](engine::Engine& engine, Time now) {
+    if (!begun) {
+      begun = true;
+      question.until = now + limit;
+      engine.names().ask(question, now);
+    }
+    return engine.names().check(question, now);
+  });
+  return question;
+}
+
+// Looks in this user's directory and asks the network, in turn, until the time is over.
+Result<std::string> look_up(engine::Runner& runner, const Location& where, Duration limit) {
+  if (runner.simulated()) {
+    const auto question = ask(runner, where, limit);
+    if (question.done) return question.line;
+    return not_answered(where, question.status);
+  }
+  const bool here = where.local_host || (!where.port_given && on_this_host(where.at.address));
+  const Time until = limit > never - read_clock() ? never : read_clock() + limit;
+  Error last;
+  do {
+    if (here) {
+      const Result<engine::NameFiles> files = engine::NameFiles::open();
+      if (!files) return files.error();
+      const auto found = files->find(
+          where.local_host ? std::nullopt : std::optional(where.at.address), where.name);
+      if (found) return found->line;
+      last = found.error();
+      if (last.status != Status::not_found) return last;
+    }
+    if (where.local_host) {
+      std::this_thread::sleep_for(look_again_after);
+      continue;
+    }
+    const Duration left = std::max(until - read_clock(), Duration{});
+    const auto question = ask(runner, where, here ? std::min(left, one_question) : left);
+    if (question.done) return question.line;
+    last = not_answered(where, question.status);
+  } while (read_clock() < until);
+  return last;
+}
+
+}  // namespace
+
+Result<Imported> Device::import(std::string_view what, Duration limit) {
+  engine::Runner& runner = *state_->runner;
+  if (auto able = usable(runner, "import"); !able) return able.error();
+  const bool v4 = runner.port_facts().self.is_ipv4();
+  std::string line(what);
+  if (what.starts_with(scheme)) {
+    Result<Location> where = parse_location(what, v4);
+    if (!where) return where.error();
+    if (!where->local_host && where->at.is_ipv4() != v4) {
+      return error(Status::invalid_argument, "import: " + to_string(where->at) +
+                                                 " cannot be reached from a device on " +
+                                                 to_string(runner.port_facts().self));
+    }
+    Result<std::string> found = look_up(runner, *where, limit);
+    if (!found) return found.error();
+    line = *found;
+  }
+  Result<Descriptor> descriptor = parse_descriptor(line);
+  if (!descriptor) return descriptor.error();
+  if (descriptor->at.is_ipv4() != v4) {
+    return error(Status::invalid_argument, "import: what is described lives at " +
+                                               to_string(descriptor->at) +
+                                               ", which cannot be reached from a device on " +
+                                               to_string(runner.port_facts().self));
+  }
+  PeerId peer;
+  runner.call([&](engine::Engine& engine, Time) {
+    peer = engine.transport().know(descriptor->eid, descriptor->at, descriptor->life);
+    return true;
+  });
+  if (!peer) {
+    return error(Status::no_resources,
+                 "import: this device knows as many peers as it was opened for");
+  }
+  Imported imported;
+  if (const auto& segment = descriptor->segment) {
+    imported.segment = {.peer = peer,
+                        .address = segment->address,
+                        .bytes = segment->bytes,
+                        .token_id = segment->id,
+                        .token = segment->token,
+                        .rights = segment->rights};
+  }
+  if (const auto& jetty = descriptor->jetty) {
+    imported.jetty = {.peer = peer, .id = jetty->id, .token = jetty->token};
+  }
+  return imported;
+}
+
+Result<void> Device::publish(std::string_view name, const Segment& segment, const Jetty& jetty,
+                             const Audience& audience) {
+  Descriptor descriptor = describe_device(*state_->runner);
+  descriptor.segment = segment.state_->describe();
+  descriptor.jetty = jetty.state_->describe();
+  return publish_line(name, to_string(descriptor), audience);
+}
+
+Result<void> Device::publish(std::string_view name, const Segment& segment,
+                             const Audience& audience) {
+  return publish_line(name, segment.descriptor(), audience);
+}
+
+Result<void> Device::publish(std::string_view name, const Jetty& jetty, const Audience& audience) {
+  return publish_line(name, jetty.descriptor(), audience);
+}
+
+Result<void> Device::publish_line(std::string_view name, const std::string& line,
+                                  const Audience& audience) {
+  engine::Runner& runner = *state_->runner;
+  if (auto able = usable(runner, "publish"); !able) return able.error();
+  if (!engine::valid_name(name)) {
+    return error(Status::invalid_argument, "publish: \"" + std::string(name.substr(0, 80)) +
+                                               "\" is no valid name (1 to 64 of A-Z a-z 0-9 . _ -, "
+                                               "not starting with a dot)");
+  }
+  const engine::Publication publication{.line = line, .audience = audience};
+  engine::NameFiles::Held held;
+  if (!runner.simulated()) {
+    Result<engine::NameFiles> files = engine::NameFiles::open();
+    if (!files) return files.error();
+    Result<engine::NameFiles::Held> made =
+        files->publish(runner.port_facts().self, std::string(name), publication);
+    if (!made) return made.error();
+    held = std::move(*made);
+  }
+  {
+    const std::lock_guard lock(state_->published_mutex);
+    state_->published.insert_or_assign(std::string(name), std::move(held));
+  }
+  runner.call([&](engine::Engine& engine, Time) {
+    engine.names().publish(std::string(name), publication);
+    return true;
+  });
+  return {};
+}
+
+Result<void> Device::unpublish(std::string_view name) {
+  engine::Runner& runner = *state_->runner;
+  if (auto able = usable(runner, "unpublish"); !able) return able.error();
+  {
+    const std::lock_guard lock(state_->published_mutex);
+    const auto found = state_->published.find(name);
+    if (found == state_->published.end()) {
+      return error(Status::not_found,
+                   "unpublish: this device does not publish \"" + std::string(name) + "\"");
+    }
+    state_->published.erase(found);
+  }
+  runner.call([&](engine::Engine& engine, Time) {
+    engine.names().unpublish(std::string(name));
+    return true;
+  });
+  return {};
+}
+
+}  // namespace urma

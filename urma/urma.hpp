@@ -1,0 +1,214 @@
+#pragma once
+
+// The Unified Bus programming model: open a device, make memory and Jetties, post works to any
+// peer's memory or Jetty, poll completions. Nothing is connected; nothing throws (but Result::value
+// on an error, which is the caller's choice).
+//
+//   the one that owns memory                       the one that writes into it
+//   auto here = urma::open("udp:").value();        auto here = urma::open("udp:").value();
+//   auto inbox = here.allocate(1 << 20).value();   auto inbox =
+//   here.import("urma://localhost/inbox") auto jetty = here.jetty({.receives = 64}) .value();
+//                    .value();                     auto jetty = here.jetty().value();
+//   here.publish("inbox", inbox, jetty).value();   jetty.post(urma::write(bytes, inbox.segment)
+//   for (auto& c : jetty.wait(1s)) ...                            .to(inbox.jetty).immediate(42));
+//
+// Threads: a Device and its control calls may be used by any thread; a Jetty is posted to by one
+// thread at a time and polled by one thread at a time, which may be different ones.
+// Lifetimes: objects may be destroyed in any order. Closing or destroying a device ends everything
+// that was made from it: its works complete, its segments are unregistered, later calls answer
+// `closed`. In a child made by fork, calls answer `forked` and the parent's device is not touched.
+
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "urma/base/export.h"
+#include "urma/core/descriptor.h"
+#include "urma/core/options.h"
+#include "urma/core/result.h"
+#include "urma/core/statistics.h"
+#include "urma/core/work.h"
+
+namespace urma {
+
+// Memory of this process that peers may read or write, as far as its rights say. Unregistered when
+// destroyed. Move only.
+class URMA_API Segment {
+ public:
+  Segment(Segment&&) noexcept;
+  Segment& operator=(Segment&&) noexcept;
+  ~Segment();
+
+  std::span<std::byte> bytes() const;
+  Rights rights() const;
+
+  // One line of text that lets whoever has it access this memory (it holds the token).
+  std::string descriptor() const;
+  // As an import of it would be: for works of this device on its own memory.
+  RemoteSegment local() const;
+
+  // After this returns, no peer reads or writes the memory: requests are refused, data on its way
+  // out has left, works of this device that use it have ended. At most one operation timeout, as a
+  // rule microseconds. Memory from allocate() is given back by the destructor.
+  // Errors: closed, forked; not_fenced never on the drivers of this version.
+  Result<void> unregister();
+
+ private:
+  friend class Device;
+  struct State;
+  explicit Segment(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// A completion queue that several Jetties share. Polled by one thread at a time.
+class URMA_API Jfc {
+ public:
+  Jfc(Jfc&&) noexcept;
+  Jfc& operator=(Jfc&&) noexcept;
+  ~Jfc();
+
+  // As Jetty::poll and Jetty::wait, for all Jetties that complete here.
+  size_t poll(std::span<Completion> out);
+  std::span<const Completion> wait(Duration limit);
+
+ private:
+  friend class Device;
+  struct State;
+  explicit Jfc(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// Where works are posted and messages arrive (JFS and JFR in one). Move only; when destroyed, its
+// works end and their completions are discarded.
+class URMA_API Jetty {
+ public:
+  Jetty(Jetty&&) noexcept;
+  Jetty& operator=(Jetty&&) noexcept;
+  ~Jetty();
+
+  // Takes works in order and returns how many: fewer than given when no berth is vacant (poll, then
+  // post the rest). What is taken completes exactly once. The last vacant berth takes only a
+  // signalled work. Buffers are borrowed until the completion is polled. Never blocks.
+  // 0 after close and in a forked child.
+  size_t post(std::span<const Work> works);
+  size_t post(const Work& work) { return post(std::span(&work, 1)); }
+  size_t post(std::initializer_list<Work> works) {
+    return post(std::span(works.begin(), works.size()));
+  }
+
+  // Posts a buffer for one message (send). False when no receive slot is vacant. Its completion
+  // has operation `receive` and this tag. Immediates of writes need no buffer.
+  bool receive(std::span<std::byte> buffer, uint64_t tag = 0);
+  // Several buffers, filled one after the other; at most max_buffers.
+  bool receive(std::span<const Buffer> buffers, uint64_t tag = 0);
+
+  // Takes completions, at most as many as `out` holds; returns how many. Never blocks. On an
+  // inlined device, runs a pass of the engine when there is none yet. In a forked child: one
+  // completion with Status::forked.
+  size_t poll(std::span<Completion> out);
+  // Waits for completions, at most `limit`, and takes them. The span is good until the next call of
+  // `wait` on this object. Empty when the time is over.
+  std::span<const Completion> wait(Duration limit);
+
+  uint32_t vacant_berths() const;
+  uint32_t vacant_receives() const;
+
+  // Ends all works and receives: those that never left as `flushed`, those that may have executed
+  // as `unknown`, or as the target says if it answers in time (some milliseconds). Their
+  // completions can be polled when this returns. From then on posted works complete as `flushed`
+  // and arrivals are refused, until `reset`. Errors: closed, forked.
+  Result<void> flush();
+  Result<void> reset();
+
+  JettyId id() const;
+  // One line of text that lets whoever has it send to this Jetty (it holds its token).
+  std::string descriptor() const;
+  RemoteJetty local() const;
+
+ private:
+  friend class Device;
+  struct State;
+  explicit Jetty(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// What an import finds: a segment, a Jetty, or both. What was not published is empty (bytes 0, no
+// peer), and works on it complete as bad_work.
+struct Imported {
+  RemoteSegment segment;
+  RemoteJetty jetty;
+};
+
+// One way to the network and everything that uses it. Move only. Several may be open in a process.
+class URMA_API Device {
+ public:
+  Device(Device&&) noexcept;
+  Device& operator=(Device&&) noexcept;
+  ~Device();
+
+  // Memory where the device likes it, zeroed; given back when the Segment is destroyed.
+  // Errors: invalid_argument (0 bytes), no_resources, closed, forked.
+  Result<Segment> allocate(size_t bytes, Rights rights = Rights::read | Rights::write);
+  // Memory of the caller's; it must outlive the registration. Nothing is pinned by the drivers of
+  // this version. Errors: as above.
+  Result<Segment> register_memory(std::span<std::byte> memory,
+                                  Rights rights = Rights::read | Rights::write);
+
+  // Errors: invalid_argument, no_resources (Jetties; entries of a shared completion queue, with the
+  // sum that would be needed), closed, forked.
+  Result<Jetty> jetty(const JettyOptions& options = {});
+  // `depth`: entries; a Jetty needs berths + 2 * receives of them. 1 to 2^22.
+  Result<Jfc> jfc(uint32_t depth);
+
+  // Lets others find a segment, a Jetty or both by name, for as long as this device is open or
+  // until unpublished. A name is unique per address of this host.
+  // Errors: invalid_argument (a name has 1 to 64 of A-Z a-z 0-9 . _ -), address_in_use (taken),
+  // permission_denied, io_error, closed, forked.
+  Result<void> publish(std::string_view name, const Segment& segment, const Jetty& jetty,
+                       const Audience& audience = this_user());
+  Result<void> publish(std::string_view name, const Segment& segment,
+                       const Audience& audience = this_user());
+  Result<void> publish(std::string_view name, const Jetty& jetty,
+                       const Audience& audience = this_user());
+  Result<void> unpublish(std::string_view name);
+
+  // What a descriptor line says, or what is published as
+  //   urma://localhost/NAME       by this user on this host; no network
+  //   urma://ADDRESS/NAME         at that address; asks whoever holds port 4792 there
+  //   urma://ADDRESS:PORT/NAME    by that process
+  // A descriptor is not checked with its owner: works on it find out. A name that nobody has
+  // published yet is waited for, at most `limit`: the two sides may start in any order.
+  // Errors: invalid_argument, not_found, peer_unreachable, version_mismatch, no_resources, closed,
+  // forked.
+  Result<Imported> import(std::string_view what, Duration limit = std::chrono::seconds(2));
+
+  // Where others reach this device, and who it is.
+  Endpoint endpoint() const;
+  Eid eid() const;
+  // What was opened and what it chose, for people.
+  std::string description() const;
+  Result<Statistics> statistics();
+
+  // Ends everything made from this device and tells the peers. At most an operation timeout and
+  // 0.2 s. The destructor does it too.
+  void close();
+
+ private:
+  friend URMA_API Result<Device> open(std::string_view device, const DeviceOptions& options);
+  struct State;
+  explicit Device(std::unique_ptr<State> state);
+  Result<Segment> add_segment(std::unique_ptr<Segment::State> segment);
+  Result<void> publish_line(std::string_view name, const std::string& line,
+                            const Audience& audience);
+  std::unique_ptr<State> state_;
+};
+
+// Opens a device by its string: DRIVER:ADDRESS?OPTION=VALUE&..., for example
+//   udp:   udp:10.0.0.5   udp:[::1]?mtu=4096   fault(loss=5%,seed=7):udp:127.0.0.1
+// Errors: invalid_argument (quoting the place), address_in_use, permission_denied, no_resources,
+// io_error.
+URMA_API Result<Device> open(std::string_view device, const DeviceOptions& options = {});
+
+}  // namespace urma
