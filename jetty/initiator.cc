@@ -68,7 +68,7 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
     const Berth& berth = jetty.queues->berth(lease);
     WorkState& work = jetty.works[lease] = {};
     work.progress = now;
-    work.number = jetty.gate.posted(lease, berth.signalled);
+    jetty.gate.posted(lease, berth.signalled);
     append(jetty, lease, now);
     ++counters_.works;
     Status refused = jetty.state == JettyState::ready ? berth.verdict : Status::flushed;
@@ -213,7 +213,7 @@ void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
   --jetty.outstanding;
 
   const bool failed = status != Status::ok;
-  if (jetty.gate.done(work.number, berth.signalled, failed)) {
+  if (jetty.gate.done(lease, failed)) {
     show(jetty, lease, status);
   } else if (!berth.signalled) {
     jetty.queues->chain(lease, jetty.chained);

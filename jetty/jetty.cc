@@ -1,7 +1,6 @@
 #include "jetty/jetty.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace urma::jetty {
 
@@ -13,9 +12,8 @@ Jetty::Jetty(JettyId id_, TokenValue token_, std::shared_ptr<Queues> queues_,
       jfc(std::move(jfc_)),
       queues(std::move(queues_)),
       works(std::make_unique<WorkState[]>(queues->berths().count())),
-      gate_slots(std::make_unique<ordering::CompleteGate::Slot[]>(
-          std::bit_ceil<size_t>(queues->berths().count()))),
-      gate({gate_slots.get(), std::bit_ceil<size_t>(queues->berths().count())}) {
+      gate_slots(std::make_unique<ordering::CompleteGate::Slot[]>(queues->berths().count())),
+      gate({gate_slots.get(), queues->berths().count()}) {
   recycled.reserve(queues->receives().count());
 }
 

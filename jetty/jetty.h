@@ -22,7 +22,6 @@ struct Timeouts {
 
 // What the engine knows of a work, beside its berth.
 struct WorkState {
-  uint64_t number = 0;  // in the complete gate
   Time progress{};      // when something of it last happened
   Time cancelled_at{};
   uint32_t flow = UINT32_MAX;

@@ -1,40 +1,54 @@
 #include "ordering/complete_gate.h"
 
-#include "urma/base/assert.h"
-
 namespace urma::ordering {
 
-uint64_t CompleteGate::posted(uint16_t berth, bool signalled) {
-  URMA_ASSERT(next_ - released_ <= mask_, "what is behind the gate still holds its berth");
-  slot(next_) = {berth, signalled ? open_signalled : open_unsignalled};
-  const uint64_t number = next_++;
-  advance();
-  return number;
+void CompleteGate::posted(uint16_t berth, bool signalled) {
+  slots_[berth] = {.number = posted_++,
+                   .previous = newest_,
+                   .next = none,
+                   .mark = signalled ? open_signalled : open_unsignalled};
+  (newest_ != none ? slots_[newest_].next : oldest_) = berth;
+  newest_ = berth;
+  if (!signalled && gate_ == none) gate_ = berth;
 }
 
-bool CompleteGate::done(uint64_t number, bool signalled, bool failed) {
-  if (number < gate_) return signalled || failed;
-  if (signalled && !failed) {
-    slot(number).mark = withheld;
-    return false;
+bool CompleteGate::done(uint16_t berth, bool failed) {
+  Slot& slot = slots_[berth];
+  if (slot.mark == open_signalled) {
+    const bool passed = gate_ == none || slot.number < slots_[gate_].number;
+    if (!passed && !failed) {
+      slot.mark = withheld;
+      return false;
+    }
+    remove(berth);
+    return true;
   }
-  slot(number).mark = finished;
-  advance();
+  if (berth == gate_) {
+    // The gate moves on to the next open unsignalled work; each work is passed over once.
+    release_ = slot.next;
+    do gate_ = slots_[gate_].next;
+    while (gate_ != none && slots_[gate_].mark != open_unsignalled);
+  }
+  remove(berth);
   return failed;
 }
 
-void CompleteGate::advance() {
-  while (gate_ < next_ && slot(gate_).mark != open_unsignalled) ++gate_;
-  // Nothing withheld in between is the common case, and then there is nothing to look for.
-  if (gate_ == next_ && released_ + 1 == gate_ && slot(released_).mark != withheld) ++released_;
+std::optional<uint16_t> CompleteGate::next_released() {
+  while (release_ != gate_ && release_ != none) {
+    const uint16_t berth = release_;
+    release_ = slots_[berth].next;
+    if (slots_[berth].mark != withheld) continue;
+    remove(berth);
+    return berth;
+  }
+  release_ = none;
+  return std::nullopt;
 }
 
-std::optional<uint16_t> CompleteGate::next_released() {
-  while (released_ < gate_) {
-    const Slot& passed = slot(released_++);
-    if (passed.mark == withheld) return passed.berth;
-  }
-  return std::nullopt;
+void CompleteGate::remove(uint16_t berth) {
+  const Slot& slot = slots_[berth];
+  (slot.previous != none ? slots_[slot.previous].next : oldest_) = slot.next;
+  (slot.next != none ? slots_[slot.next].previous : newest_) = slot.previous;
 }
 
 }  // namespace urma::ordering

@@ -10,39 +10,42 @@ namespace urma::ordering {
 // every unsignalled work posted before it is done, because it tells the application that those
 // succeeded and frees their berths. A failure is never withheld: it implies nothing.
 //
-// Whatever lies behind the oldest unfinished unsignalled work keeps its berth, so at most `berths`
-// works are ever remembered.
+// Works are named by their berths, which are theirs until they are shown.
 class CompleteGate {
  public:
+  static constexpr uint16_t none = UINT16_MAX;
+
   struct Slot {
-    uint16_t berth;
+    uint64_t number;    // in post order
+    uint16_t previous;  // neighbours among what is not shown yet, in post order
+    uint16_t next;
     uint8_t mark;
   };
 
-  // `slots`: a power of two, at least the number of berths of the queue; zeroed.
-  explicit CompleteGate(std::span<Slot> slots) : slots_(slots), mask_(slots.size() - 1) {}
+  // One slot for each berth.
+  explicit CompleteGate(std::span<Slot> slots) : slots_(slots) {}
 
-  // The next work of the queue. Its number is what `done` names it by.
-  uint64_t posted(uint16_t berth, bool signalled);
+  // The next work of the queue.
+  void posted(uint16_t berth, bool signalled);
 
   // A work is done. True: its completion, if it has one, is shown now. False: it is withheld, or
   // (unsignalled and successful) has none.
-  bool done(uint64_t number, bool signalled, bool failed);
+  bool done(uint16_t berth, bool failed);
 
-  // After `done`: the next withheld completion that may be shown now, as its berth.
+  // To be called after `done` until it has nothing: a withheld completion that is shown now.
   std::optional<uint16_t> next_released();
 
  private:
-  enum Mark : uint8_t { finished, open_signalled, open_unsignalled, withheld };
+  enum Mark : uint8_t { open_signalled, open_unsignalled, withheld };
 
-  Slot& slot(uint64_t number) { return slots_[number & mask_]; }
-  void advance();
+  void remove(uint16_t berth);
 
   std::span<Slot> slots_;
-  uint64_t mask_;
-  uint64_t next_ = 0;      // number of the next work
-  uint64_t gate_ = 0;      // number of the oldest unfinished unsignalled work, or next_
-  uint64_t released_ = 0;  // everything before it has been shown, or will show itself
+  uint64_t posted_ = 0;
+  uint16_t oldest_ = none;
+  uint16_t newest_ = none;
+  uint16_t gate_ = none;     // the oldest open unsignalled work
+  uint16_t release_ = none;  // what is withheld from here to the gate is to be shown
 };
 
 }  // namespace urma::ordering

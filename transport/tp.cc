@@ -220,9 +220,19 @@ bool Tp::window_open(uint32_t payload) const {
 bool Tp::wants_to_send(Time now) const {
   if (ack_now_ || nak_due_ || keep_alive_due_) return true;
   if (owed_ > 0 && now >= owed_since_ + ack_delay()) return true;
-  if (sent_.lost_packets() > 0) return true;
-  const bool waiting = pulling_.packets > 0 || !offered_[0].empty() || !offered_[1].empty();
-  return waiting && window_open(0);
+  return can_send_lost() || can_send_new();
+}
+
+bool Tp::can_send_lost() const {
+  if (sent_.lost_packets() == 0) return false;
+  const uint64_t largest = facts_.packet_bytes + header_allowance;
+  return sent_.inflight_bytes() == 0 ||
+         sent_.inflight_bytes() + largest <= controller_->window_bytes();
+}
+
+bool Tp::can_send_new() const {
+  if (pulling_.packets > 0) return window_open(payload_of(pulling_));
+  return (!offered_[0].empty() || !offered_[1].empty()) && window_open(facts_.packet_bytes);
 }
 
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {

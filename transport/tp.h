@@ -131,6 +131,8 @@ class Tp final : public Channel {
   uint32_t packets_of(uint32_t bytes) const;
   uint32_t payload_of(const Pulling& pulling) const;
   bool window_open(uint32_t payload) const;
+  bool can_send_lost() const;
+  bool can_send_new() const;
   void plan_lost(Plan& plan);
   void plan_new(Plan& plan, Time now);
   void plan_keep_alive(Plan& plan, Time now);

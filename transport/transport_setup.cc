@@ -220,7 +220,10 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
   const uint32_t mtu = std::min(1u << message.mtu_log2, settings_.mtu);
   acceptance.mtu_log2 = static_cast<uint8_t>(std::countr_zero(mtu));
   if (connected && number(tps_.at(peer->tp).remote()) == message.from_tpn) {
-    // Its OPEN again: our answer was lost.
+    // Its OPEN again: our answer was lost. The channel is what it was made as, also if this time
+    // less was asked for.
+    const uint32_t made = tps_.at(peer->tp).facts().packet_bytes;
+    acceptance.mtu_log2 = static_cast<uint8_t>(std::countr_zero(made));
     acceptance.from_tpn = number(tps_.at(peer->tp).local());
     acceptance.first_psn = peer->opening ? peer->doubted_psn : peer->first_psn;
     return answer(open, from, acceptance);

@@ -38,7 +38,7 @@ class Network final : public VirtualClock {
   void cut(const Endpoint& from, const Endpoint& to, bool severed);
   // The process at this address is gone: nothing it sends leaves, nothing reaches it.
   void kill(const Endpoint& at);
-  // Over everything that was delivered: when, to whom, which bytes.
+  // Over everything that was delivered: when, to whom, which packet of which length.
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t packets_sent() const { return sent_; }
 

@@ -32,8 +32,8 @@ struct DeviceOptions {
   // A work without progress for so long ends, as `unknown` or `peer_unreachable`. 10 ms to 1 h.
   Duration operation_timeout = std::chrono::seconds(2);
   // Congestion control by name; empty: the default.
-  std::string congestion;
-  Limits limits;
+  std::string congestion{};
+  Limits limits{};
 };
 
 class Jfc;
@@ -54,7 +54,7 @@ struct JettyOptions {
 // Who may have a published name, besides this user on this host.
 struct Audience {
   bool anyone = false;
-  std::vector<Eid> eids;
+  std::vector<Eid> eids{};
 
   bool admits(const Eid& eid) const {
     return anyone || std::find(eids.begin(), eids.end(), eid) != eids.end();

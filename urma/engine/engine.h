@@ -20,7 +20,7 @@ struct EngineSettings {
   Incarnation life{};
   Duration operation_timeout = std::chrono::seconds(2);  // also for making a channel
   const congestion::ControllerKind* controller = nullptr;
-  Limits limits;
+  Limits limits{};
 };
 
 // One driver queue and all that runs on it. Everything but `post_mark`, `mailbox` and `dirty` is

@@ -1,0 +1,104 @@
+#include "tests/sim/oracle.h"
+
+#include <algorithm>
+
+#include "tests/sim/pattern.h"
+
+namespace urma::test {
+
+Memory::Memory(size_t bytes) : bytes_(bytes), expected_(bytes) {}
+
+bool Memory::overlaps(uint64_t offset, uint64_t bytes) const {
+  auto next = ranges_.lower_bound(offset);
+  if (next != ranges_.end() && next->first < offset + std::max<uint64_t>(bytes, 1)) return true;
+  if (next == ranges_.begin()) return false;
+  --next;
+  return next->first + std::max<uint64_t>(next->second.bytes, 1) > offset;
+}
+
+bool Memory::free_to_write(uint64_t offset, uint64_t bytes) const {
+  return offset + bytes <= bytes_.size() && !overlaps(offset, bytes);
+}
+
+void Memory::begin_write(uint64_t offset, uint64_t bytes, uint64_t work) {
+  ranges_[offset] = {bytes, work, false};
+}
+
+void Memory::begin_read(uint64_t offset, uint64_t bytes) { ranges_[offset] = {bytes, 0, false}; }
+
+void Memory::end_read(uint64_t offset) { ranges_.erase(offset); }
+
+void Memory::check_read(uint64_t offset, std::span<const std::byte> bytes, uint64_t work) const {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    require(bytes[i] == expected_[offset + i], offset + i, work, "a read returns what was written");
+  }
+}
+
+void Memory::require(bool holds, uint64_t offset, uint64_t work, const char* rule) const {
+  if (holds) return;
+  throw Violation(std::string(rule) + " (work " + std::to_string(work) + " at offset " +
+                  std::to_string(offset) + ")");
+}
+
+void Memory::arrived(uint64_t offset, uint64_t work) {
+  const auto at = ranges_.find(offset);
+  if (at == ranges_.end() || at->second.work != work) return;  // long over
+  const auto range = std::span(bytes_).subspan(offset, at->second.bytes);
+  require(has_pattern(range, work), offset, work, "an immediate arrives after all of its data");
+}
+
+void Memory::wrote(uint64_t offset, uint64_t work) {
+  const Range range = ranges_.at(offset);
+  require(has_pattern(std::span(bytes_).subspan(offset, range.bytes), work), offset, work,
+          "a completed write is in place");
+  std::copy_n(bytes_.begin() + static_cast<ptrdiff_t>(offset), range.bytes,
+              expected_.begin() + static_cast<ptrdiff_t>(offset));
+  ranges_.erase(offset);
+}
+
+void Memory::not_written(uint64_t offset, uint64_t work) {
+  const Range range = ranges_.at(offset);
+  for (uint64_t i = 0; i < range.bytes; ++i) {
+    require(bytes_[offset + i] == expected_[offset + i], offset + i, work,
+            "what is told as not executed has changed nothing");
+  }
+  ranges_.erase(offset);
+}
+
+void Memory::unknown(uint64_t offset) { ranges_.at(offset).tainted = true; }
+
+void Memory::refused(uint64_t offset) {
+  const Range range = ranges_.at(offset);
+  for (uint64_t i = 0; i < range.bytes; ++i) expected_[offset + i] = bytes_[offset + i];
+  ranges_.erase(offset);
+}
+
+void Memory::freeze() { frozen_ = bytes_; }
+
+void Memory::check_all(const std::string& where) const {
+  if (!frozen_.empty() && frozen_ != bytes_) {
+    throw Violation(where + ": memory of a dead process was written");
+  }
+  uint64_t done = 0;
+  for (const auto& [offset, range] : ranges_) {
+    check_untouched(done, offset);
+    for (uint64_t i = 0; i < range.bytes; ++i) {
+      const bool fits = bytes_[offset + i] == expected_[offset + i] ||
+                        (range.work != 0 && bytes_[offset + i] == pattern(range.work, i));
+      require(fits, offset + i, range.work, "a byte is the old one or the new one");
+    }
+    done = offset + range.bytes;
+  }
+  check_untouched(done, bytes_.size());
+}
+
+void Memory::check_untouched(uint64_t from, uint64_t to) const {
+  const auto first = bytes_.begin() + static_cast<ptrdiff_t>(from);
+  const auto [differs, expected] = std::mismatch(first, bytes_.begin() + static_cast<ptrdiff_t>(to),
+                                                 expected_.begin() + static_cast<ptrdiff_t>(from));
+  const bool same = differs == bytes_.begin() + static_cast<ptrdiff_t>(to);
+  require(same, static_cast<uint64_t>(differs - bytes_.begin()), 0,
+          "nothing is written but what was asked for");
+}
+
+}  // namespace urma::test

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "urma/urma.hpp"
+
+namespace urma::test {
+
+// A rule of the library that a run has broken.
+struct Violation : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// What one life of a host lets others write into, and what it must hold. The memory is the world's,
+// so that it can be looked at after its host has died.
+class Memory {
+ public:
+  explicit Memory(size_t bytes);
+
+  std::span<std::byte> bytes() { return bytes_; }
+  size_t size() const { return bytes_.size(); }
+
+  // Ranges that a work under way may change, or one that ended unknown may still change, are
+  // nobody else's.
+  bool free_to_write(uint64_t offset, uint64_t bytes) const;
+  bool free_to_read(uint64_t offset, uint64_t bytes) const { return free_to_write(offset, bytes); }
+  void begin_write(uint64_t offset, uint64_t bytes, uint64_t work);
+  void begin_read(uint64_t offset, uint64_t bytes);
+  void end_read(uint64_t offset);
+  // What was read is what was there.
+  void check_read(uint64_t offset, std::span<const std::byte> bytes, uint64_t work) const;
+
+  // The write is done: the range holds the work's bytes.
+  void wrote(uint64_t offset, uint64_t work);
+  // It was not executed: the range holds what it held.
+  void not_written(uint64_t offset, uint64_t work);
+  // Nobody knows: each byte is the old one or the new one, now and later.
+  void unknown(uint64_t offset);
+  // Part of it may have been placed before it was refused; nothing comes any more.
+  void refused(uint64_t offset);
+  // The whole range holds the work's bytes, though its initiator has not been told yet.
+  void arrived(uint64_t offset, uint64_t work);
+
+  // Everything, at the end of a run.
+  void check_all(const std::string& where) const;
+  // The host is gone: from here on nothing may change.
+  void freeze();
+
+ private:
+  struct Range {
+    uint64_t bytes;
+    uint64_t work;
+    bool tainted;
+  };
+
+  void check_untouched(uint64_t from, uint64_t to) const;
+  bool overlaps(uint64_t offset, uint64_t bytes) const;
+  void require(bool holds, uint64_t offset, uint64_t work, const char* rule) const;
+
+  std::vector<std::byte> bytes_;
+  std::vector<std::byte> expected_;
+  std::vector<std::byte> frozen_;
+  std::map<uint64_t, Range> ranges_;  // by offset: busy or tainted
+};
+
+// One work and all that is known of it.
+struct WorkRecord {
+  enum class Kind : uint8_t { write, write_immediate, read, send, forged };
+
+  uint64_t number = 0;
+  Kind kind = Kind::write;
+  uint32_t host = 0;  // initiator, and the life of it
+  uint32_t life = 0;
+  uint32_t jetty = 0;
+  uint32_t target = 0;  // likewise
+  uint32_t target_life = 0;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  bool signalled = true;
+  bool completed = false;
+  bool abandoned = false;  // its initiator died
+  Status status = Status::ok;
+  uint32_t arrivals = 0;  // of its message or immediate
+  Time posted{};
+  std::shared_ptr<Memory> memory;  // the target's
+  std::vector<std::byte> buffer;   // source or destination
+  std::vector<Buffer> pieces;
+};
+
+}  // namespace urma::test

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drivers/sim/network.h"
+#include "tests/sim/oracle.h"
+#include "urma/base/prng.h"
+#include "urma/urma.hpp"
+
+namespace urma::test {
+
+// What may happen in a world. Drawn from the seed, each kind of trouble off in some worlds, so that
+// rare combinations are met (swarm testing).
+struct WorldOptions {
+  uint32_t hosts = 2;
+  uint32_t jetties = 2;  // per host
+  uint32_t berths = 32;
+  uint32_t receives = 16;
+  uint32_t works = 300;
+  uint32_t mtu = 4096;
+  uint64_t largest = 200'000;
+  Duration hold{};  // how late the device reads memory
+  drivers::Impairment impairment;
+  double partition = 0;  // chance, per act, of cutting a direction for a while
+  double restart = 0;    // chance, per act, that a host dies and comes back
+  double flush = 0;      // chance, per act, that a Jetty is flushed
+  double unsignalled = 0;
+  double forged = 0;  // works that must be refused
+  double lazy = 0;    // chance that a host does not poll in a round
+  bool reads = true;
+  Duration operation_timeout = std::chrono::seconds(2);
+
+  static WorldOptions drawn(Prng& prng);
+  std::string describe() const;
+};
+
+// A world with one seed: the real engines on simulated wires under virtual time, applications that
+// do random things, and an oracle that knows what may come of it. Any breach throws a Violation.
+class World {
+ public:
+  World(uint64_t seed, const WorldOptions& options);
+  ~World();
+
+  // Runs to the end: trouble first, then peace, in which everything must end.
+  void run();
+
+  uint64_t trace_hash() const { return network_->trace_hash(); }
+  Time now() const { return network_->now(); }
+  uint64_t completed() const { return completed_; }
+  uint64_t unknown() const { return unknown_; }
+
+ private:
+  struct HostJetty {
+    std::optional<Jetty> jetty;
+    std::vector<std::vector<std::byte>> receive_buffers;  // by tag
+    uint64_t outstanding = 0;
+    bool flushing = false;
+  };
+  struct Host {
+    uint32_t life = 0;
+    Eid address;
+    std::optional<Device> device;
+    std::shared_ptr<Memory> memory;
+    std::optional<Segment> segment;
+    std::vector<HostJetty> jetties;
+    std::vector<std::string> descriptors;  // segment and Jetty i
+    // By host and Jetty: what this host has imported, and of which life.
+    struct Import {
+      uint32_t life = UINT32_MAX;
+      Imported what;
+    };
+    std::vector<std::vector<Import>> imports;
+  };
+  struct Healing {
+    Time at;
+    Endpoint from;
+    Endpoint to;
+  };
+
+  void start(uint32_t host);
+  void kill(uint32_t host);
+  void act();
+  void make_trouble();
+  void poll(uint32_t host);
+  void post_something(uint32_t host);
+  std::optional<Work> make_work(WorkRecord& record, const Imported& target);
+  void completed(uint32_t host, HostJetty& jetty, const Completion& completion);
+  void imply(uint32_t host, uint32_t jetty, uint64_t before);
+  void arrived(uint32_t host, HostJetty& jetty, const Completion& completion);
+  void settle(WorkRecord& record);
+  void flush(uint32_t host);
+  void post_receives(HostJetty& jetty);
+  const Imported& import(uint32_t host, uint32_t target, uint32_t jetty);
+  void split(WorkRecord& record);
+  void advance(Duration by);
+  void end_peacefully();
+  void post_closers();
+  void check_end();
+  uint64_t outstanding() const;
+  [[noreturn]] void fail(const WorkRecord& record, const std::string& rule) const;
+
+  const uint64_t seed_;
+  const WorldOptions options_;
+  Prng prng_;
+  std::string name_;
+  std::shared_ptr<drivers::sim::Network> network_;
+  std::vector<Host> hosts_;
+  std::deque<WorkRecord> works_;  // by number - 1
+  std::vector<std::shared_ptr<Memory>> memories_;
+  std::vector<Healing> healings_;
+  std::vector<std::pair<uint32_t, uint32_t>> closers_;  // host and Jetty: a last work to be posted
+  uint64_t completed_ = 0;
+  uint64_t unknown_ = 0;
+};
+
+}  // namespace urma::test
