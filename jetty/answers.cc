@@ -5,6 +5,12 @@
 #include "urma/base/flat_map.h"
 
 namespace urma::jetty {
+namespace {
+
+constexpr Duration longest_hold = std::chrono::microseconds(16);
+constexpr uint32_t most_held = 16;
+
+}  // namespace
 
 Answers::Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments)
     : peers_(peers), segments_(segments), records_(capacity) {
@@ -43,12 +49,21 @@ void Answers::append(List& list, uint32_t index) {
 bool Answers::joins(Record& record, const Answer& answer) const {
   const Answer& first = record.answer;
   return !record.is_read && !record.offered && first.peer == answer.peer &&
-         first.rc_id == answer.rc_id && first.status == Response::success &&
-         answer.status == Response::success && record.further < max_further_answers &&
+         first.rc_id == answer.rc_id && first.told == answer.told &&
+         first.status == Response::success && answer.status == Response::success &&
+         record.further < max_further_answers &&
          answer.tassn == (first.tassn + record.further + 1) % Tassn::modulus;
 }
 
-void Answers::add(const Answer& answer) {
+void Answers::add(const Answer& answer, Time now) {
+  if (answer.told) {
+    if (held_.first == none) {
+      held_count_ = 0;
+      held_since_ = now;
+    }
+    ++held_count_;
+    last_told_ = now;
+  }
   uint32_t& latest =
       latest_[mix_bits(uint64_t{answer.peer.index} << 32 | answer.rc_id) % latest_.size()];
   if (latest != none && records_.live(latest) && joins(records_.at(latest), answer)) {
@@ -58,7 +73,7 @@ void Answers::add(const Answer& answer) {
   Record& record = create(answer.peer);
   record.answer = answer;
   latest = records_.index_of(&record);
-  append(answer.hold ? held_ : ready_, latest);
+  append(answer.told ? held_ : ready_, latest);
 }
 
 void Answers::add(const Read& read) {
@@ -69,17 +84,23 @@ void Answers::add(const Read& read) {
   append(ready_, records_.index_of(&record));
 }
 
-void Answers::flush() {
+void Answers::flush(bool polled, bool replied, Time now) {
+  if (replied) last_reply_ = now;
+  const bool just_told = last_told_ == now;
+  const bool conversing = just_told || now < last_reply_ + longest_hold;
+  const bool wait =
+      polled && conversing && now < held_since_ + longest_hold && held_count_ < most_held;
+  if (held_.first != none && !wait) {
+    (ready_.last != none ? records_.at(ready_.last).next_owed : ready_.first) = held_.first;
+    ready_.last = held_.last;
+    held_ = {};
+  }
   while (ready_.first != none) {
     const uint32_t index = ready_.first;
-    if (!offer(index)) break;
+    if (!offer(index)) return;
     ready_.first = records_.at(index).next_owed;
     if (ready_.first == none) ready_.last = none;
   }
-  if (held_.first == none) return;
-  append(ready_, held_.first);
-  ready_.last = held_.last;
-  held_ = {};
 }
 
 bool Answers::offer(uint32_t index) {

@@ -27,10 +27,10 @@ class Answers {
     uint32_t tassn = 0;  // wire bits
     Response status = Response::success;
     uint8_t info = 0;
-    // The application was told something: give its own reply one pass to leave first.
-    bool hold = false;
+    // The application was told something: its own reply may leave first.
+    bool told = false;
   };
-  void add(const Answer& answer);
+  void add(const Answer& answer, Time now);
 
   struct Read {
     PeerId peer;
@@ -43,8 +43,10 @@ class Answers {
   };
   void add(const Read& read);
 
-  // Offers what is owed to the channels. What was held joins it, for the next time.
-  void flush();
+  // Offers what is owed to the channels. `polled`: the application polls for the shortest way; then
+  // answers to what it was told wait for its reply to leave alone, and while it goes on replying
+  // for each other, 16 us or 16 answers long. `replied`: requests of its own leave with this pass.
+  void flush(bool polled, bool replied, Time now);
   bool owes() const { return ready_.first != none || held_.first != none; }
 
   // From the transport; `slot` and generation as they were offered.
@@ -87,6 +89,10 @@ class Answers {
   Slab<Record> records_;
   List ready_;
   List held_;
+  uint32_t held_count_ = 0;
+  Time held_since_{};
+  Time last_told_{};
+  Time last_reply_{};
   // The latest unoffered answer of a queue, by a hash of the queue: where the next one may join.
   std::array<uint32_t, 16> latest_;
   uint32_t next_serial_ = 1;

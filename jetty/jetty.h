@@ -22,7 +22,7 @@ struct Timeouts {
 
 // What the engine knows of a work, beside its berth.
 struct WorkState {
-  Time progress{};      // when something of it last happened
+  Time progress{};  // when something of it last happened
   Time cancelled_at{};
   uint32_t flow = UINT32_MAX;
   uint32_t cut_bytes = 0;

@@ -30,7 +30,8 @@ size_t Target::room() const {
 
 // ---- requests
 
-void Target::handle_request(const transport::Received& packet, const ParsedRequest& request) {
+void Target::handle_request(const transport::Received& packet, const ParsedRequest& request,
+                            Time now) {
   if (request.info == nullptr) {
     ++counters_.refused;
     if (packet.last) {
@@ -38,7 +39,8 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                     .rc_id = request.headers.base.rc_id,
                     .tassn = request.headers.base.tassn,
                     .status = Response::completer_error,
-                    .info = static_cast<uint8_t>(CompleterError::unsupported_request)});
+                    .info = static_cast<uint8_t>(CompleterError::unsupported_request)},
+                   now);
     }
     return;
   }
@@ -47,12 +49,12 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     ++counters_.malformed;
     return;
   }
-  if (request.info->opcode == TaOpcode::read) return handle_read(packet, request);
+  if (request.info->opcode == TaOpcode::read) return handle_read(packet, request, now);
 
   if (Assembly* assembly = find(packet)) {
     take(*assembly, packet, request);
     if (assembly->packets != assembly->needed) return;
-    finish(*assembly);
+    finish(*assembly, now);
     return erase(*assembly);
   }
   Assembly fresh{.peer = packet.peer,
@@ -67,7 +69,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   if (fresh.verdict == Verdict::ignore) return;
   take(fresh, packet, request);
   // A slice of one packet, the common case, is never remembered.
-  if (fresh.packets == fresh.needed) return finish(fresh);
+  if (fresh.packets == fresh.needed) return finish(fresh, now);
   create(fresh);
 }
 
@@ -133,7 +135,7 @@ void Target::take(Assembly& assembly, const transport::Received& packet,
 }
 
 // All of the slice has come.
-void Target::finish(Assembly& assembly) {
+void Target::finish(Assembly& assembly, Time now) {
   using Mark = ExecutionRecord::Mark;
   switch (assembly.verdict) {
     case Verdict::run: {
@@ -143,10 +145,10 @@ void Target::finish(Assembly& assembly) {
         ExecutionRecord& record = *records_.find(assembly.peer, assembly.rc_id);
         record.set(record.unwrap(assembly.tassn), Mark::executed);
       }
-      return answer(assembly, Response::success, 0, told && hold_);
+      return answer(assembly, Response::success, 0, told, now);
     }
     case Verdict::executed:
-      return answer(assembly, Response::success, 0);
+      return answer(assembly, Response::success, 0, false, now);
     case Verdict::too_long:
       executor_.finish(assembly);
       abandon(assembly, Mark::none);
@@ -154,16 +156,16 @@ void Target::finish(Assembly& assembly) {
     case Verdict::unsupported:
       ++counters_.refused;
       return answer(assembly, Response::completer_error,
-                    static_cast<uint8_t>(CompleterError::unsupported_request));
+                    static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
     case Verdict::refuse:
       ++counters_.refused;
       executor_.release(assembly);
       abandon(assembly, Mark::none);
       return answer(assembly, Response::completer_error,
-                    static_cast<uint8_t>(CompleterError::remote_abort));
+                    static_cast<uint8_t>(CompleterError::remote_abort), false, now);
     case Verdict::not_ready:
       ++counters_.not_ready;
-      return answer(assembly, Response::receiver_not_ready, not_ready_timer);
+      return answer(assembly, Response::receiver_not_ready, not_ready_timer, false, now);
     case Verdict::ignore:
       return;
   }
@@ -177,16 +179,18 @@ void Target::abandon(Assembly& assembly, ExecutionRecord::Mark mark) {
   assembly.recorded = false;
 }
 
-void Target::answer(const Assembly& assembly, Response status, uint8_t info, bool hold) {
+void Target::answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now) {
   answers_.add({.peer = assembly.peer,
                 .rc_id = assembly.rc_id,
                 .tassn = assembly.tassn,
                 .status = status,
                 .info = info,
-                .hold = hold});
+                .told = told},
+               now);
 }
 
-void Target::handle_read(const transport::Received& packet, const ParsedRequest& request) {
+void Target::handle_read(const transport::Received& packet, const ParsedRequest& request,
+                         Time now) {
   const TaRequest& headers = request.headers;
   Answers::Answer answer{.peer = packet.peer,
                          .rc_id = headers.base.rc_id,
@@ -198,13 +202,13 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
   if (headers.memory.length > 0 && executor_.readable(headers) == nullptr) {
     ++counters_.refused;
     answer.info = static_cast<uint8_t>(CompleterError::remote_abort);
-    return answers_.add(answer);
+    return answers_.add(answer, now);
   }
   if (peers_.at(packet.peer).reads_in >= reads_) {
     ++counters_.not_ready;
     answer.status = Response::receiver_not_ready;
     answer.info = not_ready_timer;
-    return answers_.add(answer);
+    return answers_.add(answer, now);
   }
   ++counters_.executed;
   answers_.add(Answers::Read{.peer = packet.peer,
@@ -217,7 +221,7 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
 }
 
 // A slice that its initiator gave up. Unless it has executed it never will; either is said.
-void Target::handle_filler(const transport::Received& packet) {
+void Target::handle_filler(const transport::Received& packet, Time now) {
   if (packet.bytes.size() < Btah::size) return;
   const auto base = Btah::parse(packet.bytes.first<Btah::size>());
   if (!base) {
@@ -237,12 +241,12 @@ void Target::handle_filler(const transport::Received& packet) {
     executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
     if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
   }
-  answers_.add(
-      {.peer = packet.peer,
-       .rc_id = base->rc_id,
-       .tassn = base->tassn,
-       .status = executed ? Response::success : Response::completer_error,
-       .info = static_cast<uint8_t>(executed ? 0 : static_cast<int>(CompleterError::withdrawn))});
+  Answers::Answer answer{.peer = packet.peer, .rc_id = base->rc_id, .tassn = base->tassn};
+  if (!executed) {
+    answer.status = Response::completer_error;
+    answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
+  }
+  answers_.add(answer, now);
 }
 
 // ---- assemblies

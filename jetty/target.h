@@ -30,12 +30,10 @@ class Target {
 
   // Packets that can be taken.
   size_t room() const;
-  void handle_request(const transport::Received& packet, const ParsedRequest& request);
+  void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
   void handle_malformed() { ++counters_.malformed; }
-  void handle_filler(const transport::Received& packet);
+  void handle_filler(const transport::Received& packet, Time now);
 
-  // Answers to works that raised completions wait for the next `Answers::flush` but one.
-  void hold_answers(bool hold) { hold_ = hold; }
   Answers& answers() { return answers_; }
 
   void down(PeerState& peer, bool over);
@@ -48,12 +46,12 @@ class Target {
  private:
   using Verdict = Assembly::Verdict;
 
-  void handle_read(const transport::Received& packet, const ParsedRequest& request);
+  void handle_read(const transport::Received& packet, const ParsedRequest& request, Time now);
   void begin(Assembly& assembly, const ParsedRequest& request);
   void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
-  void finish(Assembly& assembly);
+  void finish(Assembly& assembly, Time now);
   void abandon(Assembly& assembly, ExecutionRecord::Mark mark);
-  void answer(const Assembly& assembly, Response status, uint8_t info, bool hold = false);
+  void answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now);
   bool well_formed(const transport::Received& packet, const ParsedRequest& request,
                    uint32_t packet_bytes) const;
 
@@ -69,7 +67,6 @@ class Target {
   ExecutionRecords records_;
   Slab<Assembly> assemblies_;
   FlatMap<uint64_t> by_slice_;
-  bool hold_ = false;
   TargetCounters counters_;
 };
 

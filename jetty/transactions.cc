@@ -28,7 +28,7 @@ void Transactions::write(std::span<transport::PacketSlot> packets) {
 void Transactions::accept(std::span<const transport::Received> packets, Time now) {
   for (const transport::Received& packet : packets) {
     if (packet.withdrawn) {
-      target_.handle_filler(packet);
+      target_.handle_filler(packet, now);
       continue;
     }
     const OpcodeInfo* info =
@@ -39,7 +39,7 @@ void Transactions::accept(std::span<const transport::Received> packets, Time now
         continue;
       }
     } else if (const auto request = parse_request(packet.bytes)) {
-      target_.handle_request(packet, *request);
+      target_.handle_request(packet, *request, now);
       continue;
     }
     target_.handle_malformed();

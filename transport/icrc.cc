@@ -1,6 +1,5 @@
 #include "transport/icrc.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -68,14 +67,14 @@ void store_icrc(std::byte* at, uint32_t icrc) {
 
 }  // namespace
 
-uint32_t icrc_begin(const Endpoint& from, const Endpoint& to, size_t ub_bytes) {
+IcrcPrefix::Entry IcrcPrefix::compute(const Endpoint& from, const Endpoint& to, size_t ub_bytes) {
   const CanonicalHeaders headers =
       to.is_ipv4() ? ipv4_headers(from, to, ub_bytes) : ipv6_headers(from, to, ub_bytes);
-  return crc32_update(crc32_start, headers.bytes.data(), headers.size);
+  return {from, to, ub_bytes, crc32_update(crc32_start, headers.bytes.data(), headers.size)};
 }
 
-void seal(TxFrame& frame, const Endpoint& from) {
-  uint32_t crc = icrc_begin(from, frame.to, frame.bytes() + icrc_bytes);
+void seal(TxFrame& frame, const Endpoint& from, IcrcPrefix& prefix) {
+  uint32_t crc = prefix(from, frame.to, frame.bytes() + icrc_bytes);
   crc = crc32_update(crc, frame.head, frame.head_bytes);
   for (unsigned i = 0; i < frame.piece_count; ++i) {
     crc = crc32_update(crc, frame.pieces[i].data, frame.pieces[i].bytes);
@@ -85,13 +84,14 @@ void seal(TxFrame& frame, const Endpoint& from) {
   frame.tail_bytes = static_cast<uint8_t>(frame.tail_bytes + icrc_bytes);
 }
 
-bool verify(std::span<const std::byte> packet, const Endpoint& from, const Endpoint& to) {
+bool verify(std::span<const std::byte> packet, const Endpoint& from, const Endpoint& to,
+            IcrcPrefix& prefix) {
   if (packet.size() < icrc_bytes) return false;
   const auto body = packet.first(packet.size() - icrc_bytes);
-  const uint32_t crc = crc32_update(icrc_begin(from, to, packet.size()), body.data(), body.size());
+  const uint32_t crc = crc32_update(prefix(from, to, packet.size()), body.data(), body.size());
   std::array<std::byte, icrc_bytes> expected;
   store_icrc(expected.data(), crc32_finish(crc));
-  return std::equal(expected.begin(), expected.end(), packet.end() - icrc_bytes);
+  return std::memcmp(expected.data(), body.data() + body.size(), icrc_bytes) == 0;
 }
 
 }  // namespace urma::transport

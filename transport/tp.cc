@@ -9,10 +9,9 @@
 namespace urma::transport {
 namespace {
 
-constexpr size_t burst = 64;
 // An ack is a packet of its own (RTPH has one PSN field), so acks are owed and paid together.
 constexpr uint32_t most_owed = 16;
-constexpr Duration least_ack_delay = std::chrono::microseconds(25);
+constexpr Duration least_ack_delay = std::chrono::microseconds(100);
 constexpr Duration most_ack_delay = std::chrono::microseconds(400);
 // Silence while something is outstanding: first a question, then the verdict.
 constexpr Duration keep_alive_after = std::chrono::milliseconds(250);
@@ -31,30 +30,28 @@ Pools::Pools(uint32_t packets, uint32_t slices, uint32_t channels)
     : sent(packets / 32 + channels),
       offered(slices / 32 + classes * channels),
       bitmaps(channels),
-      active(channels) {}
+      active(channels),
+      burst() {}
 
-// A burst in the making: what is written, and where it is remembered.
 struct Tp::Plan {
   std::span<TxFrame* const> frames;
-  std::array<PacketSlot, burst> slots;
-  std::array<SentWindow::Packet*, burst> packets;
-  std::array<Psn, burst> psns;
+  Burst& burst;
   size_t count = 0;
   uint32_t requests = 0;  // packets of requests in this burst
   bool again = false;     // holds a retransmission
 
-  bool full() const { return count == frames.size() || count == burst; }
+  bool full() const { return count == frames.size() || count == Burst::capacity; }
   void add(SentWindow::Packet& packet, Psn psn, bool repeated) {
     frames[count]->head_bytes = Rtph::size;
     frames[count]->piece_count = 0;
     frames[count]->tail_bytes = 0;
-    slots[count] = {.slice = packet.slice,
-                    .index = packet.index,
-                    .again = repeated,
-                    .frame = frames[count],
-                    .withdrawn = false};
-    packets[count] = &packet;
-    psns[count] = psn;
+    burst.slots[count] = {.slice = packet.slice,
+                          .index = packet.index,
+                          .again = repeated,
+                          .frame = frames[count],
+                          .withdrawn = false};
+    burst.packets[count] = &packet;
+    burst.psns[count] = psn;
     ++count;
   }
 };
@@ -190,7 +187,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
         .now = now, .rtt = rtt_.smoothed(), .bytes = lost_bytes, .timed_out = false});
   }
 
-  std::array<SliceRef, burst> delivered;
+  std::array<SliceRef, Burst::capacity> delivered;
   for (size_t count = delivered.size(); count == delivered.size();) {
     count = sent_.retire(delivered, pools_.sent);
     if (count > 0) sink.delivered(peer_, std::span(delivered).first(count), now);
@@ -236,24 +233,25 @@ bool Tp::can_send_new() const {
 }
 
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
-  Plan plan{.frames = frames, .slots = {}, .packets = {}, .psns = {}};
+  Plan plan{.frames = frames, .burst = pools_.burst};
   window_limited_ = false;
   plan_lost(plan);
   plan_new(plan, now);
   plan_keep_alive(plan, now);
   if (plan.count == 0) return 0;
 
-  source.write(std::span(plan.slots).first(plan.count));
+  const Burst& burst = plan.burst;
+  source.write(std::span(plan.burst.slots).first(plan.count));
   for (size_t i = 0; i < plan.count; ++i) {
     // A slice withdrawn while it is being pulled ends with the filler that says so.
-    const bool current = pulling_.packets > 0 && plan.slots[i].slice == pulling_.what.slice;
-    const bool final = i + 1 == plan.count || !(plan.slots[i + 1].slice == plan.slots[i].slice);
-    if (plan.slots[i].withdrawn && current && final && !plan.slots[i].again) {
-      plan.packets[i]->last = true;
+    const bool current = pulling_.packets > 0 && burst.slots[i].slice == pulling_.what.slice;
+    const bool final = i + 1 == plan.count || !(burst.slots[i + 1].slice == burst.slots[i].slice);
+    if (burst.slots[i].withdrawn && current && final && !burst.slots[i].again) {
+      burst.packets[i]->last = true;
       pulling_.packets = 0;
     }
     const bool ask = i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_);
-    finish(plan.slots[i], *plan.packets[i], plan.psns[i], ask, now);
+    finish(burst.slots[i], *burst.packets[i], burst.psns[i], ask, now);
   }
   keep_alive_due_ = false;
   if (timeout_at_ == never) timeout_at_ = now + rtt_.timeout(timeouts_in_row_);
@@ -358,7 +356,7 @@ void Tp::end_frame(TxFrame& frame) const {
   frame.tail_bytes = static_cast<uint8_t>(-frame.bytes() & 3);
   frame.tail.fill(std::byte{0});
   frame.to = to_;
-  seal(frame, from_);
+  seal(frame, from_, pools_.prefix);
 }
 
 bool Tp::fill_ack(TxFrame& frame, Time now) {

@@ -5,6 +5,7 @@
 
 #include "congestion/controller.h"
 #include "transport/counters.h"
+#include "transport/icrc.h"
 #include "transport/received_window.h"
 #include "transport/rtt.h"
 #include "transport/sent_window.h"
@@ -45,12 +46,24 @@ class ActiveChannels {
   uint32_t count_ = 0;
 };
 
+// A burst in the making: what is written, and where it is remembered. One at a time, so that the
+// channels of an engine share it.
+struct Burst {
+  static constexpr size_t capacity = 64;
+
+  std::array<PacketSlot, capacity> slots;
+  std::array<SentWindow::Packet*, capacity> packets;
+  std::array<Psn, capacity> psns;
+};
+
 // Memory that the channels of an engine share.
 struct Pools {
   SentWindow::Pool sent;
   OfferQueue::Pool offered;
   ReceivedWindow::Pool bitmaps;
   ActiveChannels active;
+  Burst burst;
+  IcrcPrefix prefix;  // of what was sent last
 
   // `packets`: in flight over all channels.
   Pools(uint32_t packets, uint32_t slices, uint32_t channels);

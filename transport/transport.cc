@@ -8,7 +8,6 @@
 namespace urma::transport {
 namespace {
 
-constexpr size_t burst = 64;
 constexpr size_t timers_at_a_time = 64;
 
 }  // namespace
@@ -33,16 +32,15 @@ Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sin
 // ---- inwards
 
 void Transport::receive(std::span<const RxFrame> frames, Time now) {
-  std::array<Received, burst> fresh;
   size_t count = 0;
-  size_t room = std::min(sink_.room(), fresh.size());
+  size_t room = std::min(sink_.room(), fresh_.size());
   for (const RxFrame& frame : frames) {
     const std::span<const std::byte> packet(frame.data, frame.bytes);
     if (packet.size() < Rtph::size + icrc_bytes || packet.size() % 4 != 0) {
       ++counters_.malformed;
       continue;
     }
-    if (!verify(packet, *frame.from, settings_.self)) {
+    if (!verify(packet, *frame.from, settings_.self, received_prefix_)) {
       ++counters_.bad_icrc;
       continue;
     }
@@ -53,18 +51,18 @@ void Transport::receive(std::span<const RxFrame> frames, Time now) {
       ++counters_.malformed;
     } else if (header->opcode == static_cast<uint8_t>(TpOpcode::unreliable)) {
       // What it says may end channels that earlier packets of the burst belong to.
-      deliver(std::span(fresh).first(count), now);
+      deliver(std::span(fresh_).first(count), now);
       count = 0;
-      room = std::min(sink_.room(), fresh.size());
+      room = std::min(sink_.room(), fresh_.size());
       handle_setup(body, *frame.from, now);
     } else if (count == room && header->opcode == static_cast<uint8_t>(TpOpcode::data)) {
       ++counters_.no_memory;
     } else if (handle_channel_packet(*header, body.subspan(Rtph::size), *frame.from, now,
-                                     fresh[std::min(count, burst - 1)])) {
+                                     fresh_[std::min(count, burst - 1)])) {
       ++count;
     }
   }
-  deliver(std::span(fresh).first(count), now);
+  deliver(std::span(fresh_).first(count), now);
 }
 
 void Transport::deliver(std::span<const Received> packets, Time now) {
@@ -130,7 +128,7 @@ size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, T
     TxFrame& frame = *frames[used];
     write_setup(frame, message.addresses, message.message, message.padded_to);
     frame.to = message.to;
-    seal(frame, settings_.self);
+    seal(frame, settings_.self, pools_.prefix);
     ++counters_.setup_sent;
     pending_setup_.first = (pending_setup_.first + 1) % pending_setup_.capacity;
     --pending_setup_.count;
@@ -143,7 +141,7 @@ size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, T
     used += tp.fill(source, frames.subspan(used), now);
     if (used < frames.size() && tp.fill_ack(*frames[used], now)) ++used;
     if (tp.wants_to_send(now)) pools_.active.add(index);
-    tp_timers_.arm(index, tp.next_deadline());
+    tp_timers_.arm_no_later(index, tp.next_deadline());
   }
   return used;
 }

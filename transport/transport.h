@@ -176,6 +176,9 @@ class Transport final : public Channels {
   TimerWheel peer_timers_;
   SipHash cookies_;
   Pending pending_setup_;
+  static constexpr size_t burst = 64;
+  IcrcPrefix received_prefix_;
+  std::array<Received, burst> fresh_;  // within `receive` only
   uint32_t attempts_ = 0;
   uint32_t half_open_ = 0;
   uint32_t resets_left_ = 0;

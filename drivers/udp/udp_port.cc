@@ -296,7 +296,12 @@ size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
       at += grouped;
     }
     ++counters_.calls_sent;
-    int sent = sendmmsg(socket_, batch.headers.data(), batch.count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    int sent = 0;
+    if (batch.count == 1) {
+      sent = sendmsg(socket_, &batch.headers[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1 : 1;
+    } else {
+      sent = sendmmsg(socket_, batch.headers.data(), batch.count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
     if (sent <= 0) {
       const int why = errno;
       if (why == EAGAIN || why == EWOULDBLOCK) break;
@@ -392,8 +397,17 @@ void UdpPort::fetch() {
     headers[i].msg_hdr.msg_controllen = sizeof controls[i];
   }
   ++counters_.calls_received;
-  const int got = recvmmsg(socket_, headers.data(), wanted, MSG_DONTWAIT, nullptr);
+  int got = 0;
+  if (wanted == 1) {
+    // The usual case while waiting, and the cheaper call.
+    const ssize_t bytes = recvmsg(socket_, &headers[0].msg_hdr, MSG_DONTWAIT);
+    headers[0].msg_len = static_cast<unsigned>(bytes);
+    got = bytes < 0 ? -1 : 1;
+  } else {
+    got = recvmmsg(socket_, headers.data(), wanted, MSG_DONTWAIT, nullptr);
+  }
   if (got < 0) {
+    expected_ = 1;
     if (errno != EAGAIN && errno != EINTR) {
       ++counters_.unreachable;
       drain_errors();
@@ -417,8 +431,9 @@ void UdpPort::fetch() {
     }
     line_[(line_first_ + line_count_++) % buffer_count] = buffer;
   }
-  // Where two came, more may follow: asking for one too many costs a look at an empty queue.
-  expected_ = std::min<unsigned>(2 * static_cast<unsigned>(got) + 1, messages / 4);
+  // Asking for more than there are costs headers and a look at an empty queue.
+  const auto count = static_cast<unsigned>(got);
+  expected_ = count == wanted ? std::min(2 * count, messages / 4) : count;
 }
 
 size_t UdpPort::split(std::span<RxFrame> frames) {

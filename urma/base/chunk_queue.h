@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
+#include <type_traits>
 
 #include "urma/base/slab.h"
 
@@ -11,17 +14,22 @@ namespace urma {
 template <class T, uint32_t PerChunk = 32>
 class ChunkQueue {
  public:
+  // Elements are written before they are read, so that taking a chunk touches nothing.
   struct Chunk {
-    T elements[PerChunk];
+    Chunk() {}
+    T& at(uint32_t i) { return *std::launder(reinterpret_cast<T*>(bytes + i * sizeof(T))); }
+
+    alignas(T) std::byte bytes[PerChunk * sizeof(T)];
     uint32_t next;
   };
+  static_assert(std::is_trivially_copyable_v<T>);
   using Pool = Slab<Chunk>;
 
   // Walks from front to back; valid until an element is popped. For one queue at a time.
   class Cursor {
    public:
     explicit operator bool() const { return left_ > 0; }
-    T& operator*() const { return pool_->at(chunk_).elements[offset_]; }
+    T& operator*() const { return pool_->at(chunk_).at(offset_); }
     T* operator->() const { return &**this; }
     void operator++() {
       if (--left_ > 0 && ++offset_ == PerChunk) {
@@ -42,8 +50,8 @@ class ChunkQueue {
 
   bool empty() const { return size_ == 0; }
   uint32_t size() const { return size_; }
-  T& front(Pool& pool) { return pool.at(head_).elements[head_offset_]; }
-  T& back(Pool& pool) { return pool.at(tail_).elements[(head_offset_ + size_ - 1) % PerChunk]; }
+  T& front(Pool& pool) { return pool.at(head_).at(head_offset_); }
+  T& back(Pool& pool) { return pool.at(tail_).at((head_offset_ + size_ - 1) % PerChunk); }
   Cursor begin(Pool& pool) { return Cursor(&pool, head_, head_offset_, size_); }
 
   // False when the pool has no chunk left; nothing is queued then.
@@ -52,7 +60,7 @@ class ChunkQueue {
     if (size_ == 0 || at == 0) {
       if (!grow(pool)) return false;
     }
-    pool.at(tail_).elements[size_ == 0 ? 0 : at] = element;
+    new (&pool.at(tail_).at(size_ == 0 ? 0 : at)) T(element);
     ++size_;
     return true;
   }

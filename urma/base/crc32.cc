@@ -208,6 +208,15 @@ uint32_t crc32_portable(uint32_t crc, const void* data, size_t bytes) {
     crc = 0;
     for (size_t k = 0; k < 8; ++k) crc ^= tables[7 - k][word >> 8 * k & 0xff];
   }
+  if (bytes >= 4) {
+    uint32_t word;
+    std::memcpy(&word, at, 4);
+    if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap32(word);
+    word ^= crc;
+    crc = 0;
+    for (size_t k = 0; k < 4; ++k) crc ^= tables[3 - k][word >> 8 * k & 0xff];
+    at += 4, bytes -= 4;
+  }
   for (; bytes > 0; ++at, --bytes) crc = crc >> 8 ^ tables[0][(crc ^ *at) & 0xff];
   return crc;
 }

@@ -14,11 +14,6 @@ uint64_t ticks_up(Time time) {
   return count <= 0 ? 0 : (static_cast<uint64_t>(count) + 1023) / 1024;
 }
 
-uint64_t ticks_down(Time time) {
-  const int64_t count = time.time_since_epoch().count();
-  return count <= 0 ? 0 : static_cast<uint64_t>(count) / 1024;
-}
-
 }  // namespace
 
 TimerWheel::TimerWheel(uint32_t timers) : nodes_(timers) { static_assert(sizeof(Node) == 16); }
@@ -31,6 +26,13 @@ void TimerWheel::arm(uint32_t timer, Time deadline) {
   const uint64_t expiry = std::clamp(ticks_up(deadline), now_, now_ + horizon);
   nodes_[timer].expiry = static_cast<uint32_t>(expiry);
   place(timer);
+}
+
+void TimerWheel::arm_no_later(uint32_t timer, Time deadline) {
+  if (deadline == never) return;
+  const auto left = static_cast<int32_t>(nodes_[timer].expiry - static_cast<uint32_t>(now_));
+  if (armed(timer) && now_ + static_cast<uint64_t>(left) <= ticks_up(deadline)) return;
+  arm(timer, deadline);
 }
 
 void TimerWheel::disarm(uint32_t timer) {
@@ -55,7 +57,11 @@ void TimerWheel::link(uint32_t timer, uint16_t list) {
   node.next = heads_[list];
   if (node.next != none) nodes_[node.next - 1].previous = id;
   heads_[list] = id;
-  if (list != due_list) occupied_[(list - 1) / slots] |= uint64_t{1} << (list - 1) % slots;
+  if (list == due_list) return;
+  const unsigned level = (list - 1u) / slots;
+  const unsigned slot = (list - 1u) % slots;
+  occupied_[level] |= uint64_t{1} << slot;
+  quiet_until_ = std::min(quiet_until_, opening(level, slot));
 }
 
 void TimerWheel::unlink(uint32_t timer) {
@@ -79,19 +85,27 @@ uint64_t TimerWheel::next_tick() const {
   uint64_t earliest = UINT64_MAX;
   for (unsigned level = 0; level < levels; ++level) {
     if (occupied_[level] == 0) continue;
-    const unsigned shift = level * level_bits;
-    const unsigned here = now_ >> shift & (slots - 1);
-    const unsigned ahead = static_cast<unsigned>(
-        std::countr_zero(std::rotr(occupied_[level], static_cast<int>(here))));
-    // A slot holding `here` itself is a whole turn away: only the last wheel wraps.
-    const uint64_t turns = (now_ >> shift) + (ahead == 0 ? slots : ahead);
-    earliest = std::min(earliest, turns << shift);
+    const unsigned here = now_ >> level * level_bits & (slots - 1);
+    // The slot after `here` is the nearest, `here` itself a whole turn away.
+    const int next = static_cast<int>(here + 1) % static_cast<int>(slots);
+    const int ahead = std::countr_zero(std::rotr(occupied_[level], next));
+    const auto slot = static_cast<unsigned>(next + ahead) % slots;
+    earliest = std::min(earliest, opening(level, slot));
   }
   return earliest;
 }
 
+// The tick at which a slot is opened next. The one that is open now is a whole turn away.
+uint64_t TimerWheel::opening(unsigned level, unsigned slot) const {
+  const unsigned shift = level * level_bits;
+  const uint64_t turns = now_ >> shift;
+  const uint64_t ahead = (slot - turns) % slots;
+  return (turns + (ahead == 0 ? slots : ahead)) << shift;
+}
+
 void TimerWheel::turn(uint64_t to) {
-  for (uint64_t next = next_tick(); next <= to; next = next_tick()) {
+  uint64_t next = next_tick();
+  for (; next <= to; next = next_tick()) {
     now_ = next;
     // Every wheel whose slot begins at this tick is opened, highest first, so that what moves
     // down is not passed over.
@@ -108,10 +122,11 @@ void TimerWheel::turn(uint64_t to) {
     }
   }
   now_ = std::max(now_, to);
+  quiet_until_ = next;
 }
 
-size_t TimerWheel::poll(Time now, std::span<uint32_t> fired) {
-  turn(ticks_down(now));
+size_t TimerWheel::take_due(uint64_t to, std::span<uint32_t> fired) {
+  turn(to);
   size_t count = 0;
   while (count < fired.size() && heads_[due_list] != none) {
     const uint32_t timer = heads_[due_list] - 1;
@@ -123,8 +138,8 @@ size_t TimerWheel::poll(Time now, std::span<uint32_t> fired) {
 
 Time TimerWheel::next_deadline() const {
   if (heads_[due_list] != none) return Time(tick * static_cast<int64_t>(now_));
-  const uint64_t next = next_tick();
-  return next == UINT64_MAX ? never : Time(tick * static_cast<int64_t>(next));
+  if (quiet_until_ == UINT64_MAX) return never;
+  return Time(tick * static_cast<int64_t>(quiet_until_));
 }
 
 }  // namespace urma

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -20,12 +21,20 @@ class TimerWheel {
 
   // Replaces the owner's earlier deadline. `never` disarms.
   void arm(uint32_t timer, Time deadline);
+  // Arms unless a deadline is armed that is as early. For owners that look, when it fires, whether
+  // it is time, and arm again: most deadlines move back before they are reached.
+  void arm_no_later(uint32_t timer, Time deadline);
   void disarm(uint32_t timer);
   bool armed(uint32_t timer) const { return nodes_[timer].list != 0; }
 
   // Disarms owners whose deadline has passed and names them, at most as many as `fired` holds;
   // more stay due.
-  size_t poll(Time now, std::span<uint32_t> fired);
+  size_t poll(Time now, std::span<uint32_t> fired) {
+    const auto to = static_cast<uint64_t>(now.time_since_epoch().count()) / tick.count();
+    if (to >= quiet_until_ || heads_[due_list] != none) return take_due(to, fired);
+    now_ = std::max(now_, to);
+    return 0;
+  }
 
   // No owner is due before this time. May be early (poll then finds nothing), never late.
   Time next_deadline() const;
@@ -45,16 +54,20 @@ class TimerWheel {
     uint16_t unused;
   };
 
+  size_t take_due(uint64_t to, std::span<uint32_t> fired);
   void place(uint32_t timer);
   void link(uint32_t timer, uint16_t list);
   void unlink(uint32_t timer);
   void turn(uint64_t to);
   uint64_t next_tick() const;
+  uint64_t opening(unsigned level, unsigned slot) const;
 
   RegionArray<Node> nodes_;
   std::array<uint32_t, due_list + 1> heads_{};
   std::array<uint64_t, levels> occupied_{};
   uint64_t now_ = 0;  // ticks; everything before it has been moved to the due list
+  // No slot has to be opened before this tick. Most polls look at nothing else.
+  uint64_t quiet_until_ = UINT64_MAX;
 };
 
 }  // namespace urma

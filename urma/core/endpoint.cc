@@ -8,10 +8,6 @@
 namespace urma {
 namespace {
 
-constexpr std::array<std::byte, 12> mapped_prefix = {
-    std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0},    std::byte{0},
-    std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0xff}, std::byte{0xff}};
-
 Error bad(std::string_view text, std::string_view why) {
   return {Status::invalid_argument, "\"" + std::string(text) + "\" " + std::string(why)};
 }
@@ -27,13 +23,9 @@ Result<uint16_t> parse_port(std::string_view text, std::string_view whole) {
 
 }  // namespace
 
-bool Endpoint::is_ipv4() const {
-  return std::equal(mapped_prefix.begin(), mapped_prefix.end(), address.bytes.begin());
-}
-
 Eid ipv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d) {
   Eid eid;
-  std::copy(mapped_prefix.begin(), mapped_prefix.end(), eid.bytes.begin());
+  std::memcpy(eid.bytes.data(), Endpoint::mapped_prefix, sizeof Endpoint::mapped_prefix);
   eid.bytes[12] = std::byte{a}, eid.bytes[13] = std::byte{b};
   eid.bytes[14] = std::byte{c}, eid.bytes[15] = std::byte{d};
   return eid;

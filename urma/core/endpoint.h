@@ -14,10 +14,12 @@ inline constexpr uint16_t ub_port = 4792;  // UDP destination port of UB (UB 1)
 // An IP address and a UDP port; IPv4 as ::ffff:a.b.c.d, so that one type serves both and an
 // address is an EID.
 struct Endpoint {
+  static constexpr unsigned char mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
   Eid address;
   uint16_t port = 0;
 
-  bool is_ipv4() const;
+  bool is_ipv4() const { return std::memcmp(address.bytes.data(), mapped_prefix, 12) == 0; }
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 

@@ -15,7 +15,9 @@ namespace urma {
 struct Eid {
   std::array<std::byte, 16> bytes{};
 
-  friend bool operator==(const Eid&, const Eid&) = default;
+  friend bool operator==(const Eid& a, const Eid& b) {
+    return std::memcmp(a.bytes.data(), b.bytes.data(), 16) == 0;
+  }
   friend auto operator<=>(const Eid& a, const Eid& b) {
     return std::memcmp(a.bytes.data(), b.bytes.data(), 16) <=> 0;
   }

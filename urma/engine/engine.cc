@@ -36,16 +36,17 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
 
 Engine::~Engine() { port_->unlend(std::span(frames_).first(lent_)); }
 
-bool Engine::pass(Time now, bool hold_answers) {
+bool Engine::pass(Time now, bool polled) {
   ++passes_;
-  transactions_.target().hold_answers(hold_answers);
-  bool busy = receive(now);
+  // What an application posts in answer to what the last pass brought it leaves first.
+  bool busy = (received_last_ && dirty_.any()) || receive(now);
+  received_last_ = !received_last_ && busy;
   busy = run_commands(now) || busy;
   busy = names_.pass(now) || busy;
   busy = take_posted(now) || busy;
   transport_.handle_timers(now);
   transactions_.initiator().handle_timers(now);
-  busy = send(now) || busy;
+  busy = send(now, polled) || busy;
   settle(now);
   kick_ = transactions_.jetties().wake() || kick_;
   return busy || filled_ > 0 || transport_.wants_to_send() ||
@@ -53,10 +54,9 @@ bool Engine::pass(Time now, bool hold_answers) {
 }
 
 bool Engine::receive(Time now) {
-  std::array<RxFrame, burst> frames;
-  const size_t count = port_->receive(frames, now);
+  const size_t count = port_->receive(received_, now);
   if (count == 0) return false;
-  const auto received = std::span(frames).first(count);
+  const auto received = std::span(received_).first(count);
   transport_.receive(received, now);
   port_->release(received);
   return true;
@@ -108,10 +108,10 @@ bool Engine::take_posted(Time now) {
   return any;
 }
 
-bool Engine::send(Time now) {
+bool Engine::send(Time now, bool polled) {
   jetty::Initiator& initiator = transactions_.initiator();
   bool any = initiator.cut(works_per_pass, now);
-  transactions_.target().answers().flush();
+  transactions_.target().answers().flush(polled, any, now);
   if (filled_ == 0 && transport_.wants_to_send() && unsettled_count_ < most_unsettled) {
     lent_ += port_->lend(std::span(frames_).subspan(lent_));
     initiator.begin_fill(fill_ + 1);

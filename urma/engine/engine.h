@@ -32,9 +32,8 @@ class Engine {
   ~Engine();
 
   // One bounded pass. True: there was something to do, so there may be more.
-  // `hold_answers`: answers to what the application is being told now wait one pass, because its
-  // own reply, which leaves first, can take them along.
-  bool pass(Time now, bool hold_answers);
+  // `polled`: the application polls for the shortest way (Answers::flush).
+  bool pass(Time now, bool polled);
 
   // Nothing needs a pass before this time, unless something arrives or is posted.
   Time next_deadline();
@@ -101,7 +100,7 @@ class Engine {
   bool receive(Time now);
   bool run_commands(Time now);
   bool take_posted(Time now);
-  bool send(Time now);
+  bool send(Time now, bool polled);
   void settle(Time now);
 
   std::unique_ptr<drivers::PacketPort> port_;
@@ -122,6 +121,7 @@ class Engine {
   uint32_t ready_first_ = 0;
   uint32_t ready_count_ = 0;
 
+  std::array<RxFrame, burst> received_;  // within `receive` only
   // Frames lent by the driver: [0, filled_) wait to be taken by it, the others are empty.
   std::array<TxFrame*, burst> frames_{};
   size_t lent_ = 0;
@@ -147,6 +147,7 @@ class Engine {
   uint32_t ids_made_ = 0;
   RegionArray<bool> ids_{id_limit};  // ever made
 
+  bool received_last_ = false;
   bool kick_ = false;
   uint64_t passes_ = 0;
 };

@@ -93,6 +93,7 @@ void NameService::send(PeerId to, const std::string& line) {
 }
 
 bool NameService::pass(Time) {
+  if (!jfc_->ready()) return false;
   std::array<Completion, 16> completions;
   const size_t count = jfc_->poll(completions);
   for (const Completion& completion : std::span(completions).first(count)) {
@@ -107,7 +108,7 @@ bool NameService::pass(Time) {
     }
     post_receive(slot);
   }
-  return count > 0;
+  return true;
 }
 
 void NameService::handle(const Completion& arrival, std::string_view line) {

@@ -103,18 +103,18 @@ void Runner::close() {
 // ---- passes
 
 // With the token.
-bool Runner::run_pass(bool hold_answers) {
+bool Runner::run_pass(bool polled) {
   const Time machine = clock_ != nullptr ? clock_->now() : Time(read_clock());
   const Time now = clock_ != nullptr ? machine : time_.advance(machine, next_deadline_);
-  const bool busy = engine_.pass(now, hold_answers);
+  const bool busy = engine_.pass(now, polled);
   next_deadline_ = busy ? now : engine_.next_deadline();
   if (engine_.commands_wait()) next_deadline_ = std::min(next_deadline_, now + command_patience);
   return busy;
 }
 
-void Runner::try_pass(bool hold_answers) {
+void Runner::try_pass(bool polled) {
   if (!take_token()) return;
-  run_pass(hold_answers);
+  run_pass(polled);
   const bool kick = engine_.take_kick();
   drop_token();
   if (kick) wake();

@@ -40,7 +40,7 @@ class Runner final : public drivers::VirtualClock::Driven {
     wake();
   }
   // One bounded pass by the calling thread, if the token is free.
-  void try_pass(bool hold_answers);
+  void try_pass(bool polled);
   // Runs or awaits the engine until the JFC has something, at most `limit`.
   void wait(jetty::Jfc& jfc, Duration limit);
 
@@ -72,7 +72,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   void carry(Command& command);
   bool take_token() { return !token_.exchange(true, std::memory_order_acquire); }
   void drop_token() { token_.store(false, std::memory_order_release); }
-  bool run_pass(bool hold_answers);
+  bool run_pass(bool polled);
   void wake();
   void sleep(Time machine_limit);
   void wait_inlined(jetty::Jfc& jfc, Time until);
