@@ -12,9 +12,9 @@ constexpr uint64_t least_packets = 4;
 }  // namespace
 
 Aimd::Aimd(const Settings& settings)
-    : window_(initial_packets * settings.packet_bytes),
-      threshold_(settings.limit_bytes),
-      limit_(settings.limit_bytes),
+    : limit_(std::max<uint64_t>(settings.limit_bytes, 1)),
+      window_(initial_packets * settings.packet_bytes),
+      threshold_(limit_),
       packet_(settings.packet_bytes) {
   clamp();
 }

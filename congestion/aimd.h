@@ -17,9 +17,9 @@ class Aimd final : public Controller {
  private:
   void clamp();
 
+  uint64_t limit_;
   uint64_t window_;
   uint64_t threshold_;
-  uint64_t limit_;
   Time recovery_until_{};  // losses before it belong to the last decrease
   uint32_t packet_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
@@ -90,7 +91,8 @@ class PacketPort {
 struct Driver {
   std::string_view name;
   std::string_view summary;
-  std::string_view syntax;  // one example, for messages
+  // Two devices that reach each other: what the conformance suite opens.
+  std::array<std::string_view, 2> pair;
   Result<std::unique_ptr<PacketPort>> (*open)(const DeviceString& device);
 };
 

@@ -60,8 +60,12 @@ struct Impairment {
   }
 
   static void flip_bits(std::span<std::byte> packet, Prng& prng) {
+    // Forward by less than a third each time: no bit is hit twice.
+    const uint64_t bits = packet.size() * 8;
+    uint64_t bit = prng.below(bits);
     for (uint64_t flips = prng.between(1, 4); flips > 0; --flips) {
-      packet[prng.below(packet.size())] ^= static_cast<std::byte>(1 << prng.below(8));
+      packet[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+      bit = (bit + prng.between(1, (bits - 1) / 3)) % bits;
     }
   }
 };

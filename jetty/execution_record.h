@@ -54,6 +54,9 @@ class ExecutionRecords {
 
  private:
   struct Entry {
+    // Spelled out because clang has no parenthesised aggregate initialisation before 16.
+    Entry(const ExecutionRecord& r, uint32_t p, uint32_t q, uint32_t n)
+        : record(r), peer_index(p), rc_id(q), next_of_peer(n) {}
     ExecutionRecord record;
     uint32_t peer_index;
     uint32_t rc_id;

@@ -166,7 +166,8 @@ void Initiator::clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Ti
     if (only_cancelled && !work.cancelled) {
       put_in_line(flow, jetty, lease, false);
     } else {
-      give_up_rest(jetty, lease, step(SliceState::held, event, false).status, now);
+      const SliceEvent end = event == SliceEvent::cancel ? cancellation(flow, work) : event;
+      give_up_rest(jetty, lease, step(SliceState::held, end, false).status, now);
     }
     lease = next;
   }
@@ -662,7 +663,8 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
     for (uint32_t s = flow.first_slice; s != Slice::none;) {
       Slice& slice = slices_.at(s);
       s = slice.next;
-      slice.expected = slice.waiting_to_offer = false;
+      // With its channel the wait for a late answer ends, also of what is still settling.
+      slice.expected = slice.waiting_to_offer = slice.tombstone = false;
       leave_offer(slice);
       if (slice.berth == Queues::none) {
         erase(slice);  // with its channel the wait for its answer ends
@@ -729,6 +731,13 @@ void Initiator::sweep_jetty(Jetty& jetty, Time now) {
   }
 }
 
+// What ends a cancelled work: that nobody answers, if it has waited for a channel all its time.
+SliceEvent Initiator::cancellation(const Flow& flow, const WorkState& work) {
+  const PeerState* peer = peers_.find(flow.peer);
+  const bool no_channel = peer == nullptr || peer->channel == nullptr;
+  return work.timed_out && no_channel ? SliceEvent::unreachable : SliceEvent::cancel;
+}
+
 void Initiator::sweep(Flow& flow, Time now) {
   Jetty& jetty = jetties_.at(flow.jetty);
   clear_line(flow, SliceEvent::cancel, true, now);
@@ -740,7 +749,7 @@ void Initiator::sweep(Flow& flow, Time now) {
     if (work.overdue) {
       apply(slice, SliceEvent::overdue, now);
     } else if (work.cancelled) {
-      apply(slice, SliceEvent::cancel, now);
+      apply(slice, cancellation(flow, work), now);
     }
   }
 }
@@ -840,6 +849,7 @@ void Initiator::check_deadline(Jetty& jetty, Time now) {
       }
       ++counters_.timeouts;
       cancel(work, now);
+      work.timed_out = true;
       changed = true;
     } else if (!work.overdue && now >= work.cancelled_at + withdrawal_limit) {
       work.overdue = changed = true;

@@ -108,6 +108,7 @@ class Initiator {
   void stop_expecting(Slice& slice, Time now);
   void wait_for_receiver(Slice& slice, uint8_t timer, Time now);
   void reoffer(Flow& flow, PeerState& peer, Time now);
+  SliceEvent cancellation(const Flow& flow, const WorkState& work);
   void sweep(Flow& flow, Time now);
   Slice* find(transport::SliceRef ref);
   Slice* find(Flow& flow, Tassn tassn);

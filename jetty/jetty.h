@@ -35,6 +35,7 @@ struct WorkState {
   bool in_line = false;                 // waits in its flow to be cut
   bool executed = false;                // some slice of it was, or may have been
   bool cancelled = false;
+  bool timed_out = false;  // cancelled because its time was up
   bool overdue = false;
 };
 

@@ -115,8 +115,8 @@ void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage&
   frame.piece_count = 0;
   frame.tail_bytes = 0;
   if (padded_to > without_padding + icrc_bytes) {
-    const size_t padding = std::min(padded_to - without_padding - icrc_bytes, zeros.size());
-    frame.pieces[0] = {zeros.data(), static_cast<uint32_t>(padding & ~size_t{3})};
+    const size_t missing = (padded_to - without_padding - icrc_bytes + 3) & ~size_t{3};
+    frame.pieces[0] = {zeros.data(), static_cast<uint32_t>(std::min(missing, zeros.size()))};
     frame.piece_count = 1;
   }
 }

@@ -308,7 +308,7 @@ void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mt
       .to = peer.at,
       .send_window = std::max<uint32_t>(theirs.receive_window, 1),
       .receive_window = settings_.receive_window,
-      .limit_bytes = theirs.buffer_bytes,
+      .limit_bytes = std::max<uint32_t>(theirs.buffer_bytes, mtu),
       .facts = {.packet_bytes = mtu,
                 .tassn_window =
                     std::clamp<uint32_t>(theirs.tassn_window, 1, settings_.tassn_window),
@@ -342,6 +342,12 @@ void Transport::drop_channel(Peer& peer) {
   tp_timers_.disarm(peer.tp);
   half_open_ -= peer.answered_open;
   peer.answered_open = false;
+  if (peer.goodbyes > 0) {
+    // Nobody is left to say goodbye to.
+    peer.goodbyes = 0;
+    --goodbyes_;
+    peer_timers_.disarm(peers_.index_of(&peer));
+  }
   peer.tp = none;
   tps_.destroy(&tp);
 }

@@ -89,7 +89,8 @@ void Transport::cancel_opening(Peer& peer) {
 }
 
 uint32_t Transport::mtu_to_ask(const Peer& peer) const {
-  return std::max(settings_.mtu >> peer.tries / tries_per_mtu, least_mtu);
+  // Halved three times at most: tries may be many.
+  return std::max(settings_.mtu >> std::min(peer.tries / tries_per_mtu, 3), least_mtu);
 }
 
 void Transport::send_open(Peer& peer, Time now) {
@@ -156,6 +157,7 @@ void Transport::handle_accept(const ReceivedSetup& accept, const Endpoint& from,
   Peer* peer = opening_peer(accept);
   const uint8_t mtu_log2 = accept.message.mtu_log2;
   if (peer == nullptr || accept.message.from_life == 0 || mtu_log2 < 10 || mtu_log2 > 13) return;
+  if (accept.addresses.source == Eid{} || accept.addresses.source == settings_.eid) return;
   const auto life = Incarnation(accept.message.from_life);
   if (peer->life != Incarnation{} && peer->life != life) {
     return end_peer(*peer, Why::restarted, now);

@@ -24,6 +24,6 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
 extern const Driver fault_driver;
 const Driver fault_driver = {"fault",
                              "wraps a device and loses, repeats, reorders, delays, corrupts",
-                             "fault(loss=5%,seed=7):udp:127.0.0.1", open};
+                             {"fault(delay=10us):udp:", "fault(in.delay=20us):udp:"}, open};
 
 }  // namespace urma::drivers

@@ -138,7 +138,7 @@ void Network::transmit(Port& from, const TxFrame& frame, const Impairment& own) 
   ++sent_;
   const size_t bytes = frame.bytes();
   URMA_ASSERT(bytes <= packet_capacity, "no packet is larger than the largest MTU and its headers");
-  if (severed(from.facts_.self, frame.to)) return;
+  if (bytes > largest_packet || severed(from.facts_.self, frame.to)) return;
   const Impairment::Fate first = own.decide(prng_);
   for (const Impairment::Copy& port_copy : std::span(first.copies).first(first.count)) {
     const Impairment::Fate second = impairment.decide(prng_);

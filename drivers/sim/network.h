@@ -17,6 +17,8 @@ class Port;
 // The medium of all ports with one name, and their clock.
 class Network final : public VirtualClock {
  public:
+  static constexpr size_t packet_capacity = 9216;
+
   explicit Network(uint64_t seed);
 
   // The network of this name in this process. `seed` counts for whoever names it first.
@@ -34,6 +36,8 @@ class Network final : public VirtualClock {
 
   // What happens to every packet, beside what its port's own options say.
   Impairment impairment;
+  // Longer ones are swallowed.
+  size_t largest_packet = packet_capacity;
   // Packets from `from` to `to` vanish, or do so no more. One direction.
   void cut(const Endpoint& from, const Endpoint& to, bool severed);
   // The process at this address is gone: nothing it sends leaves, nothing reaches it.
@@ -45,7 +49,6 @@ class Network final : public VirtualClock {
  private:
   friend class Port;
 
-  static constexpr uint32_t packet_capacity = 9216;
   static constexpr uint32_t packets = 64 * 1024;
 
   struct Event {

@@ -37,6 +37,6 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
 }  // namespace
 
 extern const Driver udp_driver;
-const Driver udp_driver = {"udp", "UDP sockets: any network, no privilege", "udp:127.0.0.1", open};
+const Driver udp_driver = {"udp", "UDP sockets: any network, no privilege", {"udp:", "udp:"}, open};
 
 }  // namespace urma::drivers

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "urma/base/assert.h"
 
@@ -21,17 +22,14 @@ TimerWheel::TimerWheel(uint32_t timers) : nodes_(timers) { static_assert(sizeof(
 void TimerWheel::arm(uint32_t timer, Time deadline) {
   disarm(timer);
   if (deadline == never) return;
-  // What lies beyond the last wheel (18 minutes) waits in its last slot and is placed again.
-  const uint64_t horizon = (uint64_t{1} << level_bits * levels) - 1;
-  const uint64_t expiry = std::clamp(ticks_up(deadline), now_, now_ + horizon);
-  nodes_[timer].expiry = static_cast<uint32_t>(expiry);
+  constexpr uint64_t latest = (uint64_t{1} << 48) - 1;
+  nodes_[timer].expiry = std::max(ticks_up(deadline), now_) & latest;
   place(timer);
 }
 
 void TimerWheel::arm_no_later(uint32_t timer, Time deadline) {
   if (deadline == never) return;
-  const auto left = static_cast<int32_t>(nodes_[timer].expiry - static_cast<uint32_t>(now_));
-  if (armed(timer) && now_ + static_cast<uint64_t>(left) <= ticks_up(deadline)) return;
+  if (armed(timer) && nodes_[timer].expiry <= ticks_up(deadline)) return;
   arm(timer, deadline);
 }
 
@@ -40,9 +38,10 @@ void TimerWheel::disarm(uint32_t timer) {
 }
 
 void TimerWheel::place(uint32_t timer) {
-  const uint64_t expiry = now_ + (nodes_[timer].expiry - static_cast<uint32_t>(now_));
+  const uint64_t expiry = nodes_[timer].expiry;
   if (expiry <= now_) return link(timer, due_list);
   // The wheel is the highest one in whose digit the expiry differs from now; there it is ahead.
+  // What lies beyond the last wheel's turn (18 minutes) is placed again when its slot opens.
   const unsigned level = std::min<unsigned>(
       (63 - static_cast<unsigned>(std::countl_zero(expiry ^ now_))) / level_bits, levels - 1);
   const unsigned slot = expiry >> level * level_bits & (slots - 1);
@@ -114,9 +113,12 @@ void TimerWheel::turn(uint64_t to) {
       if (next & ((uint64_t{1} << shift) - 1)) continue;
       const uint16_t list =
           static_cast<uint16_t>(1 + level * slots + (next >> shift & (slots - 1)));
-      while (heads_[list] != none) {
-        const uint32_t timer = heads_[list] - 1;
-        unlink(timer);
+      // Taken out at once: what lies turns ahead comes back to the same list.
+      uint32_t id = std::exchange(heads_[list], none);
+      occupied_[level] &= ~(uint64_t{1} << (list - 1) % slots);
+      while (id != none) {
+        const uint32_t timer = id - 1;
+        id = nodes_[timer].next;
         place(timer);
       }
     }

@@ -49,9 +49,8 @@ class TimerWheel {
   struct Node {
     uint32_t next;
     uint32_t previous;
-    uint32_t expiry;  // ticks, modulo 2^32
-    uint16_t list;
-    uint16_t unused;
+    uint64_t expiry : 48;  // ticks: 9 years of them
+    uint64_t list : 16;
   };
 
   size_t take_due(uint64_t to, std::span<uint32_t> fired);

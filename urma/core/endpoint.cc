@@ -47,8 +47,10 @@ std::string to_string(const Endpoint& endpoint) {
 Result<Eid> parse_address(std::string_view text) {
   const std::string terminated(text);
   Eid eid = ipv4(0, 0, 0, 0);
-  if (inet_pton(AF_INET, terminated.c_str(), eid.bytes.data() + 12) == 1) return eid;
-  if (inet_pton(AF_INET6, terminated.c_str(), eid.bytes.data()) == 1) return eid;
+  // What stands behind a zero byte would not be looked at.
+  const bool whole = text.find('\0') == text.npos;
+  if (whole && inet_pton(AF_INET, terminated.c_str(), eid.bytes.data() + 12) == 1) return eid;
+  if (whole && inet_pton(AF_INET6, terminated.c_str(), eid.bytes.data()) == 1) return eid;
   return bad(text, "is not an IPv4 or IPv6 address. Fix: write it like 127.0.0.1 or ::1");
 }
 

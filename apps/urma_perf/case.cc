@@ -1,0 +1,62 @@
+#include "apps/urma_perf/case.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/urma_perf/layout.h"
+
+namespace urma::perf {
+
+uint32_t default_depth(const Test& test, uint64_t bytes) {
+  if (!test.bandwidth()) return 1;
+  constexpr uint64_t on_the_way = 4 << 20;
+  const uint64_t least = bytes <= 16 << 20 ? 4 : 1;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(on_the_way / bytes, least, 128));
+}
+
+std::string objection(const Case& what) {
+  const uint64_t most = what.test->sends() ? max_send_bytes : max_write_bytes;
+  if (what.bytes < 1 || what.bytes > most) {
+    return fmt::format("a message of {} takes 1 to {} bytes, not {}. Fix: choose another --size",
+                       what.test->name, size_text(most), what.bytes);
+  }
+  if (what.depth < 1 || what.depth > most_depth) {
+    return fmt::format("a depth of {} is not within 1 to {}. Fix: choose another --depth",
+                       what.depth, most_depth);
+  }
+  if (!what.test->bandwidth() && what.depth != 1) {
+    return fmt::format(
+        "{} has one work outstanding by definition. Fix: leave --depth out, or "
+        "run a _bw test",
+        what.test->name);
+  }
+  if (what.jetties < 1 || what.jetties > most_jetties) {
+    return fmt::format("{} Jetties are not within 1 to {}. Fix: choose another --jetties",
+                       what.jetties, most_jetties);
+  }
+  if (what.signal_every < 1 || what.depth % what.signal_every != 0) {
+    return fmt::format(
+        "{} works outstanding cannot be signalled every {}. Fix: let --depth be a "
+        "multiple of --signal-every",
+        what.depth, what.signal_every);
+  }
+  if (const uint64_t needed = Layout(what).bytes(); needed > most_memory_bytes) {
+    return fmt::format(
+        "{} Jetties with {} messages of {} need {} MiB of memory on each side, more "
+        "than {} MiB. Fix: lower --depth, --jetties or --size",
+        what.jetties, what.depth, size_text(what.bytes), needed >> 20, most_memory_bytes >> 20);
+  }
+  return {};
+}
+
+std::string size_text(uint64_t bytes) {
+  for (const auto& [shift, unit] : {std::pair(30, 'G'), {20, 'M'}, {10, 'K'}}) {
+    if (bytes != 0 && bytes % (uint64_t{1} << shift) == 0) {
+      return fmt::format("{}{}", bytes >> shift, unit);
+    }
+  }
+  return std::to_string(bytes);
+}
+
+}  // namespace urma::perf

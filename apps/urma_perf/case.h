@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "apps/urma_perf/tests.h"
+
+namespace urma::perf {
+
+// One measurement: what both sides agree on before it begins.
+struct Case {
+  const Test* test = nullptr;
+  uint64_t bytes = 0;         // of a message
+  uint32_t depth = 1;         // works outstanding, of each Jetty
+  uint32_t jetties = 1;       // of each side
+  uint32_t signal_every = 1;  // one work of so many has a completion
+  bool verify = true;
+  bool limit = false;  // raw sockets beside it
+  uint64_t seed = 1;   // of the pattern
+};
+
+inline constexpr uint64_t most_memory_bytes = uint64_t{8} << 30;  // of one side
+inline constexpr uint32_t most_depth = 16 * 1024;
+inline constexpr uint32_t most_jetties = 512;  // their numbers fit one control message
+
+// Keeps about 4 MiB on their way, what a receive buffer holds.
+uint32_t default_depth(const Test& test, uint64_t bytes);
+
+// What is wrong with it, for people; empty if nothing is. Asked by both sides: a server believes
+// no client.
+std::string objection(const Case& what);
+
+// "64", "4K", "1M".
+std::string size_text(uint64_t bytes);
+
+}  // namespace urma::perf

@@ -1,0 +1,217 @@
+#include "apps/urma_perf/case_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/interrupt.h"
+#include "apps/urma_perf/machine.h"
+
+namespace urma::perf {
+namespace {
+
+// Berths and receives of a Jetty, the latter twice: as many immediates may wait.
+uint32_t completions_for(const Case& what) { return what.test->ping_pong() ? 256 : 2 * what.depth; }
+
+double percent(int64_t part, int64_t whole) {
+  return 100 * static_cast<double>(part) / static_cast<double>(std::max<int64_t>(whole, 1));
+}
+
+}  // namespace
+
+CaseRun::CaseRun(Link& link, Device& device, const Case& what, const Schedule& schedule)
+    : link_(link), device_(device), schedule_(schedule), side_(make_side(device, what)) {
+  if (what.limit) limit_.emplace(side_, Place::client, device.endpoint().address);
+  meet(device);
+  std::vector<std::vector<uint32_t>> jetties(workers_.size());
+  for (uint32_t i = 0; i < what.jetties; ++i) jetties[i % jetties.size()].push_back(i);
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    Worker& worker = *workers_[i];
+    if (what.test->ping_pong()) {
+      worker.loop.emplace<PingPong>(side_, jetties[i], worker.completions, schedule.inlined);
+    } else {
+      worker.loop.emplace<Stream>(side_, jetties[i], worker.completions, schedule.inlined);
+    }
+  }
+}
+
+// Each worker's Jetties complete in a queue of the worker's.
+Side CaseRun::make_side(Device& device, const Case& what) {
+  const uint32_t jetties_each = (what.jetties + schedule_.threads - 1) / schedule_.threads;
+  std::vector<Jfc*> queues;
+  for (uint32_t i = 0; i < schedule_.threads; ++i) {
+    Jfc queue = must(device.jfc(jetties_each * completions_for(what)), "a completion queue");
+    workers_.push_back(std::make_unique<Worker>(
+        Worker{.completions = std::move(queue), .loop = {}, .outcome = {}, .failed = {}}));
+    queues.push_back(&workers_.back()->completions);
+  }
+  return Side(device, what, Place::client, queues);
+}
+
+void CaseRun::meet(Device& device) {
+  const Setup setup{.what = side_.what(),
+                    .side = side_.describe(),
+                    .raw = limit_ ? to_string(limit_->endpoint()) : ""};
+  // The server makes and touches as much memory as we did.
+  const auto ready = link_.ask<Ready>("setup", setup, 60 * second);
+  side_.meet(device, ready.side);
+  if (limit_) limit_->meet(must(parse_endpoint(ready.raw), "the server's raw socket"));
+}
+
+Result CaseRun::run() {
+  Result result;
+  result.what = side_.what();
+  const Statistics begin = must(device_.statistics(), "statistics");
+  warm_up();
+  uint32_t good = 0;
+  for (uint32_t i = 0; i < schedule_.most_rounds && good < schedule_.rounds; ++i) {
+    if (interrupted()) break;
+    Round done = round(result);
+    if (done.waited_percent <= most_waited_percent) ++good;
+    if (done.messages > 0) result.rounds.push_back(std::move(done));
+  }
+  result.settle(schedule_.rounds);
+  const auto totals = link_.ask<Totals>("finish", nullptr);
+  const Statistics end = must(device_.statistics(), "statistics");
+  result.counters = combine(difference(end, begin), totals.counters);
+  return result;
+}
+
+void CaseRun::warm_up() {
+  Report report;
+  double waited = 0;
+  if (limit_) limit_round(schedule_.warm_up / 4, waited);
+  our_round(schedule_.warm_up, report, waited);
+}
+
+Round CaseRun::round(Result& result) {
+  Round round;
+  double limit_waited = 0;
+  if (limit_) round.limit = limit_round(schedule_.limit_time, limit_waited);
+  if (interrupted()) return round;
+  Report report;
+  Outcome outcome = our_round(schedule_.round_time, report, round.waited_percent);
+  round.waited_percent = std::max(round.waited_percent, limit_waited);
+  round.seconds = seconds(outcome.end - outcome.begin);
+  round.messages = outcome.messages;
+  round.p50_us = static_cast<double>(outcome.times.percentile(0.5)) / 1000;
+  if (round.seconds > 0) {
+    round.messages_per_second = static_cast<double>(outcome.messages) / round.seconds;
+  }
+  round.times = std::move(outcome.times);
+  result.compare(round);
+  result.verdict.add(outcome.verdict);
+  result.verdict.add(report.verdict);
+  compare_counts(outcome, report, result.verdict);
+  return round;
+}
+
+// What the server was told of must be what we sent: none lost, none twice.
+void CaseRun::compare_counts(const Outcome& outcome, const Report& report, Verdict& verdict) const {
+  if (!side_.what().test->told() || interrupted()) return;
+  const uint64_t least = std::min(outcome.messages, report.messages);
+  const uint64_t apart = std::max(outcome.messages, report.messages) - least;
+  for (uint64_t i = 0; i < apart; ++i) {
+    verdict.count(
+        fmt::format("{} messages were sent and {} arrived", outcome.messages, report.messages));
+  }
+  // A send says which it is by its first word.
+  const bool decodable = side_.what().verify && side_.what().bytes >= sizeof(uint64_t);
+  const bool which_known = decodable || side_.what().test->immediate;
+  if (apart == 0 && which_known && outcome.windows != report.windows) {
+    verdict.count("as many messages arrived as were sent, but not the same ones");
+  }
+}
+
+// ---- the limit
+
+// In the unit that the result compares by.
+double CaseRun::limit_round(int64_t time, double& waited_percent) {
+  link_.tell("begin", Begin{.limit = true});
+  limit_->begin();
+  const int64_t waited_before = waited_for_processor();
+  const int64_t end = now() + time;
+  for (int64_t at = now(); at < end && !interrupted(); at = now()) {
+    limit_->run(std::min(at + millisecond, end));
+    // The server must not think that we are gone.
+    link_.keep_alive();
+  }
+  const auto report = link_.ask<Report>("end", nullptr);
+  waited_percent = percent(std::max(waited_for_processor() - waited_before, report.waited), time);
+  if (!side_.what().test->bandwidth()) {
+    const Histogram& times = limit_->round_trips();
+    if (times.count() == 0 && !interrupted()) {
+      throw Failure(Exit::peer_lost,
+                    "--limit: raw datagrams do not come back from the server. Fix: "
+                    "let UDP on any port pass, or leave --limit out");
+    }
+    const double whole = static_cast<double>(times.percentile(0.5)) / 1000;
+    return side_.what().test->ping_pong() ? whole / 2 : whole;
+  }
+  const double rate =
+      limit_->receives() ? limit_->tally().bytes_per_second() : report.raw_bytes_per_second;
+  return compared_in_messages(side_.what()) ? rate / static_cast<double>(side_.what().bytes) : rate;
+}
+
+// ---- ours
+
+Outcome CaseRun::our_round(int64_t time, Report& report, double& waited_percent) {
+  std::ranges::fill(side_.ledger(), Side::never_written);
+  link_.tell("begin", Begin{.limit = false});
+  const int64_t waited = run_workers({.at = now() + time, .count = schedule_.round_count});
+  Outcome all;
+  for (const auto& worker : workers_) {
+    if (worker->failed) std::rethrow_exception(worker->failed);
+    all.add(worker->outcome);
+  }
+  const Case& what = side_.what();
+  const bool lands_there = what.test->operation == Operation::write && !what.test->ping_pong();
+  if (what.verify && lands_there) {
+    link_.write(std::as_bytes(side_.ledger()), side_.other(), 0);
+  }
+  report = link_.ask<Report>("end", nullptr, 60 * second);
+  waited_percent = percent(std::max(waited, report.waited), all.end - all.begin);
+  return all;
+}
+
+// One on this thread, several each on its own. Returns for how long they waited for a processor.
+int64_t CaseRun::run_workers(const Stop& stop) {
+  const int64_t waited = waited_for_processor();
+  if (workers_.size() == 1) {
+    run_worker(0, stop);
+    return waited_for_processor() - waited;
+  }
+  Stop each = stop;
+  if (stop.count != UINT64_MAX) {
+    each.count = std::max<uint64_t>(stop.count / workers_.size(), 1);
+  }
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    threads.emplace_back([this, i, each] {
+      if (!schedule_.processors.empty()) {
+        pin(schedule_.processors[i % schedule_.processors.size()]);
+      }
+      run_worker(i, each);
+      workers_[i]->waited = waited_for_processor_this_thread();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  int64_t sum = waited_for_processor() - waited;
+  for (const auto& worker : workers_) sum += worker->waited;
+  return sum;
+}
+
+void CaseRun::run_worker(size_t number, const Stop& stop) {
+  Worker& worker = *workers_[number];
+  worker.outcome.clear();
+  try {
+    if (auto* stream = std::get_if<Stream>(&worker.loop)) stream->run(stop, worker.outcome);
+    if (auto* bounce = std::get_if<PingPong>(&worker.loop)) bounce->run(stop, worker.outcome);
+  } catch (const std::exception&) {
+    worker.failed = std::current_exception();
+  }
+}
+
+}  // namespace urma::perf

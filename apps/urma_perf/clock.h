@@ -1,0 +1,41 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace urma::perf {
+
+// Nanoseconds of the monotonic clock.
+inline int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// What reading it costs, to be subtracted from what lies between two readings.
+inline int64_t clock_cost() {
+  static const int64_t cost = [] {
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 1000; ++i) {
+      const int64_t before = now();
+      least = std::min(least, now() - before);
+    }
+    return least;
+  }();
+  return cost;
+}
+
+inline constexpr int64_t microsecond = 1000;
+inline constexpr int64_t millisecond = 1000 * microsecond;
+inline constexpr int64_t second = 1000 * millisecond;
+
+inline double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
+// When a loop ends: at a time, after so many messages, whichever comes first.
+struct Stop {
+  int64_t at = INT64_MAX;
+  uint64_t count = UINT64_MAX;
+};
+
+}  // namespace urma::perf

@@ -1,0 +1,65 @@
+#include "apps/urma_perf/environment.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <fstream>
+
+#include "apps/urma_perf/messages.h"
+
+namespace urma::perf {
+namespace {
+
+std::string first_line(const char* file, std::string otherwise) {
+  std::ifstream in(file);
+  std::string line;
+  return std::getline(in, line) ? line : std::move(otherwise);
+}
+
+std::string cpu_model() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+std::string kernel() {
+  utsname name{};
+  uname(&name);
+  return fmt::format("{} {} {}", name.sysname, name.release, name.version);
+}
+
+// As the kernel shows it in brackets: "always [madvise] never".
+std::string chosen(const std::string& line) {
+  const size_t open = line.find('[');
+  const size_t close = line.find(']');
+  if (open == std::string::npos || close == std::string::npos || close < open) return line;
+  return line.substr(open + 1, close - open - 1);
+}
+
+}  // namespace
+
+nlohmann::json environment(const std::vector<std::string>& command) {
+  return {
+      {"kernel", kernel()},
+      {"cpu_model", cpu_model()},
+      {"cpus", sysconf(_SC_NPROCESSORS_ONLN)},
+      {"governor",
+       first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "none visible")},
+      {"huge_pages", chosen(first_line("/sys/kernel/mm/transparent_hugepage/enabled", "unknown"))},
+      {"autogroup", first_line("/proc/sys/kernel/sched_autogroup_enabled", "unknown")},
+      {"rmem_max", first_line("/proc/sys/net/core/rmem_max", "unknown")},
+      {"compiler", fmt::format("g++ {}", __VERSION__)},
+      {"library_version", library_version()},
+      {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+      {"command", fmt::format("{}", fmt::join(command, " "))},
+  };
+}
+
+}  // namespace urma::perf

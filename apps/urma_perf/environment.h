@@ -1,0 +1,12 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace urma::perf {
+
+// What a number depends on besides the program: kernel, processor, compiler, settings, date.
+nlohmann::json environment(const std::vector<std::string>& command);
+
+}  // namespace urma::perf

@@ -1,0 +1,95 @@
+#include "apps/urma_perf/help.h"
+
+#include <fmt/format.h>
+
+#include "apps/urma_perf/tests.h"
+
+namespace urma::perf {
+namespace {
+
+constexpr std::string_view first_screen =
+    R"(urma_perf - how fast do works between two processes go, and do their bytes arrive?
+
+  urma_perf --self                                 both sides here, clean and lossy network, 20 s
+  urma_perf --self write_imm_lat --limit           one test, with what bare sockets do beside it
+  urma_perf --self write_bw --size 64,4K,1M        several sizes
+  urma_perf server                                 between two machines: here
+  urma_perf read_lat 10.0.0.5 --json > read.json   and there
+
+Tests: {}
+
+  --self             run both sides here, as two processes on two processors
+  --size LIST        bytes of a message: 64 or 4K,64K,1M     (64 for _lat, 64K for _bw)
+  --seconds S        how long each size is measured          (2)
+  --count N          or how many messages of each size
+  --depth D          works outstanding for each Jetty, _bw   (what 4 MiB hold, 4 to 128)
+  --jetties N        on each side                            (one for each thread)
+  --threads N        of the client                           (1)
+  --served           the device's own thread, asleep when idle, instead of polling threads
+  --device STRING    such as udp:10.0.0.5 or "fault(loss=5%):udp:"; with --self for both sides
+  --limit            measure raw UDP sockets too, in turns, and how many times slower works are
+  --no-verify        do not look at the bytes
+  --json             one JSON object on stdout instead of the table
+
+More: urma_perf --help-all
+)";
+
+constexpr std::string_view rest = R"(
+Other options
+  --inline             the threads that measure run the engine, spinning (default)
+  --peer-device STRING with --self: the server's device
+  --rounds N           each size is measured in so many parts, between which the limit is (5)
+  --signal-every N     only one of N works, _bw, has a completion (1)
+  --seed N             of the bytes (1)
+  --json-file FILE     the JSON object into a file, which is there whole or not at all
+  --cpu N              bind this process to processor N
+  --once               server: end after the first client
+  -v, --verbose        what was chosen, and each round
+  --version
+
+Columns
+  p50 ... max us   _lat of reads and writes: from post to completion. send_lat, write_imm_lat: half
+                   of a round trip. _bw: from post to completion with --depth works outstanding
+  msg/s, GB/s      completed works of all threads per second (round trips of send_lat and
+                   write_imm_lat); 10^9 bytes; median of the rounds
+  #wrong           messages with wrong bytes, lost or told twice. Always 0, or the exit code is 4
+  retx, RNR, dup   packets sent again, "receiver not ready" answers, packets that came twice; both
+                   sides together. --json has all counters
+  limit, x limit   what raw UDP sockets do in the same two processes, and the median over the rounds
+                   of how many times slower works are (least..most). _lat: ping-pong of one datagram
+                   (GSO trains above 65000 bytes). _bw: below 1 KiB sendmmsg of 64 datagrams, else
+                   GSO trains of datagrams up to 8 KiB. What arrives is read, unless --no-verify.
+                   A limit in brackets was measured on the clean network
+  wait             how much of the time a thread that wanted to run had no processor, in the process
+                   that had less. Rounds above 10 % are discarded and repeated, as often again as
+                   --rounds; a row above 10 % means nothing
+
+What is checked when
+  write_lat, write_bw           the last write to each place, where it landed, after each round
+  write_imm_lat, send_lat       every message, by both sides, within the measured time
+  send_bw                       every message, by the server, within the measured time
+  write_imm_bw                  as send_bw if the server is --inline; and as write_bw
+  read_lat, read_bw             every read, by the client; its time counts in msg/s, not in the us
+  And the server must have been told of as many messages as were sent, each once.
+  The bytes are f(seed, offset, iteration): see apps/urma_perf/pattern.h.
+
+Tests
+{}
+Exit codes
+  0 ok   1 error   2 usage   4 wrong bytes   5 server lost or not reached   6 version mismatch
+  130 Ctrl-C, after the summary so far (a second one ends at once)
+)";
+
+}  // namespace
+
+std::string help() { return fmt::format(first_screen, test_names()); }
+
+std::string help_all() {
+  std::string tests;
+  for (const Test& test : all_tests()) {
+    tests += fmt::format("  {:<14} {}\n", test.name, test.summary);
+  }
+  return help() + fmt::format(rest, tests);
+}
+
+}  // namespace urma::perf

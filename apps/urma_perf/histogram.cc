@@ -1,0 +1,52 @@
+#include "apps/urma_perf/histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace urma::perf {
+
+Histogram::Histogram() : counts_(bucket(UINT64_MAX) + 1) {}
+
+size_t Histogram::bucket(uint64_t value) {
+  constexpr uint64_t per_power = uint64_t{1} << sub_bits;
+  if (value < per_power) return value;
+  const auto power = static_cast<unsigned>(std::bit_width(value)) - 1;
+  const unsigned shift = power - sub_bits;
+  return (shift + 1) * per_power + ((value >> shift) - per_power);
+}
+
+uint64_t Histogram::lower_edge(size_t bucket) {
+  constexpr uint64_t per_power = uint64_t{1} << sub_bits;
+  if (bucket < per_power) return bucket;
+  const uint64_t shift = bucket / per_power - 1;
+  return (per_power + bucket % per_power) << shift;
+}
+
+void Histogram::merge(const Histogram& other) {
+  for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  count_ += other.count_;
+  max_ = std::max(max_, other.max_);
+}
+
+void Histogram::clear() {
+  std::fill(counts_.begin(), counts_.end(), 0);
+  count_ = max_ = 0;
+}
+
+uint64_t Histogram::percentile(double part) const {
+  if (count_ == 0) return 0;
+  const auto wanted = static_cast<uint64_t>(std::ceil(part * static_cast<double>(count_)));
+  const uint64_t rank = std::clamp<uint64_t>(wanted, 1, count_);
+  uint64_t seen = 0;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    seen += counts_[i];
+    if (seen < rank) continue;
+    const uint64_t low = lower_edge(i);
+    const uint64_t high = i + 1 < counts_.size() ? lower_edge(i + 1) - 1 : UINT64_MAX;
+    return std::min(low + (high - low) / 2, max_);
+  }
+  return max_;
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,122 @@
+#include "apps/urma_perf/json_output.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "apps/urma_perf/failure.h"
+
+namespace urma::perf {
+
+using nlohmann::json;
+
+namespace {
+
+json round_json(const Result& result, const Round& round) {
+  json out = {
+      {"seconds", round.seconds},
+      {"messages", round.messages},
+      {"p50_us", round.p50_us},
+      {"messages_per_second", round.messages_per_second},
+      {"bytes_per_second", round.messages_per_second * static_cast<double>(result.what.bytes)},
+      {"run_queue_wait_percent", round.waited_percent}};
+  if (round.limit != 0) {
+    out["limit"] = round.limit;
+    out["times_limit"] = round.times_limit;
+  }
+  return out;
+}
+
+bool write_all(int descriptor, const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t written = ::write(descriptor, text.data() + at, text.size() - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += static_cast<size_t>(written);
+  }
+  return true;
+}
+
+}  // namespace
+
+json to_json(const Result& result) {
+  const Case& what = result.what;
+  json out = {{"test", what.test->name},
+              {"device", result.device},
+              {"size_bytes", what.bytes},
+              {"depth", what.depth},
+              {"jetties", what.jetties},
+              {"verified", what.verify},
+              {"messages", result.times.count()},
+              {"p50_us", result.us(0.5)},
+              {"p90_us", result.us(0.9)},
+              {"p99_us", result.us(0.99)},
+              {"p99_9_us", result.us(0.999)},
+              {"max_us", result.max_us()},
+              {"messages_per_second", result.messages_per_second()},
+              {"bytes_per_second", result.bytes_per_second()},
+              {"wrong", result.verdict.wrong},
+              {"run_queue_wait_percent", result.waited_percent()},
+              {"discarded_rounds", result.discarded()},
+              {"counters", result.counters},
+              {"rounds", json::array()}};
+  for (const Round& round : result.rounds) out["rounds"].push_back(round_json(result, round));
+  if (result.verdict.wrong > 0) out["first_wrong"] = result.verdict.first;
+  if (const auto limit = result.limit()) {
+    out["limit"] = *limit;
+    out["limit_unit"] = result.limit_unit();
+    out["limit_of_clean_network"] = result.limit_of_clean_network;
+    out["times_limit"] = result.times_limit();
+    out["times_limit_least"] = result.least_times_limit();
+    out["times_limit_most"] = result.most_times_limit();
+  }
+  return out;
+}
+
+JsonFile::JsonFile(std::string path) : path_(std::move(path)) {
+  struct stat found {};
+  const bool special = stat(path_.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
+  if (special) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    temporary_ = fmt::format("{}.{}.part", path_, getpid());
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  }
+  if (descriptor_ < 0) {
+    temporary_.clear();
+    throw failure("cannot be written");
+  }
+}
+
+JsonFile::~JsonFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+Failure JsonFile::failure(const char* doing) const {
+  return {Exit::error, fmt::format("--json-file {}: {}: {}. Fix: free some space there, or name "
+                                   "another file in a directory that you may write to",
+                                   path_, doing, std::strerror(errno))};
+}
+
+void JsonFile::write(const json& whole) {
+  if (!write_all(descriptor_, whole.dump(2) + "\n")) throw failure("writing it");
+  if (temporary_.empty()) return;
+  // A full disk shows here at the latest, and not after the rename.
+  if (fsync(descriptor_) != 0) throw failure("writing it");
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) throw failure("putting it in its place");
+  temporary_.clear();
+}
+
+void print_json(const json& whole) {
+  if (write_all(STDOUT_FILENO, whole.dump(2) + "\n")) return;
+  throw Failure(Exit::error, fmt::format("--json: writing to stdout: {}. Fix: free some space, or "
+                                         "read all of it",
+                                         std::strerror(errno)));
+}
+
+}  // namespace urma::perf

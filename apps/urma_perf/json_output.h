@@ -1,0 +1,37 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/result.h"
+
+namespace urma::perf {
+
+inline constexpr const char* json_schema = "urma_perf/1";
+
+nlohmann::json to_json(const Result& result);
+
+// A file that is there whole or not at all. Made beside its place at once, so that a place that
+// cannot be written is known before anything is measured.
+class JsonFile {
+ public:
+  explicit JsonFile(std::string path);
+  ~JsonFile();
+  JsonFile(const JsonFile&) = delete;
+
+  void write(const nlohmann::json& whole);
+
+ private:
+  Failure failure(const char* doing) const;
+
+  std::string path_;
+  std::string temporary_;  // empty: `path_` is no regular file and is written directly
+  int descriptor_ = -1;
+};
+
+// On stdout; fails when not all of it could be written.
+void print_json(const nlohmann::json& whole);
+
+}  // namespace urma::perf

@@ -1,0 +1,37 @@
+#include "apps/urma_perf/layout.h"
+
+#include <algorithm>
+
+#include "apps/urma_perf/pattern.h"
+
+namespace urma::perf {
+namespace {
+
+constexpr uint64_t page = 4096;
+// The raw loops receive 64 KiB at a time into the landing places, wherever they are there.
+constexpr uint64_t raw_slack = 64 * 1024;
+
+constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+uint32_t slots_of(const Case& what) {
+  if (what.test->ping_pong()) return what.test->sends() ? 4 : 1;
+  // A receive is posted again after its message was looked at, and must not be waited for.
+  return what.test->sends() ? 2 * what.depth : what.depth;
+}
+
+}  // namespace
+
+Layout::Layout(const Case& what)
+    : slots_(slots_of(what)),
+      lanes_(uint64_t{slots_} * what.jetties),
+      stride_(round_up(what.bytes, what.bytes < page ? 64 : page)),
+      source_(round_up(lanes_ * sizeof(uint64_t), page)),
+      source_bytes_(Pattern::source_bytes(what.bytes)),
+      landing_(source_ + round_up(source_bytes_, page)),
+      bytes_(landing_ + round_up(lanes_ * stride_, page) + raw_slack) {}
+
+uint64_t Layout::source_at(uint32_t window) const {
+  return source_ + uint64_t{window} * Pattern::window_bytes;
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,106 @@
+#include "apps/urma_perf/link.h"
+
+#include <fmt/format.h>
+
+#include "apps/urma_perf/failure.h"
+
+namespace urma::perf {
+namespace {
+
+constexpr size_t presence_bytes = 64;
+
+Failure unreachable(const std::string& host, const Error& error) {
+  const Exit exit = exit_for(error.status);
+  std::string message = fmt::format("reaching the server at {}: {}", host, error.message);
+  if (exit == Exit::peer_lost) {
+    while (message.ends_with('.')) message.pop_back();
+    message += fmt::format(". There, start: urma_perf server{}",
+                           host == "localhost" ? "" : " --device udp:ADDRESS");
+  }
+  return {exit, message};
+}
+
+}  // namespace
+
+Link::Link(Device& device, const std::string& host, int speaks)
+    : host_(host),
+      mailbox_(device, nullptr),
+      presence_(must(device.allocate(presence_bytes, Rights::read), "memory to be seen by")) {
+  const auto found = device.import("urma://" + host + "/urma_perf");
+  if (!found) throw unreachable(host, found.error());
+  server_ = found->jetty;
+  welcome_ = ask<Welcome>("hello", Hello{.speaks = speaks,
+                                         .version = library_version(),
+                                         .jetty = mailbox_.jetty().descriptor(),
+                                         .presence = presence_.descriptor()});
+}
+
+Link::~Link() {
+  try {
+    exchange("bye", nullptr, second / 2);
+  } catch (const std::exception&) {
+    // It notices by itself.
+  }
+}
+
+Message Link::exchange(const std::string& type, nlohmann::json body, int64_t patience) {
+  const uint64_t id = next_id_++;
+  mailbox_.send(server_, {.id = id, .type = type, .body = std::move(body)});
+  for (const int64_t until = now() + patience; now() < until;) {
+    std::optional<Message> answer;
+    // All that `wait` took is handled, whatever comes behind the answer.
+    for (const Completion& completion : mailbox_.jetty().wait(std::chrono::milliseconds(20))) {
+      const auto text = mailbox_.handle(completion);
+      if (completion.operation == Operation::send && !completion.ok()) {
+        throw failed_work("talking to the server at " + host_, completion.status);
+      }
+      if (!text) continue;
+      Message message = parse_message(*text);
+      if (message.id == id) answer = std::move(message);
+    }
+    if (!answer) continue;
+    if (answer->type != "failed") return *answer;
+    const auto failed = answer->body.get<Failed>();
+    throw Failure(failed.exit, "the server at " + host_ + ": " + failed.message);
+  }
+  throw Failure(
+      Exit::peer_lost,
+      fmt::format("the server at {} has not answered \"{}\" for {} s. Fix: see whether it "
+                  "still runs and is not stopped, and start it again",
+                  host_, type, patience / second));
+}
+
+Failure Link::not_understood(const std::string& type, const char* why) const {
+  return {Exit::error, fmt::format("the answer of the server at {} to \"{}\" is not understood: "
+                                   "{}. Fix: use the same urma_perf on both sides",
+                                   host_, type, why)};
+}
+
+void Link::write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset) {
+  if (mailbox_.jetty().post(urma::write(from, to, offset)) != 1) {
+    throw Failure(Exit::error, "a write was not taken. Fix: report this as a fault of liburma");
+  }
+  for (const int64_t until = now() + 10 * second; now() < until;) {
+    bool done = false;
+    for (const Completion& completion : mailbox_.jetty().wait(std::chrono::milliseconds(20))) {
+      mailbox_.handle(completion);
+      if (completion.operation != Operation::write) continue;
+      if (!completion.ok()) {
+        throw failed_work("telling the server at " + host_ + " what was written",
+                          completion.status);
+      }
+      done = true;
+    }
+    if (done) return;
+  }
+  throw Failure(Exit::peer_lost,
+                "the server at " + host_ + " does not take what was written. Fix: start it again");
+}
+
+void Link::keep_alive() {
+  std::array<Completion, 8> taken;
+  const size_t count = mailbox_.jetty().poll(taken);
+  for (const Completion& completion : std::span(taken).first(count)) mailbox_.handle(completion);
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+
+#include "apps/urma_perf/clock.h"
+#include "apps/urma_perf/mailbox.h"
+
+namespace urma::perf {
+
+// The client's line to the server: one question at a time, each answered or a Failure. Says bye
+// when destroyed.
+class Link {
+ public:
+  // HOST: localhost, ADDRESS or ADDRESS:PORT. `speaks` is `protocol`, except in tests.
+  Link(Device& device, const std::string& host, int speaks);
+  ~Link();
+  Link(const Link&) = delete;
+
+  const Welcome& welcome() const { return welcome_; }
+
+  template <class Answer>
+  Answer ask(const std::string& type, nlohmann::json body, int64_t patience = 10 * second) {
+    try {
+      return exchange(type, std::move(body), patience).body.get<Answer>();
+    } catch (const nlohmann::json::exception& e) {
+      throw not_understood(type, e.what());
+    }
+  }
+  void tell(const std::string& type, nlohmann::json body) {
+    exchange(type, std::move(body), 10 * second);
+  }
+
+  // Writes to the server's memory and waits until it is there.
+  void write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset);
+  // For whoever runs loops of his own on an inlined device: lets the engine do what is due.
+  void keep_alive();
+
+ private:
+  Message exchange(const std::string& type, nlohmann::json body, int64_t patience);
+  Failure not_understood(const std::string& type, const char* why) const;
+
+  std::string host_;
+  Mailbox mailbox_;
+  Segment presence_;
+  RemoteJetty server_;
+  Welcome welcome_;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace urma::perf

@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "apps/urma_perf/client.h"
+#include "apps/urma_perf/environment.h"
+#include "apps/urma_perf/help.h"
+#include "apps/urma_perf/interrupt.h"
+#include "apps/urma_perf/json_output.h"
+#include "apps/urma_perf/machine.h"
+#include "apps/urma_perf/main_job.h"
+#include "apps/urma_perf/messages.h"
+#include "apps/urma_perf/server.h"
+#include "apps/urma_perf/table.h"
+
+namespace urma::perf {
+namespace {
+
+// What has been measured so far, on its way to people and to programs.
+class Output {
+ public:
+  Output(const Options& options, size_t device_width, bool limit)
+      : options_(options), table_(stdout, device_width, limit) {
+    if (!options.json_file.empty()) file_.emplace(options.json_file);
+  }
+
+  void add(const Client& client, const Result& result) {
+    if (result.rounds.empty()) return;  // interrupted in its warm-up
+    environment_["device"] = client.description();
+    environment_["peer_device"] = client.server_description();
+    waited_percent_ = std::max(waited_percent_, result.waited_percent());
+    wrong_ += result.verdict.wrong;
+    // Not before something is known: an error has the screen to itself.
+    if (!options_.json && results_.empty()) table_.header();
+    results_.push_back(to_json(result));
+    if (!options_.json) table_.row(result);
+  }
+
+  Exit finish() {
+    if (!options_.json) table_.footer();
+    if (options_.json || file_) {
+      const nlohmann::json whole = this->whole();
+      if (options_.json) print_json(whole);
+      if (file_) file_->write(whole);
+    }
+    if (std::ferror(stdout) != 0) {
+      throw Failure(Exit::error,
+                    "writing the table to stdout failed. Fix: free some space, or use "
+                    "--json-file");
+    }
+    if (wrong_ > 0) return Exit::wrong_bytes;
+    return interrupted() ? Exit::interrupted : Exit::ok;
+  }
+
+ private:
+  nlohmann::json whole() {
+    nlohmann::json about = environment(options_.command);
+    about.update(environment_);
+    about["run_queue_wait_percent"] = waited_percent_;
+    about["interrupted"] = interrupted();
+    return {{"schema", json_schema}, {"environment", about}, {"results", results_}};
+  }
+
+  const Options& options_;
+  Table table_;
+  std::optional<JsonFile> file_;
+  nlohmann::json environment_;
+  nlohmann::json results_ = nlohmann::json::array();
+  double waited_percent_ = 0;
+  uint64_t wrong_ = 0;
+};
+
+Exit run_here(const Options& options) {
+  const bool job = options.mode == Options::Mode::main_job;
+  const std::vector<SelfRun> runs = job ? main_job(options) : one_test(options);
+  size_t width = 0;
+  for (const SelfRun& run : runs) width = std::max(width, run.device.size());
+  Output output(options, width, job || options.limit);
+  run_self(options, runs,
+           [&](const Client& client, Result&& result) { output.add(client, result); });
+  return output.finish();
+}
+
+Exit run_there(const Options& options) {
+  Client client(options, options.device, options.host, processors());
+  Output output(options, client.device().size(), options.limit);
+  for (const Case& what : options.cases()) {
+    if (interrupted()) break;
+    output.add(client, client.run(what, schedule_for(options)));
+  }
+  return output.finish();
+}
+
+Exit run(const Options& options) {
+  switch (options.mode) {
+    case Options::Mode::help:
+      fmt::print("{}", help());
+      return Exit::ok;
+    case Options::Mode::help_all:
+      fmt::print("{}", help_all());
+      return Exit::ok;
+    case Options::Mode::version:
+      fmt::print("urma_perf {}, protocol {}\n", library_version(), protocol);
+      return Exit::ok;
+    case Options::Mode::server:
+      return Server(options).run();
+    case Options::Mode::main_job:
+      return run_here(options);
+    case Options::Mode::test:
+      return options.self ? run_here(options) : run_there(options);
+  }
+  return Exit::error;
+}
+
+Exit main_exit(int count, char** arguments) {
+  try {
+    const Options options = parse_options(count, arguments);
+    handle_signals();
+    if (options.cpu) pin(*options.cpu);
+    return run(options);
+  } catch (const Failure& failure) {
+    std::fflush(stdout);
+    fmt::print(stderr, "urma_perf: {}\n", failure.what());
+    return failure.exit();
+  } catch (const std::exception& e) {
+    std::fflush(stdout);
+    fmt::print(stderr, "urma_perf: {}. Fix: report this as a fault of urma_perf\n", e.what());
+    return Exit::error;
+  }
+}
+
+}  // namespace
+}  // namespace urma::perf
+
+int main(int count, char** arguments) {
+  return static_cast<int>(urma::perf::main_exit(count, arguments));
+}

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+
+#include "apps/urma_perf/client.h"
+
+namespace urma::perf {
+
+// One network of --self, with what is measured on it.
+struct SelfRun {
+  std::string device;
+  std::string peer_device;
+  std::vector<Case> cases;
+  Schedule schedule;
+};
+
+// What urma_perf --self does without a test: write_imm latency and write bandwidth for six sizes,
+// over a clean network and over one that loses 5 % either way, in at most 20 seconds. The limit is
+// measured on the clean one.
+std::vector<SelfRun> main_job(const Options& options);
+
+// What --self TEST does.
+std::vector<SelfRun> one_test(const Options& options);
+
+// Runs them one after the other, each with a server of its own; rows that have no limit of their
+// own borrow that of the same case before them. Tells each result as soon as it is there.
+void run_self(const Options& options, const std::vector<SelfRun>& runs,
+              const std::function<void(const Client&, Result&&)>& tell);
+
+}  // namespace urma::perf

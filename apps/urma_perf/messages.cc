@@ -1,0 +1,67 @@
+#include "apps/urma_perf/messages.h"
+
+#include <fmt/format.h>
+
+namespace urma::perf {
+
+using nlohmann::json;
+
+std::string library_version() { return URMA_VERSION; }
+
+std::string to_text(const Message& message) {
+  std::string text = json{{"id", message.id}, {"type", message.type}, {"body", message.body}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
+  if (text.size() <= most_message_bytes) return text;
+  throw Failure(Exit::error,
+                fmt::format("a control message \"{}\" has {} bytes, more than {}. Fix: "
+                            "use fewer Jetties",
+                            message.type, text.size(), most_message_bytes));
+}
+
+Message parse_message(const std::string& text) {
+  try {
+    const json parsed = json::parse(text);
+    return {parsed.at("id"), parsed.at("type"), parsed.at("body")};
+  } catch (const json::exception& e) {
+    throw Failure(Exit::error, fmt::format("a control message is not understood: {}. Fix: use the "
+                                           "same urma_perf on both sides",
+                                           e.what()));
+  }
+}
+
+void to_json(json& out, const SideDescription& in) {
+  out = {{"segment", in.segment}, {"jetties", in.jetties}};
+}
+void from_json(const json& in, SideDescription& out) {
+  in.at("segment").get_to(out.segment);
+  in.at("jetties").get_to(out.jetties);
+}
+
+// What only the client does about a case (signal_every) is not told.
+void to_json(json& out, const Case& in) {
+  out = {{"test", in.test->name}, {"bytes", in.bytes}, {"depth", in.depth}, {"jetties", in.jetties},
+         {"verify", in.verify},   {"limit", in.limit}, {"seed", in.seed}};
+}
+void from_json(const json& in, Case& out) {
+  out.test = find_test(in.at("test").get<std::string>());
+  if (out.test == nullptr) {
+    throw Failure(Exit::version_mismatch,
+                  fmt::format("there is no test \"{}\" here. Fix: use the same urma_perf on both "
+                              "sides",
+                              in.at("test").get<std::string>()));
+  }
+  in.at("bytes").get_to(out.bytes);
+  in.at("depth").get_to(out.depth);
+  in.at("jetties").get_to(out.jetties);
+  in.at("verify").get_to(out.verify);
+  in.at("limit").get_to(out.limit);
+  in.at("seed").get_to(out.seed);
+}
+
+void to_json(json& out, const Verdict& in) { out = {{"wrong", in.wrong}, {"first", in.first}}; }
+void from_json(const json& in, Verdict& out) {
+  in.at("wrong").get_to(out.wrong);
+  in.at("first").get_to(out.first);
+}
+
+}  // namespace urma::perf

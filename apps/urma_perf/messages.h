@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "apps/urma_perf/case.h"
+#include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/side.h"
+
+namespace urma::perf {
+
+// What client and server say to each other: JSON text in sends, one question and one answer at a
+// time. Every message is {"id": n, "type": "...", "body": {...}}; an answer has its question's id.
+//
+//   hello    -> welcome   who are you, what do you speak
+//   setup    -> ready     a case: make memory and Jetties; here are mine
+//   begin    -> begun     a round of ours, or of the limit
+//   end      -> report    what arrived in it
+//   finish   -> totals    the case is over
+//   bye      -> bye
+// Instead of any answer: failed {exit, message}.
+inline constexpr int protocol = 1;  // raised by every change that old readers do not understand
+inline constexpr size_t most_message_bytes = 16 * 1024;
+
+// The version of the library that this program is built with.
+std::string library_version();
+
+struct Message {
+  uint64_t id = 0;
+  std::string type;
+  nlohmann::json body;
+};
+std::string to_text(const Message& message);
+// Fails on anything that is no message.
+Message parse_message(const std::string& text);
+
+struct Hello {
+  int speaks = protocol;
+  std::string version;
+  std::string jetty;     // descriptor: where answers go
+  std::string presence;  // descriptor of memory that may be read while the client lives
+};
+struct Welcome {
+  std::string version;
+  std::string device;  // its description
+};
+struct Ready {
+  SideDescription side;
+  std::string raw;  // where its raw socket is; empty without --limit
+};
+struct Setup {
+  Case what;
+  SideDescription side;
+  std::string raw;
+};
+struct Begin {
+  bool limit = false;
+};
+struct Report {
+  uint64_t messages = 0;  // that were told of
+  uint64_t windows = 0;   // their sum
+  Verdict verdict;
+  double raw_bytes_per_second = 0;
+  int64_t waited = 0;  // for a processor, ns
+};
+struct Totals {
+  std::map<std::string, uint64_t> counters;
+};
+struct Failed {
+  Exit exit = Exit::error;
+  std::string message;
+};
+
+// `from_json` of these fails, as all of nlohmann's, by throwing nlohmann::json::exception.
+void to_json(nlohmann::json& out, const SideDescription& in);
+void from_json(const nlohmann::json& in, SideDescription& out);
+void to_json(nlohmann::json& out, const Case& in);
+void from_json(const nlohmann::json& in, Case& out);
+void to_json(nlohmann::json& out, const Verdict& in);
+void from_json(const nlohmann::json& in, Verdict& out);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hello, speaks, version, jetty, presence)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Welcome, version, device)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Ready, side, raw)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Setup, what, side, raw)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Begin, limit)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Report, messages, windows, verdict, raw_bytes_per_second, waited)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Totals, counters)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Failed, exit, message)
+
+}  // namespace urma::perf

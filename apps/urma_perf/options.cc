@@ -1,0 +1,266 @@
+#include "apps/urma_perf/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+
+#include "apps/urma_perf/failure.h"
+
+namespace urma::perf {
+namespace {
+
+// The words as they were given, if they were.
+struct Words {
+  std::string what, host;
+  std::optional<std::string> size, seconds, count, depth, signal_every, jetties, threads, rounds,
+      seed, cpu, report_to, speaks;
+  bool served = false, inlined = false, no_verify = false;
+  bool help = false, help_all = false, version = false;
+};
+
+[[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view wanted) {
+  throw Failure(Exit::usage,
+                fmt::format("{}: \"{}\" cannot be meant. Fix: {}", option, text, wanted));
+}
+
+uint64_t whole_number(std::string_view option, std::string_view text, uint64_t least,
+                      uint64_t most) {
+  uint64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure == std::errc{} && end == text.data() + text.size() && value >= least &&
+      value <= most) {
+    return value;
+  }
+  refuse(option, text, fmt::format("a whole number from {} to {}", least, most));
+}
+
+template <class Number>
+void read_number(std::string_view option, const std::optional<std::string>& text, Number& value,
+                 uint64_t least, uint64_t most) {
+  if (text) value = static_cast<Number>(whole_number(option, *text, least, most));
+}
+template <class Number>
+void read_number(std::string_view option, const std::optional<std::string>& text,
+                 std::optional<Number>& value, uint64_t least, uint64_t most) {
+  if (text) value = static_cast<Number>(whole_number(option, *text, least, most));
+}
+
+double read_seconds(const std::string& text) {
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) ||
+      value < 0.01 || value > 3600) {
+    refuse("--seconds", text, "seconds from 0.01 to 3600, like 2 or 0.5");
+  }
+  return value;
+}
+
+uint64_t read_size(std::string_view text) {
+  constexpr std::string_view wanted = "bytes, with K, M or G if you like: 64, 4K or 64,4K,1M";
+  uint64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
+  if (failure != std::errc{} || shift < 0 || value == 0 || value > (max_write_bytes >> shift)) {
+    refuse("--size", text, wanted);
+  }
+  return value << shift;
+}
+
+std::vector<uint64_t> read_sizes(std::string_view text) {
+  std::vector<uint64_t> sizes;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    sizes.push_back(read_size(text.substr(at, comma - at)));
+    at = comma + 1;
+  }
+  return sizes;
+}
+
+void add_options(CLI::App& app, Options& options, Words& words) {
+  app.set_help_flag();
+  app.add_flag("-h,--help", words.help);
+  app.add_flag("--help-all", words.help_all);
+  app.add_flag("--version", words.version);
+  app.add_option("what", words.what);
+  app.add_option("host", words.host);
+  app.add_flag("--self", options.self);
+  app.add_option("--size", words.size);
+  app.add_option("--seconds", words.seconds);
+  app.add_option("--count", words.count);
+  app.add_option("--depth", words.depth);
+  app.add_option("--signal-every", words.signal_every);
+  app.add_option("--jetties", words.jetties);
+  app.add_option("--threads", words.threads);
+  app.add_option("--rounds", words.rounds);
+  app.add_option("--seed", words.seed);
+  app.add_option("--device", options.device);
+  app.add_option("--peer-device", options.peer_device);
+  app.add_flag("--served", words.served);
+  app.add_flag("--inline", words.inlined);
+  app.add_flag("--no-verify", words.no_verify);
+  app.add_flag("--limit", options.limit);
+  app.add_flag("--json", options.json);
+  app.add_option("--json-file", options.json_file);
+  app.add_flag("-v,--verbose", options.verbose);
+  app.add_flag("--once", options.once);
+  app.add_option("--cpu", words.cpu);
+  app.add_option("--report-to", words.report_to);
+  app.add_option("--speaks", words.speaks);
+}
+
+void read_words(const Words& words, Options& options) {
+  constexpr uint64_t any = UINT64_MAX;
+  if (words.size) options.sizes = read_sizes(*words.size);
+  if (words.seconds) options.seconds = read_seconds(*words.seconds);
+  read_number("--count", words.count, options.count, 1, any);
+  read_number("--depth", words.depth, options.depth, 1, most_depth);
+  read_number("--signal-every", words.signal_every, options.signal_every, 1, most_depth);
+  read_number("--jetties", words.jetties, options.jetties, 1, most_jetties);
+  read_number("--threads", words.threads, options.threads, 1, most_jetties);
+  read_number("--rounds", words.rounds, options.rounds, 1, 1000);
+  read_number("--seed", words.seed, options.seed, 0, UINT32_MAX);
+  read_number("--cpu", words.cpu, options.cpu, 0, 1023);
+  read_number("--report-to", words.report_to, options.report_to, 0, 1023);
+  read_number("--speaks", words.speaks, options.speaks, 0, INT32_MAX);
+  // A thread has a Jetty at least; one for each unless more are asked for.
+  if (!words.jetties) options.jetties = options.threads;
+}
+
+[[noreturn]] void usage(std::string message) { throw Failure(Exit::usage, std::move(message)); }
+
+void choose_mode(const Words& words, Options& options) {
+  using Mode = Options::Mode;
+  const std::string& what = words.what;
+  options.host = words.host;
+  if (what == "server") {
+    options.mode = Mode::server;
+    if (!words.host.empty() || options.self) {
+      usage(
+          "server: it takes no host and no --self. Fix: urma_perf server, and on the other "
+          "machine urma_perf TEST HOST; or urma_perf --self TEST");
+    }
+    return;
+  }
+  if (what.empty() || what == "main") {
+    options.mode = Mode::main_job;
+    if (options.self && words.host.empty()) return;
+    usage(what.empty() ? "what is to be done? Fix: urma_perf --self, urma_perf server, urma_perf "
+                         "TEST HOST, or see --help"
+                       : "main runs both sides here. Fix: urma_perf --self");
+  }
+  options.mode = Mode::test;
+  options.test = find_test(what);
+  if (options.test == nullptr) {
+    usage(fmt::format("\"{}\" is no test. Fix: server, or one of {}", what, test_names()));
+  }
+  if (options.self != words.host.empty()) {
+    usage(options.self
+              ? fmt::format("--self runs both sides here and takes no host (\"{}\"). Fix: leave "
+                            "one of them out",
+                            words.host)
+              : fmt::format("{}: where is the server? Fix: urma_perf {} HOST, or urma_perf --self "
+                            "{}",
+                            what, what, what));
+  }
+}
+
+// Options that this use of the program does not have.
+void refuse_strangers(const Words& words, const Options& options) {
+  const bool measures = options.mode == Options::Mode::test;
+  for (const auto& [name, given] : {std::pair("--size", words.size.has_value()),
+                                    {"--seconds", options.seconds.has_value()},
+                                    {"--count", options.count.has_value()},
+                                    {"--depth", options.depth.has_value()},
+                                    {"--signal-every", words.signal_every.has_value()},
+                                    {"--jetties", words.jetties.has_value()},
+                                    {"--threads", words.threads.has_value()},
+                                    {"--rounds", words.rounds.has_value()},
+                                    {"--limit", options.limit},
+                                    {"--seed", words.seed.has_value()}}) {
+    if (given && !measures)
+      usage(fmt::format("{} belongs to a test. Fix: name one of {}", name, test_names()));
+  }
+  const bool server = options.mode == Options::Mode::server;
+  if (server && (options.json || !options.json_file.empty() || !options.verify)) {
+    usage(
+        "server: results and checks are the client's. Fix: give --json, --json-file and "
+        "--no-verify to urma_perf TEST HOST");
+  }
+  if (options.once && !server) usage("--once belongs to urma_perf server. Fix: leave it out");
+  if (!options.peer_device.empty() && !options.self) {
+    usage("--peer-device is for --self. Fix: urma_perf server --device STRING, over there");
+  }
+  if (!options.host.empty() && options.host.find('/') != std::string::npos) {
+    usage(fmt::format("\"{}\" is no host. Fix: localhost, ADDRESS or ADDRESS:PORT", options.host));
+  }
+}
+
+void check_cases(const Options& options) {
+  if (options.mode != Options::Mode::test) return;
+  if (options.threads > options.jetties) {
+    usage(
+        fmt::format("--threads {} with --jetties {}: each thread has a Jetty of its own. Fix: as "
+                    "many --jetties as --threads, or more",
+                    options.threads, options.jetties));
+  }
+  for (const Case& what : options.cases()) {
+    if (const std::string why = objection(what); !why.empty()) usage(why);
+  }
+}
+
+}  // namespace
+
+Case Options::case_for(uint64_t bytes) const {
+  const uint32_t whole_groups = default_depth(*test, bytes) / signal_every * signal_every;
+  return {.test = test,
+          .bytes = bytes,
+          .depth = depth.value_or(std::max(whole_groups, test->bandwidth() ? signal_every : 1)),
+          .jetties = jetties,
+          .signal_every = signal_every,
+          .verify = verify,
+          .limit = limit,
+          .seed = seed};
+}
+
+std::vector<Case> Options::cases() const {
+  constexpr uint64_t small = 64;
+  constexpr uint64_t large = 64 * 1024;
+  std::vector<Case> cases;
+  for (const uint64_t bytes : sizes) cases.push_back(case_for(bytes));
+  if (sizes.empty()) cases.push_back(case_for(test->bandwidth() ? large : small));
+  return cases;
+}
+
+Options parse_options(int count, char** arguments) {
+  Options options;
+  Words words;
+  CLI::App app;
+  add_options(app, options, words);
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError& e) {
+    usage(fmt::format("{}. Fix: see urma_perf --help", e.what()));
+  }
+  options.command.assign(arguments, arguments + count);
+  if (words.help || words.help_all || words.version) {
+    options.mode = words.help_all  ? Options::Mode::help_all
+                   : words.version ? Options::Mode::version
+                                   : Options::Mode::help;
+    return options;
+  }
+  if (words.served && words.inlined) {
+    usage("--inline and --served exclude each other. Fix: leave one of them out");
+  }
+  options.inlined = !words.served;
+  options.verify = !words.no_verify;
+  read_words(words, options);
+  choose_mode(words, options);
+  refuse_strangers(words, options);
+  check_cases(options);
+  return options;
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/urma_perf/case.h"
+
+namespace urma::perf {
+
+// What the command line says, checked.
+struct Options {
+  enum class Mode : uint8_t { help, help_all, version, server, test, main_job };
+
+  Mode mode = Mode::help;
+  const Test* test = nullptr;
+  std::string host;
+  bool self = false;
+  std::vector<uint64_t> sizes;  // empty: the test's own
+  std::optional<double> seconds;
+  std::optional<uint64_t> count;
+  std::optional<uint32_t> depth;
+  uint32_t signal_every = 1;
+  uint32_t jetties = 1;
+  uint32_t threads = 1;
+  bool inlined = true;
+  std::string device;       // empty: chosen
+  std::string peer_device;  // with --self; empty: as `device`
+  bool verify = true;
+  bool limit = false;
+  uint32_t rounds = 5;
+  uint64_t seed = 1;
+  bool json = false;
+  std::string json_file;
+  bool verbose = false;
+  bool once = false;             // server: one client
+  std::optional<int> cpu;        // bind to it
+  std::optional<int> report_to;  // server: a descriptor to say where it is, instead of stdout
+  std::optional<int> speaks;     // a protocol that is not ours, for tests
+  std::vector<std::string> command;
+
+  // What a size of the test makes of them.
+  Case case_for(uint64_t bytes) const;
+  std::vector<Case> cases() const;
+};
+
+// Throws a Failure (usage) that says what is wrong and what would be right.
+Options parse_options(int count, char** arguments);
+
+}  // namespace urma::perf

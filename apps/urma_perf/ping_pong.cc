@@ -1,0 +1,87 @@
+#include "apps/urma_perf/ping_pong.h"
+
+#include <algorithm>
+
+#include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/interrupt.h"
+#include "apps/urma_perf/machine.h"
+
+namespace urma::perf {
+namespace {
+
+constexpr int64_t patience = 10 * second;
+
+}  // namespace
+
+PingPong::PingPong(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool inlined)
+    : side_(side), jetties_(std::move(jetties)), completions_(completions), taker_(inlined) {
+  for (const uint32_t jetty : jetties_) works_.push_back(side.work(jetty, 0, 0));
+}
+
+void PingPong::run(const Stop& stop, Outcome& outcome) {
+  int64_t last = now();
+  outcome.begin = last;
+  for (size_t turn = 0; last < stop.at && outcome.messages < stop.count && !interrupted(); ++turn) {
+    const auto number = static_cast<uint32_t>(turn % jetties_.size());
+    send(number, next_window_);
+    await(jetties_[number], next_window_, last, outcome.verdict);
+    if (interrupted()) break;  // perhaps in the middle of it
+    const int64_t time = now();
+    const int64_t took = time - last - clock_cost();
+    outcome.times.record(static_cast<uint64_t>(std::max<int64_t>(took, 0)) / 2);
+    last = time;
+    ++outcome.messages;
+    outcome.windows += next_window_;
+    next_window_ = next_window_ + 1 == Pattern::windows ? 0 : next_window_ + 1;
+  }
+  outcome.end = last;
+}
+
+void PingPong::send(uint32_t number, uint32_t window) {
+  Work& work = works_[number];
+  const uint32_t jetty = jetties_[number];
+  side_.aim(work, jetty, 0, window);
+  // Berths come back with the acknowledgements of earlier messages, which may be late.
+  for (const int64_t begin = now(); side_.jetties()[jetty].post(work) == 0;) {
+    for (const Completion& completion : taker_.take(completions_)) {
+      if (!completion.ok()) throw failed_work(side_.what().test->name, completion.status);
+    }
+    if (now() - begin < patience) continue;
+    throw Failure(Exit::peer_lost,
+                  "no message was acknowledged for 10 s. Fix: see whether the "
+                  "server still runs, and start it again");
+  }
+}
+
+void PingPong::await(uint32_t jetty, uint32_t window, int64_t since, Verdict& verdict) {
+  constexpr uint32_t look_at_clock_every = 1024;
+  for (uint32_t looks = 1;; ++looks) {
+    bool here = false;
+    for (const Completion& completion : taker_.take(completions_)) {
+      here = handle(completion, jetty, window, verdict) || here;
+    }
+    if (here) return;
+    spin();
+    if (looks % look_at_clock_every != 0) continue;
+    if (interrupted()) return;
+    if (now() - since < patience) continue;
+    throw Failure(Exit::peer_lost,
+                  "no message has come back for 10 s. Fix: see whether the "
+                  "server still runs, and start it again");
+  }
+}
+
+// True: it is the message that is waited for.
+bool PingPong::handle(const Completion& completion, uint32_t jetty, uint32_t window,
+                      Verdict& verdict) {
+  if (!completion.ok()) throw failed_work(side_.what().test->name, completion.status);
+  if (completion.operation != Operation::receive) return false;
+  const bool sends = side_.what().test->sends();
+  const uint32_t slot = sends ? static_cast<uint32_t>(completion.tag) : 0;
+  if (side_.what().verify) side_.check(jetty, slot, window, verdict);
+  if (completion.bytes != side_.what().bytes) verdict.count("a message of another length");
+  if (sends) side_.receive(jetty, slot);
+  return true;
+}
+
+}  // namespace urma::perf

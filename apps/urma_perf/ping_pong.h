@@ -1,0 +1,30 @@
+#pragma once
+
+#include <vector>
+
+#include "apps/urma_perf/stream.h"
+
+namespace urma::perf {
+
+// Sends a message, waits until the server has sent one back, and so on, over some Jetties of the
+// client in turn. Half of each round trip is recorded; both ends have looked at the bytes then.
+class PingPong {
+ public:
+  PingPong(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool inlined);
+
+  void run(const Stop& stop, Outcome& outcome);
+
+ private:
+  void send(uint32_t jetty, uint32_t window);
+  void await(uint32_t jetty, uint32_t window, int64_t since, Verdict& verdict);
+  bool handle(const Completion& completion, uint32_t jetty, uint32_t window, Verdict& verdict);
+
+  Side& side_;
+  std::vector<uint32_t> jetties_;
+  Jfc& completions_;
+  Taker taker_;
+  std::vector<Work> works_;  // one for each of our Jetties
+  uint32_t next_window_ = 0;
+};
+
+}  // namespace urma::perf

@@ -1,0 +1,80 @@
+#include "apps/urma_perf/responder.h"
+
+#include <fmt/format.h>
+
+namespace urma::perf {
+
+Responder::Responder(Side& side, bool check_each)
+    : side_(side),
+      check_each_(check_each),
+      bounce_windows_(side.jetties().size()),
+      owed_(side.jetties().size()) {
+  for (uint32_t i = 0; i < side.jetties().size(); ++i) {
+    by_id_.emplace(number(side.jetties()[i].id()), i);
+    if (side.what().test->ping_pong()) works_.push_back(side.work(i, 0, 0));
+  }
+}
+
+std::optional<uint32_t> Responder::find(JettyId id) {
+  if (number(id) == latest_id_) return latest_;
+  const auto found = by_id_.find(number(id));
+  if (found == by_id_.end()) return std::nullopt;
+  latest_id_ = found->first;
+  return latest_ = found->second;
+}
+
+bool Responder::handle(const Completion& completion) {
+  const auto jetty = find(completion.jetty);
+  if (!jetty) return false;
+  if (!completion.ok()) {
+    // The client finds out by itself: its own work, or its wait, ends too.
+    report_.verdict.count(
+        fmt::format("a work or message of the server ended as {}", name(completion.status)));
+  } else if (completion.operation == Operation::receive) {
+    handle_message(*jetty, completion);
+  }
+  if (owed_[*jetty]) bounce(*jetty);
+  return true;
+}
+
+// Whatever a client says about its message is checked before it is believed.
+void Responder::handle_message(uint32_t jetty, const Completion& completion) {
+  const Case& what = side_.what();
+  const bool sends = what.test->sends();
+  const auto slot = static_cast<uint32_t>(sends ? completion.tag : completion.immediate >> 32);
+  uint32_t window = static_cast<uint32_t>(completion.immediate);
+  if (sends) window = what.verify ? side_.window_in(jetty, slot).value_or(Pattern::windows) : 0;
+  ++report_.messages;
+  if (completion.bytes != what.bytes || slot >= side_.layout().slots() ||
+      window >= Pattern::windows) {
+    report_.verdict.count(
+        fmt::format("Jetty {}: a message of {} bytes, immediate 0x{:x}, is none "
+                    "of this test",
+                    jetty, completion.bytes, completion.immediate));
+    window = 0;
+  } else {
+    report_.windows += window;
+    if (what.verify && check_each_) side_.check(jetty, slot, window, report_.verdict);
+  }
+  if (sends) side_.receive(jetty, slot);
+  if (!what.test->ping_pong()) return;
+  bounce_windows_[jetty] = window;
+  bounce(jetty);
+}
+
+// Bounces follow one another by round trips, but their acknowledgements may lag.
+void Responder::bounce(uint32_t jetty) {
+  side_.aim(works_[jetty], jetty, 0, bounce_windows_[jetty]);
+  owed_[jetty] = side_.jetties()[jetty].post(works_[jetty]) == 0;
+}
+
+void Responder::begin() { report_ = {}; }
+
+Report Responder::end() {
+  const Test& test = *side_.what().test;
+  const bool landed_by_write = test.operation == Operation::write && !test.ping_pong();
+  if (side_.what().verify && landed_by_write) side_.check_ledger(report_.verdict);
+  return report_;
+}
+
+}  // namespace urma::perf

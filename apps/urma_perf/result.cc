@@ -1,0 +1,90 @@
+#include "apps/urma_perf/result.h"
+
+#include <algorithm>
+
+namespace urma::perf {
+namespace {
+
+template <class Member>
+std::vector<double> column(const std::vector<Round>& rounds, Member member) {
+  std::vector<double> values;
+  for (const Round& round : rounds) {
+    if (!round.discarded) values.push_back(round.*member);
+  }
+  return values;
+}
+
+}  // namespace
+
+bool compared_in_messages(const Case& what) {
+  constexpr uint64_t large = 1024;  // from here on the raw loops send trains
+  return what.bytes < large;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double Result::messages_per_second() const {
+  return median(column(rounds, &Round::messages_per_second));
+}
+double Result::bytes_per_second() const {
+  return messages_per_second() * static_cast<double>(what.bytes);
+}
+double Result::waited_percent() const { return median(column(rounds, &Round::waited_percent)); }
+
+std::optional<double> Result::limit() const {
+  if (rounds.empty() || rounds.front().limit == 0) return std::nullopt;
+  return median(column(rounds, &Round::limit));
+}
+double Result::times_limit() const { return median(column(rounds, &Round::times_limit)); }
+double Result::least_times_limit() const {
+  return std::ranges::min(column(rounds, &Round::times_limit));
+}
+double Result::most_times_limit() const {
+  return std::ranges::max(column(rounds, &Round::times_limit));
+}
+
+std::string Result::limit_unit() const {
+  if (!what.test->bandwidth()) return "us";
+  return compared_in_messages(what) ? "messages_per_second" : "bytes_per_second";
+}
+
+void Result::settle(size_t wanted) {
+  const auto bad = [](const Round& round) { return round.waited_percent > most_waited_percent; };
+  const auto good = rounds.size() - static_cast<size_t>(std::ranges::count_if(rounds, bad));
+  for (Round& round : rounds) {
+    round.discarded = 2 * good >= wanted && bad(round);
+    if (!round.discarded) times.merge(round.times);
+  }
+}
+
+size_t Result::discarded() const {
+  return static_cast<size_t>(std::ranges::count_if(rounds, &Round::discarded));
+}
+
+void Result::compare(Round& round) const {
+  if (round.limit == 0) return;
+  if (!what.test->bandwidth()) {
+    round.times_limit = round.p50_us / round.limit;
+    return;
+  }
+  const double unit = compared_in_messages(what) ? 1 : static_cast<double>(what.bytes);
+  const double rate = round.messages_per_second * unit;
+  round.times_limit = rate > 0 ? round.limit / rate : 0;
+}
+
+void Result::borrow_limit(const Result& other) {
+  const auto borrowed = other.limit();
+  if (!borrowed) return;
+  limit_of_clean_network = true;
+  for (Round& round : rounds) {
+    round.limit = *borrowed;
+    compare(round);
+  }
+}
+
+}  // namespace urma::perf

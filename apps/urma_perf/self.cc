@@ -1,0 +1,127 @@
+#include "apps/urma_perf/self.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+#include "apps/urma_perf/clock.h"
+#include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/interrupt.h"
+
+namespace urma::perf {
+namespace {
+
+constexpr int64_t start_patience = 10 * second;
+
+std::vector<std::string> arguments_for(const Options& options, const std::string& device,
+                                       int processor, int report_to) {
+  std::vector<std::string> arguments = {"urma_perf",
+                                        "server",
+                                        "--once",
+                                        "--device",
+                                        device.empty() ? "udp:" : device,
+                                        "--report-to",
+                                        std::to_string(report_to)};
+  if (!options.inlined) arguments.push_back("--served");
+  if (options.verbose) arguments.push_back("--verbose");
+  if (processor >= 0) arguments.insert(arguments.end(), {"--cpu", std::to_string(processor)});
+  return arguments;
+}
+
+// Between fork and exec: nothing that allocates.
+[[noreturn]] void become(char* const* arguments, pid_t parent, int report_to) {
+  // Also when nobody is left to end us in an orderly way.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  // Ctrl-C goes to the whole foreground group; it is the client's to say when we are done.
+  setpgid(0, 0);
+  fcntl(report_to, F_SETFD, 0);
+  execv("/proc/self/exe", arguments);
+  _exit(127);
+}
+
+}  // namespace
+
+ChildServer::ChildServer(const Options& options, const std::string& device, int processor) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    throw Failure(Exit::error, fmt::format("--self: making a pipe: {}. Fix: close some files",
+                                           std::strerror(errno)));
+  }
+  std::vector<std::string> words = arguments_for(options, device, processor, ends[1]);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t parent = getpid();
+  process_ = fork();
+  if (process_ == 0) become(arguments.data(), parent, ends[1]);
+  const int why = errno;
+  close(ends[1]);
+  if (process_ > 0) at_ = read_line(ends[0]);
+  close(ends[0]);
+  if (process_ < 0) {
+    throw Failure(Exit::error, fmt::format("--self: starting the server: {}. Fix: end some "
+                                           "processes",
+                                           std::strerror(why)));
+  }
+  if (!at_.empty()) return;
+  // It has said on stderr what is wrong; how it ended is how we end.
+  const bool ended = wait(interrupted() ? 0 : second);
+  if (!ended) {
+    kill(process_, SIGKILL);
+    wait(second);
+  }
+  const bool exited = ended && WIFEXITED(status_) && WEXITSTATUS(status_) != 0;
+  throw Failure(interrupted() ? Exit::interrupted
+                : exited      ? static_cast<Exit>(WEXITSTATUS(status_))
+                              : Exit::error,
+                "--self: the server side did not start. Fix: see what it says above");
+}
+
+// Ends as soon as the client has said bye, which is before we are destroyed.
+ChildServer::~ChildServer() {
+  if (process_ <= 0) return;
+  if (wait(second)) return;
+  kill(process_, SIGTERM);
+  if (wait(second)) return;
+  kill(process_, SIGKILL);
+  wait(INT64_MAX);
+}
+
+// Up to the end of the line; empty when none comes.
+std::string ChildServer::read_line(int from) const {
+  std::string line;
+  for (const int64_t until = now() + start_patience; now() < until && !interrupted();) {
+    pollfd readable{from, POLLIN, 0};
+    if (poll(&readable, 1, 100) <= 0) continue;
+    char c = 0;
+    if (::read(from, &c, 1) != 1) return {};
+    if (c == '\n') return line;
+    line += c;
+  }
+  return {};
+}
+
+// True: it is gone, and reaped.
+bool ChildServer::wait(int64_t patience) {
+  const int64_t begin = now();
+  do {
+    const pid_t got = waitpid(process_, &status_, patience == INT64_MAX ? 0 : WNOHANG);
+    if (got == process_ || (got < 0 && errno == ECHILD)) {
+      process_ = -1;
+      return true;
+    }
+    usleep(1000);
+  } while (now() - begin < patience);
+  return false;
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "apps/urma_perf/options.h"
+
+namespace urma::perf {
+
+// The other side of --self: this program again, as a server for one client. Ended and reaped
+// whatever happens; it ends by itself if this process dies.
+class ChildServer {
+ public:
+  // Returns when it can be reached. `processor`: where it runs; negative: anywhere.
+  ChildServer(const Options& options, const std::string& device, int processor);
+  ~ChildServer();
+  ChildServer(const ChildServer&) = delete;
+
+  // ADDRESS:PORT
+  const std::string& at() const { return at_; }
+
+ private:
+  std::string read_line(int from) const;
+  bool wait(int64_t patience);
+
+  pid_t process_ = -1;
+  int status_ = 0;
+  std::string at_;
+};
+
+}  // namespace urma::perf

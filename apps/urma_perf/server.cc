@@ -1,0 +1,178 @@
+#include "apps/urma_perf/server.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "apps/urma_perf/completions.h"
+#include "apps/urma_perf/interrupt.h"
+#include "apps/urma_perf/machine.h"
+
+namespace urma::perf {
+namespace {
+
+// For all sessions together; a Jetty that does not fit is refused with a sum.
+constexpr uint32_t completion_entries = 1 << 18;
+// While nobody measures, the loop sleeps; this often it looks after clients and signals.
+constexpr Duration idle_wait = std::chrono::milliseconds(100);
+constexpr uint32_t look_around_every = 4096;
+constexpr size_t most_clients = 64;
+
+Device open_device(const Options& options) {
+  return must(urma::open(options.device.empty() ? "udp:" : options.device,
+                         {.threads = options.inlined ? Threads::inlined : Threads::served,
+                          .congestion = {},
+                          .limits = {}}),
+              "opening the device");
+}
+
+Message failed(uint64_t id, Exit exit, std::string why) {
+  return {.id = id, .type = "failed", .body = Failed{.exit = exit, .message = std::move(why)}};
+}
+
+}  // namespace
+
+Server::Server(const Options& options)
+    : options_(options),
+      device_(open_device(options)),
+      completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
+      mailbox_(device_, &completions_),
+      taker_(options.inlined) {
+  must(device_.publish("urma_perf", mailbox_.jetty(), everyone()), "publishing the name urma_perf");
+}
+
+void Server::say_where() const {
+  const Endpoint at = device_.endpoint();
+  if (options_.report_to) {
+    const std::string line = to_string(at) + "\n";
+    if (::write(*options_.report_to, line.data(), line.size()) < 0) {
+      throw Failure(Exit::error, "--report-to: nobody reads there. Fix: give an open descriptor");
+    }
+    close(*options_.report_to);
+    return;
+  }
+  const std::string host = at.port == ub_port ? to_string(at.address) : to_string(at);
+  fmt::print("urma_perf server at {}; measure it by: urma_perf write_lat {}\n", to_string(at),
+             host);
+  std::fflush(stdout);
+}
+
+Exit Server::run() {
+  say_where();
+  if (options_.verbose) fmt::print(stderr, "{}\n", device_.description());
+  for (uint32_t turns = 1; !interrupted(); ++turns) {
+    const bool measuring =
+        std::ranges::any_of(sessions_, [](const auto& session) { return session->measures(); });
+    const auto taken = measuring ? taker_.take(completions_) : completions_.wait(idle_wait);
+    for (const Completion& completion : taken) handle(completion);
+    if (measuring && taken.empty()) {
+      run_limits();
+      spin();
+    }
+    if (measuring && turns % look_around_every != 0) continue;
+    look_after_clients();
+    if (options_.once && clients_ > 0 && sessions_.empty()) break;
+  }
+  say_goodbye();
+  return Exit::ok;
+}
+
+void Server::handle(const Completion& completion) {
+  for (const auto& session : sessions_) {
+    if (session->handle(completion)) return;
+  }
+  if (completion.jetty != mailbox_.jetty().id()) return;  // of a case that is over
+  if (completion.operation == Operation::read) {
+    for (const auto& session : sessions_) {
+      if (session->number() == completion.tag) session->handle_probe(completion);
+    }
+    return;
+  }
+  const auto text = mailbox_.handle(completion);
+  if (!text) return;
+  try {
+    handle_message({.peer = completion.from, .jetty = completion.from_jetty}, *text);
+  } catch (const std::exception& e) {
+    // Whatever one client says, the others are served on.
+    if (options_.verbose)
+      fmt::print(stderr, "a message that nobody can be answered: {}\n", e.what());
+  }
+}
+
+void Server::handle_message(const Session::Client& from, const std::string& text) {
+  const Message question = parse_message(text);
+  if (question.type == "hello") return greet(from, question);
+  for (const auto& session : sessions_) {
+    if (!(session->client() == from)) continue;
+    Message reply;
+    try {
+      reply = session->answer(question);
+    } catch (const Failure& failure) {
+      reply = failed(question.id, failure.exit(), failure.what());
+    }
+    return mailbox_.send(session->answers_to(), reply);
+  }
+}
+
+// Looks at the version before anything that another version may have changed.
+void Server::greet(const Session::Client& from, const Message& question) {
+  const int speaks = question.body.at("speaks");
+  const std::string version = question.body.at("version");
+  const std::string line = question.body.at("jetty");
+  const RemoteJetty client = must(device_.import(line), "the client's Jetty").jetty;
+  if (speaks != protocol) {
+    return mailbox_.send(
+        client,
+        failed(question.id, Exit::version_mismatch,
+               fmt::format("it speaks version {} of urma_perf's protocol (liburma {}), this "
+                           "client version {} (liburma {}). Fix: upgrade the {}",
+                           protocol, library_version(), speaks, version,
+                           speaks < protocol ? "client" : "server")));
+  }
+  if (sessions_.size() >= most_clients) {
+    return mailbox_.send(client, failed(question.id, Exit::error,
+                                        fmt::format("it serves {} clients already. Fix: wait until "
+                                                    "one is done",
+                                                    sessions_.size())));
+  }
+  sessions_.push_back(std::make_unique<Session>(++clients_, device_, completions_, options_.inlined,
+                                                from, question.body.get<Hello>()));
+  mailbox_.send(client,
+                {.id = question.id,
+                 .type = "welcome",
+                 .body = Welcome{.version = library_version(), .device = device_.description()}});
+  if (options_.verbose) fmt::print(stderr, "client {} (liburma {}): {}\n", clients_, version, line);
+}
+
+// In slices, because the engine and other clients need this thread too.
+void Server::run_limits() {
+  for (const auto& session : sessions_) session->run_limit(now() + millisecond);
+}
+
+void Server::look_after_clients() {
+  const int64_t time = now();
+  for (const auto& session : sessions_) {
+    if (auto probe = session->probe(time, probed_)) {
+      mailbox_.jetty().post(probe->tag(session->number()));
+    }
+  }
+  std::erase_if(sessions_, [&](const auto& session) {
+    if (session->over() && options_.verbose) {
+      fmt::print(stderr, "client {} is gone\n", session->number());
+    }
+    return session->over();
+  });
+}
+
+// The last answers leave before the device closes.
+void Server::say_goodbye() {
+  constexpr int64_t patience = 300 * millisecond;
+  for (const int64_t until = now() + patience; !mailbox_.idle() && now() < until;) {
+    for (const Completion& completion : completions_.wait(std::chrono::milliseconds(10))) {
+      if (completion.jetty == mailbox_.jetty().id()) mailbox_.handle(completion);
+    }
+  }
+}
+
+}  // namespace urma::perf

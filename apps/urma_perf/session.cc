@@ -1,0 +1,156 @@
+#include "apps/urma_perf/session.h"
+
+#include "apps/urma_perf/counters.h"
+#include "apps/urma_perf/machine.h"
+
+namespace urma::perf {
+namespace {
+
+constexpr int64_t silence = second;
+// One could be lost while the client makes gigabytes of memory.
+constexpr int most_unanswered = 2;
+
+template <class Body>
+Body read(const Message& message) {
+  try {
+    return message.body.get<Body>();
+  } catch (const nlohmann::json::exception& e) {
+    throw Failure(Exit::error, "\"" + message.type + "\" is not understood: " + e.what() +
+                                   ". Fix: use the same urma_perf on both sides");
+  }
+}
+
+}  // namespace
+
+Session::Session(uint64_t number, Device& device, Jfc& completions, bool inlined,
+                 const Client& client, const Hello& hello)
+    : number_(number),
+      device_(device),
+      completions_(completions),
+      inlined_(inlined),
+      client_(client),
+      answers_to_(must(device.import(hello.jetty), "the client's Jetty").jetty),
+      presence_(must(device.import(hello.presence), "the client's memory").segment),
+      heard_(now()) {}
+
+Message Session::answer(const Message& question) {
+  heard_ = now();
+  Message answer{.id = question.id, .type = "", .body = nullptr};
+  if (question.type == "setup") {
+    answer.type = "ready";
+    answer.body = setup(read<Setup>(question));
+  } else if (question.type == "begin") {
+    answer.type = "begun";
+    begin(read<Begin>(question));
+  } else if (question.type == "end") {
+    answer.type = "report";
+    answer.body = end();
+  } else if (question.type == "finish") {
+    answer.type = "totals";
+    answer.body = finish();
+  } else if (question.type == "bye") {
+    answer.type = "bye";
+    running_.reset();
+    over_ = true;
+  } else {
+    throw Failure(Exit::error, "\"" + question.type.substr(0, 40) +
+                                   "\" is no question. Fix: use the same urma_perf on both sides");
+  }
+  return answer;
+}
+
+// ---- the case
+
+namespace {
+
+Side met(Device& device, const Setup& setup, Jfc& completions) {
+  Jfc* const queues[] = {&completions};
+  Side side(device, setup.what, Place::server, queues);
+  side.meet(device, setup.side);
+  return side;
+}
+
+}  // namespace
+
+Session::Running::Running(Device& device, const Setup& setup, Jfc& completions, bool inlined)
+    : side(met(device, setup, completions)),
+      responder(side, inlined),
+      begin(must(device.statistics(), "statistics")) {
+  if (!setup.what.limit) return;
+  limit.emplace(side, Place::server, device.endpoint().address);
+  limit->meet(must(parse_endpoint(setup.raw), "the client's raw socket"));
+}
+
+nlohmann::json Session::setup(const Setup& setup) {
+  if (const std::string why = objection(setup.what); !why.empty()) {
+    throw Failure(Exit::usage, why);
+  }
+  running_.reset();  // its memory first
+  running_ = std::make_unique<Running>(device_, setup, completions_, inlined_);
+  Ready ready{.side = running_->side.describe(), .raw = ""};
+  if (running_->limit) ready.raw = to_string(running_->limit->endpoint());
+  return ready;
+}
+
+void Session::begin(const Begin& begin) {
+  if (!running_ || (begin.limit && !running_->limit)) {
+    throw Failure(Exit::error,
+                  "a round was begun without its test. Fix: use the same urma_perf on "
+                  "both sides");
+  }
+  in_limit_ = begin.limit;
+  waited_ = waited_for_processor();
+  if (in_limit_) {
+    running_->limit->begin();
+  } else {
+    running_->responder.begin();
+  }
+}
+
+Report Session::end() {
+  if (!running_) return {};
+  Report report;
+  if (in_limit_) {
+    report.raw_bytes_per_second = running_->limit->tally().bytes_per_second();
+  } else {
+    report = running_->responder.end();
+  }
+  in_limit_ = false;
+  report.waited = waited_for_processor() - waited_;
+  return report;
+}
+
+Totals Session::finish() {
+  if (!running_) return {};
+  const Statistics end = must(device_.statistics(), "statistics");
+  Totals totals{.counters = difference(end, running_->begin)};
+  running_.reset();
+  return totals;
+}
+
+void Session::run_limit(int64_t until) {
+  if (in_limit_) running_->limit->run(until);
+}
+
+// ---- is it still there?
+
+std::optional<Work> Session::probe(int64_t time, std::span<std::byte> to) {
+  if (probing_ || over_ || time - heard_ < silence) return std::nullopt;
+  probing_ = true;
+  heard_ = time;  // the next one is not due before
+  return urma::read(to, presence_);
+}
+
+void Session::handle_probe(const Completion& completion) {
+  probing_ = false;
+  unanswered_ = completion.ok() ? 0 : unanswered_ + 1;
+  // Restarted, or closed without a word: nobody who will speak again.
+  const bool gone =
+      completion.status == Status::peer_restarted || completion.status == Status::remote_access;
+  if (gone || unanswered_ >= most_unanswered) {
+    running_.reset();
+    over_ = true;
+  }
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "apps/urma_perf/limit.h"
+#include "apps/urma_perf/messages.h"
+#include "apps/urma_perf/responder.h"
+
+namespace urma::perf {
+
+// One client at the server, from its hello to its bye or its death.
+class Session {
+ public:
+  struct Client {
+    PeerId peer;  // who says so in its messages
+    JettyId jetty{};
+    friend bool operator==(const Client&, const Client&) = default;
+  };
+
+  // `hello` has been checked for the version.
+  Session(uint64_t number, Device& device, Jfc& completions, bool inlined, const Client& client,
+          const Hello& hello);
+
+  uint64_t number() const { return number_; }
+  const Client& client() const { return client_; }
+  const RemoteJetty& answers_to() const { return answers_to_; }
+
+  // Answers a question of the client's, or throws the Failure to answer with.
+  Message answer(const Message& question);
+  // False: this completion is none of the case's.
+  bool handle(const Completion& completion) {
+    return running_ && running_->responder.handle(completion);
+  }
+
+  // The loop must not sleep.
+  bool measures() const { return running_ != nullptr; }
+  // The limit's part of this side, for so long, if it runs.
+  void run_limit(int64_t until);
+
+  bool over() const { return over_; }
+  // A read of something that is there as long as the client lives. Due when it was silent.
+  std::optional<Work> probe(int64_t time, std::span<std::byte> to);
+  void handle_probe(const Completion& completion);
+
+ private:
+  struct Running {
+    Running(Device& device, const Setup& setup, Jfc& completions, bool inlined);
+
+    Side side;  // first: the others use it
+    Responder responder;
+    std::optional<Limit> limit;
+    Statistics begin;
+  };
+
+  nlohmann::json setup(const Setup& setup);
+  void begin(const Begin& begin);
+  Report end();
+  Totals finish();
+
+  const uint64_t number_;
+  Device& device_;
+  Jfc& completions_;
+  const bool inlined_;
+  const Client client_;
+  RemoteJetty answers_to_;
+  RemoteSegment presence_;
+  std::unique_ptr<Running> running_;
+  bool in_limit_ = false;
+  int64_t waited_ = 0;
+  bool over_ = false;
+  int64_t heard_;
+  bool probing_ = false;
+  int unanswered_ = 0;
+};
+
+}  // namespace urma::perf

@@ -1,0 +1,160 @@
+#include "apps/urma_perf/side.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/urma_perf/failure.h"
+
+namespace urma::perf {
+namespace {
+
+// Bounces whose acknowledgement has not come yet.
+constexpr uint32_t ping_pong_berths = 64;
+constexpr uint32_t ping_pong_receives = 4;
+
+uint32_t berths_for(const Case& what, Place place) {
+  if (what.test->ping_pong()) return ping_pong_berths;
+  return place == Place::client ? what.depth : 0;
+}
+
+uint32_t receives_for(const Case& what, Place place) {
+  if (what.test->ping_pong()) return ping_pong_receives;
+  return place == Place::server && what.test->told() ? 2 * what.depth : 0;
+}
+
+// The two sides' patterns differ: nobody's own bytes pass for the other's.
+Pattern pattern_of(const Case& what, Place place) {
+  return Pattern(2 * what.seed + (place == Place::server ? 1 : 0));
+}
+
+Place opposite(Place place) { return place == Place::client ? Place::server : Place::client; }
+
+}  // namespace
+
+Side::Side(Device& device, const Case& what, Place place, std::span<Jfc* const> completions)
+    : case_(what),
+      place_(place),
+      layout_(what),
+      ours_(pattern_of(what, place)),
+      theirs_(pattern_of(what, opposite(place))),
+      segment_(must(device.allocate(layout_.bytes()), "memory for the test")),
+      receives_(receives_for(what, place)) {
+  if (sends_data()) ours_.fill(at(layout_.source_begin(), layout_.source_bytes()));
+  // Touched, and of neither pattern.
+  if (gets_data()) std::ranges::fill(landing(), std::byte{0xee});
+  std::ranges::fill(ledger(), never_written);
+  make_jetties(device, completions);
+}
+
+bool Side::sends_data() const {
+  return case_.test->ping_pong() || (place_ == Place::client) != case_.test->reads();
+}
+bool Side::gets_data() const {
+  return case_.test->ping_pong() || (place_ == Place::server) != case_.test->reads();
+}
+
+void Side::make_jetties(Device& device, std::span<Jfc* const> completions) {
+  const uint32_t berths = berths_for(case_, place_);
+  if (berths + receives_ == 0) return;  // nobody is told anything
+  for (uint32_t i = 0; i < case_.jetties; ++i) {
+    jetties_.push_back(must(device.jetty({.berths = berths,
+                                          .receives = receives_,
+                                          .operation_timeout = {},
+                                          .completions = completions[i % completions.size()]}),
+                            "a Jetty for the test"));
+    if (!case_.test->sends()) continue;
+    for (uint32_t slot = 0; slot < receives_; ++slot) receive(i, slot);
+  }
+}
+
+SideDescription Side::describe() const {
+  SideDescription description{.segment = segment_.descriptor(), .jetties = {}};
+  for (const Jetty& jetty : jetties_) {
+    const RemoteJetty self = jetty.local();
+    description.jetties.emplace_back(number(self.id), number(self.token));
+  }
+  return description;
+}
+
+void Side::meet(Device& device, const SideDescription& other) {
+  other_ = must(device.import(other.segment), "the other side's memory").segment;
+  other_jetties_.clear();
+  for (const auto& [id, token] : other.jetties) {
+    other_jetties_.push_back({.peer = other_.peer, .id = JettyId(id), .token = TokenValue(token)});
+  }
+  const bool enough = !case_.test->told() || other_jetties_.size() == case_.jetties;
+  if (enough && other_.bytes >= layout_.bytes()) return;
+  throw Failure(Exit::error,
+                fmt::format("the other side offers {} bytes and {} Jetties, not {} and {}. Fix: "
+                            "use the same urma_perf on both sides",
+                            other_.bytes, other_jetties_.size(), layout_.bytes(), case_.jetties));
+}
+
+Work Side::work(uint32_t jetty, uint32_t slot, uint32_t window) const {
+  Work work;
+  work.operation = case_.test->operation;
+  work.with_immediate = case_.test->immediate;
+  work.segment = other_;
+  if (case_.test->told()) work.target = other_jetties_[jetty];
+  aim(work, jetty, slot, window);
+  return work;
+}
+
+void Side::aim(Work& work, uint32_t jetty, uint32_t slot_number, uint32_t window) const {
+  if (case_.test->reads()) {
+    const auto to = slot(jetty, slot_number);
+    work.buffer = {to.data(), to.size()};
+    work.offset = layout_.source_at(window);
+    return;
+  }
+  work.buffer = {at(layout_.source_at(window), case_.bytes).data(), case_.bytes};
+  work.offset = layout_.slot_at(jetty, slot_number);
+  work.immediate_value = pack(slot_number, window);
+}
+
+void Side::receive(uint32_t jetty, uint32_t slot_number) {
+  if (jetties_[jetty].receive(slot(jetty, slot_number), slot_number)) return;
+  throw Failure(Exit::error,
+                "a receive was not taken although its slot is vacant. Fix: report "
+                "this as a fault of liburma");
+}
+
+std::span<std::byte> Side::slot(uint32_t jetty, uint32_t slot_number) const {
+  return at(layout_.slot_at(jetty, slot_number), case_.bytes);
+}
+std::span<const std::byte> Side::source() const {
+  return at(layout_.source_begin(), layout_.source_bytes());
+}
+std::span<std::byte> Side::landing() const {
+  return at(layout_.landing_begin(), layout_.landing_bytes());
+}
+std::span<uint64_t> Side::ledger() const {
+  return {reinterpret_cast<uint64_t*>(segment_.bytes().data()),
+          layout_.ledger_bytes() / sizeof(uint64_t)};
+}
+
+void Side::check(uint32_t jetty, uint32_t slot_number, uint32_t window, Verdict& verdict) const {
+  const auto wrong = theirs_.mismatch(slot(jetty, slot_number), window);
+  if (!wrong) return;
+  verdict.count(
+      fmt::format("Jetty {}, slot {}: byte {} of {} is 0x{:02x}, which is not that of "
+                  "window {}",
+                  jetty, slot_number, *wrong, case_.bytes,
+                  std::to_integer<unsigned>(slot(jetty, slot_number)[*wrong]), window));
+}
+
+void Side::check_ledger(Verdict& verdict) const {
+  for (uint32_t jetty = 0; jetty < case_.jetties; ++jetty) {
+    for (uint32_t i = 0; i < layout_.slots(); ++i) {
+      const uint64_t window = ledger()[size_t{jetty} * layout_.slots() + i];
+      if (window < Pattern::windows) check(jetty, i, static_cast<uint32_t>(window), verdict);
+    }
+  }
+}
+
+std::optional<uint32_t> Side::window_in(uint32_t jetty, uint32_t slot_number) const {
+  return theirs_.window_of(slot(jetty, slot_number));
+}
+
+}  // namespace urma::perf

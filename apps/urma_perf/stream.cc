@@ -1,0 +1,124 @@
+#include "apps/urma_perf/stream.h"
+
+#include <algorithm>
+
+#include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/interrupt.h"
+#include "apps/urma_perf/machine.h"
+
+namespace urma::perf {
+
+void Outcome::clear() {
+  times.clear();
+  messages = windows = 0;
+  begin = end = 0;
+  verdict = {};
+}
+
+void Outcome::add(const Outcome& other) {
+  begin = messages == 0 ? other.begin : std::min(begin, other.begin);
+  end = std::max(end, other.end);
+  messages += other.messages;
+  windows += other.windows;
+  times.merge(other.times);
+  verdict.add(other.verdict);
+}
+
+Stream::Stream(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool inlined)
+    : side_(side), completions_(completions), taker_(inlined), group_(side.what().signal_every) {
+  const uint32_t groups = side.what().depth / group_;
+  for (uint32_t g = 0; g < groups; ++g) {
+    for (const uint32_t jetty : jetties) lanes_.push_back({jetty, g * group_, 0});
+  }
+  for (uint32_t i = 0; i < lanes_.size(); ++i) vacant_.push_back(i);
+  staged_.reserve(side.what().depth);
+}
+
+void Stream::run(const Stop& stop, Outcome& outcome) {
+  outcome.begin = outcome.end = now();
+  posted_ = 0;
+  while (outcome.end < stop.at && posted_ < stop.count && !interrupted()) {
+    post_vacant(stop.count - posted_, outcome);
+    await(outcome);
+  }
+  while (vacant_.size() < lanes_.size()) await(outcome);
+}
+
+// All that is vacant, with one reading of the clock and one post per Jetty.
+void Stream::post_vacant(uint64_t most, Outcome& outcome) {
+  const int64_t at = now();
+  for (; !vacant_.empty() && most > 0; most -= std::min<uint64_t>(most, group_)) {
+    const uint32_t number = vacant_.back();
+    vacant_.pop_back();
+    lanes_[number].posted = at;
+    if (lanes_[number].jetty != staged_for_) post_staged();
+    stage(number, outcome);
+  }
+  post_staged();
+}
+
+void Stream::stage(uint32_t number, Outcome& outcome) {
+  const Lane& lane = lanes_[number];
+  staged_for_ = lane.jetty;
+  for (uint32_t slot = lane.first_slot; slot < lane.first_slot + group_; ++slot) {
+    staged_.push_back(side_.work(lane.jetty, slot, next_window_).tag(number));
+    if (slot + 1 < lane.first_slot + group_) staged_.back().unsignalled();
+    window_at(lane.jetty, slot) = next_window_;
+    outcome.windows += next_window_;
+    next_window_ = next_window_ + 1 == Pattern::windows ? 0 : next_window_ + 1;
+  }
+  posted_ += group_;
+}
+
+void Stream::post_staged() {
+  const size_t taken = staged_.empty() ? 0 : side_.jetties()[staged_for_].post(staged_);
+  const bool all = taken == staged_.size();
+  staged_.clear();
+  // There are as many berths as slots.
+  if (all) return;
+  throw Failure(Exit::error,
+                "a work was not taken although a berth is vacant. Fix: report this "
+                "as a fault of liburma");
+}
+
+// Waits for completions and takes them.
+void Stream::await(Outcome& outcome) {
+  constexpr uint32_t look_at_clock_every = 1024;
+  constexpr int64_t patience = 10 * second;
+  for (uint32_t looks = 1;; ++looks) {
+    const auto taken = taker_.take(completions_);
+    if (!taken.empty()) {
+      const int64_t at = now();
+      for (const Completion& completion : taken) finish(completion, at, outcome);
+      // Reading the bytes is not part of a read's latency, but of the time that all took.
+      outcome.end = side_.what().test->reads() ? now() : at;
+      return;
+    }
+    spin();
+    if (looks % look_at_clock_every != 0 || now() - outcome.end < patience) continue;
+    throw Failure(Exit::peer_lost,
+                  "no work has completed for 10 s. Fix: see whether the server "
+                  "still runs, and start it again");
+  }
+}
+
+void Stream::finish(const Completion& completion, int64_t at, Outcome& outcome) {
+  if (!completion.ok()) throw failed_work(side_.what().test->name, completion.status);
+  const auto number = static_cast<uint32_t>(completion.tag);
+  const Lane& lane = lanes_[number];
+  const int64_t took = at - lane.posted - clock_cost();
+  outcome.times.record(static_cast<uint64_t>(std::max<int64_t>(took, 0)), group_);
+  outcome.messages += group_;
+  vacant_.push_back(number);
+  if (!side_.what().test->reads() || !side_.what().verify) return;
+  for (uint32_t slot = lane.first_slot; slot < lane.first_slot + group_; ++slot) {
+    const auto window = static_cast<uint32_t>(window_at(lane.jetty, slot));
+    side_.check(lane.jetty, slot, window, outcome.verdict);
+  }
+}
+
+uint64_t& Stream::window_at(uint32_t jetty, uint32_t slot) {
+  return side_.ledger()[size_t{jetty} * side_.layout().slots() + slot];
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <vector>
+
+#include "apps/urma_perf/clock.h"
+#include "apps/urma_perf/completions.h"
+#include "apps/urma_perf/histogram.h"
+#include "apps/urma_perf/side.h"
+
+namespace urma::perf {
+
+// What a loop has done in one round.
+struct Outcome {
+  uint64_t messages = 0;
+  uint64_t windows = 0;  // the sum of the windows sent: the target's must be the same
+  int64_t begin = 0;
+  int64_t end = 0;
+  Histogram times;
+  Verdict verdict;
+
+  void clear();
+  void add(const Outcome& other);
+};
+
+// Keeps works outstanding on some Jetties of the client, which complete in one queue, and posts
+// each again when it has completed. With one outstanding it measures post to completion.
+//
+// Works are posted in groups of `signal_every`, of which the last one is signalled: a group is
+// what a completion brings back.
+class Stream {
+ public:
+  Stream(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool inlined);
+
+  // Until `stop`, and until all has completed. Fails when a work does, or nothing moves any more.
+  void run(const Stop& stop, Outcome& outcome);
+
+ private:
+  struct Lane {  // a group of slots of one Jetty
+    uint32_t jetty;
+    uint32_t first_slot;
+    int64_t posted;
+  };
+
+  void post_vacant(uint64_t most, Outcome& outcome);
+  void stage(uint32_t lane, Outcome& outcome);
+  void post_staged();
+  void finish(const Completion& completion, int64_t at, Outcome& outcome);
+  void await(Outcome& outcome);
+  uint64_t& window_at(uint32_t jetty, uint32_t slot);
+
+  Side& side_;
+  Jfc& completions_;
+  Taker taker_;
+  uint32_t group_;
+  std::vector<Lane> lanes_;
+  std::vector<uint32_t> vacant_;  // lanes
+  std::vector<Work> staged_;      // to be posted together, to one Jetty
+  uint32_t staged_for_ = 0;
+  uint32_t next_window_ = 0;
+  uint64_t posted_ = 0;  // in this round
+};
+
+}  // namespace urma::perf

@@ -1,0 +1,97 @@
+#include "apps/urma_perf/table.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace urma::perf {
+namespace {
+
+std::string limit_text(const Result& result) {
+  const auto limit = result.limit();
+  if (!limit) return "-";
+  const std::string unit = result.limit_unit();
+  std::string text = unit == "us"                    ? three_digits(*limit) + " us"
+                     : unit == "messages_per_second" ? rate_text(*limit) + "/s"
+                                                     : three_digits(*limit / 1e9) + " GB/s";
+  return result.limit_of_clean_network ? "(" + text + ")" : text;
+}
+
+std::string times_text(const Result& result) {
+  if (!result.limit()) return "-";
+  return fmt::format("{} ({}..{})", three_digits(result.times_limit()),
+                     three_digits(result.least_times_limit()),
+                     three_digits(result.most_times_limit()));
+}
+
+uint64_t counter(const Result& result, const char* name) {
+  const auto found = result.counters.find(name);
+  return found == result.counters.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+std::string three_digits(double value) {
+  if (!(value > 0)) return "0";
+  const int before_point = static_cast<int>(std::floor(std::log10(value))) + 1;
+  return fmt::format("{:.{}f}", value, std::max(0, 3 - before_point));
+}
+
+std::string rate_text(double per_second) {
+  if (per_second >= 1e6) return three_digits(per_second / 1e6) + "M";
+  if (per_second >= 1e3) return three_digits(per_second / 1e3) + "k";
+  return three_digits(per_second);
+}
+
+void Table::header() {
+  fmt::print(out_,
+             "{:<13} {:<{}} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6} {:>5} "
+             "{:>6}",
+             "test", "device", device_width_, "size", "p50 us", "p90", "p99", "p99.9", "max",
+             "msg/s", "GB/s", "#wrong", "retx", "RNR", "dup");
+  if (limit_) fmt::print(out_, " {:>11} {:>19}", "limit", "x limit");
+  fmt::print(out_, " {:>6}\n", "wait");
+  std::fflush(out_);
+}
+
+void Table::row(const Result& result) {
+  fmt::print(out_,
+             "{:<13} {:<{}} {:>5} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6} {:>6} {:>5} "
+             "{:>6}",
+             result.what.test->name, result.device, device_width_, size_text(result.what.bytes),
+             three_digits(result.us(0.5)), three_digits(result.us(0.9)),
+             three_digits(result.us(0.99)), three_digits(result.us(0.999)),
+             three_digits(result.max_us()), rate_text(result.messages_per_second()),
+             three_digits(result.bytes_per_second() / 1e9), result.verdict.wrong,
+             counter(result, "retransmitted"), counter(result, "receiver_not_ready"),
+             counter(result, "duplicates"));
+  if (limit_) fmt::print(out_, " {:>11} {:>19}", limit_text(result), times_text(result));
+  fmt::print(out_, " {:>5.1f}%\n", result.waited_percent());
+  std::fflush(out_);
+  ++rows_;
+  if (result.waited_percent() > most_waited_percent) ++waited_;
+  discarded_ += result.discarded();
+  verdict_.add(result.verdict);
+}
+
+void Table::footer() {
+  if (discarded_ > 0) {
+    fmt::print(out_,
+               "{} rounds were discarded and repeated, as far as there was time, because they "
+               "waited for a "
+               "processor more than {} % of theirs.\n",
+               discarded_, most_waited_percent);
+  }
+  if (waited_ > 0) {
+    fmt::print(out_,
+               "{} of {} rows waited for a processor more than {} % of their time: this "
+               "machine is busy, and they mean little.\n",
+               waited_, rows_, most_waited_percent);
+  }
+  if (verdict_.wrong > 0) {
+    fmt::print(out_, "WRONG: {} messages. The first: {}\n", verdict_.wrong, verdict_.first);
+  }
+  std::fflush(out_);
+}
+
+}  // namespace urma::perf

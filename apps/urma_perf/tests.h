@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "urma/urma.hpp"
+
+namespace urma::perf {
+
+// What a test's number is.
+enum class Shape : uint8_t {
+  post_to_completion,  // one work outstanding, its time
+  half_round_trip,     // both sides bounce; half of the time
+  bandwidth,           // many works outstanding; how many in which time
+};
+
+// A test is a row of this table and nothing else.
+struct Test {
+  std::string_view name;
+  Operation operation;
+  bool immediate;
+  Shape shape;
+  std::string_view summary;
+
+  bool ping_pong() const { return shape == Shape::half_round_trip; }
+  bool bandwidth() const { return shape == Shape::bandwidth; }
+  // The target's application hears of each message.
+  bool told() const { return immediate || operation == Operation::send; }
+  bool sends() const { return operation == Operation::send; }
+  bool reads() const { return operation == Operation::read; }
+};
+
+std::span<const Test> all_tests();
+// Null when there is none of that name.
+const Test* find_test(std::string_view name);
+// "write_lat, write_bw, ..."
+std::string test_names();
+
+}  // namespace urma::perf

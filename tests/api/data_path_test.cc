@@ -1,0 +1,113 @@
+// After set-up nothing on the data path allocates or locks.
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "tests/api/helpers.h"
+
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+}
+
+namespace {
+
+std::atomic<bool> armed{false};
+std::atomic<uint64_t> allocations{0};
+std::atomic<uint64_t> locks{0};
+
+void note(std::atomic<uint64_t>& counter) {
+  if (armed.load(std::memory_order_relaxed)) counter.fetch_add(1);
+}
+
+}  // namespace
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+extern "C" {
+
+void* malloc(size_t bytes) {
+  note(allocations);
+  return __libc_malloc(bytes);
+}
+void* calloc(size_t count, size_t bytes) {
+  note(allocations);
+  return __libc_calloc(count, bytes);
+}
+void* realloc(void* old, size_t bytes) {
+  note(allocations);
+  return __libc_realloc(old, bytes);
+}
+int pthread_mutex_lock(pthread_mutex_t* mutex) {
+  using Lock = int (*)(pthread_mutex_t*);
+  static const auto real = reinterpret_cast<Lock>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+  note(locks);
+  return real(mutex);
+}
+
+}  // extern "C"
+
+namespace urma::test {
+namespace {
+
+// Everything an application does after set-up, on both sides.
+uint64_t exchange(Side& a, Side& b, const Imported& to_b, const Imported& to_a, uint64_t rounds) {
+  std::array<Completion, 32> out;
+  uint64_t done = 0;
+  const std::span<std::byte> large = a.segment.bytes().first(200'000);
+  const std::span<std::byte> small = a.segment.bytes().first(64);
+  for (uint64_t i = 0; i < rounds; ++i) {
+    a.jetty.post(write(large, to_b.segment).to(to_b.jetty).immediate(i));
+    a.jetty.post(read(large, to_b.segment));
+    a.jetty.post(send(small, to_b.jetty));
+    b.jetty.receive(b.segment.bytes().subspan(500'000, 64), i);
+    b.jetty.post(write(small, to_a.segment));
+    for (uint64_t waiting = 6; waiting > 0;) {
+      for (Side* side : {&a, &b}) {
+        const size_t count = side->jetty.poll(out);
+        for (size_t c = 0; c < count; ++c) done += out[c].ok();
+        waiting -= count;
+      }
+    }
+  }
+  return done;
+}
+
+TEST_CASE("nothing on the data path allocates or locks after set-up") {
+  for (const char* text : {"udp:", "fault(loss=5%,dup=2%,reorder=2%):udp:"}) {
+    Side a = Side::open(text, {.threads = Threads::inlined});
+    Side b = Side::open(text, {.threads = Threads::inlined});
+    const Imported to_b = a.device.import(b.line()).value();
+    const Imported to_a = b.device.import(a.line()).value();
+    exchange(a, b, to_b, to_a, 5);
+    allocations = locks = 0;
+    armed = true;
+    const uint64_t done = exchange(a, b, to_b, to_a, 50);
+    armed = false;
+    INFO(text);
+    CHECK(done == 300);
+    CHECK(allocations == 0);
+    CHECK(locks == 0);
+  }
+}
+
+TEST_CASE("the traps are set") {
+  armed = true;
+  void* volatile memory = malloc(10);
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_unlock(&mutex);
+  armed = false;
+  free(memory);
+  CHECK(allocations > 0);
+  CHECK(locks > 0);
+}
+
+}  // namespace
+}  // namespace urma::test
+
+#endif

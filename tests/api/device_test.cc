@@ -1,0 +1,167 @@
+#include <atomic>
+#include <thread>
+
+#include "tests/api/helpers.h"
+
+namespace urma::test {
+namespace {
+
+TEST_CASE("a process that makes no call is written to and read from") {
+  Side owner = Side::open("udp:");
+  Side user = Side::open("udp:");
+  const Imported remote = user.device.import(owner.line()).value();
+  const auto bytes = bytes_like(700'000, 3);
+  std::vector<std::byte> back(bytes.size());
+  user.jetty.post(write(bytes, remote.segment, 5));
+  REQUIRE(collect(user.jetty, 1).at(0).ok());
+  user.jetty.post(read(std::span(back), remote.segment, 5));
+  REQUIRE(collect(user.jetty, 1).at(0).ok());
+  CHECK(back == bytes);
+}
+
+TEST_CASE("inlined devices work while they are polled") {
+  const DeviceOptions options{.threads = Threads::inlined};
+  Side a = Side::open("udp:", options);
+  Side b = Side::open("udp:", options);
+  const Imported to_b = a.device.import(b.line()).value();
+  const Imported to_a = b.device.import(a.line()).value();
+  std::atomic<int> failed{0};
+  std::thread other([&] {
+    for (int i = 0; i < 2000 && failed == 0;) {
+      for (const Completion& completion : b.jetty.wait(5s)) {
+        failed += !completion.ok();
+        if (completion.operation != Operation::receive) continue;
+        b.jetty.post(write(b.segment.bytes().first(8), to_a.segment)
+                         .to(to_a.jetty)
+                         .immediate(completion.immediate));
+        ++i;
+      }
+    }
+    // The last answers leave while somebody polls.
+    b.jetty.wait(20ms);
+  });
+  for (uint64_t i = 0; i < 2000; ++i) {
+    a.jetty.post(write(a.segment.bytes().first(8), to_b.segment).to(to_b.jetty).immediate(i));
+    bool answered = false;
+    while (!answered) {
+      const auto completions = a.jetty.wait(5s);
+      REQUIRE_FALSE(completions.empty());
+      for (const Completion& completion : completions) {
+        answered =
+            answered || (completion.operation == Operation::receive && completion.immediate == i);
+      }
+    }
+  }
+  other.join();
+  CHECK(failed == 0);
+}
+
+TEST_CASE("closing with works in flight completes them, and later calls say closed") {
+  Side owner = Side::open("udp:", {}, {.berths = 1, .receives = 1});
+  Side user = Side::open("udp:", {}, {.berths = 256});
+  const Imported remote = user.device.import(owner.line()).value();
+  const auto bytes = bytes_like(100'000, 1);
+  // Messages that nobody receives, and writes on their way.
+  std::vector<Work> works;
+  for (uint64_t i = 0; i < 100; ++i) {
+    works.push_back(i % 2 ? send(std::span(bytes).first(100), remote.jetty)
+                          : write(bytes, remote.segment));
+  }
+  REQUIRE(user.jetty.post(works) == works.size());
+  user.device.close();
+  std::vector<Completion> out(256);
+  CHECK(user.jetty.poll(out) == works.size());
+  CHECK(user.jetty.post(works[0]) == 0);
+  CHECK(user.jetty.flush().status() == Status::closed);
+  CHECK(user.device.jetty().status() == Status::closed);
+  CHECK(user.device.allocate(1).status() == Status::closed);
+  CHECK(user.device.import("urma://localhost/x").status() == Status::closed);
+  CHECK(user.device.statistics().status() == Status::closed);
+  CHECK(user.segment.unregister().ok());
+}
+
+TEST_CASE("objects are destroyed in any order") {
+  for (int order = 0; order < 6; ++order) {
+    Side owner = Side::open("udp:");
+    auto user = std::make_unique<Side>(Side::open("udp:"));
+    const Imported remote = user->device.import(owner.line()).value();
+    const auto bytes = bytes_like(10'000, 1);
+    std::optional<Device> device(std::move(user->device));
+    std::optional<Jetty> jetty(std::move(user->jetty));
+    std::optional<Segment> segment(std::move(user->segment));
+    jetty->post(write(bytes, remote.segment));
+    const auto end = [&](int which) {
+      if (which == 0) device.reset();
+      if (which == 1) jetty.reset();
+      if (which == 2) segment.reset();
+    };
+    constexpr int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (const int which : orders[order]) end(which);
+  }
+}
+
+TEST_CASE("several devices live in one process, each with peers of its own") {
+  std::vector<Side> sides;
+  for (int i = 0; i < 4; ++i) sides.push_back(Side::open("udp:"));
+  for (Side& from : sides) {
+    for (Side& to : sides) {
+      const Imported remote = from.device.import(to.line()).value();
+      const auto bytes = bytes_like(1000, 4);
+      from.jetty.post(write(bytes, remote.segment));
+      CHECK(collect(from.jetty, 1).at(0).ok());
+    }
+  }
+  // A target of another device is not one of ours.
+  const Imported foreign = sides[0].device.import(sides[1].line()).value();
+  RemoteSegment stranger = foreign.segment;
+  stranger.peer.index += 500;
+  const auto bytes = bytes_like(10, 4);
+  sides[0].jetty.post(write(bytes, stranger));
+  CHECK_FALSE(collect(sides[0].jetty, 1).at(0).ok());
+}
+
+TEST_CASE("calls that cannot be meant are refused with the reason and the fix") {
+  const auto says = [](const Error& error, std::string_view what) {
+    INFO(error.message);
+    CHECK(error.message.find(what) != std::string::npos);
+    CHECK(error.message.find("Fix: ") != std::string::npos);
+  };
+  says(urma::open("").error(), "driver's name is missing");
+  says(urma::open("udp").error(), "a colon is missing");
+  says(urma::open("udp:", {.operation_timeout = 1us}).error(), "operation_timeout");
+  says(urma::open("udp:", {.congestion = "magic"}).error(), "aimd");
+  says(urma::open("udp:", {.limits = {.jetties = 0}}).error(), "jetties 1 to");
+  Side side = Side::open("udp:", {.limits = {.jetties = 2, .segments = 1}});
+  says(side.device.allocate(0).error(), "0 bytes");
+  says(side.device.allocate(SIZE_MAX / 2).error(), "address space");
+  says(side.device.allocate(4096).error(), "Limits::segments");
+  says(side.device.jetty({.berths = 0}).error(), "at least 1");
+  says(side.device.jetty({.berths = 1 << 20}).error(), "32768");
+  auto second = side.device.jetty({.berths = 1}).value();
+  says(side.device.jetty({.berths = 1}).error(), "Limits::jetties");
+  says(side.device.jfc(0).error(), "a depth of 0");
+  says(side.device.import("urma:/x").error(), "urma1");
+  says(side.device.import("urma://").error(), "NAME");
+  says(side.device.import("urma://localhost/../../etc/passwd").error(), "valid name");
+  says(side.device.import("urma://no.such.host.invalid/x").error(), "not known");
+  says(side.device.import("urma://[::1]/x").error(), "cannot be reached");
+  says(side.device.publish("a/b", side.segment).error(), "no valid name");
+  says(side.device.unpublish("never").error(), "does not publish");
+}
+
+TEST_CASE("ids and tokens of objects that are made anew differ") {
+  Side side = Side::open("udp:");
+  std::string last;
+  for (int i = 0; i < 100; ++i) {
+    const Segment segment = side.device.allocate(4096).value();
+    CHECK(segment.descriptor() != last);
+    last = segment.descriptor();
+  }
+  for (int i = 0; i < 5000; ++i) {
+    const Jetty jetty = side.device.jetty({.berths = 1}).value();
+    REQUIRE(number(jetty.id()) >= number(first_dynamic_jetty));
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,52 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/api/helpers.h"
+
+namespace urma::test {
+namespace {
+
+// What the child found wrong, as its exit status.
+int child_finds(Side& side, const Imported& remote) {
+  const auto bytes = bytes_like(10, 1);
+  if (side.jetty.post(write(bytes, remote.segment)) != 0) return 1;
+  std::array<Completion, 4> out;
+  if (side.jetty.poll(out) != 1 || out[0].status != Status::forked) return 2;
+  const auto waited = side.jetty.wait(10s);
+  if (waited.size() != 1 || waited[0].status != Status::forked) return 3;
+  if (side.device.allocate(10).status() != Status::forked) return 4;
+  if (side.jetty.flush().status() != Status::forked) return 5;
+  if (side.device.publish("x", side.segment).status() != Status::forked) return 6;
+  side.device.close();
+  // A device of its own works.
+  const Side own = Side::open("udp:");
+  return 0;
+}
+
+TEST_CASE("a child of fork is told so, and neither uses nor harms its parent's device") {
+  for (const Threads threads : {Threads::served, Threads::inlined}) {
+    Side owner = Side::open("udp:");
+    Side side = Side::open("udp:", {.threads = threads});
+    side.device.publish("fork-test", side.segment).value();
+    const Imported remote = side.device.import(owner.line()).value();
+    const auto bytes = bytes_like(5000, 2);
+    side.jetty.post(write(bytes, remote.segment));
+    REQUIRE(collect(side.jetty, 1).at(0).ok());
+    const pid_t child = fork();
+    if (child == 0) {
+      const int found = child_finds(side, remote);
+      { const Side goes = std::move(side); }
+      _exit(found);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    side.jetty.post(write(bytes, remote.segment, 9));
+    CHECK(collect(side.jetty, 1).at(0).ok());
+    CHECK(owner.device.import("urma://localhost/fork-test", 1s).ok());
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

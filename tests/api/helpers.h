@@ -1,0 +1,48 @@
+#pragma once
+
+#include <vector>
+
+#include "tests/catch.h"
+#include "urma/urma.hpp"
+
+namespace urma::test {
+
+using namespace std::chrono_literals;
+
+// One device with a segment and a Jetty, and the line that describes both.
+struct Side {
+  Device device;
+  Segment segment;
+  Jetty jetty;
+
+  static Side open(std::string_view text, const DeviceOptions& options = {},
+                   const JettyOptions& jetty = {.berths = 64, .receives = 64}) {
+    Device device = urma::open(text, options).value();
+    Segment segment = device.allocate(1 << 20).value();
+    Jetty made = device.jetty(jetty).value();
+    return {std::move(device), std::move(segment), std::move(made)};
+  }
+  std::string line() const {
+    Descriptor both = parse_descriptor(segment.descriptor()).value();
+    both.jetty = parse_descriptor(jetty.descriptor()).value().jetty;
+    return to_string(both);
+  }
+};
+
+inline std::vector<std::byte> bytes_like(size_t count, unsigned seed) {
+  std::vector<std::byte> bytes(count);
+  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256 + seed);
+  return bytes;
+}
+
+inline std::vector<Completion> collect(Jetty& jetty, size_t count, Duration limit = 5s) {
+  std::vector<Completion> out;
+  while (out.size() < count) {
+    const auto completions = jetty.wait(limit);
+    if (completions.empty()) break;
+    out.insert(out.end(), completions.begin(), completions.end());
+  }
+  return out;
+}
+
+}  // namespace urma::test

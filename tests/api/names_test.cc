@@ -1,0 +1,139 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "tests/api/helpers.h"
+
+namespace urma::test {
+namespace {
+
+// A runtime directory of the test's own.
+struct RuntimeDirectory {
+  std::filesystem::path path;
+  std::string before;
+
+  RuntimeDirectory() {
+    char text[] = "/tmp/urma-names-XXXXXX";
+    path = mkdtemp(text);
+    if (const char* old = std::getenv("XDG_RUNTIME_DIR")) before = old;
+    setenv("XDG_RUNTIME_DIR", path.c_str(), 1);
+  }
+  ~RuntimeDirectory() {
+    before.empty() ? unsetenv("XDG_RUNTIME_DIR") : setenv("XDG_RUNTIME_DIR", before.c_str(), 1);
+    std::filesystem::remove_all(path);
+  }
+};
+
+bool works(Side& user, const Result<Imported>& imported) {
+  if (!imported.ok()) return false;
+  const auto bytes = bytes_like(100, 1);
+  user.jetty.post(write(bytes, imported->segment));
+  return collect(user.jetty, 1).at(0).ok();
+}
+
+TEST_CASE("a name is found on this host, at its address, and at its port") {
+  RuntimeDirectory directory;
+  Side owner = Side::open("udp:127.0.0.211");
+  Side user = Side::open("udp:");
+  owner.device.publish("thing", owner.segment, owner.jetty, everyone()).value();
+  CHECK(works(user, user.device.import("urma://localhost/thing")));
+  CHECK(works(user, user.device.import("urma://127.0.0.211/thing")));
+  CHECK(works(user, user.device.import("urma://127.0.0.211:4792/thing")));
+  // Whoever holds the UB port answers for all processes at its address.
+  Side neighbour = Side::open("udp:127.0.0.211");
+  REQUIRE(neighbour.device.endpoint().port != ub_port);
+  neighbour.device.publish("other", neighbour.segment, everyone()).value();
+  CHECK(works(user, user.device.import("urma://127.0.0.211:4792/other")));
+  const std::string port = std::to_string(neighbour.device.endpoint().port);
+  CHECK(works(user, user.device.import("urma://127.0.0.211:" + port + "/other")));
+}
+
+TEST_CASE("who may have a name: this user here, listed entities, everyone") {
+  RuntimeDirectory directory;
+  Side owner = Side::open("udp:127.0.0.212");
+  Side user = Side::open("udp:127.0.0.213");
+  Side stranger = Side::open("udp:127.0.0.214");
+  owner.device.publish("mine", owner.segment).value();
+  owner.device.publish("yours", owner.segment, Audience{.eids = {user.device.eid()}}).value();
+  // By the directory, which is this user's.
+  CHECK(works(user, user.device.import("urma://127.0.0.212/mine")));
+  // By the network, where only addresses are known.
+  CHECK(user.device.import("urma://127.0.0.212:4792/mine", 300ms).status() == Status::not_found);
+  CHECK(works(user, user.device.import("urma://127.0.0.212:4792/yours")));
+  CHECK(stranger.device.import("urma://127.0.0.212:4792/yours", 300ms).status() ==
+        Status::not_found);
+}
+
+TEST_CASE("a name may be asked for before it is published") {
+  RuntimeDirectory directory;
+  Side owner = Side::open("udp:127.0.0.215");
+  Side user = Side::open("udp:");
+  for (const char* url : {"urma://localhost/late", "urma://127.0.0.215:4792/late"}) {
+    std::thread publisher([&] {
+      std::this_thread::sleep_for(150ms);
+      owner.device.publish("late", owner.segment, everyone()).value();
+    });
+    CHECK(works(user, user.device.import(url, 5s)));
+    publisher.join();
+    owner.device.unpublish("late").value();
+  }
+}
+
+TEST_CASE("names nobody has published, hosts where nobody lives") {
+  RuntimeDirectory directory;
+  Side user = Side::open("udp:");
+  Side owner = Side::open("udp:127.0.0.216");
+  CHECK(user.device.import("urma://localhost/nothing", 50ms).status() == Status::not_found);
+  CHECK(user.device.import("urma://127.0.0.216:4792/nothing", 300ms).status() == Status::not_found);
+  CHECK(user.device.import("urma://127.0.0.217:4792/nothing", 300ms).status() ==
+        Status::peer_unreachable);
+}
+
+TEST_CASE("a name is one's own until it is given up, and names of the dead are free") {
+  RuntimeDirectory directory;
+  Side first = Side::open("udp:127.0.0.218");
+  Side second = Side::open("udp:127.0.0.218");
+  first.device.publish("taken", first.segment).value();
+  CHECK(second.device.publish("taken", second.segment).status() == Status::address_in_use);
+  first.device.unpublish("taken").value();
+  CHECK(second.device.publish("taken", second.segment).ok());
+  CHECK(second.device.publish("taken", second.segment).status() == Status::address_in_use);
+  // The same name at another address is another name; "localhost" then asks which.
+  Side elsewhere = Side::open("udp:127.0.0.219");
+  elsewhere.device.publish("taken", elsewhere.segment).value();
+  const auto which = elsewhere.device.import("urma://localhost/taken");
+  CHECK(which.status() == Status::invalid_argument);
+  CHECK(which.error().message.find("urma://127.0.0.219/taken") != std::string::npos);
+  elsewhere.device.close();
+  CHECK(works(first, first.device.import("urma://localhost/taken")));
+
+  const pid_t child = fork();
+  if (child == 0) {
+    Side doomed = Side::open("udp:127.0.0.220");
+    doomed.device.publish("orphan", doomed.segment).value();
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(first.device.import("urma://localhost/orphan", 50ms).status() == Status::not_found);
+  Side heir = Side::open("udp:127.0.0.220");
+  heir.device.publish("orphan", heir.segment).value();
+  CHECK(works(first, first.device.import("urma://localhost/orphan")));
+}
+
+TEST_CASE("a runtime directory that others may enter is not trusted") {
+  RuntimeDirectory directory;
+  std::filesystem::create_directory(directory.path / "urma");
+  std::filesystem::permissions(directory.path / "urma", std::filesystem::perms(0755));
+  Side side = Side::open("udp:");
+  const auto refused = side.device.publish("x", side.segment);
+  CHECK(refused.status() == Status::permission_denied);
+  CHECK(refused.error().message.find("0700") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace urma::test

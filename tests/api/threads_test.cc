@@ -1,0 +1,118 @@
+#include <atomic>
+#include <thread>
+
+#include "tests/api/helpers.h"
+
+namespace urma::test {
+namespace {
+
+TEST_CASE("128 Jetties on 8 threads towards one peer: one channel, every work once") {
+  for (const Threads mode : {Threads::served, Threads::inlined}) {
+    Side owner = Side::open("udp:");
+    Side user = Side::open("udp:", {.threads = mode});
+    const std::string line = owner.line();
+    std::atomic<uint64_t> completed{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t) {
+      threads.emplace_back([&, t] {
+        const Imported remote = user.device.import(line).value();
+        std::vector<Jetty> jetties;
+        for (int j = 0; j < 16; ++j) jetties.push_back(user.device.jetty({.berths = 8}).value());
+        const auto bytes = bytes_like(200, static_cast<unsigned>(t));
+        for (int round = 0; round < 20; ++round) {
+          for (Jetty& jetty : jetties) {
+            while (jetty.post(write(bytes, remote.segment, static_cast<uint64_t>(t) * 4096)) == 0) {
+              completed += jetty.wait(5s).size();
+            }
+          }
+        }
+        for (Jetty& jetty : jetties) {
+          while (jetty.vacant_berths() < 8) completed += jetty.wait(5s).size();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(completed == 8 * 16 * 20);
+    CHECK(user.device.statistics().value().channels == 1);
+    CHECK(owner.device.statistics().value().channels == 1);
+  }
+}
+
+TEST_CASE("a Jetty posted to by one thread and polled by another") {
+  Side owner = Side::open("udp:");
+  Side user = Side::open("udp:");
+  const Imported remote = user.device.import(owner.line()).value();
+  constexpr uint64_t works = 20'000;
+  std::thread poster([&] {
+    const auto bytes = bytes_like(64, 1);
+    for (uint64_t next = 0; next < works;)
+      next += user.jetty.post(write(bytes, remote.segment).tag(next));
+  });
+  uint64_t expected = 0;
+  std::vector<bool> seen(works);
+  while (expected < works) {
+    const auto completions = user.jetty.wait(5s);
+    REQUIRE_FALSE(completions.empty());
+    for (const Completion& completion : completions) {
+      REQUIRE(completion.ok());
+      REQUIRE_FALSE(seen[completion.tag]);
+      seen[completion.tag] = true;
+      ++expected;
+    }
+  }
+  poster.join();
+}
+
+TEST_CASE("control calls from many threads while traffic flows") {
+  for (const Threads mode : {Threads::served, Threads::inlined}) {
+    Side owner = Side::open("udp:");
+    Side user = Side::open("udp:", {.threads = mode});
+    const Imported remote = user.device.import(owner.line()).value();
+    std::atomic<bool> stop{false};
+    std::thread traffic([&] {
+      const auto bytes = bytes_like(5000, 1);
+      while (!stop) {
+        user.jetty.post(write(bytes, remote.segment));
+        user.jetty.wait(1s);
+      }
+    });
+    std::atomic<int> failed{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 50; ++i) {
+          Segment segment = user.device.allocate(8192).value();
+          Jetty jetty = user.device.jetty({.berths = 4, .receives = 4}).value();
+          const Imported self = user.device.import(segment.descriptor()).value();
+          const auto bytes = bytes_like(100, 1);
+          jetty.post(write(bytes, self.segment));
+          const auto done = jetty.wait(5s);
+          failed += done.size() != 1 || !done[0].ok();
+          jetty.flush().value();
+          jetty.reset().value();
+          (void)user.device.statistics();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    stop = true;
+    traffic.join();
+    CHECK(failed == 0);
+  }
+}
+
+TEST_CASE("an idle device sleeps") {
+  Side side = Side::open("udp:");
+  Side peer = Side::open("udp:");
+  const Imported remote = side.device.import(peer.line()).value();
+  const auto bytes = bytes_like(10, 1);
+  side.jetty.post(write(bytes, remote.segment));
+  REQUIRE(collect(side.jetty, 1).at(0).ok());
+  std::this_thread::sleep_for(2500ms);  // the last timers have fired
+  const uint64_t before = side.device.statistics().value().passes;
+  std::this_thread::sleep_for(500ms);
+  CHECK(side.device.statistics().value().passes - before <= 4);  // the two calls themselves
+}
+
+}  // namespace
+}  // namespace urma::test

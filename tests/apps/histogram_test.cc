@@ -1,0 +1,71 @@
+#include "apps/urma_perf/histogram.h"
+
+#include "tests/catch.h"
+#include "urma/base/prng.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace urma::perf {
+
+TEST_CASE("histogram buckets are 1/128 wide and follow one another") {
+  size_t previous = 0;
+  for (uint64_t value = 0; value < 100'000; ++value) {
+    const size_t bucket = Histogram::bucket(value);
+    REQUIRE((bucket == previous || bucket == previous + 1));
+    REQUIRE(Histogram::lower_edge(bucket) <= value);
+    REQUIRE(value < Histogram::lower_edge(bucket + 1));
+    const uint64_t width = Histogram::lower_edge(bucket + 1) - Histogram::lower_edge(bucket);
+    REQUIRE(width <= std::max<uint64_t>(1, value / 128));
+    previous = bucket;
+  }
+  REQUIRE(Histogram::lower_edge(Histogram::bucket(UINT64_MAX)) <= UINT64_MAX);
+}
+
+TEST_CASE("histogram percentiles agree with a sorted list") {
+  Prng prng(3);
+  Histogram histogram;
+  std::vector<uint64_t> values;
+  for (int i = 0; i < 10'000; ++i) {
+    values.push_back(prng.below(uint64_t{1} << prng.between(1, 40)));
+    histogram.record(values.back());
+  }
+  std::ranges::sort(values);
+  for (const double part : {0.001, 0.5, 0.9, 0.99, 0.999, 1.0}) {
+    const auto rank = static_cast<size_t>(part * static_cast<double>(values.size())) - 1;
+    const auto right = static_cast<double>(values[rank]);
+    const auto seen = static_cast<double>(histogram.percentile(part));
+    REQUIRE(seen >= right * (1 - 1.0 / 128) - 1);
+    REQUIRE(seen <= right * (1 + 1.0 / 128) + 1);
+  }
+  REQUIRE(histogram.max() == values.back());
+  REQUIRE(histogram.count() == values.size());
+}
+
+TEST_CASE("merging histograms loses nothing") {
+  Histogram all;
+  Histogram halves[2];
+  for (uint64_t i = 0; i < 5000; ++i) {
+    all.record(i * i);
+    halves[i % 2].record(i * i);
+  }
+  halves[0].merge(halves[1]);
+  for (int i = 0; i <= 100; ++i) {
+    REQUIRE(halves[0].percentile(i / 100.0) == all.percentile(i / 100.0));
+  }
+  REQUIRE(halves[0].count() == all.count());
+  REQUIRE(halves[0].max() == all.max());
+}
+
+TEST_CASE("an empty histogram says zero, and one value is itself") {
+  Histogram histogram;
+  REQUIRE(histogram.percentile(0.5) == 0);
+  REQUIRE(histogram.max() == 0);
+  histogram.record(1000);
+  REQUIRE(histogram.percentile(0.001) <= 1000);
+  REQUIRE(histogram.percentile(1) == 1000);
+  histogram.clear();
+  REQUIRE(histogram.count() == 0);
+}
+
+}  // namespace urma::perf

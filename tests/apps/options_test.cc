@@ -1,0 +1,112 @@
+#include "apps/urma_perf/options.h"
+
+#include <string>
+#include <vector>
+
+#include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/messages.h"
+#include "tests/catch.h"
+
+namespace urma::perf {
+namespace {
+
+Options parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "urma_perf");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  return parse_options(static_cast<int>(arguments.size()), arguments.data());
+}
+
+// The message of the refusal; empty when there is none.
+std::string refusal(std::vector<std::string> words) {
+  try {
+    parse(std::move(words));
+    return "";
+  } catch (const Failure& failure) {
+    REQUIRE(failure.exit() == Exit::usage);
+    return failure.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what the command line says is what is measured") {
+  const Options options =
+      parse({"--self", "write_bw", "--size", "64,4K,1M", "--depth", "8", "--threads", "2"});
+  const std::vector<Case> cases = options.cases();
+  REQUIRE(cases.size() == 3);
+  REQUIRE(cases[1].bytes == 4096);
+  REQUIRE(cases[2].bytes == 1 << 20);
+  REQUIRE(cases[2].depth == 8);
+  REQUIRE(cases[0].jetties == 2);
+  REQUIRE(cases[0].test->name == "write_bw");
+  REQUIRE(parse({"--self"}).mode == Options::Mode::main_job);
+  REQUIRE(parse({"server"}).mode == Options::Mode::server);
+  REQUIRE(parse({"send_lat", "10.0.0.5:5000"}).host == "10.0.0.5:5000");
+}
+
+TEST_CASE("nonsense is refused, with the cure") {
+  const std::vector<std::vector<std::string>> nonsense = {
+      {},
+      {"write_lat"},
+      {"tickle", "localhost"},
+      {"server", "localhost"},
+      {"--self", "write_lat", "localhost"},
+      {"--self", "write_lat", "--size", ""},
+      {"--self", "write_lat", "--size", "0"},
+      {"--self", "write_lat", "--size", "64,"},
+      {"--self", "write_lat", "--size", "-1"},
+      {"--self", "write_lat", "--size", "64Q"},
+      {"--self", "write_lat", "--size", "2G"},
+      {"--self", "send_lat", "--size", "65537"},
+      {"--self", "write_lat", "--seconds", "nan"},
+      {"--self", "write_lat", "--seconds", "inf"},
+      {"--self", "write_lat", "--seconds", "0"},
+      {"--self", "write_lat", "--seconds", "2x"},
+      {"--self", "write_lat", "--count", "0"},
+      {"--self", "write_lat", "--count", "99999999999999999999"},
+      {"--self", "write_lat", "--depth", "2"},
+      {"--self", "write_bw", "--depth", "0"},
+      {"--self", "write_bw", "--depth", "9", "--signal-every", "2"},
+      {"--self", "write_bw", "--jetties", "0"},
+      {"--self", "write_bw", "--jetties", "2", "--threads", "3"},
+      {"--self", "write_bw", "--size", "1G", "--depth", "100"},
+      {"--self", "write_bw", "--rounds", "x"},
+      {"--self", "write_bw", "--inline", "--served"},
+      {"--self", "write_bw", "--what-is-this"},
+      {"--self", "--size", "64"},
+      {"server", "--json"},
+      {"write_lat", "localhost", "--peer-device", "udp:"},
+      {"write_lat", "local/host"},
+  };
+  for (const auto& words : nonsense) {
+    const std::string why = refusal(words);
+    CAPTURE(words);
+    REQUIRE(why.find("Fix: ") != std::string::npos);
+  }
+}
+
+TEST_CASE("messages are read as they were written") {
+  const Options options = parse({"--self", "read_bw", "--size", "4K", "--no-verify"});
+  const Setup sent{.what = options.cases().front(),
+                   .side = {.segment = "urma1 ...", .jetties = {{1, 2}, {3, 4}}},
+                   .raw = "127.0.0.1:5"};
+  const Message message = parse_message(to_text({.id = 9, .type = "setup", .body = sent}));
+  REQUIRE(message.id == 9);
+  REQUIRE(message.type == "setup");
+  const auto got = message.body.get<Setup>();
+  REQUIRE(got.what.test == sent.what.test);
+  REQUIRE(got.what.bytes == 4096);
+  REQUIRE(!got.what.verify);
+  REQUIRE(got.side.jetties == sent.side.jetties);
+  REQUIRE(got.raw == sent.raw);
+}
+
+TEST_CASE("what is no message is refused") {
+  for (const char* text : {"", "{", "[]", "{}", "7", "{\"id\":-1,\"type\":3,\"body\":{}}",
+                           "{\"id\":1,\"type\":\"x\"}"}) {
+    REQUIRE_THROWS_AS(parse_message(text), Failure);
+  }
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""urma_perf as people and scripts use it: urma_perf_test.py PATH_TO_URMA_PERF"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = sys.argv[1]
+FIELDS = ["test", "device", "size_bytes", "p50_us", "p90_us", "p99_us", "p99_9_us", "max_us",
+          "messages_per_second", "bytes_per_second", "wrong", "counters"]
+ENVIRONMENT = ["kernel", "cpu_model", "cpus", "governor", "compiler", "library_version", "device",
+               "date", "command", "autogroup", "run_queue_wait_percent"]
+
+
+def run(*arguments, limit=60):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=limit)
+
+
+def results(*arguments):
+    done = run(*arguments, "--json")
+    assert done.returncode == 0, (arguments, done)
+    whole = json.loads(done.stdout)
+    assert whole["schema"] == "urma_perf/1"
+    for field in ENVIRONMENT:
+        assert field in whole["environment"], field
+    for result in whole["results"]:
+        for field in FIELDS:
+            assert field in result, field
+        assert result["wrong"] == 0
+        assert result["messages_per_second"] > 0
+        assert 0 < result["p50_us"] <= result["p99_us"] <= result["max_us"]
+        assert all(isinstance(value, int) for value in result["counters"].values())
+    return whole["results"]
+
+
+def test_one_test_with_limit():
+    (result,) = results("--self", "write_imm_lat", "--size", "64", "--seconds", "0.2", "--limit")
+    assert result["test"] == "write_imm_lat" and result["size_bytes"] == 64
+    assert result["limit"] > 0 and result["times_limit"] > 0
+    assert len(result["rounds"]) >= 5
+    for one in result["rounds"]:
+        assert one["limit"] > 0 and one["times_limit"] > 0
+
+
+def test_every_test_on_a_bad_network():
+    bad = "fault(loss=2%,dup=1%,reorder=2%,seed=3):udp:"
+    for name in ["write_lat", "write_bw", "read_lat", "read_bw", "send_lat", "send_bw",
+                 "write_imm_lat", "write_imm_bw"]:
+        done = results("--self", name, "--size", "1,100,20000", "--count", "300", "--device", bad,
+                       "--rounds", "2")
+        assert [result["size_bytes"] for result in done] == [1, 100, 20000]
+
+
+def test_threads_jetties_and_signals():
+    results("--self", "send_bw", "--size", "64", "--count", "20000", "--threads", "3",
+            "--jetties", "8")
+    results("--self", "write_bw", "--size", "4K", "--count", "20000", "--depth", "64",
+            "--signal-every", "16")
+    results("--self", "write_imm_bw", "--size", "4K", "--count", "5000", "--served")
+    results("--self", "read_bw", "--size", "64K", "--count", "500", "--served", "--no-verify")
+
+
+def start_server(*arguments):
+    server = subprocess.Popen([PROGRAM, "server", *arguments], stdout=subprocess.PIPE, text=True)
+    line = server.stdout.readline()
+    assert "urma_perf server at" in line, line
+    return server, line.split(" at ")[1].split(";")[0]
+
+
+def stop(process):
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=10) in (0, 130)
+
+
+def test_server_survives_its_clients():
+    server, at = start_server()
+    try:
+        results("write_bw", at, "--seconds", "0.1")
+        client = subprocess.Popen([PROGRAM, "write_imm_bw", at, "--seconds", "60"],
+                                  stdout=subprocess.DEVNULL)
+        time.sleep(0.5)
+        client.kill()
+        client.wait()
+        results("send_lat", at, "--seconds", "0.1")
+        several = [subprocess.Popen([PROGRAM, "write_lat", at, "--count", "100"],
+                                    stdout=subprocess.DEVNULL) for _ in range(3)]
+        for one in several:
+            assert one.wait(timeout=60) == 0
+    finally:
+        stop(server)
+
+
+def test_versions_are_compared():
+    server, at = start_server()
+    try:
+        for speaks, side in (("0", "client"), ("99", "server")):
+            done = run("write_lat", at, "--speaks", speaks)
+            assert done.returncode == 6, done
+            assert "upgrade the " + side in done.stderr
+    finally:
+        stop(server)
+
+
+def test_lost_server():
+    server, at = start_server()
+    client = subprocess.Popen([PROGRAM, "write_imm_lat", at, "--seconds", "60"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    server.kill()
+    server.wait()
+    out, err = client.communicate(timeout=20)
+    assert client.returncode == 5 and "Fix: " in err, (client.returncode, out, err)
+
+
+def test_ctrl_c_prints_what_there_is():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "out.json")
+        client = subprocess.Popen([PROGRAM, "--self", "write_lat", "--seconds", "60", "--rounds",
+                                   "600", "--json-file", path], stdout=subprocess.PIPE, text=True)
+        time.sleep(1)
+        client.send_signal(signal.SIGINT)
+        out, _ = client.communicate(timeout=20)
+        assert client.returncode == 130
+        assert "write_lat" in out
+        with open(path) as file:
+            whole = json.load(file)
+        assert whole["environment"]["interrupted"] and len(whole["results"]) == 1
+        assert os.listdir(folder) == ["out.json"]
+
+
+def test_errors_have_codes_and_cures():
+    for code, arguments in ((2, ["tickle", "localhost"]),
+                            (2, ["--self", "write_lat", "--device", "nonsense"]),
+                            (2, ["--self", "write_lat", "--device", "udp:", "--peer-device", "no"]),
+                            (2, ["--self", "write_lat", "--cpu", "1000"]),
+                            (5, ["write_lat", "127.77.77.77"]),
+                            (5, ["write_lat", "no-such-host.invalid"]),
+                            (1, ["--self", "write_lat", "--json-file", "/nonexistent/x"]),
+                            (1, ["--self", "write_lat", "--seconds", "0.1", "--json-file",
+                                 "/dev/full"])):
+        done = run(*arguments)
+        assert done.returncode == code, (arguments, done)
+        assert "Fix: " in done.stderr, done
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([PROGRAM, "--self", "write_lat", "--seconds", "0.1", "--json"],
+                              stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and "Fix: " in done.stderr
+
+
+def test_help_is_one_screen():
+    done = run("--help")
+    assert done.returncode == 0
+    assert done.stdout.count("\n") <= 30
+    assert max(len(line) for line in done.stdout.split("\n")) <= 100
+
+
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        begin = time.time()
+        test()
+        print(f"{name}: {time.time() - begin:.1f} s", flush=True)

@@ -1,0 +1,204 @@
+// What every driver promises. A new one is here by being built in.
+
+#include <algorithm>
+#include <set>
+
+#include "tests/catch.h"
+#include "tests/drivers/ports.h"
+
+namespace urma::test {
+namespace {
+
+using drivers::Driver;
+using drivers::PacketPort;
+
+template <class Function>
+void for_each_driver(Function&& function) {
+  for (const Driver* driver : drivers::all_drivers()) {
+    INFO("driver " << driver->name);
+    PortPair ports(driver->pair[0], driver->pair[1]);
+    function(ports);
+  }
+}
+
+std::vector<TxFrame*> lend_all(PacketPort& port) {
+  std::vector<TxFrame*> frames;
+  TxFrame* frame = nullptr;
+  while (port.lend({&frame, 1}) == 1) frames.push_back(frame);
+  return frames;
+}
+
+TEST_CASE("a port states what its medium is") {
+  for_each_driver([](PortPair& ports) {
+    for (const PacketPort* port : {ports.a.get(), ports.b.get()}) {
+      const drivers::PortFacts& facts = port->facts();
+      CHECK((facts.mtu == 1024 || facts.mtu == 2048 || facts.mtu == 4096 || facts.mtu == 8192));
+      CHECK(facts.buffer_bytes >= 64 * 1024);
+      CHECK(facts.self.port != 0);
+      CHECK_FALSE(facts.eid == Eid{});
+      CHECK_FALSE(facts.description.empty());
+    }
+    CHECK_FALSE(ports.a->facts().eid == ports.b->facts().eid);
+    CHECK_FALSE(ports.a->facts().self == ports.b->facts().self);
+  });
+}
+
+TEST_CASE("frames are lent once, given back, and lent again") {
+  for_each_driver([](PortPair& ports) {
+    const auto first = lend_all(*ports.a);
+    CHECK(first.size() >= 128);
+    CHECK(std::set(first.begin(), first.end()).size() == first.size());
+    for (const TxFrame* frame : first) CHECK(frame->head != nullptr);
+    ports.a->unlend(first);
+    CHECK(lend_all(*ports.a).size() == first.size());
+    ports.a->unlend(first);
+  });
+}
+
+TEST_CASE("packets of every size and form arrive as they were, with their sender's address") {
+  for_each_driver([](PortPair& ports) {
+    const size_t largest = ports.a->facts().mtu + 75;
+    unsigned seed = 0;
+    for (const size_t bytes :
+         {size_t{20}, size_t{44}, size_t{45}, size_t{132}, size_t{1400}, largest}) {
+      for (const unsigned pieces : {1u, 2u, max_pieces}) {
+        INFO("bytes " << bytes << " pieces " << pieces);
+        const Packet packet = packet_of(bytes, ++seed);
+        REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet, pieces));
+        RxFrame frame;
+        const Time until = ports.now() + std::chrono::seconds(1);
+        while (ports.b->receive({&frame, 1}, ports.now()) == 0 && ports.now() < until)
+          ports.pass_time();
+        REQUIRE(frame.bytes == bytes);
+        CHECK(std::equal(packet.begin(), packet.end(), frame.data));
+        CHECK(*frame.from == ports.a->facts().self);
+        ports.b->release({&frame, 1});
+      }
+    }
+  });
+}
+
+TEST_CASE("bursts of mixed sizes to mixed destinations arrive, each packet whole") {
+  for_each_driver([](PortPair& ports) {
+    // Equal sizes in rows, single ones, shrinking ones: what segmentation offload has to get right.
+    const size_t sizes[] = {132,  132,  132, 28, 132, 132, 1100, 1100,
+                            1100, 1100, 400, 20, 28,  28,  1000, 999};
+    std::vector<Packet> sent;
+    std::vector<TxFrame*> frames(std::size(sizes));
+    REQUIRE(ports.a->lend(frames) == frames.size());
+    for (size_t i = 0; i < std::size(sizes); ++i) {
+      sent.push_back(packet_of(sizes[i], static_cast<unsigned>(i)));
+    }
+    for (size_t i = 0; i < std::size(sizes); ++i) {
+      frames[i]->head_bytes = 16;
+      std::copy_n(sent[i].begin(), 16, frames[i]->head);
+      frames[i]->piece_count = 1;
+      frames[i]->tail_bytes = 0;
+      frames[i]->pieces[0] = {sent[i].data() + 16, static_cast<uint32_t>(sizes[i] - 16)};
+      frames[i]->to = i == 4 ? ports.a->facts().self : ports.b->facts().self;
+    }
+    for (size_t done = 0; done < frames.size();) {
+      done += ports.a->send(std::span(frames).subspan(done), ports.now());
+      ports.pass_time();
+    }
+    auto arrived = receive_packets(ports, *ports.b, std::size(sizes) - 1);
+    auto to_self = receive_packets(ports, *ports.a, 1);
+    REQUIRE(to_self.size() == 1);
+    CHECK(to_self[0] == sent[4]);
+    sent.erase(sent.begin() + 4);
+    std::sort(sent.begin(), sent.end());
+    std::sort(arrived.begin(), arrived.end());
+    CHECK(arrived == sent);
+  });
+}
+
+TEST_CASE("everything that was sent settles, in order, and its frames come home") {
+  for_each_driver([](PortPair& ports) {
+    const auto all = lend_all(*ports.a);
+    ports.a->unlend(all);
+    const Packet packet = packet_of(200, 1);
+    constexpr unsigned count = 40;
+    uint64_t settled = ports.a->settled();
+    const uint64_t before = settled;
+    for (unsigned i = 0; i < count; ++i) {
+      REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet));
+      const uint64_t now = ports.a->settled();
+      CHECK(now >= settled);
+      CHECK(now <= before + i + 1);
+      settled = now;
+    }
+    CHECK(receive_packets(ports, *ports.b, count).size() == count);
+    CHECK(ports.a->settled() == before + count);
+    const auto again = lend_all(*ports.a);
+    CHECK(again.size() == all.size());
+    ports.a->unlend(again);
+  });
+}
+
+TEST_CASE("received frames may be kept while others come, and released in any order") {
+  for_each_driver([](PortPair& ports) {
+    constexpr unsigned count = 24;
+    for (unsigned i = 0; i < count; ++i) {
+      REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(100 + i, i)));
+    }
+    std::vector<RxFrame> kept;
+    const Time until = ports.now() + std::chrono::seconds(1);
+    while (kept.size() < count && ports.now() < until) {
+      std::array<RxFrame, 5> frames;
+      const size_t got = ports.b->receive(frames, ports.now());
+      kept.insert(kept.end(), frames.begin(), frames.begin() + static_cast<ptrdiff_t>(got));
+      if (got == 0) ports.pass_time();
+    }
+    REQUIRE(kept.size() == count);
+    for (const RxFrame& frame : kept) {
+      const Packet expected = packet_of(frame.bytes, frame.bytes - 100);
+      CHECK(std::equal(expected.begin(), expected.end(), frame.data));
+    }
+    std::reverse(kept.begin(), kept.end());
+    for (const RxFrame& frame : kept) ports.b->release({&frame, 1});
+    REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(64, 9)));
+    CHECK(receive_packets(ports, *ports.b, 1).size() == 1);
+  });
+}
+
+TEST_CASE("a flood that nobody receives is dropped; the port goes on") {
+  for_each_driver([](PortPair& ports) {
+    const Packet packet = packet_of(1000, 3);
+    for (unsigned i = 0; i < 20'000; ++i) {
+      if (!send_packet(ports, *ports.a, ports.b->facts().self, packet)) ports.pass_time();
+    }
+    while (receive_packets(ports, *ports.b, 1000).size() == 1000) {
+    }
+    const Packet last = packet_of(77, 4);
+    REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, last));
+    const auto arrived = receive_packets(ports, *ports.b, 1);
+    REQUIRE(arrived.size() == 1);
+    CHECK(arrived[0] == last);
+  });
+}
+
+TEST_CASE("sending to nobody is no error") {
+  for_each_driver([](PortPair& ports) {
+    Endpoint nobody = ports.b->facts().self;
+    nobody.port = 9;
+    for (unsigned i = 0; i < 200; ++i) send_packet(ports, *ports.a, nobody, packet_of(50, i));
+    const Packet packet = packet_of(60, 1);
+    REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet));
+    CHECK(receive_packets(ports, *ports.b, 1).size() == 1);
+  });
+}
+
+TEST_CASE("a descriptor becomes readable when something has come") {
+  for_each_driver([](PortPair& ports) {
+    if (ports.b->descriptor() < 0) return;
+    REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60, 1)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ports.a->receive({}, ports.now());  // a wrapper may have held it back
+    pollfd descriptor{ports.b->descriptor(), POLLIN, 0};
+    CHECK(::poll(&descriptor, 1, 1000) == 1);
+    CHECK(receive_packets(ports, *ports.b, 1).size() == 1);
+  });
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,76 @@
+#include "tests/catch.h"
+#include "tests/drivers/ports.h"
+
+namespace urma::test {
+namespace {
+
+// How many of `count` packets of 100 bytes arrive, and how many of those are damaged.
+struct Toll {
+  size_t arrived = 0;
+  size_t damaged = 0;
+};
+
+Toll toll_of(const std::string& from, const std::string& to, unsigned count) {
+  PortPair ports(from, to);
+  const Packet packet = packet_of(100, 5);
+  Toll toll;
+  for (unsigned sent = 0; sent < count;) {
+    for (unsigned i = 0; i < 50 && sent < count; ++i, ++sent) {
+      send_packet(ports, *ports.a, ports.b->facts().self, packet);
+    }
+    for (int i = 0; i < 20; ++i) ports.pass_time();
+    std::array<RxFrame, 64> frames;
+    while (const size_t got = ports.b->receive(frames, ports.now())) {
+      for (const RxFrame& frame : std::span(frames).first(got)) {
+        ++toll.arrived;
+        toll.damaged += !std::equal(packet.begin(), packet.end(), frame.data);
+      }
+      ports.b->release(std::span(frames).first(got));
+    }
+  }
+  return toll;
+}
+
+TEST_CASE("faults happen as often as they were asked for, in the direction they were asked for") {
+  constexpr unsigned count = 4000;
+  const auto about = [](size_t value, double expected) {
+    return std::abs(static_cast<double>(value) - expected) < 0.25 * expected + 20;
+  };
+  CHECK(toll_of("fault(seed=1):sim:f1", "sim:f1", count).arrived == count);
+  CHECK(about(count - toll_of("fault(loss=10%):sim:f2", "sim:f2", count).arrived, 0.1 * count));
+  CHECK(about(count - toll_of("sim:f3", "fault(in.loss=10%):sim:f3", count).arrived, 0.1 * count));
+  CHECK(about(toll_of("fault(dup=10%):sim:f4", "sim:f4", count).arrived - count, 0.1 * count));
+  CHECK(about(toll_of("sim:f5", "fault(in.dup=10%):sim:f5", count).arrived - count, 0.1 * count));
+  CHECK(about(toll_of("fault(corrupt=10%):sim:f6", "sim:f6", count).damaged, 0.1 * count));
+  CHECK(about(toll_of("sim:f7", "fault(in.corrupt=10%):sim:f7", count).damaged, 0.1 * count));
+}
+
+TEST_CASE("the same seed does the same") {
+  const Toll first = toll_of("fault(loss=30%,corrupt=10%,seed=9):sim:f8", "sim:f8", 500);
+  const Toll again = toll_of("fault(loss=30%,corrupt=10%,seed=9):sim:f9", "sim:f9", 500);
+  const Toll other = toll_of("fault(loss=30%,corrupt=10%,seed=10):sim:f10", "sim:f10", 500);
+  CHECK(first.arrived == again.arrived);
+  CHECK(first.damaged == again.damaged);
+  CHECK((first.arrived != other.arrived || first.damaged != other.damaged));
+}
+
+TEST_CASE("a delayed packet comes when its time has come") {
+  PortPair ports("fault(delay=100us):sim:f11", "sim:f11");
+  const Time sent = ports.now();
+  send_packet(ports, *ports.a, ports.b->facts().self, packet_of(50, 1));
+  CHECK(ports.a->next_arrival() == sent + std::chrono::microseconds(100));
+  RxFrame frame;
+  Time arrived{};
+  while (arrived == Time{}) {
+    ports.pass_time();
+    ports.a->receive({&frame, 1}, ports.now());  // which lets go what is due
+    if (ports.b->receive({&frame, 1}, ports.now()) == 1) arrived = ports.now();
+  }
+  ports.b->release({&frame, 1});
+  CHECK(arrived - sent >= std::chrono::microseconds(100));
+  CHECK(arrived - sent <= std::chrono::microseconds(115));
+  CHECK(ports.a->next_arrival() == never);
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <poll.h>
+
+#include <thread>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "drivers/driver.h"
+#include "urma/base/clock.h"
+
+namespace urma::test {
+
+// Two ports that reach each other, and the time they live in.
+struct PortPair {
+  std::unique_ptr<drivers::PacketPort> a;
+  std::unique_ptr<drivers::PacketPort> b;
+
+  PortPair(std::string_view first, std::string_view second) : a(open(first)), b(open(second)) {}
+
+  static std::unique_ptr<drivers::PacketPort> open(std::string_view text) {
+    return drivers::open_port(drivers::parse_device_string(text).value()).value();
+  }
+  Time now() const { return a->clock() != nullptr ? a->clock()->now() : read_clock(); }
+  // Ports are looked at again and again, as an engine does: some have something to let go.
+  void pass_time() {
+    for (const auto* port : {&a, &b}) (*port)->receive({}, now());
+    if (a->clock() != nullptr) a->clock()->step(now() + std::chrono::microseconds(5));
+  }
+};
+
+using Packet = std::vector<std::byte>;
+
+inline Packet packet_of(size_t bytes, unsigned seed) {
+  Packet packet(bytes);
+  for (size_t i = 0; i < bytes; ++i)
+    packet[i] = static_cast<std::byte>(i * 13 + i / 251 + seed * 7);
+  return packet;
+}
+
+// Sends one packet, its first bytes in the head, the rest in `pieces` pieces. False: no frame.
+inline bool send_packet(PortPair& ports, drivers::PacketPort& from, const Endpoint& to,
+                        const Packet& packet, unsigned pieces = 1) {
+  TxFrame* frame = nullptr;
+  if (from.lend({&frame, 1}) == 0) return false;
+  const size_t head = std::min<size_t>(packet.size(), 40);
+  std::copy_n(packet.begin(), head, frame->head);
+  frame->head_bytes = static_cast<uint16_t>(head);
+  frame->piece_count = 0;
+  const size_t tail = std::min<size_t>(packet.size() - head, 4);
+  size_t at = head;
+  for (unsigned i = 0; i < pieces; ++i) {
+    const size_t bytes =
+        i + 1 == pieces ? packet.size() - tail - at : (packet.size() - tail - head) / pieces;
+    if (bytes == 0) continue;
+    frame->pieces[frame->piece_count++] = {packet.data() + at, static_cast<uint32_t>(bytes)};
+    at += bytes;
+  }
+  std::copy_n(packet.end() - static_cast<ptrdiff_t>(tail), tail, frame->tail.begin());
+  frame->tail_bytes = static_cast<uint8_t>(tail);
+  frame->to = to;
+  while (from.send({&frame, 1}, ports.now()) == 0) ports.pass_time();
+  return true;
+}
+
+// What arrives within some milliseconds, at most `count` packets.
+inline std::vector<Packet> receive_packets(PortPair& ports, drivers::PacketPort& at, size_t count) {
+  std::vector<Packet> out;
+  const Time until = ports.now() + std::chrono::milliseconds(500);
+  std::array<RxFrame, 16> frames;
+  while (out.size() < count && ports.now() < until) {
+    const size_t got = at.receive(
+        std::span(frames).first(std::min(frames.size(), count - out.size())), ports.now());
+    for (const RxFrame& frame : std::span(frames).first(got)) {
+      out.emplace_back(frame.data, frame.data + frame.bytes);
+    }
+    at.release(std::span(frames).first(got));
+    if (got == 0) ports.pass_time();
+  }
+  return out;
+}
+
+}  // namespace urma::test

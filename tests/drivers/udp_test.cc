@@ -1,0 +1,110 @@
+#include <sys/socket.h>
+
+#include "tests/catch.h"
+#include "tests/drivers/ports.h"
+
+namespace urma::test {
+namespace {
+
+Result<std::unique_ptr<drivers::PacketPort>> try_open(std::string_view text) {
+  const auto device = drivers::parse_device_string(text);
+  if (!device) return device.error();
+  return drivers::open_port(*device);
+}
+
+TEST_CASE("without an address, the first free loopback address on the UB port") {
+  const auto first = PortPair::open("udp:");
+  const auto second = PortPair::open("udp:");
+  for (const auto* port : {first.get(), second.get()}) {
+    const Endpoint self = port->facts().self;
+    CHECK(self.port == ub_port);
+    CHECK(to_string(self.address).starts_with("127.0.0."));
+    CHECK(port->facts().eid == self.address);
+  }
+}
+
+TEST_CASE("an occupied UB port gives a port of one's own and an EID that is not the address") {
+  const auto first = PortPair::open("udp:127.0.0.201");
+  const auto second = PortPair::open("udp:127.0.0.201");
+  CHECK(first->facts().self.port == ub_port);
+  CHECK(second->facts().self.port != ub_port);
+  CHECK(second->facts().self.address == first->facts().self.address);
+  CHECK_FALSE(second->facts().eid == first->facts().eid);
+  CHECK(to_string(second->facts().eid).starts_with("fd"));
+}
+
+TEST_CASE("a port that is asked for is got or refused") {
+  const auto first = PortPair::open("udp:127.0.0.202:5001");
+  CHECK(first->facts().self.port == 5001);
+  const auto second = try_open("udp:127.0.0.202:5001");
+  REQUIRE_FALSE(second.ok());
+  CHECK(second.status() == Status::address_in_use);
+  CHECK(second.error().message.find("127.0.0.202:5001") != std::string::npos);
+}
+
+TEST_CASE("IPv6, by the same rules") {
+  PortPair ports("udp:[::1]", "udp:[::1]:5002");
+  CHECK(ports.b->facts().self.port == 5002);
+  const Packet packet = packet_of(300, 1);
+  send_packet(ports, *ports.a, ports.b->facts().self, packet);
+  const auto arrived = receive_packets(ports, *ports.b, 1);
+  REQUIRE(arrived.size() == 1);
+  CHECK(arrived[0] == packet);
+}
+
+TEST_CASE("what cannot be opened says why and what to do") {
+  struct Case {
+    const char* device;
+    Status status;
+    const char* says;
+  };
+  const Case cases[] = {
+      {"udp:0.0.0.0", Status::invalid_argument, "wildcard"},
+      {"udp:[::]", Status::invalid_argument, "wildcard"},
+      {"udp:203.0.113.77", Status::invalid_argument, "address of this machine"},
+      {"udp:here", Status::invalid_argument, "IPv4 or IPv6"},
+      {"udp:127.0.0.1:99999", Status::invalid_argument, "port"},
+      {"udp:127.0.0.1?mtu=3000", Status::invalid_argument, "mtu must be"},
+      {"udp:127.0.0.1?mtu=0", Status::invalid_argument, "mtu must be a size"},
+      {"udp:127.0.0.1?colour=red", Status::invalid_argument, "no such option"},
+      {"tcp:127.0.0.1", Status::invalid_argument, "no driver of this name"},
+      {"fault(loss=200%):udp:", Status::invalid_argument, "a fraction"},
+      {"fault:udp:", Status::invalid_argument, "wraps another device"},
+  };
+  for (const Case& one : cases) {
+    INFO(one.device);
+    const auto port = try_open(one.device);
+    REQUIRE_FALSE(port.ok());
+    CHECK(port.status() == one.status);
+    CHECK(port.error().message.find(one.says) != std::string::npos);
+    CHECK(port.error().message.find("Fix: ") != std::string::npos);
+  }
+}
+
+TEST_CASE("without GSO and GRO the same packets arrive") {
+  PortPair ports("udp:?gso=no", "udp:?gro=no");
+  std::vector<Packet> sent;
+  for (unsigned i = 0; i < 50; ++i) {
+    sent.push_back(packet_of(500, i));
+    send_packet(ports, *ports.a, ports.b->facts().self, sent.back());
+  }
+  CHECK(receive_packets(ports, *ports.b, 50) == sent);
+}
+
+TEST_CASE("that nobody listens is learnt from the network, and does not keep the socket awake") {
+  PortPair ports("udp:", "udp:");
+  Endpoint nobody = ports.a->facts().self;
+  nobody.port = 9;
+  for (unsigned i = 0; i < 20; ++i) {
+    send_packet(ports, *ports.a, nobody, packet_of(50, i));
+    receive_packets(ports, *ports.a, 0);
+    RxFrame frame;
+    CHECK(ports.a->receive({&frame, 1}, ports.now()) == 0);
+  }
+  CHECK(ports.a->counters().unreachable > 0);
+  pollfd descriptor{ports.a->descriptor(), POLLIN, 0};
+  CHECK(::poll(&descriptor, 1, 0) == 0);
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "tests/fuzz/input.h"
+
+namespace urma::fuzz {
+
+// Memory in which everything lies that peers may touch, with a shadow of what it should hold: only
+// ranges that were allowed to change differ from what they were, and the shadow takes those over.
+// What lies between segments and buffers is never allowed to change.
+class Arena {
+ public:
+  static constexpr size_t bytes = 256 * 1024;
+
+  Arena() {
+    // Made once: a fuzzer makes many arenas.
+    static const Memory pattern = [] {
+      Memory memory;
+      for (size_t i = 0; i < bytes; ++i) memory[i] = static_cast<std::byte>(i * 151 >> 3);
+      return memory;
+    }();
+    memory_ = shadow_ = pattern;
+  }
+
+  std::span<std::byte> range(size_t at, size_t size) { return std::span(memory_).subspan(at, size); }
+  bool holds(const std::byte* at, size_t size) const {
+    return at >= memory_.data() && size <= bytes && at + size <= memory_.data() + bytes;
+  }
+
+  // What lies in this range now is what it should hold.
+  void allow(std::span<const std::byte> range) {
+    const auto at = static_cast<size_t>(range.data() - memory_.data());
+    std::memcpy(shadow_.data() + at, range.data(), range.size());
+  }
+  void check() const {
+    require(std::memcmp(memory_.data(), shadow_.data(), bytes) == 0,
+            "no byte changes that nobody was allowed to change");
+  }
+
+ private:
+  using Memory = std::array<std::byte, bytes>;
+
+  Memory memory_;
+  Memory shadow_;
+};
+
+}  // namespace urma::fuzz

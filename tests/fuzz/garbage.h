@@ -1,0 +1,117 @@
+#pragma once
+
+#include <vector>
+
+#include "tests/fuzz/packet.h"
+#include "transport/setup_message.h"
+#include "urma/base/prng.h"
+
+namespace urma::fuzz {
+
+// Datagrams that nobody should have sent, half of them with the ICRC that their bytes should have.
+// Real packets that were seen are the best start for false ones.
+class Garbage {
+ public:
+  explicit Garbage(uint64_t seed) : prng_(seed) {}
+
+  void saw(Packet packet) {
+    if (seen_.size() < most_seen) {
+      seen_.push_back(std::move(packet));
+    } else {
+      seen_[prng_.below(most_seen)] = std::move(packet);
+    }
+  }
+  bool wants_more() { return seen_.size() < most_seen || prng_.below(64) == 0; }
+
+  // Whose ICRC is wrong, or that is too short to have one; as if from anywhere.
+  Packet unsealed(const Endpoint& from, const Endpoint& to) {
+    Packet packet{random_bytes(prng_.below(prng_.below(8) == 0 ? 9000 : 300)), from, to};
+    if (seen_.empty() || prng_.below(3) == 0) return packet;
+    packet = any_seen();
+    packet.to = to;
+    if (prng_.below(4) == 0) {
+      packet.bytes.resize(prng_.below(packet.bytes.size()));
+    } else {
+      // One bit, so that it is never undone.
+      packet.bytes[prng_.below(packet.bytes.size())] ^= static_cast<std::byte>(1 << prng_.below(8));
+    }
+    return packet;
+  }
+
+  // Sealed by `from`, who is no peer: whatever it says, it says in its own name.
+  Packet from_stranger(const Endpoint& from, const Endpoint& to) {
+    switch (prng_.below(4)) {
+      case 0:
+        return sealed(random_bytes(prng_.below(300)), from, to);
+      case 1:
+        return set_up(from, to);
+      default:
+        break;
+    }
+    if (seen_.empty()) return set_up(from, to);
+    Packet packet = any_seen();
+    packet.from = from;
+    packet.to = to;
+    if (prng_.below(4) != 0) flip(packet);
+    seal_again(packet);
+    return packet;
+  }
+
+  // As someone on the path could forge it: a real packet, changed, and right but for what it says.
+  Packet forged() {
+    if (seen_.empty()) return {};
+    Packet packet = any_seen();
+    flip(packet);
+    seal_again(packet);
+    return packet;
+  }
+
+ private:
+  static constexpr size_t most_seen = 256;
+
+  const Packet& any_seen() { return seen_[prng_.below(seen_.size())]; }
+
+  Bytes random_bytes(size_t count) {
+    Bytes bytes(count);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng_.next());
+    return bytes;
+  }
+  // Up to 16 bits, in the headers mostly, where they say something.
+  void flip(Packet& packet) {
+    for (uint64_t flips = prng_.between(1, 16); flips > 0; --flips) {
+      const size_t size = packet.bytes.size();
+      const size_t at = prng_.below(4) == 0 ? prng_.below(size)
+                                            : prng_.below(std::min<size_t>(size, 64));
+      packet.bytes[at] ^= static_cast<std::byte>(1 << prng_.below(8));
+    }
+  }
+  // A set-up message of any kind with fields that might mean something.
+  Packet set_up(const Endpoint& from, const Endpoint& to) {
+    transport::SetupMessage message;
+    message.type = static_cast<transport::SetupType>(prng_.between(1, 7));
+    message.mtu_log2 = static_cast<uint8_t>(prng_.between(9, 14));
+    message.from_life = prng_.below(4);
+    message.to_life = prng_.below(4) == 0 ? prng_.next() : 0;
+    message.from_tpn = static_cast<uint32_t>(prng_.below(transport_numbers));
+    message.to_tpn = static_cast<uint32_t>(prng_.below(transport_numbers));
+    message.first_psn = static_cast<uint32_t>(prng_.next());
+    message.attempt = static_cast<uint32_t>(prng_.below(1000));
+    message.receive_window = static_cast<uint16_t>(prng_.next() >> prng_.below(64));
+    message.tassn_window = static_cast<uint16_t>(prng_.next() >> prng_.below(64));
+    message.reads = static_cast<uint16_t>(prng_.next() >> prng_.below(64));
+    message.buffer_bytes = static_cast<uint32_t>(prng_.next() >> prng_.below(64));
+    message.cookie = prng_.next();
+    const transport::Addresses addresses{.source = from.address, .destination = to.address};
+    std::array<std::byte, TxFrame::head_room> head;
+    TxFrame frame;
+    frame.head = head.data();
+    transport::write_setup(frame, addresses, message, 0);
+    return sealed(Bytes(head.begin(), head.begin() + frame.head_bytes), from, to);
+  }
+
+  static constexpr uint64_t transport_numbers = 1 << 24;
+  Prng prng_;
+  std::vector<Packet> seen_;
+};
+
+}  // namespace urma::fuzz

@@ -1,0 +1,189 @@
+// What reaches a port of ours that nobody should have sent: a million datagrams in process, between
+// the packets of a transfer that is checked byte by byte, and a hundred thousand on a real socket.
+// Half of them have the right ICRC, so they get further than the first look.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/sim/network.h"
+#include "tests/catch.h"
+#include "tests/fuzz/garbage_port.h"
+#include "tests/fuzz/node.h"
+#include "urma/urma.hpp"
+
+namespace urma::fuzz {
+namespace {
+
+using namespace std::chrono_literals;
+
+void fill(std::span<std::byte> bytes, uint64_t seed) {
+  Prng prng(seed);
+  for (size_t i = 0; i + 8 <= bytes.size(); i += 8) {
+    const uint64_t word = prng.next();
+    std::memcpy(&bytes[i], &word, 8);
+  }
+}
+
+uint64_t dropped(const Statistics& statistics) {
+  return statistics.dropped_icrc + statistics.dropped_malformed +
+         statistics.dropped_unknown_channel + statistics.dropped_other;
+}
+
+// Two nodes on a simulated wire, each with garbage among what it receives.
+struct GarbageWorld {
+  std::shared_ptr<drivers::sim::Network> network =
+      std::make_shared<drivers::sim::Network>(uint64_t{7});
+  Garbage garbage{42};
+  std::array<GarbagePort::Counts, 2> counts;
+  Node left{port(0), 64 * 1024, 1};
+  Node right{port(1), 64 * 1024, 2};
+  std::vector<std::byte> source = std::vector<std::byte>(64 * 1024);
+  std::vector<std::byte> back = std::vector<std::byte>(64 * 1024);
+
+  std::unique_ptr<drivers::PacketPort> port(size_t side) {
+    auto inner = drivers::sim::Port::open(network, {});
+    return std::make_unique<GarbagePort>(std::move(*inner), garbage, counts[side]);
+  }
+  bool untouched() const {
+    return left.surroundings_untouched() && right.surroundings_untouched();
+  }
+};
+
+TEST_CASE("a million false datagrams change nothing, and are counted") {
+  constexpr uint64_t datagrams = 700'000;
+  GarbageWorld world;
+  const RemoteSegment there = world.left.import(world.right);
+  REQUIRE(world.left.run(write(std::as_bytes(std::span(world.source)).first(8), there)).ok());
+
+  for (GarbagePort::Counts& counts : world.counts) counts.left = datagrams / 2;
+  uint64_t rounds = 0;
+  for (; world.counts[0].left + world.counts[1].left > 0; ++rounds) {
+    fill(world.source, rounds);
+    REQUIRE(world.left.run(write(world.source, there)).ok());
+    REQUIRE(std::ranges::equal(world.right.segment(), world.source));
+    REQUIRE(world.left.run(read(world.back, there)).ok());
+    REQUIRE(world.back == world.source);
+  }
+  CHECK(rounds > 100);
+  CHECK(world.untouched());
+  for (Node* node : {&world.left, &world.right}) {
+    const GarbagePort::Counts& counts = world.counts[node == &world.right];
+    const Statistics statistics = node->statistics();
+    CHECK(statistics.dropped_icrc + statistics.dropped_malformed >= counts.unsealed);
+    // What is sealed is dropped too, unless it is set-up that may be what it says.
+    CHECK(dropped(statistics) >= counts.unsealed + counts.sealed / 2);
+    CHECK(statistics.channels_lost == 0);
+  }
+}
+
+TEST_CASE("three hundred thousand forged ones in the middle of a channel stay within it") {
+  constexpr uint64_t datagrams = 300'000;
+  GarbageWorld world;
+  RemoteSegment there = world.left.import(world.right);
+  for (GarbagePort::Counts& counts : world.counts) {
+    counts.left = datagrams / 2;
+    counts.forged = true;
+  }
+  // Whatever becomes of a work, it ends, and nothing else is touched.
+  for (uint64_t i = 0; world.counts[0].left + world.counts[1].left > 0; ++i) {
+    fill(world.source, i);
+    const Work work = i % 2 == 0 ? write(world.source, there) : read(world.back, there);
+    const Completion completion = world.left.run(work);
+    REQUIRE(completion.status != Status::timed_out);
+    // Who believes a forged restart starts anew with whoever is there.
+    if (completion.status == Status::peer_restarted) there = world.left.import(world.right);
+  }
+  CHECK(world.untouched());
+  // Those who forged have gone: the peer is served again, at the latest when its silence is over.
+  const RemoteSegment again = world.left.import(world.right);
+  bool served = false;
+  for (int tries = 0; tries < 20 && !served; ++tries) {
+    served = world.left.run(write(world.source, again)).ok();
+  }
+  CHECK(served);
+  CHECK(std::ranges::equal(world.right.segment(), world.source));
+}
+
+// A plain socket of somebody who means no good.
+class Stranger {
+ public:
+  explicit Stranger(const Eid& address) : socket_(::socket(AF_INET, SOCK_DGRAM, 0)) {
+    sockaddr_in at = to_sockaddr({address, 0});
+    bound_ = bind(socket_, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0;
+    socklen_t length = sizeof at;
+    getsockname(socket_, reinterpret_cast<sockaddr*>(&at), &length);
+    self_ = {address, ntohs(at.sin_port)};
+  }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+  ~Stranger() { close(socket_); }
+
+  bool bound() const { return bound_; }
+  const Endpoint& self() const { return self_; }
+  bool send(const Packet& packet) {
+    const sockaddr_in to = to_sockaddr(packet.to);
+    return sendto(socket_, packet.bytes.data(), packet.bytes.size(), 0,
+                  reinterpret_cast<const sockaddr*>(&to), sizeof to) >= 0;
+  }
+
+ private:
+  static sockaddr_in to_sockaddr(const Endpoint& endpoint) {
+    sockaddr_in out{};
+    out.sin_family = AF_INET;
+    out.sin_port = htons(endpoint.port);
+    std::memcpy(&out.sin_addr, endpoint.address.bytes.data() + 12, 4);
+    return out;
+  }
+
+  int socket_;
+  bool bound_ = false;
+  Endpoint self_;
+};
+
+TEST_CASE("a hundred thousand false datagrams on a socket change nothing, and are counted") {
+  constexpr uint64_t datagrams = 100'000;
+  constexpr uint64_t at_once = 64;
+  constexpr size_t guard = 4096;
+  std::vector<std::byte> memory(64 * 1024 + 2 * guard, std::byte{0xcd});
+  const std::vector<std::byte> before = memory;
+  const auto inside = std::span(memory).subspan(guard, 64 * 1024);
+  std::vector<std::byte> source(inside.size());
+
+  Device owner = open("udp:127.0.0.231").value();
+  Device writer = open("udp:127.0.0.232").value();
+  Segment segment = owner.register_memory(inside).value();
+  Jetty jetty = writer.jetty().value();
+  const RemoteSegment there = writer.import(segment.descriptor()).value().segment;
+
+  Stranger stranger(ipv4(127, 0, 0, 233));
+  REQUIRE(stranger.bound());
+  Garbage garbage(43);
+  uint64_t sent = 0;
+  for (uint64_t rounds = 0; sent < datagrams; ++rounds) {
+    for (uint64_t i = 0; i < at_once; ++i) {
+      const Endpoint to = (i % 2 == 0 ? owner : writer).endpoint();
+      sent += stranger.send(i % 4 < 2 ? garbage.unsealed(stranger.self(), to)
+                                      : garbage.from_stranger(stranger.self(), to));
+    }
+    fill(source, rounds);
+    REQUIRE(jetty.post(write(source, there)) == 1);
+    const auto completions = jetty.wait(10s);
+    REQUIRE(completions.size() == 1);
+    REQUIRE(completions[0].ok());
+    REQUIRE(std::ranges::equal(inside, source));
+  }
+  CHECK(std::equal(memory.begin(), memory.begin() + guard, before.begin()));
+  CHECK(std::equal(memory.end() - guard, memory.end(), before.end() - guard));
+  // The kernel drops what does not fit into a socket's buffer, and does not tell.
+  const uint64_t counted =
+      dropped(owner.statistics().value()) + dropped(writer.statistics().value());
+  CHECK(counted > sent / 3);
+}
+
+}  // namespace
+}  // namespace urma::fuzz

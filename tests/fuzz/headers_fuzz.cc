@@ -1,0 +1,159 @@
+// Every header parser on any bytes. Oracle: what parses is emitted as the same bytes, but for bits
+// that the specification reserves, and parses again as the same thing; no parser reads beyond its
+// input (ASan: the input lies at the end of its allocation).
+
+#include <algorithm>
+#include <array>
+
+#include "tests/fuzz/input.h"
+#include "transport/setup_message.h"
+#include "transport/tp_headers.h"
+#include "urma/core/ta_headers.h"
+
+namespace urma::fuzz {
+namespace {
+
+using Packet = std::span<const std::byte>;
+
+template <class Header>
+std::array<std::byte, Header::size> emitted(const Header& header) {
+  std::array<std::byte, Header::size> out;
+  out.fill(std::byte{0xa5});  // `emit` owes nothing to what was there
+  header.emit(HeaderBytes<Header::size>(out));
+  return out;
+}
+
+template <class Header>
+std::optional<Header> parsed(HeaderView<Header::size> in) {
+  return Header::parse(in);
+}
+
+// Which bits of a header say something: those that come back from a header of ones. `reserved`
+// gives its bits that must be zero for it to be parsed at all.
+template <class Header>
+std::array<std::byte, Header::size> known_bits(std::initializer_list<std::byte> must_be) {
+  std::array<std::byte, Header::size> ones;
+  ones.fill(std::byte{0xff});
+  std::copy(must_be.begin(), must_be.end(), ones.begin());
+  const auto header = parsed<Header>(ones);
+  require(header.has_value(), "a header of ones is a header");
+  return emitted(*header);
+}
+
+template <class Header>
+void check_header(Packet in, std::initializer_list<std::byte> must_be = {}) {
+  static const auto mask = known_bits<Header>(must_be);
+  static const auto always = [] {
+    std::array<std::byte, Header::size> zeros{};
+    const auto header = parsed<Header>(zeros);
+    return header ? emitted(*header) : zeros;
+  }();
+  if (in.size() < Header::size) return;
+  const auto bytes = in.first<Header::size>();
+  const auto header = parsed<Header>(bytes);
+  if (!header) return;
+  const auto out = emitted(*header);
+  for (size_t i = 0; i < Header::size; ++i) {
+    require(out[i] == ((bytes[i] & mask[i]) | always[i]), "a header is emitted as it was parsed");
+  }
+  const auto again = parsed<Header>(out);
+  require(again == header, "an emitted header parses as itself");
+}
+
+void check_saetph(Packet in) {
+  const auto header = transport::Saetph::parse(in);
+  if (!header) return;
+  require(header->size() <= in.size(), "a bitmap lies in its packet");
+  std::array<std::byte, transport::Saetph::max_size> out;
+  const size_t bytes = header->emit(out);
+  require(bytes == header->size(), "a bitmap is as long as it says");
+  require((in[0] & std::byte{7}) == out[0] && std::equal(in.begin() + 1, in.begin() + 4, &out[1]),
+          "a bitmap's fixed part is emitted as it was parsed");
+  require(std::equal(in.begin() + 4, in.begin() + static_cast<ptrdiff_t>(bytes), &out[4]),
+          "a bitmap is emitted as it was parsed");
+  for (uint32_t i = 0; i < header->bit_count; ++i) {
+    const bool set = (static_cast<unsigned>(in[4 + i / 8]) >> i % 8 & 1) != 0;
+    require(header->bit(i) == set, "bits count from the least significant one");
+  }
+}
+
+bool same(const TaRequest& a, const TaRequest& b) {
+  return a.base == b.base && a.target == b.target && a.memory == b.memory && a.offset == b.offset &&
+         a.immediate == b.immediate && a.token == b.token;
+}
+
+void check_request(Packet in) {
+  const auto request = parse_request(in);
+  if (!request) return;
+  if (request->info == nullptr) {
+    require(request->data.empty(), "nothing is known of an unknown request's data");
+    return;
+  }
+  std::vector<std::byte> out(TaRequest::max_size);
+  TaRequest headers = request->headers;
+  out.resize(headers.emit(out));
+  require(out.size() + request->data.size() == in.size(), "headers and data are the packet");
+  require(request->data.data() + request->data.size() == in.data() + in.size(),
+          "data lies behind the headers");
+  out.insert(out.end(), request->data.begin(), request->data.end());
+  const auto again = parse_request(out);
+  require(again && again->info == request->info && same(again->headers, request->headers) &&
+              std::equal(again->data.begin(), again->data.end(), request->data.begin(),
+                         request->data.end()),
+          "an emitted request parses as itself");
+}
+
+void check_response(Packet in) {
+  const auto response = parse_response(in);
+  if (!response) return;
+  std::vector<std::byte> out(TaResponse::max_size);
+  out.resize(response->headers.emit(out));
+  require(out.size() + response->data.size() == in.size(), "headers and data are the packet");
+  out.insert(out.end(), response->data.begin(), response->data.end());
+  const auto again = parse_response(out);
+  require(again && again->info == response->info &&
+              again->headers.base == response->headers.base &&
+              again->headers.offset == response->headers.offset &&
+              again->data.size() == response->data.size(),
+          "an emitted response parses as itself");
+}
+
+void check_setup(Packet in) {
+  const auto setup = transport::parse_setup(in);
+  if (!setup) return;
+  std::array<std::byte, TxFrame::head_room> head;
+  TxFrame frame;
+  frame.head = head.data();
+  transport::write_setup(frame, setup->addresses, setup->message, 0);
+  const auto again = transport::parse_setup(std::span(head).first(frame.head_bytes));
+  require(again && again->message == setup->message && again->addresses == setup->addresses,
+          "a set-up message is written as it was parsed");
+}
+
+void check_all(Packet in) {
+  constexpr std::byte version_zero{0x3f};
+  constexpr std::byte any{0xff};
+  check_header<transport::Rtph>(in, {any, version_zero});
+  check_header<transport::Utph>(in, {std::byte{0}, version_zero});
+  check_header<transport::Addresses>(in);
+  check_header<transport::SetupMessage>(in, {std::byte{7}});
+  check_header<Btah>(in, {any, version_zero});
+  check_header<Atah>(in, {any, version_zero});
+  check_header<Maetah>(in);
+  check_header<Mtetah>(in);
+  check_header<Tvetah>(in);
+  check_header<Ofstetah>(in);
+  check_header<Immetah>(in);
+  check_saetph(in);
+  check_request(in);
+  check_response(in);
+  check_setup(in);
+}
+
+}  // namespace
+}  // namespace urma::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  urma::fuzz::check_all(std::as_bytes(std::span(data, size)));
+  return 0;
+}

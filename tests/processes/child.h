@@ -1,0 +1,53 @@
+#pragma once
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+namespace urma::test {
+
+// Another process, killed at the latest with this object.
+class Child {
+ public:
+  // Returns when it has said its first line.
+  explicit Child(std::vector<std::string> arguments) {
+    int pipes[2];
+    if (pipe(pipes) != 0) return;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pipes[1], 1);
+    posix_spawn_file_actions_addclose(&actions, pipes[0]);
+    std::vector<char*> raw;
+    for (std::string& argument : arguments) raw.push_back(argument.data());
+    raw.push_back(nullptr);
+    if (posix_spawn(&pid_, raw[0], &actions, nullptr, raw.data(), environ) != 0) pid_ = -1;
+    posix_spawn_file_actions_destroy(&actions);
+    close(pipes[1]);
+    char c = 0;
+    while (::read(pipes[0], &c, 1) == 1 && c != '\n') said_ += c;
+    close(pipes[0]);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() { end(SIGKILL); }
+
+  const std::string& said() const { return said_; }
+  void send(int signal) const { kill(pid_, signal); }
+  void end(int signal) {
+    if (pid_ <= 0) return;
+    kill(pid_, signal);
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  std::string said_;
+};
+
+}  // namespace urma::test

@@ -1,0 +1,59 @@
+// peer DEVICE serve NAME         publishes a segment and a Jetty, receives whatever comes
+// peer DEVICE write NAME TARGET  publishes too, and writes into what TARGET names, without end
+//
+// Says "ready" when it is, and never ends by itself.
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "urma/urma.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr uint32_t receives = 64;
+constexpr uint64_t words = 1000;
+
+void serve(urma::Jetty& jetty, std::vector<std::vector<std::byte>>& buffers) {
+  for (const urma::Completion& arrival : jetty.wait(100ms)) {
+    if (arrival.operation == urma::Operation::receive && !arrival.with_immediate) {
+      jetty.receive(buffers[arrival.tag], arrival.tag);
+    }
+  }
+}
+
+// Each write carries its number in every word, and tells it.
+void write_for_ever(urma::Jetty& jetty, const urma::Imported& target) {
+  std::vector<std::vector<uint64_t>> sources(16, std::vector<uint64_t>(words));
+  for (uint64_t number = 1;; ++number) {
+    std::vector<uint64_t>& source = sources[number % sources.size()];
+    std::fill(source.begin(), source.end(), number);
+    while (jetty.post(urma::write(std::as_bytes(std::span(source)), target.segment,
+                                  number % sources.size() * words * 8)
+                          .to(target.jetty)
+                          .immediate(number)) == 0) {
+      jetty.wait(1s);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 4) return 2;
+  urma::Device device = urma::open(arguments[1]).value();
+  urma::Segment segment = device.allocate(1 << 20).value();
+  urma::Jetty jetty = device.jetty({.berths = 15, .receives = receives}).value();
+  std::vector<std::vector<std::byte>> buffers(receives, std::vector<std::byte>(4096));
+  for (uint64_t tag = 0; tag < receives; ++tag) jetty.receive(buffers[tag], tag);
+  device.publish(arguments[3], segment, jetty).value();
+  std::puts("ready");
+  std::fflush(stdout);
+  if (std::strcmp(arguments[2], "write") == 0) {
+    write_for_ever(jetty, device.import(arguments[4], 10s).value());
+  }
+  for (;;) serve(jetty, buffers);
+}

@@ -1,0 +1,62 @@
+"""Names of headers and fields as the library's tests write them, for ub.py's classes."""
+
+import ipaddress
+
+from scapy.packet import NoPayload, Padding, Raw
+
+import ub
+
+LAYERS = {"rtph": ub.RTPH, "utph": ub.UTPH, "addresses": ub.UPIH32, "saetph": ub.SAETPH,
+          "btah": ub.BTAH, "atah": ub.ATAH, "maetah": ub.MAETAH, "mtetah": ub.MTETAH,
+          "tvetah": ub.TVETAH, "ofstetah": ub.OFSTETAH, "immetah": ub.IMMETAH,
+          "setup": ub.SetupBody, "data": Raw}
+NAMES = {layer: name for name, layer in LAYERS.items()}
+
+
+def parse_value(text):
+    """"0x1f", 32 hexadecimal digits (an EID), "1,5,63" (a bitmap) or the bytes of data."""
+    if text.startswith("0x"):
+        return int(text, 16)
+    return text
+
+
+def header_of(name, fields):
+    """The header that says what `fields` (text) say; what they do not name is as in ub.py."""
+    if name == "data":
+        return Raw(bytes.fromhex(fields["hex"]))
+    if name == "saetph":
+        ones = [int(one) for one in fields.get("bits", "").split(",") if one]
+        return ub.SAETPH.of(int(fields.get("max_received", "0"), 0),
+                            int(fields.get("bit_count", "64"), 0), ones)
+    values = {}
+    for field, text in fields.items():
+        if name == "addresses" and field in ("source", "destination"):
+            values[field] = str(ipaddress.IPv6Address(bytes.fromhex(text)))
+        else:
+            values[field] = int(text, 0)
+    return LAYERS[name](**values)
+
+
+def fields_of(name, header):
+    """Every field of a dissected header, reserved ones too, as `parse_value` gives them."""
+    if name == "data":
+        return {"hex": header.load.hex()}
+    if name == "saetph":
+        return {"max_received": header.max_received, "bit_count": len(header.bitmap) * 8,
+                "bits": ",".join(str(one) for one in header.ones()), "reserved": header.reserved}
+    values = {field.name: header.getfieldval(field.name) for field in header.fields_desc}
+    if name == "addresses":
+        for field in ("source", "destination"):
+            values[field] = ipaddress.IPv6Address(values[field]).packed.hex()
+    if name == "utph":
+        values["reserved"] = int.from_bytes(values["reserved"], "big")
+    return values
+
+
+def layers_of(packet):
+    """[(name, header)], without padding and ICRC."""
+    found = []
+    while not isinstance(packet, (NoPayload, Padding)):
+        found.append((NAMES[type(packet)], packet))
+        packet = packet.payload
+    return found

@@ -1,0 +1,200 @@
+"""Packets that ub.py makes and the library has to understand, or to refuse."""
+
+import ipaddress
+
+from scapy.layers.inet import UDP
+from scapy.packet import Raw
+
+import ub
+
+
+def _bits(rng, width):
+    return rng.choice([0, (1 << width) - 1] + [rng.getrandbits(width)] * 6)
+
+
+def _address(rng, four):
+    return ipaddress.IPv6Address(b"\0" * 10 + b"\xff\xff" + rng.randbytes(4) if four
+                                 else b"\xfd" + rng.randbytes(15))
+
+
+class RandomPacket:
+    """A transport header with what follows, on its way from one address to another."""
+
+    def __init__(self, rng, sent):
+        four = rng.random() < 0.5
+        self.source, self.destination = _address(rng, four), _address(rng, four)
+        self.port = rng.randrange(1, 1 << 16)
+        self.sent = sent
+
+    def is_rtp(self):
+        return isinstance(self.sent, ub.RTPH)
+
+    def on_the_wire(self):
+        """Source, destination, source port, bytes from the transport header to the ICRC."""
+        ip = ub.ip_udp(self.source, self.port, self.destination, ub.UB_PORT)
+        skip = len(bytes(ip))
+        packet = ip / self.sent
+        wire = ub.seal(packet)
+        self.sent = packet[UDP].payload  # with the padding that it has got
+        return self.source, self.destination, self.port, wire[skip:]
+
+    def with_bytes(self, body):
+        """The same way for other bytes, with a right ICRC."""
+        ip = ub.ip_udp(self.source, self.port, self.destination, ub.UB_PORT)
+        whole = bytes(ip / Raw(body + bytes(4)))
+        wire = whole[len(bytes(ip)):-4] + ub.icrc(whole)
+        return self.source, self.destination, self.port, wire
+
+
+def _rtph(rng, **fields):
+    return ub.RTPH(last=_bits(rng, 1), source=_bits(rng, 24), destination=_bits(rng, 24),
+                   ack_request=_bits(rng, 1), psn=_bits(rng, 24), tpmsn=_bits(rng, 24),
+                   reserved=_bits(rng, 6), **fields)
+
+
+def _btah(rng, opcode, **fields):
+    # What a receiver that knows nothing of them ignores is set at random.
+    return ub.BTAH(opcode=opcode, tassn=_bits(rng, 16), order=rng.randrange(3),
+                   completion_order=_bits(rng, 1), ee_bits=rng.choice([1, 3]), retry=_bits(rng, 1),
+                   solicited=_bits(rng, 1), alloc=_bits(rng, 1), no_taack=_bits(rng, 1),
+                   reserved1=_bits(rng, 1), reserved2=_bits(rng, 1), e_bit=_bits(rng, 1),
+                   rc_type=_bits(rng, 2), rc_id=_bits(rng, 20), **fields)
+
+
+def _header(rng, layer):
+    if layer is ub.MAETAH:
+        return ub.MAETAH(address=_bits(rng, 64), token_id=_bits(rng, 20), length=_bits(rng, 32),
+                         reserved1=_bits(rng, 4), reserved2=_bits(rng, 8))
+    if layer is ub.MTETAH:
+        return ub.MTETAH(hint=_bits(rng, 8), tc_type=_bits(rng, 2), target=_bits(rng, 20))
+    if layer is ub.OFSTETAH:
+        return ub.OFSTETAH(reserved=_bits(rng, 8), kib=_bits(rng, 24))
+    if layer is ub.IMMETAH:
+        return ub.IMMETAH(immediate=_bits(rng, 64), token=_bits(rng, 32),
+                          message_length=_bits(rng, 32))
+    return ub.TVETAH(token=_bits(rng, 32))
+
+
+def _data(rng):
+    return Raw(rng.randbytes(rng.choice([1, 2, 3, 4, 63, 64, 1024])))
+
+
+def request(rng, opcode=None):
+    opcode = rng.choice([ub.SEND, ub.SEND_IMM, ub.WRITE, ub.WRITE_IMM, ub.READ]) \
+        if opcode is None else opcode
+    packet = _rtph(rng) / _btah(rng, opcode, token_present=_bits(rng, 1), target_present=int(
+        opcode in (ub.SEND, ub.SEND_IMM, ub.WRITE_IMM)))
+    for layer in ub.chain_of(packet[ub.BTAH]):
+        packet /= _header(rng, layer)
+    if opcode != ub.READ and rng.random() < 0.8:
+        packet /= _data(rng)
+    return packet
+
+
+def response(rng):
+    opcode = rng.choice([ub.TAACK, ub.READ_RESPONSE])
+    packet = _rtph(rng) / ub.ATAH(
+        opcode=opcode, tassn=_bits(rng, 16), status=rng.choice([0, 1, 2, 3, 5]),
+        info=_bits(rng, 5), sv=_bits(rng, 1), poison=_bits(rng, 1), rc_type=_bits(rng, 2),
+        rc_id=_bits(rng, 20))
+    if opcode == ub.READ_RESPONSE:
+        packet /= _header(rng, ub.OFSTETAH)
+        if rng.random() < 0.8:
+            packet /= _data(rng)
+    return packet
+
+
+def filler(rng):
+    packet = _rtph(rng, fake=1)
+    return packet if rng.random() < 0.3 else packet / _btah(rng, 0)
+
+
+def ack(rng):
+    # Also the transaction statuses that ride on an ack: RNR, page fault, piggybacked answers.
+    status = rng.choice([0, 1, 2, 3, 5])
+    if rng.random() < 0.5:
+        return _rtph(rng, opcode=ub.TPACK, status=status, info=_bits(rng, 5))
+    count = rng.choice([64, 128, 256, 512, 1024])
+    ones = [i for i in range(count) if rng.random() < 0.3]
+    return _rtph(rng, opcode=ub.TPSACK) / ub.SAETPH.of(_bits(rng, 24), count, ones)
+
+
+def setup(rng):
+    body = ub.SetupBody(
+        type=rng.randrange(1, 8), version=_bits(rng, 8), reason=_bits(rng, 8),
+        mtu_log2=_bits(rng, 8), features=_bits(rng, 32), from_life=_bits(rng, 64),
+        to_life=_bits(rng, 64), from_tpn=_bits(rng, 32), to_tpn=_bits(rng, 32),
+        first_psn=_bits(rng, 32), attempt=_bits(rng, 32), receive_window=_bits(rng, 16),
+        tassn_window=_bits(rng, 16), atomic_results=_bits(rng, 16), reads=_bits(rng, 16),
+        buffer_bytes=_bits(rng, 32), echoed_psn=_bits(rng, 32), cookie=_bits(rng, 64))
+    addresses = ub.UPIH32(upi=_bits(rng, 24), source=str(_address(rng, False)),
+                          destination=str(_address(rng, rng.random() < 0.5)))
+    return (ub.UTPH(reserved=rng.randbytes(14)) / addresses /
+            _btah(rng, ub.SEND, target_present=1) / ub.MTETAH() / ub.OFSTETAH() / body)
+
+
+def unknown_request(rng):
+    """Operations that the library does not have: 5 Write_notify, 7 CAS, ...; or a UDETAH."""
+    opcode = rng.choice([ub.WRITE, 0x02, 0x05, 0x07, 0x0B, 0x14, 0x15, 0x17, 0xFF])
+    base = _btah(rng, opcode, user_data=int(opcode == ub.WRITE), token_present=_bits(rng, 1),
+                 target_present=_bits(rng, 1))
+    return _rtph(rng) / base / _data(rng)
+
+
+def random_packets(rng, count):
+    makers = [request, request, request, response, filler, ack, setup]
+    for i in range(count):
+        yield RandomPacket(rng, makers[i % len(makers)](rng))
+
+
+def malformed_packets(rng, rounds):
+    """(why, packet on the wire) of packets of which none may be understood."""
+    for _ in range(rounds):
+        way = RandomPacket(rng, request(rng))
+        *route, wire = way.on_the_wire()
+        damaged = bytearray(wire)
+        damaged[rng.randrange(len(wire))] ^= 1 << rng.randrange(8)
+        yield "a bit was flipped on the way", (*route, bytes(damaged))
+        yield "the packet was cut on the way", (*route, wire[:-rng.randrange(1, len(wire))])
+        yield "it comes from another port", (route[0], route[1], route[2] ^ 1, wire)
+        yield "it comes from elsewhere", (route[0] + 1, *route[1:], wire)
+
+        # From here on the ICRC is right.
+        for opcode in (ub.SEND, ub.SEND_IMM, ub.WRITE, ub.WRITE_IMM, ub.READ):
+            whole = request(rng, opcode)
+            packet = bytes(whole)
+            headers = len(packet) - (len(whole[Raw].load) if Raw in whole else 0)
+            cut = rng.randrange(1, headers)
+            yield f"headers of opcode {opcode} end after {cut} bytes", way.with_bytes(packet[:cut])
+        read = bytes(request(rng, ub.READ))
+        yield "a Read with data", way.with_bytes(read + b"data")
+        for version in (1, 2, 3):
+            yield "another TPVer", way.with_bytes(bytes(_rtph(rng, version=version)))
+            other = _btah(rng, ub.READ, version=version, token_present=0)
+            other = _rtph(rng) / other / _header(rng, ub.MAETAH)
+            yield "another TAver", way.with_bytes(bytes(other))
+        for size in (5, 6, 7):
+            sack = _rtph(rng, opcode=ub.TPSACK) / ub.SAETPH(bitmap_size=size, bitmap=bytes(1024))
+            yield "an undefined bitmap size", way.with_bytes(bytes(sack))
+        for size, octets in ((0, 8), (4, 128)):
+            short = ub.SAETPH(bitmap_size=size, bitmap=bytes(octets - 1))
+            sack = bytes(_rtph(rng, opcode=ub.TPSACK) / short)
+            yield "a bitmap that is cut", way.with_bytes(sack)
+        response_cut = _rtph(rng) / ub.ATAH(opcode=ub.READ_RESPONSE)
+        yield "a Read_response without OFSTETAH", way.with_bytes(bytes(response_cut))
+        answer = _rtph(rng) / ub.ATAH(opcode=ub.TAACK) / Raw(b"data")
+        yield "a TAACK with data", way.with_bytes(bytes(answer))
+        half = _rtph(rng, fake=1) / Raw(bytes(7))
+        yield "filler with half a BTAH", way.with_bytes(bytes(half))
+        padded = _rtph(rng, padding=3)
+        yield "padding that is not there", way.with_bytes(bytes(padded))
+
+        opening = bytes(setup(rng))
+        yield "a set-up that is cut", way.with_bytes(opening[:rng.randrange(1, len(opening))])
+        for kind in (0, 8, 255):
+            message = setup(rng)
+            message[ub.SetupBody].type = kind
+            yield "a set-up of no known type", way.with_bytes(bytes(message))
+        message = setup(rng)
+        message[ub.MTETAH].target = rng.randrange(1, 1 << 20)
+        yield "a set-up to another Jetty", way.with_bytes(bytes(message))

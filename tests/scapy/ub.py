@@ -1,0 +1,365 @@
+"""The wire format of UB on IP and UDP, in scapy.
+
+Written from the protocol notes (ub_protocol.md, sections 3 to 5) and WIRE.md, not from the C++
+library: it is the second opinion that the library's bytes are held against. Where the two texts
+leave room, the line says AMBIGUOUS and what was chosen; where the choice is the project's own,
+OURS. What is marked INFERRED there is INFERRED here.
+
+    IPv6(...)/UDP(...)/RTPH(...)/BTAH(...)/MAETAH(...)/TVETAH(...)/Raw(data)   -> seal() -> bytes
+    IPv6(bytes).show()                                                        dissects them again
+"""
+
+import zlib
+
+from scapy.fields import (BitEnumField, BitField, ByteField, IntField, ShortField,
+                          StrFixedLenField, StrLenField, X3BytesField, XByteField, XIntField,
+                          XLongField)
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IP6Field, IPv6
+from scapy.packet import Packet, Raw, bind_layers
+
+UB_PORT = 4792  # section 1: "UDP destination port 4792 identifies UB"
+ICRC_BYTES = 4
+
+# ---- transport layer (section 4.2)
+
+TP_OPCODES = {0: "UTP", 1: "data", 2: "TPACK", 3: "TPACK-CC", 5: "TPSACK", 6: "TPSACK-CC", 8: "CNP"}
+DATA, TPACK, TPSACK = 1, 2, 5
+
+
+class _Transport(Packet):
+    """What RTPH and UTPH share: the last bytes of the packet are padding and ICRC."""
+
+    def extract_padding(self, rest):
+        end = len(rest) - ICRC_BYTES - self.padding
+        return (rest[:end], rest[end:]) if end >= 0 else (b"", rest)
+
+
+class RTPH(_Transport):
+    name = "RTPH"
+    fields_desc = [
+        BitField("last", 0, 1),
+        BitEnumField("opcode", DATA, 7, TP_OPCODES),
+        BitField("version", 0, 2),
+        BitField("padding", 0, 2),
+        BitField("next", 0, 4),  # NLP
+        X3BytesField("source", 0),
+        X3BytesField("destination", 0),
+        BitField("ack_request", 0, 1),  # A
+        BitField("fake", 0, 1),  # F
+        BitField("reserved", 0, 6),
+        X3BytesField("psn", 0),
+        BitField("status", 0, 3),  # RSPST
+        BitField("info", 0, 5),  # RSPINFO
+        X3BytesField("tpmsn", 0),
+    ]
+
+    @classmethod
+    def dispatch_hook(cls, _pkt=None, *args, **kargs):
+        # What begins with opcode 0 is UTP.
+        return UTPH if _pkt and _pkt[0] & 0x7F == 0 else cls
+
+    def guess_payload_class(self, payload):
+        if self.opcode == TPSACK:
+            return SAETPH
+        if self.opcode != DATA:
+            return Raw
+        return UPIH32 if self.next == 1 else transaction_class(payload)
+
+
+class UTPH(_Transport):
+    """AMBIGUOUS: the text says "byte0 opcode, byte1 ver/pad/NLP, rest reserved". The two halves of
+    byte 1 are taken to be where RTPH has them."""
+
+    name = "UTPH"
+    fields_desc = [
+        XByteField("opcode", 0),
+        BitField("version", 0, 2),
+        BitField("padding", 0, 2),
+        BitField("next", 1, 4),
+        StrFixedLenField("reserved", bytes(14), 14),
+    ]
+
+    def guess_payload_class(self, payload):
+        return UPIH32 if self.next == 1 else transaction_class(payload)
+
+
+class UPIH32(Packet):
+    """UPIH32 and the EIDH256 that always follows it on IP (section 3.4, NLP 1)."""
+
+    name = "UPIH32+EIDH256"
+    fields_desc = [
+        ByteField("reserved", 0),
+        X3BytesField("upi", 1),  # WIRE: default 1
+        IP6Field("source", "::"),
+        IP6Field("destination", "::"),
+    ]
+
+    def guess_payload_class(self, payload):
+        return transaction_class(payload)
+
+
+class SAETPH(Packet):
+    """Bit i of the bitmap stands for RTPH.PSN + i. AMBIGUOUS: the order of bits within a byte is
+    INFERRED to be least significant first (section 4.2: "SIM uses LSB-first")."""
+
+    name = "SAETPH"
+    fields_desc = [
+        BitField("reserved", 0, 5),
+        BitField("bitmap_size", 0, 3),
+        X3BytesField("max_received", 0),
+        StrLenField("bitmap", bytes(8), length_from=lambda header: 8 << header.bitmap_size),
+    ]
+
+    @classmethod
+    def of(cls, max_received, bit_count, ones):
+        bitmap = bytearray(bit_count // 8)
+        for one in ones:
+            bitmap[one // 8] |= 1 << one % 8
+        size = {64: 0, 128: 1, 256: 2, 512: 3, 1024: 4}[bit_count]
+        return cls(max_received=max_received, bitmap_size=size, bitmap=bytes(bitmap))
+
+    def ones(self):
+        return [i for i in range(len(self.bitmap) * 8) if self.bitmap[i // 8] >> i % 8 & 1]
+
+    def guess_payload_class(self, payload):
+        return Raw
+
+
+# ---- transaction layer (section 5)
+
+SEND, SEND_IMM, WRITE, WRITE_IMM, READ = 0x00, 0x01, 0x03, 0x04, 0x06
+TAACK, READ_RESPONSE = 0x11, 0x12
+RESPONSES = (TAACK, READ_RESPONSE, 0x13)
+TA_OPCODES = {SEND: "Send", SEND_IMM: "Send_imm", WRITE: "Write", WRITE_IMM: "Write_imm",
+              READ: "Read", TAACK: "TAACK", READ_RESPONSE: "Read_response"}
+
+
+def transaction_class(payload):
+    if not payload:
+        return Raw
+    return ATAH if payload[0] in RESPONSES else BTAH
+
+
+def chain_of(base):
+    """The headers behind a BTAH or ATAH (section 5.3, "Order of headers after BTAH"), or None.
+
+    AMBIGUOUS: of Read, OFSTETAH is optional in the text; never used here. Of Read_response it is
+    optional too; always there (WIRE: it places the packet in its slice). The text names MT_EN
+    beside MTETAH without saying that one implies the other; here it does."""
+    if isinstance(base, ATAH):
+        return {TAACK: [], READ_RESPONSE: [OFSTETAH]}.get(base.opcode)
+    # WIRE: filler (F = 1) is a BTAH alone. AMBIGUOUS: its opcode is not named; it is not looked at,
+    # and sent as 0.
+    if isinstance(base.underlayer, RTPH) and base.underlayer.fake:
+        return []
+    chain = {
+        WRITE: [MAETAH],
+        READ: [MAETAH],
+        SEND: [MTETAH, OFSTETAH],
+        SEND_IMM: [MTETAH, OFSTETAH, IMMETAH],
+        WRITE_IMM: [MTETAH, MAETAH, IMMETAH],
+    }.get(base.opcode)
+    if chain is None or base.user_data or bool(base.target_present) != (MTETAH in chain):
+        return None
+    return chain + ([TVETAH] if base.token_present else [])
+
+
+class _Transaction(Packet):
+    def guess_payload_class(self, payload):
+        base = self
+        while not isinstance(base, (BTAH, ATAH)):
+            base = base.underlayer
+        chain = [type(base)] + (chain_of(base) or [])
+        at = chain.index(type(self)) + 1
+        if at < len(chain):
+            return chain[at]
+        carries_setup = (isinstance(base.underlayer, UPIH32) and base.opcode == SEND and
+                         self.underlayer.target == 0)
+        return SetupBody if carries_setup else Raw
+
+
+class BTAH(_Transaction):
+    name = "BTAH"
+    fields_desc = [
+        BitEnumField("opcode", WRITE, 8, TA_OPCODES),
+        BitField("version", 0, 2),
+        BitField("ee_bits", 1, 2),  # 01: no trusted execution environment
+        BitField("token_present", 0, 1),  # TV_EN
+        BitField("poison", 0, 1),
+        BitField("reserved1", 0, 1),
+        BitField("user_data", 0, 1),  # UD_Flag
+        ShortField("tassn", 0),  # INI_TASSN
+        BitField("no_taack", 0, 1),
+        BitField("completion_order", 0, 1),  # ODR[2]
+        BitField("order", 0, 2),  # ODR[1:0]: 0 NO, 1 RO, 2 SO
+        BitField("target_present", 0, 1),  # MT_EN
+        BitField("solicited", 0, 1),  # FCE
+        BitField("retry", 0, 1),
+        BitField("alloc", 0, 1),
+        BitField("reserved2", 0, 1),
+        BitField("e_bit", 0, 1),
+        BitField("rc_type", 0, 2),  # 00: a send queue
+        BitField("rc_id", 0, 20),
+    ]
+
+
+class ATAH(_Transaction):
+    name = "ATAH"
+    fields_desc = [
+        BitEnumField("opcode", TAACK, 8, TA_OPCODES),
+        BitField("version", 0, 2),
+        BitField("reserved1", 0, 2),
+        BitField("sv", 0, 1),
+        BitField("poison", 0, 1),
+        BitField("reserved2", 0, 2),
+        ShortField("tassn", 0),
+        BitField("status", 0, 3),  # RSPST
+        BitField("info", 0, 5),  # RSPINFO
+        BitField("reserved3", 0, 2),
+        BitField("rc_type", 0, 2),
+        BitField("rc_id", 0, 20),
+    ]
+
+
+class MAETAH(_Transaction):
+    """WIRE: address of this packet's bytes, length of the slice (INFERRED)."""
+
+    name = "MAETAH"
+    fields_desc = [
+        XLongField("address", 0),
+        BitField("reserved1", 0, 4),
+        BitField("token_id", 0, 20),
+        BitField("reserved2", 0, 8),
+        IntField("length", 0),
+    ]
+
+
+class MTETAH(_Transaction):
+    name = "MTETAH"
+    fields_desc = [
+        ByteField("hint", 0),
+        BitField("reserved", 0, 2),
+        BitField("tc_type", 0, 2),  # 00 taken for a Jetty or JFR; 10 is a Jetty group
+        BitField("target", 0, 20),
+    ]
+
+
+class TVETAH(_Transaction):
+    name = "TVETAH"
+    fields_desc = [XIntField("token", 0)]
+
+
+class OFSTETAH(_Transaction):
+    """AMBIGUOUS: the text says "offset of this segment in the message". WIRE: of this packet in its
+    slice (INFERRED), in units of 1 KiB."""
+
+    name = "OFSTETAH"
+    fields_desc = [ByteField("reserved", 0), X3BytesField("kib", 0)]
+
+
+class IMMETAH(_Transaction):
+    """AMBIGUOUS: the last two fields are "Write_imm only"; whether Send_imm's header is 8 bytes or
+    16 with zeros is not said. INFERRED: 16, the last 8 zero."""
+
+    name = "IMMETAH"
+    fields_desc = [
+        XLongField("immediate", 0),
+        XIntField("token", 0),
+        IntField("message_length", 0),
+    ]
+
+
+# ---- set-up (OURS: the specification leaves it out, section 4.3)
+
+
+class SetupBody(Packet):
+    """The 64 bytes behind UTPH | UPIH32 | EIDH256 | BTAH | MTETAH(0) | OFSTETAH(0). WIRE names what
+    they say; where each field lies is taken from the bit positions in transport/setup_message.cc.
+    All numbers most significant byte first, TPNs and PSNs in 32 bits each:
+
+        byte  0  type 8 | version 8 | reason 8 | log2 of the MTU 8
+              4  features 32                    40  receive window 16 | W 16
+              8  incarnation of the sender 64   44  R 16 | reads 16
+             16  of the receiver 64             48  receive-buffer bytes 32
+             24  TPN of the sender 32           52  echoed PSN 32 (RESET)
+             28  TPN of the receiver 32         56  cookie 64
+             32  first PSN 32
+             36  attempt 32
+    """
+
+    name = "Setup"
+    fields_desc = [
+        ByteField("type", 1),
+        ByteField("version", 1),
+        ByteField("reason", 0),
+        ByteField("mtu_log2", 0),
+        XIntField("features", 0),
+        XLongField("from_life", 0),
+        XLongField("to_life", 0),
+        XIntField("from_tpn", 0),
+        XIntField("to_tpn", 0),
+        XIntField("first_psn", 0),
+        IntField("attempt", 0),
+        ShortField("receive_window", 0),
+        ShortField("tassn_window", 0),
+        ShortField("atomic_results", 0),
+        ShortField("reads", 0),
+        IntField("buffer_bytes", 0),
+        XIntField("echoed_psn", 0),
+        XLongField("cookie", 0),
+    ]
+
+
+# ---- ICRC (section 3.3)
+
+
+def canonical_headers(headers):
+    """IP and UDP headers with what the network may change replaced by ones: ToS or traffic class,
+    TTL or hop limit, checksums. AMBIGUOUS: the IPv6 flow label (RoCE replaces it) is not named, and
+    stays as sent; WIRE sees to it that it is zero. The IPv4 ID and flags too: 0 and DF."""
+    out = bytearray(headers)
+    if out[0] >> 4 == 4:
+        out[1] = 0xFF
+        out[8] = 0xFF
+        out[10:12] = b"\xff\xff"
+        udp = 20
+    else:
+        out[0] |= 0x0F
+        out[1] |= 0xF0
+        out[7] = 0xFF
+        udp = 40
+    out[udp + 6:udp + 8] = b"\xff\xff"
+    return bytes(out)
+
+
+def icrc(packet):
+    """Of a whole IP packet as bytes; its last four are not looked at. zlib's CRC-32 is the one that
+    is asked for: 0x04C11DB7 reflected, all ones, inverted. AMBIGUOUS: that the number is sent least
+    significant byte first, as Ethernet's and RoCE's, is INFERRED."""
+    headers = (20 if packet[0] >> 4 == 4 else 40) + 8
+    covered = canonical_headers(packet[:headers]) + packet[headers:-ICRC_BYTES]
+    return zlib.crc32(covered).to_bytes(4, "little")
+
+
+def seal(packet):
+    """Pads, fills in RTPH.padding and appends the ICRC; gives the bytes of the whole IP packet.
+
+    AMBIGUOUS: padding makes "TPH..payload" a multiple of 4; of acks, which carry no payload, the
+    same is done (and their lengths are multiples of 4 anyway)."""
+    transport = packet[UDP].payload
+    padding = -len(bytes(transport)) % 4
+    transport.padding = padding
+    whole = bytes(packet / Raw(bytes(padding) + bytes(ICRC_BYTES)))
+    return whole[:-ICRC_BYTES] + icrc(whole)
+
+
+def ip_udp(source, source_port, destination, destination_port):
+    if source.ipv4_mapped is not None:
+        ip = IP(src=str(source.ipv4_mapped), dst=str(destination.ipv4_mapped), id=0, flags="DF")
+    else:
+        ip = IPv6(src=str(source), dst=str(destination), fl=0)
+    return ip / UDP(sport=source_port, dport=destination_port)
+
+
+bind_layers(UDP, RTPH, dport=UB_PORT)

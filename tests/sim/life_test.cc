@@ -1,0 +1,226 @@
+// Peers that die, restart, part and meet again.
+
+#include <map>
+
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Status only_status(Jetty& jetty, Duration limit) {
+  const auto completions = jetty.wait(limit);
+  REQUIRE(completions.size() == 1);
+  return completions[0].status;
+}
+
+TEST_CASE("nobody at the address: the work ends as peer_unreachable, 2 s after its post") {
+  SimHosts hosts("unreachable");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  hosts.kill(std::move(there));
+  const Time posted = hosts.now();
+  const auto bytes = some_bytes(100);
+  here.jetty.post(write(bytes, target.segment).tag(1));
+  CHECK(only_status(here.jetty, 10s) == Status::peer_unreachable);
+  CHECK(hosts.now() - posted <= 2s + 10ms);
+}
+
+TEST_CASE("a peer dies with 1000 works in flight: each completes in time, unknown or unreachable") {
+  SimHosts hosts("dies");
+  auto here = hosts.start("delay=100us", {.berths = 1000});
+  auto there = hosts.start("delay=100us");
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(3000);
+  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  const std::vector<Work> works(1000, write(bytes, target.segment));
+  REQUIRE(here.jetty.post(works) == 1000);
+  hosts.run_for(250us);
+  hosts.kill(std::move(there));
+  const Time died = hosts.now();
+  std::map<Status, size_t> ended;
+  for (size_t count = 0; count < 1000;) {
+    const auto completions = here.jetty.wait(10s);
+    REQUIRE_FALSE(completions.empty());
+    count += completions.size();
+    for (const Completion& completion : completions) ++ended[completion.status];
+  }
+  // What had left may have executed, what had not has not; nothing else can be said.
+  CHECK(ended[Status::unknown] > 0);
+  CHECK(ended[Status::peer_unreachable] > 0);
+  CHECK(ended[Status::ok] + ended[Status::unknown] + ended[Status::peer_unreachable] == 1000);
+  // The verdict on a silent peer takes 1 s, making a new channel in vain 2 s.
+  CHECK(hosts.now() - died <= 3s + 20ms);
+}
+
+TEST_CASE(
+    "a peer that restarts at its address is another one: old works end, new imports work at once") {
+  SimHosts hosts("restarts");
+  auto here = hosts.start();
+  auto there = hosts.start("address=fd00::77");
+  const Imported old = here.device.import(there.line).value();
+  const auto bytes = some_bytes(5000);
+  here.jetty.post(write(bytes, old.segment));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  hosts.kill(std::move(there));
+  auto again = hosts.start("address=fd00::77");
+
+  const Time posted = hosts.now();
+  here.jetty.post(write(bytes, old.segment));
+  CHECK(only_status(here.jetty, 5s) == Status::unknown);  // packets had left for the old one
+  CHECK(hosts.now() - posted < 50ms);                     // it said so itself: no time-out
+  here.jetty.post(write(bytes, old.segment));
+  CHECK(only_status(here.jetty, 5s) == Status::peer_restarted);
+
+  const Imported fresh = here.device.import(again.line).value();
+  const Time restarted = hosts.now();
+  here.jetty.post(write(bytes, fresh.segment, 16));
+  CHECK(only_status(here.jetty, 5s) == Status::ok);
+  CHECK(hosts.now() - restarted < 1ms);
+  CHECK(same(again.segment.bytes().subspan(16, bytes.size()), bytes));
+}
+
+TEST_CASE("a restarted peer is served although the survivor still has its old channel") {
+  SimHosts hosts("survivor");
+  auto survivor = hosts.start();
+  auto peer = hosts.start("address=fd00::78");
+  const auto bytes = some_bytes(2000);
+  Imported target = peer.device.import(survivor.line).value();
+  peer.jetty.post(write(bytes, target.segment));
+  REQUIRE(only_status(peer.jetty, 1s) == Status::ok);
+  for (unsigned life = 0; life < 20; ++life) {
+    hosts.kill(std::move(peer));
+    peer = hosts.start("address=fd00::78");
+    target = peer.device.import(survivor.line).value();
+    const auto news = some_bytes(2000, life);
+    const Time begun = hosts.now();
+    peer.jetty.post(write(news, target.segment, 4096 * life));
+    REQUIRE(only_status(peer.jetty, 1s) == Status::ok);
+    REQUIRE(hosts.now() - begun < 1ms);  // a cookie's round trip more
+    REQUIRE(same(survivor.segment.bytes().subspan(4096 * life, news.size()), news));
+  }
+  // Lives that are over leave nothing behind: itself, and the last one.
+  const Statistics statistics = survivor.device.statistics().value();
+  CHECK(statistics.peers == 2);
+  CHECK(statistics.channels == 1);
+}
+
+// Varuna's case: executed, and the path dies before the answer.
+TEST_CASE("a send whose answer is lost with its channel is delivered once and told as done") {
+  SimHosts hosts("varuna");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  std::vector<std::byte> inbox(4096);
+  for (uint64_t tag = 0; tag < 8; ++tag) there.jetty.receive(inbox, tag);
+  const auto bytes = some_bytes(100);
+  here.jetty.post(send(bytes, target.jetty).tag(1));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(only_status(there.jetty, 1s) == Status::ok);
+
+  // Nothing comes back any more; the message and the immediate arrive and are executed.
+  hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
+  here.jetty.post({send(bytes, target.jetty).tag(2),
+                   write(bytes, target.segment).to(target.jetty).immediate(7).tag(3)});
+  size_t arrived = 0;
+  for (const Completion& completion : there.jetty.wait(1s)) arrived += completion.ok();
+  hosts.run_for(1'200ms);  // the channel is given up
+  hosts.network().cut(there.device.endpoint(), here.device.endpoint(), false);
+  size_t done = 0;
+  while (done < 2) {
+    const auto completions = here.jetty.wait(5s);
+    REQUIRE_FALSE(completions.empty());
+    for (const Completion& completion : completions) {
+      CHECK(completion.ok());
+      ++done;
+    }
+  }
+  hosts.run_for(100ms);
+  for (const Completion& completion : there.jetty.wait(10ms)) arrived += completion.ok();
+  CHECK(arrived == 2);
+  CHECK(there.device.statistics().value().repeated == 2);
+}
+
+TEST_CASE("a path cut for less than the verdict costs nobody anything") {
+  SimHosts hosts("short-cut");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(100'000);
+  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  hosts.network().cut(here.device.endpoint(), there.device.endpoint(), true);
+  here.jetty.post(write(bytes, target.segment, 7));
+  hosts.run_for(800ms);
+  hosts.network().cut(here.device.endpoint(), there.device.endpoint(), false);
+  CHECK(only_status(here.jetty, 1s) == Status::ok);
+  CHECK(here.device.statistics().value().channels_lost == 0);
+}
+
+TEST_CASE("both ask for a channel at once: there is one, and both use it") {
+  for (const char* delay : {"delay=0us", "delay=50us", "delay=5ms"}) {
+    SimHosts hosts(std::string("simultaneous-") + delay);
+    auto a = hosts.start(delay);
+    auto b = hosts.start(delay);
+    const Imported to_b = a.device.import(b.line).value();
+    const Imported to_a = b.device.import(a.line).value();
+    const auto bytes = some_bytes(10'000);
+    a.jetty.post(write(bytes, to_b.segment));
+    b.jetty.post(write(bytes, to_a.segment));
+    CHECK(only_status(a.jetty, 1s) == Status::ok);
+    CHECK(only_status(b.jetty, 1s) == Status::ok);
+    CHECK(a.device.statistics().value().channels_made == 1);
+    CHECK(b.device.statistics().value().channels_made == 1);
+  }
+}
+
+TEST_CASE("a device that closes says so: its peers need no time-out") {
+  SimHosts hosts("leaves");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(100);
+  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  there.device.close();
+  const Time closed = hosts.now();
+  here.jetty.post(write(bytes, target.segment));
+  CHECK(only_status(here.jetty, 5s) == Status::peer_restarted);
+  CHECK(hosts.now() - closed < 1ms);
+  CHECK(here.device.statistics().value().channels == 0);
+}
+
+TEST_CASE("a path that swallows large packets gets a channel of smaller ones") {
+  SimHosts hosts("small-path");
+  auto here = hosts.start("mtu=8192");
+  auto there = hosts.start("mtu=8192");
+  hosts.network().largest_packet = 2500;
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(300'000);
+  here.jetty.post(write(bytes, target.segment));
+  CHECK(only_status(here.jetty, 2s) == Status::ok);
+  CHECK(same(there.segment.bytes().first(bytes.size()), bytes));
+}
+
+TEST_CASE("a process is its own peer") {
+  SimHosts hosts("self");
+  auto here = hosts.start();
+  const Imported self = here.device.import(here.line).value();
+  const auto bytes = some_bytes(200'000);
+  here.jetty.post(write(bytes, self.segment, 3).to(self.jetty).immediate(9));
+  size_t told = 0;
+  while (told < 2) {
+    const auto completions = here.jetty.wait(1s);
+    REQUIRE_FALSE(completions.empty());
+    told += completions.size();
+    for (const Completion& completion : completions) CHECK(completion.ok());
+  }
+  CHECK(same(here.segment.bytes().subspan(3, bytes.size()), bytes));
+}
+
+}  // namespace
+}  // namespace urma::test

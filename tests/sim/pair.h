@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "drivers/sim/network.h"
+#include "urma/urma.hpp"
+
+namespace urma::test {
+
+// Hosts on one simulated network, for scenarios in which something definite happens.
+class SimHosts {
+ public:
+  struct Host {
+    Device device;
+    Segment segment;
+    Jetty jetty;
+    std::string line;  // of both
+  };
+
+  explicit SimHosts(const std::string& name, uint64_t seed = 1)
+      : name_(name), network_(drivers::sim::Network::named(name, seed)) {}
+
+  // `options` of the device string, after the name: "address=fd00::9&loss=1%".
+  Host start(const std::string& options = "",
+             const JettyOptions& jetty = {.berths = 64, .receives = 16},
+             const DeviceOptions& device = {}) {
+    const std::string text = "sim:" + name_ + (options.empty() ? "" : "?" + options);
+    Device opened = open(text, device).value();
+    Segment segment = opened.allocate(1 << 20).value();
+    Jetty made = opened.jetty(jetty).value();
+    Descriptor both = parse_descriptor(segment.descriptor()).value();
+    both.jetty = parse_descriptor(made.descriptor()).value().jetty;
+    return {std::move(opened), std::move(segment), std::move(made), to_string(both)};
+  }
+
+  // The process ends without a word.
+  void kill(Host&& host) {
+    network_->kill(host.device.endpoint());
+    Host gone = std::move(host);
+  }
+
+  drivers::sim::Network& network() { return *network_; }
+  Time now() const { return network_->now(); }
+  void run_for(Duration time) {
+    const Time until = now() + time;
+    while (now() < until) network_->step(until);
+  }
+
+ private:
+  std::string name_;
+  std::shared_ptr<drivers::sim::Network> network_;
+};
+
+inline std::vector<std::byte> some_bytes(size_t count, unsigned seed = 1) {
+  std::vector<std::byte> bytes(count);
+  for (size_t i = 0; i < count; ++i)
+    bytes[i] = static_cast<std::byte>(i * 31 + i / 256 * seed + seed);
+  return bytes;
+}
+
+inline bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+}  // namespace urma::test

@@ -1,0 +1,438 @@
+// What happens to works: every operation and size, refusals, receivers that are not ready, flushes.
+
+#include <map>
+
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<Completion> collect(Jetty& jetty, size_t count, Duration limit = 5s) {
+  std::vector<Completion> out;
+  while (out.size() < count) {
+    const auto completions = jetty.wait(limit);
+    if (completions.empty()) break;
+    out.insert(out.end(), completions.begin(), completions.end());
+  }
+  return out;
+}
+
+TEST_CASE("writes, reads and sends of every size around the packet and slice boundaries") {
+  SimHosts hosts("sizes");
+  auto here = hosts.start("mtu=1024", {.berths = 4});
+  auto there = hosts.start("mtu=1024");
+  const Imported target = here.device.import(there.line).value();
+  const size_t sizes[] = {0,    1,    2,     3,     4,     5,      1023,   1024,   1025,   2047,
+                          2048, 2049, 65535, 65536, 65537, 131071, 131072, 131073, 200001, 655360};
+  unsigned seed = 0;
+  for (const size_t size : sizes) {
+    INFO("size " << size);
+    const auto bytes = some_bytes(size, ++seed);
+    std::vector<std::byte> back(size);
+    here.jetty.post({write(bytes, target.segment, 11).to(target.jetty).immediate(size)});
+    auto done = collect(here.jetty, 1);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].ok());
+    CHECK(done[0].bytes == size);
+    done = collect(there.jetty, 1);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].immediate == size);
+    CHECK(done[0].bytes == size);
+    CHECK(same(there.segment.bytes().subspan(11, size), bytes));
+    here.jetty.post(read(std::span(back), target.segment, 11));
+    REQUIRE(collect(here.jetty, 1).at(0).ok());
+    CHECK(back == bytes);
+    if (size > max_send_bytes) continue;
+    std::vector<std::byte> inbox(max_send_bytes);
+    there.jetty.receive(inbox, 5);
+    here.jetty.post(send(bytes, target.jetty).immediate(77));
+    REQUIRE(collect(here.jetty, 1).at(0).ok());
+    done = collect(there.jetty, 1);
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].tag == 5);
+    CHECK(done[0].bytes == size);
+    CHECK(done[0].immediate == 77);
+    CHECK(done[0].from_jetty == here.jetty.id());
+    CHECK(same(std::span(inbox).first(size), bytes));
+  }
+}
+
+TEST_CASE("a gigabyte goes in one work") {
+  SimHosts hosts("gigabyte");
+  auto here = hosts.start("mtu=8192", {.berths = 4});
+  auto there = hosts.start("mtu=8192");
+  // Pages that are never touched: what is written is what lies in the source, zeroes but for its
+  // ends.
+  Segment large = there.device.allocate(max_write_bytes).value();
+  Segment source = here.device.allocate(max_write_bytes).value();
+  source.bytes().front() = std::byte{1};
+  source.bytes().back() = std::byte{2};
+  const Imported target = here.device.import(large.descriptor()).value();
+  here.jetty.post(write(source.bytes(), target.segment));
+  const auto done = collect(here.jetty, 1, 60s);
+  REQUIRE(done.size() == 1);
+  CHECK(done[0].ok());
+  CHECK(large.bytes().front() == std::byte{1});
+  CHECK(large.bytes().back() == std::byte{2});
+}
+
+TEST_CASE("works that cannot be meant are taken and complete with bad_work") {
+  SimHosts hosts("bad-works");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(max_send_bytes + 1);
+  const std::vector<Buffer> many(max_buffers + 1, Buffer{const_cast<std::byte*>(bytes.data()), 1});
+  const Work bad[] = {
+      send(bytes, target.jetty),                                      // too long
+      send(std::span(bytes).first(1), RemoteJetty{}),                 // to nobody
+      write(std::span(bytes).first(1), RemoteSegment{}),              // to nobody
+      write(std::span(bytes).first(1), target.segment).immediate(1),  // tells nobody
+      write(many, target.segment),                                    // too many pieces
+  };
+  REQUIRE(here.jetty.post(bad) == std::size(bad));
+  const auto done = collect(here.jetty, std::size(bad));
+  REQUIRE(done.size() == std::size(bad));
+  for (const Completion& completion : done) CHECK(completion.status == Status::bad_work);
+}
+
+TEST_CASE(
+    "accesses that are refused change nothing: bounds, overflow, token, stale handle, right") {
+  SimHosts hosts("refusals");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  Segment read_only = there.device.allocate(4096, Rights::read).value();
+  Segment write_only = there.device.allocate(4096, Rights::write).value();
+  Segment gone = there.device.allocate(4096).value();
+  const RemoteSegment remote_read_only = here.device.import(read_only.descriptor()).value().segment;
+  const RemoteSegment remote_write_only =
+      here.device.import(write_only.descriptor()).value().segment;
+  const RemoteSegment remote_gone = here.device.import(gone.descriptor()).value().segment;
+  const auto before = std::vector(there.segment.bytes().begin(), there.segment.bytes().end());
+  const auto gone_bytes = gone.bytes();
+  gone.unregister().value();
+
+  const uint64_t end = target.segment.bytes;
+  const auto bytes = some_bytes(64);
+  std::vector<std::byte> sink(64, std::byte{9});
+  // What the importer knows, and what only the owner can know: both are asked.
+  for (const bool forged : {false, true}) {
+    RemoteSegment whole = target.segment;
+    RemoteSegment from_before = target.segment;
+    if (forged) {
+      whole.bytes = UINT64_MAX - whole.address;
+      from_before.address -= 1;
+      from_before.bytes += 1;
+    }
+    RemoteSegment wrong_token = target.segment;
+    wrong_token.token = TokenValue(number(wrong_token.token) ^ 1);
+    RemoteSegment wrong_id = target.segment;
+    wrong_id.token_id = TokenId((number(wrong_id.token_id) + 1000) % id_limit);
+    RemoteSegment more_rights = remote_read_only;
+    RemoteSegment other_rights = remote_write_only;
+    if (forged) more_rights.rights = other_rights.rights = Rights::read | Rights::write;
+    std::vector<Work> works = {
+        write(bytes, whole, end - 63),          write(bytes, whole, end),
+        read(std::span(sink), whole, end - 63), write(bytes, wrong_token, 0),
+        read(std::span(sink), wrong_token, 0),  write(bytes, wrong_id, 0),
+        write(bytes, remote_gone, 0),           read(std::span(sink), remote_gone, 0),
+        write(bytes, more_rights, 0),           read(std::span(sink), other_rights, 0),
+        write(bytes, whole, UINT64_MAX - 10),
+    };
+    if (forged) works.push_back(write(bytes, from_before, 0));
+    REQUIRE(here.jetty.post(works) == works.size());
+    const auto done = collect(here.jetty, works.size());
+    REQUIRE(done.size() == works.size());
+    for (const Completion& completion : done) CHECK(completion.status == Status::remote_access);
+  }
+  CHECK(same(there.segment.bytes(), before));
+  CHECK(std::all_of(sink.begin(), sink.end(), [](std::byte b) { return b == std::byte{9}; }));
+  CHECK(std::all_of(gone_bytes.begin(), gone_bytes.end(),
+                    [](std::byte b) { return b == std::byte{0}; }));
+  // Length 0 touches nothing and is not checked.
+  RemoteSegment nowhere = target.segment;
+  nowhere.token = TokenValue(number(nowhere.token) ^ 1);
+  here.jetty.post(write(std::span<const std::byte>{}, nowhere, 0));
+  CHECK(collect(here.jetty, 1).at(0).ok());
+  // The last byte is still inside.
+  here.jetty.post(write(std::span(bytes).first(1), target.segment, end - 1));
+  CHECK(collect(here.jetty, 1).at(0).ok());
+}
+
+TEST_CASE("a Jetty's token is checked on every message and immediate, also without data") {
+  SimHosts hosts("jetty-token");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  RemoteJetty forged = target.jetty;
+  forged.token = TokenValue(number(forged.token) ^ 0x80000000);
+  std::vector<std::byte> inbox(16);
+  there.jetty.receive(inbox);
+  const auto bytes = some_bytes(8);
+  here.jetty.post({send(bytes, forged), send(std::span<const std::byte>{}, forged),
+                   write(std::span<const std::byte>{}, target.segment).to(forged).immediate(1)});
+  const auto done = collect(here.jetty, 3);
+  REQUIRE(done.size() == 3);
+  for (const Completion& completion : done) CHECK(completion.status == Status::remote_access);
+  CHECK(there.jetty.wait(1ms).empty());
+}
+
+TEST_CASE("a message longer than the buffer that waits for it: both sides are told") {
+  SimHosts hosts("too-long");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  std::vector<std::byte> inbox(100);
+  there.jetty.receive(inbox, 3);
+  const auto bytes = some_bytes(20'000);
+  here.jetty.post(send(bytes, target.jetty));
+  CHECK(collect(here.jetty, 1).at(0).status == Status::remote_unsupported);
+  const auto told = collect(there.jetty, 1);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].status == Status::receive_too_small);
+  CHECK(told[0].bytes == bytes.size());
+  CHECK(told[0].tag == 3);
+}
+
+TEST_CASE(
+    "a receiver that is not ready is asked again until it is, and others do not wait for it") {
+  SimHosts hosts("not-ready");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(3000);
+  here.jetty.post({send(bytes, target.jetty).tag(1), write(bytes, target.segment).tag(2)});
+  auto done = collect(here.jetty, 1);
+  REQUIRE(done.size() == 1);
+  CHECK(done[0].tag == 2);
+  hosts.run_for(3s);  // longer than the operation time-out: it is alive and says so
+  std::vector<std::byte> inbox(4096);
+  there.jetty.receive(inbox, 9);
+  const Time ready = hosts.now();
+  done = collect(here.jetty, 1);
+  REQUIRE(done.size() == 1);
+  CHECK(done[0].ok());
+  CHECK(hosts.now() - ready < 2ms);
+  CHECK(same(std::span(inbox).first(3000), bytes));
+  // Asking costs little: a millisecond apart.
+  const Statistics statistics = here.device.statistics().value();
+  CHECK(statistics.receiver_not_ready > 100);
+  CHECK(statistics.receiver_not_ready < 6000);
+}
+
+TEST_CASE("a receiver that is never ready is given up when it was allowed to") {
+  SimHosts hosts("never-ready");
+  auto here = hosts.start("", {.berths = 8, .receiver_timeout = 100ms});
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(10);
+  const Time posted = hosts.now();
+  here.jetty.post(send(bytes, target.jetty));
+  CHECK(collect(here.jetty, 1).at(0).status == Status::receiver_not_ready);
+  CHECK(hosts.now() - posted < 103ms);
+  // It was withdrawn, so it does not arrive later.
+  std::vector<std::byte> inbox(100);
+  there.jetty.receive(inbox);
+  hosts.run_for(100ms);
+  CHECK(there.jetty.wait(1ms).empty());
+  here.jetty.post(send(bytes, target.jetty));
+  CHECK(collect(here.jetty, 1).at(0).ok());
+}
+
+TEST_CASE("immediates wait for permits as messages wait for buffers") {
+  SimHosts hosts("permits");
+  auto here = hosts.start("", {.berths = 64});
+  auto there = hosts.start("", {.berths = 1, .receives = 4});
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(8);
+  std::vector<Work> works;
+  for (uint64_t i = 1; i <= 20; ++i) {
+    works.push_back(write(bytes, target.segment, 8 * i).to(target.jetty).immediate(i).tag(i));
+  }
+  REQUIRE(here.jetty.post(works) == works.size());
+  hosts.run_for(20ms);
+  std::vector<Completion> out(64);
+  CHECK(here.jetty.poll(out) == 4);
+  std::map<uint64_t, int> arrived;
+  while (arrived.size() < 20) {
+    const auto completions = there.jetty.wait(1s);
+    REQUIRE_FALSE(completions.empty());
+    for (const Completion& completion : completions) ++arrived[completion.immediate];
+  }
+  for (const auto& [immediate, times] : arrived) CHECK(times == 1);
+  CHECK(collect(here.jetty, 16).size() == 16);
+}
+
+TEST_CASE("posting without a vacant berth takes nothing, and nothing is lost") {
+  SimHosts hosts("berths");
+  auto here = hosts.start("", {.berths = 4});
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(8);
+  uint64_t next = 1;
+  std::map<uint64_t, int> completed;
+  while (next <= 1000) {
+    while (here.jetty.post(write(bytes, target.segment).tag(next)) == 1) ++next;
+    CHECK(here.jetty.vacant_berths() == 0);
+    for (const Completion& completion : here.jetty.wait(1s)) ++completed[completion.tag];
+  }
+  while (completed.size() < next - 1) {
+    for (const Completion& completion : here.jetty.wait(1s)) ++completed[completion.tag];
+  }
+  for (const auto& [tag, times] : completed) REQUIRE(times == 1);
+}
+
+TEST_CASE("an unsignalled work is silent unless it fails, and its berth comes home with the next") {
+  SimHosts hosts("unsignalled");
+  auto here = hosts.start("", {.berths = 8});
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(8);
+  RemoteSegment forged = target.segment;
+  forged.token = TokenValue(number(forged.token) + 1);
+  Work quiet = write(bytes, target.segment);
+  quiet.unsignalled();
+  Work failing = write(bytes, forged).tag(5);
+  failing.unsignalled();
+  REQUIRE(here.jetty.post({quiet, quiet, failing, quiet, write(bytes, target.segment).tag(6)}) ==
+          5);
+  const auto done = collect(here.jetty, 2);
+  REQUIRE(done.size() == 2);
+  CHECK(done[0].tag == 5);
+  CHECK(done[0].status == Status::remote_access);
+  CHECK(done[1].tag == 6);
+  CHECK(here.jetty.vacant_berths() == 8);
+}
+
+TEST_CASE(
+    "flushing one of eight Jetties with 1000 works in flight costs the others one round trip") {
+  SimHosts hosts("flush");
+  const std::string delay = "delay=100us";
+  auto here = hosts.start(delay, {.berths = 1000});
+  auto there = hosts.start(delay);
+  const Imported target = here.device.import(there.line).value();
+  std::vector<Jetty> others;
+  for (int i = 0; i < 7; ++i) others.push_back(here.device.jetty({.berths = 16}).value());
+  const auto bytes = some_bytes(4096);
+  const auto small = some_bytes(64);
+  // How long a small write of the others takes, undisturbed and while the flush is under way.
+  const auto slowest = [&] {
+    Duration worst{};
+    for (Jetty& other : others) {
+      const Time posted = hosts.now();
+      other.post(write(small, target.segment));
+      const auto done = collect(other, 1);
+      REQUIRE(done.size() == 1);
+      REQUIRE(done[0].ok());
+      worst = std::max(worst, hosts.now() - posted);
+    }
+    return worst;
+  };
+  slowest();
+  const Duration calm = slowest();
+  const std::vector<Work> works(1000, write(bytes, target.segment, 4096));
+  REQUIRE(here.jetty.post(works) == 1000);
+  hosts.run_for(30us);
+  const Time begun = hosts.now();
+  here.jetty.flush().value();
+  const Duration flushed = hosts.now() - begun;
+  CHECK(slowest() <= calm + 200us);
+  CHECK(flushed <= 10ms);
+  const auto done = collect(here.jetty, 1000, 1ms);
+  CHECK(done.size() == 1000);
+  here.jetty.reset().value();
+  here.jetty.post(write(small, target.segment));
+  CHECK(collect(here.jetty, 1).at(0).ok());
+}
+
+TEST_CASE("many Jetties towards one peer share one channel") {
+  SimHosts hosts("share");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(100);
+  std::vector<Jetty> jetties;
+  for (int i = 0; i < 128; ++i) jetties.push_back(here.device.jetty({.berths = 4}).value());
+  for (Jetty& jetty : jetties) jetty.post(write(bytes, target.segment));
+  for (Jetty& jetty : jetties) CHECK(collect(jetty, 1).at(0).ok());
+  CHECK(here.device.statistics().value().channels == 1);
+  CHECK(there.device.statistics().value().channels == 1);
+}
+
+TEST_CASE("a JFC shared by Jetties completes for all of them, and refuses more than it can hold") {
+  SimHosts hosts("shared-jfc");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  Jfc jfc = here.device.jfc(64).value();
+  std::vector<Jetty> jetties;
+  for (int i = 0; i < 4; ++i) {
+    jetties.push_back(here.device.jetty({.berths = 16, .completions = &jfc}).value());
+  }
+  const auto refused = here.device.jetty({.berths = 1, .completions = &jfc});
+  CHECK(refused.status() == Status::no_resources);
+  CHECK(refused.error().message.find("65 in all") != std::string::npos);
+  const auto bytes = some_bytes(100);
+  for (Jetty& jetty : jetties) jetty.post(write(bytes, target.segment).tag(number(jetty.id())));
+  std::map<uint64_t, int> seen;
+  while (seen.size() < 4) {
+    const auto completions = jfc.wait(1s);
+    REQUIRE_FALSE(completions.empty());
+    for (const Completion& completion : completions) {
+      CHECK(completion.tag == number(completion.jetty));
+      ++seen[completion.tag];
+    }
+  }
+  // A Jetty that goes leaves its room to another one, once its completions are polled.
+  jetties[0].post(write(bytes, target.segment));
+  hosts.run_for(10ms);
+  jetties.erase(jetties.begin());
+  CHECK_FALSE(here.device.jetty({.berths = 16, .completions = &jfc}).ok());
+  jfc.wait(1ms);
+  CHECK(here.device.jetty({.berths = 16, .completions = &jfc}).ok());
+}
+
+TEST_CASE("when unregister has returned, no write of a peer that goes on touches the memory") {
+  SimHosts hosts("revoke");
+  auto here = hosts.start("delay=20us&hold=5us", {.berths = 256});
+  auto there = hosts.start("delay=20us&hold=5us");
+  std::vector<std::byte> memory(1 << 20);
+  const auto bytes = some_bytes(100'000);
+  for (int round = 0; round < 20; ++round) {
+    Segment segment = there.device.register_memory(memory).value();
+    const RemoteSegment remote = here.device.import(segment.descriptor()).value().segment;
+    const std::vector<Work> works(50, write(bytes, remote));
+    REQUIRE(here.jetty.post(works) == works.size());
+    hosts.run_for(Duration(50'000 * (round + 1)));
+    segment.unregister().value();
+    std::fill(memory.begin(), memory.end(), std::byte{0xee});
+    const auto done = collect(here.jetty, works.size());
+    REQUIRE(done.size() == works.size());
+    hosts.run_for(5ms);
+    CHECK(std::all_of(memory.begin(), memory.end(),
+                      [](std::byte b) { return b == std::byte{0xee}; }));
+  }
+}
+
+TEST_CASE("unregistering the source of works under way ends them first") {
+  SimHosts hosts("source");
+  auto here = hosts.start("hold=10us", {.berths = 64});
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  auto bytes = some_bytes(500'000);
+  Segment source = here.device.register_memory(bytes).value();
+  here.jetty.post({write(bytes, target.segment).tag(1),
+                   read(std::span(bytes).first(1000), target.segment).tag(2)});
+  hosts.run_for(20us);
+  source.unregister().value();
+  // Both have been told by now, and the memory is ours again.
+  std::vector<Completion> out(8);
+  CHECK(here.jetty.poll(out) == 2);
+}
+
+}  // namespace
+}  // namespace urma::test

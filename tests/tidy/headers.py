@@ -1,0 +1,122 @@
+"""Does each header compile alone?
+
+A header that is the first include of a source file has been: the build compiled it with nothing in
+front of it. The same goes for the header that such a header includes first. The others are compiled
+here, and what compiled once is remembered until it, or something that it includes, changes.
+"""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+from tree import HEADERS, INCLUDE, Tree, code_of, main
+
+FLAGS = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++", "-")
+
+
+def at_the_front(tree, path):
+    """The header of ours that a file includes before anything else, if it does."""
+    first = INCLUDE.search(tree.text(path))
+    if first is None or first.group(1) == "<" or first.group(2) not in tree.files:
+        return None
+    before = code_of(tree.text(path)[:first.start()]).replace("#pragma once", "")
+    return None if before.strip() else first.group(2)
+
+
+def compiled_by_build(tree):
+    done = set()
+    for path in tree.named(".cc"):
+        header = at_the_front(tree, path)
+        while header and header not in done:
+            done.add(header)
+            header = at_the_front(tree, header)
+    return done
+
+
+def closure(tree, header):
+    known, seen, open_ = set(tree.files), {header}, [header]
+    while open_:
+        for _, name, _ in tree.includes(open_.pop()):
+            if name in known and name not in seen:
+                seen.add(name)
+                open_.append(name)
+    return sorted(seen)
+
+
+def fingerprint(tree, header, compiler):
+    digest = hashlib.sha256(repr((compiler, FLAGS)).encode())
+    for path in closure(tree, header):
+        digest.update(path.encode() + b"\0" + tree.text(path).encode() + b"\0")
+    return digest.hexdigest()
+
+
+def compile_alone(tree, header, compiler):
+    """Nothing, or what the compiler says first."""
+    command = [compiler, "-I", str(tree.root), *FLAGS]
+    result = subprocess.run(command, input='#include "%s"\n' % header, text=True,
+                            capture_output=True, check=False)
+    if result.returncode == 0:
+        return None
+    complaint = next((l for l in result.stderr.split("\n") if "error" in l), "no reason given")
+    return "%s:1: does not compile alone: %s" % (header, complaint)
+
+
+def check(tree, options):
+    version = subprocess.run([options.compiler, "--version"], text=True, capture_output=True,
+                             check=True).stdout
+    cache = pathlib.Path(options.cache) if options.cache else None
+    fine = set(json.loads(cache.read_text())) if cache and cache.exists() else set()
+    known_good = set() if options.all else compiled_by_build(tree)
+    pending = {}
+    for header in tree.named(*HEADERS):
+        if header not in known_good:
+            pending[header] = fingerprint(tree, header, version)
+    to_compile = [h for h, print_ in pending.items() if print_ not in fine]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        answers = pool.map(lambda h: compile_alone(tree, h, options.compiler), to_compile)
+        failed = dict(zip(to_compile, answers))
+    if cache:
+        good = [p for h, p in pending.items() if not failed.get(h)]
+        cache.write_text(json.dumps(sorted(good)))
+    return [problem for problem in failed.values() if problem]
+
+
+def self_test(options):
+    files = {
+        "good.h": "#include <string>\ninline std::string f() { return {}; }\n",
+        "bad.h": "inline std::string g() { return {}; }\n",
+        "warns.h": "inline int h(int unused) { return 0; }\n",
+        "needs.h": '#include "good.h"\n#include "bad.h"\n',
+        "front.h": '#include "second.h"\n',
+        "second.h": "int second;\n",
+        "front.cc": '// why\n\n#include "front.h"\n#include "behind.h"\n',
+        "defines.cc": '#define MACRO\n#include "behind.h"\n',
+        "behind.h": "int behind;\n",
+    }
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            pathlib.Path(root, path).write_text(text, encoding="utf-8")
+        options.cache = os.path.join(root, "cache")
+        assert compiled_by_build(Tree(root)) == {"front.h", "second.h"}
+        for _ in range(2):
+            found = check(Tree(root), options)
+            assert len(found) == 2, found
+            assert found[0].startswith("bad.h:1: does not compile alone: "), found
+            assert found[1].startswith("warns.h:1: does not compile alone: "), found
+        remembered = json.loads(pathlib.Path(options.cache).read_text())
+        assert len(remembered) == 3, remembered  # good, needs, behind
+        pathlib.Path(root, "good.h").write_text("broken\n", encoding="utf-8")
+        found = check(Tree(root), options)
+        assert [f.split(":")[0] for f in found] == ["bad.h", "good.h", "needs.h", "warns.h"], found
+
+
+if __name__ == "__main__":
+    main(__doc__.split("\n", maxsplit=1)[0], check, self_test, [
+        ("--compiler", {"default": os.environ.get("CXX", "c++")}),
+        ("--cache", {"help": "a file that remembers what compiled"}),
+        ("--all", {"action": "store_true", "help": "compile those too that the build compiled"}),
+    ])

@@ -1,0 +1,166 @@
+"""Does the text keep the rules of the house: lines, banned calls, what the data path may not do?"""
+
+import re
+import shutil
+import subprocess
+
+from tree import CPP, code_of, expect, main
+
+COLUMNS = 100
+SPACES_ONLY = CPP + (".py", ".cmake", "CMakeLists.txt")
+DATA_PATH = ("transport/", "jetty/", "memseg/", "ordering/", "congestion/")
+
+# What is banned: (pattern in code without comments and literals, why and what instead, where it is
+# looked for, where it is allowed). A place is the beginning of a path.
+EVERYWHERE = ("",)
+CLOCK = r"\bclock_gettime\b|\bgettimeofday\b|_clock::now\b|(?<![\w.>:])time\s*\(\s*(NULL|nullptr|0)"
+BANNED = (
+    (r"\bs?rand\s*\(|\brandom\s*\(", "no seed repeats it: urma/base/prng.h or urma/base/entropy.h",
+     EVERYWHERE, ()),
+    (r"\b(v?sprintf|strcpy|strcat|gets)\s*\(", "it knows no bound: std::string, snprintf",
+     EVERYWHERE, ()),
+    (r"\.\s*detach\s*\(\s*\)", "nobody waits for it: join the thread", EVERYWHERE, ()),
+    (CLOCK, "time is told, not read: take a Time, or read_clock() of urma/base/clock.h",
+     EVERYWHERE, ("urma/base/clock.h", "apps/", "tests/")),
+    (r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.>:])sleep\s*\(",
+     "nothing in the library sleeps but in ppoll and futex", ("urma/", "drivers/") + DATA_PATH,
+     # Looking again for a name that nobody has published yet is the caller's own wait. Runner and
+     # Jfc have methods of that name, which wait in ppoll and futex.
+     ("urma/names.cc", "urma/engine/runner.", "jetty/jfc.")),
+    (r"\b(m|c|re)alloc\s*\(|\bnew\b(?!\s*[(>])", "the data path never allocates: Slab, ChunkQueue, "
+     "RegionArray, or placement into their memory", DATA_PATH, ()),
+    (r"\bmake_(unique|shared)\b", "the data path never allocates: urma/base/slab.h", DATA_PATH,
+     # Queues are made when a Jetty is, on the control path.
+     ("jetty/jetty.cc", "jetty/jfc.cc", "jetty/queues.cc")),
+    (r"\bstd::(recursive_|shared_|timed_)?mutex\b|\bpthread_mutex|\bstd::condition_variable",
+     "the data path has no lock: one thread, or an atomic with its writer named", DATA_PATH,
+     # For queues whose Jetty is gone; poll() looks at a counter first.
+     ("jetty/jfc.",)),
+    (r"\bthrow\b", "nothing throws: Result, a Status, URMA_ASSERT", DATA_PATH, ()),
+    (r"#\s*include\s*<(iostream|fstream|sstream|ostream|istream|iomanip)>|\bstd::c(out|err|log)\b",
+     "no streams: std::string, snprintf", DATA_PATH, ()),
+)
+# Spelled so that this file passes.
+LEFT_OVERS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+
+
+def in_one_of(path, places):
+    return any(path.startswith(place) for place in places)
+
+
+def check_lines(tree):
+    for path in tree.named(*SPACES_ONLY):
+        for number, line in enumerate(tree.lines(path), 1):
+            if len(line) > COLUMNS:
+                yield "%s:%d: %d columns, at most %d" % (path, number, len(line), COLUMNS)
+            if "\t" in line:
+                yield "%s:%d: a tab; indent with spaces" % (path, number)
+            if line != line.rstrip():
+                yield "%s:%d: blanks at the end of the line" % (path, number)
+            if LEFT_OVERS.search(line):
+                yield "%s:%d: do it, or open an issue and say so in words" % (path, number)
+        if tree.text(path) and not tree.text(path).endswith("\n"):
+            yield "%s:%d: the last line has no end" % (path, len(tree.lines(path)))
+
+
+def check_banned(tree):
+    rules = [(re.compile(pattern), *rest) for pattern, *rest in BANNED]
+    for path in tree.named(*CPP):
+        code = code_of(tree.text(path))
+        for pattern, instead, where, allowed in rules:
+            if not in_one_of(path, where) or in_one_of(path, allowed):
+                continue
+            for found in pattern.finditer(code):
+                line = code.count("\n", 0, found.start()) + 1
+                yield "%s:%d: %s: %s" % (path, line, found.group().strip(), instead)
+
+
+def check_allowances(tree):
+    """An exception that nothing needs any more hides the next breach."""
+    texts = {path: code_of(tree.text(path)) for path in tree.named(*CPP)}
+    for pattern, _, _, allowed in BANNED:
+        for place in allowed:
+            if place in ("apps/", "tests/"):
+                continue
+            used = any(path.startswith(place) and re.search(pattern, text)
+                       for path, text in texts.items())
+            if not used:
+                yield "tests/tidy/style.py:1: %s needs no exception for %s" % (place, pattern)
+
+
+def check_format(tree):
+    tool = shutil.which("clang-format")
+    if tool is None:
+        print("clang-format is not installed: formatting is not checked")
+        return
+    if not (tree.root / ".clang-format").exists():
+        yield ".clang-format:1: is missing"
+        return
+    for path in tree.named(*CPP):
+        command = [tool, "--dry-run", "-Werror", "--ferror-limit=1", path]
+        result = subprocess.run(command, cwd=tree.root, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            place = result.stderr.split(": ", 1)[0].removeprefix("./") or path
+            yield "%s: is not formatted: clang-format -i %s" % (place, path)
+
+
+def check(tree):
+    problems = []
+    for part in (check_lines, check_banned, check_allowances, check_format):
+        problems += part(tree)
+    return problems
+
+
+def self_test():
+    def lines_and_bans(tree):
+        return list(check_lines(tree)) + list(check_banned(tree))
+
+    def finds(path, text, *fragments):
+        expect(lines_and_bans, {path: text}, *fragments)
+
+    # Comments, literals and other words are no calls.
+    finds("jetty/a.cc", '// rand() throw new\nauto s = "malloc(";  /* std::mutex\n throw */\n'
+          "#include <new>\nnew (place) T(1);\nnewest = brand(1); x.sleep_at();\n"
+          "int n = 1'000; char c = '\"';\n"
+          "auto r = R\"(throw)\";\n")
+    finds("apps/a.cc", "steady_clock::now(); throw new int; std::mutex m; sleep_for(1);\n")
+    finds("urma/base/clock.h", "clock_gettime(CLOCK_MONOTONIC, &now);\n")
+    finds("a.py", "x" * 100 + "\n")
+    finds("a.py", "x" * 101 + "\n", "a.py:1: 101 columns")
+    finds("CMakeLists.txt", "a\n\tb\n", "CMakeLists.txt:2: a tab")
+    finds("cmake/x.cmake", "a \nb\n", "x.cmake:1: blanks")
+    finds("a.h", "// TO" "DO\n// XX" "X y\n// FIX" "ME\n// XX" "XXXX\n", "a.h:1: do it", "a.h:2: ",
+          "a.h:3: ")
+    finds("a.h", "int a;", "a.h:1: the last line")
+    finds("tests/a.cc", "int a = rand();\nsrand(1);\n", "tests/a.cc:1: rand(", "a.cc:2: srand(")
+    finds("apps/a.cc", "sprintf(a, b);\nstrcpy(a, b);\nstrcat(a, b);\n", "1: sprintf", "2: strcpy",
+          "3: strcat")
+    finds("drivers/a/b.cc", "std::thread(f).detach();\n", ".detach()")
+    finds("drivers/a/b.cc", "gettimeofday(&a, 0);\nclock_gettime(b, &c);\nd = time(nullptr);\n"
+          "std::chrono::steady_clock::now();\nevent.time(0);\n",
+          "1: gettimeofday", "2: clock_gettime", "3: time(", "4: _clock::now")
+    finds("urma/a.cc", "std::this_thread::sleep_for(1);\nusleep(3);\nsleep(1);\nx.sleep(2);\n",
+          "1: sleep_for", "2: usleep", "3: sleep(")
+    finds("urma/names.cc", "std::this_thread::sleep_for(1);\n")
+    for folder in DATA_PATH:
+        finds(folder + "a.cc", "p = malloc(1);\nq = new int;\nr = new T[3];\n"
+              "s = std::make_unique<T>();\n", "1: malloc(", "2: new", "3: new", "4: make_unique")
+        finds(folder + "a.h", "std::mutex m;\nthrow 1;\n#include <iostream>\nstd::cerr << 1;\n",
+              "1: std::mutex", "2: throw", "3: #include", "4: std::cerr")
+    finds("jetty/jfc.h", "std::mutex m;\n")
+    finds("jetty/queues.cc", "std::make_unique<T>();\n")
+
+    needed = "steady_clock::now();\nsleep_for(1);\nmake_unique;\nstd::mutex m;\n"
+    every = {place + ("x.cc" if place.endswith(("/", ".")) else ""): needed
+             for _, _, _, allowed in BANNED for place in allowed}
+    expect(lambda tree: list(check_allowances(tree)), {**every, "urma/names.cc": ""},
+           "urma/names.cc needs no exception")
+    if shutil.which("clang-format"):
+        config = {".clang-format": "BasedOnStyle: Google\n"}
+        expect(lambda tree: list(check_format(tree)),
+               {**config, "a.h": "int a;\n", "b.cc": "int a;\nint  b;\n"}, "b.cc:2:")
+        expect(lambda tree: list(check_format(tree)), {"a.h": "int a;\n"}, "is missing")
+
+
+if __name__ == "__main__":
+    main(__doc__, check, self_test)

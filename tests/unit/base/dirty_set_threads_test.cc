@@ -1,0 +1,62 @@
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "tests/catch.h"
+#include "urma/base/dirty_set.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+// What a poster publishes before it marks its queue: not atomic, so that the thread sanitizer sees
+// whether mark and take order it.
+struct Mailbox {
+  uint64_t posted = 0;
+  std::atomic<uint64_t> taken{0};  // gives `posted` back to its poster
+};
+
+TEST_CASE("no mark of any thread is lost, and what came before it is seen by whoever takes it") {
+  constexpr uint32_t posters = 3;
+  constexpr uint32_t each = 70;  // queues of one poster, interleaved with the others'
+  constexpr uint64_t posts = 3000;
+  DirtySet set(posters * each);
+  std::vector<Mailbox> boxes(posters * each);
+  std::atomic<uint32_t> running{posters};
+
+  std::vector<std::thread> threads;
+  for (uint32_t poster = 0; poster < posters; ++poster) {
+    threads.emplace_back([&, poster] {
+      Prng prng(poster);
+      for (uint64_t i = 1; i <= posts; ++i) {
+        const auto member = static_cast<uint32_t>(prng.below(each)) * posters + poster;
+        Mailbox& box = boxes[member];
+        // A queue that is still marked belongs to the engine.
+        while (box.taken.load(std::memory_order_acquire) != box.posted) std::this_thread::yield();
+        ++box.posted;
+        set.mark(member);
+      }
+      --running;
+    });
+  }
+  uint64_t seen = 0;
+  uint64_t spurious = 0;
+  for (bool last = false; !last;) {
+    // Read first: what was marked before the last poster ended is then seen by this take.
+    last = running == 0;
+    set.take([&](uint32_t member) {
+      Mailbox& box = boxes[member];
+      const uint64_t before = box.taken.load(std::memory_order_relaxed);
+      spurious += box.posted != before + 1;
+      seen += box.posted - before;
+      box.taken.store(box.posted, std::memory_order_release);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(seen == posters * posts);
+  CHECK(spurious == 0);
+  CHECK_FALSE(set.any());
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace urma::test {
+
+// Whether `function` returns: run in a child process, because the alternative is the end of one.
+template <class Function>
+bool survives(Function&& function) {
+  const pid_t child = fork();
+  if (child == 0) {
+    // What the child says before it dies is expected here, and would look like a failure.
+    close(STDERR_FILENO);
+    // Catch2's handlers would report the death as a failure of this test.
+    for (const int number : {SIGABRT, SIGFPE, SIGSEGV, SIGILL}) signal(number, SIG_DFL);
+    function();
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace urma::test

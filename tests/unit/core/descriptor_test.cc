@@ -1,0 +1,149 @@
+#include "urma/core/descriptor.h"
+
+#include "tests/catch.h"
+#include "tests/unit/mentions.h"
+#include "tests/unit/random_headers.h"
+
+namespace urma::test {
+namespace {
+
+Descriptor random_descriptor(Prng& prng) {
+  Descriptor out{.at = {random_eid(prng), static_cast<uint16_t>(prng.between(1, 65535))},
+                 .eid = random_eid(prng),
+                 .life = Incarnation(random64(prng)),
+                 .segment = {},
+                 .jetty = {}};
+  if (coin(prng)) {
+    const uint64_t address = random64(prng);
+    out.segment = {.id = TokenId(random_id(prng)),
+                   .token = TokenValue(random32(prng)),
+                   .address = address,
+                   .bytes = std::min(random64(prng), UINT64_MAX - address),
+                   .rights = static_cast<Rights>(prng.below(8))};
+  }
+  if (coin(prng)) out.jetty = {JettyId(random_id(prng)), TokenValue(random32(prng))};
+  return out;
+}
+
+TEST_CASE("any descriptor comes back from its line, within the longest that is read") {
+  Prng prng(1);
+  for (int round = 0; round < 3000; ++round) {
+    const Descriptor descriptor = random_descriptor(prng);
+    const std::string line = to_string(descriptor);
+    INFO(line);
+    REQUIRE(line.size() <= max_descriptor_bytes);
+    REQUIRE(line.find('\n') == line.npos);
+    REQUIRE(parse_descriptor(line).value() == descriptor);
+    REQUIRE(parse_descriptor(line + "\r\n").value() == descriptor);
+  }
+}
+
+const std::string good =
+    "urma1 at=127.0.0.1:4792 eid=10.0.0.1 life=9c0f segment=1f:8b2d90aa:7f1200000000:1048576:rwa "
+    "jetty=417:90aa8b2d";
+
+TEST_CASE("a line means what it says") {
+  const Descriptor descriptor = parse_descriptor(good).value();
+  CHECK(descriptor.at == Endpoint{ipv4(127, 0, 0, 1), 4792});
+  CHECK(descriptor.eid == ipv4(10, 0, 0, 1));
+  CHECK(descriptor.life == Incarnation(0x9c0f));
+  CHECK(*descriptor.segment ==
+        Descriptor::Segment{.id = TokenId(0x1f),
+                            .token = TokenValue(0x8b2d90aa),
+                            .address = 0x7f1200000000,
+                            .bytes = 1048576,
+                            .rights = Rights::read | Rights::write | Rights::atomic});
+  CHECK(*descriptor.jetty == Descriptor::Jetty{JettyId(0x417), TokenValue(0x90aa8b2d)});
+  CHECK(to_string(descriptor) == good);
+  CHECK(parse_descriptor("urma1 life=9c0f jetty=417:90aa8b2d eid=10.0.0.1 "
+                         "segment=1f:8b2d90aa:7f1200000000:1048576:wra at=127.0.0.1:4792")
+            .value() == descriptor);
+}
+
+std::string with(std::string_view part, std::string_view instead) {
+  std::string line = good;
+  const size_t at = line.find(part);
+  REQUIRE(at != line.npos);
+  return line.replace(at, part.size(), instead);
+}
+
+TEST_CASE("what is not exactly a descriptor is refused, quoting the word that is wrong") {
+  const struct {
+    std::string line;
+    std::string quoted;
+  } cases[] = {
+      {"", "\"\""},
+      {"urma2" + good.substr(5), "\"urma2\""},
+      {" " + good, "\"\""},
+      {good + " ", "\"\""},
+      {good + " colour=red", "\"colour=red\""},
+      {good + " life=1", "\"life=1\""},
+      {good + " jetty=1:1", "\"jetty=1:1\""},
+      {with(" eid", "  eid"), "\"\""},
+      {with("at=127", "at 127"), "\"at\""},
+      {with("4792", "0"), "\"at=127.0.0.1:0\""},
+      {with("eid=10.0.0.1", "eid=ten"), "\"eid=ten\""},
+      {with("life=9c0f", "life="), "\"life=\""},
+      {with("life=9c0f", "life=-1"), "\"life=-1\""},
+      {with("life=9c0f", "life=0x1"), "\"life=0x1\""},
+      {with("life=9c0f", "life=10000000000000000"), "\"life=10000000000000000\""},
+      {with("jetty=417:90aa8b2d", "jetty=417"), "\"jetty=417\""},
+      {with("jetty=417:90aa8b2d", "jetty=417:1:1"), "\"jetty=417:1:1\""},
+      {with("jetty=417", "jetty=100000"), "\"jetty=100000:90aa8b2d\""},
+      {with("90aa8b2d", "190aa8b2d"), "\"jetty=417:190aa8b2d\""},
+      {with("=1f:", "=100000:"), "segment=100000:"},
+      {with("8b2d90aa", "18b2d90aa"), "segment=1f:18b2d90aa"},
+      {with(":1048576:", ":1048576x:"), "1048576x"},
+      {with(":1048576:", ":18446744073709551616:"), "18446744073709551616"},
+      {with("7f1200000000:1048576", "fffffffffff00000:1048576"), "fffffffffff00000"},
+      {with(":rwa", ""), "segment=1f:8b2d90aa:7f1200000000:1048576\""},
+      {with(":rwa", ":"), "1048576:\""},
+      {with(":rwa", ":rr"), ":rr\""},
+      {with(":rwa", ":rx"), ":rx\""},
+      {with(":rwa", ":r-"), ":r-\""},
+      {with(":rwa", ":rwa:"), ":rwa:\""},
+  };
+  for (const auto& [line, quoted] : cases) {
+    INFO(line);
+    const auto descriptor = parse_descriptor(line);
+    REQUIRE_FALSE(descriptor);
+    CHECK(descriptor.status() == Status::invalid_argument);
+    CHECK(mentions(descriptor.error().message, quoted));
+    CHECK(mentions(descriptor.error().message, "Fix:"));
+  }
+}
+
+TEST_CASE("a line without address, EID or incarnation is refused; segment and Jetty may lack") {
+  for (const std::string_view word : {"at=127.0.0.1:4792 ", "eid=10.0.0.1 ", "life=9c0f "}) {
+    CHECK(mentions(parse_descriptor(with(word, "")).error().message, "lacks"));
+  }
+  CHECK(parse_descriptor("urma1 at=1.2.3.4 eid=::1 life=0").value() ==
+        Descriptor{.at = {ipv4(1, 2, 3, 4), ub_port},
+                   .eid = parse_address("::1").value(),
+                   .life = {},
+                   .segment = {},
+                   .jetty = {}});
+}
+
+TEST_CASE("a line is refused for its length alone, and its error stays short") {
+  const std::string line = good + std::string(max_descriptor_bytes, ' ');
+  const auto descriptor = parse_descriptor(line);
+  REQUIRE_FALSE(descriptor);
+  CHECK(mentions(descriptor.error().message, "too long"));
+  CHECK(descriptor.error().message.size() < 250);
+}
+
+TEST_CASE("a line with any one character changed is refused, or is another well-formed line") {
+  for (size_t at = 0; at < good.size(); ++at) {
+    for (int c = 0; c < 128; ++c) {
+      std::string line = good;
+      line[at] = static_cast<char>(c);
+      const auto descriptor = parse_descriptor(line);
+      if (!descriptor) continue;
+      REQUIRE(parse_descriptor(to_string(*descriptor)).value() == *descriptor);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,108 @@
+#include "urma/core/status.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "tests/catch.h"
+#include "urma/core/result.h"
+
+namespace urma::test {
+namespace {
+
+bool is_sentence(std::string_view text) {
+  return text.size() > 4 && text.front() >= 'A' && text.front() <= 'Z' && text.back() == '.';
+}
+
+TEST_CASE("every status is explained: a name like the enumerator's, a meaning, a cure") {
+  std::set<std::string_view> names, meanings;
+  size_t count = 0;
+  for (const StatusInfo& info : all_statuses()) {
+    INFO(info.name);
+    CHECK(static_cast<size_t>(info.status) == count++);
+    CHECK(&describe(info.status) == &info);
+    CHECK_FALSE(info.name.empty());
+    CHECK(std::all_of(info.name.begin(), info.name.end(),
+                      [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; }));
+    CHECK(is_sentence(info.meaning));
+    CHECK(is_sentence(info.cure));
+    CHECK(names.insert(info.name).second);
+    CHECK(meanings.insert(info.meaning).second);
+  }
+  CHECK(count == static_cast<size_t>(Status::not_fenced) + 1);
+}
+
+// Programs print names and compare them in logs; numbers cross the C API.
+TEST_CASE("names are the enumerators'") {
+#define URMA_TEST_NAME(status) CHECK(name(Status::status) == #status)
+  URMA_TEST_NAME(ok);
+  URMA_TEST_NAME(flushed);
+  URMA_TEST_NAME(unknown);
+  URMA_TEST_NAME(bad_work);
+  URMA_TEST_NAME(remote_access);
+  URMA_TEST_NAME(remote_unsupported);
+  URMA_TEST_NAME(receiver_not_ready);
+  URMA_TEST_NAME(receive_too_small);
+  URMA_TEST_NAME(peer_unreachable);
+  URMA_TEST_NAME(peer_restarted);
+  URMA_TEST_NAME(would_block);
+  URMA_TEST_NAME(invalid_argument);
+  URMA_TEST_NAME(not_found);
+  URMA_TEST_NAME(address_in_use);
+  URMA_TEST_NAME(permission_denied);
+  URMA_TEST_NAME(version_mismatch);
+  URMA_TEST_NAME(no_resources);
+  URMA_TEST_NAME(unsupported);
+  URMA_TEST_NAME(closed);
+  URMA_TEST_NAME(forked);
+  URMA_TEST_NAME(timed_out);
+  URMA_TEST_NAME(io_error);
+  URMA_TEST_NAME(not_fenced);
+#undef URMA_TEST_NAME
+}
+
+TEST_CASE("a number that is no status is described all the same, and not as success") {
+  const auto last = static_cast<unsigned>(Status::not_fenced);
+  for (unsigned number = last + 1; number < 256; ++number) {
+    const StatusInfo& info = describe(static_cast<Status>(number));
+    REQUIRE(info.status != Status::ok);
+    REQUIRE_FALSE(info.name.empty());
+    REQUIRE(is_sentence(info.meaning));
+    REQUIRE(is_sentence(info.cure));
+  }
+}
+
+// "Not executed" is a promise: no status that makes it may be one that cannot know.
+TEST_CASE("only a status that can know says that nothing was executed") {
+  CHECK(describe(Status::unknown).meaning.find("may or may not") != std::string_view::npos);
+  for (const Status status : {Status::flushed, Status::peer_unreachable}) {
+    CHECK(describe(status).meaning.find("not executed") != std::string_view::npos);
+  }
+}
+
+TEST_CASE("an error says what happened and ends with the cure of its status") {
+  const Error closed = error(Status::closed, "posting to Jetty 7");
+  CHECK(closed.status == Status::closed);
+  CHECK(closed.message == "posting to Jetty 7. Fix: " + std::string(describe(Status::closed).cure));
+}
+
+TEST_CASE("a result is a value or an error, and asking an error for its value throws its words") {
+  Result<int> five = 5;
+  CHECK(five.ok());
+  CHECK(five.status() == Status::ok);
+  CHECK(five.value() == 5);
+  const Result<int> none = error(Status::not_found, "looking for \"x\"");
+  CHECK_FALSE(none);
+  CHECK(none.status() == Status::not_found);
+  CHECK_THROWS_WITH(none.value(), "not_found: " + none.error().message);
+
+  const Result<void> done;
+  CHECK(done.ok());
+  CHECK_NOTHROW(done.value());
+  const Result<void> failed = error(Status::io_error, "writing");
+  CHECK_FALSE(failed.ok());
+  CHECK_THROWS_WITH(failed.value(), "io_error: " + failed.error().message);
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,136 @@
+#include "drivers/impairment.h"
+
+#include <bit>
+#include <vector>
+
+#include "tests/catch.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using drivers::Impairment;
+using drivers::OptionReader;
+
+struct Totals {
+  int packets = 0, lost = 0, doubled = 0, copies = 0, corrupt = 0, late = 0;
+  Duration least = Duration::max(), most{};
+};
+
+// `late` counts copies that are held back by more than delay and jitter.
+Totals run(const Impairment& impairment, int packets = 20'000) {
+  Prng prng(1);
+  Totals totals;
+  for (; totals.packets < packets; ++totals.packets) {
+    const auto fate = impairment.decide(prng);
+    REQUIRE(fate.count <= 2);
+    totals.lost += fate.count == 0;
+    totals.doubled += fate.count == 2;
+    for (size_t i = 0; i < fate.count; ++i) {
+      const auto& copy = fate.copies[i];
+      ++totals.copies;
+      totals.corrupt += copy.corrupt;
+      totals.late += copy.delay > impairment.delay + impairment.jitter;
+      totals.least = std::min(totals.least, copy.delay);
+      totals.most = std::max(totals.most, copy.delay);
+    }
+  }
+  return totals;
+}
+
+bool about(int count, double expected) {
+  return count > expected * 0.85 && count < expected * 1.15;
+}
+
+TEST_CASE("without impairment every packet arrives once, whole and at once") {
+  const Impairment nothing;
+  CHECK(nothing.none());
+  const Totals totals = run(nothing);
+  CHECK(totals.copies == totals.packets);
+  CHECK(totals.doubled + totals.lost + totals.corrupt == 0);
+  CHECK(totals.most == 0ns);
+}
+
+TEST_CASE("certain loss, doubling and corruption are certain") {
+  CHECK(run({.loss = 1}).copies == 0);
+  CHECK(run({.duplicate = 1}).doubled == 20'000);
+  CHECK(run({.duplicate = 1, .corrupt = 1}).corrupt == 40'000);
+}
+
+TEST_CASE("each fault comes as often as it says, and independently of the others") {
+  const Totals totals = run({.loss = 0.1, .duplicate = 0.2, .corrupt = 0.3, .reorder = 0.05});
+  CHECK(about(totals.lost, 20'000 * 0.1));
+  CHECK(about(totals.doubled, 20'000 * 0.9 * 0.2));
+  CHECK(about(totals.corrupt, totals.copies * 0.3));
+  CHECK(about(totals.late, totals.copies * 0.05));
+}
+
+TEST_CASE("jitter is spread over its range on top of the delay; reordering holds back further") {
+  const Totals steady = run({.delay = 3ms});
+  CHECK(steady.least == 3ms);
+  CHECK(steady.most == 3ms);
+  const Totals spread = run({.delay = 3ms, .jitter = 1ms});
+  CHECK(spread.least >= 3ms);
+  CHECK(spread.least < 3ms + 10us);
+  CHECK(spread.most < 4ms);
+  CHECK(spread.most > 4ms - 10us);
+  CHECK(run({.reorder = 1, .delay = 1ms, .reorder_by = 5ms}).least == 6ms);
+}
+
+TEST_CASE("a world with no impairment of a kind draws nothing for it: seeds stay comparable") {
+  Prng one(4), two(4);
+  for (int i = 0; i < 100; ++i) (void)Impairment{.delay = 5ms}.decide(one);
+  CHECK(one.next() == two.next());
+}
+
+TEST_CASE("every kind of impairment has its option, and each alone is noticed") {
+  for (const std::string option :
+       {"loss=5%", "dup=5%", "corrupt=5%", "reorder=5%", "delay=1ms", "jitter=1ms"}) {
+    INFO(option);
+    const auto device = drivers::parse_device_string("fault(" + option + "):udp:");
+    REQUIRE(device);
+    Impairment impairment;
+    OptionReader reader(*device);
+    impairment.read_options(reader);
+    CHECK(reader.finish());
+    CHECK_FALSE(impairment.none());
+  }
+  const auto device = drivers::parse_device_string("fault(up_loss=5%,reorder_by=7us):udp:");
+  Impairment up, both;
+  OptionReader reader(*device);
+  up.read_options(reader, "up_");
+  both.read_options(reader);
+  CHECK(reader.finish());
+  CHECK(up.loss == 0.05);
+  CHECK(both.loss == 0);
+  CHECK(both.reorder_by == 7us);
+}
+
+int changed_bits(size_t bytes, Prng& prng) {
+  std::vector<std::byte> packet(bytes + 1);
+  Impairment::flip_bits(std::span(packet).first(bytes), prng);
+  REQUIRE(packet[bytes] == std::byte{0});
+  int changed = 0;
+  for (const std::byte byte : packet) changed += std::popcount(static_cast<unsigned>(byte));
+  return changed;
+}
+
+TEST_CASE("corruption changes at most four bits, and sometimes each of those numbers") {
+  Prng prng(1);
+  std::array<int, 5> seen{};
+  for (int round = 0; round < 4000; ++round) {
+    const int changed = changed_bits(1000, prng);
+    REQUIRE(changed <= 4);
+    ++seen[static_cast<size_t>(changed)];
+  }
+  for (size_t flips = 1; flips <= 4; ++flips) CHECK(about(seen[flips], 1000));
+}
+
+// A packet that is counted as corrupted and is not makes an oracle's "the ICRC caught it" wrong.
+TEST_CASE("a corrupted packet is never the packet that was sent") {
+  Prng prng(1);
+  for (int round = 0; round < 20'000; ++round) REQUIRE(changed_bits(20, prng) > 0);
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,87 @@
+#include "urma/engine/engine_time.h"
+
+#include "tests/catch.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using engine::EngineTime;
+
+TEST_CASE("an engine that runs when it should lives in the machine's time") {
+  EngineTime time;
+  Time machine(5s);
+  Time now = time.advance(machine, never);
+  CHECK(now == Time(5s));
+  for (const Duration step : {1us, 50'000us, 100'000us}) {
+    machine += step;
+    now = time.advance(machine, now);
+    CHECK(now == machine);
+  }
+  CHECK(time.to_machine(now + 7ms) == machine + 7ms);
+  CHECK(time.to_machine(never) == never);
+}
+
+TEST_CASE("a gap of more than 100 ms beyond the plan did not happen") {
+  EngineTime time;
+  time.advance(Time(5s), never);
+  // Planned for one second later, run three seconds later: two are lost.
+  CHECK(time.advance(Time(8s), Time(6s)) == Time(6s));
+  CHECK(time.to_machine(Time(6s)) == Time(8s));
+  CHECK(time.advance(Time(8s) + 100ms, Time(6s)) == Time(6s) + 100ms);
+  CHECK(time.advance(Time(8s) + 201ms, Time(6s)) == Time(6s) + 100ms);
+}
+
+TEST_CASE("waiting as planned is no gap, however long") {
+  EngineTime time;
+  time.advance(Time(5s), never);
+  CHECK(time.advance(Time(1000s), Time(1000s)) == Time(1000s));
+  // Nor is waiting for nothing in particular.
+  CHECK(time.advance(Time(5000s), never) == Time(5000s));
+  // Nor waking early, for a packet.
+  CHECK(time.advance(Time(5001s), Time(9000s)) == Time(5001s));
+}
+
+TEST_CASE("a plan for the past is a plan for now") {
+  EngineTime time;
+  time.advance(Time(5s), never);
+  CHECK(time.advance(Time(5s) + 90ms, Time(1s)) == Time(5s) + 90ms);
+  CHECK(time.advance(Time(5s) + 191ms, Time(1s)) == Time(5s) + 90ms);
+}
+
+TEST_CASE("engine time never goes back, not even with the machine's") {
+  EngineTime time;
+  CHECK(time.advance(Time(5s), never) == Time(5s));
+  CHECK(time.advance(Time(4s), never) == Time(5s));
+  CHECK(time.advance(Time(5s) + 1ms, never) == Time(5s) + 1ms);
+}
+
+TEST_CASE("over any life, engine time is the machine's without the gaps") {
+  Prng prng(1);
+  for (int life = 0; life < 200; ++life) {
+    EngineTime time;
+    Time machine(Duration(static_cast<int64_t>(prng.below(1'000'000'000'000))));
+    Time now = time.advance(machine, never);
+    Duration lost{};
+    for (int pass = 0; pass < 100; ++pass) {
+      const auto some = [&] {
+        return Duration(static_cast<int64_t>(prng.below(uint64_t{1} << prng.between(1, 35))));
+      };
+      const Time planned = prng.chance(0.3) ? never : now + some() - some() / 4;
+      const Duration slept = some();
+      machine += slept;
+      const Duration late =
+          planned == never ? Duration{} : slept - std::max(planned - now, Duration{});
+      if (late > 100ms) lost += late;
+      const Time before = now;
+      now = time.advance(machine, planned);
+      REQUIRE(now == machine - lost);
+      REQUIRE(now >= before);
+      REQUIRE(time.to_machine(now) == machine);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,84 @@
+#include "jetty/slicer.h"
+#include "tests/catch.h"
+#include "tests/unit/jetty/pieces.h"
+
+namespace urma::test {
+namespace {
+
+using jetty::gather;
+using jetty::packets_of;
+using jetty::scatter;
+
+std::vector<std::byte> part(const std::vector<std::byte>& all, size_t offset, size_t bytes) {
+  const auto first = all.begin() + static_cast<ptrdiff_t>(offset);
+  return {first, first + static_cast<ptrdiff_t>(bytes)};
+}
+
+TEST_CASE("every range of scattered memory is gathered as if it lay in one piece") {
+  Prng prng(1);
+  for (int round = 0; round < 60; ++round) {
+    const size_t size = prng.below(40);
+    const Scattered memory(size, prng);
+    const auto flat = memory.flat();
+    for (uint32_t offset = 0; offset <= size; ++offset) {
+      for (uint32_t bytes = 0; bytes <= size - offset; ++bytes) {
+        TxFrame frame;
+        gather(memory.pieces(), offset, bytes, frame);
+        REQUIRE(payload_of(frame) == part(flat, offset, bytes));
+        // Nothing is named that is empty: a frame holds as many pieces as a work may have.
+        for (unsigned i = 0; i < frame.piece_count; ++i) REQUIRE(frame.pieces[i].bytes > 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("gathering names memory where it lies, behind what the frame already names") {
+  Prng prng(2);
+  const Scattered memory(100, prng);
+  std::byte first{1};
+  TxFrame frame;
+  frame.pieces[frame.piece_count++] = {&first, 1};
+  gather(memory.pieces(), 0, 100, frame);
+  CHECK(frame.pieces[0].data == &first);
+  size_t at = 1;
+  for (const Piece& piece : memory.pieces()) {
+    if (piece.bytes == 0) continue;
+    REQUIRE(at < frame.piece_count);
+    CHECK(frame.pieces[at].data == piece.data);
+    CHECK(frame.pieces[at].bytes == piece.bytes);
+    ++at;
+  }
+  CHECK(at == frame.piece_count);
+}
+
+TEST_CASE("every range is scattered as if memory lay in one piece, and its neighbours stay") {
+  Prng prng(3);
+  for (int round = 0; round < 40; ++round) {
+    const size_t size = prng.below(32);
+    const Scattered memory(size, prng);
+    for (uint32_t offset = 0; offset <= size; ++offset) {
+      for (uint32_t bytes = 0; bytes <= size - offset; ++bytes) {
+        auto expected = memory.flat();
+        std::vector<std::byte> data(bytes);
+        for (uint32_t i = 0; i < bytes; ++i) {
+          data[i] = expected[offset + i] = static_cast<std::byte>(prng.next());
+        }
+        scatter(memory.pieces(), offset, data);
+        REQUIRE(memory.flat() == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("a slice takes as many packets as its bytes fill, and one if it has none") {
+  for (const uint32_t packet_bytes : {1u, 3u, 1024u, 4096u}) {
+    for (uint32_t bytes = 0; bytes <= 4 * packet_bytes; ++bytes) {
+      uint32_t packets = 0;
+      for (uint32_t left = bytes; left > 0; left -= std::min(left, packet_bytes)) ++packets;
+      REQUIRE(packets_of(bytes, packet_bytes) == std::max(packets, 1u));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string_view>
+
+namespace urma::test {
+
+// Whether a message has these words in it. (Catch2's own matcher changed its name in version 3.)
+inline bool mentions(std::string_view message, std::string_view words) {
+  return message.find(words) != message.npos;
+}
+
+}  // namespace urma::test

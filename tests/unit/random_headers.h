@@ -1,0 +1,148 @@
+#pragma once
+
+#include "transport/setup_message.h"
+#include "transport/tp_headers.h"
+#include "urma/base/prng.h"
+#include "urma/core/ta_headers.h"
+
+namespace urma::test {
+
+// Headers in which every field may have any value that fits its width on the wire. The values at
+// the ends of a field's range come often, because that is where a wrong width shows.
+
+template <unsigned Bits>
+uint64_t random_bits(Prng& prng) {
+  constexpr uint64_t all = Bits == 64 ? ~uint64_t{0} : (uint64_t{1} << Bits % 64) - 1;
+  switch (prng.below(8)) {
+    case 0:
+      return 0;
+    case 1:
+      return all;
+    default:
+      return prng.next() & all;
+  }
+}
+inline uint8_t random8(Prng& prng) { return static_cast<uint8_t>(random_bits<8>(prng)); }
+inline uint16_t random16(Prng& prng) { return static_cast<uint16_t>(random_bits<16>(prng)); }
+inline uint32_t random24(Prng& prng) { return static_cast<uint32_t>(random_bits<24>(prng)); }
+inline uint32_t random32(Prng& prng) { return static_cast<uint32_t>(random_bits<32>(prng)); }
+inline uint64_t random64(Prng& prng) { return random_bits<64>(prng); }
+inline uint32_t random_id(Prng& prng) { return static_cast<uint32_t>(random_bits<20>(prng)); }
+inline bool coin(Prng& prng) { return prng.below(2) == 1; }
+inline Eid random_eid(Prng& prng) {
+  Eid eid;
+  for (std::byte& byte : eid.bytes) byte = static_cast<std::byte>(random8(prng));
+  return eid;
+}
+
+template <class Header>
+Header random_header(Prng& prng);
+
+template <>
+inline Btah random_header(Prng& prng) {
+  return {.opcode = random8(prng),
+          .token_present = coin(prng),
+          .target_present = coin(prng),
+          .user_data = coin(prng),
+          .tassn = random16(prng),
+          .order = static_cast<Order>(prng.below(3)),
+          .solicited = coin(prng),
+          .retry = coin(prng),
+          .rc_id = random_id(prng)};
+}
+
+template <>
+inline Atah random_header(Prng& prng) {
+  constexpr Response responses[] = {Response::success, Response::receiver_not_ready,
+                                    Response::page_fault, Response::completer_error,
+                                    Response::not_yet_placed};
+  return {.opcode = random8(prng),
+          .tassn = random16(prng),
+          .status = responses[prng.below(std::size(responses))],
+          .info = static_cast<uint8_t>(random_bits<5>(prng)),
+          .rc_id = random_id(prng)};
+}
+
+template <>
+inline Maetah random_header(Prng& prng) {
+  return {.address = random64(prng), .token_id = random_id(prng), .length = random32(prng)};
+}
+
+template <>
+inline Mtetah random_header(Prng& prng) {
+  return {.target = random_id(prng)};
+}
+
+template <>
+inline Tvetah random_header(Prng& prng) {
+  return {.token = random32(prng)};
+}
+
+template <>
+inline Ofstetah random_header(Prng& prng) {
+  return {.kib = random24(prng)};
+}
+
+template <>
+inline Immetah random_header(Prng& prng) {
+  return {.immediate = random64(prng), .token = random32(prng), .message_length = random32(prng)};
+}
+
+template <>
+inline transport::Rtph random_header(Prng& prng) {
+  return {.last = coin(prng),
+          .opcode = static_cast<uint8_t>(random_bits<7>(prng)),
+          .padding = static_cast<uint8_t>(random_bits<2>(prng)),
+          .next = static_cast<transport::NextHeader>(prng.below(2)),
+          .source = random24(prng),
+          .destination = random24(prng),
+          .ack_request = coin(prng),
+          .fake = coin(prng),
+          .psn = random24(prng),
+          .status = static_cast<uint8_t>(random_bits<3>(prng)),
+          .info = static_cast<uint8_t>(random_bits<5>(prng)),
+          .tpmsn = random24(prng)};
+}
+
+template <>
+inline transport::Utph random_header(Prng& prng) {
+  return {.padding = static_cast<uint8_t>(random_bits<2>(prng)),
+          .next = static_cast<transport::NextHeader>(prng.below(2))};
+}
+
+template <>
+inline transport::Addresses random_header(Prng& prng) {
+  return {.upi = random24(prng), .source = random_eid(prng), .destination = random_eid(prng)};
+}
+
+template <>
+inline transport::Saetph random_header(Prng& prng) {
+  transport::Saetph out{
+      .max_received = random24(prng), .bit_count = 64u << prng.below(5), .bits = {}};
+  for (uint32_t word = 0; word < out.bit_count / 64; ++word) out.bits[word] = random64(prng);
+  return out;
+}
+
+template <>
+inline transport::SetupMessage random_header(Prng& prng) {
+  return {.type = static_cast<transport::SetupType>(prng.between(1, 7)),
+          .version = random8(prng),
+          .reason = static_cast<transport::SetupReason>(prng.below(5)),
+          .mtu_log2 = random8(prng),
+          .features = random32(prng),
+          .from_life = random64(prng),
+          .to_life = random64(prng),
+          .from_tpn = random32(prng),
+          .to_tpn = random32(prng),
+          .first_psn = random32(prng),
+          .attempt = random32(prng),
+          .receive_window = random16(prng),
+          .tassn_window = random16(prng),
+          .atomic_results = random16(prng),
+          .reads = random16(prng),
+          .buffer_bytes = random32(prng),
+          .echoed_psn = random32(prng),
+          .cookie = random64(prng)};
+}
+
+}  // namespace urma::test

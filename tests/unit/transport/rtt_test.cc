@@ -1,0 +1,86 @@
+#include "transport/rtt.h"
+
+#include <cmath>
+
+#include "tests/catch.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using transport::RttEstimator;
+
+// RFC 6298's filter in real numbers.
+struct Model {
+  double smoothed;
+  double variation;
+  void add(double sample) {
+    variation += (std::abs(sample - smoothed) - variation) / 4;
+    smoothed += (sample - smoothed) / 8;
+  }
+};
+
+double real(Duration duration) { return static_cast<double>(duration.count()); }
+
+TEST_CASE("the estimate follows RFC 6298's filter, and the time-out its variation") {
+  Prng prng(1);
+  for (int round = 0; round < 50; ++round) {
+    const Duration first(static_cast<int64_t>(prng.between(1000, 20'000'000)));
+    RttEstimator rtt(first);
+    Model model{real(first), real(first) / 2};
+    Duration least = first;
+    for (int i = 0; i < 300; ++i) {
+      const Duration sample(static_cast<int64_t>(prng.between(1000, 30'000'000)));
+      rtt.add(sample);
+      model.add(real(sample));
+      least = std::min(least, sample);
+      REQUIRE(rtt.least() == least);
+      REQUIRE(std::abs(real(rtt.smoothed()) - model.smoothed) < 20);
+      const double timeout =
+          std::clamp(model.smoothed + 4 * model.variation, real(1ms), real(200ms));
+      REQUIRE(std::abs(real(rtt.timeout(0)) - timeout) < 100);
+    }
+  }
+}
+
+TEST_CASE("before any sample the set-up's round trip is what is known") {
+  const RttEstimator rtt(10ms);
+  CHECK(rtt.smoothed() == 10ms);
+  CHECK(rtt.least() == 10ms);
+  CHECK(rtt.timeout(0) == 30ms);  // RFC 6298: R + 4 * R / 2
+}
+
+TEST_CASE("a path that answers evenly is learnt, and its time-out settles near its round trip") {
+  RttEstimator rtt(50ms);
+  for (int i = 0; i < 400; ++i) rtt.add(5ms);
+  CHECK(rtt.smoothed() >= 5ms);
+  CHECK(rtt.smoothed() < 5ms + 100ns);
+  CHECK(rtt.timeout(0) < 5ms + 200ns);
+  CHECK(rtt.least() == 5ms);
+}
+
+TEST_CASE("each time-out in a row doubles the next one, within bounds and without overflow") {
+  RttEstimator rtt(2ms);
+  for (int i = 0; i < 200; ++i) rtt.add(2ms);
+  for (unsigned tries = 0; tries < 6; ++tries) {
+    CHECK(std::abs(real(rtt.timeout(tries)) - real(2ms) * (1 << tries)) < 20'000);
+  }
+  for (unsigned tries = 7; tries <= 300; ++tries) {
+    CHECK(rtt.timeout(tries) == RttEstimator::most_timeout);
+  }
+}
+
+TEST_CASE("no time-out is shorter than a millisecond or longer than a fifth of a second") {
+  RttEstimator fast(1us);
+  for (int i = 0; i < 100; ++i) fast.add(1us);
+  CHECK(fast.timeout(0) == 1ms);
+  CHECK(fast.timeout(1) == 2ms);
+  CHECK(fast.timeout(200) == 200ms);
+  RttEstimator slow(30s);
+  CHECK(slow.timeout(0) == 200ms);
+  CHECK(slow.timeout(UINT8_MAX) == 200ms);
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,113 @@
+#include "transport/setup_message.h"
+
+#include <vector>
+
+#include "drivers/frame_pool.h"
+#include "tests/catch.h"
+#include "tests/unit/bit_flips.h"
+#include "transport/icrc.h"
+
+namespace urma::test {
+namespace {
+
+using transport::Addresses;
+using transport::SetupMessage;
+
+constexpr size_t bare_bytes = SetupMessage::head_size + SetupMessage::size;
+
+TEST_CASE("a set-up body uses each of its bits") { check_header<SetupMessage>({}); }
+
+TEST_CASE("a set-up body of an unknown type is none") {
+  std::array<std::byte, SetupMessage::size> wire;
+  SetupMessage{}.emit(wire);
+  for (unsigned type = 0; type < 256; ++type) {
+    wire[0] = static_cast<std::byte>(type);
+    CHECK(SetupMessage::parse(wire).has_value() == (type >= 1 && type <= 7));
+  }
+}
+
+// The whole packet without its ICRC.
+std::vector<std::byte> packet_of(const Addresses& addresses, const SetupMessage& message,
+                                 size_t padded_to) {
+  drivers::FramePool pool(1);
+  TxFrame* frame = nullptr;
+  REQUIRE(pool.lend({&frame, 1}) == 1);
+  std::fill_n(frame->head, TxFrame::head_room, std::byte{0xee});
+  // What an earlier packet left in the frame.
+  frame->pieces[0] = {frame->head, 10};
+  frame->piece_count = 1, frame->tail_bytes = 3;
+  transport::write_setup(*frame, addresses, message, padded_to);
+  std::vector<std::byte> wire(frame->bytes());
+  drivers::flatten(*frame, wire.data());
+  return wire;
+}
+
+TEST_CASE("a set-up packet of any length says who sent what to whom, and pads with zeros") {
+  Prng prng(1);
+  for (const size_t padded_to : {0, 100, 136, 137, 140, 200, 1024 + 72, 4096 + 72, 8192 + 72}) {
+    INFO("padded to " << padded_to);
+    const auto addresses = random_header<Addresses>(prng);
+    const auto message = random_header<SetupMessage>(prng);
+    const auto wire = packet_of(addresses, message, padded_to);
+    CHECK(wire.size() % 4 == 0);
+    CHECK(wire.size() >= bare_bytes);
+    CHECK(wire.size() + transport::icrc_bytes <= std::max(padded_to + 3, bare_bytes + 4));
+    for (size_t i = bare_bytes; i < wire.size(); ++i) REQUIRE(wire[i] == std::byte{0});
+    const auto parsed = transport::parse_setup(wire);
+    REQUIRE(parsed);
+    CHECK(parsed->addresses == addresses);
+    CHECK(parsed->message == message);
+  }
+}
+
+// The longest packet that OPEN has to show the path: a full packet of the MTU, with all headers.
+TEST_CASE("an OPEN is as long as the longest data packet of its MTU") {
+  for (const size_t mtu : {1024, 2048, 4096, 8192}) {
+    const size_t longest = mtu + transport::Rtph::size + TaRequest::max_size + 4;
+    CHECK(packet_of({}, {}, longest).size() + transport::icrc_bytes == longest);
+  }
+}
+
+TEST_CASE("a set-up packet has at least the length that it is padded to") {
+  for (size_t padded_to = 130; padded_to < 150; ++padded_to) {
+    INFO("padded to " << padded_to);
+    CHECK(packet_of({}, {}, padded_to).size() + transport::icrc_bytes >= padded_to);
+  }
+}
+
+TEST_CASE("a set-up packet that is cut, or is another Send, is none") {
+  // With features that would pass for a type, if a token moved the body by four bytes.
+  const auto wire = packet_of({}, {.features = 0x01000000}, 200);
+  REQUIRE(transport::parse_setup(wire));
+  for (size_t size = 0; size < bare_bytes; ++size) {
+    REQUIRE_FALSE(transport::parse_setup(std::span(wire).first(size)));
+  }
+  constexpr size_t btah = transport::Utph::size + Addresses::size;
+  const struct {
+    size_t byte;
+    std::byte bits;
+    const char* why;
+  } changes[] = {
+      {0, std::byte{1}, "RTP, not UTP"},
+      {1, std::byte{1}, "no addresses follow"},
+      {1, std::byte{0x40}, "another TPVer"},
+      {btah, std::byte{1}, "a Send_imm"},
+      {btah, std::byte{3}, "a Write"},
+      {btah + 1, std::byte{0x40}, "another TAver"},
+      {btah + 1, std::byte{0x08}, "a token"},
+      {btah + 1, std::byte{0x01}, "user data"},
+      {btah + 4, std::byte{0x08}, "no MTETAH"},
+      {btah + 11, std::byte{1}, "another Jetty"},
+      {btah + 9, std::byte{8}, "another Jetty, high bits"},
+      {btah + 16, std::byte{0x80}, "an unknown type"},
+  };
+  for (const auto& change : changes) {
+    INFO(change.why);
+    auto changed = wire;
+    changed[change.byte] ^= change.bits;
+    CHECK_FALSE(transport::parse_setup(changed));
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
