@@ -186,7 +186,7 @@ void Transport::handle_refuse(const ReceivedSetup& refuse, Time now) {
     case SetupReason::version:
       cancel_opening(*peer);
       peer_timers_.disarm(peers_.index_of(peer));
-      return sink_.down(id_of(*peer), Why::refused, now);
+      return end_channel(*peer, Why::refused, now);
     default:
       return;  // asked again when the timer says so
   }

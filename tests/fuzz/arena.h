@@ -25,7 +25,9 @@ class Arena {
     memory_ = shadow_ = pattern;
   }
 
-  std::span<std::byte> range(size_t at, size_t size) { return std::span(memory_).subspan(at, size); }
+  std::span<std::byte> range(size_t at, size_t size) {
+    return std::span(memory_).subspan(at, size);
+  }
   bool holds(const std::byte* at, size_t size) const {
     return at >= memory_.data() && size <= bytes && at + size <= memory_.data() + bytes;
   }

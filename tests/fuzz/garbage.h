@@ -80,8 +80,8 @@ class Garbage {
   void flip(Packet& packet) {
     for (uint64_t flips = prng_.between(1, 16); flips > 0; --flips) {
       const size_t size = packet.bytes.size();
-      const size_t at = prng_.below(4) == 0 ? prng_.below(size)
-                                            : prng_.below(std::min<size_t>(size, 64));
+      const size_t at =
+          prng_.below(4) == 0 ? prng_.below(size) : prng_.below(std::min<size_t>(size, 64));
       packet.bytes[at] ^= static_cast<std::byte>(1 << prng_.below(8));
     }
   }

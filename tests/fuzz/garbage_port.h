@@ -55,9 +55,7 @@ class GarbagePort final : public drivers::PacketPort {
     }
   }
   // There is always some more.
-  Time next_arrival() const override {
-    return counts_.left > 0 ? Time{} : inner_->next_arrival();
-  }
+  Time next_arrival() const override { return counts_.left > 0 ? Time{} : inner_->next_arrival(); }
 
  private:
   static constexpr size_t most_at_once = 16;

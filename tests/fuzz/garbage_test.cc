@@ -49,9 +49,7 @@ struct GarbageWorld {
     auto inner = drivers::sim::Port::open(network, {});
     return std::make_unique<GarbagePort>(std::move(*inner), garbage, counts[side]);
   }
-  bool untouched() const {
-    return left.surroundings_untouched() && right.surroundings_untouched();
-  }
+  bool untouched() const { return left.surroundings_untouched() && right.surroundings_untouched(); }
 };
 
 TEST_CASE("a million false datagrams change nothing, and are counted") {

@@ -111,8 +111,7 @@ void check_response(Packet in) {
   require(out.size() + response->data.size() == in.size(), "headers and data are the packet");
   out.insert(out.end(), response->data.begin(), response->data.end());
   const auto again = parse_response(out);
-  require(again && again->info == response->info &&
-              again->headers.base == response->headers.base &&
+  require(again && again->info == response->info && again->headers.base == response->headers.base &&
               again->headers.offset == response->headers.offset &&
               again->data.size() == response->data.size(),
           "an emitted response parses as itself");

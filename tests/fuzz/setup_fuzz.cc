@@ -288,7 +288,8 @@ class Script {
   // An answer as it should be to something that was sent.
   Sent reply() {
     const auto& [at, asked] = heard_[input_.below(static_cast<uint32_t>(heard_.size()))];
-    Sent out{.from = at, .addresses = {.source = at.address, .destination = {}}, .message = plain()};
+    Sent out{
+        .from = at, .addresses = {.source = at.address, .destination = {}}, .message = plain()};
     SetupMessage& message = out.message;
     message.to_life = asked.from_life;
     message.to_tpn = asked.from_tpn;
@@ -494,7 +495,8 @@ class Script {
     const uint64_t seen = counters.received + counters.bad_icrc;
     require(seen <= delivered_ && delivered_ - seen <= counters.malformed,
             "each frame is received, malformed, or has a wrong ICRC");
-    require(transport_.channel_count() <= transport_.peer_count(), "a peer has at most one channel");
+    require(transport_.channel_count() <= transport_.peer_count(),
+            "a peer has at most one channel");
     require(transport_.peer_count() <= settings_.peers, "there are no more peers than allowed");
     require(transport_.channel_count() == upper_.channels.size(),
             "what is up is what the layer above was told");

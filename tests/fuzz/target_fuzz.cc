@@ -370,8 +370,8 @@ class Script final : public transport::Channels {
     headers.base.opcode = static_cast<uint8_t>(kinds[input_.below(kinds.size())]);
     headers.base.token_present = !input_.chance(16);
     headers.base.rc_id = 50 + input_.below(3);
-    headers.base.tassn = input_.chance(200) ? ++tassns_[headers.base.rc_id - 50] % 65536
-                                            : input_.take<uint16_t>();
+    headers.base.tassn =
+        input_.chance(200) ? ++tassns_[headers.base.rc_id - 50] % 65536 : input_.take<uint16_t>();
     slice.bytes = input_.chance(128) ? input_.take() * 16u : input_.take<uint16_t>() + 1u;
     const Registered& segment = segments_[input_.below(static_cast<uint32_t>(segments_.size()))];
     headers.memory = {.address = reinterpret_cast<uint64_t>(segment.memory.data()),
@@ -394,9 +394,9 @@ class Script final : public transport::Channels {
 
   void send_packet() {
     if (sending_.empty()) return;
-    Sending& slice = sending_[input_.chance(128) ? sending_.size() - 1
-                                                 : input_.below(static_cast<uint32_t>(
-                                                       sending_.size()))];
+    Sending& slice =
+        sending_[input_.chance(128) ? sending_.size() - 1
+                                    : input_.below(static_cast<uint32_t>(sending_.size()))];
     const uint32_t packets = slice.bytes == 0 ? 1 : (slice.bytes + packet_bytes - 1) / packet_bytes;
     const bool read = slice.headers.base.opcode == static_cast<uint8_t>(TaOpcode::read);
     uint32_t index = slice.next;
@@ -514,9 +514,8 @@ class Script final : public transport::Channels {
     const Left& slice = left_[input_.below(static_cast<uint32_t>(left_.size()))];
     const bool read = slice.base.opcode == static_cast<uint8_t>(TaOpcode::read);
     TaResponse response;
-    response.base = {.opcode = static_cast<uint8_t>(read && !input_.chance(64)
-                                                        ? TaOpcode::read_response
-                                                        : TaOpcode::answer),
+    response.base = {.opcode = static_cast<uint8_t>(
+                         read && !input_.chance(64) ? TaOpcode::read_response : TaOpcode::answer),
                      .tassn = slice.base.tassn,
                      .status = Response::success,
                      .info = 0,
@@ -602,16 +601,16 @@ class Script final : public transport::Channels {
   std::array<std::unique_ptr<FakeChannel>, peers> channels_;
   std::shared_ptr<Jfc> jfc_;
   std::shared_ptr<Queues> queues_;
-  const std::unique_ptr<jetty::Transactions> transactions_ = std::make_unique<jetty::Transactions>(
-      jetty::Transactions::Limits{.jetties = 2,
-                                  .peers = 4,
-                                  .flows = 16,
-                                  .slices = 24,
-                                  .answers = 24,
-                                  .assemblies = 6,
-                                  .records = 4,
-                                  .reads = 3},
-      table_, *this, 1);
+  const std::unique_ptr<jetty::Transactions> transactions_ =
+      std::make_unique<jetty::Transactions>(jetty::Transactions::Limits{.jetties = 2,
+                                                                        .peers = 4,
+                                                                        .flows = 16,
+                                                                        .slices = 24,
+                                                                        .answers = 24,
+                                                                        .assemblies = 6,
+                                                                        .records = 4,
+                                                                        .reads = 3},
+                                            table_, *this, 1);
   jetty::Jetty* jetty_ = nullptr;
   Time now_{std::chrono::seconds(100)};
   bool polled_ = false;  // the application polls

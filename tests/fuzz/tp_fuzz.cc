@@ -65,8 +65,8 @@ class Script {
       case 1: {
         const auto traffic =
             input_.below(4) == 0 ? transport::Class::answer : transport::Class::request;
-        return any_end().offer(traffic, input_.chance(128) ? input_.take()
-                                                           : input_.take<uint16_t>());
+        return any_end().offer(traffic,
+                               input_.chance(128) ? input_.take() : input_.take<uint16_t>());
       }
       case 2:
       case 3:
@@ -116,9 +116,7 @@ class Script {
 
   // ---- the wire
 
-  size_t pick() {
-    return wire_.empty() ? 0 : input_.below(static_cast<uint32_t>(wire_.size()));
-  }
+  size_t pick() { return wire_.empty() ? 0 : input_.below(static_cast<uint32_t>(wire_.size())); }
 
   void fill(End& end, size_t frames) {
     if (!end.transport.wants_to_send()) return;
@@ -156,7 +154,8 @@ class Script {
     for (uint32_t times = 1 + input_.below(3); times > 0; --times) {
       const uint32_t at = input_.below(static_cast<uint32_t>(packet.bytes.size()));
       // Headers, mostly.
-      packet.bytes[input_.chance(200) ? at % 24 : at] ^= static_cast<std::byte>(1 << input_.below(8));
+      packet.bytes[input_.chance(200) ? at % 24 : at] ^=
+          static_cast<std::byte>(1 << input_.below(8));
     }
   }
   // Up to three bits: what the ICRC finds for certain in packets of this length.
@@ -164,9 +163,7 @@ class Script {
     if (wire_.empty()) return;
     flip(wire_[pick()]);
   }
-  Packet remembered() {
-    return history_[input_.below(static_cast<uint32_t>(history_.size()))];
-  }
+  Packet remembered() { return history_[input_.below(static_cast<uint32_t>(history_.size()))]; }
   // A packet of the past, whole.
   void replay() {
     const Packet packet = remembered();
@@ -250,8 +247,8 @@ class Script {
           left_.transport.idle() && right_.transport.idle()) {
         return;
       }
-      const Time next = std::min(
-          {left_.transport.next_deadline(), right_.transport.next_deadline(), until});
+      const Time next =
+          std::min({left_.transport.next_deadline(), right_.transport.next_deadline(), until});
       advance(std::max(next - now_, TimerWheel::tick));
     }
   }
