@@ -15,8 +15,7 @@ struct Assembly {
   // What is done with its packets, decided at the first one and never softened.
   enum class Verdict : uint8_t {
     run,
-    refuse,  // remote abort: token, bounds, rights
-    unsupported,
+    refuse,     // remote abort: token, bounds, rights
     too_long,   // a message that its receive buffer cannot hold
     not_ready,  // no receive slot
     executed,   // it came before, on another channel: answer again

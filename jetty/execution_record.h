@@ -12,7 +12,7 @@ namespace urma::jetty {
 
 // What became of the last W slices of one initiator queue, at their target: the reason why a send,
 // an immediate or an atomic happens once even when a channel dies between execution and answer and
-// the slice comes again on another one (WIRE, execution record). Two bits per TASSN; the window
+// the slice comes again on another one (docs/protocol.md). Two bits per TASSN; the window
 // slides with the newest TASSN seen, no message retires anything.
 class ExecutionRecord {
  public:

@@ -40,7 +40,7 @@ struct Slice {
 
 // The works of one Jetty towards one peer, and the numbering of their slices (TASSN). It belongs to
 // the queue's RC id and outlives the Jetty: numbers go on if the id is used again, because the
-// target remembers what it executed by them (WIRE, execution record).
+// target remembers what it executed by them (docs/protocol.md).
 struct Flow {
   static constexpr uint32_t none = UINT32_MAX;
 

@@ -622,7 +622,8 @@ void Initiator::handle_read_response(Flow& flow, const ParsedResponse& response,
   const bool fits = berth.operation == Operation::read &&
                     offset + response.data.size() <= slice->bytes &&
                     slice->placed + response.data.size() <= slice->bytes;
-  if (!fits || (response.data.empty() && slice->bytes > 0)) {
+  if (!fits || response.headers.base.status != Response::success ||
+      (response.data.empty() && slice->bytes > 0)) {
     ++counters_.malformed;
     return;
   }

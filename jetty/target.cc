@@ -150,10 +150,9 @@ void Target::finish(Assembly& assembly, Time now) {
     case Verdict::executed:
       return answer(assembly, Response::success, 0, false, now);
     case Verdict::too_long:
+      // The application is told of it once; if it comes again, nothing is.
       executor_.finish(assembly);
-      abandon(assembly, Mark::none);
-      [[fallthrough]];
-    case Verdict::unsupported:
+      abandon(assembly, Mark::withdrawn);
       ++counters_.refused;
       return answer(assembly, Response::completer_error,
                     static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
@@ -234,13 +233,13 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
     abandon(*assembly, ExecutionRecord::Mark::none);
     erase(*assembly);
   }
-  bool executed = false;
-  if (ExecutionRecord* record = records_.find_or_create(packet.peer, base->rc_id, base->tassn)) {
-    const Tassn tassn = record->unwrap(base->tassn);
-    if (!record->see(tassn)) return;
-    executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
-    if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
-  }
+  // Without a record nothing keeps a late packet of it from being executed: nothing is said then.
+  ExecutionRecord* record = records_.find_or_create(packet.peer, base->rc_id, base->tassn);
+  if (record == nullptr) return;
+  const Tassn tassn = record->unwrap(base->tassn);
+  if (!record->see(tassn)) return;
+  const bool executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
+  if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
   Answers::Answer answer{.peer = packet.peer, .rc_id = base->rc_id, .tassn = base->tassn};
   if (!executed) {
     answer.status = Response::completer_error;

@@ -13,6 +13,7 @@ class RttEstimator {
   // and a busy machine may not run it for a while.
   static constexpr Duration least_timeout = std::chrono::milliseconds(1);
   static constexpr Duration most_timeout = std::chrono::milliseconds(200);
+  static constexpr Duration longest_timeout = std::chrono::seconds(1);
 
   // `first`: the round trip of the set-up.
   explicit RttEstimator(Duration first) : smoothed_(first), variation_(first / 2), least_(first) {}
@@ -30,7 +31,9 @@ class RttEstimator {
   // After `tries` time-outs in a row.
   Duration timeout(unsigned tries) const {
     const Duration once = std::max(smoothed_ + 4 * variation_, least_timeout);
-    return std::min(once * (int64_t{1} << std::min(tries, 8u)), most_timeout);
+    // Waits that grow stay short of the verdict, unless the path itself is that long.
+    const Duration most = std::clamp(once, most_timeout, longest_timeout);
+    return std::min(once * (int64_t{1} << std::min(tries, 8u)), most);
   }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace urma::transport {
 
-// How channels are made and ended (WIRE, OURS): a UTP Send to the well-known Jetty 0,
+// How channels are made and ended (docs/protocol.md, OURS): a UTP Send to the well-known Jetty 0,
 // UTPH | UPIH32 | EIDH256 | BTAH | MTETAH | OFSTETAH | body | padding | ICRC.
 enum class SetupType : uint8_t {
   open = 1,   // make a channel

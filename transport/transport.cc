@@ -94,6 +94,7 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
     Peer& peer = *peers_.find(tp.peer());
     half_open_ -= peer.answered_open;
     peer.answered_open = false;
+    peer.spoke = true;
   }
   pools_.active.add(index);
   rest = rest.first(rest.size() - header.padding);
@@ -188,10 +189,12 @@ PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life) {
       if (found == nullptr && peer.at == at) found = &peer;
     });
   } else {
-    found = find_peer(eid, life);
+    found = find_peer(eid, at, life);
   }
   if (found == nullptr) found = create_peer(eid, at, life);
   if (found == nullptr) return {};
+  // Whoever asks for a life is not served by another one.
+  if (found->life == Incarnation{}) found->life = life;
   found->asked_for = true;
   return id_of(*found);
 }
@@ -219,13 +222,20 @@ Channel* Transport::channel(PeerId id, Time now) {
   return nullptr;
 }
 
-// The peer with this EID that has, or may turn out to have, this life.
-Transport::Peer* Transport::find_peer(const Eid& eid, Incarnation life) {
+// The peer with this EID that has, or may turn out to have, this life. One that was asked by its
+// address only turns out to be this one: two channels to one process would end each other.
+Transport::Peer* Transport::find_peer(const Eid& eid, const Endpoint& at, Incarnation life) {
   for (uint32_t i = peers_by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
     Peer& peer = peers_.at(i);
     if (life == Incarnation{} || peer.life == Incarnation{} || peer.life == life) return &peer;
   }
-  return nullptr;
+  Peer* found = nullptr;
+  if (nameless_ == 0) return found;
+  peers_.for_each([&](Peer& peer) {
+    if (peer.eid == Eid{} && peer.at == at) found = &peer;
+  });
+  if (found != nullptr) name_peer(*found, eid);
+  return found;
 }
 
 Transport::Peer* Transport::create_peer(const Eid& eid, const Endpoint& at, Incarnation life) {
@@ -233,12 +243,14 @@ Transport::Peer* Transport::create_peer(const Eid& eid, const Endpoint& at, Inca
   if (peer == nullptr) return nullptr;
   peer->at = at;
   peer->life = life;
+  ++nameless_;
   if (!(eid == Eid{})) name_peer(*peer, eid);
   return peer;
 }
 
 // Enters the peer under its EID, in front of other lives.
 void Transport::name_peer(Peer& peer, const Eid& eid) {
+  --nameless_;
   peer.eid = eid;
   peer.next_of_eid = peers_by_eid_.find(eid);
   if (peer.next_of_eid != none) peers_by_eid_.erase(eid);
@@ -265,7 +277,9 @@ void Transport::destroy_peer(Peer& peer) {
   half_open_ -= peer.answered_open;
   if (peer.goodbyes > 0) --goodbyes_;
   peer_timers_.disarm(index);
-  if (!(peer.eid == Eid{})) {
+  if (peer.eid == Eid{}) {
+    --nameless_;
+  } else {
     const uint32_t first = peers_by_eid_.find(peer.eid);
     if (first == index) {
       peers_by_eid_.erase(peer.eid);

@@ -91,6 +91,7 @@ class Transport final : public Channels {
     bool asked_for = false;  // by `know`: somebody here holds its PeerId
     bool opening = false;
     bool answered_open = false;  // the channel was made by its OPEN, and has heard nothing yet
+    bool spoke = false;          // packets came on a channel: works of it may have executed here
     uint8_t tries = 0;
     uint8_t goodbyes = 0;       // CLOSE still to be sent
     uint32_t attempt = 0;       // of our last OPEN
@@ -149,7 +150,7 @@ class Transport final : public Channels {
   Tp* channel_named(const ReceivedSetup& message, const Endpoint& from);
 
   // Peers and channels.
-  Peer* find_peer(const Eid& eid, Incarnation life);
+  Peer* find_peer(const Eid& eid, const Endpoint& at, Incarnation life);
   Peer* create_peer(const Eid& eid, const Endpoint& at, Incarnation life);
   void name_peer(Peer& peer, const Eid& eid);
   void bind_life(Peer& peer, Incarnation life, Time now);
@@ -181,6 +182,7 @@ class Transport final : public Channels {
   std::array<Received, burst> fresh_;  // within `receive` only
   uint32_t attempts_ = 0;
   uint32_t half_open_ = 0;
+  uint32_t nameless_ = 0;  // peers that were asked by their address, and have not answered
   uint32_t resets_left_ = 0;
   Time resets_refilled_{};
   bool closing_ = false;

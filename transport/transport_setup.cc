@@ -125,8 +125,11 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
     cancel_opening(peer);
     if (!tps_.live(peer.tp)) sink_.down(id_of(peer), Why::unreachable, now);
   } else if (peer.answered_open) {
-    // It asked and was never heard of again. If nobody here knows it, it is forgotten.
-    if (peer.asked_for) {
+    // It asked and was never heard of again. If nobody here knows it, it is forgotten; but not what
+    // this life of it has executed, for it may ask again, and repeat it.
+    if (peer.asked_for || peer.spoke) {
+      // It may never have had the answer, and still be asking.
+      --peer.attempt_seen;
       end_channel(peer, Why::silent, now);
     } else {
       end_peer(peer, Why::left, now);
@@ -216,7 +219,7 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
   }
 
   const auto life = Incarnation(message.from_life);
-  Peer* peer = find_peer(open.addresses.source, life);
+  Peer* peer = find_peer(open.addresses.source, from, life);
   const bool connected = peer != nullptr && tps_.live(peer->tp);
   SetupMessage acceptance = our_side(SetupType::accept);
   const uint32_t mtu = std::min(1u << message.mtu_log2, settings_.mtu);
@@ -232,7 +235,7 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
   }
   if (peer != nullptr && peer->life == life && message.attempt <= peer->attempt_seen) return;
   // Both ask at once: the question of the lower EID is the one that is answered.
-  if (peer != nullptr && peer->opening && !connected && settings_.eid < peer->eid) return;
+  if (peer != nullptr && peer->opening && settings_.eid < peer->eid) return;
 
   bool replaces = connected;
   for (uint32_t i = peers_by_eid_.find(open.addresses.source); i != none;

@@ -4,13 +4,17 @@
 // peer's memory or Jetty, poll completions. Nothing is connected; nothing throws (but Result::value
 // on an error, which is the caller's choice).
 //
-//   the one that owns memory                       the one that writes into it
-//   auto here = urma::open("udp:").value();        auto here = urma::open("udp:").value();
-//   auto inbox = here.allocate(1 << 20).value();   auto inbox =
-//   here.import("urma://localhost/inbox") auto jetty = here.jetty({.receives = 64}) .value();
-//                    .value();                     auto jetty = here.jetty().value();
-//   here.publish("inbox", inbox, jetty).value();   jetty.post(urma::write(bytes, inbox.segment)
-//   for (auto& c : jetty.wait(1s)) ...                            .to(inbox.jetty).immediate(42));
+//   the one that owns memory
+//     auto here = urma::open("udp:").value();
+//     auto inbox = here.allocate(1 << 20).value();
+//     auto jetty = here.jetty({.receives = 64}).value();
+//     here.publish("inbox", inbox, jetty).value();
+//     for (auto& arrival : jetty.wait(1s)) ...
+//   the one that writes into it
+//     auto here = urma::open("udp:").value();
+//     auto inbox = here.import("urma://localhost/inbox").value();
+//     auto jetty = here.jetty().value();
+//     jetty.post(urma::write(bytes, inbox.segment).to(inbox.jetty).immediate(42));
 //
 // Threads: a Device and its control calls may be used by any thread; a Jetty is posted to by one
 // thread at a time and polled by one thread at a time, which may be different ones.

@@ -24,6 +24,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
 extern const Driver fault_driver;
 const Driver fault_driver = {"fault",
                              "wraps a device and loses, repeats, reorders, delays, corrupts",
-                             {"fault(delay=10us):udp:", "fault(in.delay=20us):udp:"}, open};
+                             {"fault(delay=10us):udp:", "fault(in.delay=20us):udp:"},
+                             open};
 
 }  // namespace urma::drivers

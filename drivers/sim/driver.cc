@@ -32,6 +32,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
 extern const Driver sim_driver;
 const Driver sim_driver = {"sim",
                            "an in-process network under virtual time, for tests and teaching",
-                           {"sim:conformance", "sim:conformance?hold=2us"}, open};
+                           {"sim:conformance", "sim:conformance?hold=2us"},
+                           open};
 
 }  // namespace urma::drivers

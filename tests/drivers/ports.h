@@ -2,10 +2,12 @@
 
 #include <poll.h>
 
-#include <thread>
-
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "drivers/driver.h"

@@ -32,7 +32,7 @@ class Maker {
     request.base.opcode = static_cast<uint8_t>(opcode);
     request.base.target_present = info.to_jetty;
     request.base.user_data = false;
-    // INFERRED, WIRE: of a Send_imm IMMETAH's last 8 bytes are zero.
+    // INFERRED: of a Send_imm IMMETAH's last 8 bytes are zero.
     if (opcode == TaOpcode::send_immediate) {
       request.immediate.token = request.immediate.message_length = 0;
     }

@@ -1,6 +1,6 @@
 """The wire format of UB on IP and UDP, in scapy.
 
-Written from the protocol notes (ub_protocol.md, sections 3 to 5) and WIRE.md, not from the C++
+Written from the protocol notes (docs/protocol.md), not from the C++
 library: it is the second opinion that the library's bytes are held against. Where the two texts
 leave room, the line says AMBIGUOUS and what was chosen; where the choice is the project's own,
 OURS. What is marked INFERRED there is INFERRED here.

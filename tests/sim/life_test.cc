@@ -1,6 +1,7 @@
 // Peers that die, restart, part and meet again.
 
 #include <map>
+#include <string>
 
 #include "tests/catch.h"
 #include "tests/sim/pair.h"
@@ -109,10 +110,12 @@ TEST_CASE("a restarted peer is served although the survivor still has its old ch
   CHECK(statistics.channels == 1);
 }
 
-// Varuna's case: executed, and the path dies before the answer.
+// Varuna's case: executed, and the path dies before the answer. Also when it stays dead for so long
+// that the target forgets whoever asks for channels and never uses them.
 TEST_CASE("a send whose answer is lost with its channel is delivered once and told as done") {
-  SimHosts hosts("varuna");
-  auto here = hosts.start();
+  const Duration outage = GENERATE(1'200ms, 6s);
+  SimHosts hosts("varuna-" + std::to_string(outage.count()));
+  auto here = hosts.start("", {.berths = 64, .receives = 16}, {.operation_timeout = 20s});
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
   std::vector<std::byte> inbox(4096);
@@ -122,19 +125,21 @@ TEST_CASE("a send whose answer is lost with its channel is delivered once and to
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   REQUIRE(only_status(there.jetty, 1s) == Status::ok);
 
+  const Time cut_at = hosts.now();
   // Nothing comes back any more; the message and the immediate arrive and are executed.
   hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
   here.jetty.post({send(bytes, target.jetty).tag(2),
                    write(bytes, target.segment).to(target.jetty).immediate(7).tag(3)});
   size_t arrived = 0;
   for (const Completion& completion : there.jetty.wait(1s)) arrived += completion.ok();
-  hosts.run_for(1'200ms);  // the channel is given up
+  hosts.run_for(outage);  // the channel is given up
   hosts.network().cut(there.device.endpoint(), here.device.endpoint(), false);
   size_t done = 0;
   while (done < 2) {
-    const auto completions = here.jetty.wait(5s);
+    const auto completions = here.jetty.wait(15s);
     REQUIRE_FALSE(completions.empty());
     for (const Completion& completion : completions) {
+      INFO(describe(completion.status).name << " after " << (hosts.now() - cut_at).count());
       CHECK(completion.ok());
       ++done;
     }
@@ -175,6 +180,29 @@ TEST_CASE("both ask for a channel at once: there is one, and both use it") {
     CHECK(only_status(b.jetty, 1s) == Status::ok);
     CHECK(a.device.statistics().value().channels_made == 1);
     CHECK(b.device.statistics().value().channels_made == 1);
+  }
+}
+
+TEST_CASE("who is asked by address and asks at the same time is one peer, with one channel") {
+  for (const char* delay : {"delay=0us", "delay=50us", "delay=5ms"}) {
+    SimHosts hosts(std::string("crossing-") + delay);
+    auto a = hosts.start(delay);
+    auto b = hosts.start(delay);
+    b.device.publish("inbox", b.segment, b.jetty).value();
+    const Imported to_a = b.device.import(a.line).value();
+    const auto bytes = some_bytes(10'000);
+    b.jetty.post(write(bytes, to_a.segment));
+    // The name is asked for at the address; whose it is, is known with the answer.
+    const std::string name = "urma://" + to_string(b.device.endpoint()) + "/inbox";
+    const Imported to_b = a.device.import(name).value();
+    CHECK(only_status(b.jetty, 1s) == Status::ok);
+    a.jetty.post(write(bytes, to_b.segment));
+    CHECK(only_status(a.jetty, 1s) == Status::ok);
+    for (auto* host : {&a, &b}) {
+      const Statistics statistics = host->device.statistics().value();
+      CHECK(statistics.peers == 2);  // itself, and the other
+      CHECK(statistics.channels_made == 1);
+    }
   }
 }
 

@@ -7,6 +7,8 @@ from tree import CPP, expect, main
 
 TABLE = "tests/tidy/edges.txt"
 ANYTHING = "anything"
+# What users include, as users do: with angle brackets.
+PUBLIC = re.compile(r"urma/[^/]+\.hpp$")
 SYSTEM_FOLDERS = ("sys/", "net/", "netinet/", "arpa/", "linux/")
 
 
@@ -79,6 +81,16 @@ def check_edge(rows, path, line, name):
                                  ", ".join(row.allowed) or "nothing else", TABLE, row.line))
 
 
+def is_foreign(row, name):
+    if "/" not in name or name.startswith(SYSTEM_FOLDERS) or row.allowed == [ANYTHING]:
+        return False
+    for word in row.allowed:
+        if word.endswith("/") and name.startswith(word):
+            row.used.add(word)
+            return False
+    return True
+
+
 def check_includes(tree, rows, graph):
     existing = set(tree.files)
     for path in tree.named(*CPP):
@@ -88,13 +100,13 @@ def check_includes(tree, rows, graph):
             continue
         row.files += 1
         for line, name, quoted in tree.includes(path):
-            if not quoted:
-                foreign = "/" in name and not name.startswith(SYSTEM_FOLDERS)
+            if not quoted and not (name in existing and PUBLIC.match(name)):
                 if name in existing:
                     yield "%s:%d: our own %s is included with quotes" % (path, line, name)
-                elif foreign and row.allowed != [ANYTHING]:
-                    yield ("%s:%d: %s is no header of the standard library or the system; only "
-                           "tests may include others" % (path, line, name))
+                elif is_foreign(row, name):
+                    yield ("%s:%d: %s is no header of the standard library or the system; %s may "
+                           "not include others (%s:%d)"
+                           % (path, line, name, layer, TABLE, row.line))
                 continue
             if name not in existing:
                 yield ("%s:%d: there is no %s; includes are written from the top of the tree"
@@ -157,6 +169,8 @@ def self_test():
              "face : net/face.h : core\n"
              "net  : net/* : face core base/time.h\n"
              "driver : drivers/<name>/* : core\n"
+             "apps : apps/<name>/* : core urma/all.hpp fmt/\n"
+             "all : urma/all.hpp :\n"
              "tests : tests/* : anything\n")
     good = {
         TABLE: table,
@@ -167,6 +181,9 @@ def self_test():
         "net/tp.cc": '#include "net/face.h"\n#include "core/ids.h"\n  # include "base/time.h"\n',
         "drivers/a/a.cc": '#include "core/ids.h"\n',
         "drivers/b/b.h": '#include "core/ids.h"\n',
+        "urma/all.hpp": "",
+        "apps/one/main.cc": '#include <fmt/format.h>\n#include "core/ids.h"\n',
+        "apps/two/main.cc": '#include <urma/all.hpp>\n',
         "tests/x/y/z.cc": '#include <catch2/catch.hpp>\n#include "net/face.h"\n',
     }
     expect(check, good)
@@ -182,6 +199,9 @@ def self_test():
     expect(check, {**good, "net/tp.h": "", "net/face.h": good["net/face.h"] +
                    '#include "net/tp.h"\n'}, "face must not include net/tp.h (net)")
     bad("core/x.h", '#include <urma/x/y.h>\n', "no header of the standard library")
+    bad("apps/one/x.h", '#include <CLI/CLI.hpp>\n', "apps one may not include others (")
+    bad("core/x.h", '#include <urma/all.hpp>\n', "core must not include urma/all.hpp")
+    bad("apps/one/main.cc", '#include "core/ids.h"\n', "no file of apps includes fmt/ any more")
     bad("core/x.h", '#include <base/time.h>\n', "included with quotes")
     bad("core/x.h", '#include "x2.h"\n', "there is no x2.h")
     bad("core/a/x.h", "", "core/a/x.h:1: belongs to no layer")
@@ -191,7 +211,7 @@ def self_test():
     bad("base/self.h", '#include "base/self.h"\n', "base/self.h -> base/self.h")
     bad("net/tp.cc", '#include "net/face.h"\n#include "core/ids.h"\n',
         "edges.txt:4: no file of net includes base/time.h any more")
-    bad(TABLE, table + "gone : gone/* :\n", "edges.txt:7: no file is in layer gone")
+    bad(TABLE, table + "gone : gone/* :\n", "edges.txt:9: no file is in layer gone")
     bad(TABLE, table.replace("core/* : base", "core/* : base tests"), "not a layer above core",
         "no file of core includes tests")
 

@@ -95,9 +95,9 @@ def check_documents(tree):
 
 def readme_of(tree, folder):
     own = folder + "/README.md"
-    # Folders of tests may be explained together.
-    if own not in tree.files and folder.startswith("tests/"):
-        return "tests/README.md"
+    # One README explains all folders of unit tests: they are named after what they test.
+    if own not in tree.files and folder.startswith("tests/unit/"):
+        return "tests/unit/README.md"
     return own
 
 
@@ -147,7 +147,7 @@ def self_test():
         "t/README.md": "",
         "t/x.py": "import shared\n",
         "t/shared.py": "",
-        "tests/README.md": "",
+        "tests/unit/README.md": "",
         "tests/CMakeLists.txt": "add_subdirectory(unit/deep)\n",
         "tests/unit/deep/CMakeLists.txt": "if(X)\n  test(\"y.cc\")\nendif()\n",
         "tests/unit/deep/y.cc": "",
@@ -170,8 +170,10 @@ def self_test():
     bad({"a/README.md": "what\n" * 21}, "a/README.md:21: a directory's README")
     bad({"t2/z.h": "", "a/one.cc": '#include "t2/z.h"\n#include "a/one.h"\n'},
         "t2: has sources and no t2/README.md")
-    without = {path: text for path, text in good.items() if path != "tests/README.md"}
-    expect(check, without, "tests/unit/deep: has sources and no tests/README.md")
+    without = {path: text for path, text in good.items() if path != "tests/unit/README.md"}
+    expect(check, without, "tests/unit/deep: has sources and no tests/unit/README.md")
+    bad({"tests/other/z.h": "", "a/one.cc": '#include "tests/other/z.h"\n#include "a/one.h"\n'},
+        "tests/other: has sources and no tests/other/README.md")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ using Psn = Sequence<struct PsnSpace, 24>;      // packets of a channel, each di
 using Tpmsn = Sequence<struct TpmsnSpace, 24>;  // slices of a channel
 using Tassn = Sequence<struct TassnSpace, 16>;  // slices of an initiator queue towards one peer
 
-// Well-known Jetties (UB 6.1, WIRE).
+// Well-known Jetties (UB 6.1, docs/protocol.md).
 inline constexpr JettyId setup_jetty{0};
 inline constexpr JettyId names_jetty{1};
 inline constexpr JettyId first_user_jetty{32};

@@ -33,14 +33,14 @@ struct OpcodeInfo {
 
 // clang-format off
 inline constexpr OpcodeInfo opcodes[] = {
-    // opcode                    name              request jetty  memory offset imm    data   replay
-    {TaOpcode::send,            "send",            true,   true,  false, true,  false, true,  false},
-    {TaOpcode::send_immediate,  "send_immediate",  true,   true,  false, true,  true,  true,  false},
-    {TaOpcode::write,           "write",           true,   false, true,  false, false, true,  true},
-    {TaOpcode::write_immediate, "write_immediate", true,   true,  true,  false, true,  true,  false},
-    {TaOpcode::read,            "read",            true,   false, true,  false, false, false, true},
-    {TaOpcode::answer,          "answer",          false,  false, false, false, false, false, true},
-    {TaOpcode::read_response,   "read_response",   false,  false, false, true,  false, true,  true},
+    // opcode                    name              request jetty memory offset imm    data   replay
+    {TaOpcode::send,            "send",            true,  true,  false, true,  false, true,  false},
+    {TaOpcode::send_immediate,  "send_immediate",  true,  true,  false, true,  true,  true,  false},
+    {TaOpcode::write,           "write",           true,  false, true,  false, false, true,  true},
+    {TaOpcode::write_immediate, "write_immediate", true,  true,  true,  false, true,  true,  false},
+    {TaOpcode::read,            "read",            true,  false, true,  false, false, false, true},
+    {TaOpcode::answer,          "answer",          false, false, false, false, false, false, true},
+    {TaOpcode::read_response,   "read_response",   false, false, false, true,  false, true,  true},
 };
 // clang-format on
 

@@ -9,7 +9,8 @@ namespace {
 constexpr StatusInfo catalogue[] = {
     {Status::ok, "ok", "Done.", "Nothing to do."},
     {Status::flushed, "flushed",
-     "The work was cancelled (flush, close, deadline) before any packet of it left: not executed.",
+     "The work was cancelled (flush, close, deadline) before it could execute: not "
+     "executed.",
      "Post it again if it is still wanted."},
     {Status::unknown, "unknown",
      "Packets of the work left, and no answer will come: it may or may not have executed.",
@@ -21,7 +22,9 @@ constexpr StatusInfo catalogue[] = {
      "Compare it with the limits in urma/core/work.h."},
     {Status::remote_access, "remote_access",
      "The target refused: the token is not valid, the range leaves the segment, or the segment "
-     "does not grant this kind of access. Nothing changed.",
+     "does not grant this kind of access. Nothing changed, unless the segment was unregistered "
+     "while "
+     "the work ran: then what had arrived before did.",
      "Import the descriptor again; if the segment was unregistered or its token rotated, ask its "
      "owner for a new one."},
     {Status::remote_unsupported, "remote_unsupported",
@@ -32,8 +35,8 @@ constexpr StatusInfo catalogue[] = {
      "The target had no receive slot for longer than `receiver_timeout` allows: not executed.",
      "Let the target post receives and poll its completions, or allow more time."},
     {Status::receive_too_small, "receive_too_small",
-     "A message arrived that was longer than the buffer posted for it. Nothing was placed; its "
-     "sender was told remote_unsupported.",
+     "A message arrived that was longer than the buffer posted for it. What the buffer holds means "
+     "nothing; its sender was told remote_unsupported.",
      "Post larger receive buffers (a send is at most 64 KiB)."},
     {Status::peer_unreachable, "peer_unreachable",
      "Nobody answered at the target's address within the time allowed: not executed.",

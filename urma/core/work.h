@@ -147,7 +147,7 @@ struct Completion {
   uint64_t immediate = 0;
   JettyId jetty{};       // which of our Jetties
   JettyId from_jetty{};  // receive: the Jetty that posted it
-  PeerId from{};           // receive: and whose it is
+  PeerId from{};         // receive: and whose it is
 
   bool ok() const { return status == Status::ok; }
 };

@@ -71,15 +71,21 @@ TEST_CASE("each time-out in a row doubles the next one, within bounds and withou
   }
 }
 
-TEST_CASE("no time-out is shorter than a millisecond or longer than a fifth of a second") {
+TEST_CASE(
+    "no time-out is shorter than 1 ms, or longer than 200 ms unless the path is, or than 1 s") {
   RttEstimator fast(1us);
   for (int i = 0; i < 100; ++i) fast.add(1us);
   CHECK(fast.timeout(0) == 1ms);
   CHECK(fast.timeout(1) == 2ms);
   CHECK(fast.timeout(200) == 200ms);
   RttEstimator slow(30s);
-  CHECK(slow.timeout(0) == 200ms);
-  CHECK(slow.timeout(UINT8_MAX) == 200ms);
+  CHECK(slow.timeout(0) == 1s);
+  CHECK(slow.timeout(UINT8_MAX) == 1s);
+  RttEstimator satellite(600ms);
+  for (int i = 0; i < 100; ++i) satellite.add(600ms);
+  CHECK(satellite.timeout(0) >= 600ms);
+  CHECK(satellite.timeout(0) < 620ms);
+  CHECK(satellite.timeout(5) == satellite.timeout(0));
 }
 
 }  // namespace

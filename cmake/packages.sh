@@ -1,0 +1,29 @@
+# need_packages NAME...: installs what is missing of Debian's or Ubuntu's packages. Asks for
+# nothing, and for no privilege, when nothing is missing.
+need_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    echo "packages: this is no Debian or Ubuntu; please have the like of these: $*" >&2
+    return 0
+  fi
+  missing=""
+  for package in "$@"; do
+    case "$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null)" in
+      *" installed") ;;
+      *) missing="$missing $package" ;;
+    esac
+  done
+  [ -n "$missing" ] || return 0
+
+  as_root=""
+  if [ "$(id -u)" != 0 ]; then
+    as_root="sudo"
+    if ! command -v sudo >/dev/null; then
+      echo "packages: missing:$missing" >&2
+      echo "packages: only root may install them. Fix: as root, apt-get install$missing" >&2
+      return 1
+    fi
+  fi
+  echo "packages: installing$missing"
+  $as_root apt-get update -q &&
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""The README's two programs: hello_test.py ROOT OWNER WRITER"""
+
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(sys.argv[1])
+PROGRAMS = sys.argv[2:4]
+
+
+def run(first, second):
+    """Starts two programs, one some time after the other; returns what each said."""
+    started = [subprocess.Popen([first], stdout=subprocess.PIPE, text=True)]
+    time.sleep(0.3)
+    started.append(subprocess.Popen([second], stdout=subprocess.PIPE, text=True))
+    said = {process.args[0]: process.communicate(timeout=30)[0].strip() for process in started}
+    assert all(process.returncode == 0 for process in started), said
+    return said
+
+
+def main():
+    owner, writer = PROGRAMS
+    for order in ((owner, writer), (writer, owner)):
+        assert run(*order) == {owner: "hello, memory", writer: "written"}, order
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in ("owner", "writer"):
+        source = (ROOT / "apps/hello" / f"{name}.cc").read_text(encoding="utf-8")
+        assert len(source.splitlines()) <= 25, f"{name}.cc has more than 25 lines"
+        assert source in readme, f"README.md does not show {name}.cc as it is"
+
+
+main()
