@@ -26,8 +26,6 @@ void note(std::atomic<uint64_t>& counter) {
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
 extern "C" {
 
 void* malloc(size_t bytes) {
@@ -109,5 +107,3 @@ TEST_CASE("the traps are set") {
 
 }  // namespace
 }  // namespace urma::test
-
-#endif

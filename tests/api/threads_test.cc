@@ -43,8 +43,8 @@ TEST_CASE("a Jetty posted to by one thread and polled by another") {
   Side user = Side::open("udp:");
   const Imported remote = user.device.import(owner.line()).value();
   constexpr uint64_t works = 20'000;
+  const auto bytes = bytes_like(64, 1);
   std::thread poster([&] {
-    const auto bytes = bytes_like(64, 1);
     for (uint64_t next = 0; next < works;)
       next += user.jetty.post(write(bytes, remote.segment).tag(next));
   });
