@@ -20,8 +20,13 @@ size_t CompletionSource::poll(std::span<Completion> out) {
     out[0] = {.status = Status::forked, .from = {}};
     return 1;
   }
-  if (runner->inlined() && !jfc->ready()) runner->try_pass(true);
-  return jfc->poll(out);
+  // After close nobody else runs the engine, and what was posted just before is still ended.
+  if ((runner->inlined() || !runner->open()) && !jfc->ready()) runner->try_pass(true);
+  const size_t count = jfc->poll(out);
+  if (count > 0 || out.empty() || runner->open()) return count;
+  // Nothing will come any more: whoever goes on waiting is told so, each time.
+  out[0] = {.status = Status::closed, .from = {}};
+  return 1;
 }
 
 std::span<const Completion> CompletionSource::wait(Duration limit) {

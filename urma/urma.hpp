@@ -110,10 +110,10 @@ class URMA_API Jetty {
 
   // Takes completions, at most as many as `out` holds; returns how many. Never blocks. On an
   // inlined device, runs a pass of the engine when there is none yet. In a forked child: one
-  // completion with Status::forked.
+  // completion with Status::forked. After close, when nothing is left: one with Status::closed.
   size_t poll(std::span<Completion> out);
   // Waits for completions, at most `limit`, and takes them. The span is good until the next call of
-  // `wait` on this object. Empty when the time is over.
+  // `wait` on this object. Empty when the time is over. A close from another thread ends it.
   std::span<const Completion> wait(Duration limit);
 
   uint32_t vacant_berths() const;

@@ -101,6 +101,85 @@ TEST_CASE("control calls from many threads while traffic flows") {
   }
 }
 
+TEST_CASE("control calls that wait do not keep others waiting") {
+  Side side = Side::open("udp:");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 20; ++t) {
+    threads.emplace_back([&] { (void)side.device.import("urma://127.0.0.77:5000/nobody", 1s); });
+  }
+  std::this_thread::sleep_for(100ms);
+  const auto before = std::chrono::steady_clock::now();
+  for (int i = 0; i < 10; ++i) CHECK(side.device.statistics().ok());
+  CHECK(std::chrono::steady_clock::now() - before < 500ms);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_CASE("close ends whoever waits, and whoever polls is told") {
+  for (const Threads mode : {Threads::served, Threads::inlined}) {
+    Side side = Side::open("udp:", {.threads = mode});
+    std::vector<Completion> told;
+    std::thread waiting([&] {
+      const auto completions = side.jetty.wait(Duration::max());
+      told.assign(completions.begin(), completions.end());
+    });
+    std::this_thread::sleep_for(50ms);
+    std::thread twice([&] { side.device.close(); });
+    side.device.close();
+    twice.join();
+    waiting.join();
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].status == Status::closed);
+    const auto bytes = bytes_like(10, 1);
+    CHECK(side.jetty.post(send(bytes, side.jetty.local())) == 0);
+    CHECK(side.jetty.wait(1s).front().status == Status::closed);
+  }
+}
+
+TEST_CASE("what is posted while the device closes completes") {
+  for (const Threads mode : {Threads::served, Threads::inlined}) {
+    for (int round = 0; round < 30; ++round) {
+      Side side = Side::open("udp:", {.threads = mode}, {.berths = 4096, .receives = 1});
+      const auto bytes = bytes_like(10, 1);
+      const RemoteSegment self = side.segment.local();
+      std::atomic<bool> posting{false};
+      size_t posted = 0;
+      std::thread poster([&] {
+        for (size_t i = 0; i < 4000; ++i) {
+          const size_t taken = side.jetty.post(write(bytes, self));
+          posting = true;
+          if (taken == 0) break;
+          posted += taken;
+        }
+      });
+      while (!posting) std::this_thread::yield();
+      side.device.close();
+      poster.join();
+      size_t ended = 0;
+      for (bool closed = false; !closed;) {
+        const auto completions = side.jetty.wait(1s);
+        if (completions.empty()) break;
+        closed = completions.front().status == Status::closed;
+        if (!closed) ended += completions.size();
+      }
+      CHECK(ended == posted);
+    }
+  }
+}
+
+// The sleeper plans by what it saw last; another thread's pass may bring an earlier deadline.
+TEST_CASE("a device that falls asleep while control calls send for it wakes in time") {
+  Side owner = Side::open("udp:");
+  Side user = Side::open("fault(loss=50%):udp:");
+  const Imported remote = user.device.import(owner.line()).value();
+  const auto bytes = bytes_like(100, 1);
+  for (int round = 0; round < 60; ++round) {
+    (void)user.device.statistics();
+    REQUIRE(user.jetty.post(write(bytes, remote.segment)) == 1);
+    (void)user.device.statistics();
+    REQUIRE(collect(user.jetty, 1, 4s).size() == 1);
+  }
+}
+
 TEST_CASE("an idle device sleeps") {
   Side side = Side::open("udp:");
   Side peer = Side::open("udp:");

@@ -68,18 +68,24 @@ bool Engine::run_commands(Time now) {
   while (*end != nullptr) end = &(*end)->next;
   *end = mailbox_.take();
 
+  // Those that are not done go behind the others, or eight that wait would keep all others waiting.
   bool any = false;
-  Command** link = &waiting_;
-  for (uint32_t i = 0; *link != nullptr && i < commands_per_pass; ++i) {
-    Command& command = **link;
+  Command* again = nullptr;
+  Command** again_end = &again;
+  for (uint32_t i = 0; waiting_ != nullptr && i < commands_per_pass; ++i) {
+    Command& command = *std::exchange(waiting_, waiting_->next);
     if (command.run(command, *this, now)) {
-      *link = command.next;
       Mailbox::finish(command);
       any = true;
-    } else {
-      link = &command.next;
+      continue;
     }
+    command.next = nullptr;
+    *again_end = &command;
+    again_end = &command.next;
   }
+  Command** last = &waiting_;
+  while (*last != nullptr) last = &(*last)->next;
+  *last = again;
   return any;
 }
 

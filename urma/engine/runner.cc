@@ -20,6 +20,10 @@ namespace {
 constexpr Duration spin_before_sleep = std::chrono::microseconds(50);
 // Commands that are not done are looked at again after this.
 constexpr Duration command_patience = std::chrono::milliseconds(1);
+// A port that cannot wake anybody is asked this often.
+constexpr Duration port_patience = std::chrono::microseconds(100);
+// Whoever waits looks this often whether the device has been closed.
+constexpr Duration closing_patience = std::chrono::milliseconds(100);
 constexpr Duration goodbye_limit = std::chrono::milliseconds(200);
 
 void pause() {
@@ -79,7 +83,11 @@ Runner::~Runner() {
 }
 
 void Runner::close() {
-  if (!open_.exchange(false)) return;
+  if (!open_.exchange(false)) {
+    // Somebody else is at it.
+    while (closed_.load(std::memory_order_acquire) == 0) futex_wait(closed_, 0, closing_patience);
+    return;
+  }
   call([](Engine& engine, Time now) { return engine.end_everything(now); });
   bool saying_goodbye = false;
   Time give_up{};
@@ -93,31 +101,36 @@ void Runner::close() {
     }
     return saying_goodbye && (transport.closed() || now >= give_up);
   });
-  if (!running_) return;
-  stop_.store(true);
-  wake();
-  pthread_join(thread_, nullptr);
-  running_ = false;
+  if (running_) {
+    stop_.store(true);
+    wake();
+    pthread_join(thread_, nullptr);
+    running_ = false;
+  }
+  closed_.store(1, std::memory_order_release);
+  futex_wake_all(closed_);
 }
 
 // ---- passes
 
 // With the token.
-bool Runner::run_pass(bool polled) {
+Runner::Pass Runner::run_pass(bool polled) {
   const Time machine = clock_ != nullptr ? clock_->now() : Time(read_clock());
   const Time now = clock_ != nullptr ? machine : time_.advance(machine, next_deadline_);
   const bool busy = engine_.pass(now, polled);
   next_deadline_ = busy ? now : engine_.next_deadline();
   if (engine_.commands_wait()) next_deadline_ = std::min(next_deadline_, now + command_patience);
-  return busy;
+  const Time due = clock_ != nullptr ? next_deadline_ : time_.to_machine(next_deadline_);
+  const Time planned = alarm_.load(std::memory_order_relaxed);
+  if (due != planned) alarm_.store(due, std::memory_order_relaxed);
+  return {.busy = busy, .kick = engine_.take_kick(), .sooner = due < planned};
 }
 
 void Runner::try_pass(bool polled) {
   if (!take_token()) return;
-  run_pass(polled);
-  const bool kick = engine_.take_kick();
+  const Pass pass = run_pass(polled);
   drop_token();
-  if (kick) wake();
+  if (pass.kick || pass.sooner) wake();
 }
 
 Time Runner::pass(Time) {
@@ -130,35 +143,45 @@ Time Runner::pass(Time) {
 
 // ---- sleeping
 
+// After what is to be noticed has been published.
 void Runner::wake() {
   if (simulated()) return clock_->poke(*this);
-  // Read after the mark, which is a full fence: either the sleeper sees the work, or we see it.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!asleep_.load(std::memory_order_relaxed) || !asleep_.exchange(false)) return;
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_descriptor_, &one, sizeof one);
 }
 
-// Without the token. `limit` in the machine's time.
-void Runner::sleep(Time limit) {
-  asleep_.store(true, std::memory_order_seq_cst);
-  if (!engine_.has_work() && !stop_.load()) {
-    std::array<pollfd, 2> descriptors = {
-        {{engine_.descriptor(), POLLIN, 0}, {wake_descriptor_, POLLIN, 0}}};
-    timespec timeout{};
-    const timespec* patience = nullptr;
-    if (limit != never) {
-      const Duration left = std::max(limit - read_clock(), Duration{});
-      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-      timeout = {static_cast<time_t>(seconds.count()), static_cast<long>((left - seconds).count())};
-      patience = &timeout;
-    }
-    ppoll(descriptors.data(), descriptors.size(), patience, nullptr);
-    if (descriptors[1].revents != 0) {
-      uint64_t count = 0;
-      [[maybe_unused]] const ssize_t got = ::read(wake_descriptor_, &count, sizeof count);
-    }
+// Without the token. At most until `until` in the machine's time, and until `jfc` has something if
+// there is one.
+void Runner::sleep(jetty::Jfc* jfc, Time until) {
+  asleep_.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const bool nothing = jfc == nullptr || jfc->sleep_elsewhere();
+  if (nothing && !engine_.has_work() && !stop_.load(std::memory_order_relaxed)) {
+    poll_descriptors(std::min(until, alarm_.load(std::memory_order_relaxed)));
   }
+  if (jfc != nullptr) jfc->awake();
   asleep_.store(false, std::memory_order_relaxed);
+}
+
+void Runner::poll_descriptors(Time until) {
+  // A port without a descriptor is looked at.
+  const int port = engine_.descriptor();
+  if (port < 0) until = std::min(until, read_clock() + port_patience);
+  std::array<pollfd, 2> descriptors = {{{port, POLLIN, 0}, {wake_descriptor_, POLLIN, 0}}};
+  timespec timeout{};
+  const timespec* patience = nullptr;
+  if (until != never) {
+    const Duration left = std::max(until - read_clock(), Duration{});
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    timeout = {static_cast<time_t>(seconds.count()), static_cast<long>((left - seconds).count())};
+    patience = &timeout;
+  }
+  ppoll(descriptors.data(), descriptors.size(), patience, nullptr);
+  if (descriptors[1].revents == 0) return;
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(wake_descriptor_, &count, sizeof count);
 }
 
 void Runner::serve() {
@@ -168,9 +191,7 @@ void Runner::serve() {
       sched_yield();
       continue;
     }
-    const bool busy = run_pass(false);
-    engine_.take_kick();
-    const Time limit = time_.to_machine(next_deadline_);
+    const bool busy = run_pass(false).busy;
     drop_token();
     if (busy) {
       idle_since = never;
@@ -184,7 +205,7 @@ void Runner::serve() {
         continue;
       }
     }
-    sleep(limit);
+    sleep(nullptr, never);
   }
 }
 
@@ -196,28 +217,27 @@ void Runner::wait(jetty::Jfc& jfc, Duration limit) {
   const Time now = read_clock();
   const Time until = limit > never - now ? never : now + limit;
   if (inlined()) return wait_inlined(jfc, until);
-  while (!jfc.ready()) {
-    const Duration left = until == never ? Duration(std::chrono::hours(1)) : until - read_clock();
+  while (!jfc.ready() && open()) {
+    const Duration left = until == never ? closing_patience : until - read_clock();
     if (left <= Duration{}) return;
-    jfc.sleep(left);
+    jfc.sleep(std::min(left, closing_patience));
   }
 }
 
 void Runner::wait_inlined(jetty::Jfc& jfc, Time until) {
   Time idle_since = never;
-  while (!jfc.ready()) {
-    if (read_clock() >= until) return;
+  while (!jfc.ready() && open()) {
+    const Time begun = read_clock();
+    if (begun >= until) return;
     if (!take_token()) {
       // Whoever has it runs the engine for us, but may stop doing so.
       jfc.sleep(command_patience);
       continue;
     }
-    const bool busy = run_pass(false);
-    const bool kick = engine_.take_kick();
-    const Time limit = std::min(time_.to_machine(next_deadline_), until);
+    const Pass pass = run_pass(false);
     drop_token();
-    if (kick) wake();
-    if (busy) {
+    if (pass.kick || pass.sooner) wake();
+    if (pass.busy) {
       idle_since = never;
       continue;
     }
@@ -229,8 +249,7 @@ void Runner::wait_inlined(jetty::Jfc& jfc, Time until) {
       jfc.sleep(command_patience);
       continue;
     }
-    if (jfc.sleep_elsewhere()) sleep(limit);
-    jfc.awake();
+    sleep(&jfc, std::min(until, now + closing_patience));
     at_descriptors_.store(false);
   }
 }
@@ -238,7 +257,7 @@ void Runner::wait_inlined(jetty::Jfc& jfc, Time until) {
 void Runner::wait_simulated(jetty::Jfc& jfc, Duration limit) {
   const Time now = clock_->now();
   const Time until = limit > never - now ? never : now + limit;
-  while (!jfc.ready() && clock_->now() < until) {
+  while (!jfc.ready() && open() && clock_->now() < until) {
     if (!clock_->step(until)) return;
   }
 }

@@ -14,7 +14,14 @@ namespace urma::engine {
 
 // Decides who runs the engine's next pass: exactly one thread at a time, which holds the token.
 // Nobody ever waits for the token; whoever does not get it is served by whoever has it.
-// Writers: token - who runs; `asleep_` - the sleeper, cleared by whoever wakes it.
+//
+// Nobody sleeps through anything. The sleeper says `asleep_`, fences, and only then looks at all
+// that could end its sleep: posts and commands, the alarm, its completions. Whoever brings one of
+// these publishes it, fences, and then looks at `asleep_`. Either the sleeper sees what was brought
+// or it is seen and woken.
+//
+// Writers: token - who runs; `asleep_` - the sleeper, cleared by whoever wakes it; `alarm_` - who
+// has the token.
 class Runner final : public drivers::VirtualClock::Driven {
  public:
   Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings, Threads threads,
@@ -72,9 +79,16 @@ class Runner final : public drivers::VirtualClock::Driven {
   void carry(Command& command);
   bool take_token() { return !token_.exchange(true, std::memory_order_acquire); }
   void drop_token() { token_.store(false, std::memory_order_release); }
-  bool run_pass(bool polled);
+  // What a pass leaves to whoever ran it.
+  struct Pass {
+    bool busy;
+    bool kick;    // somebody asleep at the descriptors has a completion
+    bool sooner;  // the next pass must come earlier than was planned before it
+  };
+  Pass run_pass(bool polled);
   void wake();
-  void sleep(Time machine_limit);
+  void sleep(jetty::Jfc* jfc, Time until);
+  void poll_descriptors(Time until);
   void wait_inlined(jetty::Jfc& jfc, Time until);
   void wait_simulated(jetty::Jfc& jfc, Duration limit);
   void serve();
@@ -93,10 +107,13 @@ class Runner final : public drivers::VirtualClock::Driven {
   int wake_descriptor_ = -1;
 
   alignas(64) std::atomic<bool> token_{false};
-  alignas(64) std::atomic<bool> asleep_{false};
+  // When the next pass is due, in the machine's time.
+  alignas(64) std::atomic<Time> alarm_{never};
+  std::atomic<bool> asleep_{false};
   std::atomic<bool> at_descriptors_{false};
   std::atomic<bool> stop_{false};
   std::atomic<bool> open_{true};
+  std::atomic<uint32_t> closed_{0};
   bool running_ = false;
   pthread_t thread_{};
 };
