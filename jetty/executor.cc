@@ -177,16 +177,43 @@ bool Executor::finish_immediate(Assembly& assembly) {
   return true;
 }
 
+void Executor::flush_receive(Jetty& jetty, uint16_t lease) {
+  jetties_.complete(jetty,
+                    {.status = Status::flushed,
+                     .operation = Operation::receive,
+                     .tag = jetty.queues->slot(lease).tag,
+                     .from = {}},
+                    lease);
+}
+
 void Executor::flush_receives(Jetty& jetty) {
   uint16_t lease = Queues::none;
-  while (take_slot(jetty, lease)) {
-    jetties_.complete(jetty,
-                      {.status = Status::flushed,
-                       .operation = Operation::receive,
-                       .tag = jetty.queues->slot(lease).tag,
-                       .from = {}},
-                      lease);
+  while (take_slot(jetty, lease)) flush_receive(jetty, lease);
+}
+
+void Executor::flush_receives(const std::byte* base, uint64_t bytes) {
+  jetties_.for_each([&](Jetty& jetty) { flush_receives(jetty, base, bytes); });
+}
+
+bool Executor::fills(const Assembly& assembly, const std::byte* base, uint64_t bytes) {
+  if (assembly.receive == Queues::none) return false;
+  return overlaps(jetties_.at(assembly.jetty).queues->slot_pieces(assembly.receive), base, bytes);
+}
+
+void Executor::flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes) {
+  // All go among those that were given back, of which the last one is the next to be used.
+  std::vector<uint16_t>& waiting = jetty.recycled;
+  Leases& posted = jetty.queues->receives();
+  std::reverse(waiting.begin(), waiting.end());
+  for (uint32_t count = posted.waiting(); count > 0; --count) {
+    waiting.push_back(posted.take_posted());
   }
+  std::erase_if(waiting, [&](uint16_t lease) {
+    if (!overlaps(jetty.queues->slot_pieces(lease), base, bytes)) return false;
+    flush_receive(jetty, lease);
+    return true;
+  });
+  std::reverse(waiting.begin(), waiting.end());
 }
 
 }  // namespace urma::jetty

@@ -27,6 +27,10 @@ class Executor {
 
   // Completes the receives that wait, as flushed.
   void flush_receives(Jetty& jetty);
+  // Of all Jetties, those whose buffers lie in this memory; the others wait on.
+  void flush_receives(const std::byte* base, uint64_t bytes);
+  // Whether the slice is a message on its way into this memory.
+  bool fills(const Assembly& assembly, const std::byte* base, uint64_t bytes);
   uint32_t index_of(const Jetty& jetty) const { return jetties_.index_of(jetty); }
 
  private:
@@ -44,6 +48,8 @@ class Executor {
 
   Jetty* target(const TaRequest& request, TokenValue token);
   bool take_slot(Jetty& jetty, uint16_t& lease);
+  void flush_receive(Jetty& jetty, uint16_t lease);
+  void flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes);
   Completion arrival(const Assembly& assembly, Status status) const;
 
   memseg::SegmentTable& segments_;

@@ -50,7 +50,12 @@ struct Flow {
   Tassn next_tassn = Tassn::first(0);
   uint32_t first_slice = Slice::none;  // oldest outstanding, tombstones included
   uint32_t last_slice = Slice::none;
-  uint32_t offered_cost = 0;             // of slices that the channel has not pulled wholly
+  uint32_t offered_cost = 0;  // of slices that the channel has not pulled wholly
+  uint32_t works = 0;         // so far
+  // When one of them last ended by an answer, and which: progress for all behind it.
+  Time last_answer{};
+  uint32_t last_answered = 0;
+  uint32_t checked = 0;                  // in which round its oldest work's deadline was
   uint16_t first_to_cut = Queues::none;  // works in line
   uint16_t last_to_cut = Queues::none;
   uint32_t next_of_peer = none;

@@ -74,6 +74,7 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
     Status refused = jetty.state == JettyState::ready ? berth.verdict : Status::flushed;
     Flow* flow = refused == Status::ok ? flow_for(jetty, berth.peer, refused) : nullptr;
     if (flow != nullptr) {
+      work.number = ++flow->works;
       put_in_line(*flow, jetty, lease, false);
     } else {
       finish(jetty, lease, refused, false, now);
@@ -187,6 +188,10 @@ void Initiator::slice_ended(Jetty& jetty, uint16_t lease, Status status, bool an
   work.progress = now;
   work.status = combine(work.status, status);
   if (status == Status::ok || status == Status::unknown) work.executed = true;
+  if (work.cancelled && !work.cut && !work.in_line) {
+    // Its last slice has waited for the others, in vain.
+    work.status = combine(work.status, Status::flushed);
+  }
   if (work.status != Status::ok) {
     // Later parts of a work that has failed are not sent.
     if (work.in_line) take_out_of_line(flows_.at(work.flow), jetty, lease);
@@ -207,7 +212,11 @@ void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
   // Part of it was executed, so that all of it was not cannot be said.
   if (work.executed && claims_not_executed(status)) status = Status::unknown;
   if (status == Status::unknown) ++counters_.unknown;
-  if (answered) jetty.last_answer = now;
+  if (answered) {
+    Flow& flow = flows_.at(work.flow);
+    flow.last_answer = now;
+    flow.last_answered = work.number;
+  }
 
   (work.older != Queues::none ? jetty.works[work.older].newer : jetty.oldest) = work.newer;
   (work.newer != Queues::none ? jetty.works[work.newer].older : jetty.newest) = work.older;
@@ -391,6 +400,7 @@ void Initiator::reoffer(Flow& flow, PeerState& peer, Time now) {
 
 bool Initiator::in_device(const Slice& slice, SliceEvent event) const {
   if (slice.last_written <= settled_) return false;
+  if (slice.last_written > handed_) return true;
   // What has arrived has left the device, unless there is a second copy of it.
   const bool arrived = event == SliceEvent::answered || event == SliceEvent::not_ready ||
                        event == SliceEvent::delivered || slice.state == SliceState::delivered ||
@@ -698,37 +708,31 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
 
 // ---- ends asked for
 
-void Initiator::cancel(WorkState& work, Time now) {
-  if (work.cancelled) return;
+// False: it was already.
+bool Initiator::cancel(WorkState& work, Time now) {
+  if (work.cancelled) return false;
   work.cancelled = true;
   work.cancelled_at = now;
+  return true;
 }
 
 void Initiator::flush(Jetty& jetty, Time now) {
+  bool any = false;
   for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
-    cancel(jetty.works[i], now);
+    any = cancel(jetty.works[i], now) || any;
   }
-  sweep_jetty(jetty, now);
+  if (any) sweep_jetty(jetty, now);
 }
 
 // Applies what has been noted in the works of a Jetty to their slices, in one walk.
 void Initiator::sweep_jetty(Jetty& jetty, Time now) {
-  for (uint16_t i = jetty.oldest; i != Queues::none;) {
-    WorkState& work = jetty.works[i];
-    const uint16_t lease = i;
-    i = work.newer;
-    // Between line and slices: its last slice waits for the others.
-    if (work.cancelled && !work.cut && !work.in_line) {
-      give_up_rest(jetty, lease, Status::flushed, now);
-    }
-  }
   for (uint32_t i = jetty.first_flow; i != Flow::none;) {
     Flow& flow = flows_.at(i);
     i = flow.next_of_jetty;
     sweep(flow, now);
   }
   if (jetty.oldest != Queues::none) {
-    jetty_timers_.arm(jetties_.index_of(jetty), now + withdrawal_limit);
+    jetty_timers_.arm_no_later(jetties_.index_of(jetty), now + withdrawal_limit);
   }
 }
 
@@ -755,24 +759,12 @@ void Initiator::sweep(Flow& flow, Time now) {
   }
 }
 
-namespace {
-
-bool overlaps(const Queues& queues, uint16_t lease, const std::byte* base, uint64_t bytes) {
-  for (const Piece& piece : queues.pieces(lease)) {
-    if (piece.data < base + bytes && base < piece.data + piece.bytes) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
 void Initiator::flush_memory(const std::byte* base, uint64_t bytes, Time now) {
   jetties_.for_each([&](Jetty& jetty) {
     bool any = false;
     for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
-      if (!overlaps(*jetty.queues, i, base, bytes)) continue;
-      cancel(jetty.works[i], now);
-      any = true;
+      const bool uses = overlaps(jetty.queues->pieces(i), base, bytes);
+      any = (uses && cancel(jetty.works[i], now)) || any;
     }
     if (any) sweep_jetty(jetty, now);
   });
@@ -782,7 +774,7 @@ bool Initiator::using_memory(const std::byte* base, uint64_t bytes) {
   bool any = false;
   jetties_.for_each([&](Jetty& jetty) {
     for (uint16_t i = jetty.oldest; i != Queues::none && !any; i = jetty.works[i].newer) {
-      any = overlaps(*jetty.queues, i, base, bytes);
+      any = overlaps(jetty.queues->pieces(i), base, bytes);
     }
   });
   return any;
@@ -820,9 +812,13 @@ Time Initiator::next_deadline() const {
 // When something of the work last happened. What its channel got acknowledged counts while packets
 // of the work are among what is sent.
 Time Initiator::progress_of(const Jetty& jetty, const WorkState& work) {
-  Time progress = std::max(work.progress, jetty.last_answer);
-  if (work.open_slices == 0) return progress;
+  Time progress = work.progress;
   const Flow& flow = flows_.at(work.flow);
+  // The channel and its target serve earlier works first. Later ones prove nothing.
+  if (static_cast<int32_t>(work.number - flow.last_answered) > 0) {
+    progress = std::max(progress, flow.last_answer);
+  }
+  if (work.open_slices == 0) return progress;
   const PeerState* peer = peers_.find(flow.peer);
   if (peer == nullptr || peer->channel == nullptr) return progress;
   for (uint32_t s = flow.first_slice; s != Slice::none; s = slices_.at(s).next) {
@@ -835,18 +831,22 @@ Time Initiator::progress_of(const Jetty& jetty, const WorkState& work) {
   return progress;
 }
 
-// The deadline is the oldest work's; when its time is up it is cancelled, and a little later told
-// whether or not its fate is known. Then the next one is the oldest.
+// The deadline is that of the oldest work towards each peer; when its time is up it is cancelled,
+// and a little later told whether or not its fate is known. Then the next one is the oldest.
 void Initiator::check_deadline(Jetty& jetty, Time now) {
+  ++checks_;
   Time next = never;
   bool changed = false;
   for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
     WorkState& work = jetty.works[i];
     if (!work.cancelled) {
+      Flow& flow = flows_.at(work.flow);
+      if (flow.checked == checks_) continue;
       const Time due = progress_of(jetty, work) + jetty.timeouts.operation;
       if (now < due) {
+        flow.checked = checks_;
         next = std::min(next, due);
-        break;
+        continue;
       }
       ++counters_.timeouts;
       cancel(work, now);

@@ -56,6 +56,8 @@ class Initiator {
   void write(transport::PacketSlot& packet);
   // Packets written from now on belong to this fill; numbers only grow.
   void begin_fill(uint64_t fill) { fill_ = fill; }
+  // All packets of fills up to this one have been handed to the driver.
+  void handed(uint64_t fill) { handed_ = fill; }
   // No driver reads memory for packets of fills up to this one.
   void settled(uint64_t fill, Time now);
 
@@ -92,7 +94,7 @@ class Initiator {
   void give_up_rest(Jetty& jetty, uint16_t lease, Status status, Time now);
   void finish(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
   void show(Jetty& jetty, uint16_t lease, Status status);
-  void cancel(WorkState& work, Time now);
+  bool cancel(WorkState& work, Time now);
   void slice_ended(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
 
   // Slices.
@@ -145,7 +147,9 @@ class Initiator {
   RegionArray<uint32_t> settling_;  // slices whose status is decided
   uint32_t settling_count_ = 0;
   uint64_t fill_ = 0;
+  uint64_t handed_ = 0;
   uint64_t settled_ = 0;
+  uint32_t checks_ = 0;
   uint32_t next_serial_ = 1;
   Prng jitter_;
   InitiatorCounters counters_;

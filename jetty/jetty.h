@@ -25,6 +25,7 @@ struct WorkState {
   Time progress{};  // when something of it last happened
   Time cancelled_at{};
   uint32_t flow = UINT32_MAX;
+  uint32_t number = 0;  // in its flow
   uint32_t cut_bytes = 0;
   uint16_t open_slices = 0;
   uint16_t older = Queues::none;  // in post order
@@ -60,7 +61,6 @@ struct Jetty {
   uint32_t outstanding = 0;
   uint16_t chained = Queues::none;  // unsignalled works that are done, newest first
   uint32_t first_flow = UINT32_MAX;
-  Time last_answer{};  // when a work of this queue last ended by an answer
 
   // Target.
   uint32_t immediates_raised = 0;

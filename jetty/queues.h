@@ -80,6 +80,13 @@ struct ReceiveSlot {
   Piece piece;
 };
 
+inline bool overlaps(std::span<const Piece> pieces, const std::byte* base, uint64_t bytes) {
+  for (const Piece& piece : pieces) {
+    if (piece.data < base + bytes && base < piece.data + piece.bytes) return true;
+  }
+  return false;
+}
+
 // What one Jetty's application and engine share.
 class Queues {
  public:

@@ -300,4 +300,14 @@ void Target::detach(Jetty& jetty) {
   });
 }
 
+void Target::flush_memory(const std::byte* base, uint64_t bytes) {
+  assemblies_.for_each([&](Assembly& assembly) {
+    if (!executor_.fills(assembly, base, bytes)) return;
+    executor_.release(assembly);
+    abandon(assembly, ExecutionRecord::Mark::none);
+    assembly.verdict = Verdict::refuse;
+  });
+  executor_.flush_receives(base, bytes);
+}
+
 }  // namespace urma::jetty

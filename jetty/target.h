@@ -40,6 +40,9 @@ class Target {
   // Slices that fill receive slots of this Jetty, or hold permits, give them back: it goes away.
   void detach(Jetty& jetty);
   void flush_receives(Jetty& jetty) { executor_.flush_receives(jetty); }
+  // Receives whose buffers lie in this memory complete as flushed; nothing is placed there any
+  // more.
+  void flush_memory(const std::byte* base, uint64_t bytes);
 
   const TargetCounters& counters() const { return counters_; }
 

@@ -54,8 +54,9 @@ class URMA_API Segment {
   RemoteSegment local() const;
 
   // After this returns, no peer reads or writes the memory: requests are refused, data on its way
-  // out has left, works of this device that use it have ended. At most one operation timeout, as a
-  // rule microseconds. Memory from allocate() is given back by the destructor.
+  // out has left, works of this device that use it have ended, and receives with buffers in it have
+  // completed as `flushed`. At most one operation timeout, as a rule microseconds. Memory from
+  // allocate() is given back by the destructor.
   // Errors: closed, forked; not_fenced never on the drivers of this version.
   Result<void> unregister();
 

@@ -11,12 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Status only_status(Jetty& jetty, Duration limit) {
-  const auto completions = jetty.wait(limit);
-  REQUIRE(completions.size() == 1);
-  return completions[0].status;
-}
-
 TEST_CASE("nobody at the address: the work ends as peer_unreachable, 2 s after its post") {
   SimHosts hosts("unreachable");
   auto here = hosts.start();

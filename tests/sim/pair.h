@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "drivers/sim/network.h"
+#include "tests/catch.h"
 #include "urma/urma.hpp"
 
 namespace urma::test {
@@ -58,6 +59,12 @@ inline std::vector<std::byte> some_bytes(size_t count, unsigned seed = 1) {
   for (size_t i = 0; i < count; ++i)
     bytes[i] = static_cast<std::byte>(i * 31 + i / 256 * seed + seed);
   return bytes;
+}
+
+inline Status only_status(Jetty& jetty, Duration limit) {
+  const auto completions = jetty.wait(limit);
+  REQUIRE(completions.size() == 1);
+  return completions[0].status;
 }
 
 inline bool same(std::span<const std::byte> a, std::span<const std::byte> b) {

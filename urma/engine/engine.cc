@@ -135,6 +135,7 @@ bool Engine::send(Time now, bool polled) {
             frames_.begin() + static_cast<ptrdiff_t>(lent_), frames_.begin());
   filled_ -= taken;
   lent_ -= taken;
+  if (filled_ == 0) initiator.handed(fill_);
   return any || taken > 0;
 }
 

@@ -94,6 +94,7 @@ bool Engine::remove_segment(Unregistration& what, Time now) {
     segments_.remove(what.id);
     what.fill = fill_;
     transactions_.initiator().flush_memory(what.base, what.bytes, now);
+    transactions_.target().flush_memory(what.base, what.bytes);
   }
   return settled(what.fill) && !transactions_.initiator().using_memory(what.base, what.bytes);
 }
