@@ -36,7 +36,13 @@ class Child {
   ~Child() { end(SIGKILL); }
 
   const std::string& said() const { return said_; }
-  void send(int signal) const { kill(pid_, signal); }
+  void stop() const {
+    kill(pid_, SIGSTOP);
+    // A signal takes effect when it likes.
+    int status = 0;
+    waitpid(pid_, &status, WUNTRACED);
+  }
+  void go_on() const { kill(pid_, SIGCONT); }
   void end(int signal) {
     if (pid_ <= 0) return;
     kill(pid_, signal);

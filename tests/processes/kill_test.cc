@@ -163,10 +163,10 @@ TEST_CASE("a target that is stopped for less than the verdict costs no work") {
   for (int round = 0; round < 3; ++round) {
     Time until = read_clock() + 50ms;
     while (read_clock() < until) traffic.turn();
-    target.send(SIGSTOP);
+    target.stop();
     until = read_clock() + 400ms;
     while (read_clock() < until) traffic.turn();
-    target.send(SIGCONT);
+    target.go_on();
   }
   traffic.finish();
   CHECK(traffic.all_completed());
@@ -180,12 +180,12 @@ TEST_CASE("a target that is stopped for long is given up, and taken back when it
   const auto bytes = bytes_like(5000, 1);
   here.jetty.post(write(bytes, remote.segment));
   REQUIRE(collect(here.jetty, 1).at(0).ok());
-  target.send(SIGSTOP);
+  target.stop();
   const Time stopped = read_clock();
   here.jetty.post(write(bytes, remote.segment));
   CHECK(collect(here.jetty, 1, 10s).at(0).status == Status::unknown);
   CHECK(since(stopped) < 3s + 500ms);
-  target.send(SIGCONT);
+  target.go_on();
   here.jetty.post(write(bytes, remote.segment));
   CHECK(collect(here.jetty, 1, 10s).at(0).ok());
 }
