@@ -184,4 +184,9 @@ SliceStep step(S state, E event, bool in_device) {
   return stay(state);
 }
 
+bool claims_not_executed(Status status) {
+  return status == Status::flushed || status == Status::peer_unreachable ||
+         status == Status::peer_restarted || status == Status::receiver_not_ready;
+}
+
 }  // namespace urma::jetty

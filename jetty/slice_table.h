@@ -64,4 +64,7 @@ struct SliceStep {
 // `in_device`: a driver may still read memory of this slice for a packet that was written again.
 SliceStep step(SliceState state, SliceEvent event, bool in_device);
 
+// Whether this end of a work says that it had no effect.
+bool claims_not_executed(Status status);
+
 }  // namespace urma::jetty

@@ -1,0 +1,110 @@
+// What targets say.
+
+#include <algorithm>
+
+#include "jetty/initiator.h"
+#include "jetty/slicer.h"
+
+namespace urma::jetty {
+namespace {
+
+Status status_of(const Atah& answer) {
+  if (answer.status == Response::success) return Status::ok;
+  switch (static_cast<CompleterError>(answer.info)) {
+    case CompleterError::unsupported_request:
+      return Status::remote_unsupported;
+    case CompleterError::withdrawn:
+      return Status::unknown;
+    default:
+      return Status::remote_access;
+  }
+}
+
+}  // namespace
+
+void Initiator::handle_response(PeerId peer, const ParsedResponse& response, Time now) {
+  const uint32_t index = flows_by_key_.find(flow_key(peer, response.headers.base.rc_id));
+  if (index == Flow::none || !(flows_.at(index).peer == peer)) {
+    ++counters_.late_answers;
+    return;
+  }
+  if (response.info->opcode == TaOpcode::read_response) {
+    handle_read_response(flows_.at(index), response, now);
+  } else {
+    handle_answer(flows_.at(index), response.headers.base, now);
+  }
+}
+
+Slice* Initiator::find(Flow& flow, Tassn tassn) {
+  for (uint32_t i = flow.first_slice; i != Slice::none; i = slices_.at(i).next) {
+    Slice& slice = slices_.at(i);
+    if (slice.tassn >= tassn) return slice.tassn == tassn ? &slice : nullptr;
+  }
+  return nullptr;
+}
+
+void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
+  const Tassn first = Tassn::unwrap(flow.next_tassn, answer.tassn);
+  const bool success = answer.status == Response::success;
+  const Tassn last = success ? first + answer.info : first;
+  const bool not_ready =
+      answer.status == Response::receiver_not_ready || answer.status == Response::page_fault;
+  const bool known = success || not_ready || answer.status == Response::completer_error;
+  if (!known || last >= flow.next_tassn) {
+    ++counters_.malformed;
+    return;
+  }
+  bool found = false;
+  for (uint32_t i = flow.first_slice; i != Slice::none && slices_.at(i).tassn <= last;) {
+    Slice& slice = slices_.at(i);
+    i = slice.next;
+    if (slice.tassn < first) continue;
+    found = true;
+    if (slice.berth == Queues::none) {
+      // A tombstone has waited for this. "Not ready" says that more of it is to come.
+      if (!not_ready) erase(slice);
+    } else if (not_ready) {
+      Answer wait;
+      wait.timer = answer.info;
+      apply(slice, SliceEvent::not_ready, now, wait);
+    } else if (slice.state == SliceState::settling) {
+      slice.tombstone = false;
+    } else if (success && is_read(slice)) {
+      ++counters_.malformed;  // a read is answered by its data
+    } else {
+      apply(slice, SliceEvent::answered, now, Answer(status_of(answer)));
+    }
+  }
+  if (!found) ++counters_.late_answers;
+}
+
+void Initiator::handle_read_response(Flow& flow, const ParsedResponse& response, Time now) {
+  Slice* slice = find(flow, Tassn::unwrap(flow.next_tassn, response.headers.base.tassn));
+  if (slice == nullptr || slice->berth == Queues::none) {
+    ++counters_.late_answers;
+    if (slice != nullptr) erase(*slice);
+    return;
+  }
+  Jetty& jetty = jetties_.at(flow.jetty);
+  const Berth& berth = jetty.queues->berth(slice->berth);
+  const uint64_t offset = uint64_t{response.headers.offset.kib} * 1024;
+  const bool fits = berth.operation == Operation::read &&
+                    offset + response.data.size() <= slice->bytes &&
+                    slice->placed + response.data.size() <= slice->bytes;
+  if (!fits || response.headers.base.status != Response::success ||
+      (response.data.empty() && slice->bytes > 0)) {
+    ++counters_.malformed;
+    return;
+  }
+  // After a cancellation nothing is placed any more.
+  if (slice->state != SliceState::sending && slice->state != SliceState::delivered) return;
+  scatter(jetty.queues->pieces(slice->berth), static_cast<uint32_t>(slice->offset + offset),
+          response.data);
+  slice->placed += static_cast<uint32_t>(response.data.size());
+  jetty.works[slice->berth].progress = now;
+  if (slice->placed == slice->bytes) {
+    apply(*slice, SliceEvent::answered, now, Answer(Status::ok));
+  }
+}
+
+}  // namespace urma::jetty
