@@ -112,12 +112,14 @@ Result<DeviceString> parse_device_string(std::string_view text) {
 }
 
 Error device_error(const DeviceString& device, size_t place, std::string_view why) {
+  constexpr std::string_view general =
+      ". Fix: DRIVER:ADDRESS?OPTION=VALUE&..., for example udp:127.0.0.1 or "
+      "fault(loss=5%):udp:[::1]?mtu=4096";
+  const bool has_fix = why.find(". Fix: ") != why.npos;
   return {Status::invalid_argument,
           "device \"" + device.text + "\", at character " + std::to_string(place + 1) + " (\"" +
               device.text.substr(std::min(place, device.text.size()), 24) +
-              "\"): " + std::string(why) +
-              ". Fix: DRIVER:ADDRESS?OPTION=VALUE&..., for example "
-              "udp:127.0.0.1 or fault(loss=5%):udp:[::1]?mtu=4096"};
+              "\"): " + std::string(why) + std::string(has_fix ? "" : general)};
 }
 
 const DeviceString::Option* OptionReader::take(std::string_view key) {
@@ -206,6 +208,12 @@ void OptionReader::flag(std::string_view key, bool& value) {
   if (option == nullptr) return;
   if (option->value != "yes" && option->value != "no") return fail(*option, "yes or no");
   value = option->value == "yes";
+}
+
+void OptionReader::refuse(std::string_view key, std::string_view expected) {
+  for (const auto& option : device_.options) {
+    if (option.key == key) fail(option, expected);
+  }
 }
 
 Result<void> OptionReader::finish() {

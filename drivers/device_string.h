@@ -38,7 +38,8 @@ struct DeviceString {
 
 Result<DeviceString> parse_device_string(std::string_view text);
 
-// An error that quotes the text with a mark under the place.
+// An error that quotes the text from the place on. Where `why` has no fix of its own, the grammar
+// is the fix.
 Error device_error(const DeviceString& device, size_t place, std::string_view why);
 
 // Takes options out of a DeviceString one by one; what is left at the end is an error that names
@@ -55,9 +56,12 @@ class OptionReader {
   // 10us, 3ms, 1s
   void duration(std::string_view key, Duration& value);
   void number(std::string_view key, uint64_t& value);
-  void flag(std::string_view key, bool& value);  // 127.0.0.1, ::1
-  void address(std::string_view key, Eid& value);
   // yes, no
+  void flag(std::string_view key, bool& value);
+  // 127.0.0.1, ::1
+  void address(std::string_view key, Eid& value);
+  // For what only the driver knows about a value that was taken: it is not among those expected.
+  void refuse(std::string_view key, std::string_view expected);
 
   // An error if anything did not fit, or was not asked for.
   Result<void> finish();

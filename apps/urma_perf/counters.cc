@@ -38,6 +38,7 @@ constexpr Row rows[] = {
     {"frames_received", &Statistics::frames_received},
     {"send_calls", &Statistics::send_calls},
     {"receive_calls", &Statistics::receive_calls},
+    {"send_failures", &Statistics::send_failures},
     {"unreachable", &Statistics::unreachable},
     {"faults_injected", &Statistics::faults_injected},
     {"passes", &Statistics::passes},

@@ -28,29 +28,30 @@ Pattern::Pattern(uint64_t seed) : seed_((seed + 1) * 0xd1342543de82ef95) {}
 
 uint64_t Pattern::word(size_t place) const { return seed_ + place * step; }
 
-void Pattern::fill(std::span<std::byte> source) const {
-  for (size_t at = 0; at < source.size(); at += sizeof(uint64_t)) {
-    const uint64_t value = word(at / sizeof value);
-    std::memcpy(source.data() + at, &value, std::min(sizeof value, source.size() - at));
+void Pattern::fill(std::span<std::byte> source, size_t at) const {
+  for (size_t i = 0; i < source.size(); i += sizeof(uint64_t)) {
+    const uint64_t value = word((at + i) / sizeof value);
+    std::memcpy(source.data() + i, &value, std::min(sizeof value, source.size() - i));
   }
 }
 
-std::optional<size_t> Pattern::mismatch(std::span<const std::byte> message, uint32_t window) const {
-  const size_t first = window * words_per_window;
-  const size_t whole = message.size() / sizeof(uint64_t);
+std::optional<size_t> Pattern::mismatch(std::span<const std::byte> part, uint32_t window,
+                                        size_t at) const {
+  const size_t first = window * words_per_window + at / sizeof(uint64_t);
+  const size_t whole = part.size() / sizeof(uint64_t);
   // No branch in the loop, so that the compiler makes it a vector one.
   uint64_t difference = 0;
   for (size_t i = 0; i < whole; ++i) {
-    difference |= load(message.data() + i * sizeof(uint64_t)) ^ word(first + i);
+    difference |= load(part.data() + i * sizeof(uint64_t)) ^ word(first + i);
   }
   const uint64_t rest = word(first + whole);
-  const size_t tail = message.size() % sizeof(uint64_t);
+  const size_t tail = part.size() % sizeof(uint64_t);
   const bool tail_right =
-      tail == 0 || std::memcmp(message.data() + whole * sizeof rest, &rest, tail) == 0;
+      tail == 0 || std::memcmp(part.data() + whole * sizeof rest, &rest, tail) == 0;
   if (difference == 0 && tail_right) return std::nullopt;
-  for (size_t i = 0; i < message.size(); ++i) {
+  for (size_t i = 0; i < part.size(); ++i) {
     const uint64_t right = word(first + i / sizeof(uint64_t));
-    if (message[i] != reinterpret_cast<const std::byte*>(&right)[i % sizeof right]) return i;
+    if (part[i] != reinterpret_cast<const std::byte*>(&right)[i % sizeof right]) return i;
   }
   return std::nullopt;
 }

@@ -24,9 +24,12 @@ class Pattern {
 
   explicit Pattern(uint64_t seed);
 
-  void fill(std::span<std::byte> source) const;
-  // Where the first wrong byte lies, if one does.
-  std::optional<size_t> mismatch(std::span<const std::byte> message, uint32_t window) const;
+  // The part of the source that begins at this byte, a multiple of 8.
+  void fill(std::span<std::byte> source, size_t at = 0) const;
+  // Where the first wrong byte lies, if one does, in the part of a message that begins at this
+  // byte, a multiple of 8.
+  std::optional<size_t> mismatch(std::span<const std::byte> part, uint32_t window,
+                                 size_t at = 0) const;
   // Which window the message claims to be, by its beginning; nothing if it is none.
   std::optional<uint32_t> window_of(std::span<const std::byte> message) const;
 

@@ -38,13 +38,28 @@ Side::Side(Device& device, const Case& what, Place place, std::span<Jfc* const> 
       layout_(what),
       ours_(pattern_of(what, place)),
       theirs_(pattern_of(what, opposite(place))),
+      pulse_(std::make_unique<Pulse>(device)),
       segment_(must(device.allocate(layout_.bytes()), "memory for the test")),
       receives_(receives_for(what, place)) {
-  if (sends_data()) ours_.fill(at(layout_.source_begin(), layout_.source_bytes()));
-  // Touched, and of neither pattern.
-  if (gets_data()) std::ranges::fill(landing(), std::byte{0xee});
-  std::ranges::fill(ledger(), never_written);
+  touch_memory();
   make_jetties(device, completions);
+}
+
+void Side::touch_memory() {
+  if (sends_data()) {
+    pulse_->in_slices(at(layout_.source_begin(), layout_.source_bytes()),
+                      [this](std::span<std::byte> slice, size_t begin) {
+                        ours_.fill(slice, begin);
+                        return true;
+                      });
+  }
+  if (gets_data()) {
+    pulse_->in_slices(landing(), [](std::span<std::byte> slice, size_t) {
+      std::ranges::fill(slice, std::byte{0xee});  // of neither pattern
+      return true;
+    });
+  }
+  std::ranges::fill(ledger(), never_written);
 }
 
 bool Side::sends_data() const {
@@ -135,7 +150,12 @@ std::span<uint64_t> Side::ledger() const {
 }
 
 void Side::check(uint32_t jetty, uint32_t slot_number, uint32_t window, Verdict& verdict) const {
-  const auto wrong = theirs_.mismatch(slot(jetty, slot_number), window);
+  std::optional<size_t> wrong;
+  pulse_->in_slices(slot(jetty, slot_number), [&](std::span<std::byte> slice, size_t begin) {
+    wrong = theirs_.mismatch(slice, window, begin);
+    if (wrong) *wrong += begin;
+    return !wrong;
+  });
   if (!wrong) return;
   verdict.count(
       fmt::format("Jetty {}, slot {}: byte {} of {} is 0x{:02x}, which is not that of "
@@ -148,7 +168,9 @@ void Side::check_ledger(Verdict& verdict) const {
   for (uint32_t jetty = 0; jetty < case_.jetties; ++jetty) {
     for (uint32_t i = 0; i < layout_.slots(); ++i) {
       const uint64_t window = ledger()[size_t{jetty} * layout_.slots() + i];
-      if (window < Pattern::windows) check(jetty, i, static_cast<uint32_t>(window), verdict);
+      if (window >= Pattern::windows) continue;
+      check(jetty, i, static_cast<uint32_t>(window), verdict);
+      pulse_->beat();  // many places take long, too
     }
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "apps/urma_perf/case.h"
 #include "apps/urma_perf/layout.h"
 #include "apps/urma_perf/pattern.h"
+#include "apps/urma_perf/pulse.h"
 #include "urma/urma.hpp"
 
 namespace urma::perf {
@@ -25,7 +27,8 @@ struct SideDescription {
 // client's loops and by the server alike, which differ only in `Place`.
 class Side {
  public:
-  // Jetty i completes in completions[i % size]. Memory is touched here, not while measuring.
+  // Jetty i completes in completions[i % size]. Memory is touched here, not while measuring; the
+  // engine runs meanwhile.
   Side(Device& device, const Case& what, Place place, std::span<Jfc* const> completions);
 
   SideDescription describe() const;
@@ -63,6 +66,7 @@ class Side {
   std::span<std::byte> at(uint64_t offset, uint64_t bytes) const {
     return segment_.bytes().subspan(offset, bytes);
   }
+  void touch_memory();
   bool sends_data() const;
   bool gets_data() const;
   void make_jetties(Device& device, std::span<Jfc* const> completions);
@@ -72,6 +76,7 @@ class Side {
   Layout layout_;
   Pattern ours_;
   Pattern theirs_;
+  std::unique_ptr<Pulse> pulse_;
   Segment segment_;
   uint32_t receives_ = 0;
   std::vector<Jetty> jetties_;

@@ -134,7 +134,11 @@ size_t FaultPort::take_in(std::span<RxFrame> frames, Time now) {
     const RxFrame frame = frames[i];
     const Impairment::Fate fate = settings_.in.decide(prng_);
     const Impairment::Copy& first = fate.copies[0];
-    if (fate.count == 1 && !first.corrupt && first.delay == Duration{}) {
+    const bool untouched = fate.count == 1 && !first.corrupt && first.delay == Duration{};
+    // Larger than any packet of UB, which anybody may send: it has no room to wait in, and the
+    // transport, which drops it, counts it.
+    const bool too_large = frame.bytes > buffer_bytes;
+    if (untouched || (too_large && fate.count > 0)) {
       frames[kept++] = frame;
       continue;
     }

@@ -3,33 +3,47 @@
 namespace urma::drivers {
 namespace {
 
+// Why an address cannot be a device's; empty if it can.
+std::string_view objection(const Eid& address) {
+  if (address == Eid{} || address == ipv4(0, 0, 0, 0)) {
+    return "a wildcard address cannot be an entity; name one address of this machine";
+  }
+  const bool link_local = address.bytes[0] == std::byte{0xfe} &&
+                          (address.bytes[1] & std::byte{0xc0}) == std::byte{0x80};
+  if (link_local) {
+    return "a link-local address means something on one link only, and an EID must mean the same "
+           "everywhere. Fix: use a global address of this machine, IPv6 or IPv4 (see: ip addr)";
+  }
+  return {};
+}
+
+Result<void> read_address(const DeviceString& device, udp::Settings& settings) {
+  const Result<Endpoint> endpoint = parse_endpoint(device.address);
+  if (!endpoint) return device_error(device, device.address_place, endpoint.error().message);
+  settings.address = endpoint->address;
+  // A port is only meant where one is written.
+  const bool bracket = device.address.starts_with('[');
+  const size_t colon = bracket ? device.address.find("]:") : device.address.find(':');
+  const bool bare_v6 = !bracket && !endpoint->is_ipv4();
+  if (colon != std::string::npos && !bare_v6) settings.port = endpoint->port;
+  const std::string_view why = objection(settings.address);
+  if (!why.empty()) return device_error(device, device.address_place, why);
+  return {};
+}
+
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   udp::Settings settings;
   uint64_t mtu = 0;
   OptionReader options(device);
   options.size("mtu", mtu, 1024, 8192);
+  if ((mtu & (mtu - 1)) != 0) options.refuse("mtu", "1024, 2048, 4096 or 8192");
   options.size("rcvbuf", settings.rcvbuf, 64 * 1024, 1 << 30);
   options.flag("gso", settings.gso);
   options.flag("gro", settings.gro);
   if (auto done = options.finish(); !done) return done.error();
-  if ((mtu & (mtu - 1)) != 0) {
-    return device_error(device, device.place, "mtu must be 1024, 2048, 4096 or 8192");
-  }
   settings.mtu = static_cast<uint32_t>(mtu);
   if (!device.address.empty()) {
-    Result<Endpoint> endpoint = parse_endpoint(device.address);
-    if (!endpoint) return device_error(device, device.address_place, endpoint.error().message);
-    settings.address = endpoint->address;
-    // A port is only meant where one is written.
-    const bool bracket = device.address.starts_with('[');
-    const size_t colon = bracket ? device.address.find("]:") : device.address.find(':');
-    const bool bare_v6 = !bracket && !endpoint->is_ipv4();
-    if (colon != std::string::npos && !bare_v6) settings.port = endpoint->port;
-    if (settings.address == Eid{} || settings.address == ipv4(0, 0, 0, 0)) {
-      return device_error(
-          device, device.address_place,
-          "a wildcard address cannot be an entity; name one address of this machine");
-    }
+    if (auto done = read_address(device, settings); !done) return done.error();
   }
   return udp::UdpPort::open(settings);
 }

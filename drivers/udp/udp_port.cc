@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "urma/base/entropy.h"
 
@@ -334,12 +335,7 @@ bool UdpPort::handle_send_error(int why) {
     case EIO:
     case EOPNOTSUPP:
       // No checksum offload on the way: segmentation has to be done by us.
-      if (gso_) {
-        gso_ = false;
-        facts_.description += "; GSO refused by the interface, fell back to sendmmsg";
-        return false;
-      }
-      return true;
+      return !std::exchange(gso_, false);
     default:
       return true;
   }

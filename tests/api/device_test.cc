@@ -19,6 +19,17 @@ TEST_CASE("a process that makes no call is written to and read from") {
   CHECK(back == bytes);
 }
 
+TEST_CASE("what the system refuses to send is counted") {
+  Side user = Side::open("udp:127.0.0.1");
+  REQUIRE(user.device.statistics().value().send_failures == 0);
+  // A broadcast address, which a socket may not send to unless it has asked for it.
+  CHECK(user.device.import("urma://127.255.255.255:4792/x", 100ms).status() ==
+        Status::peer_unreachable);
+  const Statistics statistics = user.device.statistics().value();
+  CHECK(statistics.send_failures > 0);
+  CHECK(statistics.unreachable == 0);
+}
+
 TEST_CASE("inlined devices work while they are polled") {
   const DeviceOptions options{.threads = Threads::inlined};
   Side a = Side::open("udp:", options);

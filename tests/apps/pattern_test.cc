@@ -49,6 +49,23 @@ TEST_CASE("each single wrong byte is found where it is") {
   }
 }
 
+TEST_CASE("a message in parts is the whole message") {
+  const Pattern pattern(7);
+  constexpr size_t bytes = 1003;
+  constexpr size_t part = 256;
+  std::vector<std::byte> source(Pattern::source_bytes(bytes));
+  for (size_t at = 0; at < source.size(); at += part) {
+    pattern.fill(std::span(source).subspan(at, std::min(part, source.size() - at)), at);
+  }
+  REQUIRE(source == source_of(pattern, bytes));
+  auto message = std::span(source).subspan(9 * Pattern::window_bytes, bytes);
+  message[700] ^= std::byte{1};
+  for (size_t at = 0; at < bytes; at += part) {
+    const auto wrong = pattern.mismatch(message.subspan(at, std::min(part, bytes - at)), 9, at);
+    REQUIRE(wrong == (at == 512 ? std::optional<size_t>(700 - 512) : std::nullopt));
+  }
+}
+
 TEST_CASE("messages too short to say which they are, are some window's") {
   const Pattern pattern(7);
   const auto source = source_of(pattern, 3);

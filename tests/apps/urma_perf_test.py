@@ -20,8 +20,8 @@ def run(*arguments, limit=60):
     return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=limit)
 
 
-def results(*arguments):
-    done = run(*arguments, "--json")
+def results(*arguments, limit=60):
+    done = run(*arguments, "--json", limit=limit)
     assert done.returncode == 0, (arguments, done)
     whole = json.loads(done.stdout)
     assert whole["schema"] == "urma_perf/1"
@@ -62,6 +62,17 @@ def test_threads_jetties_and_signals():
             "--signal-every", "16")
     results("--self", "write_imm_bw", "--size", "4K", "--count", "5000", "--served")
     results("--self", "read_bw", "--size", "64K", "--count", "500", "--served", "--no-verify")
+
+
+def test_largest_messages():
+    """Each side fills or compares a gigabyte while the other one waits, and is not taken for dead."""
+    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if available < 4 << 30:
+        print("(skipped: 1G messages need 4 GiB of memory)")
+        return
+    for name in ("read_lat", "write_lat"):
+        results("--self", name, "--size", "1G", "--count", "1", "--rounds", "1",
+                limit=150)
 
 
 def start_server(*arguments):

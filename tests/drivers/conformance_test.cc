@@ -1,5 +1,8 @@
 // What every driver promises. A new one is here by being built in.
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <set>
 
@@ -174,6 +177,38 @@ TEST_CASE("a flood that nobody receives is dropped; the port goes on") {
     const auto arrived = receive_packets(ports, *ports.b, 1);
     REQUIRE(arrived.size() == 1);
     CHECK(arrived[0] == last);
+  });
+}
+
+// Sends so many bytes to the port from a socket of no driver's. False: it is no port that could be
+// reached by one.
+bool send_from_outside(const PacketPort& port, const Packet& packet) {
+  sockaddr_storage at{};
+  socklen_t length = sizeof at;
+  const int inside = port.descriptor();
+  if (inside < 0 || getsockname(inside, reinterpret_cast<sockaddr*>(&at), &length) != 0)
+    return false;
+  const int outside = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  REQUIRE(sendto(outside, packet.data(), packet.size(), 0, reinterpret_cast<sockaddr*>(&at),
+                 length) == static_cast<ssize_t>(packet.size()));
+  close(outside);
+  return true;
+}
+
+TEST_CASE("datagrams larger than any packet arrive whole or not at all, and harm no others") {
+  for_each_driver([](PortPair& ports) {
+    for (unsigned round = 0; round < 20; ++round) {
+      std::vector<Packet> expected = {packet_of(1000, round), packet_of(9000, round + 100)};
+      const Packet jumbo = packet_of(65'000, round + 200);
+      if (!send_from_outside(*ports.b, expected[0])) return;
+      send_from_outside(*ports.b, jumbo);
+      send_from_outside(*ports.b, expected[1]);
+      auto arrived = receive_packets(ports, *ports.b, 3);
+      std::erase(arrived, jumbo);
+      std::ranges::sort(arrived);
+      std::ranges::sort(expected);
+      CHECK((arrived == expected));
+    }
   });
 }
 

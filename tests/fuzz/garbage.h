@@ -38,6 +38,11 @@ class Garbage {
     return packet;
   }
 
+  // As large as UDP can, and no packet can.
+  Packet jumbo(const Endpoint& from, const Endpoint& to) {
+    return {random_bytes(prng_.between(10'000, 65'500)), from, to};
+  }
+
   // Sealed by `from`, who is no peer: whatever it says, it says in its own name.
   Packet from_stranger(const Endpoint& from, const Endpoint& to) {
     switch (prng_.below(4)) {

@@ -143,8 +143,9 @@ class Stranger {
   Endpoint self_;
 };
 
-TEST_CASE("a hundred thousand false datagrams on a socket change nothing, and are counted") {
-  constexpr uint64_t datagrams = 100'000;
+// Two processes' worth of devices on sockets, to which a stranger sends while one writes to the
+// other.
+void withstand(uint64_t datagrams, const char* owner_device, const char* writer_device) {
   constexpr uint64_t at_once = 64;
   constexpr size_t guard = 4096;
   std::vector<std::byte> memory(64 * 1024 + 2 * guard, std::byte{0xcd});
@@ -152,8 +153,8 @@ TEST_CASE("a hundred thousand false datagrams on a socket change nothing, and ar
   const auto inside = std::span(memory).subspan(guard, 64 * 1024);
   std::vector<std::byte> source(inside.size());
 
-  Device owner = open("udp:127.0.0.231").value();
-  Device writer = open("udp:127.0.0.232").value();
+  Device owner = open(owner_device).value();
+  Device writer = open(writer_device).value();
   Segment segment = owner.register_memory(inside).value();
   Jetty jetty = writer.jetty().value();
   const RemoteSegment there = writer.import(segment.descriptor()).value().segment;
@@ -168,6 +169,9 @@ TEST_CASE("a hundred thousand false datagrams on a socket change nothing, and ar
       sent += stranger.send(i % 4 < 2 ? garbage.unsealed(stranger.self(), to)
                                       : garbage.from_stranger(stranger.self(), to));
     }
+    for (const Device* to : {&owner, &writer}) {
+      sent += stranger.send(garbage.jumbo(stranger.self(), to->endpoint()));
+    }
     fill(source, rounds);
     REQUIRE(jetty.post(write(source, there)) == 1);
     const auto completions = jetty.wait(10s);
@@ -181,6 +185,15 @@ TEST_CASE("a hundred thousand false datagrams on a socket change nothing, and ar
   const uint64_t counted =
       dropped(owner.statistics().value()) + dropped(writer.statistics().value());
   CHECK(counted > sent / 3);
+}
+
+TEST_CASE("a hundred thousand false datagrams on a socket change nothing, and are counted") {
+  withstand(100'000, "udp:127.0.0.231", "udp:127.0.0.232");
+}
+
+TEST_CASE("nor do they when a wrapper holds back, repeats and reorders what arrives") {
+  withstand(30'000, "fault(in.delay=20us,in.dup=5%,seed=3):udp:127.0.0.234",
+            "fault(in.jitter=50us,in.reorder=5%,seed=4):udp:127.0.0.235");
 }
 
 }  // namespace

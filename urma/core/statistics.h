@@ -49,7 +49,8 @@ struct Statistics {
   uint64_t frames_received = 0;
   uint64_t send_calls = 0;  // system calls, or their like
   uint64_t receive_calls = 0;
-  uint64_t unreachable = 0;  // the network said so
+  uint64_t send_failures = 0;  // frames that the system refused: too large, filtered, no memory
+  uint64_t unreachable = 0;    // the network said so
   uint64_t faults_injected = 0;
   uint64_t passes = 0;  // of the engine
 };

@@ -151,6 +151,7 @@ Statistics Engine::statistics() {
   out.frames_received = port.frames_received;
   out.send_calls = port.calls_sent;
   out.receive_calls = port.calls_received;
+  out.send_failures = port.send_failures;
   out.unreachable = port.unreachable;
   out.faults_injected = port.injected;
   out.passes = passes_;
