@@ -114,6 +114,8 @@ class Tp final : public Channel {
   // Writes the ack that is owed, if one is due.
   bool fill_ack(TxFrame& frame, Time now);
   bool wants_to_send(Time now) const;
+  // Asks a peer of which nothing is awaited for a sign of life: an idle channel is never judged.
+  void probe(Time now);
 
   // Nothing happens by itself before this time.
   Time next_deadline() const;
