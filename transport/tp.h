@@ -103,6 +103,10 @@ class Tp final : public Channel {
   Time last_progress() const override { return last_progress_; }
   const Facts& facts() const override { return facts_; }
 
+  // Whether everything before this data packet has come.
+  bool in_order(const Rtph& header) const {
+    return Psn::unwrap(received_.expected(), header.psn) == received_.expected();
+  }
   // A data packet whose ICRC is right. True: it is fresh, hand it on.
   bool handle_data(const Rtph& header, Time now);
   // A TPACK, TPNAK or TPSACK. `rest` follows the RTPH. Delivered slices are reported to `sink`.

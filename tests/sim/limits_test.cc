@@ -62,5 +62,61 @@ TEST_CASE("a drawn EID with a living channel is had by nobody else, even if that
   CHECK(thief.connect(server.device.endpoint()));
 }
 
+// A packet of a write, as its sender's headers should be.
+TaRequest write_request(const Segment& segment, uint64_t offset, uint32_t length) {
+  const Descriptor::Segment target = parse_descriptor(segment.descriptor()).value().segment.value();
+  TaRequest request;
+  request.base = {.opcode = static_cast<uint8_t>(TaOpcode::write), .token_present = true};
+  request.memory = {
+      .address = target.address + offset, .token_id = number(target.id), .length = length};
+  request.token.token = number(target.token);
+  return request;
+}
+
+TEST_CASE("a slice that leaves its segment changes nothing, though most of it lies inside") {
+  SimHosts hosts("half-outside");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(12'000);
+  // What the descriptor states is all that the initiator can check: here it was changed.
+  target.segment.bytes += 1 << 20;
+  const uint64_t offset = there.segment.bytes().size() - 10'000;
+  CHECK(status_of(here.jetty, write(bytes, target.segment, offset)) == Status::remote_access);
+  const Work with_immediate =
+      write(bytes, target.segment, offset).to(target.jetty).immediate(1).tag(1);
+  CHECK(status_of(here.jetty, with_immediate) == Status::remote_access);
+  const std::vector<std::byte> nothing(10'000);
+  CHECK(same(there.segment.bytes().last(nothing.size()), nothing));
+  // To the last byte is inside.
+  const auto fitting = std::span(bytes).first(10'000);
+  CHECK(status_of(here.jetty, write(fitting, target.segment, offset)) == Status::ok);
+  CHECK(same(there.segment.bytes().last(fitting.size()), fitting));
+}
+
+TEST_CASE("the last packet tells too where a slice begins; one in the middle does not") {
+  SimHosts hosts("overtaken");
+  auto there = hosts.start();
+  Stranger stranger(hosts, "2001:db8::66");
+  REQUIRE(stranger.connect(there.device.endpoint()));
+  const auto bytes = some_bytes(3 * Stranger::mtu);
+  const uint64_t end = there.segment.bytes().size();
+  const auto packet = [&](uint32_t i) {
+    return std::span(bytes).subspan(size_t{i} * Stranger::mtu, Stranger::mtu);
+  };
+  const auto request = [&](uint64_t start, uint32_t i) {
+    return write_request(there.segment, start + size_t{i} * Stranger::mtu, 3 * Stranger::mtu);
+  };
+  // The last one first: inside, but the first one would not be.
+  const uint64_t before = 0 - uint64_t{Stranger::mtu};
+  stranger.send({.slice = 1, .skip = 2}, request(before, 2), packet(2));
+  const std::vector<std::byte> nothing(Stranger::mtu);
+  CHECK(same(there.segment.bytes().subspan(Stranger::mtu, Stranger::mtu), nothing));
+  // One in the middle, of a slice that ends inside: it may not be refused, wherever it begins.
+  stranger.send({.slice = 2, .last = false, .skip = 1}, request(end - 3 * Stranger::mtu, 1),
+                packet(1));
+  CHECK(same(there.segment.bytes().last(2 * Stranger::mtu).first(Stranger::mtu), packet(1)));
+}
+
 }  // namespace
 }  // namespace urma::test
