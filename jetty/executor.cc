@@ -146,6 +146,12 @@ const std::byte* Executor::readable(const TaRequest& request) const {
                          request.memory.address, request.memory.length, Rights::read);
 }
 
+bool Executor::writable(const TaRequest& request, uint64_t start) const {
+  return request.base.token_present &&
+         segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token), start,
+                         request.memory.length, Rights::write) != nullptr;
+}
+
 // ---- what the application is told
 
 Completion Executor::arrival(const Assembly& assembly, Status status) const {

@@ -25,6 +25,9 @@ class Executor {
   // A read's data, under the same check. Null: refused. Not for zero bytes.
   const std::byte* readable(const TaRequest& request) const;
 
+  // Whether all of the slice, which begins there, may be written.
+  bool writable(const TaRequest& request, uint64_t start) const;
+
   // Completes the receives that wait, as flushed.
   void flush_receives(Jetty& jetty);
   // Of all Jetties, those whose buffers lie in this memory; the others wait on.

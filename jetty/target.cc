@@ -65,7 +65,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                  .info = request.info};
   if (request.info->to_memory)
     fresh.needed = packets_of(request.headers.memory.length, packet_bytes);
-  begin(fresh, request);
+  begin(fresh, packet, request);
   if (fresh.verdict == Verdict::ignore) return;
   take(fresh, packet, request);
   // A slice of one packet, the common case, is never remembered.
@@ -92,7 +92,8 @@ bool Target::well_formed(const transport::Received& packet, const ParsedRequest&
   return packet.last ? size == last : length > packet_bytes;
 }
 
-void Target::begin(Assembly& assembly, const ParsedRequest& request) {
+void Target::begin(Assembly& assembly, const transport::Received& packet,
+                   const ParsedRequest& request) {
   // The window of a queue's record moves with everything that the queue sends.
   ExecutionRecord* record = records_.find(assembly.peer, assembly.rc_id);
   if (record == nullptr && !assembly.info->replayable) {
@@ -115,10 +116,26 @@ void Target::begin(Assembly& assembly, const ParsedRequest& request) {
       return;
     }
   }
+  if (leaves_segment(packet, request)) {
+    assembly.verdict = Verdict::refuse;
+    return;
+  }
   executor_.begin(assembly, request.headers);
   if (assembly.info->replayable || assembly.verdict != Verdict::run) return;
   record->set(record->unwrap(assembly.tassn), ExecutionRecord::Mark::executing);
   assembly.recorded = true;
+}
+
+// Whether the first packet of a slice to come tells that not all of the slice may be written. It
+// knows where the slice begins if it is the last one, or if nothing before it is missing. Otherwise
+// each packet is checked for itself when it is placed, as all of them are.
+bool Target::leaves_segment(const transport::Received& packet, const ParsedRequest& request) const {
+  const Maetah& memory = request.headers.memory;
+  const size_t size = request.data.size();
+  if (!request.info->to_memory || size == memory.length) return false;
+  if (!packet.last && !packet.in_order) return false;
+  const uint64_t start = packet.last ? memory.address + size - memory.length : memory.address;
+  return !executor_.writable(request.headers, start);
 }
 
 void Target::take(Assembly& assembly, const transport::Received& packet,

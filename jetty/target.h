@@ -50,7 +50,8 @@ class Target {
   using Verdict = Assembly::Verdict;
 
   void handle_read(const transport::Received& packet, const ParsedRequest& request, Time now);
-  void begin(Assembly& assembly, const ParsedRequest& request);
+  void begin(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
+  bool leaves_segment(const transport::Received& packet, const ParsedRequest& request) const;
   void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   void finish(Assembly& assembly, Time now);
   void abandon(Assembly& assembly, ExecutionRecord::Mark mark);

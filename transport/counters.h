@@ -21,7 +21,7 @@ struct Counters {
   uint64_t bad_icrc = 0;
   uint64_t malformed = 0;
   uint64_t unknown_channel = 0;
-  uint64_t wrong_source = 0;  // a known channel, from an address that is not its peer's
+  uint64_t wrong_source = 0;  // from an address at which who it claims to be does not live
   uint64_t invalid_psn = 0;
   uint64_t no_memory = 0;  // out of order, or more than the layer above could take
   uint64_t wrong_partition = 0;

@@ -331,6 +331,14 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
   if (packet != nullptr) plan.add(*packet, psn, false);
 }
 
+void Tp::probe(Time now) {
+  if (outstanding()) return;
+  // Silence counts from the question.
+  last_heard_ = std::max(last_heard_, now);
+  keep_alive_due_ = true;
+  pools_.active.add(index_);
+}
+
 void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now) {
   TxFrame& frame = *slot.frame;
   const bool fake = slot.withdrawn || packet.slice == no_slice;

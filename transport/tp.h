@@ -103,6 +103,10 @@ class Tp final : public Channel {
   Time last_progress() const override { return last_progress_; }
   const Facts& facts() const override { return facts_; }
 
+  // Whether everything before this data packet has come.
+  bool in_order(const Rtph& header) const {
+    return Psn::unwrap(received_.expected(), header.psn) == received_.expected();
+  }
   // A data packet whose ICRC is right. True: it is fresh, hand it on.
   bool handle_data(const Rtph& header, Time now);
   // A TPACK, TPNAK or TPSACK. `rest` follows the RTPH. Delivered slices are reported to `sink`.
@@ -114,6 +118,8 @@ class Tp final : public Channel {
   // Writes the ack that is owed, if one is due.
   bool fill_ack(TxFrame& frame, Time now);
   bool wants_to_send(Time now) const;
+  // Asks a peer of which nothing is awaited for a sign of life: an idle channel is never judged.
+  void probe(Time now);
 
   // Nothing happens by itself before this time.
   Time next_deadline() const;

@@ -99,7 +99,8 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
   pools_.active.add(index);
   rest = rest.first(rest.size() - header.padding);
   switch (static_cast<TpOpcode>(header.opcode)) {
-    case TpOpcode::data:
+    case TpOpcode::data: {
+      const bool in_order = tp.in_order(header);
       if (!tp.handle_data(header, now)) return false;
       // A keep-alive is filler without a BTAH: it has done its duty.
       if (header.fake && rest.empty()) return false;
@@ -107,9 +108,11 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
              .channel = index,
              .slice = header.tpmsn,
              .last = header.last,
+             .in_order = in_order,
              .withdrawn = header.fake,
              .bytes = rest};
       return true;
+    }
     case TpOpcode::ack:
     case TpOpcode::selective_ack:
       tp.handle_ack(header, rest, now, sink_);

@@ -147,6 +147,8 @@ class Transport final : public Channels {
   bool cookie_holds(const ReceivedSetup& open, const Endpoint& from, Time now) const;
   uint32_t mtu_to_ask(const Peer& peer) const;
   Peer* opening_peer(const ReceivedSetup& answer);
+  bool taken(const Eid& eid, const Endpoint& from, Time now);
+  bool replaces_channel(const Eid& eid);
   Tp* channel_named(const ReceivedSetup& message, const Endpoint& from);
 
   // Peers and channels.

@@ -27,6 +27,14 @@ constexpr uint8_t tries_per_mtu = 3;
 // Of a data packet beyond its payload: what OPEN is padded by, so that it is as large as one.
 constexpr size_t data_overhead = Rtph::size + TaRequest::max_size + icrc_bytes;
 
+// A process on the UB port is known by its address. One on another port has drawn an EID (fd00::/8,
+// Sub-ID 1), which says nothing about where it lives.
+bool may_live_at(const Eid& eid, const Endpoint& at) {
+  if (eid == at.address && at.port == ub_port) return true;
+  return eid.bytes[0] == std::byte{0xfd} && (eid.bytes[13] & std::byte{0x0f}) == std::byte{0} &&
+         eid.bytes[14] == std::byte{0} && eid.bytes[15] == std::byte{1};
+}
+
 uint64_t epoch_of(Time now) { return static_cast<uint64_t>(now.time_since_epoch() / cookie_epoch); }
 
 }  // namespace
@@ -39,6 +47,10 @@ void Transport::handle_setup(std::span<const std::byte> packet, const Endpoint& 
   }
   if (setup->addresses.upi != Addresses::default_upi) {
     ++counters_.wrong_partition;
+    return;
+  }
+  if (!may_live_at(setup->addresses.source, from)) {
+    ++counters_.wrong_source;
     return;
   }
   switch (setup->message.type) {
@@ -237,12 +249,9 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
   // Both ask at once: the question of the lower EID is the one that is answered.
   if (peer != nullptr && peer->opening && settings_.eid < peer->eid) return;
 
-  bool replaces = connected;
-  for (uint32_t i = peers_by_eid_.find(open.addresses.source); i != none;
-       i = peers_.at(i).next_of_eid) {
-    replaces = replaces || tps_.live(peers_.at(i).tp);
-  }
-  if ((replaces || half_open_ >= half_open_without_cookie) && !cookie_holds(open, from, now)) {
+  if (taken(open.addresses.source, from, now)) return;
+  if ((replaces_channel(open.addresses.source) || half_open_ >= half_open_without_cookie) &&
+      !cookie_holds(open, from, now)) {
     SetupMessage retry = our_side(SetupType::retry);
     retry.cookie = cookie(open, from, epoch_of(now));
     return answer(open, from, retry);
@@ -268,6 +277,29 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
   // The answer goes first: the layer above may have requests for the new channel.
   answer(open, from, acceptance);
   make_channel(*peer, message, mtu, unknown_rtt, now);
+}
+
+// A drawn EID belongs to whoever came with it first: while its channel lives nobody else,
+// elsewhere, gets it. That it does live is asked for, so that an owner who moved waits for the
+// verdict only.
+bool Transport::taken(const Eid& eid, const Endpoint& from, Time now) {
+  bool taken = false;
+  for (uint32_t i = peers_by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
+    const Peer& peer = peers_.at(i);
+    if (!tps_.live(peer.tp) || tps_.at(peer.tp).to() == from) continue;
+    tps_.at(peer.tp).probe(now);
+    ++counters_.wrong_source;
+    taken = true;
+  }
+  return taken;
+}
+
+bool Transport::replaces_channel(const Eid& eid) {
+  bool replaces = false;
+  for (uint32_t i = peers_by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
+    replaces = replaces || tps_.live(peers_.at(i).tp);
+  }
+  return replaces;
 }
 
 uint64_t Transport::cookie(const ReceivedSetup& open, const Endpoint& from, uint64_t epoch) const {

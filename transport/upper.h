@@ -35,6 +35,7 @@ struct Received {
   uint32_t channel = 0;  // one of the peer's, for as long as it is up
   uint32_t slice = 0;    // TPMSN: names the slice within the channel
   bool last = false;
+  bool in_order = false;             // everything that was sent before it has come
   bool withdrawn = false;            // filler: only a BTAH
   std::span<const std::byte> bytes;  // transaction headers and payload, until accept returns
 };

@@ -116,7 +116,14 @@ class Script {
   static Endpoint place(uint32_t n) {
     return {ipv4(127, 0, 0, static_cast<uint8_t>(n + 1)), static_cast<uint16_t>(4792 + n / 4)};
   }
-  static Eid entity(uint32_t n) { return place(n).address; }
+  // Who is not on the UB port has drawn its EID.
+  static Eid entity(uint32_t n) { return entity(place(n)); }
+  static Eid entity(const Endpoint& at) {
+    if (at.port == ub_port) return at.address;
+    return {{std::byte{0xfd}, std::byte{0}, at.address.bytes[15], std::byte{0}, std::byte{0},
+             std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0},
+             std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{1}}};
+  }
   static transport::Settings settings(uint8_t choice) {
     return {.self = place(0),
             .eid = entity(0),
@@ -289,7 +296,7 @@ class Script {
   Sent reply() {
     const auto& [at, asked] = heard_[input_.below(static_cast<uint32_t>(heard_.size()))];
     Sent out{
-        .from = at, .addresses = {.source = at.address, .destination = {}}, .message = plain()};
+        .from = at, .addresses = {.source = entity(at), .destination = {}}, .message = plain()};
     SetupMessage& message = out.message;
     message.to_life = asked.from_life;
     message.to_tpn = asked.from_tpn;
@@ -350,7 +357,7 @@ class Script {
     }
     const Link& link = links_[input_.below(static_cast<uint32_t>(links_.size()))];
     out.from = link.at;
-    out.addresses.source = link.at.address;
+    out.addresses.source = entity(link.at);
     message.type = std::array{SetupType::reset, SetupType::close, SetupType::closed,
                               SetupType::refuse}[input_.below(4)];
     message.from_tpn = link.ours;

@@ -43,6 +43,7 @@ class SimHosts {
   }
 
   drivers::sim::Network& network() { return *network_; }
+  const std::shared_ptr<drivers::sim::Network>& shared_network() const { return network_; }
   Time now() const { return network_->now(); }
   void run_for(Duration time) {
     const Time until = now() + time;

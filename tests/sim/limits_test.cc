@@ -1,0 +1,122 @@
+// What one peer may take from others: their EIDs, their room, their memory.
+
+#include <map>
+#include <string>
+
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+#include "tests/sim/stranger.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Status status_of(Jetty& jetty, const Work& work, Duration limit = 5s) {
+  REQUIRE(jetty.post({&work, 1}) == 1);
+  const auto completions = jetty.wait(limit);
+  REQUIRE(completions.size() == 1);
+  return completions[0].status;
+}
+
+Eid address(const std::string& text) { return parse_address(text).value(); }
+
+TEST_CASE("an EID that is an address is had by nobody at another address") {
+  SimHosts hosts("claimed-address");
+  auto server = hosts.start();
+  auto victim = hosts.start("address=2001:db8::2");
+  const Imported target = victim.device.import(server.line).value();
+  const auto bytes = some_bytes(100);
+  REQUIRE(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
+
+  Stranger thief(hosts, "2001:db8::66", address("2001:db8::2"));
+  CHECK_FALSE(thief.connect(server.device.endpoint()));
+  Stranger itself(hosts, "2001:db8::67");
+  CHECK(itself.connect(server.device.endpoint()));
+  CHECK(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
+  const Statistics statistics = server.device.statistics().value();
+  CHECK(statistics.peers == 3);  // itself, the victim, and who came as itself
+  CHECK(victim.device.statistics().value().channels_made == 1);
+}
+
+TEST_CASE("a drawn EID with a living channel is had by nobody else, even if that channel is idle") {
+  SimHosts hosts("claimed-draw");
+  auto server = hosts.start();
+  auto victim = hosts.start("address=fd77::1:0:1");
+  const Imported target = victim.device.import(server.line).value();
+  const auto bytes = some_bytes(100);
+  REQUIRE(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
+
+  Stranger thief(hosts, "2001:db8::66", address("fd77::1:0:1"));
+  for (const Duration silence : {1ms, 1500ms, 5000ms}) {
+    hosts.run_for(silence);
+    CHECK_FALSE(thief.connect(server.device.endpoint()));
+  }
+  CHECK(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
+  CHECK(victim.device.statistics().value().channels_made == 1);
+
+  // Who has gone has nothing to lose: the same process may have moved.
+  hosts.kill(std::move(victim));
+  CHECK_FALSE(thief.connect(server.device.endpoint()));
+  hosts.run_for(1100ms);
+  CHECK(thief.connect(server.device.endpoint()));
+}
+
+// A packet of a write, as its sender's headers should be.
+TaRequest write_request(const Segment& segment, uint64_t offset, uint32_t length) {
+  const Descriptor::Segment target = parse_descriptor(segment.descriptor()).value().segment.value();
+  TaRequest request;
+  request.base = {.opcode = static_cast<uint8_t>(TaOpcode::write), .token_present = true};
+  request.memory = {
+      .address = target.address + offset, .token_id = number(target.id), .length = length};
+  request.token.token = number(target.token);
+  return request;
+}
+
+TEST_CASE("a slice that leaves its segment changes nothing, though most of it lies inside") {
+  SimHosts hosts("half-outside");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(12'000);
+  // What the descriptor states is all that the initiator can check: here it was changed.
+  target.segment.bytes += 1 << 20;
+  const uint64_t offset = there.segment.bytes().size() - 10'000;
+  CHECK(status_of(here.jetty, write(bytes, target.segment, offset)) == Status::remote_access);
+  const Work with_immediate =
+      write(bytes, target.segment, offset).to(target.jetty).immediate(1).tag(1);
+  CHECK(status_of(here.jetty, with_immediate) == Status::remote_access);
+  const std::vector<std::byte> nothing(10'000);
+  CHECK(same(there.segment.bytes().last(nothing.size()), nothing));
+  // To the last byte is inside.
+  const auto fitting = std::span(bytes).first(10'000);
+  CHECK(status_of(here.jetty, write(fitting, target.segment, offset)) == Status::ok);
+  CHECK(same(there.segment.bytes().last(fitting.size()), fitting));
+}
+
+TEST_CASE("the last packet tells too where a slice begins; one in the middle does not") {
+  SimHosts hosts("overtaken");
+  auto there = hosts.start();
+  Stranger stranger(hosts, "2001:db8::66");
+  REQUIRE(stranger.connect(there.device.endpoint()));
+  const auto bytes = some_bytes(3 * Stranger::mtu);
+  const uint64_t end = there.segment.bytes().size();
+  const auto packet = [&](uint32_t i) {
+    return std::span(bytes).subspan(size_t{i} * Stranger::mtu, Stranger::mtu);
+  };
+  const auto request = [&](uint64_t start, uint32_t i) {
+    return write_request(there.segment, start + size_t{i} * Stranger::mtu, 3 * Stranger::mtu);
+  };
+  // The last one first: inside, but the first one would not be.
+  const uint64_t before = 0 - uint64_t{Stranger::mtu};
+  stranger.send({.slice = 1, .skip = 2}, request(before, 2), packet(2));
+  const std::vector<std::byte> nothing(Stranger::mtu);
+  CHECK(same(there.segment.bytes().subspan(Stranger::mtu, Stranger::mtu), nothing));
+  // One in the middle, of a slice that ends inside: it may not be refused, wherever it begins.
+  stranger.send({.slice = 2, .last = false, .skip = 1}, request(end - 3 * Stranger::mtu, 1),
+                packet(1));
+  CHECK(same(there.segment.bytes().last(2 * Stranger::mtu).first(Stranger::mtu), packet(1)));
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+#include "transport/icrc.h"
+#include "transport/setup_message.h"
+#include "urma/core/ta_headers.h"
+
+namespace urma::test {
+
+// A process that is not of this library, or lies: what it says is written by hand.
+class Stranger {
+ public:
+  using SetupMessage = transport::SetupMessage;
+  using SetupType = transport::SetupType;
+
+  static constexpr uint64_t a_life = 0x5742;
+  static constexpr uint32_t mtu = 4096;
+
+  // `as`: the EID that it claims; zero: its address.
+  Stranger(SimHosts& hosts, const std::string& address, const Eid& as = {})
+      : hosts_(hosts),
+        port_(opened(hosts, address)),
+        eid_(as == Eid{} ? port_->facts().self.address : as) {}
+
+  // What an OPEN says that nothing is wrong with.
+  SetupMessage open() {
+    SetupMessage message;
+    message.mtu_log2 = 12;
+    message.from_life = life;
+    message.from_tpn = 1000 + attempts_;
+    message.first_psn = 1;
+    message.attempt = ++attempts_;
+    message.receive_window = 2048;
+    message.tassn_window = 1024;
+    message.reads = 64;
+    message.buffer_bytes = 1 << 20;
+    return message;
+  }
+
+  // Says it, and gives back what comes in answer; a cookie is brought back.
+  std::optional<SetupMessage> ask(const Endpoint& to, SetupMessage message) {
+    for (;;) {
+      send(to, [&](TxFrame& frame) {
+        transport::write_setup(frame, {.source = eid_, .destination = {}}, message, 0);
+      });
+      const auto answer = listen();
+      if (!answer || answer->type != SetupType::retry) return answer;
+      message.cookie = answer->cookie;
+    }
+  }
+
+  // Makes a channel; false: refused, or not answered.
+  bool connect(const Endpoint& to) {
+    const SetupMessage opening = open();
+    const auto answer = ask(to, opening);
+    if (!answer || answer->type != SetupType::accept) return false;
+    to_ = to;
+    ours_ = opening.from_tpn;
+    theirs_ = answer->from_tpn;
+    psn_ = opening.first_psn;
+    return true;
+  }
+
+  struct Sent {
+    uint32_t slice = 0;  // TPMSN
+    bool last = true;
+    bool fake = false;
+    uint32_t skip = 0;  // PSNs left out before it
+  };
+  // One packet on the channel.
+  void send(const Sent& how, TaRequest request, std::span<const std::byte> data) {
+    send(to_, [&](TxFrame& frame) {
+      psn_ += how.skip;
+      transport::Rtph header{.last = how.last,
+                             .opcode = static_cast<uint8_t>(transport::TpOpcode::data),
+                             .padding = static_cast<uint8_t>(-data.size() & 3),
+                             .source = ours_,
+                             .destination = theirs_,
+                             .fake = how.fake,
+                             .psn = psn_++,
+                             .tpmsn = how.slice};
+      header.emit(HeaderBytes<transport::Rtph::size>(frame.head, transport::Rtph::size));
+      const std::span<std::byte> rest(frame.head + transport::Rtph::size,
+                                      TxFrame::head_room - transport::Rtph::size);
+      frame.head_bytes = static_cast<uint16_t>(transport::Rtph::size + request.emit(rest));
+      frame.pieces[0] = {data.data(), static_cast<uint32_t>(data.size())};
+      frame.piece_count = data.empty() ? 0 : 1;
+      frame.tail_bytes = header.padding;
+      frame.tail.fill(std::byte{0});
+    });
+  }
+
+  // The answers (ATAH) that came lately.
+  std::vector<Atah> answers() {
+    std::vector<Atah> out;
+    receive([&](std::span<const std::byte> packet) {
+      const auto header = transport::Rtph::parse(packet.first<transport::Rtph::size>());
+      if (!header || header->opcode != static_cast<uint8_t>(transport::TpOpcode::data)) return;
+      if (const auto answer = parse_response(packet.subspan(transport::Rtph::size))) {
+        out.push_back(answer->headers.base);
+      }
+    });
+    return out;
+  }
+
+  const Endpoint& at() const { return port_->facts().self; }
+
+  uint64_t life = a_life;
+
+ private:
+  static std::unique_ptr<drivers::PacketPort> opened(SimHosts& hosts, const std::string& address) {
+    drivers::sim::Port::Settings settings{};
+    settings.address = parse_address(address).value();
+    return std::move(*drivers::sim::Port::open(hosts.shared_network(), settings));
+  }
+
+  template <class Write>
+  void send(const Endpoint& to, Write&& write) {
+    TxFrame* frame = nullptr;
+    REQUIRE(port_->lend({&frame, 1}) == 1);
+    frame->head_bytes = 0;
+    frame->piece_count = frame->tail_bytes = 0;
+    write(*frame);
+    frame->to = to;
+    transport::seal(*frame, port_->facts().self, prefix_);
+    REQUIRE(port_->send({&frame, 1}, hosts_.now()) == 1);
+    hosts_.run_for(std::chrono::microseconds(50));
+  }
+
+  template <class Read>
+  void receive(Read&& read) {
+    std::array<RxFrame, 64> frames;
+    for (size_t count = 1; count > 0;) {
+      count = port_->receive(frames, hosts_.now());
+      for (const RxFrame& frame : std::span(frames).first(count)) {
+        read(std::span(frame.data, frame.bytes - transport::icrc_bytes));
+      }
+      port_->release(std::span(frames).first(count));
+    }
+  }
+
+  // The last set-up message that came.
+  std::optional<SetupMessage> listen() {
+    std::optional<SetupMessage> out;
+    receive([&](std::span<const std::byte> packet) {
+      if (const auto setup = transport::parse_setup(packet)) out = setup->message;
+    });
+    return out;
+  }
+
+  SimHosts& hosts_;
+  std::unique_ptr<drivers::PacketPort> port_;
+  const Eid eid_;
+  transport::IcrcPrefix prefix_;
+  uint32_t attempts_ = 0;
+  Endpoint to_;
+  uint32_t ours_ = 0;
+  uint32_t theirs_ = 0;
+  uint32_t psn_ = 0;
+};
+
+}  // namespace urma::test
