@@ -12,6 +12,10 @@ endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(urma_options INTERFACE -march=${URMA_MARCH})
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # It warns of "a" + std::string (GCC bug 105329).
+  target_compile_options(urma_options INTERFACE -Wno-restrict)
+endif()
 if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # Else the static library could be linked by this very compiler only.
   target_compile_options(urma_options INTERFACE -ffat-lto-objects)

@@ -1,5 +1,7 @@
 #include "apps/urma_perf/stream.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "apps/urma_perf/failure.h"
@@ -84,7 +86,8 @@ void Stream::post_staged() {
 // Waits for completions and takes them.
 void Stream::await(Outcome& outcome) {
   constexpr uint32_t look_at_clock_every = 1024;
-  constexpr int64_t patience = 10 * second;
+  // Slow paths are 10 MB/s.
+  const auto patience = static_cast<int64_t>(10 * second + side_.what().bytes * 100);
   for (uint32_t looks = 1;; ++looks) {
     const auto taken = taker_.take(completions_);
     if (!taken.empty()) {
@@ -97,8 +100,9 @@ void Stream::await(Outcome& outcome) {
     spin();
     if (looks % look_at_clock_every != 0 || now() - outcome.end < patience) continue;
     throw Failure(Exit::peer_lost,
-                  "no work has completed for 10 s. Fix: see whether the server "
-                  "still runs, and start it again");
+                  fmt::format("no work has completed for {} s. Fix: see whether the server "
+                              "still runs, and start it again",
+                              patience / second));
   }
 }
 
