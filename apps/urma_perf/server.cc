@@ -145,7 +145,7 @@ void Server::greet(const Session::Client& from, const Message& question) {
 
 // In slices, because the engine and other clients need this thread too.
 void Server::run_limits() {
-  for (const auto& session : sessions_) session->run_limit(now() + millisecond);
+  for (const auto& session : sessions_) session->run_limit(millisecond);
 }
 
 void Server::look_after_clients() {
