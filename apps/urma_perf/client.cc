@@ -49,6 +49,10 @@ Device open_device(const std::string& text, bool inlined) {
               "opening the device");
 }
 
+std::string command_of(const Options& options) {
+  return fmt::format("urma_perf {} ", options.test != nullptr ? options.test->name : "TEST");
+}
+
 }  // namespace
 
 Client::Client(const Options& options, const std::string& device, const std::string& host,
@@ -57,7 +61,7 @@ Client::Client(const Options& options, const std::string& device, const std::str
       device_text_(device.empty() ? device_towards(host) : device),
       processors_(std::move(processors)),
       device_(open_device(device_text_, options.inlined)),
-      link_(device_, host, options.speaks.value_or(protocol)) {
+      link_(device_, host, command_of(options), options.speaks.value_or(protocol)) {
   if (!options.verbose) return;
   fmt::print(stderr, "client: {}\nserver: {}\n", description(), server_description());
 }

@@ -44,6 +44,9 @@ Other options
   --json-file FILE     the JSON object into a file, which is there whole or not at all
   --cpu N              bind this process to processor N
   --once               server: end after the first client
+  HOST                 localhost (this user's server here; of several the one at 127.0.0.1), a
+                       name, ADDRESS or ADDRESS:PORT. Without --device a server is at all addresses
+                       of its host
   -v, --verbose        what was chosen, and each round
   --version
 

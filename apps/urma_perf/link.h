@@ -11,8 +11,9 @@ namespace urma::perf {
 // when destroyed.
 class Link {
  public:
-  // HOST: localhost, ADDRESS or ADDRESS:PORT. `speaks` is `protocol`, except in tests.
-  Link(Device& device, const std::string& host, int speaks);
+  // HOST: localhost, ADDRESS or ADDRESS:PORT. `command` is what was typed before the host.
+  // `speaks` is `protocol`, except in tests.
+  Link(Device& device, const std::string& host, const std::string& command, int speaks);
   ~Link();
   Link(const Link&) = delete;
 

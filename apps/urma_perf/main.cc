@@ -12,7 +12,7 @@
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/main_job.h"
 #include "apps/urma_perf/messages.h"
-#include "apps/urma_perf/server.h"
+#include "apps/urma_perf/serve.h"
 #include "apps/urma_perf/table.h"
 
 namespace urma::perf {
@@ -105,7 +105,7 @@ Exit run(const Options& options) {
       fmt::print("urma_perf {}, protocol {}\n", library_version(), protocol);
       return Exit::ok;
     case Options::Mode::server:
-      return Server(options).run();
+      return serve(options);
     case Options::Mode::main_job:
       return run_here(options);
     case Options::Mode::test:

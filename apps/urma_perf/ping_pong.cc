@@ -41,8 +41,12 @@ void PingPong::send(uint32_t number, uint32_t window) {
   Work& work = works_[number];
   const uint32_t jetty = jetties_[number];
   side_.aim(work, jetty, 0, window);
-  // Berths come back with the acknowledgements of earlier messages, which may be late.
-  for (const int64_t begin = now(); side_.jetties()[jetty].post(work) == 0;) {
+  if (side_.jetties()[jetty].post(work) == 0) post_late(side_.jetties()[jetty], work);
+}
+
+// Berths come back with the acknowledgements of earlier messages, which may be late.
+void PingPong::post_late(Jetty& jetty, const Work& work) {
+  for (const int64_t begin = now(); jetty.post(work) == 0;) {
     for (const Completion& completion : taker_.take(completions_)) {
       if (!completion.ok()) throw failed_work(side_.what().test->name, completion.status);
     }

@@ -19,11 +19,10 @@ constexpr Duration idle_wait = std::chrono::milliseconds(100);
 constexpr uint32_t look_around_every = 4096;
 constexpr size_t most_clients = 64;
 
-Device open_device(const Options& options) {
-  return must(urma::open(options.device.empty() ? "udp:" : options.device,
-                         {.threads = options.inlined ? Threads::inlined : Threads::served,
-                          .congestion = {},
-                          .limits = {}}),
+Device open_device(const std::string& text, bool inlined) {
+  return must(urma::open(text, {.threads = inlined ? Threads::inlined : Threads::served,
+                                .congestion = {},
+                                .limits = {}}),
               "opening the device");
 }
 
@@ -33,9 +32,10 @@ Message failed(uint64_t id, Exit exit, std::string why) {
 
 }  // namespace
 
-Server::Server(const Options& options)
+Server::Server(const Options& options, const std::string& device, std::atomic<bool>& over)
     : options_(options),
-      device_(open_device(options)),
+      over_(over),
+      device_(open_device(device, options.inlined)),
       completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
       mailbox_(device_, &completions_),
       taker_(options.inlined) {
@@ -58,10 +58,9 @@ void Server::say_where() const {
   std::fflush(stdout);
 }
 
-Exit Server::run() {
-  say_where();
+void Server::run() {
   if (options_.verbose) fmt::print(stderr, "{}\n", device_.description());
-  for (uint32_t turns = 1; !interrupted(); ++turns) {
+  for (uint32_t turns = 1; !interrupted() && !over_; ++turns) {
     const bool measuring =
         std::ranges::any_of(sessions_, [](const auto& session) { return session->measures(); });
     const auto taken = measuring ? taker_.take(completions_) : completions_.wait(idle_wait);
@@ -75,7 +74,6 @@ Exit Server::run() {
     if (options_.once && clients_ > 0 && sessions_.empty()) break;
   }
   say_goodbye();
-  return Exit::ok;
 }
 
 void Server::handle(const Completion& completion) {
@@ -147,7 +145,7 @@ void Server::greet(const Session::Client& from, const Message& question) {
 
 // In slices, because the engine and other clients need this thread too.
 void Server::run_limits() {
-  for (const auto& session : sessions_) session->run_limit(now() + millisecond);
+  for (const auto& session : sessions_) session->run_limit(millisecond);
 }
 
 void Server::look_after_clients() {

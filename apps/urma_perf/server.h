@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,17 +13,19 @@
 
 namespace urma::perf {
 
-// `urma_perf server`: one device, one thread, one loop, any number of clients, each a Session. It
-// spins while a client measures and sleeps otherwise.
+// The server on one address: one device, one thread, one loop, any number of clients, each a
+// Session. It spins while a client measures and sleeps otherwise.
 class Server {
  public:
-  explicit Server(const Options& options);
+  // `over`: shared with the servers on other addresses.
+  Server(const Options& options, const std::string& device, std::atomic<bool>& over);
 
-  // Until Ctrl-C, or with --once until the first client is gone.
-  Exit run();
+  // To stdout, or to whoever has asked for it.
+  void say_where() const;
+  // Until Ctrl-C or `over`; with --once it is over when the first client is gone.
+  void run();
 
  private:
-  void say_where() const;
   void handle(const Completion& completion);
   void handle_message(const Session::Client& from, const std::string& text);
   void greet(const Session::Client& from, const Message& question);
@@ -31,6 +34,7 @@ class Server {
   void say_goodbye();
 
   const Options& options_;
+  std::atomic<bool>& over_;
   Device device_;
   Jfc completions_;  // of the mailbox and of all sessions
   Mailbox mailbox_;

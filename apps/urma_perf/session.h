@@ -36,7 +36,7 @@ class Session {
   // The loop must not sleep.
   bool measures() const { return running_ != nullptr; }
   // The limit's part of this side, for so long, if it runs.
-  void run_limit(int64_t until);
+  void run_limit(int64_t time);
 
   bool over() const { return over_; }
   // A read of something that is there as long as the client lives. Due when it was silent.

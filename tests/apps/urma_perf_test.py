@@ -3,7 +3,9 @@
 
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,12 +18,18 @@ ENVIRONMENT = ["kernel", "cpu_model", "cpus", "governor", "compiler", "library_v
                "date", "command", "autogroup", "run_queue_wait_percent"]
 
 
-def run(*arguments, limit=60):
-    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=limit)
+def command(*arguments, within=None):
+    """The program, in a network namespace of this name if there is one."""
+    return (["ip", "netns", "exec", within] if within else []) + [PROGRAM, *arguments]
 
 
-def results(*arguments, limit=60):
-    done = run(*arguments, "--json", limit=limit)
+def run(*arguments, limit=60, within=None):
+    return subprocess.run(command(*arguments, within=within), capture_output=True, text=True,
+                          timeout=limit)
+
+
+def results(*arguments, limit=60, within=None):
+    done = run(*arguments, "--json", limit=limit, within=within)
     assert done.returncode == 0, (arguments, done)
     whole = json.loads(done.stdout)
     assert whole["schema"] == "urma_perf/1"
@@ -65,7 +73,7 @@ def test_threads_jetties_and_signals():
 
 
 def test_largest_messages():
-    """Each side fills or compares a gigabyte while the other one waits, and is not taken for dead."""
+    """A side that fills or compares a gigabyte is not taken for dead meanwhile."""
     available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if available < 4 << 30:
         print("(skipped: 1G messages need 4 GiB of memory)")
@@ -75,8 +83,9 @@ def test_largest_messages():
                 limit=150)
 
 
-def start_server(*arguments):
-    server = subprocess.Popen([PROGRAM, "server", *arguments], stdout=subprocess.PIPE, text=True)
+def start_server(*arguments, within=None):
+    server = subprocess.Popen(command("server", *arguments, within=within),
+                              stdout=subprocess.PIPE, text=True)
     line = server.stdout.readline()
     assert "urma_perf server at" in line, line
     return server, line.split(" at ")[1].split(";")[0]
@@ -85,6 +94,81 @@ def start_server(*arguments):
 def stop(process):
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=10) in (0, 130)
+
+
+def own_address():
+    """One by which other machines may know this one; nothing if it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing
+        except OSError:
+            return None
+        return probe.getsockname()[0]
+
+
+def test_server_is_reached_at_every_address():
+    server, at = start_server()
+    try:
+        assert at.startswith("127."), at
+        own = own_address()
+        for host in ["localhost", at] + ([own] if own else []):
+            results("send_lat", host, "--count", "20")
+    finally:
+        stop(server)
+    server, at = start_server("--once", "--served")
+    results("send_lat", own or at, "--count", "20")
+    assert server.wait(timeout=10) == 0
+    if own is None:
+        return
+    server, at = start_server("--device", "udp:127.0.0.241")
+    try:
+        assert run("send_lat", own).returncode == 5
+    finally:
+        stop(server)
+
+
+def test_which_of_several_servers():
+    servers = [start_server("--device", f"udp:127.0.0.{n}")[0] for n in (242, 243)]
+    try:
+        done = run("send_lat", "localhost")
+        assert done.returncode == 2, done
+        for n in (242, 243):
+            assert f"urma_perf send_lat 127.0.0.{n}" in done.stderr, done
+        assert "urma://" not in done.stderr, done
+    finally:
+        for server in servers:
+            stop(server)
+
+
+def ip(*arguments):
+    return subprocess.run(["ip", *arguments], capture_output=True).returncode == 0
+
+
+def test_two_machines():
+    """The README's two lines, in two network namespaces with a cable between them."""
+    here, there = (f"urma{os.getpid()}{side}" for side in "ab")
+    try:
+        if not shutil.which("ip") or not (ip("netns", "add", here) and ip("netns", "add", there)):
+            print("(skipped: no network namespaces can be made)")
+            return
+        if not ip("link", "add", "cable", "netns", here, "type", "veth", "peer", "cable", "netns",
+                  there):
+            print("(skipped: no cable can be laid)")
+            return
+        for side, n in ((here, 1), (there, 2)):
+            assert ip("-n", side, "addr", "add", f"10.99.7.{n}/24", "dev", "cable")
+            ip("-n", side, "addr", "add", f"fd99::{n}/64", "dev", "cable", "nodad")
+            assert ip("-n", side, "link", "set", "cable", "up")
+        v6 = ip("-n", here, "route", "get", "fd99::2")
+        server, _ = start_server(within=here)
+        try:
+            for host in ["10.99.7.1"] + (["fd99::1"] if v6 else []):
+                results("read_bw", host, "--count", "200", "--size", "64K", within=there)
+        finally:
+            stop(server)
+    finally:
+        for side in (here, there):
+            ip("netns", "delete", side)
 
 
 def test_server_survives_its_clients():
