@@ -33,7 +33,6 @@ Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sin
 
 void Transport::receive(std::span<const RxFrame> frames, Time now) {
   size_t count = 0;
-  size_t room = std::min(sink_.room(), fresh_.size());
   for (const RxFrame& frame : frames) {
     const std::span<const std::byte> packet(frame.data, frame.bytes);
     if (packet.size() < Rtph::size + icrc_bytes || packet.size() % 4 != 0) {
@@ -53,13 +52,13 @@ void Transport::receive(std::span<const RxFrame> frames, Time now) {
       // What it says may end channels that earlier packets of the burst belong to.
       deliver(std::span(fresh_).first(count), now);
       count = 0;
-      room = std::min(sink_.room(), fresh_.size());
       handle_setup(body, *frame.from, now);
-    } else if (count == room && header->opcode == static_cast<uint8_t>(TpOpcode::data)) {
-      ++counters_.no_memory;
-    } else if (handle_channel_packet(*header, body.subspan(Rtph::size), *frame.from, now,
-                                     fresh_[std::min(count, burst - 1)])) {
+    } else if (handle_channel_packet(*header, body.subspan(Rtph::size), *frame.from, now, count)) {
       ++count;
+    }
+    if (count == burst) {
+      deliver(fresh_, now);
+      count = 0;
     }
   }
   deliver(std::span(fresh_).first(count), now);
@@ -69,9 +68,9 @@ void Transport::deliver(std::span<const Received> packets, Time now) {
   if (!packets.empty()) sink_.accept(packets, now);
 }
 
-// True: `out` is a fresh packet for the layer above.
+// True: `fresh_[waiting]` is a packet for the layer above.
 bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::byte> rest,
-                                      const Endpoint& from, Time now, Received& out) {
+                                      const Endpoint& from, Time now, size_t waiting) {
   const uint32_t index = tps_by_tpn_.find(header.destination);
   if (!tps_.live(index)) {
     ++counters_.unknown_channel;
@@ -99,20 +98,8 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
   pools_.active.add(index);
   rest = rest.first(rest.size() - header.padding);
   switch (static_cast<TpOpcode>(header.opcode)) {
-    case TpOpcode::data: {
-      const bool in_order = tp.in_order(header);
-      if (!tp.handle_data(header, now)) return false;
-      // A keep-alive is filler without a BTAH: it has done its duty.
-      if (header.fake && rest.empty()) return false;
-      out = {.peer = tp.peer(),
-             .channel = index,
-             .slice = header.tpmsn,
-             .last = header.last,
-             .in_order = in_order,
-             .withdrawn = header.fake,
-             .bytes = rest};
-      return true;
-    }
+    case TpOpcode::data:
+      return handle_data(tp, header, rest, now, waiting);
     case TpOpcode::ack:
     case TpOpcode::selective_ack:
       tp.handle_ack(header, rest, now, sink_);
@@ -121,6 +108,26 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
       ++counters_.malformed;
       return false;
   }
+}
+
+bool Transport::handle_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now,
+                            size_t waiting) {
+  // A keep-alive is filler without a BTAH: once received it has done its duty.
+  const bool keep_alive = header.fake && rest.empty();
+  Received& out = fresh_[waiting];
+  out = {.peer = tp.peer(),
+         .channel = tp.index(),
+         .slice = header.tpmsn,
+         .last = header.last,
+         .in_order = tp.in_order(header),
+         .withdrawn = header.fake,
+         .bytes = rest};
+  // What has come before is acknowledged again, whatever there is room for.
+  if (!keep_alive && !sink_.admits(out, waiting) && tp.is_fresh(header)) {
+    ++counters_.no_memory;
+    return false;
+  }
+  return tp.handle_data(header, now) && !keep_alive;
 }
 
 // ---- outwards

@@ -123,7 +123,9 @@ class Transport final : public Channels {
   // Dispatch.
   void handle_setup(std::span<const std::byte> packet, const Endpoint& from, Time now);
   bool handle_channel_packet(const Rtph& header, std::span<const std::byte> rest,
-                             const Endpoint& from, Time now, Received& out);
+                             const Endpoint& from, Time now, size_t waiting);
+  bool handle_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now,
+                   size_t waiting);
   void deliver(std::span<const Received> packets, Time now);
 
   // Set-up (transport_setup.cc).

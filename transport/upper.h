@@ -55,9 +55,9 @@ class PacketSink {
  public:
   virtual ~PacketSink() = default;
 
-  // How many packets `accept` can take now. What exceeds it is treated as lost on the way, and
-  // comes again: the one form of back-pressure that cannot deadlock.
-  virtual size_t room() = 0;
+  // Whether `accept` could take this packet after `waiting` others. If not it is treated as lost on
+  // the way, and comes again: the one form of back-pressure that cannot deadlock.
+  virtual bool admits(const Received& packet, size_t waiting) = 0;
   virtual void accept(std::span<const Received> packets, Time now) = 0;
   // Every packet of these slices has been acknowledged, in the order in which they were offered.
   virtual void delivered(PeerId peer, std::span<const SliceRef> slices, Time now) = 0;

@@ -118,5 +118,48 @@ TEST_CASE("the last packet tells too where a slice begins; one in the middle doe
   CHECK(same(there.segment.bytes().last(2 * Stranger::mtu).first(Stranger::mtu), packet(1)));
 }
 
+TEST_CASE("slices that one peer begins and never ends leave room for those of others") {
+  SimHosts hosts("unfinished");
+  auto server = hosts.start();
+  auto client = hosts.start();
+  Stranger stranger(hosts, "2001:db8::66");
+  REQUIRE(stranger.connect(server.device.endpoint()));
+  const auto bytes = some_bytes(Stranger::mtu);
+  TaRequest request = write_request(server.segment, 0, 2 * Stranger::mtu);
+  request.token.token ^= 1;  // not even a token is needed
+  for (uint32_t slice = 0; slice < 17'000; ++slice) {
+    stranger.send({.slice = slice, .last = false}, request, bytes);
+    if (slice % 1024 == 0) stranger.answers();
+  }
+  CHECK(server.device.statistics().value().dropped_other > 0);
+
+  const Imported to_server = client.device.import(server.line).value();
+  const Imported to_client = server.device.import(client.line).value();
+  const auto more = some_bytes(100'000);
+  CHECK(status_of(client.jetty, write(more, to_server.segment)) == Status::ok);
+  CHECK(status_of(server.jetty, write(more, to_client.segment)) == Status::ok);
+  std::vector<std::byte> back(more.size());
+  CHECK(status_of(server.jetty, read(back, to_client.segment)) == Status::ok);
+  CHECK(same(back, more));
+}
+
+TEST_CASE("answers that one peer never acknowledges leave room for those of others") {
+  SimHosts hosts("unacknowledged");
+  auto server = hosts.start();
+  auto client = hosts.start();
+  Stranger stranger(hosts, "2001:db8::66");
+  REQUIRE(stranger.connect(server.device.endpoint()));
+  TaRequest request = write_request(server.segment, 0, 1);
+  request.token.token ^= 1;
+  for (uint32_t slice = 0; slice < 17'000; ++slice) {
+    stranger.send({.slice = slice}, request, some_bytes(1));
+    if (slice % 256 == 0) stranger.answers();
+  }
+  CHECK(server.device.statistics().value().dropped_other > 0);
+  const Imported to_server = client.device.import(server.line).value();
+  const auto more = some_bytes(100'000);
+  CHECK(status_of(client.jetty, write(more, to_server.segment), 100ms) == Status::ok);
+}
+
 }  // namespace
 }  // namespace urma::test

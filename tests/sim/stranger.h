@@ -18,7 +18,7 @@ class Stranger {
   using SetupType = transport::SetupType;
 
   static constexpr uint64_t a_life = 0x5742;
-  static constexpr uint32_t mtu = 4096;
+  static constexpr uint32_t mtu = 1024;
 
   // `as`: the EID that it claims; zero: its address.
   Stranger(SimHosts& hosts, const std::string& address, const Eid& as = {})
@@ -29,7 +29,7 @@ class Stranger {
   // What an OPEN says that nothing is wrong with.
   SetupMessage open() {
     SetupMessage message;
-    message.mtu_log2 = 12;
+    message.mtu_log2 = 10;
     message.from_life = life;
     message.from_tpn = 1000 + attempts_;
     message.first_psn = 1;
