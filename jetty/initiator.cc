@@ -42,6 +42,12 @@ Status status_of(const Atah& answer) {
   }
 }
 
+// What a peer without a channel has said, if anything.
+Status status_of(transport::Why why) {
+  if (why == transport::Why::refused) return Status::version_mismatch;
+  return why == transport::Why::no_room ? Status::no_resources : Status::peer_unreachable;
+}
+
 }  // namespace
 
 Initiator::Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
@@ -207,6 +213,7 @@ void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
   // Part of it was executed, so that all of it was not cannot be said.
   if (work.executed && claims_not_executed(status)) status = Status::unknown;
   if (status == Status::unknown) ++counters_.unknown;
+  if (status == Status::peer_unreachable) status = status_of(channels_.why_not(berth.peer));
   if (answered) jetty.last_answer = now;
 
   (work.older != Queues::none ? jetty.works[work.older].newer : jetty.oldest) = work.newer;
@@ -655,7 +662,7 @@ void Initiator::up(PeerState& peer, Time now) {
 void Initiator::down(PeerState& peer, transport::Why why, Time now) {
   using transport::Why;
   const bool over = why == Why::restarted || why == Why::left;
-  const bool unreachable = why == Why::unreachable || why == Why::refused;
+  const bool unreachable = why == Why::unreachable || why == Why::refused || why == Why::no_room;
   const SliceEvent verdict = over ? SliceEvent::peer_over : SliceEvent::unreachable;
   peer.channel = nullptr;
   peer.reads_out = 0;

@@ -40,15 +40,6 @@ struct Received {
   std::span<const std::byte> bytes;  // transaction headers and payload, until accept returns
 };
 
-// Why a channel ended, and what that says of the peer.
-enum class Why : uint8_t {
-  silent,       // nothing heard for too long: it may come back, or another life of it may
-  unreachable,  // no channel could be made in time
-  refused,      // it speaks another version
-  restarted,    // another life runs at its address: this one is over
-  left,         // it closed: this life is over
-};
-
 // Who is told. Calls come from inside the transport's own, on the engine's thread; of the transport
 // only Channel may be called from inside them.
 class PacketSink {

@@ -79,6 +79,7 @@ class Script final : public transport::Channels {
     return knows(peer) ? channels_[peer.index].get() : nullptr;
   }
   bool knows(PeerId peer) override { return peer.index < peers && lives_[peer.index] == peer; }
+  Why why_not(PeerId) override { return Why::unreachable; }
 
  private:
   using Buffer_ = std::span<std::byte>;

@@ -34,6 +34,7 @@ class Stranger {
     message.from_tpn = 1000 + attempts_;
     message.first_psn = 1;
     message.attempt = ++attempts_;
+    message.echoed_psn = acquaintance;
     message.receive_window = 2048;
     message.tassn_window = 1024;
     message.reads = 64;
@@ -110,6 +111,7 @@ class Stranger {
   const Endpoint& at() const { return port_->facts().self; }
 
   uint64_t life = a_life;
+  uint32_t acquaintance = 1;
 
  private:
   static std::unique_ptr<drivers::PacketPort> opened(SimHosts& hosts, const std::string& address) {
