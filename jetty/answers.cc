@@ -26,12 +26,14 @@ Answers::Record& Answers::create(PeerId peer) {
   const uint32_t index = records_.index_of(record);
   if (state.first_answer != none) records_.at(state.first_answer).previous_of_peer = index;
   state.first_answer = index;
+  ++state.answers;
   return *record;
 }
 
 void Answers::destroy(Record& record) {
   PeerState& state = peers_.at(record.is_read ? record.read.peer : record.answer.peer);
   if (record.is_read) --state.reads_in;
+  --state.answers;
   (record.previous_of_peer != none ? records_.at(record.previous_of_peer).next_of_peer
                                    : state.first_answer) = record.next_of_peer;
   if (record.next_of_peer != none) {

@@ -9,6 +9,12 @@ Status combine(Status before, Status now) {
   return before == Status::ok || now == Status::unknown ? now : before;
 }
 
+// What a peer without a channel has said, if anything.
+Status status_of(transport::Why why) {
+  if (why == transport::Why::refused) return Status::version_mismatch;
+  return why == transport::Why::no_room ? Status::no_resources : Status::peer_unreachable;
+}
+
 }  // namespace
 
 Initiator::Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
@@ -177,6 +183,7 @@ void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
   // Part of it was executed, so that all of it was not cannot be said.
   if (work.executed && claims_not_executed(status)) status = Status::unknown;
   if (status == Status::unknown) ++counters_.unknown;
+  if (status == Status::peer_unreachable) status = status_of(channels_.why_not(berth.peer));
   if (answered) {
     Flow& flow = flows_.at(work.flow);
     flow.last_answer = now;

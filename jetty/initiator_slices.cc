@@ -348,7 +348,7 @@ void Initiator::up(PeerState& peer, Time now) {
 void Initiator::down(PeerState& peer, transport::Why why, Time now) {
   using transport::Why;
   const bool over = why == Why::restarted || why == Why::left;
-  const bool unreachable = why == Why::unreachable || why == Why::refused;
+  const bool unreachable = why == Why::unreachable || why == Why::refused || why == Why::no_room;
   const SliceEvent verdict = over ? SliceEvent::peer_over : SliceEvent::unreachable;
   peer.channel = nullptr;
   peer.reads_out = 0;

@@ -16,7 +16,9 @@ struct PeerState {
   uint32_t first_flow = none;      // Initiator
   uint32_t reads_out = 0;          // Initiator: reads that wait for their answer
   uint32_t first_answer = none;    // Target
+  uint32_t answers = 0;            // Target: owed
   uint32_t first_assembly = none;  // Target
+  uint32_t assemblies = 0;         // Target: slices of which some packets have come
   uint32_t first_record = none;    // Target
   uint32_t reads_in = 0;           // Target: reads being answered
 };

@@ -23,9 +23,14 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
       assemblies_(limits.assemblies),
       by_slice_(limits.assemblies) {}
 
-size_t Target::room() const {
-  // Each packet makes at most one answer and one assembly.
-  return std::min<size_t>(answers_.room(), assemblies_.capacity() - assemblies_.size());
+// Each packet makes at most one answer and one assembly. A peer may hold as much as it leaves free,
+// so that whoever takes all it can get leaves the others a share.
+bool Target::admits(const transport::Received& packet, size_t waiting) {
+  const PeerState& peer = peers_.at(packet.peer);
+  if (peer.answers + waiting >= answers_.room()) return false;
+  if (peer.assemblies + waiting < assemblies_.capacity() - assemblies_.size()) return true;
+  // What has begun may end: that is what makes room.
+  return packet.withdrawn || find(packet) != nullptr;
 }
 
 // ---- requests
@@ -281,11 +286,13 @@ Assembly* Target::create(const Assembly& assembly) {
   created->next = peer.first_assembly;
   if (peer.first_assembly != Assembly::none) assemblies_.at(peer.first_assembly).previous = index;
   peer.first_assembly = index;
+  ++peer.assemblies;
   return created;
 }
 
 void Target::erase(Assembly& assembly) {
   PeerState& peer = peers_.at(assembly.peer);
+  --peer.assemblies;
   (assembly.previous != Assembly::none ? assemblies_.at(assembly.previous).next
                                        : peer.first_assembly) = assembly.next;
   if (assembly.next != Assembly::none) assemblies_.at(assembly.next).previous = assembly.previous;

@@ -28,8 +28,8 @@ class Target {
   };
   Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties);
 
-  // Packets that can be taken.
-  size_t room() const;
+  // Whether there is room for this packet after `waiting` others.
+  bool admits(const transport::Received& packet, size_t waiting);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
   void handle_malformed() { ++counters_.malformed; }
   void handle_filler(const transport::Received& packet, Time now);

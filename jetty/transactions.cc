@@ -25,6 +25,14 @@ void Transactions::write(std::span<transport::PacketSlot> packets) {
   }
 }
 
+// Answers to our own works need no room: what somebody waits for always comes.
+bool Transactions::admits(const transport::Received& packet, size_t waiting) {
+  if (target_.admits(packet, waiting)) return true;
+  if (packet.withdrawn || packet.bytes.empty()) return false;
+  const OpcodeInfo* info = find_opcode(static_cast<uint8_t>(packet.bytes[0]));
+  return info != nullptr && !info->request;
+}
+
 void Transactions::accept(std::span<const transport::Received> packets, Time now) {
   for (const transport::Received& packet : packets) {
     if (packet.withdrawn) {

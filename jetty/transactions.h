@@ -30,7 +30,7 @@ class Transactions final : public transport::PacketSource, public transport::Pac
   void write(std::span<transport::PacketSlot> packets) override;
 
   // PacketSink
-  size_t room() override { return target_.room(); }
+  bool admits(const transport::Received& packet, size_t waiting) override;
   void accept(std::span<const transport::Received> packets, Time now) override;
   void delivered(PeerId peer, std::span<const transport::SliceRef> slices, Time now) override;
   void up(PeerId peer, transport::Channel& channel, Time now) override;

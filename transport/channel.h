@@ -49,6 +49,16 @@ class Channel {
   virtual const Facts& facts() const = 0;
 };
 
+// Why a channel ended, and what that says of the peer.
+enum class Why : uint8_t {
+  silent,       // nothing heard for too long: it may come back, or another life of it may
+  unreachable,  // no channel could be made in time
+  refused,      // it speaks another version
+  no_room,      // it has no room for another peer, and had none for as long as it was asked
+  restarted,    // another life runs at its address: this one is over
+  left,         // it closed: this life is over
+};
+
 // Where channels come from.
 class Channels {
  public:
@@ -59,6 +69,8 @@ class Channels {
   virtual Channel* channel(PeerId peer, Time now) = 0;
   // False when this life of the peer is over.
   virtual bool knows(PeerId peer) = 0;
+  // Why there is no channel: what the peer said when it was last asked, or that it said nothing.
+  virtual Why why_not(PeerId peer) = 0;
 };
 
 }  // namespace urma::transport

@@ -48,7 +48,7 @@ struct SetupMessage {
   uint64_t from_life = 0;
   uint64_t to_life = 0;  // zero: whichever
   uint32_t from_tpn = 0;
-  uint32_t to_tpn = 0;
+  uint32_t to_tpn = 0;  // open: see known_as
   uint32_t first_psn = 0;
   uint32_t attempt = 0;  // of its sender; an answer repeats it
   uint16_t receive_window = 0;
@@ -56,8 +56,13 @@ struct SetupMessage {
   uint16_t atomic_results = 0;  // R
   uint16_t reads = 0;
   uint32_t buffer_bytes = 0;
-  uint32_t echoed_psn = 0;  // reset: of the packet that it answers
+  uint32_t echoed_psn = 0;  // reset: of the packet that it answers; else see acquaintance
   uint64_t cookie = 0;
+
+  // Open, accept: how its sender numbers what it knows of the receiver; another number each time
+  // when it begins with nothing. Open: how the receiver does, if it has said so.
+  uint32_t acquaintance() const { return echoed_psn; }
+  uint32_t known_as() const { return to_tpn; }
 
   static std::optional<SetupMessage> parse(HeaderView<size> in);  // nothing: an unknown type
   void emit(HeaderBytes<size> out) const;

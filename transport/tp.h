@@ -107,6 +107,10 @@ class Tp final : public Channel {
   bool in_order(const Rtph& header) const {
     return Psn::unwrap(received_.expected(), header.psn) == received_.expected();
   }
+  bool is_fresh(const Rtph& header) const {
+    const Psn psn = Psn::unwrap(received_.expected(), header.psn);
+    return received_.classify(psn, pools_.bitmaps) == ReceivedWindow::Arrival::fresh;
+  }
   // A data packet whose ICRC is right. True: it is fresh, hand it on.
   bool handle_data(const Rtph& header, Time now);
   // A TPACK, TPNAK or TPSACK. `rest` follows the RTPH. Delivered slices are reported to `sink`.

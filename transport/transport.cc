@@ -32,8 +32,8 @@ Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sin
 // ---- inwards
 
 void Transport::receive(std::span<const RxFrame> frames, Time now) {
+  now_ = now;
   size_t count = 0;
-  size_t room = std::min(sink_.room(), fresh_.size());
   for (const RxFrame& frame : frames) {
     const std::span<const std::byte> packet(frame.data, frame.bytes);
     if (packet.size() < Rtph::size + icrc_bytes || packet.size() % 4 != 0) {
@@ -53,13 +53,13 @@ void Transport::receive(std::span<const RxFrame> frames, Time now) {
       // What it says may end channels that earlier packets of the burst belong to.
       deliver(std::span(fresh_).first(count), now);
       count = 0;
-      room = std::min(sink_.room(), fresh_.size());
       handle_setup(body, *frame.from, now);
-    } else if (count == room && header->opcode == static_cast<uint8_t>(TpOpcode::data)) {
-      ++counters_.no_memory;
-    } else if (handle_channel_packet(*header, body.subspan(Rtph::size), *frame.from, now,
-                                     fresh_[std::min(count, burst - 1)])) {
+    } else if (handle_channel_packet(*header, body.subspan(Rtph::size), *frame.from, now, count)) {
       ++count;
+    }
+    if (count == burst) {
+      deliver(fresh_, now);
+      count = 0;
     }
   }
   deliver(std::span(fresh_).first(count), now);
@@ -69,9 +69,9 @@ void Transport::deliver(std::span<const Received> packets, Time now) {
   if (!packets.empty()) sink_.accept(packets, now);
 }
 
-// True: `out` is a fresh packet for the layer above.
+// True: `fresh_[waiting]` is a packet for the layer above.
 bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::byte> rest,
-                                      const Endpoint& from, Time now, Received& out) {
+                                      const Endpoint& from, Time now, size_t waiting) {
   const uint32_t index = tps_by_tpn_.find(header.destination);
   if (!tps_.live(index)) {
     ++counters_.unknown_channel;
@@ -99,20 +99,8 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
   pools_.active.add(index);
   rest = rest.first(rest.size() - header.padding);
   switch (static_cast<TpOpcode>(header.opcode)) {
-    case TpOpcode::data: {
-      const bool in_order = tp.in_order(header);
-      if (!tp.handle_data(header, now)) return false;
-      // A keep-alive is filler without a BTAH: it has done its duty.
-      if (header.fake && rest.empty()) return false;
-      out = {.peer = tp.peer(),
-             .channel = index,
-             .slice = header.tpmsn,
-             .last = header.last,
-             .in_order = in_order,
-             .withdrawn = header.fake,
-             .bytes = rest};
-      return true;
-    }
+    case TpOpcode::data:
+      return handle_data(tp, header, rest, now, waiting);
     case TpOpcode::ack:
     case TpOpcode::selective_ack:
       tp.handle_ack(header, rest, now, sink_);
@@ -121,6 +109,26 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
       ++counters_.malformed;
       return false;
   }
+}
+
+bool Transport::handle_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now,
+                            size_t waiting) {
+  // A keep-alive is filler without a BTAH: once received it has done its duty.
+  const bool keep_alive = header.fake && rest.empty();
+  Received& out = fresh_[waiting];
+  out = {.peer = tp.peer(),
+         .channel = tp.index(),
+         .slice = header.tpmsn,
+         .last = header.last,
+         .in_order = tp.in_order(header),
+         .withdrawn = header.fake,
+         .bytes = rest};
+  // What has come before is acknowledged again, whatever there is room for.
+  if (!keep_alive && !sink_.admits(out, waiting) && tp.is_fresh(header)) {
+    ++counters_.no_memory;
+    return false;
+  }
+  return tp.handle_data(header, now) && !keep_alive;
 }
 
 // ---- outwards
@@ -153,6 +161,7 @@ size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, T
 // ---- time
 
 void Transport::handle_timers(Time now) {
+  now_ = now;
   std::array<uint32_t, timers_at_a_time> due;
   const size_t channels = tp_timers_.poll(now, due);
   for (const uint32_t index : std::span(due).first(channels)) {
@@ -213,6 +222,11 @@ std::optional<Transport::PeerFacts> Transport::facts(PeerId id) {
                    .rtt = connected ? tps_.at(peer->tp).rtt() : Duration{}};
 }
 
+Why Transport::why_not(PeerId id) {
+  const Peer* peer = peers_.find(id);
+  return peer == nullptr ? Why::unreachable : peer->why_not;
+}
+
 Channel* Transport::channel(PeerId id, Time now) {
   Peer* peer = peers_.find(id);
   if (peer == nullptr) return nullptr;
@@ -242,13 +256,45 @@ Transport::Peer* Transport::find_peer(const Eid& eid, const Endpoint& at, Incarn
 }
 
 Transport::Peer* Transport::create_peer(const Eid& eid, const Endpoint& at, Incarnation life) {
+  if (peers_.full()) forget_one();
   Peer* peer = peers_.create();
   if (peer == nullptr) return nullptr;
+  do peer->number = entropy_.next32();
+  while (peer->number == 0);
   peer->at = at;
   peer->life = life;
   ++nameless_;
   if (!(eid == Eid{})) name_peer(*peer, eid);
   return peer;
+}
+
+// Makes room by forgetting a peer that nobody here can miss: it has no channel, and nobody asked
+// for it or it did not answer who did. First who never spoke, then who was silent for longest. If
+// it comes back it is told that its acquaintance is over, so what it may have had executed here is
+// not repeated.
+void Transport::forget_one() {
+  Peer* least = nullptr;
+  peers_.for_each([&](Peer& peer) {
+    const bool needed = tps_.live(peer.tp) || peer.opening || peer.eid == settings_.eid ||
+                        (peer.asked_for && !peer.given_up);
+    if (needed) return;
+    const bool less = least == nullptr ||
+                      (peer.spoke != least->spoke ? least->spoke : peer.heard_at < least->heard_at);
+    if (less) least = &peer;
+  });
+  if (least != nullptr) end_peer(*least, Why::left, now_);
+}
+
+// An idle channel says nothing of its peer. When somebody else needs its place it is asked, so that
+// one that has died is found out and forgotten; one in each call.
+void Transport::probe_longest_silent(Time now) {
+  Tp* longest = nullptr;
+  tps_.for_each([&](Tp& tp) {
+    const Peer& peer = *peers_.find(tp.peer());
+    if (!tp.idle() || peer.asked_for || peer.eid == settings_.eid) return;
+    if (longest == nullptr || tp.last_heard() < longest->last_heard()) longest = &tp;
+  });
+  if (longest != nullptr) longest->probe(now);
 }
 
 // Enters the peer under its EID, in front of other lives.
@@ -355,6 +401,7 @@ void Transport::make_channel_to_self(Peer& peer, Time now) {
 void Transport::drop_channel(Peer& peer) {
   if (!tps_.live(peer.tp)) return;
   Tp& tp = tps_.at(peer.tp);
+  peer.heard_at = tp.last_heard();
   tps_by_tpn_.erase(number(tp.local()));
   tp_timers_.disarm(peer.tp);
   half_open_ -= peer.answered_open;

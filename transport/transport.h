@@ -38,7 +38,7 @@ class Transport final : public Channels {
 
   // The peer that lives at `at` with this EID (zero: whoever answers there) and this life (zero:
   // whichever answers). The same arguments name the same peer as long as it lives. A null handle
-  // when the limit on peers is reached.
+  // when the limit on peers is reached and none of them can be forgotten.
   PeerId know(const Eid& eid, const Endpoint& at, Incarnation life);
 
   struct PeerFacts {
@@ -54,6 +54,7 @@ class Transport final : public Channels {
   // Channels
   Channel* channel(PeerId peer, Time now) override;
   bool knows(PeerId peer) override { return peers_.find(peer) != nullptr; }
+  Why why_not(PeerId peer) override;
 
   void receive(std::span<const RxFrame> frames, Time now);
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now);
@@ -92,6 +93,12 @@ class Transport final : public Channels {
     bool opening = false;
     bool answered_open = false;  // the channel was made by its OPEN, and has heard nothing yet
     bool spoke = false;          // packets came on a channel: works of it may have executed here
+    bool refused = false;        // this set-up: it answered, though not with a channel
+    bool given_up = false;       // the last set-up was in vain
+    Why why_not = Why::unreachable;
+    uint32_t number = 0;  // of this acquaintance, ours; what is forgotten is never known by it
+    uint32_t their_number = 0;  // theirs; 0: not heard yet
+    Time heard_at{};            // on the last channel
     uint8_t tries = 0;
     uint8_t goodbyes = 0;       // CLOSE still to be sent
     uint32_t attempt = 0;       // of our last OPEN
@@ -123,11 +130,15 @@ class Transport final : public Channels {
   // Dispatch.
   void handle_setup(std::span<const std::byte> packet, const Endpoint& from, Time now);
   bool handle_channel_packet(const Rtph& header, std::span<const std::byte> rest,
-                             const Endpoint& from, Time now, Received& out);
+                             const Endpoint& from, Time now, size_t waiting);
+  bool handle_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now,
+                   size_t waiting);
   void deliver(std::span<const Received> packets, Time now);
 
   // Set-up (transport_setup.cc).
   void handle_open(const ReceivedSetup& open, const Endpoint& from, Time now);
+  void welcome(Peer& peer, const ReceivedSetup& open, const Endpoint& from, SetupMessage acceptance,
+               Time now);
   void handle_retry(const ReceivedSetup& retry, Time now);
   void handle_accept(const ReceivedSetup& accept, const Endpoint& from, Time now);
   void handle_refuse(const ReceivedSetup& refuse, Time now);
@@ -148,12 +159,15 @@ class Transport final : public Channels {
   uint32_t mtu_to_ask(const Peer& peer) const;
   Peer* opening_peer(const ReceivedSetup& answer);
   bool taken(const Eid& eid, const Endpoint& from, Time now);
-  bool replaces_channel(const Eid& eid);
+  bool could_end_something(const Eid& eid);
+  bool acquainted(Peer*& peer, const ReceivedSetup& open, Time now);
   Tp* channel_named(const ReceivedSetup& message, const Endpoint& from);
 
   // Peers and channels.
   Peer* find_peer(const Eid& eid, const Endpoint& at, Incarnation life);
   Peer* create_peer(const Eid& eid, const Endpoint& at, Incarnation life);
+  void forget_one();
+  void probe_longest_silent(Time now);
   void name_peer(Peer& peer, const Eid& eid);
   void bind_life(Peer& peer, Incarnation life, Time now);
   void destroy_peer(Peer& peer);
@@ -182,6 +196,7 @@ class Transport final : public Channels {
   static constexpr size_t burst = 64;
   IcrcPrefix received_prefix_;
   std::array<Received, burst> fresh_;  // within `receive` only
+  Time now_{};
   uint32_t attempts_ = 0;
   uint32_t half_open_ = 0;
   uint32_t nameless_ = 0;  // peers that were asked by their address, and have not answered

@@ -81,6 +81,7 @@ void Transport::begin_opening(Peer& peer, Time now) {
     peer.doubted_psn = peer.first_psn;
   }
   peer.opening = true;
+  peer.refused = peer.given_up = false;
   peer.tpn = new_tpn();
   peer.first_psn = entropy_.below(Psn::modulus);
   peer.attempt = ++attempts_;
@@ -113,6 +114,8 @@ void Transport::send_open(Peer& peer, Time now) {
   open.from_tpn = number(peer.tpn);
   open.first_psn = peer.first_psn;
   open.attempt = peer.attempt;
+  open.echoed_psn = peer.number;
+  open.to_tpn = peer.their_number;
   open.cookie = peer.cookie;
   push_setup({.to = peer.at,
               .addresses = {.source = settings_.eid, .destination = peer.eid},
@@ -135,17 +138,13 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
   } else if (peer.opening) {
     if (now - peer.opened_at < settings_.setup_timeout) return send_open(peer, now);
     cancel_opening(peer);
-    if (!tps_.live(peer.tp)) sink_.down(id_of(peer), Why::unreachable, now);
+    peer.given_up = true;
+    if (!peer.refused) peer.why_not = Why::unreachable;
+    if (!tps_.live(peer.tp)) sink_.down(id_of(peer), peer.why_not, now);
   } else if (peer.answered_open) {
-    // It asked and was never heard of again. If nobody here knows it, it is forgotten; but not what
-    // this life of it has executed, for it may ask again, and repeat it.
-    if (peer.asked_for || peer.spoke) {
-      // It may never have had the answer, and still be asking.
-      --peer.attempt_seen;
-      end_channel(peer, Why::silent, now);
-    } else {
-      end_peer(peer, Why::left, now);
-    }
+    // It asked and was never heard of again. It may never have had the answer, and still be asking.
+    --peer.attempt_seen;
+    end_channel(peer, Why::silent, now);
   }
 }
 
@@ -174,9 +173,12 @@ void Transport::handle_accept(const ReceivedSetup& accept, const Endpoint& from,
   if (peer == nullptr || accept.message.from_life == 0 || mtu_log2 < 10 || mtu_log2 > 13) return;
   if (accept.addresses.source == Eid{} || accept.addresses.source == settings_.eid) return;
   const auto life = Incarnation(accept.message.from_life);
-  if (peer->life != Incarnation{} && peer->life != life) {
+  const bool known_anew =
+      peer->their_number != 0 && peer->their_number != accept.message.acquaintance();
+  if ((peer->life != Incarnation{} && peer->life != life) || known_anew) {
     return end_peer(*peer, Why::restarted, now);
   }
+  peer->their_number = accept.message.acquaintance();
   if (peer->eid == Eid{}) name_peer(*peer, accept.addresses.source);
   peer->at = from;
   const Tpn tpn = peer->tpn;
@@ -201,9 +203,15 @@ void Transport::handle_refuse(const ReceivedSetup& refuse, Time now) {
     case SetupReason::version:
       cancel_opening(*peer);
       peer_timers_.disarm(peers_.index_of(peer));
+      peer->given_up = true;
+      peer->why_not = Why::refused;
       return end_channel(*peer, Why::refused, now);
-    default:
+    case SetupReason::no_resources:
+      peer->refused = true;
+      peer->why_not = Why::no_room;
       return;  // asked again when the timer says so
+    default:
+      return;
   }
 }
 
@@ -243,6 +251,7 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
     acceptance.mtu_log2 = static_cast<uint8_t>(std::countr_zero(made));
     acceptance.from_tpn = number(tps_.at(peer->tp).local());
     acceptance.first_psn = peer->opening ? peer->doubted_psn : peer->first_psn;
+    acceptance.echoed_psn = peer->number;
     return answer(open, from, acceptance);
   }
   if (peer != nullptr && peer->life == life && message.attempt <= peer->attempt_seen) return;
@@ -250,33 +259,47 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
   if (peer != nullptr && peer->opening && settings_.eid < peer->eid) return;
 
   if (taken(open.addresses.source, from, now)) return;
-  if ((replaces_channel(open.addresses.source) || half_open_ >= half_open_without_cookie) &&
+  if ((could_end_something(open.addresses.source) || half_open_ >= half_open_without_cookie) &&
       !cookie_holds(open, from, now)) {
     SetupMessage retry = our_side(SetupType::retry);
     retry.cookie = cookie(open, from, epoch_of(now));
     return answer(open, from, retry);
   }
 
+  if (!acquainted(peer, open, now)) {
+    refusal.reason = SetupReason::restarted;
+    return answer(open, from, refusal);
+  }
   if (peer == nullptr) peer = create_peer(open.addresses.source, from, life);
   if (peer == nullptr) {
+    probe_longest_silent(now);
     refusal.reason = SetupReason::no_resources;
     return answer(open, from, refusal);
   }
-  cancel_opening(*peer);
-  peer->at = from;
-  peer->attempt_seen = message.attempt;
-  if (connected) end_channel(*peer, Why::silent, now);
-  bind_life(*peer, life, now);
-  peer->tpn = new_tpn();
-  peer->first_psn = entropy_.below(Psn::modulus);
-  peer->answered_open = true;
+  welcome(*peer, open, from, acceptance, now);
+}
+
+// The asker gets its channel.
+void Transport::welcome(Peer& peer, const ReceivedSetup& open, const Endpoint& from,
+                        SetupMessage acceptance, Time now) {
+  const SetupMessage& message = open.message;
+  cancel_opening(peer);
+  peer.at = from;
+  peer.attempt_seen = message.attempt;
+  peer.their_number = message.acquaintance();
+  if (tps_.live(peer.tp)) end_channel(peer, Why::silent, now);
+  bind_life(peer, Incarnation(message.from_life), now);
+  peer.tpn = new_tpn();
+  peer.first_psn = entropy_.below(Psn::modulus);
+  peer.answered_open = true;
   ++half_open_;
-  peer_timers_.arm(peers_.index_of(peer), now + half_open_limit);
-  acceptance.from_tpn = number(peer->tpn);
-  acceptance.first_psn = peer->first_psn;
+  peer_timers_.arm(peers_.index_of(&peer), now + half_open_limit);
+  acceptance.from_tpn = number(peer.tpn);
+  acceptance.first_psn = peer.first_psn;
+  acceptance.echoed_psn = peer.number;
   // The answer goes first: the layer above may have requests for the new channel.
   answer(open, from, acceptance);
-  make_channel(*peer, message, mtu, unknown_rtt, now);
+  make_channel(peer, message, 1u << acceptance.mtu_log2, unknown_rtt, now);
 }
 
 // A drawn EID belongs to whoever came with it first: while its channel lives nobody else,
@@ -294,12 +317,30 @@ bool Transport::taken(const Eid& eid, const Endpoint& from, Time now) {
   return taken;
 }
 
-bool Transport::replaces_channel(const Eid& eid) {
-  bool replaces = false;
+// Whether believing an OPEN from this EID could cost somebody his channel, or what is remembered of
+// him.
+bool Transport::could_end_something(const Eid& eid) {
+  bool any = false;
   for (uint32_t i = peers_by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
-    replaces = replaces || tps_.live(peers_.at(i).tp);
+    any = any || tps_.live(peers_.at(i).tp) || peers_.at(i).spoke;
   }
-  return replaces;
+  return any;
+}
+
+// Replays are told from first tries by what the target remembers, so both ends must mean the same
+// acquaintance. False: the asker means one that was forgotten here. If it has forgotten ours, ours
+// ends as well, and `peer` is null.
+bool Transport::acquainted(Peer*& peer, const ReceivedSetup& open, Time now) {
+  const SetupMessage& message = open.message;
+  if (message.known_as() != 0 && (peer == nullptr || peer->number != message.known_as()))
+    return false;
+  if (peer == nullptr || peer->their_number == 0) return true;
+  if (peer->life == Incarnation(message.from_life) &&
+      peer->their_number != message.acquaintance()) {
+    end_peer(*peer, Why::restarted, now);
+    peer = nullptr;
+  }
+  return true;
 }
 
 uint64_t Transport::cookie(const ReceivedSetup& open, const Endpoint& from, uint64_t epoch) const {

@@ -40,24 +40,15 @@ struct Received {
   std::span<const std::byte> bytes;  // transaction headers and payload, until accept returns
 };
 
-// Why a channel ended, and what that says of the peer.
-enum class Why : uint8_t {
-  silent,       // nothing heard for too long: it may come back, or another life of it may
-  unreachable,  // no channel could be made in time
-  refused,      // it speaks another version
-  restarted,    // another life runs at its address: this one is over
-  left,         // it closed: this life is over
-};
-
 // Who is told. Calls come from inside the transport's own, on the engine's thread; of the transport
 // only Channel may be called from inside them.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
 
-  // How many packets `accept` can take now. What exceeds it is treated as lost on the way, and
-  // comes again: the one form of back-pressure that cannot deadlock.
-  virtual size_t room() = 0;
+  // Whether `accept` could take this packet after `waiting` others. If not it is treated as lost on
+  // the way, and comes again: the one form of back-pressure that cannot deadlock.
+  virtual bool admits(const Received& packet, size_t waiting) = 0;
   virtual void accept(std::span<const Received> packets, Time now) = 0;
   // Every packet of these slices has been acknowledged, in the order in which they were offered.
   virtual void delivered(PeerId peer, std::span<const SliceRef> slices, Time now) = 0;

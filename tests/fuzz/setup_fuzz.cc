@@ -39,7 +39,7 @@ class Upper final : public transport::PacketSink, public transport::PacketSource
   uint64_t accepted = 0;
   uint64_t ups = 0;
 
-  size_t room() override { return room_now; }
+  bool admits(const transport::Received&, size_t waiting) override { return waiting < room_now; }
   void accept(std::span<const transport::Received> packets, Time) override {
     require(packets.size() <= room_now, "no more packets are accepted than there is room for");
     accepted += packets.size();

@@ -79,6 +79,7 @@ class Script final : public transport::Channels {
     return knows(peer) ? channels_[peer.index].get() : nullptr;
   }
   bool knows(PeerId peer) override { return peer.index < peers && lives_[peer.index] == peer; }
+  Why why_not(PeerId) override { return Why::unreachable; }
 
  private:
   using Buffer_ = std::span<std::byte>;
@@ -547,7 +548,7 @@ class Script final : public transport::Channels {
   using Bytes_ = std::vector<std::byte>;
 
   void accept(uint32_t peer, uint32_t tpmsn, bool last, bool withdrawn, const Bytes_& packet) {
-    if (!channels_[peer] || transactions_->room() == 0) return;
+    if (!channels_[peer]) return;
     // Filler without a BTAH is a keep-alive, which transport keeps to itself.
     if (withdrawn && packet.empty()) return;
     // At the end of an allocation of its own, so that reading beyond it shows.
@@ -559,7 +560,7 @@ class Script final : public transport::Channels {
                                        .last = last,
                                        .withdrawn = withdrawn,
                                        .bytes = {copy.get(), packet.size()}};
-    transactions_->accept({&received, 1}, now_);
+    if (transactions_->admits(received, 0)) transactions_->accept({&received, 1}, now_);
   }
 
   // ---- the end

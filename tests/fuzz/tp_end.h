@@ -88,7 +88,7 @@ class End final : public transport::PacketSource, public transport::PacketSink {
 
   // ---- PacketSink
 
-  size_t room() override { return room_now; }
+  bool admits(const transport::Received&, size_t waiting) override { return waiting < room_now; }
   void accept(std::span<const transport::Received> packets, Time) override {
     require(packets.size() <= room_now, "no more packets are accepted than there is room for");
     for (const transport::Received& packet : packets) {

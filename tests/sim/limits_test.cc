@@ -118,5 +118,149 @@ TEST_CASE("the last packet tells too where a slice begins; one in the middle doe
   CHECK(same(there.segment.bytes().last(2 * Stranger::mtu).first(Stranger::mtu), packet(1)));
 }
 
+TEST_CASE("slices that one peer begins and never ends leave room for those of others") {
+  SimHosts hosts("unfinished");
+  auto server = hosts.start();
+  auto client = hosts.start();
+  Stranger stranger(hosts, "2001:db8::66");
+  REQUIRE(stranger.connect(server.device.endpoint()));
+  const auto bytes = some_bytes(Stranger::mtu);
+  TaRequest request = write_request(server.segment, 0, 2 * Stranger::mtu);
+  request.token.token ^= 1;  // not even a token is needed
+  for (uint32_t slice = 0; slice < 17'000; ++slice) {
+    stranger.send({.slice = slice, .last = false}, request, bytes);
+    if (slice % 1024 == 0) stranger.answers();
+  }
+  CHECK(server.device.statistics().value().dropped_other > 0);
+
+  const Imported to_server = client.device.import(server.line).value();
+  const Imported to_client = server.device.import(client.line).value();
+  const auto more = some_bytes(100'000);
+  CHECK(status_of(client.jetty, write(more, to_server.segment)) == Status::ok);
+  CHECK(status_of(server.jetty, write(more, to_client.segment)) == Status::ok);
+  std::vector<std::byte> back(more.size());
+  CHECK(status_of(server.jetty, read(back, to_client.segment)) == Status::ok);
+  CHECK(same(back, more));
+}
+
+TEST_CASE("answers that one peer never acknowledges leave room for those of others") {
+  SimHosts hosts("unacknowledged");
+  auto server = hosts.start();
+  auto client = hosts.start();
+  Stranger stranger(hosts, "2001:db8::66");
+  REQUIRE(stranger.connect(server.device.endpoint()));
+  TaRequest request = write_request(server.segment, 0, 1);
+  request.token.token ^= 1;
+  for (uint32_t slice = 0; slice < 17'000; ++slice) {
+    stranger.send({.slice = slice}, request, some_bytes(1));
+    if (slice % 256 == 0) stranger.answers();
+  }
+  CHECK(server.device.statistics().value().dropped_other > 0);
+  const Imported to_server = client.device.import(server.line).value();
+  const auto more = some_bytes(100'000);
+  CHECK(status_of(client.jetty, write(more, to_server.segment), 100ms) == Status::ok);
+}
+
+DeviceOptions with_peers(uint32_t peers) { return {.limits = {.peers = peers}}; }
+
+TEST_CASE("clients that crash make room for those who come after them") {
+  SimHosts hosts("crashing");
+  auto server = hosts.start("", {.berths = 8}, with_peers(8));
+  const auto bytes = some_bytes(100);
+  for (unsigned client = 0; client < 30; ++client) {
+    INFO("client " << client);
+    auto here = hosts.start();
+    const Imported target = here.device.import(server.line).value();
+    REQUIRE(status_of(here.jetty, write(bytes, target.segment)) == Status::ok);
+    hosts.kill(std::move(here));
+  }
+}
+
+TEST_CASE("clients that live keep their place: who comes too late is told so") {
+  SimHosts hosts("crowded");
+  auto server = hosts.start("", {.berths = 8}, with_peers(8));
+  const auto bytes = some_bytes(100);
+  std::vector<SimHosts::Host> clients;
+  std::vector<Imported> targets;
+  std::map<Status, unsigned> ended;
+  for (unsigned client = 0; client < 10; ++client) {
+    clients.push_back(hosts.start());
+    targets.push_back(clients.back().device.import(server.line).value());
+    ++ended[status_of(clients.back().jetty, write(bytes, targets.back().segment))];
+  }
+  CHECK(ended[Status::ok] >= 7);
+  CHECK(ended[Status::no_resources] == 10 - ended[Status::ok]);
+  for (unsigned client = 0; client < ended[Status::ok]; ++client) {
+    CHECK(status_of(clients[client].jetty, write(bytes, targets[client].segment)) == Status::ok);
+    CHECK(clients[client].device.statistics().value().channels_made == 1);
+  }
+  // A place that becomes free is taken.
+  hosts.kill(std::move(clients.front()));
+  CHECK(status_of(clients.back().jetty, write(bytes, targets.back().segment)) == Status::ok);
+}
+
+TEST_CASE("whose execution record was forgotten is not served as if it had none") {
+  SimHosts hosts("forgotten");
+  auto here = hosts.start("", {.berths = 8}, {.operation_timeout = 30s});
+  auto server = hosts.start("", {.berths = 8, .receives = 16}, with_peers(4));
+  Imported target = here.device.import(server.line).value();
+  std::vector<std::byte> inbox(4096);
+  for (uint64_t tag = 0; tag < 8; ++tag) server.jetty.receive(inbox, tag);
+  const auto bytes = some_bytes(100);
+  REQUIRE(status_of(here.jetty, send(bytes, target.jetty)) == Status::ok);
+
+  // Executed, and no answer comes; then the server needs the place.
+  hosts.network().cut(server.device.endpoint(), here.device.endpoint(), true);
+  here.jetty.post(send(bytes, target.jetty).tag(2));
+  hosts.run_for(1500ms);
+  std::vector<SimHosts::Host> others;
+  for (unsigned i = 0; i < 4; ++i) {
+    others.push_back(hosts.start());
+    const Imported same_target = others.back().device.import(server.line).value();
+    others.back().jetty.post(write(bytes, same_target.segment));
+    others.back().jetty.wait(5s);
+  }
+  hosts.network().cut(server.device.endpoint(), here.device.endpoint(), false);
+  const auto completions = here.jetty.wait(10s);
+  REQUIRE(completions.size() == 1);
+  CHECK(completions[0].status == Status::unknown);
+  CHECK(server.jetty.wait(10ms).size() == 2);
+
+  // Nor for ever: another acquaintance begins with another import, when there is a place again.
+  CHECK(status_of(here.jetty, send(bytes, target.jetty)) == Status::peer_restarted);
+  others.front().device.close();
+  target = here.device.import(server.line).value();
+  CHECK(status_of(here.jetty, send(bytes, target.jetty)) == Status::ok);
+  CHECK(server.jetty.wait(10ms).size() == 1);
+}
+
+TEST_CASE("a peer that forgot us and comes back begins anew, though we remember it") {
+  SimHosts hosts("begins-anew");
+  auto server = hosts.start("", {.berths = 8, .receives = 16});
+  Stranger stranger(hosts, "2001:db8::66");
+  REQUIRE(stranger.connect(server.device.endpoint()));
+  std::vector<std::byte> inbox(4096);
+  for (uint64_t tag = 0; tag < 8; ++tag) server.jetty.receive(inbox, tag);
+  const Descriptor::Jetty jetty = parse_descriptor(server.line).value().jetty.value();
+  TaRequest message;
+  message.base = {.opcode = static_cast<uint8_t>(TaOpcode::send),
+                  .token_present = true,
+                  .target_present = true,
+                  .rc_id = 5000};
+  message.target.target = number(jetty.id);
+  message.token.token = number(jetty.token);
+  const auto bytes = some_bytes(100);
+  for (uint32_t acquaintance = 1; acquaintance <= 3; ++acquaintance) {
+    stranger.acquaintance = acquaintance;
+    REQUIRE(stranger.connect(server.device.endpoint()));
+    // The same TASSN is another message each time, and a replay on another channel.
+    for (uint32_t channel = 0; channel < 2; ++channel) {
+      stranger.send({.slice = 1}, message, bytes);
+      CHECK(server.jetty.wait(1ms).size() == (channel == 0 ? 1 : 0));
+      REQUIRE(stranger.connect(server.device.endpoint()));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace urma::test

@@ -18,7 +18,7 @@ class Stranger {
   using SetupType = transport::SetupType;
 
   static constexpr uint64_t a_life = 0x5742;
-  static constexpr uint32_t mtu = 4096;
+  static constexpr uint32_t mtu = 1024;
 
   // `as`: the EID that it claims; zero: its address.
   Stranger(SimHosts& hosts, const std::string& address, const Eid& as = {})
@@ -29,11 +29,12 @@ class Stranger {
   // What an OPEN says that nothing is wrong with.
   SetupMessage open() {
     SetupMessage message;
-    message.mtu_log2 = 12;
+    message.mtu_log2 = 10;
     message.from_life = life;
     message.from_tpn = 1000 + attempts_;
     message.first_psn = 1;
     message.attempt = ++attempts_;
+    message.echoed_psn = acquaintance;
     message.receive_window = 2048;
     message.tassn_window = 1024;
     message.reads = 64;
@@ -110,6 +111,7 @@ class Stranger {
   const Endpoint& at() const { return port_->facts().self; }
 
   uint64_t life = a_life;
+  uint32_t acquaintance = 1;
 
  private:
   static std::unique_ptr<drivers::PacketPort> opened(SimHosts& hosts, const std::string& address) {

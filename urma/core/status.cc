@@ -58,8 +58,11 @@ constexpr StatusInfo catalogue[] = {
      "The message names the file, the limit or the publisher's rule."},
     {Status::version_mismatch, "version_mismatch", "The other side speaks another version.",
      "Upgrade the side that the message names."},
-    {Status::no_resources, "no_resources", "A limit given at open, or the system's, is reached.",
-     "Raise the limit that the message names, or release something."},
+    {Status::no_resources, "no_resources",
+     "A limit given at open, or the system's, is reached. Of a work: this device's or the "
+     "target's, "
+     "which had no room for another peer; not executed.",
+     "Raise the limit that the message names (`Limits::peers`), or release something."},
     {Status::unsupported, "unsupported", "This device cannot do that, or not yet.",
      "Choose another device; the message says which can."},
     {Status::closed, "closed", "The object has been closed.",
