@@ -27,7 +27,7 @@ Jetty* Jetties::create(JettyId id, TokenValue token, std::shared_ptr<Queues> que
 void Jetties::destroy(Jetty& jetty) {
   kick_ = wake() || kick_;
   by_id_.erase(number(jetty.id));
-  jetty.jfc->retire(jetty.queues, jetty.queues->entries());
+  jetty.jfc->retire(jetty.queues);
   slab_.destroy(&jetty);
 }
 

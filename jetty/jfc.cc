@@ -1,6 +1,7 @@
 #include "jetty/jfc.h"
 
 #include <bit>
+#include <utility>
 
 #include "jetty/queues.h"
 #include "urma/base/futex.h"
@@ -19,6 +20,8 @@ Jfc::Jfc(uint32_t depth)
       depth_(std::bit_ceil(depth)),
       depth_log2_(static_cast<uint32_t>(std::countr_zero(depth_))) {}
 
+Jfc::~Jfc() { release_retired(UINT64_MAX); }
+
 bool Jfc::reserve(uint32_t entries) {
   uint32_t reserved = reserved_.load(std::memory_order_relaxed);
   do {
@@ -27,20 +30,35 @@ bool Jfc::reserve(uint32_t entries) {
   return true;
 }
 
-void Jfc::retire(std::shared_ptr<Queues> queues, uint32_t entries) {
-  const std::lock_guard lock(retired_mutex_);
-  retired_.push_back({written_, entries, std::move(queues)});
-  retired_count_.fetch_add(1, std::memory_order_release);
+void Jfc::retire(std::shared_ptr<Queues> queues) {
+  Queues& last = *queues;
+  Queues::Retirement& retirement = last.retirement();
+  retirement.until = written_;
+  retirement.self = std::move(queues);
+  retirement.next = retired_.load(std::memory_order_relaxed);
+  while (!retired_.compare_exchange_weak(retirement.next, &last, std::memory_order_release,
+                                         std::memory_order_relaxed)) {
+  }
 }
 
-void Jfc::release_retired() {
-  const std::lock_guard lock(retired_mutex_);
-  std::erase_if(retired_, [&](const Retired& retired) {
-    if (read_ < retired.until) return false;
-    reserved_.fetch_sub(retired.entries, std::memory_order_relaxed);
-    retired_count_.fetch_sub(1, std::memory_order_relaxed);
-    return true;
-  });
+// Lets go of the queues whose entries all lie before `polled`.
+void Jfc::release_retired(uint64_t polled) {
+  Queues* taken = retired_.exchange(nullptr, std::memory_order_acquire);
+  while (taken != nullptr) {
+    Queues* const next = std::exchange(taken->retirement().next, releasing_);
+    releasing_ = std::exchange(taken, next);
+  }
+  for (Queues** link = &releasing_; *link != nullptr;) {
+    Queues::Retirement& retirement = (*link)->retirement();
+    if (polled < retirement.until) {
+      link = &retirement.next;
+      continue;
+    }
+    unreserve((*link)->entries());
+    *link = retirement.next;
+    // As a rule nobody else has it any more, and it ends here.
+    const std::shared_ptr<Queues> let_go = std::move(retirement.self);
+  }
 }
 
 void Jfc::push(const Completion& completion, Queues* queues, uint16_t lease) {
@@ -77,7 +95,9 @@ size_t Jfc::poll(std::span<Completion> out) {
     ++read_;
     if (queues != nullptr) queues->polled(out[count - 1], lease);
   }
-  if (retired_count_.load(std::memory_order_relaxed) != 0) release_retired();
+  if (releasing_ != nullptr || retired_.load(std::memory_order_relaxed) != nullptr) {
+    release_retired(read_);
+  }
   return count;
 }
 

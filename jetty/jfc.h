@@ -2,9 +2,7 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <vector>
 
 #include "urma/base/time.h"
 #include "urma/core/work.h"
@@ -16,22 +14,28 @@ class Queues;
 // Completions on their way from the engine to the application: a ring of 64-byte entries, each with
 // its own mark, so that one cache line moves per completion and no index is shared. Whoever may
 // write an entry holds a reservation for it: the ring cannot overflow.
-// Writers: entries - engine; `sleeping_` - set by the application thread that waits, cleared by
-// both.
+// Writers: entries, retired - engine; `sleeping_` - set by the application thread that waits,
+// cleared by both; reserved - anyone.
 class Jfc {
  public:
   explicit Jfc(uint32_t depth);
+  ~Jfc();
 
   uint32_t depth() const { return depth_; }
 
-  // ---- engine
+  // ---- any thread
 
   // False, and nothing reserved, when fewer than `entries` are left.
   bool reserve(uint32_t entries);
+  // Gives a reservation back of which nothing has been written.
+  void unreserve(uint32_t entries) { reserved_.fetch_sub(entries, std::memory_order_relaxed); }
   uint32_t reserved() const { return reserved_.load(std::memory_order_relaxed); }
-  // A Jetty is gone: its queues are kept, and its `entries` stay reserved, until what it has
+
+  // ---- engine
+
+  // A Jetty is gone: its queues are kept, and its entries stay reserved, until what it has
   // completed so far has been polled.
-  void retire(std::shared_ptr<Queues> queues, uint32_t entries);
+  void retire(std::shared_ptr<Queues> queues);
 
   // Appends a completion. `lease` returns to `queues` when it is polled, and so do the berths
   // chained behind it; `queues` may be null.
@@ -60,27 +64,20 @@ class Jfc {
   };
   static_assert(sizeof(Entry) == 64);
 
-  struct Retired {
-    uint64_t until;  // entries written before it may belong to them
-    uint32_t entries;
-    std::shared_ptr<Queues> queues;
-  };
-
   uint32_t lap(uint64_t index) const { return static_cast<uint32_t>(index >> depth_log2_) + 1; }
-  void release_retired();
+  void release_retired(uint64_t polled);
 
   std::unique_ptr<Entry[]> entries_;
   const uint32_t depth_;
   const uint32_t depth_log2_;
 
-  // Control path only; poll() looks at the count and takes the mutex when it is not zero.
-  std::mutex retired_mutex_;
-  std::vector<Retired> retired_;
-  std::atomic<uint32_t> retired_count_{0};
+  // The engine pushes, poll() takes all: a Jetty that goes costs neither side a lock or a malloc.
+  std::atomic<Queues*> retired_{nullptr};
   std::atomic<uint32_t> reserved_{0};
 
   alignas(64) uint64_t written_ = 0;  // engine
   alignas(64) uint64_t read_ = 0;     // application
+  Queues* releasing_ = nullptr;       // application: taken from retired_, not polled to the end
   alignas(64) std::atomic<uint32_t> sleeping_{0};
 };
 

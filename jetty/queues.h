@@ -100,6 +100,16 @@ class Queues {
 
   void polled(const Completion& completion, uint16_t lease);
 
+  // ---- whoever lets go of it (Jfc::retire)
+
+  // The Jetty is gone, and not all of its completions have been polled: the queues keep themselves.
+  struct Retirement {
+    Queues* next = nullptr;
+    uint64_t until = 0;  // entries of the JFC written before it may belong to them
+    std::shared_ptr<Queues> self;
+  };
+  Retirement& retirement() { return retirement_; }
+
   // ---- engine
 
   Leases& berths() { return berths_; }
@@ -131,6 +141,7 @@ class Queues {
   std::unique_ptr<ReceiveSlot[]> slot_;
   std::unique_ptr<uint16_t[]> chain_;
   Jfc& jfc_;
+  Retirement retirement_;
   alignas(64) std::atomic<uint32_t> immediates_polled_{0};  // polling thread
 };
 

@@ -108,7 +108,7 @@ Result<Jetty> Device::jetty(const JettyOptions& options) {
     return true;
   });
   if (!made) {
-    jfc.retire(nullptr, entries);
+    jfc.unreserve(entries);
     return made.error();
   }
   state->made = *made;

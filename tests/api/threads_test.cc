@@ -101,6 +101,51 @@ TEST_CASE("control calls from many threads while traffic flows") {
   }
 }
 
+TEST_CASE("a Jetty that finds no place reserves nothing, whatever the engine writes meanwhile") {
+  Side owner = Side::open("udp:");
+  const DeviceOptions options{.limits = {.jetties = 1}};
+  Device device = urma::open("udp:", options).value();
+  Jfc jfc = device.jfc(64).value();
+  Jetty jetty = device.jetty({.berths = 16, .completions = &jfc}).value();
+  const Imported remote = device.import(owner.line()).value();
+  const auto bytes = bytes_like(100, 1);
+  size_t posted = 0;
+  for (int i = 0; i < 10; ++i) {
+    posted += jetty.post(write(bytes, remote.segment));
+    // Were it not given back at once, the second one would hear that the queue is full.
+    const auto refused = device.jetty({.berths = 48, .completions = &jfc});
+    REQUIRE(refused.status() == Status::no_resources);
+    CHECK(refused.error().message.find("Limits::jetties") != std::string::npos);
+  }
+  for (size_t polled = 0; polled < posted;) {
+    const auto done = jfc.wait(5s);
+    REQUIRE_FALSE(done.empty());
+    polled += done.size();
+  }
+}
+
+TEST_CASE("Jetties that come and go on a shared queue return what they had reserved of it") {
+  Side owner = Side::open("udp:");
+  Device device = urma::open("udp:").value();
+  Jfc jfc = device.jfc(64).value();
+  const Imported remote = device.import(owner.line()).value();
+  const auto bytes = bytes_like(100, 1);
+  for (int i = 0; i < 200; ++i) {
+    {
+      Jetty jetty = device.jetty({.berths = 32, .completions = &jfc}).value();
+      REQUIRE(jetty.post({write(bytes, remote.segment), write(bytes, remote.segment)}) == 2);
+    }
+    // What it completed can still be polled when it is gone; its entries come back with that.
+    std::array<Completion, 8> out;
+    for (size_t polled = 0; polled < 2;) {
+      const size_t count = jfc.poll(out);
+      REQUIRE(polled + count <= 2);
+      polled += count;
+    }
+  }
+  Jetty one = device.jetty({.berths = 64, .completions = &jfc}).value();
+}
+
 TEST_CASE("an idle device sleeps") {
   Side side = Side::open("udp:");
   Side peer = Side::open("udp:");
