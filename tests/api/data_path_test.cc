@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "tests/api/helpers.h"
 
@@ -91,6 +92,68 @@ TEST_CASE("nothing on the data path allocates or locks after set-up") {
     CHECK(allocations == 0);
     CHECK(locks == 0);
   }
+}
+
+// Posts until `works` are posted, while another thread polls `completions`.
+template <class Queue>
+uint64_t exchange_on_two_threads(Jetty& jetty, Queue& completions, const Imported& to,
+                                 uint64_t works) {
+  uint64_t done = 0;
+  std::atomic<bool> ended{false};
+  std::thread poller([&] {
+    for (uint64_t polled = 0; polled < works;) {
+      const auto some = completions.wait(5s);
+      if (some.empty()) break;
+      polled += some.size();
+      for (const Completion& completion : some) done += completion.ok();
+    }
+    ended = true;
+  });
+  const auto bytes = bytes_like(3000, 1);
+  std::this_thread::sleep_for(10ms);  // a thread that begins allocates
+  allocations = locks = 0;
+  armed = true;
+  for (uint64_t posted = 0; posted < works && !ended;)
+    posted += jetty.post(write(bytes, to.segment));
+  while (!ended) std::this_thread::yield();
+  armed = false;
+  poller.join();
+  return done;
+}
+
+TEST_CASE("nor does a served device, posted to by one thread and polled by another") {
+  Side a = Side::open("udp:");
+  Side b = Side::open("udp:");
+  const Imported to_b = a.device.import(b.line()).value();
+  exchange_on_two_threads(a.jetty, a.jetty, to_b, 100);
+  CHECK(exchange_on_two_threads(a.jetty, a.jetty, to_b, 5000) == 5000);
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
+}
+
+TEST_CASE("nor does a shared completion queue, when one of its Jetties has gone") {
+  Side a = Side::open("udp:");
+  Side b = Side::open("udp:");
+  const Imported to_b = a.device.import(b.line()).value();
+  Jfc jfc = a.device.jfc(256).value();
+  Jetty stays = a.device.jetty({.berths = 64, .completions = &jfc}).value();
+  exchange_on_two_threads(stays, jfc, to_b, 100);
+  const auto bytes = bytes_like(100, 1);
+  {
+    Jetty goes = a.device.jetty({.berths = 64, .completions = &jfc}).value();
+    REQUIRE(goes.post(write(bytes, to_b.segment)) == 1);
+  }
+  std::array<Completion, 1> out;
+  allocations = locks = 0;
+  armed = true;
+  while (jfc.poll(out) == 0) {
+  }
+  armed = false;
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
+  CHECK(exchange_on_two_threads(stays, jfc, to_b, 5000) == 5000);
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
 }
 
 TEST_CASE("the traps are set") {
