@@ -4,22 +4,24 @@
 
 namespace urma::jetty {
 
-Jetty::Jetty(JettyId id_, TokenValue token_, std::shared_ptr<Queues> queues_,
-             std::shared_ptr<Jfc> jfc_, const Timeouts& timeouts_)
-    : id(id_),
-      token(token_),
-      timeouts(timeouts_),
+JettyParts::JettyParts(std::shared_ptr<Queues> queues_, std::shared_ptr<Jfc> jfc_,
+                       const Timeouts& timeouts_)
+    : timeouts(timeouts_),
       jfc(std::move(jfc_)),
       queues(std::move(queues_)),
       works(std::make_unique<WorkState[]>(queues->berths().count())),
-      gate_slots(std::make_unique<ordering::CompleteGate::Slot[]>(queues->berths().count())),
-      gate({gate_slots.get(), queues->berths().count()}) {
+      gate_slots(std::make_unique<ordering::CompleteGate::Slot[]>(queues->berths().count())) {
   recycled.reserve(queues->receives().count());
 }
 
-Jetty* Jetties::create(JettyId id, TokenValue token, std::shared_ptr<Queues> queues,
-                       std::shared_ptr<Jfc> jfc, const Timeouts& timeouts) {
-  Jetty* jetty = slab_.create(id, token, std::move(queues), std::move(jfc), timeouts);
+Jetty::Jetty(JettyId id_, TokenValue token_, JettyParts parts)
+    : JettyParts(std::move(parts)),
+      id(id_),
+      token(token_),
+      gate({gate_slots.get(), queues->berths().count()}) {}
+
+Jetty* Jetties::create(JettyId id, TokenValue token, JettyParts parts) {
+  Jetty* jetty = slab_.create(id, token, std::move(parts));
   if (jetty != nullptr) by_id_.insert(number(id), slab_.index_of(jetty));
   return jetty;
 }

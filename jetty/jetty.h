@@ -39,21 +39,28 @@ struct WorkState {
   bool overdue = false;
 };
 
+// What the engine's half of a Jetty is made of. Whoever asks for a Jetty allocates it: a pass
+// allocates nothing.
+struct JettyParts {
+  JettyParts(std::shared_ptr<Queues> queues, std::shared_ptr<Jfc> jfc, const Timeouts& timeouts);
+
+  Timeouts timeouts;
+  std::shared_ptr<Jfc> jfc;  // outlives `queues`
+  std::shared_ptr<Queues> queues;
+  std::unique_ptr<WorkState[]> works;  // by berth
+  std::unique_ptr<ordering::CompleteGate::Slot[]> gate_slots;
+  std::vector<uint16_t> recycled;  // receive slots given back unused; never grows beyond its room
+};
+
 // The engine's half of a Jetty.
-struct Jetty {
-  Jetty(JettyId id, TokenValue token, std::shared_ptr<Queues> queues, std::shared_ptr<Jfc> jfc,
-        const Timeouts& timeouts);
+struct Jetty : JettyParts {
+  Jetty(JettyId id, TokenValue token, JettyParts parts);
 
   JettyId id;
   TokenValue token;
   JettyState state = JettyState::ready;
-  Timeouts timeouts;
-  std::shared_ptr<Jfc> jfc;  // outlives `queues`
-  std::shared_ptr<Queues> queues;
 
   // Initiator.
-  std::unique_ptr<WorkState[]> works;  // by berth
-  std::unique_ptr<ordering::CompleteGate::Slot[]> gate_slots;
   ordering::CompleteGate gate;
   uint16_t oldest = Queues::none;
   uint16_t newest = Queues::none;
@@ -64,8 +71,7 @@ struct Jetty {
 
   // Target.
   uint32_t immediates_raised = 0;
-  uint32_t assemblies = 0;         // that hold a receive slot or permit of this Jetty
-  std::vector<uint16_t> recycled;  // receive slots given back unused; never grows beyond its room
+  uint32_t assemblies = 0;  // that hold a receive slot or permit of this Jetty
 };
 
 // All Jetties of an engine, and the way to their applications. Engine thread.
@@ -76,8 +82,8 @@ class Jetties {
   bool full() const { return slab_.full(); }
   uint32_t size() const { return slab_.size(); }
   bool used(JettyId id) const { return by_id_.find(number(id)) != UINT32_MAX; }
-  Jetty* create(JettyId id, TokenValue token, std::shared_ptr<Queues> queues,
-                std::shared_ptr<Jfc> jfc, const Timeouts& timeouts);
+  // Null when full.
+  Jetty* create(JettyId id, TokenValue token, JettyParts parts);
   void destroy(Jetty& jetty);
   Jetty* find(JettyId id);  // null: none
   Jetty& at(uint32_t index) { return slab_.at(index); }

@@ -1,5 +1,3 @@
-#include <new>
-
 #include "congestion/controller.h"
 #include "drivers/driver.h"
 #include "urma/handles.h"
@@ -45,14 +43,26 @@ std::unique_ptr<Entropy> entropy_for(drivers::PacketPort& port) {
 
 }  // namespace
 
-Result<void> usable(const engine::Runner& runner, std::string_view call) {
-  if (!runner.here()) {
-    return error(Status::forked, std::string(call) +
-                                     ": this is a child of the process that opened "
-                                     "the device");
+Error no_memory(std::string_view call) {
+  try {
+    return error(Status::no_resources,
+                 std::string(call) +
+                     ": the system gives this process no more memory (its limits: "
+                     "ulimit -v, a cgroup's, overcommit)");
+  } catch (const std::bad_alloc&) {
+    return {Status::no_resources, {}};
   }
-  if (!runner.open()) return error(Status::closed, std::string(call) + ": the device is closed");
-  return {};
+}
+
+Result<void> usable(const engine::Runner& runner, std::string_view call) {
+  if (runner.here() && runner.open()) return {};
+  const Status why = runner.here() ? Status::closed : Status::forked;
+  return guarded(call, [&]() -> Result<void> {
+    return error(
+        why, std::string(call) + (why == Status::closed
+                                      ? ": the device is closed"
+                                      : ": this is a child of the process that opened the device"));
+  });
 }
 
 Descriptor describe_device(const engine::Runner& runner) {
@@ -64,6 +74,10 @@ Descriptor describe_device(const engine::Runner& runner) {
 }
 
 Result<Device> open(std::string_view text, const DeviceOptions& options) {
+  return guarded("open", [&] { return Device::make(text, options); });
+}
+
+Result<Device> Device::make(std::string_view text, const DeviceOptions& options) {
   if (auto fine = examine(options); !fine) return fine.error();
   Result<const congestion::ControllerKind*> kind = controller(options.congestion);
   if (!kind) return kind.error();
@@ -78,12 +92,8 @@ Result<Device> open(std::string_view text, const DeviceOptions& options) {
                                         .limits = options.limits};
   auto state = std::make_unique<Device::State>();
   state->text = text;
-  try {
-    state->runner = std::make_shared<engine::Runner>(std::move(*port), settings, options.threads,
-                                                     std::move(entropy));
-  } catch (const std::bad_alloc&) {
-    return error(Status::no_resources, "open: no memory for the engine");
-  }
+  state->runner = std::make_shared<engine::Runner>(std::move(*port), settings, options.threads,
+                                                   std::move(entropy));
   if (auto started = state->runner->start(); !started) return started.error();
   return Device(std::move(state));
 }

@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <type_traits>
 
 #include "urma/engine/runner.h"
 #include "urma/urma.hpp"
@@ -57,6 +59,19 @@ struct Jetty::State {
 
 // Why a control call cannot be made on this device any more, if it cannot.
 Result<void> usable(const engine::Runner& runner, std::string_view call);
+
+// The error of a call for which there is no memory; without its text when there is none for that.
+Error no_memory(std::string_view call);
+
+// Makes a control call. Nothing throws out of this library: short memory is an error like others.
+template <class Function>
+auto guarded(std::string_view call, Function&& function) -> std::invoke_result_t<Function> {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return no_memory(call);
+  }
+}
 
 // A descriptor of this device, to be filled with what lives on it.
 Descriptor describe_device(const engine::Runner& runner);

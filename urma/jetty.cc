@@ -1,5 +1,4 @@
-#include <algorithm>
-#include <new>
+#include <optional>
 
 #include "urma/handles.h"
 
@@ -8,6 +7,25 @@ namespace {
 
 constexpr uint32_t most_berths = 32 * 1024;
 constexpr uint32_t deepest_jfc = 1 << 22;
+
+Result<void> examine(const JettyOptions& options) {
+  if (options.berths <= most_berths && options.receives <= most_berths &&
+      options.berths + options.receives > 0) {
+    return {};
+  }
+  return error(Status::invalid_argument, "jetty: berths " + std::to_string(options.berths) +
+                                             " and receives " + std::to_string(options.receives) +
+                                             " are not within 0 to " + std::to_string(most_berths) +
+                                             ", one of them at least 1");
+}
+
+Error no_entries(const urma::jetty::Jfc& jfc, uint32_t entries) {
+  return error(Status::no_resources,
+               "jetty: its completion queue has " + std::to_string(jfc.depth()) + " entries, " +
+                   std::to_string(jfc.reserved()) + " are taken, and this Jetty needs " +
+                   std::to_string(entries) + " (berths + 2 * receives): " +
+                   std::to_string(jfc.reserved() + entries) + " in all");
+}
 
 }  // namespace
 
@@ -44,10 +62,12 @@ Result<Jfc> Device::jfc(uint32_t depth) {
                                                " is not within 1 to " +
                                                std::to_string(deepest_jfc));
   }
-  auto state = std::make_unique<Jfc::State>();
-  state->source.runner = state_->runner;
-  state->source.jfc = std::make_shared<urma::jetty::Jfc>(depth);
-  return Jfc(std::move(state));
+  return guarded("jfc", [&]() -> Result<Jfc> {
+    auto state = std::make_unique<Jfc::State>();
+    state->source.runner = state_->runner;
+    state->source.jfc = std::make_shared<urma::jetty::Jfc>(depth);
+    return Jfc(std::move(state));
+  });
 }
 
 // ---- Jetties
@@ -68,48 +88,40 @@ Jetty::~Jetty() {
 }
 
 Result<Jetty> Device::jetty(const JettyOptions& options) {
+  return guarded("jetty", [&] { return make_jetty(options); });
+}
+
+Result<Jetty> Device::make_jetty(const JettyOptions& options) {
   engine::Runner& runner = *state_->runner;
   if (auto able = usable(runner, "jetty"); !able) return able.error();
-  if (options.berths > most_berths || options.receives > most_berths ||
-      options.berths + options.receives == 0) {
-    return error(Status::invalid_argument,
-                 "jetty: berths " + std::to_string(options.berths) + " and receives " +
-                     std::to_string(options.receives) + " are not within 0 to " +
-                     std::to_string(most_berths) + ", one of them at least 1");
-  }
+  if (auto fine = examine(options); !fine) return fine.error();
   const uint32_t entries = urma::jetty::Queues::entries_of(options.berths, options.receives);
   auto state = std::make_unique<Jetty::State>();
   state->source.runner = state_->runner;
-  try {
-    state->source.jfc = options.completions != nullptr
-                            ? options.completions->state_->source.jfc
-                            : std::make_shared<urma::jetty::Jfc>(entries);
-    state->queues = std::make_shared<urma::jetty::Queues>(static_cast<uint16_t>(options.berths),
-                                                          static_cast<uint16_t>(options.receives),
-                                                          *state->source.jfc);
-  } catch (const std::bad_alloc&) {
-    return error(Status::no_resources, "jetty: no memory for its queues");
-  }
+  state->source.jfc = options.completions != nullptr ? options.completions->state_->source.jfc
+                                                     : std::make_shared<urma::jetty::Jfc>(entries);
   urma::jetty::Jfc& jfc = *state->source.jfc;
-  if (!jfc.reserve(entries)) {
-    return error(Status::no_resources,
-                 "jetty: its completion queue has " + std::to_string(jfc.depth()) + " entries, " +
-                     std::to_string(jfc.reserved()) + " are taken, and this Jetty needs " +
-                     std::to_string(entries) + " (berths + 2 * receives): " +
-                     std::to_string(jfc.reserved() + entries) + " in all");
-  }
+  state->queues = std::make_shared<urma::jetty::Queues>(
+      static_cast<uint16_t>(options.berths), static_cast<uint16_t>(options.receives), jfc);
   const urma::jetty::Timeouts timeouts{.operation = options.operation_timeout > Duration{}
                                                         ? options.operation_timeout
                                                         : runner.operation_timeout(),
                                        .receiver = options.receiver_timeout};
-  Result<engine::Engine::JettyMade> made = engine::Engine::JettyMade{};
+  urma::jetty::JettyParts parts(state->queues, state->source.jfc, timeouts);
+  if (!jfc.reserve(entries)) return no_entries(jfc, entries);
+  uint32_t limit = 0;
+  std::optional<engine::Engine::JettyMade> made;
   runner.call([&](engine::Engine& engine, Time) {
-    made = engine.create_jetty(state->queues, state->source.jfc, timeouts);
+    limit = engine.settings().limits.jetties;
+    made = engine.create_jetty(std::move(parts));
     return true;
   });
   if (!made) {
     jfc.unreserve(entries);
-    return made.error();
+    return Error{Status::no_resources,
+                 "this device has all " + std::to_string(limit) +
+                     " Jetties that it was opened for. Fix: destroy some, or open it with a larger "
+                     "Limits::jetties"};
   }
   state->made = *made;
   return Jetty(std::move(state));

@@ -130,6 +130,7 @@ engine::NameService::Question ask(engine::Runner& runner, const Location& where,
   engine::NameService::Question question;
   question.name = where.name;
   question.at = where.at;
+  question.line.reserve(engine::NameService::line_bytes);
   bool begun = false;
   runner.call([&](engine::Engine& engine, Time now) {
     if (!begun) {
@@ -174,28 +175,39 @@ Result<std::string> look_up(engine::Runner& runner, const Location& where, Durat
   return last;
 }
 
-}  // namespace
-
-Result<Imported> Device::import(std::string_view what, Duration limit) {
-  engine::Runner& runner = *state_->runner;
-  if (auto able = usable(runner, "import"); !able) return able.error();
+// The descriptor that is published where `what` says.
+Result<std::string> locate(engine::Runner& runner, std::string_view what, Duration limit) {
   const bool v4 = runner.port_facts().self.is_ipv4();
-  std::string line(what);
-  if (what.starts_with(scheme)) {
-    Result<Location> where = parse_location(what, v4);
-    if (!where) return where.error();
-    if (!where->local_host && where->at.is_ipv4() != v4) {
-      return error(Status::invalid_argument, "import: " + to_string(where->at) +
-                                                 " cannot be reached from a device on " +
-                                                 to_string(runner.port_facts().self));
-    }
-    Result<std::string> found = look_up(runner, *where, limit);
-    if (!found) return found.error();
-    line = *found;
+  Result<Location> where = parse_location(what, v4);
+  if (!where) return where.error();
+  if (!where->local_host && where->at.is_ipv4() != v4) {
+    return error(Status::invalid_argument, "import: " + to_string(where->at) +
+                                               " cannot be reached from a device on " +
+                                               to_string(runner.port_facts().self));
   }
+  return look_up(runner, *where, limit);
+}
+
+Imported imported_from(const Descriptor& descriptor, PeerId peer) {
+  Imported imported;
+  if (const auto& segment = descriptor.segment) {
+    imported.segment = {.peer = peer,
+                        .address = segment->address,
+                        .bytes = segment->bytes,
+                        .token_id = segment->id,
+                        .token = segment->token,
+                        .rights = segment->rights};
+  }
+  if (const auto& jetty = descriptor.jetty) {
+    imported.jetty = {.peer = peer, .id = jetty->id, .token = jetty->token};
+  }
+  return imported;
+}
+
+Result<Imported> import_line(engine::Runner& runner, const std::string& line) {
   Result<Descriptor> descriptor = parse_descriptor(line);
   if (!descriptor) return descriptor.error();
-  if (descriptor->at.is_ipv4() != v4) {
+  if (descriptor->at.is_ipv4() != runner.port_facts().self.is_ipv4()) {
     return error(Status::invalid_argument, "import: what is described lives at " +
                                                to_string(descriptor->at) +
                                                ", which cannot be reached from a device on " +
@@ -206,40 +218,49 @@ Result<Imported> Device::import(std::string_view what, Duration limit) {
     peer = engine.transport().know(descriptor->eid, descriptor->at, descriptor->life);
     return true;
   });
-  if (!peer) {
-    return error(Status::no_resources,
-                 "import: this device knows as many peers as it was opened for");
-  }
-  Imported imported;
-  if (const auto& segment = descriptor->segment) {
-    imported.segment = {.peer = peer,
-                        .address = segment->address,
-                        .bytes = segment->bytes,
-                        .token_id = segment->id,
-                        .token = segment->token,
-                        .rights = segment->rights};
-  }
-  if (const auto& jetty = descriptor->jetty) {
-    imported.jetty = {.peer = peer, .id = jetty->id, .token = jetty->token};
-  }
-  return imported;
+  if (peer) return imported_from(*descriptor, peer);
+  return error(Status::no_resources,
+               "import: this device knows as many peers as it was opened for");
+}
+
+// In the directory of this user: for others of its processes, and for whoever answers for them.
+Result<engine::NameFiles::Held> publish_here(const Endpoint& at, const std::string& name,
+                                             const engine::Publication& publication) {
+  Result<engine::NameFiles> files = engine::NameFiles::open();
+  if (!files) return files.error();
+  return files->publish(at, name, publication);
+}
+
+}  // namespace
+
+Result<Imported> Device::import(std::string_view what, Duration limit) {
+  return guarded("import", [&]() -> Result<Imported> {
+    engine::Runner& runner = *state_->runner;
+    if (auto able = usable(runner, "import"); !able) return able.error();
+    if (!what.starts_with(scheme)) return import_line(runner, std::string(what));
+    const Result<std::string> found = locate(runner, what, limit);
+    if (!found) return found.error();
+    return import_line(runner, *found);
+  });
 }
 
 Result<void> Device::publish(std::string_view name, const Segment& segment, const Jetty& jetty,
                              const Audience& audience) {
-  Descriptor descriptor = describe_device(*state_->runner);
-  descriptor.segment = segment.state_->describe();
-  descriptor.jetty = jetty.state_->describe();
-  return publish_line(name, to_string(descriptor), audience);
+  return guarded("publish", [&] {
+    Descriptor descriptor = describe_device(*state_->runner);
+    descriptor.segment = segment.state_->describe();
+    descriptor.jetty = jetty.state_->describe();
+    return publish_line(name, to_string(descriptor), audience);
+  });
 }
 
 Result<void> Device::publish(std::string_view name, const Segment& segment,
                              const Audience& audience) {
-  return publish_line(name, segment.descriptor(), audience);
+  return guarded("publish", [&] { return publish_line(name, segment.descriptor(), audience); });
 }
 
 Result<void> Device::publish(std::string_view name, const Jetty& jetty, const Audience& audience) {
-  return publish_line(name, jetty.descriptor(), audience);
+  return guarded("publish", [&] { return publish_line(name, jetty.descriptor(), audience); });
 }
 
 Result<void> Device::publish_line(std::string_view name, const std::string& line,
@@ -251,22 +272,22 @@ Result<void> Device::publish_line(std::string_view name, const std::string& line
                                                "\" is no valid name (1 to 64 of A-Z a-z 0-9 . _ -, "
                                                "not starting with a dot)");
   }
-  const engine::Publication publication{.line = line, .audience = audience};
+  // All that is needed is allocated here, and moved inside the pass.
+  engine::Publications one;
+  const auto& [key, publication] =
+      *one.emplace(name, engine::Publication{.line = line, .audience = audience}).first;
   engine::NameFiles::Held held;
   if (!runner.simulated()) {
-    Result<engine::NameFiles> files = engine::NameFiles::open();
-    if (!files) return files.error();
-    Result<engine::NameFiles::Held> made =
-        files->publish(runner.port_facts().self, std::string(name), publication);
+    Result<engine::NameFiles::Held> made = publish_here(runner.port_facts().self, key, publication);
     if (!made) return made.error();
     held = std::move(*made);
   }
   {
     const std::lock_guard lock(state_->published_mutex);
-    state_->published.insert_or_assign(std::string(name), std::move(held));
+    state_->published.insert_or_assign(key, std::move(held));
   }
   runner.call([&](engine::Engine& engine, Time) {
-    engine.names().publish(std::string(name), publication);
+    engine.names().publish(one);
     return true;
   });
   return {};
@@ -279,13 +300,15 @@ Result<void> Device::unpublish(std::string_view name) {
     const std::lock_guard lock(state_->published_mutex);
     const auto found = state_->published.find(name);
     if (found == state_->published.end()) {
-      return error(Status::not_found,
-                   "unpublish: this device does not publish \"" + std::string(name) + "\"");
+      return guarded("unpublish", [&]() -> Result<void> {
+        return error(Status::not_found,
+                     "unpublish: this device does not publish \"" + std::string(name) + "\"");
+      });
     }
     state_->published.erase(found);
   }
   runner.call([&](engine::Engine& engine, Time) {
-    engine.names().unpublish(std::string(name));
+    engine.names().unpublish(name);
     return true;
   });
   return {};

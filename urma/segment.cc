@@ -1,5 +1,7 @@
 #include <sys/mman.h>
 
+#include <optional>
+
 #include "urma/handles.h"
 
 namespace urma {
@@ -53,34 +55,42 @@ Result<void> Segment::unregister() {
 }
 
 Result<Segment> Device::allocate(size_t bytes, Rights rights) {
-  if (bytes == 0) return error(Status::invalid_argument, "allocate: 0 bytes were asked for");
-  auto segment = std::make_unique<Segment::State>();
-  segment->owned = Region::try_make(bytes, bytes >= huge_page ? huge_page : page);
-  if (segment->owned.data() == nullptr) {
-    return error(Status::no_resources, "allocate: the system gives no " + std::to_string(bytes) +
-                                           " bytes of address space");
-  }
-  if (bytes >= huge_page) madvise(segment->owned.data(), bytes, MADV_HUGEPAGE);
-  segment->base = segment->owned.data();
-  segment->bytes = bytes;
-  segment->rights = rights;
-  return add_segment(std::move(segment));
+  return guarded("allocate", [&]() -> Result<Segment> {
+    if (bytes == 0) return error(Status::invalid_argument, "allocate: 0 bytes were asked for");
+    auto segment = std::make_unique<Segment::State>();
+    segment->owned = Region::try_make(bytes, bytes >= huge_page ? huge_page : page);
+    if (segment->owned.data() == nullptr) {
+      return error(Status::no_resources, "allocate: the system gives no " + std::to_string(bytes) +
+                                             " bytes of address space");
+    }
+    if (bytes >= huge_page) madvise(segment->owned.data(), bytes, MADV_HUGEPAGE);
+    segment->base = segment->owned.data();
+    segment->bytes = bytes;
+    segment->rights = rights;
+    return add_segment(std::move(segment));
+  });
 }
 
 Result<Segment> Device::register_memory(std::span<std::byte> memory, Rights rights) {
-  if (memory.empty()) return error(Status::invalid_argument, "register_memory: 0 bytes were given");
-  auto segment = std::make_unique<Segment::State>();
-  segment->base = memory.data();
-  segment->bytes = memory.size();
-  segment->rights = rights;
-  return add_segment(std::move(segment));
+  return guarded("register_memory", [&]() -> Result<Segment> {
+    if (memory.empty()) {
+      return error(Status::invalid_argument, "register_memory: 0 bytes were given");
+    }
+    auto segment = std::make_unique<Segment::State>();
+    segment->base = memory.data();
+    segment->bytes = memory.size();
+    segment->rights = rights;
+    return add_segment(std::move(segment));
+  });
 }
 
 Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment) {
   if (auto able = usable(*state_->runner, "registering memory"); !able) return able.error();
   segment->runner = state_->runner;
-  Result<TokenId> id = TokenId{};
+  uint32_t limit = 0;
+  std::optional<TokenId> id;
   state_->runner->call([&](engine::Engine& engine, Time) {
+    limit = engine.settings().limits.segments;
     segment->token = TokenValue(engine.entropy().next32());
     id = engine.add_segment({.base = segment->base,
                              .bytes = segment->bytes,
@@ -88,7 +98,12 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment) {
                              .rights = segment->rights});
     return true;
   });
-  if (!id) return id.error();
+  if (!id) {
+    return Error{Status::no_resources,
+                 "this device has all " + std::to_string(limit) +
+                     " segments that it was opened for. Fix: unregister some, or open it with a "
+                     "larger Limits::segments"};
+  }
   segment->id = *id;
   segment->registered = true;
   return Segment(std::move(segment));

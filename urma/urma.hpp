@@ -2,7 +2,7 @@
 
 // The Unified Bus programming model: open a device, make memory and Jetties, post works to any
 // peer's memory or Jetty, poll completions. Nothing is connected; nothing throws (but Result::value
-// on an error, which is the caller's choice).
+// on an error, which is the caller's choice, and std::bad_alloc where what is returned is a text).
 //
 //   the one that owns memory
 //     auto here = urma::open("udp:").value();
@@ -203,6 +203,8 @@ class URMA_API Device {
   friend URMA_API Result<Device> open(std::string_view device, const DeviceOptions& options);
   struct State;
   explicit Device(std::unique_ptr<State> state);
+  static Result<Device> make(std::string_view text, const DeviceOptions& options);
+  Result<Jetty> make_jetty(const JettyOptions& options);
   Result<Segment> add_segment(std::unique_ptr<Segment::State> segment);
   Result<void> publish_line(std::string_view name, const std::string& line,
                             const Audience& audience);

@@ -228,7 +228,7 @@ Result<std::unique_ptr<PacketPort>> UdpPort::open(const Settings& settings) {
 }
 
 UdpPort::UdpPort(int socket, const Settings& settings)
-    : socket_(socket),
+    : socket_{socket},
       gso_(settings.gso),
       gro_(settings.gro),
       batch_(std::make_unique<Batch>()),
@@ -236,7 +236,8 @@ UdpPort::UdpPort(int socket, const Settings& settings)
   for (uint32_t i = buffer_count; i-- > 0;) free_[free_count_++] = i;
 }
 
-UdpPort::~UdpPort() { close(socket_); }
+UdpPort::Socket::~Socket() { close(descriptor); }
+UdpPort::~UdpPort() = default;
 
 void UdpPort::describe(const Settings& settings, const Endpoint& self, bool own_port) {
   int rcvbuf = 0;

@@ -65,7 +65,14 @@ class UdpPort final : public PacketPort {
   size_t split(std::span<RxFrame> frames);
   void done_with(uint32_t buffer);
 
-  int socket_;
+  // Closed also when there is no memory for what comes after it.
+  struct Socket {
+    int descriptor;
+    ~Socket();
+    operator int() const { return descriptor; }
+  };
+
+  Socket socket_;
   bool gso_;
   bool gro_;
   PortFacts facts_;

@@ -24,7 +24,7 @@ class Node {
     jfc_->reserve(queues_->entries());
     (void)runner_.start();
     runner_.call([&](engine::Engine& engine, Time) {
-      made_ = *engine.create_jetty(queues_, jfc_, {});
+      made_ = *engine.create_jetty({queues_, jfc_, {}});
       id_ = *engine.add_segment({.base = segment().data(),
                                  .bytes = segment().size(),
                                  .token = token,

@@ -134,7 +134,7 @@ class Script final : public transport::Channels {
     jfc_ = std::make_shared<Jfc>(Queues::entries_of(berths, receives));
     queues_ = std::make_shared<Queues>(berths, receives, *jfc_);
     require(jfc_->reserve(queues_->entries()), "a completion queue of its own has room");
-    jetty_ = transactions_->jetties().create(jetty_id, jetty_token, queues_, jfc_, {});
+    jetty_ = transactions_->jetties().create(jetty_id, jetty_token, {queues_, jfc_, {}});
     require(jetty_ != nullptr, "there is room for the only Jetty");
     waiting_receives_ = {};
     post_receives();

@@ -3,9 +3,8 @@
 #include <sys/mman.h>
 
 #include <cstdint>
+#include <new>
 #include <utility>
-
-#include "urma/base/assert.h"
 
 namespace urma {
 namespace {
@@ -33,7 +32,7 @@ Region Region::try_make(size_t bytes, size_t alignment) {
 Region::Region(size_t bytes) {
   if (bytes == 0) return;
   *this = try_make(bytes, page_bytes);
-  URMA_ASSERT(data_ != nullptr, "limits fit the address space");
+  if (data_ == nullptr) throw std::bad_alloc();
 }
 
 Region::Region(Region&& other) noexcept { *this = std::move(other); }

@@ -9,10 +9,9 @@ namespace urma {
 class Region {
  public:
   Region() = default;
-  // Dies by assertion when the address space is exhausted: sizes come from validated limits.
+  // Throws std::bad_alloc when there is no such space: as for `new`, whoever opens catches it.
   explicit Region(size_t bytes);
-  // For sizes that come from elsewhere. `alignment`: a power of two of pages. Empty when there is
-  // no such space.
+  // `alignment`: a power of two of pages. Empty when there is no such space.
   static Region try_make(size_t bytes, size_t alignment);
   Region(Region&& other) noexcept;
   Region& operator=(Region&& other) noexcept;

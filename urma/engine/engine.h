@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "drivers/driver.h"
 #include "jetty/transactions.h"
@@ -67,13 +68,13 @@ class Engine {
     TokenValue token{};
     uint32_t index = 0;
   };
-  // Error: which limit is reached.
-  Result<JettyMade> create_jetty(std::shared_ptr<jetty::Queues> queues,
-                                 std::shared_ptr<jetty::Jfc> jfc, const jetty::Timeouts& timeouts);
+  // Nothing when there are Limits::jetties of them.
+  std::optional<JettyMade> create_jetty(jetty::JettyParts parts);
   bool flush_jetty(uint32_t index, Time now);
   void reset_jetty(uint32_t index);
   bool destroy_jetty(uint32_t index, Time now);
-  Result<TokenId> add_segment(const memseg::SegmentTable::Segment& segment);
+  // Nothing when there are Limits::segments of them.
+  std::optional<TokenId> add_segment(const memseg::SegmentTable::Segment& segment);
   // Of an unregistration in progress; zero-initialised by its caller.
   struct Unregistration {
     TokenId id{};

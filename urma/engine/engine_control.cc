@@ -32,21 +32,12 @@ void Engine::retire_jetty_id(JettyId id) {
   retired_ids_[(retired_first_ + retired_count_++) % retired_ids_.size()] = number(id);
 }
 
-Result<Engine::JettyMade> Engine::create_jetty(std::shared_ptr<jetty::Queues> queues,
-                                               std::shared_ptr<jetty::Jfc> jfc,
-                                               const jetty::Timeouts& timeouts) {
+std::optional<Engine::JettyMade> Engine::create_jetty(jetty::JettyParts parts) {
   jetty::Jetties& jetties = transactions_.jetties();
   JettyMade made;
-  if (jetties.full() || !new_jetty_id(made.id)) {
-    return Error{Status::no_resources, "this device has all " +
-                                           std::to_string(settings_.limits.jetties) +
-                                           " Jetties that it was opened for. Fix: destroy some, or "
-                                           "open it with a larger Limits::jetties"};
-  }
+  if (jetties.full() || !new_jetty_id(made.id)) return std::nullopt;
   made.token = TokenValue(entropy_->next32());
-  jetty::Jetty* jetty =
-      jetties.create(made.id, made.token, std::move(queues), std::move(jfc), timeouts);
-  made.index = jetties.index_of(*jetty);
+  made.index = jetties.index_of(*jetties.create(made.id, made.token, std::move(parts)));
   return made;
 }
 
@@ -77,13 +68,9 @@ bool Engine::destroy_jetty(uint32_t index, Time now) {
 
 // ---- segments
 
-Result<TokenId> Engine::add_segment(const memseg::SegmentTable::Segment& segment) {
+std::optional<TokenId> Engine::add_segment(const memseg::SegmentTable::Segment& segment) {
   TokenId id{};
-  if (segments_.add(segment, id)) return id;
-  return Error{Status::no_resources,
-               "this device has all " + std::to_string(settings_.limits.segments) +
-                   " segments that it was opened for. Fix: unregister some, or "
-                   "open it with a larger Limits::segments"};
+  return segments_.add(segment, id) ? std::optional(id) : std::nullopt;
 }
 
 // A fence: no check succeeds any more, what was gathered has been read by the driver, and no work

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +16,8 @@ struct Publication {
   std::string line;  // the descriptor
   Audience audience;
 };
+
+using Publications = std::map<std::string, Publication, std::less<>>;
 
 // 1 to 64 letters, digits, '.', '_' or '-', not starting with '.'.
 bool valid_name(std::string_view name);

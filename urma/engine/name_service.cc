@@ -1,8 +1,9 @@
 #include "urma/engine/name_service.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <cstring>
+#include <utility>
 
 #include "urma/base/assert.h"
 
@@ -37,7 +38,7 @@ NameService::NameService(jetty::Jetties& jetties, transport::Transport& transpor
       receive_buffers_(slots * line_bytes),
       sending_(slots) {
   jfc_->reserve(queues_->entries());
-  const jetty::Jetty* jetty = jetties.create(names_jetty, open_token, queues_, jfc_, {});
+  const jetty::Jetty* jetty = jetties.create(names_jetty, open_token, {queues_, jfc_, {}});
   URMA_ASSERT(jetty != nullptr, "the first Jetty of an engine finds room");
   index_ = jetties.index_of(*jetty);
   for (uint16_t i = 0; i < slots; ++i) {
@@ -45,7 +46,6 @@ NameService::NameService(jetty::Jetties& jetties, transport::Transport& transpor
     free_to_send_.push_back(i);
     post_receive(i);
   }
-  questions_.reserve(slots);
 }
 
 void NameService::post_receive(uint16_t slot) {
@@ -53,16 +53,19 @@ void NameService::post_receive(uint16_t slot) {
   queues_->receive({&buffer, 1}, slot);
 }
 
-void NameService::publish(const std::string& name, const Publication& publication) {
-  published_[name] = publication;
+void NameService::publish(Publications& names) {
+  for (const auto& [name, publication] : names) unpublish(name);
+  published_.merge(names);
 }
 
-void NameService::unpublish(const std::string& name) { published_.erase(name); }
+void NameService::unpublish(std::string_view name) {
+  if (const auto found = published_.find(name); found != published_.end()) published_.erase(found);
+}
 
 void NameService::ask(Question& question, Time now) {
   question.number = next_number_++;
   question.ask_at = now;
-  questions_.push_back(&question);
+  question.next = std::exchange(questions_, &question);
 }
 
 bool NameService::check(Question& question, Time now) {
@@ -70,22 +73,26 @@ bool NameService::check(Question& question, Time now) {
     if (now < question.ask_at) return false;
     // A peer that has gone since is looked for anew: the publisher may have been restarted.
     if (!transport_.knows(question.peer)) question.peer = transport_.know({}, question.at, {});
-    if (question.peer) {
-      send(question.peer,
-           std::string(find_word) + " " + std::to_string(question.number) + " " + question.name);
-    }
+    if (question.peer) send(question.peer, find_word, question.number, question.name);
     question.ask_at = now + ask_again_after;
     return false;
   }
-  std::erase(questions_, &question);
+  Question** link = &questions_;
+  while (*link != &question) link = &(*link)->next;
+  *link = question.next;
   return true;
 }
 
-void NameService::send(PeerId to, const std::string& line) {
-  if (free_to_send_.empty() || queues_->vacant_berths() == 0) return;  // it is asked again
+void NameService::send(PeerId to, std::string_view word, uint32_t number, std::string_view rest) {
+  std::array<char, 10> digits;
+  const auto end = std::to_chars(digits.begin(), digits.end(), number).ptr;
+  const std::string_view number_word(digits.begin(), end);
+  const size_t bytes = word.size() + 1 + number_word.size() + 1 + rest.size();
+  if (bytes > line_bytes || free_to_send_.empty() || queues_->vacant_berths() == 0) return;
   const uint16_t slot = free_to_send_.back();
   free_to_send_.pop_back();
-  sending_[slot] = line;
+  sending_[slot].assign(word).append(" ").append(number_word);
+  if (!rest.empty()) sending_[slot].append(" ").append(rest);
   const RemoteJetty target{.peer = to, .id = names_jetty, .token = open_token};
   const Work work = urma::send(std::as_bytes(std::span(sending_[slot])), target).tag(slot);
   queues_->post({&work, 1});
@@ -140,13 +147,13 @@ void NameService::handle_question(const Completion& arrival, uint32_t number,
   }
   // What one may not have is as if it were not there.
   const bool given = publication && (one_process_ || publication->audience.admits(asker->eid));
-  send(arrival.from, std::string(given ? found_word : none_word) + " " + std::to_string(number) +
-                         (given ? " " + publication->line : ""));
+  send(arrival.from, given ? found_word : none_word, number,
+       given ? std::string_view(publication->line) : std::string_view());
 }
 
 void NameService::handle_answer(const Completion& arrival, std::string_view kind, uint32_t number,
                                 std::string_view line) {
-  for (Question* question : questions_) {
+  for (Question* question = questions_; question != nullptr; question = question->next) {
     if (question->number != number || !(question->peer == arrival.from)) continue;
     if (question->done) continue;
     if (kind == found_word) {

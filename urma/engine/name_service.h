@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,13 +16,16 @@ namespace urma::engine {
 // flood finds no receive slot. Engine thread.
 class NameService {
  public:
+  static constexpr size_t line_bytes = 1024;
+
   // `one_process`: whoever asks is this process itself (a simulated network).
   NameService(jetty::Jetties& jetties, transport::Transport& transport, DirtySet& dirty,
               bool one_process);
 
   // Names that this device publishes itself.
-  void publish(const std::string& name, const Publication& publication);
-  void unpublish(const std::string& name);
+  // Takes the entries over, in place of those with the same names.
+  void publish(Publications& names);
+  void unpublish(std::string_view name);
 
   // One question, on the stack of whoever waits for its answer.
   struct Question {
@@ -33,8 +35,9 @@ class NameService {
     // The outcome, once `done`.
     bool done = false;
     Status status = Status::timed_out;
-    std::string line;
+    std::string line;  // its room is reserved by whoever asks: line_bytes
 
+    Question* next = nullptr;
     uint32_t number = 0;
     PeerId peer;
     Time ask_at{};
@@ -48,13 +51,13 @@ class NameService {
 
  private:
   static constexpr uint16_t slots = 32;
-  static constexpr size_t line_bytes = 1024;
 
   void handle(const Completion& arrival, std::string_view line);
   void handle_question(const Completion& arrival, uint32_t number, std::string_view name);
   void handle_answer(const Completion& arrival, std::string_view kind, uint32_t number,
                      std::string_view line);
-  void send(PeerId to, const std::string& line);
+  // One line of these words; not sent when there is no room, for it is asked again.
+  void send(PeerId to, std::string_view word, uint32_t number, std::string_view rest);
   void post_receive(uint16_t slot);
 
   transport::Transport& transport_;
@@ -66,8 +69,8 @@ class NameService {
   std::vector<std::byte> receive_buffers_;
   std::vector<std::string> sending_;  // by tag
   std::vector<uint16_t> free_to_send_;
-  std::map<std::string, Publication> published_;
-  std::vector<Question*> questions_;
+  Publications published_;
+  Question* questions_ = nullptr;
   uint32_t next_number_ = 1;
 };
 
