@@ -20,7 +20,8 @@
 // thread at a time and polled by one thread at a time, which may be different ones.
 // Lifetimes: objects may be destroyed in any order. Closing or destroying a device ends everything
 // that was made from it: its works complete, its segments are unregistered, later calls answer
-// `closed`. In a child made by fork, calls answer `forked` and the parent's device is not touched.
+// `closed`. In a child made by fork, calls answer `forked`, and the parent's device is neither
+// touched nor kept open: its address and names are free when the parent has gone.
 
 #include <initializer_list>
 #include <memory>

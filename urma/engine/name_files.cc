@@ -18,21 +18,6 @@ namespace {
 constexpr size_t longest_name = 64;
 constexpr size_t longest_file = 4096;
 
-class OwnedDescriptor {
- public:
-  explicit OwnedDescriptor(int descriptor) : descriptor_(descriptor) {}
-  OwnedDescriptor(const OwnedDescriptor&) = delete;
-  OwnedDescriptor& operator=(const OwnedDescriptor&) = delete;
-  ~OwnedDescriptor() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  int get() const { return descriptor_; }
-  int release() { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
-
 Error system_error(const std::string& what, int why) {
   const Status status =
       why == EACCES || why == EPERM ? Status::permission_denied : Status::io_error;
@@ -148,25 +133,37 @@ Result<NameFiles> NameFiles::open() {
   return NameFiles(directory + "/names");
 }
 
-NameFiles::Held::Held(Held&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+// Whole before anything can be thrown, so that it is closed then.
+OwnedDescriptor::OwnedDescriptor(int descriptor) : OwnedDescriptor() {
+  descriptor_ = descriptor;
+  not_inherited_ = NotInherited(descriptor);
+}
+
+OwnedDescriptor::OwnedDescriptor(OwnedDescriptor&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      not_inherited_(std::move(other.not_inherited_)) {}
+
+OwnedDescriptor& OwnedDescriptor::operator=(OwnedDescriptor&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(not_inherited_, other.not_inherited_);
+  return *this;
+}
+
+OwnedDescriptor::~OwnedDescriptor() {
+  if (descriptor_ < 0) return;
+  not_inherited_ = NotInherited();
+  close(descriptor_);
+}
 
 NameFiles::Held& NameFiles::Held::operator=(Held&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
+  std::swap(file_, other.file_);
   std::swap(path_, other.path_);
   return *this;
 }
 
 NameFiles::Held::~Held() {
-  if (descriptor_ < 0) return;
   // While we hold the lock nobody replaces the file, so it is ours that goes.
-  unlink(path_.c_str());
-  close(descriptor_);
-}
-
-void NameFiles::Held::abandon() {
-  if (descriptor_ >= 0) close(descriptor_);
-  descriptor_ = -1;
+  if (file_.get() >= 0) unlink(path_.c_str());
 }
 
 Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string& name,
@@ -202,7 +199,7 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
     return system_error("writing " + draft, text.size() > longest_file ? EFBIG : why);
   }
   if (rename(draft.c_str(), path.c_str()) != 0) return system_error("naming " + path, errno);
-  return Held(file.release(), path);
+  return Held(std::move(file), path);
 }
 
 Result<Publication> NameFiles::find(std::optional<Eid> address, const std::string& name) const {
