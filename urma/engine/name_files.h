@@ -43,8 +43,9 @@ class OwnedDescriptor {
 // lock is free belongs to nobody any more.
 class NameFiles {
  public:
-  // The directory: $XDG_RUNTIME_DIR/urma, else /run/user/UID/urma, else /tmp/urma-UID.
-  static Result<NameFiles> open();
+  // The directory: $XDG_RUNTIME_DIR/urma, else /run/user/UID/urma, else /tmp/urma-UID. Nothing is
+  // made before something is published.
+  static NameFiles of_this_user();
 
   // A file held under lock; closing it ends the publication.
   class Held {
@@ -66,6 +67,8 @@ class NameFiles {
   // What is published under this name at this address (nothing: at any address), by a living
   // process in this network namespace. An error if there is none, or more than one.
   Result<Publication> find(std::optional<Eid> address, const std::string& name) const;
+  // Everything that is published at this address. None if the directory cannot be looked at.
+  Publications all(const Eid& address) const;
 
  private:
   explicit NameFiles(std::string directory) : directory_(std::move(directory)) {}
