@@ -86,7 +86,7 @@ class URMA_API Jfc {
 };
 
 // Where works are posted and messages arrive (JFS and JFR in one). Move only; when destroyed, its
-// works end and their completions are discarded.
+// works end. Their completions go with its own queue; those in a shared Jfc can still be polled.
 class URMA_API Jetty {
  public:
   Jetty(Jetty&&) noexcept;
@@ -103,10 +103,11 @@ class URMA_API Jetty {
     return post(std::span(works.begin(), works.size()));
   }
 
-  // Posts a buffer for one message (send). False when no receive slot is vacant. Its completion
-  // has operation `receive` and this tag. Immediates of writes need no buffer.
+  // Posts a buffer for one message (send). False when no receive slot is vacant (poll returns
+  // them; there are JettyOptions::receives), after close and in a forked child. Its completion has
+  // operation `receive` and this tag. Immediates of writes need no buffer.
   bool receive(std::span<std::byte> buffer, uint64_t tag = 0);
-  // Several buffers, filled one after the other; at most max_buffers.
+  // Several buffers, filled one after the other; with more than max_buffers it is false, always.
   bool receive(std::span<const Buffer> buffers, uint64_t tag = 0);
 
   // Takes completions, at most as many as `out` holds; returns how many. Never blocks. On an
