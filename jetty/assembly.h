@@ -15,11 +15,12 @@ struct Assembly {
   // What is done with its packets, decided at the first one and never softened.
   enum class Verdict : uint8_t {
     run,
-    refuse,     // remote abort: token, bounds, rights
-    too_long,   // a message that its receive buffer cannot hold
-    not_ready,  // no receive slot
-    executed,   // it came before, on another channel: answer again
-    ignore,     // it was withdrawn, or nothing can be said of it: no answer
+    refuse,       // remote abort: token, bounds, rights
+    no_receives,  // a message or an immediate, to a Jetty that can never take one
+    too_long,     // a message that its receive buffer cannot hold
+    not_ready,    // no receive slot
+    executed,     // it came before, on another channel: answer again
+    ignore,       // it was withdrawn, or nothing can be said of it: no answer
   };
 
   PeerId peer;

@@ -76,6 +76,10 @@ void Executor::begin_message(Assembly& assembly, const TaRequest& request) {
     assembly.verdict = Verdict::refuse;
     return;
   }
+  if (jetty->queues->receives().count() == 0) {
+    assembly.verdict = Verdict::no_receives;
+    return;
+  }
   if (!take_slot(*jetty, assembly.receive)) {
     assembly.verdict = Verdict::not_ready;
     return;
@@ -91,9 +95,13 @@ void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
     assembly.verdict = Verdict::refuse;
     return;
   }
-  const Queues& queues = *jetty->queues;
+  Queues& queues = *jetty->queues;
+  if (queues.receives().count() == 0) {
+    assembly.verdict = Verdict::no_receives;
+    return;
+  }
   const uint32_t unpolled = jetty->immediates_raised - queues.immediates_polled();
-  if (unpolled >= jetty->queues->receives().count()) {
+  if (unpolled >= queues.receives().count()) {
     assembly.verdict = Verdict::not_ready;
     return;
   }

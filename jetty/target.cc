@@ -179,11 +179,15 @@ void Target::finish(Assembly& assembly, Time now) {
       return answer(assembly, Response::completer_error,
                     static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
     case Verdict::refuse:
+    case Verdict::no_receives:
       ++counters_.refused;
       executor_.release(assembly);
       abandon(assembly, Mark::none);
       return answer(assembly, Response::completer_error,
-                    static_cast<uint8_t>(CompleterError::remote_abort), false, now);
+                    static_cast<uint8_t>(assembly.verdict == Verdict::refuse
+                                             ? CompleterError::remote_abort
+                                             : CompleterError::unsupported_request),
+                    false, now);
     case Verdict::not_ready:
       ++counters_.not_ready;
       return answer(assembly, Response::receiver_not_ready, not_ready_timer, false, now);

@@ -155,9 +155,7 @@ Result<std::string> look_up(engine::Runner& runner, const Location& where, Durat
   Error last;
   do {
     if (here) {
-      const Result<engine::NameFiles> files = engine::NameFiles::open();
-      if (!files) return files.error();
-      const auto found = files->find(
+      const auto found = engine::NameFiles::of_this_user().find(
           where.local_host ? std::nullopt : std::optional(where.at.address), where.name);
       if (found) return found->line;
       last = found.error();
@@ -223,14 +221,6 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line) {
                "import: this device knows as many peers as it was opened for");
 }
 
-// In the directory of this user: for others of its processes, and for whoever answers for them.
-Result<engine::NameFiles::Held> publish_here(const Endpoint& at, const std::string& name,
-                                             const engine::Publication& publication) {
-  Result<engine::NameFiles> files = engine::NameFiles::open();
-  if (!files) return files.error();
-  return files->publish(at, name, publication);
-}
-
 }  // namespace
 
 Result<Imported> Device::import(std::string_view what, Duration limit) {
@@ -278,7 +268,8 @@ Result<void> Device::publish_line(std::string_view name, const std::string& line
       *one.emplace(name, engine::Publication{.line = line, .audience = audience}).first;
   engine::NameFiles::Held held;
   if (!runner.simulated()) {
-    Result<engine::NameFiles::Held> made = publish_here(runner.port_facts().self, key, publication);
+    Result<engine::NameFiles::Held> made =
+        engine::NameFiles::of_this_user().publish(runner.port_facts().self, key, publication);
     if (!made) return made.error();
     held = std::move(*made);
   }

@@ -20,7 +20,8 @@
 // thread at a time and polled by one thread at a time, which may be different ones.
 // Lifetimes: objects may be destroyed in any order. Closing or destroying a device ends everything
 // that was made from it: its works complete, its segments are unregistered, later calls answer
-// `closed`. In a child made by fork, calls answer `forked` and the parent's device is not touched.
+// `closed`. In a child made by fork, calls answer `forked`, and the parent's device is neither
+// touched nor kept open: its address and names are free when the parent has gone.
 
 #include <initializer_list>
 #include <memory>
@@ -86,7 +87,7 @@ class URMA_API Jfc {
 };
 
 // Where works are posted and messages arrive (JFS and JFR in one). Move only; when destroyed, its
-// works end and their completions are discarded.
+// works end. Their completions go with its own queue; those in a shared Jfc can still be polled.
 class URMA_API Jetty {
  public:
   Jetty(Jetty&&) noexcept;
@@ -103,10 +104,11 @@ class URMA_API Jetty {
     return post(std::span(works.begin(), works.size()));
   }
 
-  // Posts a buffer for one message (send). False when no receive slot is vacant. Its completion
-  // has operation `receive` and this tag. Immediates of writes need no buffer.
+  // Posts a buffer for one message (send). False when no receive slot is vacant (poll returns
+  // them; there are JettyOptions::receives), after close and in a forked child. Its completion has
+  // operation `receive` and this tag. Immediates of writes need no buffer.
   bool receive(std::span<std::byte> buffer, uint64_t tag = 0);
-  // Several buffers, filled one after the other; at most max_buffers.
+  // Several buffers, filled one after the other; with more than max_buffers it is false, always.
   bool receive(std::span<const Buffer> buffers, uint64_t tag = 0);
 
   // Takes completions, at most as many as `out` holds; returns how many. Never blocks. On an

@@ -1,5 +1,6 @@
 // After set-up nothing on the data path allocates or locks.
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -20,6 +21,7 @@ namespace {
 std::atomic<bool> armed{false};
 std::atomic<uint64_t> allocations{0};
 std::atomic<uint64_t> locks{0};
+std::atomic<uint64_t> looks{0};  // at directories
 
 void note(std::atomic<uint64_t>& counter) {
   if (armed.load(std::memory_order_relaxed)) counter.fetch_add(1);
@@ -46,6 +48,13 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) {
   static const auto real = reinterpret_cast<Lock>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
   note(locks);
   return real(mutex);
+}
+
+DIR* opendir(const char* path) {
+  using Open = DIR* (*)(const char*);
+  static const auto real = reinterpret_cast<Open>(dlsym(RTLD_NEXT, "opendir"));
+  note(looks);
+  return real(path);
 }
 
 }  // extern "C"
@@ -154,6 +163,30 @@ TEST_CASE("nor does a shared completion queue, when one of its Jetties has gone"
   CHECK(exchange_on_two_threads(stays, jfc, to_b, 5000) == 5000);
   CHECK(allocations == 0);
   CHECK(locks == 0);
+}
+
+TEST_CASE("strangers who ask for names do not make an engine look at files for each question") {
+  Side asked = Side::open("udp:127.0.0.226");
+  REQUIRE(asked.device.endpoint().port == ub_port);
+  std::atomic<uint64_t> found{0};
+  const auto ask = [&](uint64_t questions) {
+    Side stranger = Side::open("udp:");
+    for (uint64_t i = 0; i < questions; ++i) {
+      found += stranger.device.import("urma://127.0.0.226:4792/nothing", 1ms).ok();
+    }
+  };
+  ask(10);
+  looks = 0;
+  armed = true;
+  const auto begun = std::chrono::steady_clock::now();
+  std::vector<std::thread> strangers;
+  for (int i = 0; i < 8; ++i) strangers.emplace_back(ask, 100);
+  for (std::thread& stranger : strangers) stranger.join();
+  armed = false;
+  const auto took = std::chrono::steady_clock::now() - begun;
+  CHECK(found == 0);
+  CHECK(looks > 0);
+  CHECK(looks <= static_cast<uint64_t>(took / 10ms) + 2);
 }
 
 TEST_CASE("the traps are set") {

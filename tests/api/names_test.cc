@@ -135,5 +135,14 @@ TEST_CASE("a runtime directory that others may enter is not trusted") {
   CHECK(refused.error().message.find("0700") != std::string::npos);
 }
 
+TEST_CASE("a question makes no directory") {
+  RuntimeDirectory directory;
+  Side asked = Side::open("udp:127.0.0.227");
+  Side user = Side::open("udp:");
+  CHECK(user.device.import("urma://127.0.0.227:4792/nothing", 200ms).status() == Status::not_found);
+  CHECK(user.device.import("urma://localhost/nothing", 20ms).status() == Status::not_found);
+  CHECK_FALSE(std::filesystem::exists(directory.path / "urma"));
+}
+
 }  // namespace
 }  // namespace urma::test

@@ -190,5 +190,19 @@ TEST_CASE("a target that is stopped for long is given up, and taken back when it
   CHECK(collect(here.jetty, 1, 10s).at(0).ok());
 }
 
+TEST_CASE("a killed process leaves its name and its port, though a child that it forked lives on") {
+  Child publisher({URMA_TEST_PEER, "udp:127.0.0.224", "fork", "heirloom"});
+  const pid_t sleeper = std::stoi(publisher.said());
+  Side here = Side::open("udp:");
+  CHECK(here.device.import("urma://localhost/heirloom").ok());
+  publisher.end(SIGKILL);
+  REQUIRE(kill(sleeper, 0) == 0);
+  CHECK(here.device.import("urma://localhost/heirloom", 50ms).status() == Status::not_found);
+  Side heir = Side::open("udp:127.0.0.224");
+  CHECK(heir.device.endpoint().port == ub_port);
+  CHECK(heir.device.publish("heirloom", heir.segment).ok());
+  kill(sleeper, SIGKILL);
+}
+
 }  // namespace
 }  // namespace urma::test

@@ -1,7 +1,11 @@
 // peer DEVICE serve NAME         publishes a segment and a Jetty, receives whatever comes
 // peer DEVICE write NAME TARGET  publishes too, and writes into what TARGET names, without end
 //
-// Says "ready" when it is, and never ends by itself.
+// peer DEVICE fork NAME          as serve, with a child of fork that does nothing for a minute
+//
+// Says "ready" when it is (the last one: its child's number), and never ends by itself.
+
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -50,7 +54,10 @@ int main(int count, char** arguments) {
   std::vector<std::vector<std::byte>> buffers(receives, std::vector<std::byte>(4096));
   for (uint64_t tag = 0; tag < receives; ++tag) jetty.receive(buffers[tag], tag);
   device.publish(arguments[3], segment, jetty).value();
-  std::puts("ready");
+  const bool forks = std::strcmp(arguments[2], "fork") == 0;
+  const pid_t child = forks ? fork() : -1;
+  if (child == 0) _exit(static_cast<int>(sleep(60)));
+  std::puts(forks ? std::to_string(child).c_str() : "ready");
   std::fflush(stdout);
   if (std::strcmp(arguments[2], "write") == 0) {
     write_for_ever(jetty, device.import(arguments[4], 10s).value());

@@ -243,6 +243,24 @@ TEST_CASE("a receiver that is never ready is given up when it was allowed to") {
   CHECK(collect(here.jetty, 1).at(0).ok());
 }
 
+TEST_CASE("a Jetty without receive slots refuses what it could never take, and says so") {
+  SimHosts hosts("no receives");
+  auto here = hosts.start("", {.berths = 64});
+  auto there = hosts.start("", {.berths = 1, .receives = 0});
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(8);
+  here.jetty.post({send(bytes, target.jetty),
+                   write(bytes, target.segment).to(target.jetty).immediate(1),
+                   write(bytes, target.segment)});
+  const auto done = collect(here.jetty, 3);
+  REQUIRE(done.size() == 3);
+  for (const Completion& completion : done) {
+    const bool plain = completion.operation == Operation::write && !completion.with_immediate;
+    INFO(name(completion.status));
+    CHECK(completion.status == (plain ? Status::ok : Status::remote_unsupported));
+  }
+}
+
 TEST_CASE("immediates wait for permits as messages wait for buffers") {
   SimHosts hosts("permits");
   auto here = hosts.start("", {.berths = 64});

@@ -20,8 +20,12 @@ class DirtySet {
   // it reads afterwards (is the engine asleep?) is read after the mark can be seen.
   void mark(uint32_t member) {
     const uint64_t bit = uint64_t{1} << member % 64;
-    if (words_[member / 64].fetch_or(bit, std::memory_order_seq_cst) == 0) {
-      summary_[member / 4096].fetch_or(uint64_t{1} << member / 64 % 64, std::memory_order_seq_cst);
+    const uint64_t word_bit = uint64_t{1} << member / 64 % 64;
+    words_[member / 64].fetch_or(bit, std::memory_order_seq_cst);
+    // Not left to whoever made the word non-zero: that thread may not have come to this line.
+    Word& summary = summary_[member / 4096];
+    if ((summary.load(std::memory_order_seq_cst) & word_bit) == 0) {
+      summary.fetch_or(word_bit, std::memory_order_seq_cst);
     }
   }
 

@@ -41,7 +41,8 @@ class Jfc;
 struct JettyOptions {
   // Works that may be outstanding: 0 to 32 768. Each is one of them from post to poll.
   uint32_t berths = 128;
-  // Messages that may wait for polling, or for a message: 0 to 32 768. As many immediates too.
+  // Messages that may wait for polling, or buffers for a message: 0 to 32 768. As many immediates
+  // too. With 0, whoever sends here or writes with an immediate is told `remote_unsupported`.
   uint32_t receives = 0;
   // Zero: the device's.
   Duration operation_timeout{};

@@ -28,9 +28,10 @@ constexpr StatusInfo catalogue[] = {
      "Import the descriptor again; if the segment was unregistered or its token rotated, ask its "
      "owner for a new one."},
     {Status::remote_unsupported, "remote_unsupported",
-     "The target cannot do this: it does not know the operation, or a send was longer than the "
-     "buffer that waited for it.",
-     "Post larger receive buffers, or use write with immediate; else upgrade the target."},
+     "The target cannot do this: it does not know the operation, a send was longer than the buffer "
+     "that waited for it, or a message or an immediate went to a Jetty without receive slots.",
+     "Post larger receive buffers, or use write with immediate; make the target's Jetty with "
+     "JettyOptions::receives; else upgrade the target."},
     {Status::receiver_not_ready, "receiver_not_ready",
      "The target had no receive slot for longer than `receiver_timeout` allows: not executed.",
      "Let the target post receives and poll its completions, or allow more time."},

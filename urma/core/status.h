@@ -46,7 +46,7 @@ struct StatusInfo {
   std::string_view cure;
 };
 
-// For any value, also one that is no Status.
+// For any value, also one that is no Status. To print one: urma::name(completion.status).
 URMA_API const StatusInfo& describe(Status status);
 inline std::string_view name(Status status) { return describe(status).name; }
 

@@ -139,7 +139,7 @@ inline Work send(std::span<const Buffer> message, const RemoteJetty& to) {
 // How one work, or one arrival, ended. Exactly one for each signalled work, each failed work, and
 // each message or immediate that arrived.
 struct Completion {
-  Status status = Status::ok;
+  Status status = Status::ok;  // to be printed: name(status); what to do: describe(status).cure
   Operation operation = Operation::write;  // `receive`: something arrived
   bool with_immediate = false;
   uint32_t bytes = 0;  // of the work; of the message that arrived

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 namespace urma::engine {
@@ -18,33 +19,19 @@ namespace {
 constexpr size_t longest_name = 64;
 constexpr size_t longest_file = 4096;
 
-class OwnedDescriptor {
- public:
-  explicit OwnedDescriptor(int descriptor) : descriptor_(descriptor) {}
-  OwnedDescriptor(const OwnedDescriptor&) = delete;
-  OwnedDescriptor& operator=(const OwnedDescriptor&) = delete;
-  ~OwnedDescriptor() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  int get() const { return descriptor_; }
-  int release() { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
-
 Error system_error(const std::string& what, int why) {
   const Status status =
       why == EACCES || why == EPERM ? Status::permission_denied : Status::io_error;
   return error(status, "names: " + what + ": " + std::strerror(why));
 }
 
-// A directory that is ours alone, made if it is not there.
-Result<void> own_directory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-    return system_error("making " + path, errno);
+// A directory that is ours alone; where there is none, there are no names.
+Result<void> trust(const std::string& path) {
   struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) return system_error("looking at " + path, errno);
+  if (lstat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return {};
+    return system_error("looking at " + path, errno);
+  }
   if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
     return Error{Status::permission_denied,
                  "names: " + path +
@@ -52,6 +39,11 @@ Result<void> own_directory(const std::string& path) {
                      "it, or set XDG_RUNTIME_DIR to a directory of your own"};
   }
   return {};
+}
+
+Result<void> make_directory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return trust(path);
+  return system_error("making " + path, errno);
 }
 
 bool usable_runtime_directory(const char* path) {
@@ -109,12 +101,11 @@ std::optional<Publication> read_held(const std::string& path) {
 
 std::vector<std::string> entries(const std::string& path) {
   std::vector<std::string> out;
-  DIR* directory = opendir(path.c_str());
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
   if (directory == nullptr) return out;
-  while (const dirent* entry = readdir(directory)) {
+  while (const dirent* entry = readdir(directory.get())) {
     if (entry->d_name[0] != '.') out.emplace_back(entry->d_name);
   }
-  closedir(directory);
   return out;
 }
 
@@ -134,7 +125,7 @@ std::string network_namespace() {
   return std::to_string(info.st_ino);
 }
 
-Result<NameFiles> NameFiles::open() {
+NameFiles NameFiles::of_this_user() {
   const std::string uid = std::to_string(geteuid());
   const std::string run = "/run/user/" + uid;
   std::string directory = "/tmp/urma-" + uid;
@@ -143,36 +134,49 @@ Result<NameFiles> NameFiles::open() {
   } else if (usable_runtime_directory(run.c_str())) {
     directory = run + "/urma";
   }
-  if (auto made = own_directory(directory); !made) return made.error();
-  if (auto made = own_directory(directory + "/names"); !made) return made.error();
-  return NameFiles(directory + "/names");
+  return NameFiles(directory);
 }
 
-NameFiles::Held::Held(Held&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+// Whole before anything can be thrown, so that it is closed then.
+OwnedDescriptor::OwnedDescriptor(int descriptor) : OwnedDescriptor() {
+  descriptor_ = descriptor;
+  not_inherited_ = NotInherited(descriptor);
+}
+
+OwnedDescriptor::OwnedDescriptor(OwnedDescriptor&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      not_inherited_(std::move(other.not_inherited_)) {}
+
+OwnedDescriptor& OwnedDescriptor::operator=(OwnedDescriptor&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(not_inherited_, other.not_inherited_);
+  return *this;
+}
+
+OwnedDescriptor::~OwnedDescriptor() {
+  if (descriptor_ < 0) return;
+  not_inherited_ = NotInherited();
+  close(descriptor_);
+}
 
 NameFiles::Held& NameFiles::Held::operator=(Held&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
+  std::swap(file_, other.file_);
   std::swap(path_, other.path_);
   return *this;
 }
 
 NameFiles::Held::~Held() {
-  if (descriptor_ < 0) return;
   // While we hold the lock nobody replaces the file, so it is ours that goes.
-  unlink(path_.c_str());
-  close(descriptor_);
-}
-
-void NameFiles::Held::abandon() {
-  if (descriptor_ >= 0) close(descriptor_);
-  descriptor_ = -1;
+  if (file_.get() >= 0) unlink(path_.c_str());
 }
 
 Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string& name,
                                            const Publication& publication) {
-  const std::string directory = directory_ + "/" + to_string(at.address);
-  if (auto made = own_directory(directory); !made) return made.error();
+  const std::string names = directory_ + "/names";
+  const std::string directory = names + "/" + to_string(at.address);
+  for (const std::string& path : {directory_, names, directory}) {
+    if (auto made = make_directory(path); !made) return made.error();
+  }
   // Publishers take turns, so that looking whether a file is held and replacing it are one step.
   const OwnedDescriptor turn(
       ::open((directory + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -202,19 +206,20 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
     return system_error("writing " + draft, text.size() > longest_file ? EFBIG : why);
   }
   if (rename(draft.c_str(), path.c_str()) != 0) return system_error("naming " + path, errno);
-  return Held(file.release(), path);
+  return Held(std::move(file), path);
 }
 
 Result<Publication> NameFiles::find(std::optional<Eid> address, const std::string& name) const {
+  if (auto trusted = trust(directory_); !trusted) return trusted.error();
   std::vector<std::string> places;
   if (address) {
     places.push_back(to_string(*address));
   } else {
-    places = entries(directory_);
+    places = entries(directory_ + "/names");
   }
   std::vector<std::pair<std::string, Publication>> found;
   for (const std::string& place : places) {
-    if (auto held = read_held(directory_ + "/" + place + "/" + name)) {
+    if (auto held = read_held(directory_ + "/names/" + place + "/" + name)) {
       found.emplace_back(place, std::move(*held));
     }
   }
@@ -227,6 +232,16 @@ Result<Publication> NameFiles::find(std::optional<Eid> address, const std::strin
   for (const auto& [place, publication] : found) where += " urma://" + place + "/" + name;
   return Error{Status::invalid_argument,
                "\"" + name + "\" is published at several addresses. Fix: say which:" + where};
+}
+
+Publications NameFiles::all(const Eid& address) const {
+  Publications found;
+  if (!trust(directory_)) return found;
+  const std::string place = directory_ + "/names/" + to_string(address);
+  for (const std::string& name : entries(place)) {
+    if (auto held = read_held(place + "/" + name)) found.emplace(name, std::move(*held));
+  }
+  return found;
 }
 
 }  // namespace urma::engine

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "urma/base/not_inherited.h"
 #include "urma/core/descriptor.h"
 #include "urma/core/options.h"
 
@@ -22,27 +23,43 @@ using Publications = std::map<std::string, Publication, std::less<>>;
 // 1 to 64 letters, digits, '.', '_' or '-', not starting with '.'.
 bool valid_name(std::string_view name);
 
+// An open file, which a child of fork does not keep open. Move only.
+class OwnedDescriptor {
+ public:
+  OwnedDescriptor() = default;
+  explicit OwnedDescriptor(int descriptor);
+  OwnedDescriptor(OwnedDescriptor&& other) noexcept;
+  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept;
+  ~OwnedDescriptor();
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_ = -1;
+  NotInherited not_inherited_;
+};
+
 // The names that processes of this user publish on this host: one file each, in a directory of the
 // user's own (mode 0700), held under a lock by its publisher for as long as it lives. A file whose
 // lock is free belongs to nobody any more.
 class NameFiles {
  public:
-  // The directory: $XDG_RUNTIME_DIR/urma, else /run/user/UID/urma, else /tmp/urma-UID.
-  static Result<NameFiles> open();
+  // The directory: $XDG_RUNTIME_DIR/urma, else /run/user/UID/urma, else /tmp/urma-UID. Nothing is
+  // made before something is published.
+  static NameFiles of_this_user();
 
   // A file held under lock; closing it ends the publication.
   class Held {
    public:
     Held() = default;
-    Held(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
-    Held(Held&& other) noexcept;
+    Held(OwnedDescriptor file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+    Held(Held&& other) noexcept = default;
     Held& operator=(Held&& other) noexcept;
     ~Held();
     // In a child of the publisher: the file is not ours to remove.
-    void abandon();
+    void abandon() { file_ = OwnedDescriptor(); }
 
    private:
-    int descriptor_ = -1;
+    OwnedDescriptor file_;
     std::string path_;
   };
   Result<Held> publish(const Endpoint& at, const std::string& name, const Publication& publication);
@@ -50,6 +67,8 @@ class NameFiles {
   // What is published under this name at this address (nothing: at any address), by a living
   // process in this network namespace. An error if there is none, or more than one.
   Result<Publication> find(std::optional<Eid> address, const std::string& name) const;
+  // Everything that is published at this address. None if the directory cannot be looked at.
+  Publications all(const Eid& address) const;
 
  private:
   explicit NameFiles(std::string directory) : directory_(std::move(directory)) {}

@@ -10,6 +10,10 @@
 namespace urma::engine {
 namespace {
 
+// How often the directory of names is looked at, however many ask: a look is some system calls for
+// each name, within a pass.
+constexpr Duration look_again_after = std::chrono::milliseconds(10);
+
 // Everybody may ask; what is protected is decided by name and by who asks.
 constexpr TokenValue open_token{0x6e616d65};
 constexpr Duration ask_again_after = std::chrono::milliseconds(100);
@@ -46,6 +50,8 @@ NameService::NameService(jetty::Jetties& jetties, transport::Transport& transpor
     free_to_send_.push_back(i);
     post_receive(i);
   }
+  // Whoever holds the UB port of an address answers for all processes at it.
+  if (!one_process_ && transport_.self().port == ub_port) files_ = NameFiles::of_this_user();
 }
 
 void NameService::post_receive(uint16_t slot) {
@@ -99,7 +105,7 @@ void NameService::send(PeerId to, std::string_view word, uint32_t number, std::s
   dirty_.mark(index_);
 }
 
-bool NameService::pass(Time) {
+bool NameService::pass(Time now) {
   if (!jfc_->ready()) return false;
   std::array<Completion, 16> completions;
   const size_t count = jfc_->poll(completions);
@@ -111,42 +117,54 @@ bool NameService::pass(Time) {
     }
     if (completion.ok()) {
       const auto* text = reinterpret_cast<const char*>(receive_buffers_.data() + slot * line_bytes);
-      handle(completion, {text, completion.bytes});
+      handle(completion, {text, completion.bytes}, now);
     }
     post_receive(slot);
   }
   return true;
 }
 
-void NameService::handle(const Completion& arrival, std::string_view line) {
+void NameService::handle(const Completion& arrival, std::string_view line, Time now) {
   const std::string_view kind = take_word(line);
   const std::string_view digits = take_word(line);
   uint32_t number = 0;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (failure != std::errc{} || end != digits.data() + digits.size()) return;
   if (kind == find_word) {
-    handle_question(arrival, number, line);
+    handle_question(arrival, number, line, now);
   } else {
     handle_answer(arrival, kind, number, line);
   }
 }
 
-void NameService::handle_question(const Completion& arrival, uint32_t number,
-                                  std::string_view name) {
+// What others of this user publish at this address, as it was when it was last looked at.
+const Publications& NameService::neighbours(Time now) {
+  if (now < look_at_) return neighbours_;
+  look_at_ = now + look_again_after;
+  try {
+    neighbours_ = files_->all(transport_.self().address);
+  } catch (const std::bad_alloc&) {
+    neighbours_.clear();  // whoever asks asks again
+  }
+  return neighbours_;
+}
+
+const Publication* NameService::find(std::string_view name, Time now) {
+  if (const auto ours = published_.find(name); ours != published_.end()) return &ours->second;
+  if (!files_) return nullptr;
+  const Publications& others = neighbours(now);
+  const auto found = others.find(name);
+  return found != others.end() ? &found->second : nullptr;
+}
+
+void NameService::handle_question(const Completion& arrival, uint32_t number, std::string_view name,
+                                  Time now) {
   const auto asker = transport_.facts(arrival.from);
   if (!asker || arrival.from_jetty != names_jetty || !valid_name(name)) return;
-  std::optional<Publication> publication;
-  if (const auto ours = published_.find(std::string(name)); ours != published_.end()) {
-    publication = ours->second;
-  } else if (!one_process_ && transport_.self().port == ub_port) {
-    // Whoever holds the UB port of an address answers for all processes at it.
-    if (const auto files = NameFiles::open(); files.ok()) {
-      const auto found = files->find(transport_.self().address, std::string(name));
-      if (found.ok()) publication = *found;
-    }
-  }
+  const Publication* publication = find(name, now);
   // What one may not have is as if it were not there.
-  const bool given = publication && (one_process_ || publication->audience.admits(asker->eid));
+  const bool given =
+      publication != nullptr && (one_process_ || publication->audience.admits(asker->eid));
   send(arrival.from, given ? found_word : none_word, number,
        given ? std::string_view(publication->line) : std::string_view());
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace urma::engine {
 
 // The well-known Jetty 1: answers who lives here under a name, and asks others. Questions and
 // answers are Sends of one line of text, in the ordinary way: lost ones are repeated, a stranger's
-// flood finds no receive slot. Engine thread.
+// flood finds no receive slot, nor does it decide how often files are looked at. Engine thread.
 class NameService {
  public:
   static constexpr size_t line_bytes = 1024;
@@ -52,8 +53,10 @@ class NameService {
  private:
   static constexpr uint16_t slots = 32;
 
-  void handle(const Completion& arrival, std::string_view line);
-  void handle_question(const Completion& arrival, uint32_t number, std::string_view name);
+  void handle(const Completion& arrival, std::string_view line, Time now);
+  const Publication* find(std::string_view name, Time now);
+  const Publications& neighbours(Time now);
+  void handle_question(const Completion& arrival, uint32_t number, std::string_view name, Time now);
   void handle_answer(const Completion& arrival, std::string_view kind, uint32_t number,
                      std::string_view line);
   // One line of these words; not sent when there is no room, for it is asked again.
@@ -70,6 +73,10 @@ class NameService {
   std::vector<std::string> sending_;  // by tag
   std::vector<uint16_t> free_to_send_;
   Publications published_;
+  // Where other processes of this user publish. Nothing: not for us to answer for them.
+  std::optional<NameFiles> files_;
+  Publications neighbours_;  // what they published when we looked last
+  Time look_at_{};           // not again before
   Question* questions_ = nullptr;
   uint32_t next_number_ = 1;
 };

@@ -47,7 +47,8 @@ Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       threads_(threads),
       port_facts_(port->facts()),
       clock_(port->clock()),
-      engine_(std::move(port), settings, std::move(entropy)) {
+      engine_(std::move(port), settings, std::move(entropy)),
+      port_(engine_.descriptor()) {
   self_ = engine_.transport().know(port_facts_.eid, port_facts_.self, settings.life);
   madvise(fork_page_.data(), fork_page_.bytes(), MADV_WIPEONFORK);
   alive_->store(1);

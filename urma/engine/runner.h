@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "urma/base/not_inherited.h"
 #include "urma/engine/engine.h"
 #include "urma/engine/engine_time.h"
 #include "urma/engine/name_files.h"
@@ -101,6 +102,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   const drivers::PortFacts port_facts_;
   drivers::VirtualClock* clock_;
   Engine engine_;
+  NotInherited port_;  // the engine's: a child would keep the address
   PeerId self_;
   EngineTime time_;             // token
   Time next_deadline_ = never;  // token; engine time

@@ -58,5 +58,34 @@ TEST_CASE("no mark of any thread is lost, and what came before it is seen by who
   CHECK_FALSE(set.any());
 }
 
+TEST_CASE("a mark can be seen when it is made, whoever else is marking a neighbour") {
+  constexpr int rounds = 200'000;
+  DirtySet set(64);
+  std::atomic<int> round{0};
+  std::atomic<int> answered{0};
+  uint64_t invisible[2] = {};
+  const auto mark = [&](uint32_t member) {
+    set.mark(member);
+    invisible[member] += !set.any();
+  };
+  std::thread other([&] {
+    for (int i = 1; i <= rounds; ++i) {
+      while (round.load() < i) {
+      }
+      mark(1);
+      answered = i;
+    }
+  });
+  for (int i = 1; i <= rounds; ++i) {
+    round = i;
+    mark(0);
+    while (answered.load() < i) {
+    }
+    set.take([](uint32_t) {});
+  }
+  other.join();
+  CHECK(invisible[0] + invisible[1] == 0);
+}
+
 }  // namespace
 }  // namespace urma::test
