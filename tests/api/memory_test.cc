@@ -69,11 +69,13 @@ size_t descriptors() {
 
 TEST_CASE("open and all that is made of a device end in an error when memory is short") {
   CHECK(in_a_child(600 << 20, 10 << 20, [](size_t bytes) {
+    // What a process opens once is not counted.
+    static const bool once = urma::open("udp:").ok();
     const size_t before = descriptors();
     allow(bytes);
     const bool fine = use_device();
     allow(SIZE_MAX);
-    return fine && descriptors() == before;
+    return once && fine && descriptors() == before;
   }));
 }
 
