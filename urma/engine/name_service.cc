@@ -78,6 +78,11 @@ bool NameService::check(Question& question, Time now) {
     return false;
   }
   std::erase(questions_, &question);
+  if (question.done) return true;
+  // Who answered, but not with a channel, might have been replaced by another one meanwhile.
+  const transport::Why why_not = transport_.why_not(question.peer);
+  if (why_not == transport::Why::refused) question.status = Status::version_mismatch;
+  if (why_not == transport::Why::no_room) question.status = Status::no_resources;
   return true;
 }
 
