@@ -21,7 +21,8 @@ uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_
 
 bool claims_not_executed(Status status) {
   return status == Status::flushed || status == Status::peer_unreachable ||
-         status == Status::peer_restarted || status == Status::receiver_not_ready;
+         status == Status::peer_restarted || status == Status::receiver_not_ready ||
+         status == Status::no_resources;
 }
 
 // What a work has come to when one more part of it ends. Uncertainty is never hidden by certainty.
@@ -37,6 +38,8 @@ Status status_of(const Atah& answer) {
       return Status::remote_unsupported;
     case CompleterError::withdrawn:
       return Status::unknown;
+    case CompleterError::no_room:
+      return Status::no_resources;
     default:
       return Status::remote_access;
   }

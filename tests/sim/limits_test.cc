@@ -240,6 +240,59 @@ TEST_CASE("who speaks another version is refused, and told which one is spoken h
   CHECK(answer->version == transport::setup_version);
 }
 
+TEST_CASE("any number of Jetties, one after the other, use no more of a peer than one does") {
+  SimHosts hosts("churn");
+  auto server = hosts.start("", {.berths = 8, .receives = 64});
+  auto churner = hosts.start();
+  auto other = hosts.start();
+  const Imported target = churner.device.import(server.line).value();
+  const Imported others_target = other.device.import(server.line).value();
+  std::vector<std::byte> inbox(64);
+  const auto bytes = some_bytes(8);
+  const auto send_one = [&](Jetty& from, const Imported& to) {
+    server.jetty.receive(inbox, 1);
+    const Status status = status_of(from, send(bytes, to.jetty));
+    return status == Status::ok && server.jetty.wait(1s).size() == 1;
+  };
+  for (unsigned cycle = 0; cycle < 10'000; ++cycle) {
+    INFO("cycle " << cycle);
+    Jetty jetty = churner.device.jetty({.berths = 1}).value();
+    REQUIRE(send_one(jetty, target));
+    if (cycle % 1000 == 0) REQUIRE(send_one(other.jetty, others_target));
+  }
+}
+
+TEST_CASE("queues without end cost their own peer, which is told, and nobody else") {
+  SimHosts hosts("queues");
+  auto server = hosts.start("", {.berths = 8, .receives = 8});
+  auto other = hosts.start();
+  Stranger stranger(hosts, "2001:db8::66");
+  REQUIRE(stranger.connect(server.device.endpoint()));
+  std::vector<std::byte> inbox(64);
+  const auto bytes = some_bytes(8);
+  const Descriptor::Jetty jetty = parse_descriptor(server.line).value().jetty.value();
+  TaRequest message;
+  message.base = {.opcode = static_cast<uint8_t>(TaOpcode::send),
+                  .token_present = true,
+                  .target_present = true};
+  message.target.target = number(jetty.id);
+  message.token.token = number(jetty.token) ^ 1;
+  for (uint32_t queue = 0; queue < 5000; ++queue) {
+    message.base.rc_id = 2000 + queue;
+    stranger.send({.slice = queue}, message, bytes);
+    if (queue % 256 == 0) stranger.answers();
+  }
+  REQUIRE(stranger.connect(server.device.endpoint()));  // it has acknowledged nothing
+  stranger.send({.slice = 1}, message, bytes);
+  hosts.run_for(1ms);
+  const auto answers = stranger.answers();
+  REQUIRE_FALSE(answers.empty());
+  CHECK(answers.back().info == static_cast<uint8_t>(CompleterError::no_room));
+  server.jetty.receive(inbox, 1);
+  const Imported target = other.device.import(server.line).value();
+  CHECK(status_of(other.jetty, send(bytes, target.jetty)) == Status::ok);
+}
+
 DeviceOptions with_peers(uint32_t peers) { return {.limits = {.peers = peers}}; }
 
 TEST_CASE("clients that crash make room for those who come after them") {

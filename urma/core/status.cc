@@ -62,7 +62,7 @@ constexpr StatusInfo catalogue[] = {
     {Status::no_resources, "no_resources",
      "A limit given at open, or the system's, is reached. Of a work: this device's or the "
      "target's, "
-     "which had no room for another peer; not executed.",
+     "which had no room for another peer or queue; not executed.",
      "Raise the limit that the message names (`Limits::peers`), or release something."},
     {Status::unsupported, "unsupported", "This device cannot do that, or not yet.",
      "Choose another device; the message says which can."},
