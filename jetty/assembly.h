@@ -19,6 +19,7 @@ struct Assembly {
     no_receives,  // a message or an immediate, to a Jetty that can never take one
     too_long,     // a message that its receive buffer cannot hold
     not_ready,    // no receive slot
+    no_room,      // nothing could remember that it was executed
     executed,     // it came before, on another channel: answer again
     ignore,       // it was withdrawn, or nothing can be said of it: no answer
   };

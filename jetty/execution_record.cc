@@ -30,11 +30,18 @@ ExecutionRecord* ExecutionRecords::find(PeerId peer, uint32_t rc_id) {
   return index == UINT32_MAX ? nullptr : &slab_.at(index).record;
 }
 
+// Records stay as long as their peer is known, so whoever uses ever more queues runs out of room
+// alone.
+bool ExecutionRecords::may_have_another(const PeerState& peer) const {
+  return peer.records < share_ || peer.records - share_ < common_;
+}
+
 ExecutionRecord* ExecutionRecords::find_or_create(PeerId peer, uint32_t rc_id, uint32_t tassn) {
   if (ExecutionRecord* record = find(peer, rc_id)) return record;
   PeerState& state = peers_.at(peer);
+  if (!may_have_another(state)) return nullptr;
+  if (state.records++ >= share_) --common_;
   Entry* entry = slab_.create(ExecutionRecord(tassn), peer.index, rc_id, state.first_record);
-  if (entry == nullptr) return nullptr;
   state.first_record = slab_.index_of(entry);
   by_queue_.insert(key(peer.index, rc_id), state.first_record);
   return &entry->record;
@@ -48,6 +55,8 @@ void ExecutionRecords::forget(PeerState& peer) {
     slab_.destroy(&entry);
   }
   peer.first_record = PeerState::none;
+  if (peer.records > share_) common_ += peer.records - share_;
+  peer.records = 0;
 }
 
 }  // namespace urma::jetty

@@ -41,12 +41,17 @@ class ExecutionRecord {
 // The records of all peers. A queue has one from its first slice that must not be repeated on.
 class ExecutionRecords {
  public:
-  ExecutionRecords(uint32_t capacity, PeerStates& peers)
-      : peers_(peers), slab_(capacity), by_queue_(capacity) {}
+  // Each peer may have `share`; of `common` ones beyond it, as many as it leaves free.
+  ExecutionRecords(uint32_t common, uint32_t share, PeerStates& peers)
+      : peers_(peers),
+        common_(common),
+        share_(share),
+        slab_(common + share * peers.capacity()),
+        by_queue_(slab_.capacity()) {}
 
   // Null when the queue has none.
   ExecutionRecord* find(PeerId peer, uint32_t rc_id);
-  // Null when there is no memory for another one.
+  // Null when this peer may have no more.
   ExecutionRecord* find_or_create(PeerId peer, uint32_t rc_id, uint32_t tassn);
   // This life of the peer is over; nothing of it can come any more.
   void forget(PeerState& peer);
@@ -66,7 +71,11 @@ class ExecutionRecords {
     return uint64_t{peer_index} << 32 | rc_id;
   }
 
+  bool may_have_another(const PeerState& peer) const;
+
   PeerStates& peers_;
+  uint32_t common_;  // free ones that are nobody's share
+  const uint32_t share_;
   Slab<Entry> slab_;
   FlatMap<uint64_t> by_queue_;
 };

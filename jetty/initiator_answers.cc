@@ -15,6 +15,8 @@ Status status_of(const Atah& answer) {
       return Status::remote_unsupported;
     case CompleterError::withdrawn:
       return Status::unknown;
+    case CompleterError::no_room:
+      return Status::no_resources;
     default:
       return Status::remote_access;
   }

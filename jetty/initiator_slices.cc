@@ -374,8 +374,9 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
       }
     }
     if (over || unreachable) clear_line(flow, verdict, false, now);
-    // Whoever still has works asks for a new channel.
-    if (!over) activate(flow);
+    // Whoever still has works asks for a new channel; nobody else does, or refusals go in circles.
+    const bool wanted = flow.first_slice != Slice::none || flow.first_to_cut != Queues::none;
+    if (!over && wanted) activate(flow);
   }
   if (!over) return;
   for (uint32_t i = peer.first_flow; i != Flow::none;) {

@@ -20,12 +20,15 @@ struct PeerState {
   uint32_t first_assembly = none;  // Target
   uint32_t assemblies = 0;         // Target: slices of which some packets have come
   uint32_t first_record = none;    // Target
+  uint32_t records = 0;            // Target: of queues that used sends or immediates
   uint32_t reads_in = 0;           // Target: reads being answered
 };
 
 class PeerStates {
  public:
   explicit PeerStates(uint32_t peers) : states_(peers) {}
+
+  uint32_t capacity() const { return static_cast<uint32_t>(states_.size()); }
 
   // The state of a peer that the transport knows.
   PeerState& at(PeerId id) {

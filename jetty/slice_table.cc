@@ -186,7 +186,8 @@ SliceStep step(S state, E event, bool in_device) {
 
 bool claims_not_executed(Status status) {
   return status == Status::flushed || status == Status::peer_unreachable ||
-         status == Status::peer_restarted || status == Status::receiver_not_ready;
+         status == Status::peer_restarted || status == Status::receiver_not_ready ||
+         status == Status::no_resources;
 }
 
 }  // namespace urma::jetty

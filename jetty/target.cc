@@ -19,7 +19,7 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
       peers_(peers),
       executor_(segments, jetties),
       answers_(limits.answers, peers, segments),
-      records_(limits.records, peers),
+      records_(limits.records, limits.share, peers),
       assemblies_(limits.assemblies),
       by_slice_(limits.assemblies) {}
 
@@ -104,7 +104,7 @@ void Target::begin(Assembly& assembly, const transport::Received& packet,
   if (record == nullptr && !assembly.info->replayable) {
     record = records_.find_or_create(assembly.peer, assembly.rc_id, assembly.tassn);
     if (record == nullptr) {
-      assembly.verdict = Verdict::not_ready;
+      assembly.verdict = Verdict::no_room;
       return;
     }
   }
@@ -191,6 +191,10 @@ void Target::finish(Assembly& assembly, Time now) {
     case Verdict::not_ready:
       ++counters_.not_ready;
       return answer(assembly, Response::receiver_not_ready, not_ready_timer, false, now);
+    case Verdict::no_room:
+      ++counters_.refused;
+      return answer(assembly, Response::completer_error,
+                    static_cast<uint8_t>(CompleterError::no_room), false, now);
     case Verdict::ignore:
       return;
   }

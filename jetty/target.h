@@ -23,7 +23,8 @@ class Target {
   struct Limits {
     uint32_t answers;     // owed at a time
     uint32_t assemblies;  // slices of which some packets have come
-    uint32_t records;     // initiator queues that used sends or immediates
+    uint32_t records;     // initiator queues that used sends or immediates, beyond the shares
+    uint32_t share;       // of these, each peer's own
     uint32_t reads;       // being answered, for each peer
   };
   Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties);

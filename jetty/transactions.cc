@@ -11,6 +11,7 @@ Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
       target_({.answers = limits.answers,
                .assemblies = limits.assemblies,
                .records = limits.records,
+               .share = limits.share,
                .reads = limits.reads},
               peers_, segments, jetties_) {}
 

@@ -15,7 +15,8 @@ class Transactions final : public transport::PacketSource, public transport::Pac
     uint32_t slices = 16 * 1024;      // outstanding at peers
     uint32_t answers = 16 * 1024;     // owed to peers
     uint32_t assemblies = 16 * 1024;  // slices of which some packets have come
-    uint32_t records = 4 * 1024;      // queues of peers that used sends or immediates
+    uint32_t records = 4 * 1024;      // queues of peers that used sends or immediates, beyond
+    uint32_t share = 16;              // these of each peer
     uint32_t reads = 64;              // being answered, for each peer
   };
 

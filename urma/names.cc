@@ -121,6 +121,11 @@ Error not_answered(const Location& where, Status status) {
   if (status == Status::version_mismatch) {
     return error(status, "the process at " + at + " speaks another version of the set-up");
   }
+  if (status == Status::no_resources) {
+    return error(status,
+                 "the process at " + at +
+                     " has no room for another peer. Fix: open it with larger Limits::peers");
+  }
   return error(Status::peer_unreachable,
                "nobody answered at " + at + " for \"" + where.name + "\"");
 }

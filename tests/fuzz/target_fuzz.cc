@@ -609,7 +609,8 @@ class Script final : public transport::Channels {
                                                                         .slices = 24,
                                                                         .answers = 24,
                                                                         .assemblies = 6,
-                                                                        .records = 4,
+                                                                        .records = 2,
+                                                                        .share = 1,
                                                                         .reads = 3},
                                             table_, *this, 1);
   jetty::Jetty* jetty_ = nullptr;

@@ -161,6 +161,138 @@ TEST_CASE("answers that one peer never acknowledges leave room for those of othe
   CHECK(status_of(client.jetty, write(more, to_server.segment), 100ms) == Status::ok);
 }
 
+// A process that speaks the version after ours: it understands nothing, and says so.
+class Newer final : public drivers::VirtualClock::Driven {
+ public:
+  explicit Newer(SimHosts& hosts) : network_(hosts.network()) {
+    port_ = std::move(*drivers::sim::Port::open(hosts.shared_network(), {}));
+    network_.attach(*this, at());
+  }
+  ~Newer() override { network_.detach(*this); }
+  Newer(const Newer&) = delete;
+
+  Time pass(Time now) override {
+    std::array<RxFrame, 16> frames;
+    const size_t count = port_->receive(frames, now);
+    for (const RxFrame& frame : std::span(frames).first(count)) {
+      const auto setup =
+          transport::parse_setup(std::span(frame.data, frame.bytes - transport::icrc_bytes));
+      if (setup && setup->message.type == transport::SetupType::open) refuse(*setup, *frame.from);
+    }
+    port_->release(std::span(frames).first(count));
+    return never;
+  }
+  const Endpoint& at() const { return port_->facts().self; }
+  uint32_t asked = 0;
+
+ private:
+  void refuse(const transport::ReceivedSetup& open, const Endpoint& to) {
+    ++asked;
+    transport::SetupMessage refusal;
+    refusal.type = transport::SetupType::refuse;
+    refusal.version = transport::setup_version + 1;
+    refusal.reason = transport::SetupReason::version;
+    refusal.to_life = open.message.from_life;
+    refusal.to_tpn = open.message.from_tpn;
+    refusal.attempt = open.message.attempt;
+    TxFrame* frame = nullptr;
+    REQUIRE(port_->lend({&frame, 1}) == 1);
+    transport::write_setup(*frame, {.source = at().address, .destination = open.addresses.source},
+                           refusal, 0);
+    frame->to = to;
+    transport::seal(*frame, at(), prefix_);
+    port_->send({&frame, 1}, network_.now());
+  }
+
+  drivers::sim::Network& network_;
+  std::unique_ptr<drivers::PacketPort> port_;
+  transport::IcrcPrefix prefix_;
+};
+
+TEST_CASE("another version is told apart from silence: by works, and by imports") {
+  SimHosts hosts("newer");
+  auto here = hosts.start();
+  Newer newer(hosts);
+  Descriptor descriptor = parse_descriptor(here.line).value();
+  descriptor.at = newer.at();
+  descriptor.eid = newer.at().address;
+  descriptor.life = Incarnation(7);
+  const Imported target = here.device.import(to_string(descriptor)).value();
+  const Time posted = hosts.now();
+  CHECK(status_of(here.jetty, write(some_bytes(10), target.segment)) == Status::version_mismatch);
+  CHECK(hosts.now() - posted < 10ms);
+  const auto by_name = here.device.import("urma://" + to_string(newer.at()) + "/inbox", 1s);
+  REQUIRE_FALSE(by_name.ok());
+  CHECK(by_name.status() == Status::version_mismatch);
+  CHECK(newer.asked < 20);  // not as fast as it refuses
+}
+
+TEST_CASE("who speaks another version is refused, and told which one is spoken here") {
+  SimHosts hosts("older");
+  auto here = hosts.start();
+  Stranger stranger(hosts, "2001:db8::66");
+  transport::SetupMessage message = stranger.open();
+  ++message.version;
+  const auto answer = stranger.ask(here.device.endpoint(), message);
+  REQUIRE(answer);
+  CHECK(answer->type == transport::SetupType::refuse);
+  CHECK(answer->reason == transport::SetupReason::version);
+  CHECK(answer->version == transport::setup_version);
+}
+
+TEST_CASE("any number of Jetties, one after the other, use no more of a peer than one does") {
+  SimHosts hosts("churn");
+  auto server = hosts.start("", {.berths = 8, .receives = 64});
+  auto churner = hosts.start();
+  auto other = hosts.start();
+  const Imported target = churner.device.import(server.line).value();
+  const Imported others_target = other.device.import(server.line).value();
+  std::vector<std::byte> inbox(64);
+  const auto bytes = some_bytes(8);
+  const auto send_one = [&](Jetty& from, const Imported& to) {
+    server.jetty.receive(inbox, 1);
+    const Status status = status_of(from, send(bytes, to.jetty));
+    return status == Status::ok && server.jetty.wait(1s).size() == 1;
+  };
+  for (unsigned cycle = 0; cycle < 10'000; ++cycle) {
+    INFO("cycle " << cycle);
+    Jetty jetty = churner.device.jetty({.berths = 1}).value();
+    REQUIRE(send_one(jetty, target));
+    if (cycle % 1000 == 0) REQUIRE(send_one(other.jetty, others_target));
+  }
+}
+
+TEST_CASE("queues without end cost their own peer, which is told, and nobody else") {
+  SimHosts hosts("queues");
+  auto server = hosts.start("", {.berths = 8, .receives = 8});
+  auto other = hosts.start();
+  Stranger stranger(hosts, "2001:db8::66");
+  REQUIRE(stranger.connect(server.device.endpoint()));
+  std::vector<std::byte> inbox(64);
+  const auto bytes = some_bytes(8);
+  const Descriptor::Jetty jetty = parse_descriptor(server.line).value().jetty.value();
+  TaRequest message;
+  message.base = {.opcode = static_cast<uint8_t>(TaOpcode::send),
+                  .token_present = true,
+                  .target_present = true};
+  message.target.target = number(jetty.id);
+  message.token.token = number(jetty.token) ^ 1;
+  for (uint32_t queue = 0; queue < 5000; ++queue) {
+    message.base.rc_id = 2000 + queue;
+    stranger.send({.slice = queue}, message, bytes);
+    if (queue % 256 == 0) stranger.answers();
+  }
+  REQUIRE(stranger.connect(server.device.endpoint()));  // it has acknowledged nothing
+  stranger.send({.slice = 1}, message, bytes);
+  hosts.run_for(1ms);
+  const auto answers = stranger.answers();
+  REQUIRE_FALSE(answers.empty());
+  CHECK(answers.back().info == static_cast<uint8_t>(CompleterError::no_room));
+  server.jetty.receive(inbox, 1);
+  const Imported target = other.device.import(server.line).value();
+  CHECK(status_of(other.jetty, send(bytes, target.jetty)) == Status::ok);
+}
+
 DeviceOptions with_peers(uint32_t peers) { return {.limits = {.peers = peers}}; }
 
 TEST_CASE("clients that crash make room for those who come after them") {

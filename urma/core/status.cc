@@ -57,12 +57,13 @@ constexpr StatusInfo catalogue[] = {
     {Status::permission_denied, "permission_denied",
      "The system or the publisher does not allow it.",
      "The message names the file, the limit or the publisher's rule."},
-    {Status::version_mismatch, "version_mismatch", "The other side speaks another version.",
-     "Upgrade the side that the message names."},
+    {Status::version_mismatch, "version_mismatch",
+     "The other side speaks another version. Of a work: not executed.",
+     "Upgrade the older side; the message names the other one."},
     {Status::no_resources, "no_resources",
      "A limit given at open, or the system's, is reached. Of a work: this device's or the "
      "target's, "
-     "which had no room for another peer; not executed.",
+     "which had no room for another peer or queue; not executed.",
      "Raise the limit that the message names (`Limits::peers`), or release something."},
     {Status::unsupported, "unsupported", "This device cannot do that, or not yet.",
      "Choose another device; the message says which can."},

@@ -12,7 +12,8 @@ namespace urma {
 enum class Status : uint8_t {
   ok,
 
-  // How works end: a completion carries exactly one of these, or no_resources.
+  // How works end: a completion carries exactly one of these, or
+  // version_mismatch, or no_resources.
   flushed,             // cancelled before anything left; not executed
   unknown,             // it left and no answer will come; may or may not have executed
   bad_work,            // the work itself cannot be executed; not executed
@@ -29,7 +30,7 @@ enum class Status : uint8_t {
   not_found,          // nobody has published that
   address_in_use,     // somebody else has it
   permission_denied,  // the system, or a publisher, does not let us
-  version_mismatch,   // the other side speaks another version
+  version_mismatch,   // the other side speaks another version; of a work: not executed
   no_resources,       // a limit given at open, or the system's, is reached; of a work: not executed
   unsupported,        // not on this device, or not yet
   closed,             // the object has been closed

@@ -46,6 +46,7 @@ enum class Response : uint8_t {
 enum class CompleterError : uint8_t {
   unsupported_request = 1,
   remote_abort = 2,
+  no_room = 4,    // OURS: no execution record can be kept of it
   withdrawn = 3,  // OURS (feature filler): filler came before it had executed; it will not
 };
 inline constexpr uint32_t max_further_answers = 31;

@@ -141,9 +141,8 @@ class Engine {
   uint64_t fill_ = 0;
   uint64_t settled_fill_ = 0;
 
-  // Jetty ids of the past, oldest first: used again last (the numbering of their slices goes on).
+  // Jetty ids of the past: used again before new ones (the numbering of their slices goes on).
   RegionArray<uint32_t> retired_ids_;
-  uint32_t retired_first_ = 0;
   uint32_t retired_count_ = 0;
   uint32_t ids_made_ = 0;
   RegionArray<bool> ids_{id_limit};  // ever made

@@ -9,8 +9,12 @@ namespace urma::engine {
 // ---- Jetties
 
 bool Engine::new_jetty_id(JettyId& id) {
-  // A bounded set of ids serves any number of Jetties, so that what peers remember of them is
-  // bounded too.
+  // Few ids serve any number of Jetties, the latest freed first: peers remember what was executed
+  // for each id that was ever used, and have only so much room.
+  if (retired_count_ > 0) {
+    id = JettyId(retired_ids_[--retired_count_]);
+    return true;
+  }
   const auto limit = static_cast<uint32_t>(retired_ids_.size());
   if (ids_made_ < limit && ids_made_ < (id_limit - number(first_dynamic_jetty)) / 2) {
     do {
@@ -21,16 +25,10 @@ bool Engine::new_jetty_id(JettyId& id) {
     ++ids_made_;
     return true;
   }
-  if (retired_count_ == 0) return false;
-  id = JettyId(retired_ids_[retired_first_]);
-  retired_first_ = static_cast<uint32_t>((retired_first_ + 1) % retired_ids_.size());
-  --retired_count_;
-  return true;
+  return false;
 }
 
-void Engine::retire_jetty_id(JettyId id) {
-  retired_ids_[(retired_first_ + retired_count_++) % retired_ids_.size()] = number(id);
-}
+void Engine::retire_jetty_id(JettyId id) { retired_ids_[retired_count_++] = number(id); }
 
 std::optional<Engine::JettyMade> Engine::create_jetty(jetty::JettyParts parts) {
   jetty::Jetties& jetties = transactions_.jetties();

@@ -86,6 +86,11 @@ bool NameService::check(Question& question, Time now) {
   Question** link = &questions_;
   while (*link != &question) link = &(*link)->next;
   *link = question.next;
+  if (question.done) return true;
+  // Who answered, but not with a channel, might have been replaced by another one meanwhile.
+  const transport::Why why_not = transport_.why_not(question.peer);
+  if (why_not == transport::Why::refused) question.status = Status::version_mismatch;
+  if (why_not == transport::Why::no_room) question.status = Status::no_resources;
   return true;
 }
 
