@@ -100,6 +100,8 @@ class Jetties {
   // of them sleeps at the engine's descriptors, and the caller must wake it there.
   bool wake();
   uint64_t completed() const { return completed_; }
+  // Since the last wake.
+  bool told() const { return to_wake_count_ > 0; }
 
  private:
   Slab<Jetty> slab_;

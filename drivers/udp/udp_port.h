@@ -59,6 +59,7 @@ class UdpPort final : public PacketPort {
   void describe(const Settings& settings, const Endpoint& self, bool own_port);
 
   size_t group(std::span<TxFrame* const> frames, Batch& batch) const;
+  int transmit(Batch& batch, const TxFrame& first);
   bool handle_send_error(int why);
   void drain_errors();
   void fetch();

@@ -113,6 +113,7 @@ class Engine {
 
   Mailbox mailbox_;
   DirtySet dirty_;
+  const bool real_time_;
   NameService names_;
   Command* waiting_ = nullptr;  // commands that are not done
 
