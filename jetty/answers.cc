@@ -7,7 +7,11 @@
 namespace urma::jetty {
 namespace {
 
-constexpr Duration longest_hold = std::chrono::microseconds(16);
+// A conversation in which nobody replied for so long is over, and whoever waits for an answer to go
+// on loses no more than this.
+constexpr Duration longest_silence = std::chrono::microseconds(16);
+// Ten round trips of two processes on one host.
+constexpr Duration longest_hold = std::chrono::microseconds(64);
 constexpr uint32_t most_held = 16;
 
 }  // namespace
@@ -89,7 +93,7 @@ void Answers::add(const Read& read) {
 void Answers::flush(bool polled, bool replied, Time now) {
   if (replied) last_reply_ = now;
   const bool just_told = last_told_ == now;
-  const bool conversing = just_told || now < last_reply_ + longest_hold;
+  const bool conversing = just_told || now < last_reply_ + longest_silence;
   const bool wait =
       polled && conversing && now < held_since_ + longest_hold && held_count_ < most_held;
   if (held_.first != none && !wait) {

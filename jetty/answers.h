@@ -45,7 +45,8 @@ class Answers {
 
   // Offers what is owed to the channels. `polled`: the application polls for the shortest way; then
   // answers to what it was told wait for its reply to leave alone, and while it goes on replying
-  // for each other, 16 us or 16 answers long. `replied`: requests of its own leave with this pass.
+  // for each other (the last one within 16 us), 64 us or 16 answers long. `replied`: requests of
+  // its own leave with this pass.
   void flush(bool polled, bool replied, Time now);
   bool owes() const { return ready_.first != none || held_.first != none; }
 
