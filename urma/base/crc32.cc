@@ -1,6 +1,7 @@
 #include "urma/base/crc32.h"
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 
@@ -119,7 +120,8 @@ URMA_TARGET_CLMUL uint32_t crc32_clmul(uint32_t crc, const void* data, size_t by
     x = fold(fold(fold(x, by_128, y), by_128, z), by_128, w);
   }
   for (; bytes >= 16; at += 16, bytes -= 16) x = fold(x, by_128, load(at));
-  return crc32_portable(reduce(x), at, bytes);
+  crc = reduce(x);
+  return bytes == 0 ? crc : crc32_portable(crc, at, bytes);
 }
 
 // gcc 12 takes the deliberately undefined operands inside its own AVX-512 header for a mistake.
@@ -196,6 +198,17 @@ const Implementations& implementations() {
   return found;
 }
 
+// The best one, from the first call on.
+using Update = decltype(Crc32Implementation::update);
+uint32_t choose(uint32_t crc, const void* data, size_t bytes);
+constinit std::atomic<Update> chosen = choose;
+
+uint32_t choose(uint32_t crc, const void* data, size_t bytes) {
+  const Update best = implementations().list[implementations().count - 1].update;
+  chosen.store(best, std::memory_order_relaxed);
+  return best(crc, data, bytes);
+}
+
 }  // namespace
 
 uint32_t crc32_portable(uint32_t crc, const void* data, size_t bytes) {
@@ -222,8 +235,7 @@ uint32_t crc32_portable(uint32_t crc, const void* data, size_t bytes) {
 }
 
 uint32_t crc32_update(uint32_t crc, const void* data, size_t bytes) {
-  static const auto update = implementations().list[implementations().count - 1].update;
-  return update(crc, data, bytes);
+  return bytes == 0 ? crc : chosen.load(std::memory_order_relaxed)(crc, data, bytes);
 }
 
 std::span<const Crc32Implementation> crc32_implementations() {
