@@ -79,8 +79,10 @@ class PacketPort {
   virtual size_t receive(std::span<RxFrame> frames, Time now) = 0;
   virtual void release(std::span<const RxFrame> frames) = 0;
 
-  // Becomes readable when `receive` may have something; -1 where there is no such thing.
-  virtual int descriptor() const = 0;
+  // One of them becomes readable when `receive` may have something: the same ones from open on, at
+  // most `most_descriptors`; none where there is no such thing.
+  static constexpr size_t most_descriptors = 4;
+  virtual std::span<const int> descriptors() const = 0;
   // When a frame that is held back (a simulated delay) may be received; `never` if none is.
   virtual Time next_arrival() const { return never; }
   // Not null: time is simulated.

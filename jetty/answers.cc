@@ -109,6 +109,13 @@ void Answers::flush(bool polled, bool replied, Time now) {
   }
 }
 
+Time Answers::next_deadline() const {
+  if (ready_.first != none) return Time{};
+  if (held_.first == none) return never;
+  const Time silence = std::max(last_reply_ + longest_silence, last_told_ + Duration(1));
+  return std::min(silence, held_since_ + longest_hold);
+}
+
 bool Answers::offer(uint32_t index) {
   Record& record = records_.at(index);
   const PeerId peer = record.is_read ? record.read.peer : record.answer.peer;

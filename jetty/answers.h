@@ -48,7 +48,8 @@ class Answers {
   // for each other (the last one within 16 us), 64 us or 16 answers long. `replied`: requests of
   // its own leave with this pass.
   void flush(bool polled, bool replied, Time now);
-  bool owes() const { return ready_.first != none || held_.first != none; }
+  // When `flush` has something to do, if nothing happens before.
+  Time next_deadline() const;
 
   // From the transport; `slot` and generation as they were offered.
   void write(transport::PacketSlot& packet);

@@ -20,7 +20,7 @@ class Executor {
   // Every packet is in place: tells the application, if it is to be told. True: it was told.
   bool finish(Assembly& assembly);
   // Gives back what `begin` took: nothing will be told.
-  void release(Assembly& assembly);
+  [[gnu::cold]] void release(Assembly& assembly);
 
   // A read's data, under the same check. Null: refused. Not for zero bytes.
   const std::byte* readable(const TaRequest& request) const;
@@ -51,7 +51,7 @@ class Executor {
 
   Jetty* target(const TaRequest& request, TokenValue token);
   bool take_slot(Jetty& jetty, uint16_t& lease);
-  void flush_receive(Jetty& jetty, uint16_t lease);
+  [[gnu::cold]] void flush_receive(Jetty& jetty, uint16_t lease);
   void flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes);
   Completion arrival(const Assembly& assembly, Status status) const;
 

@@ -60,7 +60,6 @@ struct Flow {
   uint16_t last_to_cut = Queues::none;
   uint32_t next_of_peer = none;
   uint32_t next_of_jetty = none;
-  bool active = false;      // in the initiator's list
   bool peer_over = false;   // kept only until its last slice has settled
   bool to_reoffer = false;  // some slice is waiting_to_offer
 };

@@ -8,6 +8,7 @@
 #include "transport/upper.h"
 #include "urma/base/prng.h"
 #include "urma/base/timer_wheel.h"
+#include "urma/base/turns.h"
 #include "urma/core/ta_headers.h"
 
 namespace urma::jetty {
@@ -52,7 +53,6 @@ class Initiator {
 
   // Offers slices of works in line, at most `budget`. False: nothing more can be offered now.
   bool cut(uint32_t budget, Time now);
-  bool has_active() const { return active_count_ > 0; }
   void write(transport::PacketSlot& packet);
   // Packets written from now on belong to this fill; numbers only grow.
   void begin_fill(uint64_t fill) { fill_ = fill; }
@@ -65,8 +65,8 @@ class Initiator {
 
   void delivered(transport::SliceRef slice, Time now);
   void handle_response(PeerId peer, const ParsedResponse& response, Time now);
-  void up(PeerState& peer, Time now);
-  void down(PeerState& peer, transport::Why why, Time now);
+  [[gnu::cold]] void up(PeerState& peer, Time now);
+  [[gnu::cold]] void down(PeerState& peer, transport::Why why, Time now);
 
   // ---- time
 
@@ -89,9 +89,9 @@ class Initiator {
   Flow* flow_for(Jetty& jetty, PeerId peer, Status& why_not);
   void put_in_line(Flow& flow, Jetty& jetty, uint16_t lease, bool first);
   void take_out_of_line(Flow& flow, Jetty& jetty, uint16_t lease);
-  void clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Time now);
+  [[gnu::cold]] void clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Time now);
   void append(Jetty& jetty, uint16_t lease, Time now);
-  void give_up_rest(Jetty& jetty, uint16_t lease, Status status, Time now);
+  [[gnu::cold]] void give_up_rest(Jetty& jetty, uint16_t lease, Status status, Time now);
   void finish(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
   void show(Jetty& jetty, uint16_t lease, Status status);
   bool cancel(WorkState& work, Time now);
@@ -108,10 +108,10 @@ class Initiator {
   void leave_offer(Slice& slice);
   void offer_later(Slice& slice);
   void stop_expecting(Slice& slice, Time now);
-  void wait_for_receiver(Slice& slice, uint8_t timer, Time now);
-  void reoffer(Flow& flow, PeerState& peer, Time now);
+  [[gnu::cold]] void wait_for_receiver(Slice& slice, uint8_t timer, Time now);
+  [[gnu::cold]] void reoffer(Flow& flow, PeerState& peer, Time now);
   SliceEvent cancellation(const Flow& flow, const WorkState& work);
-  void sweep(Flow& flow, Time now);
+  [[gnu::cold]] void sweep(Flow& flow, Time now);
   Slice* find(transport::SliceRef ref);
   Slice* find(Flow& flow, Tassn tassn);
   bool is_read(const Slice& slice);
@@ -122,12 +122,12 @@ class Initiator {
   void handle_read_response(Flow& flow, const ParsedResponse& response, Time now);
 
   // Deadlines.
-  void check_deadline(Jetty& jetty, Time now);
+  [[gnu::cold]] void check_deadline(Jetty& jetty, Time now);
   Time progress_of(const Jetty& jetty, const WorkState& work);
-  void sweep_jetty(Jetty& jetty, Time now);
+  [[gnu::cold]] void sweep_jetty(Jetty& jetty, Time now);
 
   void activate(Flow& flow);
-  void retire(Flow& flow);
+  [[gnu::cold]] void retire(Flow& flow);
   uint32_t index_of(const Flow& flow) const { return flows_.index_of(&flow); }
   static uint64_t flow_key(PeerId peer, uint32_t rc_id) {
     return uint64_t{peer.index} << 32 | rc_id;
@@ -141,9 +141,7 @@ class Initiator {
   Slab<Slice> slices_;
   TimerWheel jetty_timers_;
   TimerWheel slice_timers_;
-  RegionArray<uint32_t> active_;  // ring of flows
-  uint32_t active_first_ = 0;
-  uint32_t active_count_ = 0;
+  Turns active_;                    // flows that may have something to cut
   RegionArray<uint32_t> settling_;  // slices whose status is decided
   uint32_t settling_count_ = 0;
   uint64_t fill_ = 0;

@@ -20,11 +20,7 @@ uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_
 
 // ---- cutting and offering
 
-void Initiator::activate(Flow& flow) {
-  if (flow.active) return;
-  flow.active = true;
-  active_[(active_first_ + active_count_++) % active_.size()] = index_of(flow);
-}
+void Initiator::activate(Flow& flow) { active_.add(index_of(flow)); }
 
 // A flow goes when its peer has and nothing of it is left.
 void Initiator::retire(Flow& flow) {
@@ -40,11 +36,8 @@ void Initiator::retire(Flow& flow) {
 
 bool Initiator::cut(uint32_t budget, Time now) {
   bool any = false;
-  for (uint32_t turns = active_count_; turns > 0 && budget > 0; --turns) {
-    Flow& flow = flows_.at(active_[active_first_]);
-    active_first_ = static_cast<uint32_t>((active_first_ + 1) % active_.size());
-    --active_count_;
-    flow.active = false;
+  for (uint32_t turns = active_.size(); turns > 0 && budget > 0; --turns) {
+    Flow& flow = flows_.at(active_.take());
     if (flow.peer_over) {
       if (flow.first_slice == Slice::none) retire(flow);
       continue;
@@ -53,7 +46,7 @@ bool Initiator::cut(uint32_t budget, Time now) {
     // Made by this call, or later: `up` brings the flow back.
     if (peer.channel == nullptr) channels_.channel(flow.peer, now);
     if (peer.channel == nullptr) continue;
-    reoffer(flow, peer, now);
+    if (flow.to_reoffer) reoffer(flow, peer, now);
     if (flow.jetty == Flow::none) continue;
     Jetty& jetty = jetties_.at(flow.jetty);
     Cut result = Cut::done;
@@ -156,7 +149,6 @@ void Initiator::offer_later(Slice& slice) {
 }
 
 void Initiator::reoffer(Flow& flow, PeerState& peer, Time now) {
-  if (!flow.to_reoffer) return;
   flow.to_reoffer = false;
   for (uint32_t i = flow.first_slice; i != Slice::none; i = slices_.at(i).next) {
     Slice& slice = slices_.at(i);

@@ -25,7 +25,8 @@ void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame);
 
 // Packets that a slice with this many bytes of payload takes.
 constexpr uint32_t packets_of(uint32_t bytes, uint32_t packet_bytes) {
-  return bytes == 0 ? 1 : (bytes + packet_bytes - 1) / packet_bytes;
+  // Without a division in the usual case.
+  return bytes <= packet_bytes ? 1 : (bytes + packet_bytes - 1) / packet_bytes;
 }
 
 // Names `bytes` bytes of `pieces` from `offset` on as the frame's payload.

@@ -93,7 +93,7 @@ bool Target::well_formed(const transport::Received& packet, const ParsedRequest&
   }
   const uint32_t length = request.headers.memory.length;
   if (length > slice_bytes) return false;
-  const uint32_t last = length == 0 ? 0 : (length - 1) % packet_bytes + 1;
+  const uint32_t last = length <= packet_bytes ? length : (length - 1) % packet_bytes + 1;
   return packet.last ? size == last : length > packet_bytes;
 }
 

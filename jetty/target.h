@@ -33,13 +33,13 @@ class Target {
   bool admits(const transport::Received& packet, size_t waiting);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
   void handle_malformed() { ++counters_.malformed; }
-  void handle_filler(const transport::Received& packet, Time now);
+  [[gnu::cold]] void handle_filler(const transport::Received& packet, Time now);
 
   Answers& answers() { return answers_; }
 
-  void down(PeerState& peer, bool over);
+  [[gnu::cold]] void down(PeerState& peer, bool over);
   // Slices that fill receive slots of this Jetty, or hold permits, give them back: it goes away.
-  void detach(Jetty& jetty);
+  [[gnu::cold]] void detach(Jetty& jetty);
   void flush_receives(Jetty& jetty) { executor_.flush_receives(jetty); }
   // Receives whose buffers lie in this memory complete as flushed; nothing is placed there any
   // more.
@@ -55,7 +55,7 @@ class Target {
   bool leaves_segment(const transport::Received& packet, const ParsedRequest& request) const;
   void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   void finish(Assembly& assembly, Time now);
-  void abandon(Assembly& assembly, ExecutionRecord::Mark mark);
+  [[gnu::cold]] void abandon(Assembly& assembly, ExecutionRecord::Mark mark);
   void answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now);
   bool well_formed(const transport::Received& packet, const ParsedRequest& request,
                    uint32_t packet_bytes) const;

@@ -31,7 +31,8 @@ Pools::Pools(uint32_t packets, uint32_t slices, uint32_t channels)
       offered(slices / 32 + classes * channels),
       bitmaps(channels),
       active(channels),
-      burst() {}
+      burst(),
+      delivered() {}
 
 struct Tp::Plan {
   std::span<TxFrame* const> frames;
@@ -187,10 +188,10 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
         .now = now, .rtt = rtt_.smoothed(), .bytes = lost_bytes, .timed_out = false});
   }
 
-  std::array<SliceRef, Burst::capacity> delivered;
+  const std::span delivered(pools_.delivered);
   for (size_t count = delivered.size(); count == delivered.size();) {
     count = sent_.retire(delivered, pools_.sent);
-    if (count > 0) sink.delivered(peer_, std::span(delivered).first(count), now);
+    if (count > 0) sink.delivered(peer_, delivered.first(count), now);
   }
   if (news.bytes > 0) {
     timeout_at_ = sent_.empty() ? never : now + rtt_.timeout(timeouts_in_row_);
@@ -201,7 +202,9 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
 // ---- outwards
 
 uint32_t Tp::packets_of(uint32_t bytes) const {
-  return bytes == 0 ? 1 : (bytes + facts_.packet_bytes - 1) / facts_.packet_bytes;
+  // Without a division in the usual case.
+  if (bytes <= facts_.packet_bytes) return 1;
+  return (bytes + facts_.packet_bytes - 1) / facts_.packet_bytes;
 }
 
 uint32_t Tp::payload_of(const Pulling& pulling) const {
@@ -235,9 +238,9 @@ bool Tp::can_send_new() const {
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
   Plan plan{.frames = frames, .burst = pools_.burst};
   window_limited_ = false;
-  plan_lost(plan);
+  if (sent_.lost_packets() > 0) plan_lost(plan);
   plan_new(plan, now);
-  plan_keep_alive(plan, now);
+  if (keep_alive_due_) plan_keep_alive(plan, now);
   if (plan.count == 0) return 0;
 
   const Burst& burst = plan.burst;
@@ -260,7 +263,6 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
 }
 
 void Tp::plan_lost(Plan& plan) {
-  if (sent_.lost_packets() == 0) return;
   uint64_t inflight = sent_.inflight_bytes();
   Psn psn = sent_.first();
   for (auto at = sent_.begin(pools_.sent); at && !plan.full(); ++at, ++psn) {
@@ -319,7 +321,7 @@ bool Tp::pick_slice(Plan& plan) {
 }
 
 void Tp::plan_keep_alive(Plan& plan, Time now) {
-  if (!keep_alive_due_ || plan.count > 0 || plan.full()) return;
+  if (plan.count > 0 || plan.full()) return;
   const Psn psn = sent_.next();
   // Filler of no slice: a TPMSN of its own, and nothing behind the header.
   SentWindow::Packet* packet =

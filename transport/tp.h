@@ -10,6 +10,7 @@
 #include "transport/rtt.h"
 #include "transport/sent_window.h"
 #include "transport/upper.h"
+#include "urma/base/turns.h"
 
 namespace urma::transport {
 
@@ -19,32 +20,6 @@ struct OfferedSlice {
   uint32_t bytes = 0;
 };
 using OfferQueue = ChunkQueue<OfferedSlice, 32>;
-
-// Which channels may have something to send: each at most once, in turn.
-class ActiveChannels {
- public:
-  explicit ActiveChannels(uint32_t channels) : ring_(channels), member_(channels) {}
-
-  void add(uint32_t channel) {
-    if (member_[channel]) return;
-    member_[channel] = true;
-    ring_[(first_ + count_++) % ring_.size()] = channel;
-  }
-  uint32_t size() const { return count_; }
-  uint32_t take() {
-    const uint32_t channel = ring_[first_];
-    first_ = static_cast<uint32_t>((first_ + 1) % ring_.size());
-    --count_;
-    member_[channel] = false;
-    return channel;
-  }
-
- private:
-  RegionArray<uint32_t> ring_;
-  RegionArray<bool> member_;
-  uint32_t first_ = 0;
-  uint32_t count_ = 0;
-};
 
 // A burst in the making: what is written, and where it is remembered. One at a time, so that the
 // channels of an engine share it.
@@ -61,9 +36,10 @@ struct Pools {
   SentWindow::Pool sent;
   OfferQueue::Pool offered;
   ReceivedWindow::Pool bitmaps;
-  ActiveChannels active;
+  Turns active;  // channels that may have something to send
   Burst burst;
-  IcrcPrefix prefix;  // of what was sent last
+  std::array<SliceRef, Burst::capacity> delivered;  // by one ack, at a time
+  IcrcPrefix prefix;                                // of what was sent last
 
   // `packets`: in flight over all channels.
   Pools(uint32_t packets, uint32_t slices, uint32_t channels);
@@ -128,7 +104,7 @@ class Tp final : public Channel {
   // Nothing happens by itself before this time.
   Time next_deadline() const;
   // False: the peer has been silent for too long; the channel is dead.
-  bool handle_timer(Time now);
+  [[gnu::cold]] bool handle_timer(Time now);
 
   PeerId peer() const { return peer_; }
   uint32_t index() const { return index_; }
@@ -156,9 +132,9 @@ class Tp final : public Channel {
   bool window_open(uint32_t payload) const;
   bool can_send_lost() const;
   bool can_send_new() const;
-  void plan_lost(Plan& plan);
+  [[gnu::cold]] void plan_lost(Plan& plan);
   void plan_new(Plan& plan, Time now);
-  void plan_keep_alive(Plan& plan, Time now);
+  [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame) const;

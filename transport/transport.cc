@@ -134,6 +134,21 @@ bool Transport::handle_data(Tp& tp, const Rtph& header, std::span<const std::byt
 // ---- outwards
 
 size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
+  size_t used = pending_setup_.count > 0 ? fill_setup(frames) : 0;
+  // Each channel once: who has more to send than fits goes to the end of the line.
+  for (uint32_t turns = pools_.active.size(); turns > 0 && used < frames.size(); --turns) {
+    const uint32_t index = pools_.active.take();
+    if (!tps_.live(index)) continue;
+    Tp& tp = tps_.at(index);
+    used += tp.fill(source, frames.subspan(used), now);
+    if (used < frames.size() && tp.fill_ack(*frames[used], now)) ++used;
+    if (tp.wants_to_send(now)) pools_.active.add(index);
+    tp_timers_.arm_no_later(index, tp.next_deadline());
+  }
+  return used;
+}
+
+size_t Transport::fill_setup(std::span<TxFrame* const> frames) {
   size_t used = 0;
   for (; pending_setup_.count > 0 && used < frames.size(); ++used) {
     const Outgoing& message = pending_setup_.ring[pending_setup_.first];
@@ -144,16 +159,6 @@ size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, T
     ++counters_.setup_sent;
     pending_setup_.first = (pending_setup_.first + 1) % pending_setup_.capacity;
     --pending_setup_.count;
-  }
-  // Each channel once: who has more to send than fits goes to the end of the line.
-  for (uint32_t turns = pools_.active.size(); turns > 0 && used < frames.size(); --turns) {
-    const uint32_t index = pools_.active.take();
-    if (!tps_.live(index)) continue;
-    Tp& tp = tps_.at(index);
-    used += tp.fill(source, frames.subspan(used), now);
-    if (used < frames.size() && tp.fill_ack(*frames[used], now)) ++used;
-    if (tp.wants_to_send(now)) pools_.active.add(index);
-    tp_timers_.arm_no_later(index, tp.next_deadline());
   }
   return used;
 }

@@ -128,11 +128,13 @@ class Transport final : public Channels {
   };
 
   // Dispatch.
-  void handle_setup(std::span<const std::byte> packet, const Endpoint& from, Time now);
+  [[gnu::cold]] void handle_setup(std::span<const std::byte> packet, const Endpoint& from,
+                                  Time now);
   bool handle_channel_packet(const Rtph& header, std::span<const std::byte> rest,
                              const Endpoint& from, Time now, size_t waiting);
   bool handle_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now,
                    size_t waiting);
+  [[gnu::cold]] size_t fill_setup(std::span<TxFrame* const> frames);
   void deliver(std::span<const Received> packets, Time now);
 
   // Set-up (transport_setup.cc).
@@ -147,12 +149,12 @@ class Transport final : public Channels {
   void handle_closed(const ReceivedSetup& closed);
   void begin_opening(Peer& peer, Time now);
   void cancel_opening(Peer& peer);
-  void handle_peer_timer(Peer& peer, Time now);
+  [[gnu::cold]] void handle_peer_timer(Peer& peer, Time now);
   void send_open(Peer& peer, Time now);
   void send_close(Peer& peer);
-  void send_reset(const Rtph& header, const Endpoint& to, Time now);
+  [[gnu::cold]] void send_reset(const Rtph& header, const Endpoint& to, Time now);
   void answer(const ReceivedSetup& to, const Endpoint& at, SetupMessage message);
-  void push_setup(const Outgoing& message);
+  [[gnu::cold]] void push_setup(const Outgoing& message);
   SetupMessage our_side(SetupType type) const;
   uint64_t cookie(const ReceivedSetup& open, const Endpoint& from, uint64_t epoch) const;
   bool cookie_holds(const ReceivedSetup& open, const Endpoint& from, Time now) const;
@@ -176,7 +178,7 @@ class Transport final : public Channels {
   void make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mtu, Duration first_rtt,
                     Time now);
   void make_channel_to_self(Peer& peer, Time now);
-  void end_channel(Peer& peer, Why why, Time now);
+  [[gnu::cold]] void end_channel(Peer& peer, Why why, Time now);
   void drop_channel(Peer& peer);
   PeerId id_of(const Peer& peer) const { return peers_.handle_of(&peer); }
 

@@ -31,7 +31,7 @@ class FaultPort final : public PacketPort {
   uint64_t settled() override { return taken_; }
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
-  int descriptor() const override { return inner_->descriptor(); }
+  std::span<const int> descriptors() const override { return inner_->descriptors(); }
   Time next_arrival() const override;
   VirtualClock* clock() override { return inner_->clock(); }
 

@@ -127,7 +127,7 @@ class Port final : public PacketPort {
   uint64_t settled() override { return settled_; }
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
-  int descriptor() const override { return -1; }
+  std::span<const int> descriptors() const override { return {}; }
   VirtualClock* clock() override { return network_.get(); }
 
  private:

@@ -1,29 +1,11 @@
 #include "drivers/udp/udp_port.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <linux/errqueue.h>
-#include <net/if.h>
-#include <netinet/udp.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "urma/base/entropy.h"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
-#ifndef IPV6_AUTOFLOWLABEL
-#define IPV6_AUTOFLOWLABEL 70
-#endif
 
 namespace urma::drivers::udp {
 namespace {
@@ -33,82 +15,8 @@ constexpr unsigned most_segments = 64;
 constexpr size_t most_segmented_bytes = 65000;
 // What UDP, IP and UB's headers add to a packet's payload, at most.
 constexpr uint32_t overhead = 48 + 96;
-
-union SocketAddress {
-  sockaddr any;
-  sockaddr_in v4;
-  sockaddr_in6 v6;
-};
-
-socklen_t to_sockaddr(const Endpoint& endpoint, SocketAddress& out) {
-  out = {};
-  if (endpoint.is_ipv4()) {
-    out.v4.sin_family = AF_INET;
-    out.v4.sin_port = htons(endpoint.port);
-    std::memcpy(&out.v4.sin_addr, endpoint.address.bytes.data() + 12, 4);
-    return sizeof out.v4;
-  }
-  out.v6.sin6_family = AF_INET6;
-  out.v6.sin6_port = htons(endpoint.port);
-  std::memcpy(&out.v6.sin6_addr, endpoint.address.bytes.data(), 16);
-  return sizeof out.v6;
-}
-
-Endpoint from_sockaddr(const SocketAddress& in) {
-  Endpoint endpoint;
-  if (in.any.sa_family == AF_INET) {
-    endpoint.address = ipv4(0, 0, 0, 0);
-    std::memcpy(endpoint.address.bytes.data() + 12, &in.v4.sin_addr, 4);
-    endpoint.port = ntohs(in.v4.sin_port);
-  } else {
-    std::memcpy(endpoint.address.bytes.data(), &in.v6.sin6_addr, 16);
-    endpoint.port = ntohs(in.v6.sin6_port);
-  }
-  return endpoint;
-}
-
-template <class Value>
-bool set_option(int socket, int level, int name, Value value) {
-  return setsockopt(socket, level, name, &value, sizeof value) == 0;
-}
-
-Error system_error(std::string what, int why) {
-  const Status status = why == EADDRINUSE                 ? Status::address_in_use
-                        : why == EACCES || why == EPERM   ? Status::permission_denied
-                        : why == EMFILE || why == ENOBUFS ? Status::no_resources
-                        : why == EADDRNOTAVAIL            ? Status::invalid_argument
-                                                          : Status::io_error;
-  std::string message = "udp: " + std::move(what) + ": " + std::strerror(why);
-  if (why == EADDRNOTAVAIL) {
-    return {status, message + ". Fix: use an address of this machine (see: ip addr)"};
-  }
-  return error(status, std::move(message));
-}
-
-// MTU of the interface that has this address; 1500 if there is none.
-uint32_t interface_mtu(int socket, const Endpoint& self) {
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return 1500;
-  uint32_t mtu = 1500;
-  const bool loopback4 = self.is_ipv4() && self.address.bytes[12] == std::byte{127};
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr) continue;
-    const int family = one->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    SocketAddress address;
-    std::memcpy(&address, one->ifa_addr, family == AF_INET ? sizeof address.v4 : sizeof address.v6);
-    // All of 127/8 lives on the loopback interface, which lists only 127.0.0.1.
-    const bool ours = from_sockaddr(address).address == self.address ||
-                      (loopback4 && (one->ifa_flags & IFF_LOOPBACK) != 0);
-    if (!ours) continue;
-    ifreq request{};
-    std::strncpy(request.ifr_name, one->ifa_name, IFNAMSIZ - 1);
-    if (ioctl(socket, SIOCGIFMTU, &request) == 0) mtu = static_cast<uint32_t>(request.ifr_mtu);
-    break;
-  }
-  freeifaddrs(all);
-  return mtu;
-}
+constexpr size_t small = 512;
+constexpr int send_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
 // A random EID in fd00::/8 with Sub-ID 1: for ports that the address alone does not name.
 Eid random_eid() {
@@ -120,35 +28,6 @@ Eid random_eid() {
   eid.bytes[14] = std::byte{0};
   eid.bytes[15] = std::byte{1};
   return eid;
-}
-
-bool bind_to(int socket, const Endpoint& endpoint) {
-  SocketAddress address;
-  const socklen_t length = to_sockaddr(endpoint, address);
-  return bind(socket, &address.any, length) == 0;
-}
-
-// Binds as the settings say; says where, and whether off the UB port.
-Result<Endpoint> bind_socket(int socket, const Settings& settings) {
-  if (settings.address == Eid{}) {
-    for (uint8_t n = 1; n < 255; ++n) {
-      const Endpoint at{ipv4(127, 0, 0, n), ub_port};
-      if (bind_to(socket, at)) return at;
-      if (errno != EADDRINUSE) return system_error("binding " + to_string(at), errno);
-    }
-    return system_error("binding any of 127.0.0.1 to 127.0.0.254, port 4792", EADDRINUSE);
-  }
-  Endpoint at{settings.address, settings.port != 0 ? settings.port : ub_port};
-  if (bind_to(socket, at)) return at;
-  if (settings.port != 0 || errno != EADDRINUSE) {
-    return system_error("binding " + to_string(at), errno);
-  }
-  at.port = 0;
-  if (!bind_to(socket, at)) return system_error("binding " + to_string(at), errno);
-  SocketAddress bound{};
-  socklen_t length = sizeof bound;
-  getsockname(socket, &bound.any, &length);
-  return from_sockaddr(bound);
 }
 
 }  // namespace
@@ -192,74 +71,78 @@ struct UdpPort::Batch {
   }
 };
 
+// What one recvmmsg needs. The kernel changes lengths only; the rest is written once.
+struct UdpPort::Inbound {
+  std::array<mmsghdr, at_once> headers{};
+  std::array<iovec, at_once> vectors{};
+  std::array<SocketAddress, at_once> addresses;
+  std::array<Batch::Control, at_once> controls;
+
+  Inbound() {
+    for (unsigned i = 0; i < at_once; ++i) {
+      msghdr& header = headers[i].msg_hdr;
+      header.msg_name = &addresses[i];
+      header.msg_iov = &vectors[i];
+      header.msg_iovlen = 1;
+      header.msg_control = &controls[i];
+    }
+  }
+  void prepare(unsigned i, std::byte* buffer) {
+    headers[i].msg_hdr.msg_namelen = sizeof addresses[i];
+    headers[i].msg_hdr.msg_controllen = sizeof controls[i];
+    vectors[i] = {buffer, buffer_bytes};
+  }
+  // The size of each datagram but the last of those that GRO made one of.
+  uint32_t segment_of(unsigned i) {
+    msghdr& header = headers[i].msg_hdr;
+    for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr;
+         control = CMSG_NXTHDR(&header, control)) {
+      if (control->cmsg_level != SOL_UDP || control->cmsg_type != UDP_GRO) continue;
+      int size = 0;
+      std::memcpy(&size, CMSG_DATA(control), sizeof size);
+      if (size > 0) return static_cast<uint32_t>(size);
+    }
+    return headers[i].msg_len;
+  }
+};
+
 Result<std::unique_ptr<PacketPort>> UdpPort::open(const Settings& settings) {
-  const bool v6 = !(settings.address == Eid{}) && !Endpoint{settings.address, 0}.is_ipv4();
-  const int socket =
-      ::socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (socket < 0) return system_error("making a socket", errno);
-  std::unique_ptr<UdpPort> port(new UdpPort(socket, settings));
-
-  // ICRC: DF so that IPv4's ID is 0, no automatic flow label; and errors about peers are wanted.
-  bool set = true;
-  if (v6) {
-    set = set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
-          set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
-          set_option(socket, IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0) &&
-          set_option(socket, IPPROTO_IPV6, IPV6_RECVERR, 1);
-  } else {
-    set = set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
-          set_option(socket, IPPROTO_IP, IP_RECVERR, 1);
-  }
-  if (!set) return system_error("setting socket options", errno);
-  // Beyond the system's limit with privilege, up to it without.
-  const auto wanted = static_cast<int>(settings.rcvbuf);
-  if (!set_option(socket, SOL_SOCKET, SO_RCVBUFFORCE, wanted)) {
-    set_option(socket, SOL_SOCKET, SO_RCVBUF, wanted);
-  }
-  if (!set_option(socket, SOL_SOCKET, SO_SNDBUFFORCE, wanted)) {
-    set_option(socket, SOL_SOCKET, SO_SNDBUF, wanted);
-  }
-  port->gso_ = settings.gso && set_option(socket, SOL_UDP, UDP_SEGMENT, 0);
-  port->gro_ = settings.gro && set_option(socket, SOL_UDP, UDP_GRO, 1);
-
-  const Result<Endpoint> self = bind_socket(socket, settings);
+  Result<Socket> main = Socket::make(settings);
+  if (!main) return main.error();
+  const Result<Endpoint> self = main->bind(settings);
   if (!self) return self.error();
-  port->describe(settings, *self, self->port != ub_port);
-  return std::unique_ptr<PacketPort>(std::move(port));
+  Result<Socket> other = Socket::make(settings);
+  if (!other) return other.error();
+  return std::unique_ptr<PacketPort>(
+      new UdpPort(std::move(*main), std::move(*other), settings, *self));
 }
 
-UdpPort::UdpPort(int socket, const Settings& settings)
-    : socket_{socket},
-      gso_(settings.gso),
-      gro_(settings.gro),
+UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endpoint& self)
+    : sockets_{std::move(main), std::move(other)},
+      descriptors_{sockets_[0].descriptor(), sockets_[1].descriptor()},
+      gso_(sockets_[0].gso()),
       batch_(std::make_unique<Batch>()),
+      inbound_(std::make_unique<Inbound>()),
       storage_(size_t{buffer_count} * buffer_bytes) {
   for (uint32_t i = buffer_count; i-- > 0;) free_[free_count_++] = i;
-}
-
-UdpPort::Socket::~Socket() { close(descriptor); }
-UdpPort::~UdpPort() = default;
-
-void UdpPort::describe(const Settings& settings, const Endpoint& self, bool own_port) {
-  int rcvbuf = 0;
-  socklen_t length = sizeof rcvbuf;
-  getsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &rcvbuf, &length);
-  const uint32_t carried = interface_mtu(socket_, self);
+  const uint32_t carried = sockets_[0].mtu_of_interface(self);
   uint32_t mtu = settings.mtu;
   if (mtu == 0) {
     mtu = 8192;
     while (mtu > 1024 && mtu + overhead > carried) mtu /= 2;
   }
+  const bool own_port = self.port != ub_port;
   facts_.self = self;
   facts_.eid = own_port ? random_eid() : self.address;
   facts_.mtu = mtu;
-  // The kernel counts its own overhead against twice what was asked for.
-  facts_.buffer_bytes = static_cast<uint32_t>(rcvbuf) / 2;
+  facts_.buffer_bytes = sockets_[0].receive_buffer_bytes();
   facts_.description = "UDP socket on " + to_string(self) + (own_port ? " (off the UB port)" : "") +
                        ", MTU " + std::to_string(mtu) + (gso_ ? ", GSO" : ", no GSO") +
-                       (gro_ ? ", GRO" : ", no GRO") + ", receive buffer " +
+                       (sockets_[0].gro() ? ", GRO" : ", no GRO") + ", receive buffer " +
                        std::to_string(facts_.buffer_bytes / 1024) + " KiB";
 }
+
+UdpPort::~UdpPort() = default;
 
 // ---- outwards
 
@@ -287,46 +170,84 @@ size_t UdpPort::group(std::span<TxFrame* const> frames, Batch& batch) const {
   return count;
 }
 
-// One system call. Returns how many messages it took, or -1. `first`: the batch's first frame.
-int UdpPort::transmit(Batch& batch, const TxFrame& first) {
-  constexpr int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
-  // A conversation sends one small datagram at a time: copied into one piece it costs the kernel
-  // 0.1 us less than gathered from three.
-  constexpr size_t small = 512;
-  msghdr& header = batch.headers[0].msg_hdr;
-  if (batch.count > 1) return sendmmsg(socket_, batch.headers.data(), batch.count, flags);
-  if (batch.frames[0] > 1 || first.bytes() > small) {
-    return sendmsg(socket_, &header, flags) < 0 ? -1 : 1;
+// As many frames from the front as one call takes.
+void UdpPort::gather(std::span<TxFrame* const> frames, Batch& batch) const {
+  batch.count = batch.vectors_used = 0;
+  for (size_t at = 0; at < frames.size() && batch.count < messages;) {
+    const size_t grouped = group(frames.subspan(at), batch);
+    if (grouped == 0) return;
+    at += grouped;
   }
+}
+
+// One system call. Returns how many messages it took, or -1.
+int UdpPort::transmit(Batch& batch) {
+  const int socket = descriptors_[everybody];
+  if (batch.count > 1) return sendmmsg(socket, batch.headers.data(), batch.count, send_flags);
+  return sendmsg(socket, &batch.headers[0].msg_hdr, send_flags) < 0 ? -1 : 1;
+}
+
+// A conversation sends one small datagram at a time: copied into one piece it costs the kernel
+// 0.1 us less than gathered from three.
+int UdpPort::transmit_small(const TxFrame& frame, size_t bytes) {
   std::array<std::byte, small> datagram;
-  flatten(first, datagram.data());
-  const auto* to = static_cast<const sockaddr*>(header.msg_name);
-  return sendto(socket_, datagram.data(), first.bytes(), flags, to, header.msg_namelen) < 0 ? -1
-                                                                                            : 1;
+  flatten(frame, datagram.data());
+  if (talk_ == Talk::no || !(frame.to == partner_)) count_towards_talk(frame.to);
+  if (frame.to == partner_) {
+    return ::send(descriptors_[partner], datagram.data(), bytes, send_flags) < 0 ? -1 : 1;
+  }
+  SocketAddress to;
+  const socklen_t length = to_sockaddr(frame.to, to);
+  const int socket = descriptors_[everybody];
+  return sendto(socket, datagram.data(), bytes, send_flags, &to.any, length) < 0 ? -1 : 1;
+}
+
+// ---- talking
+
+// Whoever many small datagrams go to becomes the partner. Its socket knows its route, and while
+// nothing is coalesced there a plain `recv` will do: together 0.3 us of a round trip's 4.
+void UdpPort::count_towards_talk(const Endpoint& to) {
+  constexpr uint32_t many = 256;
+  if (!(to == candidate_)) {
+    candidate_ = to;
+    sent_to_candidate_ = 0;
+  }
+  if (++sent_to_candidate_ != many) return;
+  if (!shared_) shared_ = sockets_[partner].share(sockets_[everybody], facts_.self);
+  if (!shared_ || !sockets_[partner].connect(to)) return;
+  partner_ = to;
+  sockets_[partner].coalesce(false);
+  talk_ = Talk::soon;
+}
+
+// More comes at once than talk is: then it is coalesced again.
+void UdpPort::end_talk() {
+  sockets_[partner].coalesce(true);
+  talk_ = Talk::no;
+  candidate_ = {};
 }
 
 size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
   size_t taken = 0;
   while (taken < frames.size()) {
-    Batch& batch = *batch_;
-    batch.count = batch.vectors_used = 0;
-    for (size_t at = taken; at < frames.size() && batch.count < messages;) {
-      const size_t grouped = group(frames.subspan(at), batch);
-      if (grouped == 0) break;
-      at += grouped;
-    }
+    const auto rest = frames.subspan(taken);
+    const size_t bytes = rest.size() == 1 ? rest[0]->bytes() : SIZE_MAX;
+    const bool alone = bytes <= small;
+    if (!alone) gather(rest, *batch_);
     ++counters_.calls_sent;
-    int sent = transmit(batch, *frames[taken]);
+    int sent = alone ? transmit_small(*rest[0], bytes) : transmit(*batch_);
     if (sent <= 0) {
       const int why = errno;
       if (why == EAGAIN || why == EWOULDBLOCK) break;
       if (!handle_send_error(why)) continue;
       // This message cannot be sent: as lost as if the network had dropped it.
-      counters_.send_failures += batch.frames[0];
+      counters_.send_failures += alone ? 1 : batch_->frames[0];
       sent = 1;
     }
-    uint32_t done = 0;
-    for (int i = 0; i < sent; ++i) done += batch.frames[static_cast<size_t>(i)];
+    uint32_t done = alone ? 1 : 0;
+    if (!alone) {
+      for (int i = 0; i < sent; ++i) done += batch_->frames[static_cast<size_t>(i)];
+    }
     for (uint32_t i = 0; i < done; ++i) pool_.take_back(frames[taken + i]);
     counters_.frames_sent += done;
     taken += done;
@@ -344,7 +265,7 @@ bool UdpPort::handle_send_error(int why) {
     case ENETUNREACH:
       // An earlier datagram's fate, told now; told once.
       ++counters_.unreachable;
-      drain_errors();
+      for (const int socket : descriptors_) drain_errors(socket);
       return why != ECONNREFUSED;
     case EIO:
     case EOPNOTSUPP:
@@ -362,7 +283,7 @@ void UdpPort::unlend(std::span<TxFrame* const> frames) {
 // ---- inwards
 
 // Reads what the network said about earlier datagrams, so that it does not keep the socket awake.
-void UdpPort::drain_errors() {
+void UdpPort::drain_errors(int socket) {
   for (int i = 0; i < 64; ++i) {
     std::array<std::byte, 256> control;
     std::byte payload[64];
@@ -372,78 +293,93 @@ void UdpPort::drain_errors() {
     header.msg_iovlen = 1;
     header.msg_control = control.data();
     header.msg_controllen = control.size();
-    if (recvmsg(socket_, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return;
+    if (recvmsg(socket, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return;
     ++counters_.unreachable;
   }
 }
 
-size_t UdpPort::receive(std::span<RxFrame> frames, Time) {
+size_t UdpPort::receive(std::span<RxFrame> frames, Time now) {
   size_t count = split(frames);
   if (count < frames.size()) {
-    fetch();
+    if (!fetch(latest_) && shared_ && now >= look_elsewhere_at_) look_elsewhere(now);
     count += split(frames.subspan(count));
   }
   counters_.frames_received += count;
   return count;
 }
 
-// One system call's worth of datagrams.
-void UdpPort::fetch() {
-  const unsigned wanted = std::min({expected_, free_count_, messages / 4});
-  if (wanted == 0) return;
-  std::array<mmsghdr, messages / 4> headers;
-  std::array<iovec, messages / 4> vectors;
-  std::array<SocketAddress, messages / 4> addresses;
-  std::array<Batch::Control, messages / 4> controls;
+// Whoever spoke last is likely to speak next. The other socket is looked at now and then.
+void UdpPort::look_elsewhere(Time now) {
+  look_elsewhere_at_ = now + std::chrono::microseconds(2);
+  const unsigned other = latest_ == everybody ? partner : everybody;
+  if (fetch(other)) latest_ = other;
+}
+
+// One system call's worth of datagrams. False: there is none.
+bool UdpPort::fetch(unsigned from) {
+  if (from == partner && talk_ == Talk::yes) return fetch_talk();
+  const int socket = descriptors_[from];
+  const unsigned wanted = std::min({expected_, free_count_, at_once});
+  if (wanted == 0) return false;
+  Inbound& inbound = *inbound_;
   for (unsigned i = 0; i < wanted; ++i) {
-    const uint32_t buffer = free_[free_count_ - 1 - i];
-    vectors[i] = {storage_.data() + size_t{buffer} * buffer_bytes, buffer_bytes};
-    headers[i] = {};
-    headers[i].msg_hdr.msg_name = &addresses[i];
-    headers[i].msg_hdr.msg_namelen = sizeof addresses[i];
-    headers[i].msg_hdr.msg_iov = &vectors[i];
-    headers[i].msg_hdr.msg_iovlen = 1;
-    headers[i].msg_hdr.msg_control = &controls[i];
-    headers[i].msg_hdr.msg_controllen = sizeof controls[i];
+    inbound.prepare(i, storage_.data() + size_t{free_[free_count_ - 1 - i]} * buffer_bytes);
   }
   ++counters_.calls_received;
-  int got = 0;
+  int got = 1;
   if (wanted == 1) {
     // The usual case while waiting, and the cheaper call.
-    const ssize_t bytes = recvmsg(socket_, &headers[0].msg_hdr, MSG_DONTWAIT);
-    headers[0].msg_len = static_cast<unsigned>(bytes);
-    got = bytes < 0 ? -1 : 1;
+    const ssize_t bytes = recvmsg(socket, &inbound.headers[0].msg_hdr, MSG_DONTWAIT);
+    inbound.headers[0].msg_len = static_cast<unsigned>(bytes);
+    if (bytes < 0) got = -1;
   } else {
-    got = recvmmsg(socket_, headers.data(), wanted, MSG_DONTWAIT, nullptr);
+    got = recvmmsg(socket, inbound.headers.data(), wanted, MSG_DONTWAIT, nullptr);
   }
   if (got < 0) {
     expected_ = 1;
-    if (errno != EAGAIN && errno != EINTR) {
-      ++counters_.unreachable;
-      drain_errors();
-    }
-    return;
+    note_receive_error(errno, socket);
+    // What was coalesced before has been taken.
+    if (from == partner && talk_ == Talk::soon) talk_ = Talk::yes;
+    return false;
   }
   for (unsigned i = 0; i < static_cast<unsigned>(got); ++i) {
-    const uint32_t buffer = free_[--free_count_];
-    Filled& filled = filled_[buffer];
-    filled = {.from = from_sockaddr(addresses[i]),
-              .bytes = headers[i].msg_len,
-              .segment = headers[i].msg_len,
-              .next = 0,
-              .lent = 1};  // one for being in line
-    for (cmsghdr* control = CMSG_FIRSTHDR(&headers[i].msg_hdr); control != nullptr;
-         control = CMSG_NXTHDR(&headers[i].msg_hdr, control)) {
-      if (control->cmsg_level != SOL_UDP || control->cmsg_type != UDP_GRO) continue;
-      int size = 0;
-      std::memcpy(&size, CMSG_DATA(control), sizeof size);
-      if (size > 0) filled.segment = static_cast<uint32_t>(size);
-    }
-    line_[(line_first_ + line_count_++) % buffer_count] = buffer;
+    put_in_line(from_sockaddr(inbound.addresses[i]), inbound.headers[i].msg_len,
+                inbound.segment_of(i));
   }
   // Asking for more than there are costs headers and a look at an empty queue.
   const auto count = static_cast<unsigned>(got);
-  expected_ = count == wanted ? std::min(2 * count, messages / 4) : count;
+  expected_ = count == wanted ? std::min(2 * count, at_once) : count;
+  return true;
+}
+
+// One datagram of the partner's.
+bool UdpPort::fetch_talk() {
+  if (free_count_ == 0) return false;
+  const int socket = descriptors_[partner];
+  std::byte* const buffer = storage_.data() + size_t{free_[free_count_ - 1]} * buffer_bytes;
+  ++counters_.calls_received;
+  const ssize_t bytes = recv(socket, buffer, buffer_bytes, MSG_DONTWAIT);
+  if (bytes < 0) {
+    talk_in_a_row_ = 0;
+    note_receive_error(errno, socket);
+    return false;
+  }
+  put_in_line(partner_, static_cast<uint32_t>(bytes), static_cast<uint32_t>(bytes));
+  if (static_cast<size_t>(bytes) > small || ++talk_in_a_row_ > at_once) end_talk();
+  return true;
+}
+
+void UdpPort::note_receive_error(int why, int socket) {
+  if (why == EAGAIN || why == EINTR) return;
+  ++counters_.unreachable;
+  drain_errors(socket);
+}
+
+// The next free buffer has been filled.
+void UdpPort::put_in_line(const Endpoint& from, uint32_t bytes, uint32_t segment) {
+  const uint32_t buffer = free_[--free_count_];
+  filled_[buffer] = {.from = from, .bytes = bytes, .segment = segment, .next = 0, .lent = 1};
+  line_[(line_first_ + line_count_++) % buffer_count] = buffer;
 }
 
 size_t UdpPort::split(std::span<RxFrame> frames) {

@@ -1,27 +1,16 @@
 #pragma once
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <array>
 #include <memory>
-#include <vector>
 
 #include "drivers/driver.h"
 #include "drivers/frame_pool.h"
+#include "drivers/udp/udp_socket.h"
 
 namespace urma::drivers::udp {
 
-struct Settings {
-  Eid address;        // all zero: the first free loopback address
-  uint16_t port = 0;  // 0: 4792, or if that is taken a port of our own
-  uint32_t mtu = 0;   // 0: what the interface carries
-  uint64_t rcvbuf = 4 << 20;
-  bool gso = true;
-  bool gro = true;
-};
-
-// One UDP socket. Sends bursts with GSO, receives them with GRO.
+// One address. Sends bursts with GSO, receives them with GRO. The peer that most small datagrams go
+// to gets a socket of its own, at the same address and connected to it: its partner.
 class UdpPort final : public PacketPort {
  public:
   static Result<std::unique_ptr<PacketPort>> open(const Settings& settings);
@@ -36,11 +25,12 @@ class UdpPort final : public PacketPort {
   uint64_t settled() override { return counters_.frames_sent; }
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
-  int descriptor() const override { return socket_; }
+  std::span<const int> descriptors() const override { return descriptors_; }
 
  private:
   static constexpr uint32_t frame_count = 512;
-  static constexpr unsigned messages = 64;  // in one call, either way
+  static constexpr unsigned messages = 64;  // in one call
+  static constexpr unsigned at_once = 16;   // likewise, inwards
   static constexpr unsigned iovecs = 1024;  // in one call; also the kernel's limit per message
   static constexpr uint32_t buffer_count = 128;
   static constexpr uint32_t buffer_bytes = 65536;  // a GRO batch
@@ -51,37 +41,49 @@ class UdpPort final : public PacketPort {
     uint32_t bytes;
     uint32_t segment;  // size of each datagram but the last
     uint32_t next;     // where the next one begins
-    uint32_t lent;     // frames of it that are not released
+    uint32_t lent;     // frames of it that are not released, and one while it is in line
   };
   struct Batch;
+  struct Inbound;
 
-  UdpPort(int socket, const Settings& settings);
-  void describe(const Settings& settings, const Endpoint& self, bool own_port);
+  UdpPort(Socket main, Socket other, const Settings& settings, const Endpoint& self);
 
   size_t group(std::span<TxFrame* const> frames, Batch& batch) const;
-  int transmit(Batch& batch, const TxFrame& first);
-  bool handle_send_error(int why);
-  void drain_errors();
-  void fetch();
+  void gather(std::span<TxFrame* const> frames, Batch& batch) const;
+  int transmit(Batch& batch);
+  int transmit_small(const TxFrame& frame, size_t bytes);
+  [[gnu::cold]] bool handle_send_error(int why);
+  [[gnu::cold]] void drain_errors(int socket);
+  [[gnu::cold]] void count_towards_talk(const Endpoint& to);
+  [[gnu::cold]] void end_talk();
+  bool fetch(unsigned from);
+  bool fetch_talk();
+  void note_receive_error(int why, int socket);
+  void put_in_line(const Endpoint& from, uint32_t bytes, uint32_t segment);
+  void look_elsewhere(Time now);
   size_t split(std::span<RxFrame> frames);
   void done_with(uint32_t buffer);
 
-  // Closed also when there is no memory for what comes after it.
-  struct Socket {
-    int descriptor;
-    ~Socket();
-    operator int() const { return descriptor; }
-  };
-
-  Socket socket_;
+  enum : unsigned { everybody, partner };
+  std::array<Socket, 2> sockets_;
+  std::array<int, 2> descriptors_;
   bool gso_;
-  bool gro_;
   PortFacts facts_;
   PortCounters counters_;
   FramePool pool_{frame_count};
   std::unique_ptr<Batch> batch_;
 
+  // The peer that small datagrams are exchanged with, one at a time (count_towards_talk).
+  enum class Talk : uint8_t { no, soon, yes };  // soon: something coalesced may still be queued
+  Talk talk_ = Talk::no;
+  bool shared_ = false;  // its socket is bound, and so may have received something
+  Endpoint partner_;     // no endpoint at first
+  Endpoint candidate_;
+  uint32_t sent_to_candidate_ = 0;
+  uint32_t talk_in_a_row_ = 0;  // datagrams without an empty look between
+
   // Inwards.
+  std::unique_ptr<Inbound> inbound_;
   Region storage_;
   std::array<Filled, buffer_count> filled_;
   std::array<uint32_t, buffer_count> free_;
@@ -89,6 +91,8 @@ class UdpPort final : public PacketPort {
   std::array<uint32_t, buffer_count> line_;  // filled and not wholly handed on, ring
   uint32_t line_first_ = 0;
   uint32_t line_count_ = 0;
+  unsigned latest_ = everybody;  // the socket that something came from last
+  Time look_elsewhere_at_{};
   unsigned expected_ = 1;  // messages to ask for next time
 };
 

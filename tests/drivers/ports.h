@@ -33,6 +33,13 @@ struct PortPair {
   }
 };
 
+// Whether an engine that sleeps at the port's descriptors is woken within so many milliseconds.
+inline bool readable(const drivers::PacketPort& port, int milliseconds) {
+  std::vector<pollfd> descriptors;
+  for (const int one : port.descriptors()) descriptors.push_back({one, POLLIN, 0});
+  return ::poll(descriptors.data(), descriptors.size(), milliseconds) > 0;
+}
+
 using Packet = std::vector<std::byte>;
 
 inline Packet packet_of(size_t bytes, unsigned seed) {

@@ -1,5 +1,6 @@
 #include <sys/socket.h>
 
+#include "drivers/udp/udp_socket.h"
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
 
@@ -109,8 +110,98 @@ TEST_CASE("that nobody listens is learnt from the network, and does not keep the
     CHECK(ports.a->receive({&frame, 1}, ports.now()) == 0);
   }
   CHECK(ports.a->counters().unreachable > 0);
-  pollfd descriptor{ports.a->descriptor(), POLLIN, 0};
-  CHECK(::poll(&descriptor, 1, 0) == 0);
+  CHECK(!readable(*ports.a, 0));
+}
+
+// ---- talk: a peer with which small datagrams are exchanged, one at a time
+
+constexpr unsigned enough_to_talk = 300;
+
+// One each way, so often.
+void talk(PortPair& ports, drivers::PacketPort& a, drivers::PacketPort& b, unsigned rounds) {
+  for (unsigned i = 0; i < rounds; ++i) {
+    for (const auto& [from, at] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+      const Packet packet = packet_of(60 + i % 100, i);
+      REQUIRE(send_packet(ports, *from, at->facts().self, packet));
+      const auto arrived = receive_packets(ports, *at, 1);
+      REQUIRE(arrived.size() == 1);
+      REQUIRE(arrived[0] == packet);
+    }
+  }
+}
+
+// Whether the port has a socket that is connected to this one.
+bool talks_to(const drivers::PacketPort& port, const drivers::PacketPort& other) {
+  drivers::udp::SocketAddress partner{};
+  socklen_t length = sizeof partner;
+  return getpeername(port.descriptors()[1], &partner.any, &length) == 0 &&
+         drivers::udp::from_sockaddr(partner) == other.facts().self;
+}
+
+TEST_CASE("talk with one peer, and everybody else is heard as before") {
+  for (const auto& [first, second] : {std::pair("udp:", "udp:"), {"udp:[::1]", "udp:[::1]:5003"}}) {
+    PortPair ports(first, second);
+    const auto third =
+        PortPair::open(second == std::string_view("udp:") ? "udp:" : "udp:[::1]:5004");
+    for (unsigned round = 0; round < 3; ++round) {
+      talk(ports, *ports.a, *ports.b, enough_to_talk);
+      CHECK(talks_to(*ports.a, *ports.b));
+      CHECK(talks_to(*ports.b, *ports.a));
+      talk(ports, *third, *ports.a, 1);
+      CHECK(readable(*ports.a, 0) == false);
+      send_packet(ports, *third, ports.a->facts().self, packet_of(60, 5));
+      CHECK(readable(*ports.a, 1000));
+      CHECK(receive_packets(ports, *ports.a, 1).size() == 1);
+      talk(ports, *ports.b, *third, enough_to_talk);  // and the partner finds another one
+      CHECK(talks_to(*ports.b, *third));
+    }
+  }
+}
+
+TEST_CASE("after talk a bulk of large datagrams arrives, and talk goes on after it") {
+  PortPair ports("udp:", "udp:");
+  for (unsigned round = 0; round < 3; ++round) {
+    talk(ports, *ports.a, *ports.b, enough_to_talk);
+    std::vector<Packet> sent;
+    std::vector<TxFrame*> frames(30);
+    REQUIRE(ports.a->lend(frames) == frames.size());
+    for (unsigned i = 0; i < frames.size(); ++i) sent.push_back(packet_of(4000, i));
+    for (unsigned i = 0; i < frames.size(); ++i) {
+      TxFrame& frame = *frames[i];
+      frame.head_bytes = frame.tail_bytes = 0;
+      frame.piece_count = 1;
+      frame.pieces[0] = {sent[i].data(), static_cast<uint32_t>(sent[i].size())};
+      frame.to = ports.b->facts().self;
+    }
+    REQUIRE(ports.a->send(frames, ports.now()) == frames.size());
+    CHECK(receive_packets(ports, *ports.b, sent.size()) == sent);
+  }
+}
+
+TEST_CASE("the address stays taken while it is talked at") {
+  PortPair ports("udp:127.0.0.203:5005", "udp:");
+  talk(ports, *ports.a, *ports.b, enough_to_talk);
+  const auto thief = try_open("udp:127.0.0.203:5005");
+  REQUIRE_FALSE(thief.ok());
+  CHECK(thief.status() == Status::address_in_use);
+  ports.a.reset();
+  CHECK(try_open("udp:127.0.0.203:5005").ok());
+}
+
+TEST_CASE("a partner that goes is noticed, and is talked to again when it is back") {
+  PortPair ports("udp:", "udp:127.0.0.204:5006");
+  talk(ports, *ports.a, *ports.b, enough_to_talk);
+  const Endpoint there = ports.b->facts().self;
+  ports.b.reset();
+  for (unsigned i = 0; i < 5; ++i) {
+    REQUIRE(send_packet(ports, *ports.a, there, packet_of(50, i)));
+    RxFrame frame;
+    CHECK(ports.a->receive({&frame, 1}, read_clock()) == 0);
+  }
+  CHECK(ports.a->counters().unreachable > 0);
+  CHECK(readable(*ports.a, 0) == false);
+  ports.b = PortPair::open("udp:127.0.0.204:5006");
+  talk(ports, *ports.a, *ports.b, enough_to_talk);
 }
 
 }  // namespace

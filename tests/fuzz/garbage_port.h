@@ -26,7 +26,7 @@ class GarbagePort final : public drivers::PacketPort {
   size_t lend(std::span<TxFrame*> frames) override { return inner_->lend(frames); }
   void unlend(std::span<TxFrame* const> frames) override { inner_->unlend(frames); }
   uint64_t settled() override { return inner_->settled(); }
-  int descriptor() const override { return inner_->descriptor(); }
+  std::span<const int> descriptors() const override { return inner_->descriptors(); }
   drivers::VirtualClock* clock() override { return inner_->clock(); }
 
   size_t send(std::span<TxFrame* const> frames, Time now) override {

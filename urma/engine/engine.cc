@@ -32,7 +32,6 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       real_time_(port_->clock() == nullptr),
       names_(transactions_.jetties(), transport_, dirty_, !real_time_),
       ready_(settings.limits.jetties + 1),
-      is_ready_(settings.limits.jetties + 1),
       retired_ids_(2 * size_t{settings.limits.jetties}) {}
 
 Engine::~Engine() { port_->unlend(std::span(frames_).first(lent_)); }
@@ -45,9 +44,12 @@ bool Engine::pass(Time now, bool polled) {
   if (polled && received_last_ && real_time_ && transactions_.jetties().told()) {
     // Whoever polls sees at once what has come. The next pass does the rest, after its reply.
     kick_ = transactions_.jetties().wake() || kick_;
+    rest_until_ = now;
     return true;
   }
-  busy = run_commands(now) || busy;
+  // Most looks of whoever polls find nothing, and end here.
+  if (polled && !busy && quiet(now)) return false;
+  if (waiting_ != nullptr || mailbox_.any()) busy = run_commands(now) || busy;
   busy = names_.pass(now) || busy;
   busy = take_posted(now) || busy;
   transport_.handle_timers(now);
@@ -55,8 +57,16 @@ bool Engine::pass(Time now, bool polled) {
   busy = send(now, polled) || busy;
   settle(now);
   kick_ = transactions_.jetties().wake() || kick_;
-  return busy || filled_ > 0 || transport_.wants_to_send() ||
-         transactions_.target().answers().owes();
+  busy = busy || filled_ > 0 || transport_.wants_to_send();
+  const Time due = std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
+                             transactions_.target().answers().next_deadline()});
+  rest_until_ = busy ? now : std::max(due, now);
+  return busy;
+}
+
+// Nothing that the last pass left is due, and nothing has been asked for since.
+bool Engine::quiet(Time now) const {
+  return now < rest_until_ && unsettled_count_ == 0 && waiting_ == nullptr && !has_work();
 }
 
 bool Engine::receive(Time now) {
@@ -96,26 +106,17 @@ bool Engine::run_commands(Time now) {
 }
 
 bool Engine::take_posted(Time now) {
-  dirty_.take([&](uint32_t jetty) {
-    if (is_ready_[jetty]) return;
-    is_ready_[jetty] = true;
-    ready_[(ready_first_ + ready_count_++) % ready_.size()] = jetty;
-  });
+  dirty_.take([&](uint32_t jetty) { ready_.add(jetty); });
   uint32_t budget = works_per_pass;
   bool any = false;
-  for (uint32_t turns = ready_count_; turns > 0 && budget > 0; --turns) {
-    const uint32_t index = ready_[ready_first_];
-    ready_first_ = static_cast<uint32_t>((ready_first_ + 1) % ready_.size());
-    --ready_count_;
-    is_ready_[index] = false;
+  for (uint32_t turns = ready_.size(); turns > 0 && budget > 0; --turns) {
+    const uint32_t index = ready_.take();
     if (!transactions_.jetties().live(index)) continue;
     jetty::Jetty& jetty = transactions_.jetties().at(index);
     const uint32_t taken = transactions_.initiator().take(jetty, budget, now);
     any = any || taken > 0;
     budget -= taken;
-    if (jetty.queues->berths().waiting() == 0) continue;
-    is_ready_[index] = true;
-    ready_[(ready_first_ + ready_count_++) % ready_.size()] = index;
+    if (jetty.queues->berths().waiting() > 0) ready_.add(index);
   }
   return any;
 }
@@ -137,12 +138,20 @@ bool Engine::send(Time now, bool polled) {
   }
   if (filled_ == 0) return any;
   const size_t taken = port_->send(std::span(frames_).first(filled_), now);
-  std::move(frames_.begin() + static_cast<ptrdiff_t>(taken),
-            frames_.begin() + static_cast<ptrdiff_t>(lent_), frames_.begin());
-  filled_ -= taken;
-  lent_ -= taken;
+  drop_sent(taken);
   if (filled_ == 0) initiator.handed(fill_);
   return any || taken > 0;
+}
+
+// The driver has the first `taken` frames. The others stay in order, and behind them come empty
+// ones, the one lent last in front: it is the one that is still in the cache.
+void Engine::drop_sent(size_t taken) {
+  TxFrame** const frames = frames_.data();
+  const size_t moved = std::min(taken, lent_ - filled_);
+  std::copy(frames + taken, frames + filled_, frames);
+  filled_ -= taken;
+  std::copy(frames + lent_ - moved, frames + lent_, frames + filled_);
+  lent_ -= taken;
 }
 
 void Engine::settle(Time now) {
@@ -152,12 +161,10 @@ void Engine::settle(Time now) {
     unsettled_first_ = (unsettled_first_ + 1) % most_unsettled;
     --unsettled_count_;
   }
+  if (unsettled_count_ == 0) unsettled_first_ = 0;  // the same line again
   transactions_.initiator().settled(settled_fill_, now);
 }
 
-Time Engine::next_deadline() {
-  return std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
-                   port_->next_arrival()});
-}
+Time Engine::next_deadline() const { return std::min(rest_until_, port_->next_arrival()); }
 
 }  // namespace urma::engine

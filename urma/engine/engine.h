@@ -10,6 +10,7 @@
 #include "transport/transport.h"
 #include "urma/base/dirty_set.h"
 #include "urma/base/entropy.h"
+#include "urma/base/turns.h"
 #include "urma/core/options.h"
 #include "urma/core/statistics.h"
 #include "urma/engine/command.h"
@@ -37,7 +38,7 @@ class Engine {
   bool pass(Time now, bool polled);
 
   // Nothing needs a pass before this time, unless something arrives or is posted.
-  Time next_deadline();
+  Time next_deadline() const;
   // Whether something was posted or commanded since the last pass. Any thread.
   bool has_work() const { return dirty_.any() || mailbox_.any(); }
   // Commands that are not done are looked at in every pass, so passes must not be far apart.
@@ -47,7 +48,7 @@ class Engine {
 
   // Any thread.
   Mailbox& mailbox() { return mailbox_; }
-  int descriptor() const { return port_->descriptor(); }
+  std::span<const int> descriptors() const { return port_->descriptors(); }
   DirtySet& dirty() { return dirty_; }
 
   // ---- inside a pass, for commands
@@ -98,10 +99,12 @@ class Engine {
   static constexpr uint32_t works_per_pass = 64;
   static constexpr uint32_t commands_per_pass = 8;
 
+  bool quiet(Time now) const;
   bool receive(Time now);
-  bool run_commands(Time now);
+  [[gnu::cold]] bool run_commands(Time now);
   bool take_posted(Time now);
   bool send(Time now, bool polled);
+  void drop_sent(size_t taken);
   void settle(Time now);
 
   std::unique_ptr<drivers::PacketPort> port_;
@@ -118,10 +121,7 @@ class Engine {
   Command* waiting_ = nullptr;  // commands that are not done
 
   // Jetties with posted works that the last pass did not reach, in turn.
-  RegionArray<uint32_t> ready_;
-  RegionArray<bool> is_ready_;
-  uint32_t ready_first_ = 0;
-  uint32_t ready_count_ = 0;
+  Turns ready_;
 
   std::array<RxFrame, burst> received_;  // within `receive` only
   // Frames lent by the driver: [0, filled_) wait to be taken by it, the others are empty.
@@ -148,6 +148,7 @@ class Engine {
   uint32_t ids_made_ = 0;
   RegionArray<bool> ids_{id_limit};  // ever made
 
+  Time rest_until_{};  // what is left to do can wait until then
   bool received_last_ = false;
   bool kick_ = false;
   uint64_t passes_ = 0;

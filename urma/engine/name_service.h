@@ -53,7 +53,7 @@ class NameService {
  private:
   static constexpr uint16_t slots = 32;
 
-  void handle(const Completion& arrival, std::string_view line, Time now);
+  [[gnu::cold]] void handle(const Completion& arrival, std::string_view line, Time now);
   const Publication* find(std::string_view name, Time now);
   const Publications& neighbours(Time now);
   void handle_question(const Completion& arrival, uint32_t number, std::string_view name, Time now);

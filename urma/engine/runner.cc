@@ -48,7 +48,7 @@ Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       port_facts_(port->facts()),
       clock_(port->clock()),
       engine_(std::move(port), settings, std::move(entropy)),
-      port_(engine_.descriptor()) {
+      ports_(engine_.descriptors().begin(), engine_.descriptors().end()) {
   self_ = engine_.transport().know(port_facts_.eid, port_facts_.self, settings.life);
   madvise(fork_page_.data(), fork_page_.bytes(), MADV_WIPEONFORK);
   alive_->store(1);
@@ -114,24 +114,28 @@ void Runner::close() {
 
 // ---- passes
 
-// With the token.
-Runner::Pass Runner::run_pass(bool polled) {
+// With the token. True: there may be more to do.
+bool Runner::run_pass(bool polled) {
   const Time machine = clock_ != nullptr ? clock_->now() : Time(read_clock());
   const Time now = clock_ != nullptr ? machine : time_.advance(machine, next_deadline_);
   const bool busy = engine_.pass(now, polled);
-  next_deadline_ = busy ? now : engine_.next_deadline();
+  next_deadline_ = engine_.next_deadline();
   if (engine_.commands_wait()) next_deadline_ = std::min(next_deadline_, now + command_patience);
   const Time due = clock_ != nullptr ? next_deadline_ : time_.to_machine(next_deadline_);
   const Time planned = alarm_.load(std::memory_order_relaxed);
   if (due != planned) alarm_.store(due, std::memory_order_relaxed);
-  return {.busy = busy, .kick = engine_.take_kick(), .sooner = due < planned};
+  // For a completion of somebody who sleeps there, or to get up earlier than was planned.
+  rouse_ = engine_.take_kick() || due < planned;
+  return busy;
 }
 
-void Runner::try_pass(bool polled) {
-  if (!take_token()) return;
-  const Pass pass = run_pass(polled);
+Runner::Ran Runner::try_pass(bool polled) {
+  if (!take_token()) return Ran::by_another;
+  const bool busy = run_pass(polled);
+  const bool rouse = rouse_;
   drop_token();
-  if (pass.kick || pass.sooner) wake();
+  if (rouse) wake();
+  return busy ? Ran::busy : Ran::idle;
 }
 
 Time Runner::pass(Time) {
@@ -167,10 +171,12 @@ void Runner::sleep(jetty::Jfc* jfc, Time until) {
 }
 
 void Runner::poll_descriptors(Time until) {
+  std::array<pollfd, 1 + drivers::PacketPort::most_descriptors> descriptors;
+  descriptors[0] = {wake_descriptor_, POLLIN, 0};
+  nfds_t used = 1;
+  for (const int port : engine_.descriptors()) descriptors[used++] = {port, POLLIN, 0};
   // A port without a descriptor is looked at.
-  const int port = engine_.descriptor();
-  if (port < 0) until = std::min(until, read_clock() + port_patience);
-  std::array<pollfd, 2> descriptors = {{{port, POLLIN, 0}, {wake_descriptor_, POLLIN, 0}}};
+  if (used == 1) until = std::min(until, read_clock() + port_patience);
   timespec timeout{};
   const timespec* patience = nullptr;
   if (until != never) {
@@ -179,8 +185,8 @@ void Runner::poll_descriptors(Time until) {
     timeout = {static_cast<time_t>(seconds.count()), static_cast<long>((left - seconds).count())};
     patience = &timeout;
   }
-  ppoll(descriptors.data(), descriptors.size(), patience, nullptr);
-  if (descriptors[1].revents == 0) return;
+  ppoll(descriptors.data(), used, patience, nullptr);
+  if (descriptors[0].revents == 0) return;
   uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = ::read(wake_descriptor_, &count, sizeof count);
 }
@@ -188,16 +194,10 @@ void Runner::poll_descriptors(Time until) {
 void Runner::serve() {
   Time idle_since = never;
   while (!stop_.load(std::memory_order_relaxed)) {
-    if (!take_token()) {
-      sched_yield();
-      continue;
-    }
-    const bool busy = run_pass(false).busy;
-    drop_token();
-    if (busy) {
-      idle_since = never;
-      continue;
-    }
+    const Ran ran = try_pass(false);
+    if (ran == Ran::by_another) sched_yield();
+    if (ran == Ran::busy) idle_since = never;
+    if (ran != Ran::idle) continue;
     if (may_spin()) {
       const Time now = read_clock();
       idle_since = std::min(idle_since, now);
@@ -230,18 +230,11 @@ void Runner::wait_inlined(jetty::Jfc& jfc, Time until) {
   while (!jfc.ready() && open()) {
     const Time begun = read_clock();
     if (begun >= until) return;
-    if (!take_token()) {
-      // Whoever has it runs the engine for us, but may stop doing so.
-      jfc.sleep(command_patience);
-      continue;
-    }
-    const Pass pass = run_pass(false);
-    drop_token();
-    if (pass.kick || pass.sooner) wake();
-    if (pass.busy) {
-      idle_since = never;
-      continue;
-    }
+    const Ran ran = try_pass(false);
+    // Whoever has the token runs the engine for us, but may stop doing so.
+    if (ran == Ran::by_another) jfc.sleep(command_patience);
+    if (ran == Ran::busy) idle_since = never;
+    if (ran != Ran::idle) continue;
     const Time now = read_clock();
     idle_since = std::min(idle_since, now);
     if (now - idle_since < spin_before_sleep) continue;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "urma/base/not_inherited.h"
 #include "urma/engine/engine.h"
@@ -45,10 +46,12 @@ class Runner final : public drivers::VirtualClock::Driven {
   // This Jetty has been posted to.
   void posted(uint32_t jetty) {
     engine_.dirty().mark(jetty);
-    wake();
+    // The mark is the fence: either the sleeper sees it, or we see the sleeper.
+    if (simulated() || asleep_.load(std::memory_order_seq_cst)) wake();
   }
-  // One bounded pass by the calling thread, if the token is free.
-  void try_pass(bool polled);
+  // One bounded pass by the calling thread, if nobody else has the token. Busy: there may be more.
+  enum class Ran : uint8_t { by_another, idle, busy };
+  Ran try_pass(bool polled);
   // Runs or awaits the engine until the JFC has something, at most `limit`.
   void wait(jetty::Jfc& jfc, Duration limit);
 
@@ -80,13 +83,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   void carry(Command& command);
   bool take_token() { return !token_.exchange(true, std::memory_order_acquire); }
   void drop_token() { token_.store(false, std::memory_order_release); }
-  // What a pass leaves to whoever ran it.
-  struct Pass {
-    bool busy;
-    bool kick;    // somebody asleep at the descriptors has a completion
-    bool sooner;  // the next pass must come earlier than was planned before it
-  };
-  Pass run_pass(bool polled);
+  bool run_pass(bool polled);
   void wake();
   void sleep(jetty::Jfc* jfc, Time until);
   void poll_descriptors(Time until);
@@ -102,10 +99,11 @@ class Runner final : public drivers::VirtualClock::Driven {
   const drivers::PortFacts port_facts_;
   drivers::VirtualClock* clock_;
   Engine engine_;
-  NotInherited port_;  // the engine's: a child would keep the address
+  std::vector<NotInherited> ports_;  // the engine's: a child would keep the address
   PeerId self_;
   EngineTime time_;             // token
   Time next_deadline_ = never;  // token; engine time
+  bool rouse_ = false;          // token; whoever sleeps at the descriptors must look
   int wake_descriptor_ = -1;
 
   alignas(64) std::atomic<bool> token_{false};

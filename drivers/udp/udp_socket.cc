@@ -1,0 +1,185 @@
+#include "drivers/udp/udp_socket.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#ifndef IPV6_AUTOFLOWLABEL
+#define IPV6_AUTOFLOWLABEL 70
+#endif
+
+namespace urma::drivers::udp {
+namespace {
+
+bool wants_v6(const Settings& settings) {
+  return !(settings.address == Eid{}) && !Endpoint{settings.address, 0}.is_ipv4();
+}
+
+Error system_error(std::string what, int why) {
+  const Status status = why == EADDRINUSE                 ? Status::address_in_use
+                        : why == EACCES || why == EPERM   ? Status::permission_denied
+                        : why == EMFILE || why == ENOBUFS ? Status::no_resources
+                        : why == EADDRNOTAVAIL            ? Status::invalid_argument
+                                                          : Status::io_error;
+  std::string message = "udp: " + std::move(what) + ": " + std::strerror(why);
+  if (why == EADDRNOTAVAIL) {
+    return {status, message + ". Fix: use an address of this machine (see: ip addr)"};
+  }
+  return error(status, std::move(message));
+}
+
+}  // namespace
+
+socklen_t to_sockaddr(const Endpoint& endpoint, SocketAddress& out) {
+  out = {};
+  if (endpoint.is_ipv4()) {
+    out.v4.sin_family = AF_INET;
+    out.v4.sin_port = htons(endpoint.port);
+    std::memcpy(&out.v4.sin_addr, endpoint.address.bytes.data() + 12, 4);
+    return sizeof out.v4;
+  }
+  out.v6.sin6_family = AF_INET6;
+  out.v6.sin6_port = htons(endpoint.port);
+  std::memcpy(&out.v6.sin6_addr, endpoint.address.bytes.data(), 16);
+  return sizeof out.v6;
+}
+
+Endpoint from_sockaddr(const SocketAddress& in) {
+  Endpoint endpoint;
+  if (in.any.sa_family == AF_INET) {
+    endpoint.address = ipv4(0, 0, 0, 0);
+    std::memcpy(endpoint.address.bytes.data() + 12, &in.v4.sin_addr, 4);
+    endpoint.port = ntohs(in.v4.sin_port);
+  } else {
+    std::memcpy(endpoint.address.bytes.data(), &in.v6.sin6_addr, 16);
+    endpoint.port = ntohs(in.v6.sin6_port);
+  }
+  return endpoint;
+}
+
+Result<Socket> Socket::make(const Settings& settings) {
+  const int family = wants_v6(settings) ? AF_INET6 : AF_INET;
+  const int descriptor = ::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return system_error("making a socket", errno);
+  Socket socket(descriptor, settings);
+  // ICRC: no fragments, no automatic flow label; and errors about peers are wanted.
+  bool set = true;
+  if (family == AF_INET6) {
+    set = socket.set_option(IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
+          socket.set_option(IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+          socket.set_option(IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0) &&
+          socket.set_option(IPPROTO_IPV6, IPV6_RECVERR, 1);
+  } else {
+    set = socket.set_option(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
+          socket.set_option(IPPROTO_IP, IP_RECVERR, 1);
+  }
+  if (!set) return system_error("setting socket options", errno);
+  return socket;
+}
+
+Socket::Socket(int descriptor, const Settings& settings) : descriptor_(descriptor) {
+  // Beyond the system's limit with privilege, up to it without.
+  const auto wanted = static_cast<int>(settings.rcvbuf);
+  if (!set_option(SOL_SOCKET, SO_RCVBUFFORCE, wanted)) set_option(SOL_SOCKET, SO_RCVBUF, wanted);
+  if (!set_option(SOL_SOCKET, SO_SNDBUFFORCE, wanted)) set_option(SOL_SOCKET, SO_SNDBUF, wanted);
+  gso_ = settings.gso && set_option(SOL_UDP, UDP_SEGMENT, 0);
+  gro_ = settings.gro && set_option(SOL_UDP, UDP_GRO, 1);
+}
+
+Socket::~Socket() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void Socket::coalesce(bool on) const {
+  if (gro_) set_option(SOL_UDP, UDP_GRO, on ? 1 : 0);
+}
+
+uint32_t Socket::receive_buffer_bytes() const {
+  int bytes = 0;
+  socklen_t length = sizeof bytes;
+  getsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &bytes, &length);
+  // The kernel counts its own overhead against twice what was asked for.
+  return static_cast<uint32_t>(bytes) / 2;
+}
+
+uint32_t Socket::mtu_of_interface(const Endpoint& self) const {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return 1500;
+  uint32_t mtu = 1500;
+  const bool loopback4 = self.is_ipv4() && self.address.bytes[12] == std::byte{127};
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr) continue;
+    const int family = one->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    SocketAddress address;
+    std::memcpy(&address, one->ifa_addr, family == AF_INET ? sizeof address.v4 : sizeof address.v6);
+    // All of 127/8 lives on the loopback interface, which lists only 127.0.0.1.
+    const bool ours = from_sockaddr(address).address == self.address ||
+                      (loopback4 && (one->ifa_flags & IFF_LOOPBACK) != 0);
+    if (!ours) continue;
+    ifreq request{};
+    std::strncpy(request.ifr_name, one->ifa_name, IFNAMSIZ - 1);
+    if (ioctl(descriptor_, SIOCGIFMTU, &request) == 0) {
+      mtu = static_cast<uint32_t>(request.ifr_mtu);
+    }
+    break;
+  }
+  freeifaddrs(all);
+  return mtu;
+}
+
+// ---- addresses
+
+bool Socket::bind_to(const Endpoint& endpoint) {
+  SocketAddress address;
+  const socklen_t length = to_sockaddr(endpoint, address);
+  return ::bind(descriptor_, &address.any, length) == 0;
+}
+
+Result<Endpoint> Socket::bind(const Settings& settings) {
+  if (settings.address == Eid{}) {
+    for (uint8_t n = 1; n < 255; ++n) {
+      const Endpoint at{ipv4(127, 0, 0, n), ub_port};
+      if (bind_to(at)) return at;
+      if (errno != EADDRINUSE) return system_error("binding " + to_string(at), errno);
+    }
+    return system_error("binding any of 127.0.0.1 to 127.0.0.254, port 4792", EADDRINUSE);
+  }
+  Endpoint at{settings.address, settings.port != 0 ? settings.port : ub_port};
+  if (bind_to(at)) return at;
+  if (settings.port != 0 || errno != EADDRINUSE) {
+    return system_error("binding " + to_string(at), errno);
+  }
+  at.port = 0;
+  if (!bind_to(at)) return system_error("binding " + to_string(at), errno);
+  SocketAddress bound{};
+  socklen_t length = sizeof bound;
+  getsockname(descriptor_, &bound.any, &length);
+  return from_sockaddr(bound);
+}
+
+bool Socket::share(const Socket& other, const Endpoint& address) {
+  // Both must allow it while it is done. Afterwards neither does: whoever else wants the address is
+  // told that it is in use, as before.
+  const auto allow = [&](int value) {
+    set_option(SOL_SOCKET, SO_REUSEADDR, value);
+    other.set_option(SOL_SOCKET, SO_REUSEADDR, value);
+  };
+  allow(1);
+  const bool bound = bind_to(address);
+  allow(0);
+  return bound;
+}
+
+bool Socket::connect(const Endpoint& peer) {
+  SocketAddress address;
+  const socklen_t length = to_sockaddr(peer, address);
+  return ::connect(descriptor_, &address.any, length) == 0;
+}
+
+}  // namespace urma::drivers::udp
