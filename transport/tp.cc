@@ -217,10 +217,12 @@ bool Tp::window_open(uint32_t payload) const {
   return inflight == 0 || inflight + payload + header_allowance <= controller_->window_bytes();
 }
 
+bool Tp::owes_ack(Time now) const {
+  return ack_now_ || nak_due_ || (owed_ > 0 && now >= owed_since_ + ack_delay());
+}
+
 bool Tp::wants_to_send(Time now) const {
-  if (ack_now_ || nak_due_ || keep_alive_due_) return true;
-  if (owed_ > 0 && now >= owed_since_ + ack_delay()) return true;
-  return can_send_lost() || can_send_new();
+  return owes_ack(now) || keep_alive_due_ || can_send_lost() || can_send_new();
 }
 
 bool Tp::can_send_lost() const {
@@ -369,9 +371,7 @@ void Tp::end_frame(TxFrame& frame) const {
   seal(frame, from_, pools_.prefix);
 }
 
-bool Tp::fill_ack(TxFrame& frame, Time now) {
-  const bool due = ack_now_ || nak_due_ || (owed_ > 0 && now >= owed_since_ + ack_delay());
-  if (!due) return false;
+void Tp::fill_ack(TxFrame& frame) {
   Rtph header{.source = number(local_), .destination = number(remote_)};
   frame.piece_count = 0;
   frame.tail_bytes = 0;
@@ -398,7 +398,6 @@ bool Tp::fill_ack(TxFrame& frame, Time now) {
   nak_due_ = ack_now_ = false;
   owed_ = 0;
   ++counters_.acks_sent;
-  return true;
 }
 
 // ---- time

@@ -95,8 +95,9 @@ class Tp final : public Channel {
   // Writes packets into `frames` and returns how many: lost ones first, then answers, then
   // requests.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now);
-  // Writes the ack that is owed, if one is due.
-  bool fill_ack(TxFrame& frame, Time now);
+  bool owes_ack(Time now) const;
+  // Writes the ack that is owed.
+  void fill_ack(TxFrame& frame);
   bool wants_to_send(Time now) const;
   // Asks a peer of which nothing is awaited for a sign of life: an idle channel is never judged.
   void probe(Time now);

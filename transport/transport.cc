@@ -140,8 +140,10 @@ size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, T
     const uint32_t index = pools_.active.take();
     if (!tps_.live(index)) continue;
     Tp& tp = tps_.at(index);
-    used += tp.fill(source, frames.subspan(used), now);
-    if (used < frames.size() && tp.fill_ack(*frames[used], now)) ++used;
+    // However much there is to send, an acknowledgement finds a frame, or the peer sends all again.
+    const bool acks = tp.owes_ack(now);
+    used += tp.fill(source, frames.subspan(used, frames.size() - used - acks), now);
+    if (acks) tp.fill_ack(*frames[used++]);
     if (tp.wants_to_send(now)) pools_.active.add(index);
     tp_timers_.arm_no_later(index, tp.next_deadline());
   }
