@@ -55,6 +55,7 @@ class UdpPort final : public PacketPort {
   [[gnu::cold]] bool handle_send_error(int why);
   [[gnu::cold]] void drain_errors(int socket);
   [[gnu::cold]] void count_towards_talk(const Endpoint& to);
+  [[gnu::cold]] void begin_talk();
   [[gnu::cold]] void end_talk();
   bool fetch(unsigned from);
   bool fetch_talk();
@@ -74,12 +75,13 @@ class UdpPort final : public PacketPort {
   std::unique_ptr<Batch> batch_;
 
   // The peer that small datagrams are exchanged with, one at a time (count_towards_talk).
-  enum class Talk : uint8_t { no, soon, yes };  // soon: something coalesced may still be queued
+  enum class Talk : uint8_t { no, soon, yes };  // soon: when its queue is empty
   Talk talk_ = Talk::no;
   bool shared_ = false;  // its socket is bound, and so may have received something
   Endpoint partner_;     // no endpoint at first
   Endpoint candidate_;
-  uint32_t sent_to_candidate_ = 0;
+  uint32_t turns_ = 0;          // that the candidate and we have taken
+  bool heard_ = false;          // something has come since the last small datagram left
   uint32_t talk_in_a_row_ = 0;  // datagrams without an empty look between
 
   // Inwards.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/completions.h"
 #include "urma/urma.hpp"
 
 namespace urma::test {
@@ -33,16 +34,6 @@ inline std::vector<std::byte> bytes_like(size_t count, unsigned seed) {
   std::vector<std::byte> bytes(count);
   for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256 + seed);
   return bytes;
-}
-
-inline std::vector<Completion> collect(Jetty& jetty, size_t count, Duration limit = 5s) {
-  std::vector<Completion> out;
-  while (out.size() < count) {
-    const auto completions = jetty.wait(limit);
-    if (completions.empty()) break;
-    out.insert(out.end(), completions.begin(), completions.end());
-  }
-  return out;
 }
 
 }  // namespace urma::test

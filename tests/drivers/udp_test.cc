@@ -115,7 +115,7 @@ TEST_CASE("that nobody listens is learnt from the network, and does not keep the
 
 // ---- talk: a peer with which small datagrams are exchanged, one at a time
 
-constexpr unsigned enough_to_talk = 300;
+constexpr unsigned enough_to_talk = 100;
 
 // One each way, so often.
 void talk(PortPair& ports, drivers::PacketPort& a, drivers::PacketPort& b, unsigned rounds) {

@@ -3,22 +3,13 @@
 #include <map>
 
 #include "tests/catch.h"
+#include "tests/completions.h"
 #include "tests/sim/pair.h"
 
 namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::vector<Completion> collect(Jetty& jetty, size_t count, Duration limit = 5s) {
-  std::vector<Completion> out;
-  while (out.size() < count) {
-    const auto completions = jetty.wait(limit);
-    if (completions.empty()) break;
-    out.insert(out.end(), completions.begin(), completions.end());
-  }
-  return out;
-}
 
 TEST_CASE("writes, reads and sends of every size around the packet and slice boundaries") {
   SimHosts hosts("sizes");
