@@ -79,8 +79,8 @@ class PacketPort {
   virtual size_t receive(std::span<RxFrame> frames, Time now) = 0;
   virtual void release(std::span<const RxFrame> frames) = 0;
 
-  // One of them becomes readable when `receive` may have something: the same ones from open on, at
-  // most `most_descriptors`; none where there is no such thing.
+  // One of them becomes readable when `receive` may have something, though perhaps not in its next
+  // call: the same ones from open on, at most `most_descriptors`; none where there are none.
   static constexpr size_t most_descriptors = 4;
   virtual std::span<const int> descriptors() const = 0;
   // When a frame that is held back (a simulated delay) may be received; `never` if none is.

@@ -23,12 +23,6 @@ void write_packet(const SlicePacket& packet, TxFrame& frame);
 // The packet of a slice that was withdrawn: its TASSN, so that the target can step over it.
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame);
 
-// Packets that a slice with this many bytes of payload takes.
-constexpr uint32_t packets_of(uint32_t bytes, uint32_t packet_bytes) {
-  // Without a division in the usual case.
-  return bytes <= packet_bytes ? 1 : (bytes + packet_bytes - 1) / packet_bytes;
-}
-
 // Names `bytes` bytes of `pieces` from `offset` on as the frame's payload.
 void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFrame& frame);
 

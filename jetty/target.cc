@@ -69,7 +69,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                  .tassn = request.headers.base.tassn,
                  .info = request.info};
   if (request.info->to_memory)
-    fresh.needed = packets_of(request.headers.memory.length, packet_bytes);
+    fresh.needed = transport::packets_of(request.headers.memory.length, packet_bytes);
   begin(fresh, packet, request);
   if (fresh.verdict == Verdict::ignore) return;
   take(fresh, packet, request);
@@ -151,7 +151,7 @@ void Target::take(Assembly& assembly, const transport::Received& packet,
     const uint32_t offset = request.headers.offset.kib * 1024;
     assembly.bytes = offset + static_cast<uint32_t>(request.data.size());
     const uint32_t packet_bytes = peers_.at(packet.peer).channel->facts().packet_bytes;
-    assembly.needed = packets_of(assembly.bytes, packet_bytes);
+    assembly.needed = transport::packets_of(assembly.bytes, packet_bytes);
   }
   if (assembly.verdict == Verdict::run) executor_.place(assembly, request);
 }

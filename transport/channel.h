@@ -21,6 +21,12 @@ struct SliceRef {
 enum class Class : uint8_t { answer, request };
 inline constexpr unsigned classes = 2;
 
+// Packets that so many bytes of payload take.
+constexpr uint32_t packets_of(uint32_t bytes, uint32_t packet_bytes) {
+  // Without a division in the usual case.
+  return bytes <= packet_bytes ? 1 : (bytes + packet_bytes - 1) / packet_bytes;
+}
+
 // What both ends agreed when the channel was made.
 struct Facts {
   uint32_t packet_bytes = 0;  // payload of a full packet (UB: MTU)

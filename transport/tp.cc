@@ -201,12 +201,6 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
 
 // ---- outwards
 
-uint32_t Tp::packets_of(uint32_t bytes) const {
-  // Without a division in the usual case.
-  if (bytes <= facts_.packet_bytes) return 1;
-  return (bytes + facts_.packet_bytes - 1) / facts_.packet_bytes;
-}
-
 uint32_t Tp::payload_of(const Pulling& pulling) const {
   return std::min(facts_.packet_bytes, pulling.what.bytes - pulling.next * facts_.packet_bytes);
 }
@@ -310,11 +304,11 @@ bool Tp::pick_slice(Plan& plan) {
   OfferQueue* from = answers.empty() ? &requests : &answers;
   if (from->empty()) return false;
   if (from == &answers && !requests.empty()) {
-    const uint32_t packets = packets_of(requests.front(pools_.offered).bytes);
+    const uint32_t packets = packets_of(requests.front(pools_.offered).bytes, facts_.packet_bytes);
     if (plan.requests + packets <= requests_ahead) from = &requests;
   }
   pulling_.what = from->front(pools_.offered);
-  pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes));
+  pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes, facts_.packet_bytes));
   pulling_.next = 0;
   pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
   from->pop(pools_.offered);

@@ -128,7 +128,6 @@ class Tp final : public Channel {
   struct Plan;
 
   bool outstanding() const { return !sent_.empty() || awaited_ > 0; }
-  uint32_t packets_of(uint32_t bytes) const;
   uint32_t payload_of(const Pulling& pulling) const;
   bool window_open(uint32_t payload) const;
   bool can_send_lost() const;

@@ -44,12 +44,16 @@ struct UdpPort::Batch {
   std::array<uint32_t, messages> frames;  // in each message
   unsigned count = 0;
   unsigned vectors_used = 0;
+  bool to_partner = false;
 
-  void begin(const Endpoint& to) {
+  // No name: it goes through a connected socket.
+  void begin(const Endpoint* to) {
     mmsghdr& header = headers[count];
     header = {};
-    header.msg_hdr.msg_namelen = to_sockaddr(to, addresses[count]);
-    header.msg_hdr.msg_name = &addresses[count];
+    if (to != nullptr) {
+      header.msg_hdr.msg_namelen = to_sockaddr(*to, addresses[count]);
+      header.msg_hdr.msg_name = &addresses[count];
+    }
     header.msg_hdr.msg_iov = &vectors[vectors_used];
     frames[count] = 0;
   }
@@ -151,7 +155,7 @@ UdpPort::~UdpPort() = default;
 size_t UdpPort::group(std::span<TxFrame* const> frames, Batch& batch) const {
   const size_t size = frames[0]->bytes();
   const size_t most = gso_ ? std::min<size_t>(most_segments, most_segmented_bytes / size) : 1;
-  batch.begin(frames[0]->to);
+  batch.begin(batch.to_partner ? nullptr : &frames[0]->to);
   size_t count = 0;
   for (bool shorter = false; count < frames.size() && count < std::max<size_t>(most, 1); ++count) {
     const TxFrame& frame = *frames[count];
@@ -173,7 +177,9 @@ size_t UdpPort::group(std::span<TxFrame* const> frames, Batch& batch) const {
 // As many frames from the front as one call takes.
 void UdpPort::gather(std::span<TxFrame* const> frames, Batch& batch) const {
   batch.count = batch.vectors_used = 0;
+  batch.to_partner = frames[0]->to == partner_;
   for (size_t at = 0; at < frames.size() && batch.count < messages;) {
+    if ((frames[at]->to == partner_) != batch.to_partner) return;
     const size_t grouped = group(frames.subspan(at), batch);
     if (grouped == 0) return;
     at += grouped;
@@ -182,7 +188,8 @@ void UdpPort::gather(std::span<TxFrame* const> frames, Batch& batch) const {
 
 // One system call. Returns how many messages it took, or -1.
 int UdpPort::transmit(Batch& batch) {
-  const int socket = descriptors_[everybody];
+  // All that goes to the partner takes one way, or a NIC with several queues would reorder it.
+  const int socket = descriptors_[batch.to_partner ? partner : everybody];
   if (batch.count > 1) return sendmmsg(socket, batch.headers.data(), batch.count, send_flags);
   return sendmsg(socket, &batch.headers[0].msg_hdr, send_flags) < 0 ? -1 : 1;
 }
@@ -204,9 +211,9 @@ int UdpPort::transmit_small(const TxFrame& frame, size_t bytes) {
 
 // ---- talking
 
-// A small datagram goes out alone. Whoever is sent many of them and says something between two of
-// them becomes the partner. Its socket knows its route, and while nothing is coalesced there a
-// plain `recv` will do: together 0.3 us of half a round trip.
+// A small datagram goes out alone. Whoever is sent many of them, and says something as small
+// between two of them, becomes the partner. Its socket knows its route, and while nothing is
+// coalesced there a plain `recv` will do: together 0.3 us of half a round trip.
 void UdpPort::count_towards_talk(const Endpoint& to) {
   constexpr uint32_t enough = 64;
   constexpr uint32_t penalty = 4;  // acknowledgements leave now and then besides
@@ -225,11 +232,13 @@ void UdpPort::count_towards_talk(const Endpoint& to) {
 }
 
 // Once nothing is coalesced any more, what is queued so has lost its sizes: the queue must be
-// empty.
+// empty. What another processor is just putting there is then taken for one datagram; its ICRC says
+// no.
 void UdpPort::begin_talk() {
   sockets_[partner].coalesce(false);
   std::byte any;
-  if (recv(descriptors_[partner], &any, sizeof any, MSG_PEEK | MSG_DONTWAIT) < 0) {
+  if (recv(descriptors_[partner], &any, sizeof any, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+      errno == EAGAIN) {
     talk_ = Talk::yes;
   } else {
     sockets_[partner].coalesce(true);
@@ -240,10 +249,12 @@ void UdpPort::begin_talk() {
 void UdpPort::end_talk() {
   sockets_[partner].coalesce(true);
   talk_ = Talk::no;
+  talk_in_a_row_ = 0;
 }
 
 size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
   size_t taken = 0;
+  bool tried = false;
   while (taken < frames.size()) {
     const auto rest = frames.subspan(taken);
     const size_t bytes = rest.size() == 1 ? rest[0]->bytes() : SIZE_MAX;
@@ -254,11 +265,12 @@ size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
     if (sent <= 0) {
       const int why = errno;
       if (why == EAGAIN || why == EWOULDBLOCK) break;
-      if (!handle_send_error(why)) continue;
+      if (handle_send_error(why) && !std::exchange(tried, true)) continue;
       // This message cannot be sent: as lost as if the network had dropped it.
       counters_.send_failures += alone ? 1 : batch_->frames[0];
       sent = 1;
     }
+    tried = false;
     uint32_t done = alone ? 1 : 0;
     if (!alone) {
       for (int i = 0; i < sent; ++i) done += batch_->frames[static_cast<size_t>(i)];
@@ -270,24 +282,24 @@ size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
   return taken;
 }
 
-// False: try again, it was about something else.
+// True: it may have been about something else, and is worth another try.
 bool UdpPort::handle_send_error(int why) {
   switch (why) {
     case EINTR:
-      return false;
+      return true;
     case ECONNREFUSED:
     case EHOSTUNREACH:
     case ENETUNREACH:
-      // An earlier datagram's fate, told now; told once.
+      // As a rule an earlier datagram's fate, told now; told once.
       ++counters_.unreachable;
       for (const int socket : descriptors_) drain_errors(socket);
-      return why != ECONNREFUSED;
+      return true;
     case EIO:
     case EOPNOTSUPP:
       // No checksum offload on the way: segmentation has to be done by us.
-      return !std::exchange(gso_, false);
+      return std::exchange(gso_, false);
     default:
-      return true;
+      return false;
   }
 }
 
@@ -316,18 +328,23 @@ void UdpPort::drain_errors(int socket) {
 size_t UdpPort::receive(std::span<RxFrame> frames, Time now) {
   size_t count = split(frames);
   if (count < frames.size()) {
-    if (!fetch(latest_) && shared_ && now >= look_elsewhere_at_) look_elsewhere(now);
+    const bool came = fetch(latest_);
+    if (shared_) look_elsewhere(came, now);
     count += split(frames.subspan(count));
   }
   counters_.frames_received += count;
   return count;
 }
 
-// Whoever spoke last is likely to speak next. The other socket is looked at now and then.
-void UdpPort::look_elsewhere(Time now) {
-  look_elsewhere_at_ = now + std::chrono::microseconds(2);
+// Whoever spoke last is likely to speak next. The other socket is looked at now and then, and in
+// good time also while that one goes on and on.
+void UdpPort::look_elsewhere(bool busy_here, Time now) {
+  constexpr Duration patience = std::chrono::microseconds(2);
+  constexpr Duration busy_patience = std::chrono::microseconds(50);
+  if (now < looked_elsewhere_at_ + (busy_here ? busy_patience : patience)) return;
+  looked_elsewhere_at_ = now;
   const unsigned other = latest_ == everybody ? partner : everybody;
-  if (fetch(other)) latest_ = other;
+  if (fetch(other) && !busy_here) latest_ = other;
 }
 
 // One system call's worth of datagrams. False: there is none.
@@ -351,9 +368,10 @@ bool UdpPort::fetch(unsigned from) {
     got = recvmmsg(socket, inbound.headers.data(), wanted, MSG_DONTWAIT, nullptr);
   }
   if (got < 0) {
+    const int why = errno;
     expected_ = 1;
-    note_receive_error(errno, socket);
-    if (from == partner && talk_ == Talk::soon) begin_talk();
+    note_receive_error(why, socket);
+    if (why == EAGAIN && from == partner && talk_ == Talk::soon) begin_talk();
     return false;
   }
   for (unsigned i = 0; i < static_cast<unsigned>(got); ++i) {
@@ -391,7 +409,7 @@ void UdpPort::note_receive_error(int why, int socket) {
 
 // The next free buffer has been filled.
 void UdpPort::put_in_line(const Endpoint& from, uint32_t bytes, uint32_t segment) {
-  heard_ = true;
+  heard_ = bytes <= small;
   const uint32_t buffer = free_[--free_count_];
   filled_[buffer] = {.from = from, .bytes = bytes, .segment = segment, .next = 0, .lent = 1};
   line_[(line_first_ + line_count_++) % buffer_count] = buffer;

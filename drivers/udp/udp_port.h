@@ -61,7 +61,7 @@ class UdpPort final : public PacketPort {
   bool fetch_talk();
   void note_receive_error(int why, int socket);
   void put_in_line(const Endpoint& from, uint32_t bytes, uint32_t segment);
-  void look_elsewhere(Time now);
+  void look_elsewhere(bool busy_here, Time now);
   size_t split(std::span<RxFrame> frames);
   void done_with(uint32_t buffer);
 
@@ -94,7 +94,7 @@ class UdpPort final : public PacketPort {
   uint32_t line_first_ = 0;
   uint32_t line_count_ = 0;
   unsigned latest_ = everybody;  // the socket that something came from last
-  Time look_elsewhere_at_{};
+  Time looked_elsewhere_at_{};
   unsigned expected_ = 1;  // messages to ask for next time
 };
 

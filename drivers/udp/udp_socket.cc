@@ -164,11 +164,11 @@ Result<Endpoint> Socket::bind(const Settings& settings) {
 }
 
 bool Socket::share(const Socket& other, const Endpoint& address) {
-  // Both must allow it while it is done. Afterwards neither does: whoever else wants the address is
-  // told that it is in use, as before.
+  // Both must allow it while it is done. REUSEPORT, unlike REUSEADDR, is refused to other users,
+  // and afterwards neither socket allows anything.
   const auto allow = [&](int value) {
-    set_option(SOL_SOCKET, SO_REUSEADDR, value);
-    other.set_option(SOL_SOCKET, SO_REUSEADDR, value);
+    set_option(SOL_SOCKET, SO_REUSEPORT, value);
+    other.set_option(SOL_SOCKET, SO_REUSEPORT, value);
   };
   allow(1);
   const bool bound = bind_to(address);

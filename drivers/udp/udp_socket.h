@@ -57,7 +57,7 @@ class Socket {
 
   // Binds as the settings say; says where.
   Result<Endpoint> bind(const Settings& settings);
-  // Binds to an address that `other` is bound to, which stays closed to everybody else.
+  // Binds to an address that `other` is bound to, which stays closed to all other users.
   bool share(const Socket& other, const Endpoint& address);
   // From now on it sends to this peer, and the kernel prefers it for what comes from there.
   bool connect(const Endpoint& peer);

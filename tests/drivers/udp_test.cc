@@ -1,4 +1,5 @@
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "drivers/udp/udp_socket.h"
 #include "tests/catch.h"
@@ -158,32 +159,123 @@ TEST_CASE("talk with one peer, and everybody else is heard as before") {
   }
 }
 
-TEST_CASE("after talk a bulk of large datagrams arrives, and talk goes on after it") {
+// One call's worth of datagrams.
+std::vector<Packet> send_burst(drivers::PacketPort& from, const Endpoint& to, unsigned count,
+                               size_t bytes, Time now) {
+  std::vector<Packet> sent;
+  std::vector<TxFrame*> frames(count);
+  REQUIRE(from.lend(frames) == count);
+  for (unsigned i = 0; i < count; ++i) sent.push_back(packet_of(bytes, i));
+  for (unsigned i = 0; i < count; ++i) {
+    TxFrame& frame = *frames[i];
+    frame.head_bytes = frame.tail_bytes = 0;
+    frame.piece_count = 1;
+    frame.pieces[0] = {sent[i].data(), static_cast<uint32_t>(bytes)};
+    frame.to = to;
+  }
+  REQUIRE(from.send(frames, now) == count);
+  return sent;
+}
+
+TEST_CASE("after talk a bulk arrives, and talk goes on after it") {
   PortPair ports("udp:", "udp:");
-  for (unsigned round = 0; round < 3; ++round) {
+  for (const size_t bytes : {4000u, 700u, 60u}) {
     talk(ports, *ports.a, *ports.b, enough_to_talk);
-    std::vector<Packet> sent;
-    std::vector<TxFrame*> frames(30);
-    REQUIRE(ports.a->lend(frames) == frames.size());
-    for (unsigned i = 0; i < frames.size(); ++i) sent.push_back(packet_of(4000, i));
-    for (unsigned i = 0; i < frames.size(); ++i) {
-      TxFrame& frame = *frames[i];
-      frame.head_bytes = frame.tail_bytes = 0;
-      frame.piece_count = 1;
-      frame.pieces[0] = {sent[i].data(), static_cast<uint32_t>(sent[i].size())};
-      frame.to = ports.b->facts().self;
-    }
-    REQUIRE(ports.a->send(frames, ports.now()) == frames.size());
+    const auto sent = send_burst(*ports.a, ports.b->facts().self, 30, bytes, ports.now());
     CHECK(receive_packets(ports, *ports.b, sent.size()) == sent);
   }
+}
+
+TEST_CASE("what came coalesced just before talk begins again is taken apart") {
+  // One of these numbers of turns is the one after which it begins.
+  for (unsigned turns = 1; turns < enough_to_talk; ++turns) {
+    PortPair ports("udp:", "udp:");
+    talk(ports, *ports.a, *ports.b, enough_to_talk);
+    const auto end = send_burst(*ports.b, ports.a->facts().self, 30, 4000, ports.now());
+    CHECK(receive_packets(ports, *ports.a, end.size()) == end);
+    talk(ports, *ports.a, *ports.b, turns);
+    const auto sent = send_burst(*ports.b, ports.a->facts().self, 30, 700, ports.now());
+    send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60, 1));
+    CHECK(receive_packets(ports, *ports.a, sent.size()) == sent);
+  }
+}
+
+TEST_CASE("while one socket has more and more, the other one is heard in good time") {
+  for (const bool partner_floods : {true, false}) {
+    PortPair ports("udp:", "udp:");
+    const auto third = PortPair::open("udp:");
+    talk(ports, *ports.a, *ports.b, enough_to_talk);
+    auto& flooder = partner_floods ? *ports.b : *third;
+    auto& speaker = partner_floods ? *third : *ports.b;
+    const Endpoint here = ports.a->facts().self;
+    std::array<RxFrame, 16> frames;
+    // The port's own time, so that it passes as this test says.
+    Time now = ports.now();
+    const auto look = [&] {
+      now += std::chrono::microseconds(20);
+      const size_t got = ports.a->receive(frames, now);
+      bool heard = false;
+      for (const RxFrame& frame : std::span(frames).first(got)) {
+        heard = heard || *frame.from == speaker.facts().self;
+        ports.a->release({&frame, 1});
+      }
+      return heard;
+    };
+    for (int i = 0; i < 4; ++i) {
+      send_burst(flooder, here, 60, 700, now);
+      CHECK_FALSE(look());
+    }
+    TxFrame* frame = nullptr;
+    REQUIRE(speaker.lend({&frame, 1}) == 1);
+    const Packet packet = packet_of(60, 1);
+    std::copy(packet.begin(), packet.end(), frame->head);
+    frame->head_bytes = static_cast<uint16_t>(packet.size());
+    frame->piece_count = frame->tail_bytes = 0;
+    frame->to = here;
+    REQUIRE(speaker.send({&frame, 1}, now) == 1);
+    bool heard = false;
+    for (int looks = 0; looks < 300 && !heard; ++looks) {
+      send_burst(flooder, here, 60, 700, now);
+      heard = look();
+    }
+    CHECK(heard);
+  }
+}
+
+TEST_CASE("a datagram from anybody is there in the next look after a pause") {
+  PortPair ports("udp:", "udp:");
+  const auto third = PortPair::open("udp:");
+  talk(ports, *ports.a, *ports.b, enough_to_talk);
+  for (int i = 0; i < 10; ++i) {
+    send_packet(ports, i % 2 == 0 ? *third : *ports.b, ports.a->facts().self, packet_of(60, 1));
+    RxFrame frame;
+    REQUIRE(ports.a->receive({&frame, 1}, ports.now() + i * std::chrono::microseconds(100)) == 1);
+    ports.a->release({&frame, 1});
+  }
+}
+
+// Whoever binds it with the option that would let it share an address.
+bool can_be_taken(const Endpoint& address, int option) {
+  drivers::udp::SocketAddress at{};
+  const socklen_t length = drivers::udp::to_sockaddr(address, at);
+  const int thief = socket(at.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  constexpr int on = 1;
+  setsockopt(thief, SOL_SOCKET, option, &on, sizeof on);
+  const bool taken = bind(thief, &at.any, length) == 0;
+  close(thief);
+  return taken;
 }
 
 TEST_CASE("the address stays taken while it is talked at") {
   PortPair ports("udp:127.0.0.203:5005", "udp:");
   talk(ports, *ports.a, *ports.b, enough_to_talk);
+  REQUIRE(talks_to(*ports.a, *ports.b));
   const auto thief = try_open("udp:127.0.0.203:5005");
   REQUIRE_FALSE(thief.ok());
   CHECK(thief.status() == Status::address_in_use);
+  for (const int option : {SO_REUSEADDR, SO_REUSEPORT}) {
+    CHECK_FALSE(can_be_taken(ports.a->facts().self, option));
+  }
   ports.a.reset();
   CHECK(try_open("udp:127.0.0.203:5005").ok());
 }

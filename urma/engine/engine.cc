@@ -57,14 +57,16 @@ bool Engine::pass(Time now, bool polled) {
   busy = send(now, polled) || busy;
   settle(now);
   kick_ = transactions_.jetties().wake() || kick_;
-  busy = busy || filled_ > 0 || transport_.wants_to_send();
+  busy = busy || filled_ > 0 || ready_.size() > 0 || transport_.wants_to_send();
   const Time due = std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
                              transactions_.target().answers().next_deadline()});
   rest_until_ = busy ? now : std::max(due, now);
   return busy;
 }
 
-// Nothing that the last pass left is due, and nothing has been asked for since.
+// Nothing that the last pass left is due, and nothing has been asked for since. What waits for
+// memory or for its peer gets it from something that arrives; questions for names are waiting
+// commands.
 bool Engine::quiet(Time now) const {
   return now < rest_until_ && unsettled_count_ == 0 && waiting_ == nullptr && !has_work();
 }
@@ -144,8 +146,9 @@ bool Engine::send(Time now, bool polled) {
 }
 
 // The driver has the first `taken` frames. The others stay in order, and behind them come empty
-// ones, the one lent last in front: it is the one that is still in the cache.
+// ones, those lent last in front: they are still in the cache.
 void Engine::drop_sent(size_t taken) {
+  if (taken == 0) return;
   TxFrame** const frames = frames_.data();
   const size_t moved = std::min(taken, lent_ - filled_);
   std::copy(frames + taken, frames + filled_, frames);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <thread>
 
+#include "urma/base/assert.h"
 #include "urma/base/clock.h"
 
 namespace urma::engine {
@@ -173,6 +174,7 @@ void Runner::sleep(jetty::Jfc* jfc, Time until) {
 void Runner::poll_descriptors(Time until) {
   std::array<pollfd, 1 + drivers::PacketPort::most_descriptors> descriptors;
   descriptors[0] = {wake_descriptor_, POLLIN, 0};
+  URMA_ASSERT(engine_.descriptors().size() < descriptors.size(), "a port has few descriptors");
   nfds_t used = 1;
   for (const int port : engine_.descriptors()) descriptors[used++] = {port, POLLIN, 0};
   // A port without a descriptor is looked at.

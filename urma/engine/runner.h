@@ -109,10 +109,11 @@ class Runner final : public drivers::VirtualClock::Driven {
   alignas(64) std::atomic<bool> token_{false};
   // When the next pass is due, in the machine's time.
   alignas(64) std::atomic<Time> alarm_{never};
-  std::atomic<bool> asleep_{false};
+  // Read by whoever posts; written around a sleep, and when the device closes.
+  alignas(64) std::atomic<bool> asleep_{false};
   std::atomic<bool> at_descriptors_{false};
-  std::atomic<bool> stop_{false};
   std::atomic<bool> open_{true};
+  std::atomic<bool> stop_{false};
   std::atomic<uint32_t> closed_{0};
   bool running_ = false;
   pthread_t thread_{};

@@ -6,7 +6,6 @@ namespace urma::test {
 namespace {
 
 using jetty::gather;
-using jetty::packets_of;
 using jetty::scatter;
 
 std::vector<std::byte> part(const std::vector<std::byte>& all, size_t offset, size_t bytes) {
@@ -75,7 +74,7 @@ TEST_CASE("a slice takes as many packets as its bytes fill, and one if it has no
     for (uint32_t bytes = 0; bytes <= 4 * packet_bytes; ++bytes) {
       uint32_t packets = 0;
       for (uint32_t left = bytes; left > 0; left -= std::min(left, packet_bytes)) ++packets;
-      REQUIRE(packets_of(bytes, packet_bytes) == std::max(packets, 1u));
+      REQUIRE(transport::packets_of(bytes, packet_bytes) == std::max(packets, 1u));
     }
   }
 }

@@ -71,7 +71,7 @@ void for_all_packets(const Posted& posted, uint32_t packet_bytes, Function&& fun
     slice.last = slice.offset + slice.bytes == berth.bytes;
     slice.retry = slice.offset % 3 == 1;
     const uint32_t packets =
-        berth.operation == Operation::read ? 1 : jetty::packets_of(slice.bytes, packet_bytes);
+        berth.operation == Operation::read ? 1 : transport::packets_of(slice.bytes, packet_bytes);
     for (uint32_t index = 0; index < packets; ++index) {
       function(slice, static_cast<uint16_t>(index),
                written({berth, posted.memory.pieces(), slice, 0x51234, packet_bytes,
