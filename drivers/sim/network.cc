@@ -124,7 +124,14 @@ void Network::cut(const Endpoint& from, const Endpoint& to, bool severed_now) {
   if (severed_now) cuts_.push_back({from, to});
 }
 
-void Network::kill(const Endpoint& at) { dead_.push_back(at); }
+void Network::kill(const Endpoint& at) {
+  dead_.push_back(at);
+  for (Port* port : ports_) {
+    if (port == nullptr || !(port->facts_.self == at)) continue;
+    // Nobody will look into its inbox.
+    for (std::array<RxFrame, 1> frame; port->receive(frame, now_) > 0;) port->release(frame);
+  }
+}
 
 bool Network::severed(const Endpoint& from, const Endpoint& to) const {
   for (const Endpoint& dead : dead_) {

@@ -102,7 +102,11 @@ void World::start(uint32_t index) {
   const std::string text = "sim:" + name_ + "?address=" + to_string(host.address) +
                            "&mtu=" + std::to_string(options_.mtu) +
                            "&hold=" + std::to_string(options_.hold.count()) + "ns";
-  host.device.emplace(open(text, {.operation_timeout = options_.operation_timeout}).value());
+  // Some poll for the shortest way, others are served.
+  host.inlined = prng_.chance(0.5);
+  host.device.emplace(open(text, {.threads = host.inlined ? Threads::inlined : Threads::served,
+                                  .operation_timeout = options_.operation_timeout})
+                          .value());
   host.memory = std::make_shared<Memory>(memory_bytes);
   memories_.push_back(host.memory);
   host.segment.emplace(host.device->register_memory(host.memory->bytes()).value());
@@ -162,6 +166,10 @@ const Imported& World::import(uint32_t host, uint32_t target, uint32_t jetty) {
 void World::advance(Duration by) {
   const Time until = network_->now() + by;
   while (network_->now() < until && network_->step(until)) {
+    // An inlined engine lives by its application's polls alone.
+    for (uint32_t host = 0; host < hosts_.size(); ++host) {
+      if (hosts_[host].inlined && prng_.chance(0.2)) poll(host);
+    }
   }
   if (network_->now() < until) network_->step(until);
 }
@@ -226,6 +234,7 @@ void World::flush(uint32_t host) {
 
 void World::poll(uint32_t index) {
   Host& host = hosts_[index];
+  if (!host.device) return;
   std::array<Completion, 16> out;
   for (HostJetty& jetty : host.jetties) {
     for (size_t count = out.size(); count == out.size();) {

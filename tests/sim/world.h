@@ -64,6 +64,7 @@ class World {
     uint32_t life = 0;
     Eid address;
     std::optional<Device> device;
+    bool inlined = false;  // its engine is run by polls, not by a thread
     std::shared_ptr<Memory> memory;
     std::optional<Segment> segment;
     std::vector<HostJetty> jetties;

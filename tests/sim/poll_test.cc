@@ -1,0 +1,102 @@
+// What an application that polls its own engine may rely on: nothing waits for longer than it must,
+// although most of its looks end early.
+
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Polls both Jetties once in each microsecond until `jetty` has a completion; how long that took.
+Duration poll_until(SimHosts& hosts, SimHosts::Host& jetty, SimHosts::Host& other, Duration limit) {
+  const Time begin = hosts.now();
+  std::array<Completion, 4> out;
+  while (hosts.now() - begin < limit) {
+    if (jetty.jetty.poll(out) > 0) return hosts.now() - begin;
+    other.jetty.poll(out);
+    hosts.run_for(1us);
+  }
+  return limit;
+}
+
+struct Polled {
+  SimHosts hosts;
+  SimHosts::Host here;
+  SimHosts::Host there;
+  Imported target;
+  std::vector<std::byte> bytes = some_bytes(64);
+
+  explicit Polled(const std::string& name)
+      : hosts(name),
+        here(hosts.start("", {.berths = 64, .receives = 8}, {.threads = Threads::inlined})),
+        there(hosts.start("", {.berths = 64, .receives = 8}, {.threads = Threads::inlined})),
+        target(here.device.import(there.line).value()) {
+    here.jetty.post(write(bytes, target.segment));  // makes the channel
+    REQUIRE(poll_until(hosts, here, there, 10ms) < 10ms);
+    // Nothing is owed any more, and no timer is near.
+    for (int i = 0; i < 2000; ++i) poll_once();
+  }
+  void poll_once() {
+    std::array<Completion, 4> out;
+    here.jetty.poll(out);
+    there.jetty.poll(out);
+    hosts.run_for(1us);
+  }
+};
+
+TEST_CASE("what is posted between two looks that find nothing leaves with the next one") {
+  Polled polled("poll-post");
+  polled.here.jetty.post(write(polled.bytes, polled.target.segment));
+  CHECK(poll_until(polled.hosts, polled.here, polled.there, 1ms) < 50us);
+}
+
+TEST_CASE("who is told something and does not reply keeps nobody waiting for the answer") {
+  Polled polled("poll-silent");
+  for (int i = 0; i < 4; ++i) {
+    polled.here.jetty.post(
+        write(polled.bytes, polled.target.segment).to(polled.target.jetty).immediate(1));
+    CHECK(poll_until(polled.hosts, polled.here, polled.there, 1ms) < 50us);
+  }
+}
+
+TEST_CASE("in a conversation answers wait for replies, for a while") {
+  Polled polled("poll-talk");
+  const Imported back = polled.there.device.import(polled.here.line).value();
+  const auto say = [&](SimHosts::Host& from, const Imported& to) {
+    from.jetty.post(write(polled.bytes, to.segment).to(to.jetty).immediate(1));
+  };
+  std::array<Completion, 4> out;
+  Duration longest{};
+  Time asked = polled.hosts.now();
+  say(polled.here, polled.target);
+  for (int turns = 0; turns < 400;) {
+    for (const Completion& one : std::span(out).first(polled.there.jetty.poll(out))) {
+      if (one.operation == Operation::receive) say(polled.there, back);
+    }
+    for (const Completion& one : std::span(out).first(polled.here.jetty.poll(out))) {
+      if (one.operation != Operation::receive) {
+        longest = std::max(longest, polled.hosts.now() - asked);
+        asked = polled.hosts.now();
+        continue;
+      }
+      ++turns;
+      say(polled.here, polled.target);
+    }
+    polled.hosts.run_for(1us);
+    REQUIRE(polled.hosts.now() - asked < 10ms);
+  }
+  CHECK(longest < 200us);
+  // The last one is told, and says nothing.
+  const Time silent_since = polled.hosts.now();
+  while (polled.here.jetty.vacant_berths() < 64) polled.poll_once();
+  CHECK(polled.hosts.now() - silent_since < 30us);
+  // Fewer packets than one for each message, one for each answer and one for each acknowledgement.
+  const Statistics all = polled.there.device.statistics().value();
+  CHECK(all.packets_sent < 400 + 400 / 4);
+  CHECK(all.retransmitted == 0);
+}
+
+}  // namespace
+}  // namespace urma::test
