@@ -300,7 +300,8 @@ void Initiator::write(transport::PacketSlot& packet) {
                 .index = packet.index},
                *packet.frame);
   const bool read = queues.berth(slice->berth).operation == Operation::read;
-  if (read || packet.index + 1u == transport::packets_of(slice->bytes, packet_bytes)) leave_offer(*slice);
+  if (read || packet.index + 1u == transport::packets_of(slice->bytes, packet_bytes))
+    leave_offer(*slice);
 }
 
 void Initiator::delivered(transport::SliceRef ref, Time now) {

@@ -34,7 +34,7 @@ CanonicalHeaders ipv4_headers(const Endpoint& from, const Endpoint& to, size_t p
   at[0] = std::byte{0x45};
   at[1] = std::byte{0xff};  // ToS
   store_be<2>(at + 2, ipv4_bytes + udp_bytes + payload);
-  store_be<2>(at + 4, 0);       // ID: as 0, whatever is sent; with DF nobody reads it
+  store_be<2>(at + 4, 0);       // ID: 0, whatever was sent (docs/protocol.md)
   store_be<2>(at + 6, 0x4000);  // DF
   at[8] = std::byte{0xff};      // TTL
   at[9] = std::byte{protocol_udp};

@@ -7,6 +7,7 @@ import subprocess
 from tree import CPP, code_of, expect, main
 
 COLUMNS = 100
+README_LINES = 20
 SPACES_ONLY = CPP + (".py", ".cmake", "CMakeLists.txt")
 DATA_PATH = ("transport/", "jetty/", "memseg/", "ordering/", "congestion/")
 
@@ -61,6 +62,14 @@ def check_lines(tree):
             yield "%s:%d: the last line has no end" % (path, len(tree.lines(path)))
 
 
+def check_readmes(tree):
+    """A directory whose README needs more than a screen answers more than one question."""
+    for path in tree.named("README.md"):
+        count = tree.text(path).count("\n")
+        if path != "README.md" and count > README_LINES:
+            yield "%s:%d: %d lines, at most %d" % (path, README_LINES + 1, count, README_LINES)
+
+
 def check_banned(tree):
     rules = [(re.compile(pattern), *rest) for pattern, *rest in BANNED]
     for path in tree.named(*CPP):
@@ -104,7 +113,7 @@ def check_format(tree):
 
 def check(tree):
     problems = []
-    for part in (check_lines, check_banned, check_allowances, check_format):
+    for part in (check_lines, check_readmes, check_banned, check_allowances, check_format):
         problems += part(tree)
     return problems
 
@@ -147,6 +156,9 @@ def self_test():
               "1: std::mutex", "2: throw", "3: #include", "4: std::cerr")
     finds("jetty/queues.cc", "std::make_unique<T>();\n")
 
+    expect(lambda tree: list(check_readmes(tree)),
+           {"README.md": "a\n" * 99, "a/README.md": "a\n" * 20, "b/README.md": "a\n" * 21},
+           "b/README.md:21: 21 lines")
     needed = "steady_clock::now();\nsleep_for(1);\nmake_unique;\nstd::mutex m;\n"
     every = {place + ("x.cc" if place.endswith(("/", ".")) else ""): needed
              for _, _, _, allowed in BANNED for place in allowed}
