@@ -56,8 +56,17 @@ TEST_CASE("a child of fork is told so, and neither uses nor harms its parent's d
 TEST_CASE("an address is free when its device is closed, though a child of fork lives on") {
   std::optional<Side> side = Side::open("udp:127.0.0.225");
   REQUIRE(side->device.endpoint().port == ub_port);
+  // Until a child has run for the first time it has all that its parent has.
+  int running[2];
+  REQUIRE(pipe(running) == 0);
   const pid_t child = fork();
-  if (child == 0) _exit(static_cast<int>(sleep(60)));
+  if (child == 0) {
+    [[maybe_unused]] const ssize_t told = ::write(running[1], "", 1);
+    _exit(static_cast<int>(sleep(60)));
+  }
+  char byte = 0;
+  REQUIRE(::read(running[0], &byte, 1) == 1);
+  for (const int end : running) close(end);
   side.reset();
   side = Side::open("udp:127.0.0.225");
   CHECK(side->device.endpoint().port == ub_port);
