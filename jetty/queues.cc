@@ -1,6 +1,7 @@
 #include "jetty/queues.h"
 
 #include <bit>
+#include <cstring>
 
 #include "memseg/segment_table.h"
 
@@ -41,13 +42,15 @@ Leases::Leases(uint16_t count)
   returned_.store(count, std::memory_order_relaxed);
 }
 
-Queues::Queues(uint16_t berths, uint16_t receives, Jfc& jfc)
+Queues::Queues(uint16_t berths, uint16_t receives, Jfc& jfc, uint32_t inline_bytes)
     : berths_(berths),
       receives_(receives),
       berth_(std::make_unique<Berth[]>(berths)),
       pieces_(std::make_unique<Piece[]>((size_t{berths} + receives) * max_pieces)),
       slot_(std::make_unique<ReceiveSlot[]>(receives)),
       chain_(std::make_unique<uint16_t[]>(berths)),
+      inline_bytes_(inline_bytes),
+      inline_data_(std::make_unique<std::byte[]>(size_t{berths} * inline_bytes)),
       jfc_(jfc) {}
 
 size_t Queues::post(std::span<const Work> works) {
@@ -84,6 +87,13 @@ void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
   berth.solicited = work.solicited;
   berth.piece_count = pieces;
   berth.verdict = examine(work, bytes, buffers.size());
+  if (work.copied && berth.verdict == Status::ok) {
+    if (bytes <= inline_bytes_ && work.operation != Operation::read) {
+      copy_in(berth, buffers, lease);
+    } else {
+      berth.verdict = Status::bad_work;
+    }
+  }
   berth.bytes = static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX));
   berth.tag = work.tag_value;
   berth.immediate = work.immediate_value;
@@ -93,6 +103,19 @@ void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
   berth.token = work.segment.token;
   berth.target = work.target.id;
   berth.target_token = work.target.token;
+}
+
+// The lease is on a copy of our own: the user's memory is free when `post` returns.
+void Queues::copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
+  std::byte* const begin = inline_data_.get() + size_t{lease} * inline_bytes_;
+  std::byte* at = begin;
+  for (const Buffer& buffer : buffers) {
+    if (buffer.bytes == 0) continue;
+    std::memcpy(at, buffer.data, buffer.bytes);
+    at += buffer.bytes;
+  }
+  berth.piece = {begin, static_cast<uint32_t>(at - begin)};
+  berth.piece_count = at == begin ? 0 : 1;
 }
 
 size_t Queues::receive(std::span<const Buffer> buffers, uint64_t tag) {

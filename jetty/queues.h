@@ -90,8 +90,8 @@ inline bool overlaps(std::span<const Piece> pieces, const std::byte* base, uint6
 // What one Jetty's application and engine share.
 class Queues {
  public:
-  // `jfc` outlives it.
-  Queues(uint16_t berths, uint16_t receives, Jfc& jfc);
+  // `jfc` outlives it. `inline_bytes`: for each berth, copied from works with inline data.
+  Queues(uint16_t berths, uint16_t receives, Jfc& jfc, uint32_t inline_bytes = 0);
 
   // ---- posting thread
 
@@ -140,6 +140,7 @@ class Queues {
 
  private:
   void fill(Berth& berth, const Work& work, uint16_t lease);
+  void copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lease);
 
   Leases berths_;
   Leases receives_;
@@ -147,6 +148,8 @@ class Queues {
   std::unique_ptr<Piece[]> pieces_;  // max_pieces for each berth, then for each receive slot
   std::unique_ptr<ReceiveSlot[]> slot_;
   std::unique_ptr<uint16_t[]> chain_;
+  const uint32_t inline_bytes_;
+  std::unique_ptr<std::byte[]> inline_data_;  // inline_bytes_ for each berth
   Jfc& jfc_;
   Retirement retirement_;
   alignas(64) std::atomic<uint32_t> immediates_polled_{0};  // polling thread

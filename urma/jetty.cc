@@ -9,6 +9,11 @@ constexpr uint32_t most_berths = 32 * 1024;
 constexpr uint32_t deepest_jfc = 1 << 22;
 
 Result<void> examine(const JettyOptions& options) {
+  if (options.inline_bytes > max_inline_bytes) {
+    return error(Status::invalid_argument,
+                 "jetty: inline_bytes " + std::to_string(options.inline_bytes) +
+                     " is not within 0 to " + std::to_string(max_inline_bytes));
+  }
   if (options.berths <= most_berths && options.receives <= most_berths &&
       options.berths + options.receives > 0) {
     return {};
@@ -106,8 +111,9 @@ Result<Jetty> Device::make_jetty(const JettyOptions& options) {
   state->source.jfc = options.completions != nullptr ? options.completions->state_->source.jfc
                                                      : std::make_shared<urma::jetty::Jfc>(entries);
   urma::jetty::Jfc& jfc = *state->source.jfc;
-  state->queues = std::make_shared<urma::jetty::Queues>(
-      static_cast<uint16_t>(options.berths), static_cast<uint16_t>(options.receives), jfc);
+  state->queues = std::make_shared<urma::jetty::Queues>(static_cast<uint16_t>(options.berths),
+                                                        static_cast<uint16_t>(options.receives),
+                                                        jfc, options.inline_bytes);
   const urma::jetty::Timeouts timeouts{.operation = options.operation_timeout > Duration{}
                                                         ? options.operation_timeout
                                                         : runner.operation_timeout(),

@@ -172,6 +172,60 @@ TEST_CASE("a Jetty's token is checked on every message and immediate, also witho
   CHECK(there.jetty.wait(1ms).empty());
 }
 
+TEST_CASE("inline data is the application's again when post returns, whatever the path loses") {
+  SimHosts hosts("inline-data");
+  auto here = hosts.start("loss=30%", {.berths = 64, .inline_bytes = 100});
+  auto there = hosts.start("", {.berths = 1, .receives = 64});
+  const Imported target = here.device.import(there.line).value();
+  std::vector<std::byte> inbox(64 * 100);
+  for (uint64_t tag = 0; tag < 32; ++tag) {
+    there.jetty.receive(std::span(inbox).subspan(tag * 100, 100), tag);
+  }
+  for (unsigned i = 0; i < 32; ++i) {
+    auto bytes = some_bytes(3 * i, i);
+    const Buffer parts[] = {{bytes.data(), i}, {nullptr, 0}, {bytes.data() + i, bytes.size() - i}};
+    here.jetty.post({write(bytes, target.segment, 1000 * i).inline_data(),
+                     send(parts, target.jetty).inline_data()});
+    std::ranges::fill(bytes, std::byte{0xee});
+  }
+  for (const Completion& completion : collect(here.jetty, 64)) CHECK(completion.ok());
+  CHECK(here.device.statistics().value().retransmitted > 0);
+  const auto arrived = collect(there.jetty, 32);
+  REQUIRE(arrived.size() == 32);
+  std::map<uint32_t, unsigned> sizes;
+  for (const Completion& completion : arrived) {
+    const unsigned i = completion.bytes / 3;
+    ++sizes[completion.bytes];
+    CHECK(same(std::span(inbox).subspan(completion.tag * 100, completion.bytes),
+               some_bytes(3 * i, i)));
+    CHECK(same(there.segment.bytes().subspan(1000 * i, 3 * i), some_bytes(3 * i, i)));
+  }
+  CHECK(sizes.size() == 32);
+}
+
+TEST_CASE("inline data that does not fit, or of a read, is a bad work") {
+  SimHosts hosts("inline-limits");
+  auto here = hosts.start("", {.berths = 8, .inline_bytes = 64});
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  auto bytes = some_bytes(65);
+  const auto post = [&](Work work) {
+    here.jetty.post(work.inline_data());
+    return collect(here.jetty, 1).at(0).status;
+  };
+  CHECK(post(write(std::span(bytes).first(64), target.segment)) == Status::ok);
+  CHECK(post(write(bytes, target.segment)) == Status::bad_work);
+  CHECK(post(read(std::span(bytes).first(8), target.segment)) == Status::bad_work);
+  const std::vector<Buffer> many(max_buffers + 1, Buffer{bytes.data(), 1});
+  CHECK(post(write(many, target.segment)) == Status::bad_work);
+  CHECK(here.device.jetty({.inline_bytes = max_inline_bytes}).ok());
+  CHECK(here.device.jetty({.inline_bytes = max_inline_bytes + 1}).status() ==
+        Status::invalid_argument);
+  auto none = here.device.jetty({.berths = 1, .inline_bytes = 0}).value();
+  none.post(write(std::span(bytes).first(0), target.segment).inline_data());
+  CHECK(collect(none, 1).at(0).ok());
+}
+
 TEST_CASE("a message longer than the buffer that waits for it: both sides are told") {
   SimHosts hosts("too-long");
   auto here = hosts.start();

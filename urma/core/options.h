@@ -44,6 +44,8 @@ struct JettyOptions {
   // Messages that may wait for polling, or buffers for a message: 0 to 32 768. As many immediates
   // too. With 0, whoever sends here or writes with an immediate is told `remote_unsupported`.
   uint32_t receives = 0;
+  // What each berth holds for works with inline data: 0 to max_inline_bytes.
+  uint32_t inline_bytes = 64;
   // Zero: the device's.
   Duration operation_timeout{};
   // How long a living target that has no receive slot free is asked again. Default: for ever.

@@ -12,6 +12,7 @@ namespace urma {
 inline constexpr uint64_t max_write_bytes = uint64_t{1} << 30;  // writes and reads
 inline constexpr uint64_t max_send_bytes = 64 * 1024;           // sends: one slice
 inline constexpr size_t max_buffers = 16;                       // scatter/gather entries of a work
+inline constexpr uint32_t max_inline_bytes = 192;               // JettyOptions::inline_bytes
 
 // What a segment lets others do (UB 9). Without any, it serves its owner's works only.
 enum class Rights : uint8_t {
@@ -48,7 +49,7 @@ struct RemoteJetty {
 };
 
 // Memory of this process. The library reads or fills it between the post of a work and the poll of
-// its completion, and never else.
+// its completion, and never else; that of a work with inline data within the post.
 struct Buffer {
   void* data = nullptr;
   size_t bytes = 0;
@@ -65,6 +66,7 @@ struct Work {
   bool with_immediate = false;
   bool signalled = true;
   bool solicited = false;
+  bool copied = false;
   Buffer buffer;                    // used when `buffers` is empty
   std::span<const Buffer> buffers;  // up to max_buffers; read by `post`, not kept
   RemoteSegment segment;            // write, read
@@ -79,6 +81,9 @@ struct Work {
   Work& immediate(uint64_t value) { return with_immediate = true, immediate_value = value, *this; }
   // The user's own 64 bits, in the completion.
   Work& tag(uint64_t value) { return tag_value = value, *this; }
+  // Inline data (UB): `post` copies the bytes, and the buffer is the application's again when it
+  // returns. Writes and sends of up to JettyOptions::inline_bytes; others complete as `bad_work`.
+  Work& inline_data() { return copied = true, *this; }
   // No completion of its own unless it fails: the next signalled work of the Jetty implies it.
   Work& unsignalled() { return signalled = false, *this; }
 };
