@@ -129,7 +129,8 @@ void Network::kill(const Endpoint& at) {
   for (Port* port : ports_) {
     if (port == nullptr || !(port->facts_.self == at)) continue;
     // Nobody will look into its inbox.
-    for (std::array<RxFrame, 1> frame; port->receive(frame, now_) > 0;) port->release(frame);
+    std::array<RxFrame, 1> frame;
+    while (port->receive(frame, now_) > 0) port->release(frame);
   }
 }
 

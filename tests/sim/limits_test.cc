@@ -13,10 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 Status status_of(Jetty& jetty, const Work& work, Duration limit = 5s) {
-  REQUIRE(jetty.post({&work, 1}) == 1);
-  const auto completions = jetty.wait(limit);
-  REQUIRE(completions.size() == 1);
-  return completions[0].status;
+  REQUIRE(jetty.post(work) == 1);
+  return only_status(jetty, limit);
 }
 
 Eid address(const std::string& text) { return parse_address(text).value(); }

@@ -61,6 +61,33 @@ TEST_CASE("who is told something and does not reply keeps nobody waiting for the
   }
 }
 
+TEST_CASE("who waits instead of polling is woken as early, and waits no longer than it said") {
+  Polled polled("poll-wait");
+  auto served = polled.hosts.start();
+  const Imported target = polled.here.device.import(served.line).value();
+  polled.here.jetty.post(write(polled.bytes, target.segment));
+  REQUIRE(only_status(polled.here.jetty, 10ms) == Status::ok);
+  for (const Duration limit : {Duration(300us), Duration(20ms)}) {
+    const Time begin = polled.hosts.now();
+    CHECK(polled.here.jetty.wait(limit).empty());
+    CHECK(polled.hosts.now() - begin == limit);
+  }
+  const Time posted = polled.hosts.now();
+  polled.here.jetty.post(write(polled.bytes, target.segment));
+  CHECK(only_status(polled.here.jetty, 200us) == Status::ok);
+  CHECK(polled.hosts.now() - posted < 50us);
+  // Its own timers too: the packet is lost, and sent again while it waits.
+  const Endpoint from = polled.here.device.endpoint();
+  const Endpoint to = served.device.endpoint();
+  polled.hosts.network().cut(from, to, true);
+  const Time lost = polled.hosts.now();
+  polled.here.jetty.post(write(polled.bytes, target.segment));
+  CHECK(polled.here.jetty.wait(500us).empty());
+  polled.hosts.network().cut(from, to, false);
+  CHECK(only_status(polled.here.jetty, 10ms) == Status::ok);
+  CHECK(polled.hosts.now() - lost < 1400us);
+}
+
 TEST_CASE("in a conversation answers wait for replies, for a while") {
   Polled polled("poll-talk");
   const Imported back = polled.there.device.import(polled.here.line).value();

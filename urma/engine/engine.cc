@@ -29,8 +29,7 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
                     segments_, transport_, entropy_->next()),
       transport_(transport_settings(settings, port_->facts()), *entropy_, transactions_),
       dirty_(settings.limits.jetties + 1),
-      real_time_(port_->clock() == nullptr),
-      names_(transactions_.jetties(), transport_, dirty_, !real_time_),
+      names_(transactions_.jetties(), transport_, dirty_, port_->clock() != nullptr),
       ready_(settings.limits.jetties + 1),
       retired_ids_(2 * size_t{settings.limits.jetties}) {}
 

@@ -25,7 +25,7 @@ struct EngineSettings {
   Limits limits{};
 };
 
-// One driver queue and all that runs on it. Everything but `post_mark`, `mailbox` and `dirty` is
+// One driver queue and all that runs on it. Everything but `mailbox` and `dirty` is
 // for the one thread that holds the token.
 class Engine {
  public:
@@ -116,7 +116,6 @@ class Engine {
 
   Mailbox mailbox_;
   DirtySet dirty_;
-  const bool real_time_;
   NameService names_;
   Command* waiting_ = nullptr;  // commands that are not done
 
