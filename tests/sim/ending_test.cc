@@ -1,0 +1,168 @@
+// How works end before their time: memory that is unregistered, flushes, deadlines.
+
+#include "tests/catch.h"
+#include "tests/completions.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("when unregister has returned, no write of a peer that goes on touches the memory") {
+  SimHosts hosts("revoke");
+  auto here = hosts.start("delay=20us&hold=5us", {.berths = 256});
+  auto there = hosts.start("delay=20us&hold=5us");
+  std::vector<std::byte> memory(1 << 20);
+  const auto bytes = some_bytes(100'000);
+  for (int round = 0; round < 20; ++round) {
+    Segment segment = there.device.register_memory(memory).value();
+    const RemoteSegment remote = here.device.import(segment.descriptor()).value().segment;
+    const std::vector<Work> works(50, write(bytes, remote));
+    REQUIRE(here.jetty.post(works) == works.size());
+    hosts.run_for(Duration(50'000 * (round + 1)));
+    segment.unregister().value();
+    std::fill(memory.begin(), memory.end(), std::byte{0xee});
+    const auto done = collect(here.jetty, works.size());
+    REQUIRE(done.size() == works.size());
+    hosts.run_for(5ms);
+    CHECK(std::all_of(memory.begin(), memory.end(),
+                      [](std::byte b) { return b == std::byte{0xee}; }));
+  }
+}
+
+TEST_CASE("receives in memory that is unregistered are flushed, and nothing is placed there") {
+  SimHosts hosts("unregister-receives");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  std::vector<std::byte> memory(64 * 1024);
+  std::vector<std::byte> other(4096);
+  const auto inside = std::span(memory);
+  Segment segment = there.device.register_memory(inside).value();
+  there.jetty.receive(other, 1);
+  there.jetty.receive(inside.first(4096), 2);
+  there.jetty.receive(other, 3);
+  there.jetty.receive(inside.last(40'000), 4);
+  there.jetty.receive(other, 5);
+  // The second is being filled: its end is on the way.
+  hosts.network().largest_packet = 1200;
+  const auto bytes = some_bytes(100);
+  here.jetty.post(send(bytes, target.jetty));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(there.jetty.wait(1s).front().tag == 1);
+
+  segment.unregister().value();
+  const auto flushed = there.jetty.wait(1s);
+  REQUIRE(flushed.size() == 2);
+  for (const Completion& completion : flushed) {
+    CHECK(completion.status == Status::flushed);
+    CHECK(completion.tag % 2 == 0);
+  }
+  // The others are there, in the order they were posted.
+  for (const uint64_t tag : {3, 5}) {
+    here.jetty.post(send(bytes, target.jetty));
+    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    CHECK(there.jetty.wait(1s).front().tag == tag);
+  }
+  CHECK(std::ranges::all_of(memory, [](std::byte byte) { return byte == std::byte{}; }));
+}
+
+TEST_CASE("a message that is arriving in memory that is unregistered is refused") {
+  SimHosts hosts("unregister-arriving");
+  auto here = hosts.start("delay=100us&mtu=1024");
+  auto there = hosts.start("delay=100us&mtu=1024");
+  const Imported target = here.device.import(there.line).value();
+  std::vector<std::byte> memory(64 * 1024);
+  Segment segment = there.device.register_memory(memory).value();
+  there.jetty.receive(memory, 1);
+  const auto bytes = some_bytes(64 * 1024);
+  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  here.jetty.post(send(bytes, target.jetty));
+  while (memory[0] != bytes[0]) hosts.run_for(1us);
+  segment.unregister().value();
+  const std::vector<std::byte> before = memory;
+  CHECK(there.jetty.wait(1s).front().status == Status::flushed);
+  CHECK(only_status(here.jetty, 1s) == Status::remote_access);
+  CHECK(memory == before);
+}
+
+TEST_CASE("a flush towards a silent peer takes no longer than an answer may be waited for") {
+  SimHosts hosts("flush-silent");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(10'000);
+  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
+  for (uint64_t tag = 0; tag < 30; ++tag) here.jetty.post(write(bytes, target.segment).tag(tag));
+  hosts.run_for(500us);
+  const Time begun = hosts.now();
+  here.jetty.flush().value();
+  CHECK(hosts.now() - begun <= 10ms);
+  size_t ended = 0;
+  size_t unknown = 0;
+  while (ended < 30) {
+    const auto completions = here.jetty.wait(1ms);
+    REQUIRE_FALSE(completions.empty());
+    ended += completions.size();
+    for (const Completion& completion : completions) {
+      // Some found no room in the window.
+      const bool never_left = completion.status == Status::flushed;
+      CHECK((never_left || completion.status == Status::unknown));
+      unknown += !never_left;
+    }
+  }
+  CHECK(unknown > 0);
+}
+
+TEST_CASE("a deadline towards one peer is not postponed by traffic to another") {
+  SimHosts hosts("deadlines");
+  auto here = hosts.start("", {.berths = 64, .receives = 1, .operation_timeout = 50ms});
+  auto silent = hosts.start();
+  auto lively = hosts.start();
+  const Imported to_silent = here.device.import(silent.line).value();
+  const Imported to_lively = here.device.import(lively.line).value();
+  const auto bytes = some_bytes(1000);
+  for (const Imported* target : {&to_silent, &to_lively}) {
+    here.jetty.post(write(bytes, target->segment));
+    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  }
+  hosts.network().cut(silent.device.endpoint(), here.device.endpoint(), true);
+  here.jetty.post(write(bytes, to_lively.segment).tag(1));
+  here.jetty.post(write(bytes, to_silent.segment).tag(2));
+  const Time posted = hosts.now();
+  bool ended = false;
+  while (!ended && hosts.now() - posted < 1s) {
+    for (const Completion& completion : here.jetty.wait(1ms)) {
+      if (completion.tag == 2) {
+        CHECK(completion.status == Status::unknown);
+        ended = true;
+      } else {
+        here.jetty.post(write(bytes, to_lively.segment).tag(1));
+      }
+    }
+  }
+  CHECK(hosts.now() - posted <= 62ms);
+}
+
+TEST_CASE("unregistering the source of works under way ends them first") {
+  SimHosts hosts("source");
+  auto here = hosts.start("hold=10us", {.berths = 64});
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  auto bytes = some_bytes(500'000);
+  Segment source = here.device.register_memory(bytes).value();
+  here.jetty.post({write(bytes, target.segment).tag(1),
+                   read(std::span(bytes).first(1000), target.segment).tag(2)});
+  hosts.run_for(20us);
+  source.unregister().value();
+  // Both have been told by now, and the memory is ours again.
+  std::vector<Completion> out(8);
+  CHECK(here.jetty.poll(out) == 2);
+}
+
+}  // namespace
+}  // namespace urma::test
