@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "drivers/device_string.h"
+#include "urma/base/bell.h"
 #include "urma/base/time.h"
 #include "urma/core/frame.h"
 #include "urma/core/result.h"
@@ -17,10 +18,10 @@ namespace urma::drivers {
 struct PortFacts {
   Endpoint self;              // where others reach this port
   Eid eid;                    // the entity that lives there
-  uint32_t mtu = 1024;        // largest payload of a UB packet: 1024, 2048, 4096 or 8192
+  uint32_t mtu = 1024;        // largest payload of a UB packet: a power of two, 1024 to 65536
   uint32_t buffer_bytes = 0;  // what it can hold that has not been received yet
+  // It loses nothing and keeps the order of what one endpoint sends to another: then it has `ways`.
   bool lossless = false;
-  bool in_order = false;
   std::string description;  // for people: what was chosen and why
 };
 
@@ -83,6 +84,10 @@ class PacketPort {
   // call: the same ones from open on, at most `most_descriptors`; none where there are none.
   static constexpr size_t most_descriptors = 4;
   virtual std::span<const int> descriptors() const = 0;
+  // Where whoever runs this port sleeps, if it is not at the descriptors: senders ring it.
+  virtual Bell* bell() { return nullptr; }
+  // Not null: it is lossless, and frames are sent only where there is room for them.
+  virtual Ways* ways() { return nullptr; }
   // When a frame that is held back (a simulated delay) may be received; `never` if none is.
   virtual Time next_arrival() const { return never; }
   // Not null: time is simulated.

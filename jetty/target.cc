@@ -251,8 +251,8 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
 
 // A slice that its initiator gave up. Unless it has executed it never will; either is said.
 void Target::handle_filler(const transport::Received& packet, Time now) {
-  if (packet.bytes.size() < Btah::size) return;
-  const auto base = Btah::parse(packet.bytes.first<Btah::size>());
+  if (packet.head.size() < Btah::size) return;
+  const auto base = Btah::parse(packet.head.first<Btah::size>());
   if (!base) {
     ++counters_.malformed;
     return;

@@ -26,11 +26,24 @@ void Transactions::write(std::span<transport::PacketSlot> packets) {
   }
 }
 
+namespace {
+
+const OpcodeInfo* opcode_of(const transport::Received& packet) {
+  return packet.head.empty() ? nullptr : find_opcode(static_cast<uint8_t>(packet.head[0]));
+}
+
+// What was parsed of a packet's head, with all of its payload.
+template <class Parsed>
+void extend(Parsed& parsed, const transport::Received& packet) {
+  parsed.data = packet.bytes.subspan(packet.head.size() - parsed.data.size());
+}
+
+}  // namespace
+
 // Answers to our own works need no room: what somebody waits for always comes.
 bool Transactions::admits(const transport::Received& packet, size_t waiting) {
   if (target_.admits(packet, waiting)) return true;
-  if (packet.withdrawn || packet.bytes.empty()) return false;
-  const OpcodeInfo* info = find_opcode(static_cast<uint8_t>(packet.bytes[0]));
+  const OpcodeInfo* info = packet.withdrawn ? nullptr : opcode_of(packet);
   return info != nullptr && !info->request;
 }
 
@@ -40,14 +53,15 @@ void Transactions::accept(std::span<const transport::Received> packets, Time now
       target_.handle_filler(packet, now);
       continue;
     }
-    const OpcodeInfo* info =
-        packet.bytes.empty() ? nullptr : find_opcode(static_cast<uint8_t>(packet.bytes[0]));
+    const OpcodeInfo* info = opcode_of(packet);
     if (info != nullptr && !info->request) {
-      if (const auto response = parse_response(packet.bytes)) {
+      if (auto response = parse_response(packet.head)) {
+        extend(*response, packet);
         initiator_.handle_response(packet.peer, *response, now);
         continue;
       }
-    } else if (const auto request = parse_request(packet.bytes)) {
+    } else if (auto request = parse_request(packet.head)) {
+      extend(*request, packet);
       target_.handle_request(packet, *request, now);
       continue;
     }

@@ -82,11 +82,18 @@ void SetupMessage::emit(HeaderBytes<size> out) const {
   body::Cookie::set(out, cookie);
 }
 
-std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet) {
-  if (packet.size() < SetupMessage::head_size + SetupMessage::size) return std::nullopt;
-  const auto utph = Utph::parse(packet.first<Utph::size>());
-  if (!utph || utph->next != NextHeader::full_addresses) return std::nullopt;
-  const auto request = parse_request(packet.subspan(Utph::size + Addresses::size));
+std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet, Carrier carrier) {
+  if (packet.size() < SetupMessage::head_size(carrier) + SetupMessage::size) return std::nullopt;
+  size_t addresses_at = Ctph::size;
+  if (carrier == Carrier::unreliable) {
+    const auto utph = Utph::parse(packet.first<Utph::size>());
+    if (!utph || utph->next != NextHeader::full_addresses) return std::nullopt;
+    addresses_at = Utph::size;
+  } else {
+    const auto ctph = Ctph::parse(packet.first<Ctph::size>());
+    if (!ctph || *ctph != Ctph{.next = NextHeader::full_addresses}) return std::nullopt;
+  }
+  const auto request = parse_request(packet.subspan(addresses_at + Addresses::size));
   if (!request || request->info == nullptr || request->info->opcode != TaOpcode::send ||
       request->headers.base.token_present ||
       request->headers.target.target != number(setup_jetty)) {
@@ -94,24 +101,32 @@ std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet) {
   }
   const auto message = SetupMessage::parse(request->data.first<SetupMessage::size>());
   if (!message) return std::nullopt;
-  return ReceivedSetup{Addresses::parse(packet.subspan<Utph::size, Addresses::size>()), *message};
+  const auto addresses = packet.subspan(addresses_at).first<Addresses::size>();
+  return ReceivedSetup{Addresses::parse(addresses), *message};
 }
 
 void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage& message,
-                 size_t padded_to) {
-  static_assert(SetupMessage::head_size + SetupMessage::size <= TxFrame::head_room);
+                 size_t padded_to, Carrier carrier) {
+  static_assert(SetupMessage::head_size(Carrier::unreliable) + SetupMessage::size <=
+                TxFrame::head_room);
   std::span<std::byte> head(frame.head, TxFrame::head_room);
-  Utph{}.emit(head.first<Utph::size>());
-  addresses.emit(head.subspan<Utph::size, Addresses::size>());
+  size_t at = Ctph::size;
+  if (carrier == Carrier::unreliable) {
+    Utph{}.emit(head.first<Utph::size>());
+    at = Utph::size;
+  } else {
+    Ctph{.next = NextHeader::full_addresses}.emit(head.first<Ctph::size>());
+  }
+  addresses.emit(head.subspan(at).first<Addresses::size>());
   TaRequest send;
   send.base.opcode = static_cast<uint8_t>(TaOpcode::send);
   send.target.target = number(setup_jetty);
-  send.emit(head.subspan(Utph::size + Addresses::size));
-  message.emit(head.subspan<SetupMessage::head_size, SetupMessage::size>());
+  send.emit(head.subspan(at + Addresses::size));
+  at = SetupMessage::head_size(carrier);
+  message.emit(head.subspan(at).first<SetupMessage::size>());
 
-  constexpr size_t without_padding = SetupMessage::head_size + SetupMessage::size;
-  static_assert(without_padding % 4 == 0);
-  frame.head_bytes = without_padding;
+  const size_t without_padding = at + SetupMessage::size;
+  frame.head_bytes = static_cast<uint16_t>(without_padding);
   frame.piece_count = 0;
   frame.tail_bytes = 0;
   if (padded_to > without_padding + icrc_bytes) {

@@ -34,11 +34,16 @@ inline constexpr uint8_t setup_version = 1;
 // Features: what both ends name, both use.
 inline constexpr uint32_t feature_filler = 1 << 0;
 
+// What a set-up message rides on: UTP where packets may be lost, CTP where they are not.
+enum class Carrier : uint8_t { unreliable, compact };
+
 struct SetupMessage {
   static constexpr size_t size = 64;
-  // In front of the body: UTPH, addresses, BTAH, MTETAH, OFSTETAH.
-  static constexpr size_t head_size =
-      Utph::size + Addresses::size + Btah::size + Mtetah::size + Ofstetah::size;
+  // In front of the body: UTPH or CTPH, addresses, BTAH, MTETAH, OFSTETAH.
+  static constexpr size_t head_size(Carrier carrier) {
+    return (carrier == Carrier::unreliable ? Utph::size : Ctph::size) + Addresses::size +
+           Btah::size + Mtetah::size + Ofstetah::size;
+  }
 
   SetupType type = SetupType::open;
   uint8_t version = setup_version;
@@ -74,10 +79,11 @@ struct ReceivedSetup {
   Addresses addresses;
   SetupMessage message;
 };
-std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet);
+std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet,
+                                         Carrier carrier = Carrier::unreliable);
 
 // Fills `frame` up to its ICRC. `padded_to`: bytes of the whole packet with its ICRC, at least.
 void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage& message,
-                 size_t padded_to);
+                 size_t padded_to, Carrier carrier = Carrier::unreliable);
 
 }  // namespace urma::transport

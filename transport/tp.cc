@@ -13,26 +13,10 @@ namespace {
 constexpr uint32_t most_owed = 16;
 constexpr Duration least_ack_delay = std::chrono::microseconds(100);
 constexpr Duration most_ack_delay = std::chrono::microseconds(400);
-// Silence while something is outstanding: first a question, then the verdict.
-constexpr Duration keep_alive_after = std::chrono::milliseconds(250);
-constexpr Duration verdict_after = std::chrono::seconds(1);
-// Requests that may leave before answers that wait: the application's own reply should leave with
-// the answer to the request that caused it, and first.
-constexpr uint32_t requests_ahead = 8;
-// What headers add to a packet, for the window; the exact size is known once it is written.
-constexpr uint32_t header_allowance = 96;
 
 constexpr SliceRef no_slice{};
 
 }  // namespace
-
-Pools::Pools(uint32_t packets, uint32_t slices, uint32_t channels)
-    : sent(packets / 32 + channels),
-      offered(slices / 32 + classes * channels),
-      bitmaps(channels),
-      active(channels),
-      burst(),
-      delivered() {}
 
 struct Tp::Plan {
   std::span<TxFrame* const> frames;
@@ -58,53 +42,28 @@ struct Tp::Plan {
 };
 
 Tp::Tp(uint32_t index, const TpSettings& settings, Pools& pools, Counters& counters, Time now)
-    : index_(index),
-      peer_(settings.peer),
-      local_(settings.local),
-      remote_(settings.remote),
+    : PacketChannel(index, settings.ends, pools, counters, now),
       from_(settings.from),
-      to_(settings.to),
-      facts_(settings.facts),
-      pools_(pools),
-      counters_(counters),
       send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
       sent_(settings.first_sent),
       next_tpmsn_(settings.first_sent.wire()),
       rtt_(settings.first_rtt),
-      last_progress_(now),
-      controller_(settings.controller->make(
-          controller_storage_, {.packet_bytes = settings.facts.packet_bytes + header_allowance,
-                                .limit_bytes = settings.limit_bytes})),
+      controller_(settings.controller->make(controller_storage_,
+                                            {.packet_bytes = facts_.packet_bytes + header_allowance,
+                                             .limit_bytes = settings.limit_bytes})),
       received_(settings.first_received,
-                std::min(settings.receive_window, ReceivedWindow::max_window)),
-      last_heard_(now) {}
+                std::min(settings.receive_window, ReceivedWindow::max_window)) {}
 
 Tp::~Tp() {
   sent_.release(pools_.sent);
-  for (OfferQueue& queue : offered_) queue.clear(pools_.offered);
   received_.release(pools_.bitmaps);
   controller_->~Controller();
-}
-
-bool Tp::offer(SliceRef slice, Class traffic, uint32_t bytes) {
-  if (!offered_[static_cast<unsigned>(traffic)].push(pools_.offered, {slice, bytes})) return false;
-  pools_.active.add(index_);
-  return true;
-}
-
-void Tp::expect_answers(int32_t change, Time now) {
-  // Silence counts from when there is something to answer.
-  if (!outstanding() && change > 0) last_heard_ = std::max(last_heard_, now);
-  URMA_ASSERT(change >= 0 || awaited_ >= static_cast<uint32_t>(-change),
-              "no more answers are given up than were expected");
-  awaited_ += static_cast<uint32_t>(change);
 }
 
 // ---- inwards
 
 bool Tp::handle_data(const Rtph& header, Time now) {
-  last_heard_ = now;
-  heard_ = true;
+  hear(now);
   const Psn psn = Psn::unwrap(received_.expected(), header.psn);
   const bool hole_before = received_.has_hole();
   const auto arrival = received_.receive(psn, pools_.bitmaps);
@@ -162,8 +121,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
     ++counters_.invalid_psn;
     return;
   }
-  last_heard_ = now;
-  heard_ = true;
+  hear(now);
 
   const uint64_t inflight = sent_.inflight_bytes();
   const auto news = sent_.acknowledge(through, selective ? &*selective : nullptr, now, pools_.sent);
@@ -228,7 +186,7 @@ bool Tp::can_send_lost() const {
 
 bool Tp::can_send_new() const {
   if (pulling_.packets > 0) return window_open(payload_of(pulling_));
-  return (!offered_[0].empty() || !offered_[1].empty()) && window_open(facts_.packet_bytes);
+  return any_offered() && window_open(facts_.packet_bytes);
 }
 
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
@@ -299,20 +257,14 @@ void Tp::plan_new(Plan& plan, Time now) {
 }
 
 bool Tp::pick_slice(Plan& plan) {
-  OfferQueue& answers = offered_[static_cast<unsigned>(Class::answer)];
-  OfferQueue& requests = offered_[static_cast<unsigned>(Class::request)];
-  OfferQueue* from = answers.empty() ? &requests : &answers;
-  if (from->empty()) return false;
-  if (from == &answers && !requests.empty()) {
-    const uint32_t packets = packets_of(requests.front(pools_.offered).bytes, facts_.packet_bytes);
-    if (plan.requests + packets <= requests_ahead) from = &requests;
-  }
+  OfferQueue* const from = next_queue(plan.requests);
+  if (from == nullptr) return false;
   pulling_.what = from->front(pools_.offered);
   pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes, facts_.packet_bytes));
   pulling_.next = 0;
   pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
   from->pop(pools_.offered);
-  if (from == &requests) plan.requests += pulling_.packets;
+  if (from == &offered_[static_cast<unsigned>(Class::request)]) plan.requests += pulling_.packets;
   return true;
 }
 
@@ -327,14 +279,6 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
                   .last = true},
                  now, pools_.sent);
   if (packet != nullptr) plan.add(*packet, psn, false);
-}
-
-void Tp::probe(Time now) {
-  if (outstanding()) return;
-  // Silence counts from the question.
-  last_heard_ = std::max(last_heard_, now);
-  keep_alive_due_ = true;
-  pools_.active.add(index_);
 }
 
 void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now) {
@@ -406,8 +350,8 @@ Time Tp::next_deadline() const {
   return at;
 }
 
-bool Tp::handle_timer(Time now) {
-  if (outstanding() && now >= last_heard_ + verdict_after) return false;
+std::optional<Why> Tp::handle_timer(Time now) {
+  if (outstanding() && now >= last_heard_ + verdict_after) return Why::silent;
   if (now >= timeout_at_) {
     ++counters_.timeouts;
     if (timeouts_in_row_ < UINT8_MAX) ++timeouts_in_row_;
@@ -418,7 +362,7 @@ bool Tp::handle_timer(Time now) {
   }
   if (awaited_ > 0 && sent_.empty() && now >= last_heard_ + keep_alive_after)
     keep_alive_due_ = true;
-  return true;
+  return std::nullopt;
 }
 
 }  // namespace urma::transport

@@ -33,6 +33,12 @@ using Padding = Field<10, 2>;
 using Next = Field<12, 4>;
 }  // namespace utph
 
+namespace ctph {
+using Opcode = Field<0, 2>;
+using Padding = Field<2, 2>;
+using Next = Field<4, 4>;
+}  // namespace ctph
+
 namespace upih {
 using Partition = Field<8, 24>;
 constexpr size_t source_byte = 4;
@@ -95,6 +101,21 @@ void Utph::emit(HeaderBytes<size> out) const {
   utph::Opcode::set(out, static_cast<uint64_t>(TpOpcode::unreliable));
   utph::Padding::set(out, padding);
   utph::Next::set(out, static_cast<uint64_t>(next));
+}
+
+std::optional<Ctph> Ctph::parse(HeaderView<size> in) {
+  const uint64_t opcode = ctph::Opcode::get(in);
+  if (opcode > static_cast<uint64_t>(Opcode::filler) || ctph::Padding::get(in) != 0) {
+    return std::nullopt;
+  }
+  return Ctph{.opcode = static_cast<Opcode>(opcode),
+              .next = static_cast<NextHeader>(ctph::Next::get(in))};
+}
+
+void Ctph::emit(HeaderBytes<size> out) const {
+  out[0] = std::byte{0};
+  ctph::Opcode::set(out, static_cast<uint64_t>(opcode));
+  ctph::Next::set(out, static_cast<uint64_t>(next));
 }
 
 Addresses Addresses::parse(HeaderView<size> in) {

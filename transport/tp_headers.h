@@ -61,6 +61,24 @@ struct Utph {
   friend bool operator==(const Utph&, const Utph&) = default;
 };
 
+// Where nothing is lost and order is kept (UB 6.2: compact transport): no TPN, no PSN, one packet
+// for each slice.
+struct Ctph {
+  static constexpr size_t size = 1;
+
+  enum class Opcode : uint8_t {
+    packet = 0,
+    congestion = 1,
+    filler = 2,  // OURS: a withdrawn slice's BTAH, or nothing: a sign of life is asked for
+  };
+  Opcode opcode = Opcode::packet;
+  NextHeader next = NextHeader::transaction;
+
+  static std::optional<Ctph> parse(HeaderView<size> in);  // nothing: padded, or another opcode
+  void emit(HeaderBytes<size> out) const;
+  friend bool operator==(const Ctph&, const Ctph&) = default;
+};
+
 // UPIH32 followed by EIDH256 (NLP 1).
 struct Addresses {
   static constexpr size_t size = 4 + 32;

@@ -23,6 +23,8 @@ Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sin
       pools_(settings.packets, settings.slices, settings.peers),
       peers_(settings.peers),
       tps_(settings.peers),
+      ctps_(settings.peers),
+      ctps_by_source_(settings.peers),
       peers_by_eid_(settings.peers),
       tps_by_tpn_(2 * settings.peers),
       tp_timers_(settings.peers),
@@ -35,34 +37,97 @@ void Transport::receive(std::span<const RxFrame> frames, Time now) {
   now_ = now;
   size_t count = 0;
   for (const RxFrame& frame : frames) {
-    const std::span<const std::byte> packet(frame.data, frame.bytes);
-    if (packet.size() < Rtph::size + icrc_bytes || packet.size() % 4 != 0) {
-      ++counters_.malformed;
-      continue;
-    }
-    if (!verify(packet, *frame.from, settings_.self, received_prefix_)) {
-      ++counters_.bad_icrc;
-      continue;
-    }
-    ++counters_.received;
-    const auto body = packet.first(packet.size() - icrc_bytes);
-    const auto header = Rtph::parse(body.first<Rtph::size>());
-    if (!header) {
-      ++counters_.malformed;
-    } else if (header->opcode == static_cast<uint8_t>(TpOpcode::unreliable)) {
-      // What it says may end channels that earlier packets of the burst belong to.
-      deliver(std::span(fresh_).first(count), now);
-      count = 0;
-      handle_setup(body, *frame.from, now);
-    } else if (handle_channel_packet(*header, body.subspan(Rtph::size), *frame.from, now, count)) {
-      ++count;
-    }
+    count += compact() ? take_compact(frame, now, count) : take(frame, now, count);
     if (count == burst) {
       deliver(fresh_, now);
       count = 0;
     }
   }
   deliver(std::span(fresh_).first(count), now);
+}
+
+// True: `fresh_[count]` is a packet for the layer above. Delivers earlier ones, if it must.
+bool Transport::take(const RxFrame& frame, Time now, size_t& count) {
+  const std::span<const std::byte> packet(frame.data, frame.bytes);
+  if (packet.size() < Rtph::size + icrc_bytes || packet.size() % 4 != 0) {
+    ++counters_.malformed;
+    return false;
+  }
+  if (!verify(packet, *frame.from, settings_.self, received_prefix_)) {
+    ++counters_.bad_icrc;
+    return false;
+  }
+  ++counters_.received;
+  const auto body = packet.first(packet.size() - icrc_bytes);
+  const auto header = Rtph::parse(body.first<Rtph::size>());
+  if (!header) {
+    ++counters_.malformed;
+    return false;
+  }
+  if (header->opcode == static_cast<uint8_t>(TpOpcode::unreliable)) {
+    // What it says may end channels that earlier packets of the burst belong to.
+    deliver(std::span(fresh_).first(std::exchange(count, 0)), now);
+    handle_setup(body, *frame.from, now);
+    return false;
+  }
+  return handle_channel_packet(*header, body.subspan(Rtph::size), *frame.from, now, count);
+}
+
+// The same over a medium that loses nothing, and whose packets may lie where their sender can write
+// still: what is read of one to decide anything is copied first.
+bool Transport::take_compact(const RxFrame& frame, Time now, size_t& count) {
+  std::array<std::byte, head_bytes>& head = heads_[count];
+  const size_t copied = std::min<size_t>(frame.bytes, head_bytes);
+  std::memcpy(head.data(), frame.data, copied);
+  ++counters_.received;
+  const auto header =
+      copied < Ctph::size ? std::nullopt : Ctph::parse(std::span(head).first<Ctph::size>());
+  if (!header) {
+    ++counters_.malformed;
+    return false;
+  }
+  if (header->next == NextHeader::full_addresses) {
+    const std::array<std::byte, head_bytes> setup = head;
+    deliver(std::span(fresh_).first(std::exchange(count, 0)), now);
+    handle_setup(std::span(setup).first(copied), *frame.from, now);
+    return false;
+  }
+  const uint32_t index = ctps_by_source_.find(source_key(*frame.from));
+  if (index == none) {
+    ++counters_.unknown_channel;
+    SetupMessage reset;
+    if (header->opcode == Ctph::Opcode::packet) send_reset(reset, *frame.from, now);
+    return false;
+  }
+  Ctp& channel = ctps_.at(index);
+  if (header->next != NextHeader::transaction || header->opcode == Ctph::Opcode::congestion) {
+    ++counters_.malformed;
+    return false;
+  }
+  note_heard(channel);
+  channel.handle_packet(now);
+  const bool filler = header->opcode == Ctph::Opcode::filler;
+  if (filler && frame.bytes == Ctph::size) return false;  // it was asked whether we live
+  Received& out = fresh_[count];
+  out = {.peer = channel.peer(),
+         .channel = index,
+         .last = true,
+         .in_order = true,
+         .withdrawn = filler,
+         .head = std::span<const std::byte>(head).first(copied).subspan(Ctph::size),
+         .bytes = std::span(frame.data, frame.bytes).subspan(Ctph::size)};
+  if (sink_.admits(out, count)) return true;
+  // It will not come again: its initiator finds out in time. It has taken more than its share.
+  ++counters_.no_memory;
+  return false;
+}
+
+void Transport::note_heard(const PacketChannel& channel) {
+  if (channel.heard()) return;
+  Peer& peer = *peers_.find(channel.peer());
+  half_open_ -= peer.answered_open;
+  peer.answered_open = false;
+  peer.spoke = true;
 }
 
 void Transport::deliver(std::span<const Received> packets, Time now) {
@@ -77,7 +142,11 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
     ++counters_.unknown_channel;
     // A channel that is being made will be known in a moment; one that nobody knows is reset.
     if (index == none && header.opcode == static_cast<uint8_t>(TpOpcode::data)) {
-      send_reset(header, from, now);
+      SetupMessage reset;
+      reset.from_tpn = header.destination;
+      reset.to_tpn = header.source;
+      reset.echoed_psn = header.psn;
+      send_reset(reset, from, now);
     }
     return false;
   }
@@ -90,12 +159,7 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
     ++counters_.malformed;
     return false;
   }
-  if (!tp.heard()) {
-    Peer& peer = *peers_.find(tp.peer());
-    half_open_ -= peer.answered_open;
-    peer.answered_open = false;
-    peer.spoke = true;
-  }
+  note_heard(tp);
   pools_.active.add(index);
   rest = rest.first(rest.size() - header.padding);
   switch (static_cast<TpOpcode>(header.opcode)) {
@@ -122,6 +186,7 @@ bool Transport::handle_data(Tp& tp, const Rtph& header, std::span<const std::byt
          .last = header.last,
          .in_order = tp.in_order(header),
          .withdrawn = header.fake,
+         .head = rest,
          .bytes = rest};
   // What has come before is acknowledged again, whatever there is room for.
   if (!keep_alive && !sink_.admits(out, waiting) && tp.is_fresh(header)) {
@@ -138,14 +203,14 @@ size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, T
   // Each channel once: who has more to send than fits goes to the end of the line.
   for (uint32_t turns = pools_.active.size(); turns > 0 && used < frames.size(); --turns) {
     const uint32_t index = pools_.active.take();
-    if (!tps_.live(index)) continue;
-    Tp& tp = tps_.at(index);
+    if (!live(index)) continue;
+    PacketChannel& channel = at(index);
     // However much there is to send, an acknowledgement finds a frame, or the peer sends all again.
-    const bool acks = tp.owes_ack(now);
-    used += tp.fill(source, frames.subspan(used, frames.size() - used - acks), now);
-    if (acks) tp.fill_ack(*frames[used++]);
-    if (tp.wants_to_send(now)) pools_.active.add(index);
-    tp_timers_.arm_no_later(index, tp.next_deadline());
+    const bool acks = channel.owes_ack(now);
+    used += channel.fill(source, frames.subspan(used, frames.size() - used - acks), now);
+    if (acks) channel.fill_ack(*frames[used++]);
+    if (channel.wants_to_send(now)) pools_.active.add(index);
+    tp_timers_.arm_no_later(index, channel.next_deadline());
   }
   return used;
 }
@@ -155,9 +220,9 @@ size_t Transport::fill_setup(std::span<TxFrame* const> frames) {
   for (; pending_setup_.count > 0 && used < frames.size(); ++used) {
     const Outgoing& message = pending_setup_.ring[pending_setup_.first];
     TxFrame& frame = *frames[used];
-    write_setup(frame, message.addresses, message.message, message.padded_to);
+    write_setup(frame, message.addresses, message.message, message.padded_to, carrier());
     frame.to = message.to;
-    seal(frame, settings_.self, pools_.prefix);
+    if (!compact()) seal(frame, settings_.self, pools_.prefix);
     ++counters_.setup_sent;
     pending_setup_.first = (pending_setup_.first + 1) % pending_setup_.capacity;
     --pending_setup_.count;
@@ -172,16 +237,18 @@ void Transport::handle_timers(Time now) {
   std::array<uint32_t, timers_at_a_time> due;
   const size_t channels = tp_timers_.poll(now, due);
   for (const uint32_t index : std::span(due).first(channels)) {
-    if (!tps_.live(index)) continue;
-    Tp& tp = tps_.at(index);
-    if (tp.handle_timer(now)) {
+    if (!live(index)) continue;
+    PacketChannel& channel = at(index);
+    const std::optional<Why> dead = channel.handle_timer(now);
+    if (!dead) {
       pools_.active.add(index);
       // Armed anew by `fill`; this keeps the deadline if there is no frame for it.
-      tp_timers_.arm(index, std::max(tp.next_deadline(), now + TimerWheel::tick));
-    } else {
-      ++counters_.channels_lost;
-      end_channel(*peers_.find(tp.peer()), Why::silent, now);
+      tp_timers_.arm(index, std::max(channel.next_deadline(), now + TimerWheel::tick));
+      continue;
     }
+    ++counters_.channels_lost;
+    Peer& peer = *peers_.find(channel.peer());
+    *dead == Why::left ? end_peer(peer, *dead, now) : end_channel(peer, *dead, now);
   }
   const size_t peers = peer_timers_.poll(now, due);
   for (const uint32_t index : std::span(due).first(peers)) {
@@ -195,7 +262,7 @@ Time Transport::next_deadline() const {
 
 bool Transport::idle() {
   bool all = true;
-  tps_.for_each([&](Tp& tp) { all = all && tp.idle(); });
+  for_each_channel([&](PacketChannel& channel) { all = all && channel.idle(); });
   return all;
 }
 
@@ -221,12 +288,12 @@ PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life) {
 std::optional<Transport::PeerFacts> Transport::facts(PeerId id) {
   const Peer* peer = peers_.find(id);
   if (peer == nullptr) return std::nullopt;
-  const bool connected = tps_.live(peer->tp);
+  const bool connected = live(peer->tp);
   return PeerFacts{.eid = peer->eid,
                    .at = peer->at,
                    .life = peer->life,
                    .connected = connected,
-                   .rtt = connected ? tps_.at(peer->tp).rtt() : Duration{}};
+                   .rtt = connected ? at(peer->tp).rtt() : Duration{}};
 }
 
 Why Transport::why_not(PeerId id) {
@@ -237,10 +304,10 @@ Why Transport::why_not(PeerId id) {
 Channel* Transport::channel(PeerId id, Time now) {
   Peer* peer = peers_.find(id);
   if (peer == nullptr) return nullptr;
-  if (tps_.live(peer->tp)) return &tps_.at(peer->tp);
+  if (live(peer->tp)) return &at(peer->tp);
   if (peer->eid == settings_.eid) {
     make_channel_to_self(*peer, now);
-    return tps_.live(peer->tp) ? &tps_.at(peer->tp) : nullptr;
+    return live(peer->tp) ? &at(peer->tp) : nullptr;
   }
   if (!peer->opening && !closing_) begin_opening(*peer, now);
   return nullptr;
@@ -282,7 +349,7 @@ Transport::Peer* Transport::create_peer(const Eid& eid, const Endpoint& at, Inca
 void Transport::forget_one() {
   Peer* least = nullptr;
   peers_.for_each([&](Peer& peer) {
-    const bool needed = tps_.live(peer.tp) || peer.opening || peer.eid == settings_.eid ||
+    const bool needed = live(peer.tp) || peer.opening || peer.eid == settings_.eid ||
                         (peer.asked_for && !peer.given_up);
     if (needed) return;
     const bool less = least == nullptr ||
@@ -295,11 +362,11 @@ void Transport::forget_one() {
 // An idle channel says nothing of its peer. When somebody else needs its place it is asked, so that
 // one that has died is found out and forgotten; one in each call.
 void Transport::probe_longest_silent(Time now) {
-  Tp* longest = nullptr;
-  tps_.for_each([&](Tp& tp) {
-    const Peer& peer = *peers_.find(tp.peer());
-    if (!tp.idle() || peer.asked_for || peer.eid == settings_.eid) return;
-    if (longest == nullptr || tp.last_heard() < longest->last_heard()) longest = &tp;
+  PacketChannel* longest = nullptr;
+  for_each_channel([&](PacketChannel& channel) {
+    const Peer& peer = *peers_.find(channel.peer());
+    if (!channel.idle() || peer.asked_for || peer.eid == settings_.eid) return;
+    if (longest == nullptr || channel.last_heard() < longest->last_heard()) longest = &channel;
   });
   if (longest != nullptr) longest->probe(now);
 }
@@ -366,37 +433,49 @@ Tpn Transport::new_tpn() {
 
 void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mtu,
                              Duration first_rtt, Time now) {
-  URMA_ASSERT(!tps_.live(peer.tp), "a peer has one channel");
+  URMA_ASSERT(!live(peer.tp), "a peer has one channel");
   // As many channels as peers: there is room.
-  const TpSettings settings{
+  const ChannelEnds ends{
       .peer = id_of(peer),
       .local = peer.tpn,
       .remote = Tpn(theirs.from_tpn),
-      .first_sent = Psn::first(peer.first_psn),
-      .first_received = Psn::first(theirs.first_psn),
-      .from = settings_.self,
       .to = peer.at,
-      .send_window = std::max<uint32_t>(theirs.receive_window, 1),
-      .receive_window = settings_.receive_window,
-      .limit_bytes = std::max<uint32_t>(theirs.buffer_bytes, mtu),
       .facts = {.packet_bytes = mtu,
                 .tassn_window =
                     std::clamp<uint32_t>(theirs.tassn_window, 1, settings_.tassn_window),
                 .reads = std::max<uint32_t>(theirs.reads, 1)},
-      .first_rtt = first_rtt,
-      .controller = settings_.controller,
   };
-  Tp* tp = tps_.create(tps_.next_index(), settings, pools_, counters_, now);
-  peer.tp = tps_.index_of(tp);
+  if (compact()) {
+    const Ctp::Upwards upwards{.sink = sink_, .ways = *settings_.ways};
+    Ctp* ctp = ctps_.create(ctps_.next_index(), ends, upwards, pools_, counters_, now);
+    peer.tp = ctps_.index_of(ctp);
+    const uint64_t source = source_key(peer.at);
+    ctps_by_source_.insert(source, peer.tp);
+  } else {
+    const TpSettings settings{
+        .ends = ends,
+        .first_sent = Psn::first(peer.first_psn),
+        .first_received = Psn::first(theirs.first_psn),
+        .from = settings_.self,
+        .send_window = std::max<uint32_t>(theirs.receive_window, 1),
+        .receive_window = settings_.receive_window,
+        .limit_bytes = std::max<uint32_t>(theirs.buffer_bytes, mtu),
+        .first_rtt = first_rtt,
+        .controller = settings_.controller,
+    };
+    Tp* tp = tps_.create(tps_.next_index(), settings, pools_, counters_, now);
+    peer.tp = tps_.index_of(tp);
+  }
   tps_by_tpn_.insert(number(peer.tpn), peer.tp);
   ++counters_.channels_made;
-  sink_.up(id_of(peer), *tp, now);
+  sink_.up(id_of(peer), at(peer.tp), now);
 }
 
 // A process may be its own peer: one channel whose two ends are the same object needs no set-up.
 void Transport::make_channel_to_self(Peer& peer, Time now) {
   if (peer.life == Incarnation{}) bind_life(peer, settings_.life, now);
   if (peer.life != settings_.life) return end_peer(peer, Why::restarted, now);
+  peer.at = settings_.self;
   peer.tpn = new_tpn();
   peer.first_psn = entropy_.below(Psn::modulus);
   SetupMessage theirs = our_side(SetupType::accept);
@@ -406,10 +485,11 @@ void Transport::make_channel_to_self(Peer& peer, Time now) {
 }
 
 void Transport::drop_channel(Peer& peer) {
-  if (!tps_.live(peer.tp)) return;
-  Tp& tp = tps_.at(peer.tp);
-  peer.heard_at = tp.last_heard();
-  tps_by_tpn_.erase(number(tp.local()));
+  if (!live(peer.tp)) return;
+  PacketChannel& channel = at(peer.tp);
+  peer.heard_at = channel.last_heard();
+  tps_by_tpn_.erase(number(channel.local()));
+  if (compact()) ctps_by_source_.erase(source_key(channel.to()));
   tp_timers_.disarm(peer.tp);
   half_open_ -= peer.answered_open;
   peer.answered_open = false;
@@ -419,8 +499,8 @@ void Transport::drop_channel(Peer& peer) {
     --goodbyes_;
     peer_timers_.disarm(peers_.index_of(&peer));
   }
-  peer.tp = none;
-  tps_.destroy(&tp);
+  const uint32_t index = std::exchange(peer.tp, none);
+  compact() ? ctps_.destroy(&ctps_.at(index)) : tps_.destroy(&tps_.at(index));
 }
 
 void Transport::end_channel(Peer& peer, Why why, Time now) {

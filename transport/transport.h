@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 
+#include "transport/ctp.h"
 #include "transport/setup_message.h"
 #include "transport/tp.h"
 #include "urma/base/entropy.h"
@@ -23,6 +24,7 @@ struct Settings {
   uint32_t buffer_bytes = 200000;  // what the driver can hold that we have not read yet
   const congestion::ControllerKind* controller = nullptr;
   Duration setup_timeout = std::chrono::seconds(2);
+  Ways* ways = nullptr;  // not null: nothing is lost, so channels are CTP's
 
   // Limits.
   uint32_t peers = 1024;
@@ -74,7 +76,7 @@ class Transport final : public Channels {
 
   const Endpoint& self() const { return settings_.self; }
   const Counters& counters() const { return counters_; }
-  uint32_t channel_count() const { return tps_.size(); }
+  uint32_t channel_count() const { return tps_.size() + ctps_.size(); }
   uint32_t peer_count() const { return peers_.size(); }
 
  private:
@@ -128,6 +130,9 @@ class Transport final : public Channels {
   };
 
   // Dispatch.
+  bool take(const RxFrame& frame, Time now, size_t& count);
+  bool take_compact(const RxFrame& frame, Time now, size_t& count);
+  void note_heard(const PacketChannel& channel);
   [[gnu::cold]] void handle_setup(std::span<const std::byte> packet, const Endpoint& from,
                                   Time now);
   bool handle_channel_packet(const Rtph& header, std::span<const std::byte> rest,
@@ -152,7 +157,7 @@ class Transport final : public Channels {
   [[gnu::cold]] void handle_peer_timer(Peer& peer, Time now);
   void send_open(Peer& peer, Time now);
   void send_close(Peer& peer);
-  [[gnu::cold]] void send_reset(const Rtph& header, const Endpoint& to, Time now);
+  [[gnu::cold]] void send_reset(const SetupMessage& reset, const Endpoint& to, Time now);
   void answer(const ReceivedSetup& to, const Endpoint& at, SetupMessage message);
   [[gnu::cold]] void push_setup(const Outgoing& message);
   SetupMessage our_side(SetupType type) const;
@@ -163,7 +168,8 @@ class Transport final : public Channels {
   bool taken(const Eid& eid, const Endpoint& from, Time now);
   bool could_end_something(const Eid& eid);
   bool acquainted(Peer*& peer, const ReceivedSetup& open, Time now);
-  Tp* channel_named(const ReceivedSetup& message, const Endpoint& from);
+  PacketChannel* channel_named(const ReceivedSetup& message, const Endpoint& from);
+  static bool of_late(const ReceivedSetup& reset, const Tp& tp);
 
   // Peers and channels.
   Peer* find_peer(const Eid& eid, const Endpoint& at, Incarnation life);
@@ -175,6 +181,21 @@ class Transport final : public Channels {
   void destroy_peer(Peer& peer);
   void end_peer(Peer& peer, Why why, Time now);
   Tpn new_tpn();
+  // All channels are of one kind.
+  bool compact() const { return settings_.ways != nullptr; }
+  Carrier carrier() const { return compact() ? Carrier::compact : Carrier::unreliable; }
+  bool live(uint32_t channel) const { return compact() ? ctps_.live(channel) : tps_.live(channel); }
+  PacketChannel& at(uint32_t channel) {
+    return compact() ? static_cast<PacketChannel&>(ctps_.at(channel)) : tps_.at(channel);
+  }
+  template <class Function>
+  void for_each_channel(Function&& function) {
+    compact() ? ctps_.for_each(function) : tps_.for_each(function);
+  }
+  // A place in a window, by what its address does not share with others.
+  static uint64_t source_key(const Endpoint& from) {
+    return load_be<8>(from.address.bytes.data() + 8);
+  }
   void make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mtu, Duration first_rtt,
                     Time now);
   void make_channel_to_self(Peer& peer, Time now);
@@ -188,7 +209,9 @@ class Transport final : public Channels {
   Counters counters_;
   Pools pools_;
   Slab<Peer> peers_;
-  Slab<Tp> tps_;
+  Slab<Tp> tps_;    // RTP
+  Slab<Ctp> ctps_;  // or CTP
+  FlatMap<uint64_t> ctps_by_source_;
   FlatMap<Eid, HashEid> peers_by_eid_;  // first of a list
   FlatMap<uint64_t> tps_by_tpn_;
   TimerWheel tp_timers_;
@@ -198,6 +221,9 @@ class Transport final : public Channels {
   static constexpr size_t burst = 64;
   IcrcPrefix received_prefix_;
   std::array<Received, burst> fresh_;  // within `receive` only
+  // Copies of the headers of packets whose sender could still change them.
+  static constexpr size_t head_bytes = 128;
+  std::array<std::array<std::byte, head_bytes>, burst> heads_;
   Time now_{};
   uint32_t attempts_ = 0;
   uint32_t half_open_ = 0;

@@ -35,12 +35,15 @@ bool may_live_at(const Eid& eid, const Endpoint& at) {
          eid.bytes[14] == std::byte{0} && eid.bytes[15] == std::byte{1};
 }
 
+// Powers of two, from 1 KiB to a slice.
+bool known_mtu(uint8_t log2) { return log2 >= 10 && log2 <= 16; }
+
 uint64_t epoch_of(Time now) { return static_cast<uint64_t>(now.time_since_epoch() / cookie_epoch); }
 
 }  // namespace
 
 void Transport::handle_setup(std::span<const std::byte> packet, const Endpoint& from, Time now) {
-  const auto setup = parse_setup(packet);
+  const auto setup = parse_setup(packet, carrier());
   if (!setup) {
     ++counters_.malformed;
     return;
@@ -49,7 +52,8 @@ void Transport::handle_setup(std::span<const std::byte> packet, const Endpoint& 
     ++counters_.wrong_partition;
     return;
   }
-  if (!may_live_at(setup->addresses.source, from)) {
+  const Eid& source = setup->addresses.source;
+  if (compact() ? !(source == from.address) : !may_live_at(source, from)) {
     ++counters_.wrong_source;
     return;
   }
@@ -75,7 +79,7 @@ void Transport::handle_setup(std::span<const std::byte> packet, const Endpoint& 
 
 void Transport::begin_opening(Peer& peer, Time now) {
   // A channel that is only doubted keeps its TPN until another one replaces it.
-  const bool doubted = tps_.live(peer.tp);
+  const bool doubted = live(peer.tp);
   if (doubted) {
     peer.doubted_tpn = peer.tpn;
     peer.doubted_psn = peer.first_psn;
@@ -96,12 +100,13 @@ void Transport::cancel_opening(Peer& peer) {
   if (!peer.opening) return;
   tps_by_tpn_.erase(number(peer.tpn));
   peer.opening = false;
-  if (!tps_.live(peer.tp)) return;
+  if (!live(peer.tp)) return;
   peer.tpn = peer.doubted_tpn;
   peer.first_psn = peer.doubted_psn;
 }
 
 uint32_t Transport::mtu_to_ask(const Peer& peer) const {
+  if (compact()) return settings_.mtu;
   // Halved three times at most: tries may be many.
   return std::max(settings_.mtu >> std::min(peer.tries / tries_per_mtu, 3), least_mtu);
 }
@@ -120,7 +125,7 @@ void Transport::send_open(Peer& peer, Time now) {
   push_setup({.to = peer.at,
               .addresses = {.source = settings_.eid, .destination = peer.eid},
               .message = open,
-              .padded_to = static_cast<uint32_t>(mtu + data_overhead)});
+              .padded_to = compact() ? 0 : static_cast<uint32_t>(mtu + data_overhead)});
   peer.sent_at = now;
   const Duration wait = std::min(first_retry * (1 << std::min<int>(peer.tries, 8)), last_retry);
   if (peer.tries < UINT8_MAX) ++peer.tries;
@@ -140,7 +145,7 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
     cancel_opening(peer);
     peer.given_up = true;
     if (!peer.refused) peer.why_not = Why::unreachable;
-    if (!tps_.live(peer.tp)) sink_.down(id_of(peer), peer.why_not, now);
+    if (!live(peer.tp)) sink_.down(id_of(peer), peer.why_not, now);
   } else if (peer.answered_open) {
     // It asked and was never heard of again. It may never have had the answer, and still be asking.
     --peer.attempt_seen;
@@ -170,7 +175,7 @@ void Transport::handle_retry(const ReceivedSetup& retry, Time now) {
 void Transport::handle_accept(const ReceivedSetup& accept, const Endpoint& from, Time now) {
   Peer* peer = opening_peer(accept);
   const uint8_t mtu_log2 = accept.message.mtu_log2;
-  if (peer == nullptr || accept.message.from_life == 0 || mtu_log2 < 10 || mtu_log2 > 13) return;
+  if (peer == nullptr || accept.message.from_life == 0 || !known_mtu(mtu_log2)) return;
   if (accept.addresses.source == Eid{} || accept.addresses.source == settings_.eid) return;
   const auto life = Incarnation(accept.message.from_life);
   const bool known_anew =
@@ -186,7 +191,7 @@ void Transport::handle_accept(const ReceivedSetup& accept, const Endpoint& from,
   cancel_opening(*peer);
   peer_timers_.disarm(peers_.index_of(peer));
   // The peer has lost the old channel, else it would not have been asked for a new one.
-  if (tps_.live(peer->tp)) end_channel(*peer, Why::silent, now);
+  if (live(peer->tp)) end_channel(*peer, Why::silent, now);
   bind_life(*peer, life, now);
   peer->tpn = tpn;
   peer->first_psn = first_psn;
@@ -231,25 +236,24 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
     refusal.reason = SetupReason::restarted;
     return answer(open, from, refusal);
   }
-  if (closing_ || message.from_life == 0 || message.from_tpn == 0 || message.mtu_log2 < 10 ||
-      message.mtu_log2 > 13 || open.addresses.source == Eid{} ||
-      open.addresses.source == settings_.eid) {
+  if (closing_ || message.from_life == 0 || message.from_tpn == 0 || !known_mtu(message.mtu_log2) ||
+      open.addresses.source == Eid{} || open.addresses.source == settings_.eid) {
     ++counters_.malformed;
     return;
   }
 
   const auto life = Incarnation(message.from_life);
   Peer* peer = find_peer(open.addresses.source, from, life);
-  const bool connected = peer != nullptr && tps_.live(peer->tp);
+  const bool connected = peer != nullptr && live(peer->tp);
   SetupMessage acceptance = our_side(SetupType::accept);
   const uint32_t mtu = std::min(1u << message.mtu_log2, settings_.mtu);
   acceptance.mtu_log2 = static_cast<uint8_t>(std::countr_zero(mtu));
-  if (connected && number(tps_.at(peer->tp).remote()) == message.from_tpn) {
+  if (connected && number(at(peer->tp).remote()) == message.from_tpn) {
     // Its OPEN again: our answer was lost. The channel is what it was made as, also if this time
     // less was asked for.
-    const uint32_t made = tps_.at(peer->tp).facts().packet_bytes;
+    const uint32_t made = at(peer->tp).facts().packet_bytes;
     acceptance.mtu_log2 = static_cast<uint8_t>(std::countr_zero(made));
-    acceptance.from_tpn = number(tps_.at(peer->tp).local());
+    acceptance.from_tpn = number(at(peer->tp).local());
     acceptance.first_psn = peer->opening ? peer->doubted_psn : peer->first_psn;
     acceptance.echoed_psn = peer->number;
     return answer(open, from, acceptance);
@@ -287,7 +291,7 @@ void Transport::welcome(Peer& peer, const ReceivedSetup& open, const Endpoint& f
   peer.at = from;
   peer.attempt_seen = message.attempt;
   peer.their_number = message.acquaintance();
-  if (tps_.live(peer.tp)) end_channel(peer, Why::silent, now);
+  if (live(peer.tp)) end_channel(peer, Why::silent, now);
   bind_life(peer, Incarnation(message.from_life), now);
   peer.tpn = new_tpn();
   peer.first_psn = entropy_.below(Psn::modulus);
@@ -309,8 +313,8 @@ bool Transport::taken(const Eid& eid, const Endpoint& from, Time now) {
   bool taken = false;
   for (uint32_t i = peers_by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
     const Peer& peer = peers_.at(i);
-    if (!tps_.live(peer.tp) || tps_.at(peer.tp).to() == from) continue;
-    tps_.at(peer.tp).probe(now);
+    if (!live(peer.tp) || at(peer.tp).to() == from) continue;
+    at(peer.tp).probe(now);
     ++counters_.wrong_source;
     taken = true;
   }
@@ -322,7 +326,7 @@ bool Transport::taken(const Eid& eid, const Endpoint& from, Time now) {
 bool Transport::could_end_something(const Eid& eid) {
   bool any = false;
   for (uint32_t i = peers_by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
-    any = any || tps_.live(peers_.at(i).tp) || peers_.at(i).spoke;
+    any = any || live(peers_.at(i).tp) || peers_.at(i).spoke;
   }
   return any;
 }
@@ -361,46 +365,55 @@ bool Transport::cookie_holds(const ReceivedSetup& open, const Endpoint& from, Ti
 
 // ---- ends
 
-Tp* Transport::channel_named(const ReceivedSetup& message, const Endpoint& from) {
+PacketChannel* Transport::channel_named(const ReceivedSetup& message, const Endpoint& from) {
   const uint32_t index = tps_by_tpn_.find(message.message.to_tpn);
-  if (!tps_.live(index)) return nullptr;
-  Tp& tp = tps_.at(index);
-  const bool known = number(tp.remote()) == message.message.from_tpn && tp.to() == from;
-  return known ? &tp : nullptr;
+  if (!live(index)) return nullptr;
+  PacketChannel& channel = at(index);
+  const bool known = number(channel.remote()) == message.message.from_tpn && channel.to() == from;
+  return known ? &channel : nullptr;
 }
 
-void Transport::send_reset(const Rtph& header, const Endpoint& to, Time now) {
+void Transport::send_reset(const SetupMessage& about, const Endpoint& to, Time now) {
   if (now - resets_refilled_ >= reset_refill) {
     resets_refilled_ = now;
     resets_left_ = resets_per_refill;
   }
   if (resets_left_ == 0) return;
   --resets_left_;
-  SetupMessage reset;
+  SetupMessage reset = about;
   reset.type = SetupType::reset;
-  reset.from_tpn = header.destination;
-  reset.to_tpn = header.source;
-  reset.echoed_psn = header.psn;
   push_setup(
       {.to = to, .addresses = {.source = settings_.eid, .destination = {}}, .message = reset});
 }
 
 // Anybody can send one, so it ends nothing: it makes us ask.
 void Transport::handle_reset(const ReceivedSetup& reset, const Endpoint& from, Time now) {
-  Tp* tp = channel_named(reset, from);
-  if (tp == nullptr) return;
-  const Psn psn = Psn::unwrap(tp->next_psn(), reset.message.echoed_psn);
-  const int64_t behind = tp->next_psn() - psn;
-  if (behind <= 0 || behind > ReceivedWindow::max_window) return;
-  Peer& peer = *peers_.find(tp->peer());
+  PacketChannel* channel = nullptr;
+  if (compact()) {
+    // Its packets have no TPN: there is one channel to where it comes from.
+    const uint32_t index = ctps_by_source_.find(source_key(from));
+    if (index != none) channel = &ctps_.at(index);
+  } else {
+    channel = channel_named(reset, from);
+    if (channel != nullptr && !of_late(reset, tps_.at(channel->index()))) return;
+  }
+  if (channel == nullptr) return;
+  Peer& peer = *peers_.find(channel->peer());
   if (!peer.opening) begin_opening(peer, now);
+}
+
+// Whether the packet that it answers is one that we may have sent.
+bool Transport::of_late(const ReceivedSetup& reset, const Tp& tp) {
+  const Psn psn = Psn::unwrap(tp.next_psn(), reset.message.echoed_psn);
+  const int64_t behind = tp.next_psn() - psn;
+  return behind > 0 && behind <= ReceivedWindow::max_window;
 }
 
 void Transport::close(Time now) {
   closing_ = true;
   peers_.for_each([&](Peer& peer) {
     cancel_opening(peer);
-    if (!tps_.live(peer.tp) || peer.eid == settings_.eid) return;
+    if (!live(peer.tp) || peer.eid == settings_.eid) return;
     peer.goodbyes = goodbyes_sent;
     ++goodbyes_;
     send_close(peer);
@@ -412,8 +425,8 @@ void Transport::send_close(Peer& peer) {
   SetupMessage close = our_side(SetupType::close);
   close.reason = SetupReason::leaving;
   close.to_life = number(peer.life);
-  close.from_tpn = number(tps_.at(peer.tp).local());
-  close.to_tpn = number(tps_.at(peer.tp).remote());
+  close.from_tpn = number(at(peer.tp).local());
+  close.to_tpn = number(at(peer.tp).remote());
   push_setup({.to = peer.at,
               .addresses = {.source = settings_.eid, .destination = peer.eid},
               .message = close});
@@ -423,9 +436,9 @@ void Transport::handle_close(const ReceivedSetup& close, const Endpoint& from, T
   if (close.message.to_life != number(settings_.life)) return;
   // Also when the channel is gone already: then our answer was lost.
   answer(close, from, our_side(SetupType::closed));
-  Tp* tp = channel_named(close, from);
-  if (tp == nullptr) return;
-  Peer& peer = *peers_.find(tp->peer());
+  const PacketChannel* channel = channel_named(close, from);
+  if (channel == nullptr) return;
+  Peer& peer = *peers_.find(channel->peer());
   if (number(peer.life) != close.message.from_life) return;
   if (close.message.reason == SetupReason::leaving) {
     end_peer(peer, Why::left, now);
@@ -436,8 +449,8 @@ void Transport::handle_close(const ReceivedSetup& close, const Endpoint& from, T
 
 void Transport::handle_closed(const ReceivedSetup& closed) {
   const uint32_t index = tps_by_tpn_.find(closed.message.to_tpn);
-  if (!tps_.live(index) || closed.message.to_life != number(settings_.life)) return;
-  Peer& peer = *peers_.find(tps_.at(index).peer());
+  if (!live(index) || closed.message.to_life != number(settings_.life)) return;
+  Peer& peer = *peers_.find(at(index).peer());
   if (peer.goodbyes == 0) return;
   peer.goodbyes = 0;
   --goodbyes_;

@@ -35,9 +35,12 @@ struct Received {
   uint32_t channel = 0;  // one of the peer's, for as long as it is up
   uint32_t slice = 0;    // TPMSN: names the slice within the channel
   bool last = false;
-  bool in_order = false;             // everything that was sent before it has come
-  bool withdrawn = false;            // filler: only a BTAH
-  std::span<const std::byte> bytes;  // transaction headers and payload, until accept returns
+  bool in_order = false;   // everything that was sent before it has come
+  bool withdrawn = false;  // filler: only a BTAH
+  // The transaction headers: the beginning of `bytes`, perhaps as a copy. `bytes` may lie where its
+  // sender can still change it, so only payload is read there, once.
+  std::span<const std::byte> head{};
+  std::span<const std::byte> bytes{};  // headers and payload, until accept returns
 };
 
 // Who is told. Calls come from inside the transport's own, on the engine's thread; of the transport

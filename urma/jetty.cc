@@ -44,7 +44,7 @@ size_t CompletionSource::poll(std::span<Completion> out) {
     return 1;
   }
   // After close nobody else runs the engine, and what was posted just before is still ended.
-  if ((runner->inlined() || !runner->open()) && !jfc->ready()) runner->try_pass(true);
+  if ((runner->polled_here() || !runner->open()) && !jfc->ready()) runner->look();
   const size_t count = jfc->poll(out);
   if (count > 0 || out.empty() || runner->open()) return count;
   // Nothing will come any more: whoever goes on waiting is told so, each time.

@@ -18,7 +18,9 @@ FaultPort::FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings
       storage_(size_t{buffer_count} * buffer_bytes),
       packets_(buffer_count),
       sent_(buffer_count) {
-  facts_.lossless = facts_.in_order = false;
+  // What it does to packets only RTP mends, and RTP's packets are smaller.
+  facts_.lossless = false;
+  facts_.mtu = std::min(facts_.mtu, largest_rtp_mtu);
   facts_.description += ", with faults injected";
   free_.reserve(buffer_count);
   for (uint32_t i = buffer_count; i-- > 0;) free_.push_back(i);

@@ -32,6 +32,7 @@ class FaultPort final : public PacketPort {
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return inner_->descriptors(); }
+  Bell* bell() override { return inner_->bell(); }
   Time next_arrival() const override;
   VirtualClock* clock() override { return inner_->clock(); }
 

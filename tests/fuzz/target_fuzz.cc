@@ -559,6 +559,7 @@ class Script final : public transport::Channels {
                                        .slice = tpmsn & 0xffffff,
                                        .last = last,
                                        .withdrawn = withdrawn,
+                                       .head = {copy.get(), packet.size()},
                                        .bytes = {copy.get(), packet.size()}};
     if (transactions_->admits(received, 0)) transactions_->accept({&received, 1}, now_);
   }

@@ -23,6 +23,14 @@ Result<uint16_t> parse_port(std::string_view text, std::string_view whole) {
 
 }  // namespace
 
+bool may_reach(const Eid& from, const Eid& to) {
+  constexpr size_t window_bytes = sizeof window_prefix + sizeof(uint64_t);
+  if (in_window(from) || in_window(to)) {
+    return std::memcmp(from.bytes.data(), to.bytes.data(), window_bytes) == 0;
+  }
+  return Endpoint{from, 0}.is_ipv4() == Endpoint{to, 0}.is_ipv4();
+}
+
 Eid ipv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d) {
   Eid eid;
   std::memcpy(eid.bytes.data(), Endpoint::mapped_prefix, sizeof Endpoint::mapped_prefix);

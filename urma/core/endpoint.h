@@ -23,6 +23,18 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
+// Addresses in windows of shared memory: a prefix that no network has (fd00::/8 is for whoever
+// draws it), the window's number, the place.
+inline constexpr unsigned char window_prefix[5] = {0xfd, 0x75, 0x72, 0x6d, 0x61};
+constexpr bool in_window(const Eid& address) {
+  for (unsigned i = 0; i < sizeof window_prefix; ++i) {
+    if (address.bytes[i] != std::byte{window_prefix[i]}) return false;
+  }
+  return true;
+}
+// Whether a device at the one address can reach the other: both IPv4, both IPv6, or in one window.
+bool may_reach(const Eid& from, const Eid& to);
+
 URMA_API Eid ipv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d);
 
 // "127.0.0.1", "::1". What `parse_address` gives back unchanged.

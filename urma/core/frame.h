@@ -15,6 +15,7 @@ struct Piece {
 };
 
 inline constexpr unsigned max_pieces = 16;
+inline constexpr uint32_t largest_rtp_mtu = 8192;  // payload of a packet where packets may be lost
 
 // One packet on its way out, in a frame lent by a driver: headers in the driver's memory, payload
 // where it lies, padding and ICRC behind it. Whoever holds the frame fills it; `send` gives it
@@ -44,6 +45,23 @@ struct RxFrame {
   uint32_t bytes = 0;
   uint32_t cookie = 0;             // the driver's
   const Endpoint* from = nullptr;  // as long as `data`
+};
+
+// The way to one endpoint over a medium that loses nothing and keeps the order: it can be full, and
+// it shows how far the other end has read. Engine thread.
+class Ways {
+ public:
+  virtual ~Ways() = default;
+  // Whether there is room for one more frame of at most so many bytes, behind those that were
+  // promised room since the last `send`.
+  virtual bool reserve(const Endpoint& to, uint32_t bytes) = 0;
+  struct Way {
+    uint64_t taken = 0;  // grows when the other end takes something
+    bool empty = true;   // it has taken all
+    bool gone = false;   // nobody lives there any more
+  };
+  // Cold: may ask the system.
+  virtual Way way(const Endpoint& to) = 0;
 };
 
 }  // namespace urma

@@ -11,10 +11,12 @@ namespace urma {
 
 // Whose thread runs a device.
 enum class Threads : uint8_t {
-  // A thread of the device's own, asleep when there is nothing to do: peers reach this process
-  // whatever it does.
+  // The application's threads while they poll or wait, which is the shortest way; a thread of the
+  // device's own some 200 us after they stopped. That one sleeps while there is nothing to do.
+  automatic,
+  // Always the thread of the device's own.
   served,
-  // The application's threads, whenever they poll or wait: the shortest way. Everything that this
+  // Always the application's threads, when they poll or wait. Everything that this
   // library bounds in time is bounded only while somebody polls; peers are not answered meanwhile.
   inlined,
 };
@@ -28,7 +30,7 @@ struct Limits {
 };
 
 struct DeviceOptions {
-  Threads threads = Threads::served;
+  Threads threads = Threads::automatic;
   // A work without progress for so long ends, as `unknown` or `peer_unreachable`. 10 ms to 1 h.
   Duration operation_timeout = std::chrono::seconds(2);
   // Congestion control by name; empty: the default.

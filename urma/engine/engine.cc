@@ -6,7 +6,8 @@ namespace urma::engine {
 namespace {
 
 transport::Settings transport_settings(const EngineSettings& settings,
-                                       const drivers::PortFacts& port) {
+                                       drivers::PacketPort& driver) {
+  const drivers::PortFacts& port = driver.facts();
   return {.self = port.self,
           .eid = port.eid,
           .life = settings.life,
@@ -14,6 +15,7 @@ transport::Settings transport_settings(const EngineSettings& settings,
           .buffer_bytes = port.buffer_bytes,
           .controller = settings.controller,
           .setup_timeout = settings.operation_timeout,
+          .ways = driver.ways(),
           .peers = settings.limits.peers};
 }
 
@@ -27,7 +29,7 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       segments_(settings.limits.segments),
       transactions_({.jetties = settings.limits.jetties + 1, .peers = settings.limits.peers},
                     segments_, transport_, entropy_->next()),
-      transport_(transport_settings(settings, port_->facts()), *entropy_, transactions_),
+      transport_(transport_settings(settings, *port_), *entropy_, transactions_),
       dirty_(settings.limits.jetties + 1),
       names_(transactions_.jetties(), transport_, dirty_, port_->clock() != nullptr),
       ready_(settings.limits.jetties + 1),

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,11 +36,19 @@ void pause() {
 #endif
 }
 
-// A third spinning thread on two processors turns microseconds into scheduler slices.
-bool may_spin() {
-  static const bool many = std::thread::hardware_concurrency() >= 4;
-  return many;
+// How long the service thread looks on while the application polls.
+constexpr Duration take_over_after = std::chrono::microseconds(200);
+// Looks in vain after which an application is one that polls.
+constexpr uint32_t looks_of_a_poller = 32;
+
+// One spinning thread too many turns microseconds into scheduler slices. There are others on this
+// machine: the peers.
+bool may_spin(uint32_t spinning) {
+  static const uint32_t processors = std::thread::hardware_concurrency();
+  return spinning <= processors / 2;
 }
+// The service thread spins beside the application's own.
+bool service_may_spin() { return may_spin(2); }
 
 }  // namespace
 
@@ -51,7 +60,9 @@ Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       port_facts_(port->facts()),
       clock_(port->clock()),
       engine_(std::move(port), settings, std::move(entropy)),
-      ports_(engine_.descriptors().begin(), engine_.descriptors().end()) {
+      ports_(engine_.descriptors().begin(), engine_.descriptors().end()),
+      bell_(engine_.port().bell()),
+      keeper_(threads == Threads::served ? Keeper::service : Keeper::application) {
   self_ = engine_.transport().know(port_facts_.eid, port_facts_.self, settings.life);
   madvise(fork_page_.data(), fork_page_.bytes(), MADV_WIPEONFORK);
   alive_->store(1);
@@ -63,7 +74,11 @@ Result<void> Runner::start() {
   if (wake_descriptor_ < 0) {
     return error(Status::no_resources, std::string("making an eventfd: ") + std::strerror(errno));
   }
-  if (threads_ != Threads::served || simulated()) return {};
+  if (!has_service()) return {};
+  timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  if (timer_ < 0) {
+    return error(Status::no_resources, std::string("making a timer: ") + std::strerror(errno));
+  }
   const auto entry = [](void* self) -> void* {
     static_cast<Runner*>(self)->serve();
     return nullptr;
@@ -83,7 +98,9 @@ Runner::~Runner() {
     if (clock_ != nullptr) clock_->detach(*this);
   }
   // In a child the thread and the peers are the parent's; only what was copied is given back.
-  if (wake_descriptor_ >= 0) ::close(wake_descriptor_);
+  for (const int descriptor : {wake_descriptor_, timer_}) {
+    if (descriptor >= 0) ::close(descriptor);
+  }
 }
 
 void Runner::close() {
@@ -107,6 +124,7 @@ void Runner::close() {
   });
   if (running_) {
     stop_.store(true);
+    set_timer(Duration(1));
     wake();
     pthread_join(thread_, nullptr);
     running_ = false;
@@ -122,6 +140,7 @@ bool Runner::run_pass(bool polled) {
   const Time machine = clock_ != nullptr ? clock_->now() : Time(read_clock());
   const Time now = clock_ != nullptr ? machine : time_.advance(machine, next_deadline_);
   const bool busy = engine_.pass(now, polled);
+  if (polled) polled_.store(polled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   next_deadline_ = engine_.next_deadline();
   if (engine_.commands_wait()) next_deadline_ = std::min(next_deadline_, now + command_patience);
   const Time due = clock_ != nullptr ? next_deadline_ : time_.to_machine(next_deadline_);
@@ -147,6 +166,18 @@ Time Runner::pass(Time) {
   return alarm_.load(std::memory_order_relaxed);
 }
 
+void Runner::look() {
+  if (threads_ == Threads::automatic && keeps()) {
+    const uint32_t looks = looks_.load(std::memory_order_relaxed) + 1;
+    looks_.store(looks, std::memory_order_relaxed);
+    if (looks > looks_of_a_poller) recall();
+  }
+  if (try_pass(true) != Ran::by_another) return;
+  // Who has the token may have lost its processor to us.
+  thread_local uint32_t in_vain = 0;
+  if (++in_vain % looks_of_a_poller == 0) sched_yield();
+}
+
 // ---- sleeping
 
 // After what is to be noticed has been published.
@@ -154,20 +185,33 @@ void Runner::wake() {
   if (simulated()) return clock_->poke(*this);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!asleep_.load(std::memory_order_relaxed) || !asleep_.exchange(false)) return;
+  if (bell_ != nullptr) {
+    uint32_t rung = 0;
+    return bell_->ring(rung);
+  }
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_descriptor_, &one, sizeof one);
 }
 
 // Without the token. At most until `until` in the machine's time, and until `jfc` has something if
-// there is one.
+// there is one; the service thread without, for as long as it keeps.
 void Runner::sleep(jetty::Jfc* jfc, Time until) {
   asleep_.store(true, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  const bool nothing = jfc == nullptr || jfc->sleep_elsewhere();
+  bool nothing = true;
+  if (bell_ != nullptr) {
+    bell_->drowse();
+    // What peers bring shows only to a pass.
+    nothing = try_pass(false) == Ran::idle;
+  } else {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+  nothing = nothing && (jfc != nullptr ? jfc->sleep_elsewhere() : keeps());
   if (nothing && !engine_.has_work() && !stop_.load(std::memory_order_relaxed)) {
-    poll_descriptors(std::min(until, alarm_.load(std::memory_order_relaxed)));
+    const Time alarm = std::min(until, alarm_.load(std::memory_order_relaxed));
+    bell_ != nullptr ? bell_->rest(alarm) : poll_descriptors(alarm);
   }
   if (jfc != nullptr) jfc->awake();
+  if (bell_ != nullptr) bell_->awake();
   asleep_.store(false, std::memory_order_relaxed);
 }
 
@@ -193,14 +237,20 @@ void Runner::poll_descriptors(Time until) {
   [[maybe_unused]] const ssize_t got = ::read(wake_descriptor_, &count, sizeof count);
 }
 
+// ---- the service thread
+
 void Runner::serve() {
   Time idle_since = never;
   while (!stop_.load(std::memory_order_relaxed)) {
+    if (!keeps()) {
+      watch();
+      continue;
+    }
     const Ran ran = try_pass(false);
     if (ran == Ran::by_another) sched_yield();
     if (ran == Ran::busy) idle_since = never;
     if (ran != Ran::idle) continue;
-    if (may_spin()) {
+    if (service_may_spin()) {
       const Time now = read_clock();
       idle_since = std::min(idle_since, now);
       if (now - idle_since < spin_before_sleep) {
@@ -208,8 +258,48 @@ void Runner::serve() {
         continue;
       }
     }
+    if (at_descriptors_.exchange(true)) {
+      sched_yield();
+      continue;
+    }
     sleep(nullptr, never);
+    at_descriptors_.store(false);
   }
+}
+
+// Until nobody polls or waits any more, or it is to stop.
+void Runner::watch() {
+  uint32_t polled = polled_.load(std::memory_order_relaxed);
+  set_timer(take_over_after);
+  for (;;) {
+    uint64_t fired = 0;
+    [[maybe_unused]] const ssize_t got = ::read(timer_, &fired, sizeof fired);
+    if (stop_.load(std::memory_order_relaxed) || keeps()) return;
+    // Whoever sleeps there sets the timer when it leaves.
+    if (at_descriptors_.load()) continue;
+    const uint32_t seen = polled_.load(std::memory_order_relaxed);
+    if (seen == polled) break;
+    polled = seen;
+    set_timer(take_over_after);
+  }
+  looks_.store(0, std::memory_order_relaxed);
+  keeper_.store(Keeper::service, std::memory_order_relaxed);
+}
+
+void Runner::set_timer(Duration after) {
+  const itimerspec at{.it_interval = {}, .it_value = {0, static_cast<long>(after.count())}};
+  timerfd_settime(timer_, 0, &at, nullptr);
+}
+
+void Runner::recall() {
+  if (keeper_.exchange(Keeper::application) == Keeper::service) wake();
+}
+
+void Runner::hand_over() {
+  if (threads_ != Threads::automatic || keeps()) return;
+  looks_.store(0, std::memory_order_relaxed);
+  keeper_.store(Keeper::service);
+  set_timer(Duration(1));
 }
 
 // ---- waiting for completions
@@ -219,7 +309,7 @@ void Runner::wait(jetty::Jfc& jfc, Duration limit) {
   if (simulated()) return wait_simulated(jfc, limit);
   const Time now = read_clock();
   const Time until = limit > never - now ? never : now + limit;
-  if (inlined()) return wait_inlined(jfc, until);
+  if (polled_here()) return wait_ourselves(jfc, until);
   while (!jfc.ready() && open()) {
     const Duration left = until == never ? closing_patience : until - read_clock();
     if (left <= Duration{}) return;
@@ -227,27 +317,39 @@ void Runner::wait(jetty::Jfc& jfc, Duration limit) {
   }
 }
 
-void Runner::wait_inlined(jetty::Jfc& jfc, Time until) {
+void Runner::wait_ourselves(jetty::Jfc& jfc, Time until) {
+  if (keeps()) recall();
   Time idle_since = never;
+  const bool may = may_spin(spinning_.fetch_add(1, std::memory_order_relaxed) + 1);
+  const Duration spin = may ? spin_before_sleep : Duration{};
   while (!jfc.ready() && open()) {
     const Time begun = read_clock();
-    if (begun >= until) return;
-    const Ran ran = try_pass(false);
+    if (begun >= until) break;
+    const Ran ran = try_pass(true);
     // Whoever has the token runs the engine for us, but may stop doing so.
     if (ran == Ran::by_another) jfc.sleep(command_patience);
     if (ran == Ran::busy) idle_since = never;
     if (ran != Ran::idle) continue;
     const Time now = read_clock();
     idle_since = std::min(idle_since, now);
-    if (now - idle_since < spin_before_sleep) continue;
-    // One thread sleeps at the descriptors, so that a kick is never taken by another one.
-    if (at_descriptors_.exchange(true)) {
-      jfc.sleep(command_patience);
-      continue;
-    }
-    sleep(&jfc, std::min(until, now + closing_patience));
-    at_descriptors_.store(false);
+    if (now - idle_since >= spin) wait_at_descriptors(jfc, until);
   }
+  spinning_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// One thread sleeps at the descriptors, so that a kick is never taken by another one. The others
+// are woken at their JFCs, by it or by the service thread.
+void Runner::wait_at_descriptors(jetty::Jfc& jfc, Time until) {
+  const Time now = read_clock();
+  if (at_descriptors_.exchange(true)) {
+    const Duration patience = has_service() ? closing_patience : command_patience;
+    return jfc.sleep(std::min(patience, until - now));
+  }
+  spinning_.fetch_sub(1, std::memory_order_relaxed);
+  sleep(&jfc, std::min(until, now + closing_patience));
+  spinning_.fetch_add(1, std::memory_order_relaxed);
+  at_descriptors_.store(false);
+  if (timer_ >= 0) set_timer(take_over_after);
 }
 
 void Runner::wait_simulated(jetty::Jfc& jfc, Duration limit) {

@@ -22,8 +22,14 @@ namespace urma::engine {
 // these publishes it, fences, and then looks at `asleep_`. Either the sleeper sees what was brought
 // or it is seen and woken.
 //
-// Writers: token - who runs; `asleep_` - the sleeper, cleared by whoever wakes it; `alarm_` - who
-// has the token.
+// Automatic: the keeper is who sees to it that passes are run: the application while it polls or
+// waits, else the service thread. While the application keeps, the service thread sleeps at its
+// timer, and when that fires looks whether passes were polled since. If not, and if nobody sleeps
+// at the descriptors, it takes over: it runs passes and sleeps at the descriptors itself. Whoever
+// polls recalls it.
+//
+// Writers: token, `polled_` - who runs; `asleep_` - the sleeper, cleared by whoever wakes it;
+// `alarm_` - who has the token; `keeper_` - the service takes it, the application takes it back.
 class Runner final : public drivers::VirtualClock::Driven {
  public:
   Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings, Threads threads,
@@ -39,6 +45,10 @@ class Runner final : public drivers::VirtualClock::Driven {
   // False in a child of the process that opened the device: nothing here works any more.
   bool here() const { return *alive_ != 0; }
   bool inlined() const { return threads_ == Threads::inlined; }
+  // Whether the application's threads run passes when they poll.
+  bool polled_here() const { return threads_ != Threads::served; }
+  // Whether a thread of the device's own runs passes when nobody else does.
+  bool has_service() const { return !inlined() && !simulated(); }
   bool simulated() const { return clock_ != nullptr; }
 
   // ---- the data path; any thread
@@ -52,6 +62,10 @@ class Runner final : public drivers::VirtualClock::Driven {
   // One bounded pass by the calling thread, if nobody else has the token. Busy: there may be more.
   enum class Ran : uint8_t { by_another, idle, busy };
   Ran try_pass(bool polled);
+  // The same for an application that polls and has found nothing.
+  void look();
+  // Whoever sleeps at the JFC's descriptor must be served: by the service thread, from now on.
+  void hand_over();
   // Runs or awaits the engine until the JFC has something, at most `limit`.
   void wait(jetty::Jfc& jfc, Duration limit);
 
@@ -87,9 +101,17 @@ class Runner final : public drivers::VirtualClock::Driven {
   void wake();
   void sleep(jetty::Jfc* jfc, Time until);
   void poll_descriptors(Time until);
-  void wait_inlined(jetty::Jfc& jfc, Time until);
+  void wait_ourselves(jetty::Jfc& jfc, Time until);
+  void wait_at_descriptors(jetty::Jfc& jfc, Time until);
   void wait_simulated(jetty::Jfc& jfc, Duration limit);
+
+  // The service thread.
+  enum class Keeper : uint8_t { application, service };
+  bool keeps() const { return keeper_.load(std::memory_order_relaxed) == Keeper::service; }
+  [[gnu::cold]] void recall();
   void serve();
+  void watch();
+  void set_timer(Duration after);
 
   // First in their page: zero in a child after fork, without anybody being told.
   Region fork_page_;
@@ -104,19 +126,26 @@ class Runner final : public drivers::VirtualClock::Driven {
   EngineTime time_;             // token
   Time next_deadline_ = never;  // token; engine time
   bool rouse_ = false;          // token; whoever sleeps at the descriptors must look
+  Bell* const bell_;            // of the port, if that is where to sleep
   int wake_descriptor_ = -1;
+  int timer_ = -1;  // where the service thread sleeps while the application keeps
 
   alignas(64) std::atomic<bool> token_{false};
+  std::atomic<uint32_t> polled_{0};  // passes
   // When the next pass is due, in the machine's time.
   alignas(64) std::atomic<Time> alarm_{never};
   // Read by whoever posts; written around a sleep, and when the device closes.
   alignas(64) std::atomic<bool> asleep_{false};
+  std::atomic<Keeper> keeper_;
   std::atomic<bool> at_descriptors_{false};
   std::atomic<bool> open_{true};
   std::atomic<bool> stop_{false};
   std::atomic<uint32_t> closed_{0};
   bool running_ = false;
   pthread_t thread_{};
+  // Looks in vain since the service took over. Many threads write it, and lose some.
+  alignas(64) std::atomic<uint32_t> looks_{0};
+  std::atomic<uint32_t> spinning_{0};  // threads in `wait`
 };
 
 }  // namespace urma::engine

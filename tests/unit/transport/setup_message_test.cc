@@ -13,7 +13,8 @@ namespace {
 using transport::Addresses;
 using transport::SetupMessage;
 
-constexpr size_t bare_bytes = SetupMessage::head_size + SetupMessage::size;
+constexpr size_t bare_bytes =
+    SetupMessage::head_size(transport::Carrier::unreliable) + SetupMessage::size;
 
 TEST_CASE("a set-up body uses each of its bits") { check_header<SetupMessage>({}); }
 

@@ -1,0 +1,257 @@
+#include "drivers/cxl/cxl_port.h"
+
+#include <algorithm>
+
+namespace urma::drivers::cxl {
+namespace {
+
+constexpr size_t id_at = sizeof window_prefix;
+constexpr size_t place_at = 14;
+
+}  // namespace
+
+Result<std::unique_ptr<PacketPort>> CxlPort::open(const WindowSettings& settings) {
+  Result<Window> window = Window::open(settings);
+  if (!window) return window.error();
+  const Result<uint32_t> place = window->join();
+  if (!place) return place.error();
+  return std::unique_ptr<PacketPort>(new CxlPort(std::move(*window), *place));
+}
+
+CxlPort::CxlPort(Window window, uint32_t place)
+    : window_(std::move(window)),
+      place_(place),
+      generation_(window_.generation(place)),
+      bell_(window_.place_at(place).bell.word),
+      outbound_(std::make_unique<Outbound[]>(places)),
+      inbound_(std::make_unique<Inbound[]>(most_inbound)) {
+  sources_.reserve(most_inbound);
+  facts_.self = endpoint_of(place);
+  facts_.eid = facts_.self.address;
+  facts_.mtu = 64 * 1024;
+  facts_.buffer_bytes = ring_lines * uint32_t{line_bytes};
+  facts_.lossless = true;
+  facts_.description = "window " + window_.path() + ", place " + std::to_string(place + 1) +
+                       " of " + std::to_string(places) + ", room for " +
+                       std::to_string(window_.rings()) + " rings";
+}
+
+CxlPort::~CxlPort() {
+  for (uint32_t place = 0; place < places; ++place) let_go(outbound_[place]);
+  while (!sources_.empty()) let_go(inbound_[sources_.back()]);
+  window_.leave(place_);
+}
+
+Endpoint CxlPort::endpoint_of(uint32_t place) const {
+  Endpoint out;
+  for (size_t i = 0; i < id_at; ++i) out.address.bytes[i] = std::byte{window_prefix[i]};
+  const uint64_t id = window_.id();
+  std::memcpy(out.address.bytes.data() + id_at, &id, sizeof id);
+  out.address.bytes[place_at] = static_cast<std::byte>((place + 1) >> 8);
+  out.address.bytes[place_at + 1] = static_cast<std::byte>(place + 1);
+  out.port = ub_port;
+  return out;
+}
+
+uint32_t CxlPort::place_of(const Endpoint& endpoint) const {
+  const std::byte* const bytes = endpoint.address.bytes.data();
+  if (std::memcmp(bytes, facts_.self.address.bytes.data(), place_at) != 0) return places;
+  const uint32_t number =
+      static_cast<uint32_t>(bytes[place_at]) << 8 | static_cast<uint32_t>(bytes[place_at + 1]);
+  return number == 0 || number > places || endpoint.port != ub_port ? places : number - 1;
+}
+
+// ---- outwards
+
+size_t CxlPort::send(std::span<TxFrame* const> frames, Time) {
+  std::array<uint32_t, 64> touched;
+  size_t touched_count = 0;
+  for (TxFrame* const frame : frames) {
+    pool_.take_back(frame);
+    const uint32_t place = place_of(frame->to);
+    const auto bytes = static_cast<uint32_t>(frame->bytes());
+    if (place == places || bytes > most_message_bytes ||
+        (!outbound_[place].ring && !connect(place)) ||
+        !outbound_[place].ring.write(*frame, bytes)) {
+      ++counters_.send_failures;
+      continue;
+    }
+    if (touched_count > 0 && touched[touched_count - 1] == place) continue;
+    if (touched_count == touched.size()) ring_bells(touched), touched_count = 0;
+    touched[touched_count++] = place;
+  }
+  sent_ += frames.size();
+  counters_.frames_sent = sent_;
+  ring_bells(std::span(touched).first(touched_count));
+  return frames.size();
+}
+
+void CxlPort::ring_bells(std::span<const uint32_t> touched) {
+  if (touched.empty()) return;
+  ++counters_.calls_sent;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (const uint32_t place : touched) {
+    Outbound& outbound = outbound_[place];
+    outbound.ring.written();
+    Bell(window_.place_at(place).bell.word).ring(outbound.rung);
+  }
+}
+
+void CxlPort::unlend(std::span<TxFrame* const> frames) {
+  for (TxFrame* const frame : frames) pool_.take_back(frame);
+}
+
+bool CxlPort::reserve(const Endpoint& to, uint32_t bytes) {
+  const uint32_t place = place_of(to);
+  return place != places && outbound_[place].ring && outbound_[place].ring.reserve(bytes);
+}
+
+Ways::Way CxlPort::way(const Endpoint& to) {
+  const uint32_t place = place_of(to);
+  if (place == places) return {.gone = true};
+  const bool lives = window_.inhabited(place);
+  if (window_.changes() != changes_seen_) look_around();
+  Outbound& outbound = outbound_[place];
+  if (!outbound.ring) return {.gone = true};
+  return {.taken = outbound.ring.taken(), .empty = outbound.ring.empty(), .gone = !lives};
+}
+
+// The first packet of a pair makes its rings.
+bool CxlPort::connect(uint32_t place) {
+  if (window_.changes() != changes_seen_) look_around();
+  if (outbound_[place].ring) return true;
+  const Window::Claim claim = window_.claim_pair(place_, place);
+  if (claim == Window::Claim::nobody_there) ++counters_.unreachable;
+  if (claim != Window::Claim::made) return false;
+  look_around();
+  return static_cast<bool>(outbound_[place].ring);
+}
+
+// ---- inwards
+
+size_t CxlPort::receive(std::span<RxFrame> frames, Time) {
+  if (window_.changes() != changes_seen_) look_around();
+  if (sources_.empty()) return 0;
+  size_t count = 0;
+  uint32_t bytes = 0;
+  ++counters_.calls_received;
+  // Where something came from last, then some of the others in turn; before a sleep, all.
+  const size_t looks =
+      bell_.drowsy() ? sources_.size() : std::min<size_t>(sources_.size(), rings_at_once);
+  size_t at = latest_;
+  const auto full = [&] { return count == frames.size() || bytes >= bytes_at_once; };
+  for (size_t look = 0; look <= looks && !sources_.empty() && !full(); ++look) {
+    if (at >= sources_.size()) at = 0;
+    if (read_from(inbound_[sources_[at]], frames, count, bytes)) latest_ = at;
+    if (sources_.size() <= 1) break;
+    at = ++next_look_ >= sources_.size() ? next_look_ = 0 : next_look_;
+  }
+  // Nobody can fill all bursts.
+  if (full()) ++latest_;
+  counters_.frames_received += count;
+  return count;
+}
+
+bool CxlPort::read_from(Inbound& inbound, std::span<RxFrame> frames, size_t& count,
+                        uint32_t& bytes) {
+  const size_t before = count;
+  while (count < frames.size() && bytes < bytes_at_once && held_count_ < most_held) {
+    uint32_t message_bytes = 0;
+    const std::byte* const message = inbound.ring.read(message_bytes);
+    if (message == nullptr) break;
+    const uint32_t cookie = (held_first_ + held_count_++) % most_held;
+    held_[cookie] = {.inbound = static_cast<uint32_t>(&inbound - inbound_.get()),
+                     .released = false,
+                     .until = inbound.ring.next()};
+    ++inbound.held;
+    frames[count++] = {message, message_bytes, cookie, &inbound.from};
+    bytes += message_bytes;
+  }
+  if (inbound.ended && inbound.held == 0) let_go(inbound);
+  return count > before;
+}
+
+void CxlPort::release(std::span<const RxFrame> frames) {
+  for (const RxFrame& frame : frames) held_[frame.cookie].released = true;
+  while (held_count_ > 0 && held_[held_first_].released) {
+    const uint32_t from = held_[held_first_].inbound;
+    Inbound& inbound = inbound_[from];
+    uint64_t until = 0;
+    // Neighbours of one ring are given back together.
+    while (held_count_ > 0 && held_[held_first_].released && held_[held_first_].inbound == from) {
+      until = held_[held_first_].until;
+      held_first_ = (held_first_ + 1) % most_held;
+      --held_count_;
+      --inbound.held;
+    }
+    if (held_count_ == 0) held_first_ = 0;  // the same line again
+    inbound.ring.release(until);
+  }
+}
+
+// ---- who is there
+
+// Something has changed hands: which rings are ours now?
+void CxlPort::look_around() {
+  changes_seen_ = window_.changes();
+  for (uint32_t place = 0; place < places; ++place) {
+    Outbound& outbound = outbound_[place];
+    if (outbound.ring && window_.generation(place) != outbound.to_generation) let_go(outbound);
+  }
+  for (const uint32_t source : sources_) {
+    Inbound& inbound = inbound_[source];
+    const uint32_t place = place_of(inbound.from);
+    inbound.ended = inbound.ended || window_.generation(place) != inbound.from_generation;
+  }
+  for (uint32_t ring = 0; ring < window_.rings(); ++ring) {
+    const Window::Ownership owner = window_.ownership(ring);
+    if (owner.serial != 0 && owner.from < places && owner.to < places) look_at(ring, owner);
+  }
+}
+
+void CxlPort::look_at(uint32_t ring, const Window::Ownership& owner) {
+  const bool valid = window_.generation(owner.from) == owner.from_generation &&
+                     window_.generation(owner.to) == owner.to_generation;
+  if (!valid) return;
+  if (owner.from == place_ && owner.from_generation == generation_ && !outbound_[owner.to].ring) {
+    Outbound& outbound = outbound_[owner.to];
+    outbound = {.ring = RingWriter(window_.ring_at(ring)),
+                .index = ring,
+                .serial = owner.serial,
+                .to_generation = owner.to_generation};
+  }
+  if (owner.to == place_ && owner.to_generation == generation_) add_inbound(ring, owner);
+}
+
+void CxlPort::add_inbound(uint32_t ring, const Window::Ownership& owner) {
+  for (const uint32_t source : sources_) {
+    const Inbound& known = inbound_[source];
+    if (known.index == ring && known.serial == owner.serial) return;
+  }
+  if (sources_.size() == most_inbound) return;
+  uint32_t free = 0;
+  while (inbound_[free].index != none) ++free;
+  inbound_[free] = {.ring = RingReader(window_.ring_at(ring)),
+                    .index = ring,
+                    .serial = owner.serial,
+                    .from_generation = owner.from_generation,
+                    .from = endpoint_of(owner.from)};
+  sources_.push_back(free);
+}
+
+void CxlPort::let_go(Outbound& outbound) {
+  if (!outbound.ring) return;
+  window_.ring_at(outbound.index)
+      .control.sender.let_go.store(outbound.serial, std::memory_order_release);
+  outbound = {};
+}
+
+void CxlPort::let_go(Inbound& inbound) {
+  const auto self = static_cast<uint32_t>(&inbound - inbound_.get());
+  window_.ring_at(inbound.index)
+      .control.receiver.let_go.store(inbound.serial, std::memory_order_release);
+  inbound.index = none;
+  std::erase(sources_, self);
+}
+
+}  // namespace urma::drivers::cxl

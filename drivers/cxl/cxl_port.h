@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "drivers/cxl/ring.h"
+#include "drivers/cxl/window.h"
+#include "drivers/driver.h"
+#include "drivers/frame_pool.h"
+
+namespace urma::drivers::cxl {
+
+// A place in a window, and the rings to and from others that live there. Frames are received where
+// they lie: the ring is not written over before they are released.
+class CxlPort final : public PacketPort, public Ways {
+ public:
+  static Result<std::unique_ptr<PacketPort>> open(const WindowSettings& settings);
+  ~CxlPort() override;
+
+  const PortFacts& facts() const override { return facts_; }
+  PortCounters counters() const override { return counters_; }
+  size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }
+  size_t send(std::span<TxFrame* const> frames, Time now) override;
+  void unlend(std::span<TxFrame* const> frames) override;
+  // What was taken has been copied.
+  uint64_t settled() override { return sent_; }
+  size_t receive(std::span<RxFrame> frames, Time now) override;
+  void release(std::span<const RxFrame> frames) override;
+  std::span<const int> descriptors() const override { return {}; }
+  Bell* bell() override { return &bell_; }
+  Ways* ways() override { return this; }
+
+  // Ways
+  bool reserve(const Endpoint& to, uint32_t bytes) override;
+  Way way(const Endpoint& to) override;
+
+ private:
+  static constexpr uint32_t frame_count = 256;
+  static constexpr uint32_t none = UINT32_MAX;
+  // Of one `receive`: what is read is given back before more is, so that its writer goes on.
+  static constexpr uint32_t bytes_at_once = 32 * 1024;
+  static constexpr uint32_t rings_at_once = 16;
+  static constexpr uint32_t most_held = 512;
+  static constexpr uint32_t most_inbound = 2 * places;
+
+  // To one place.
+  struct Outbound {
+    RingWriter ring;
+    uint32_t index = none;
+    uint32_t serial = 0;
+    uint32_t to_generation = 0;
+    uint32_t rung = 0;  // Bell::ring
+  };
+  // From one life at a place.
+  struct Inbound {
+    RingReader ring;
+    uint32_t index = none;  // none: not in use
+    uint32_t serial = 0;
+    uint32_t from_generation = 0;
+    uint32_t held = 0;   // messages that are not released
+    bool ended = false;  // its sender is gone: what it left is read, then the ring let go
+    Endpoint from;
+  };
+  struct Held {
+    uint32_t inbound;
+    bool released;
+    uint64_t until;
+  };
+
+  CxlPort(Window window, uint32_t place);
+
+  Endpoint endpoint_of(uint32_t place) const;
+  uint32_t place_of(const Endpoint& endpoint) const;  // `places`: of another window, or none
+  [[gnu::cold]] bool connect(uint32_t place);
+  void ring_bells(std::span<const uint32_t> touched);
+  bool read_from(Inbound& inbound, std::span<RxFrame> frames, size_t& count, uint32_t& bytes);
+  [[gnu::cold]] void look_around();
+  void look_at(uint32_t ring, const Window::Ownership& owner);
+  void add_inbound(uint32_t ring, const Window::Ownership& owner);
+  void let_go(Outbound& outbound);
+  void let_go(Inbound& inbound);
+
+  Window window_;
+  const uint32_t place_;
+  const uint32_t generation_;
+  Bell bell_;
+  PortFacts facts_;
+  PortCounters counters_;
+  uint64_t sent_ = 0;
+  uint64_t changes_seen_ = 0;
+  FramePool pool_{frame_count};
+  std::unique_ptr<Outbound[]> outbound_;  // by place
+  std::unique_ptr<Inbound[]> inbound_;    // most_inbound
+  std::vector<uint32_t> sources_;         // those in use; never grows beyond its room
+  size_t latest_ = 0;                     // of them, where something came from last
+  size_t next_look_ = 0;
+  std::array<Held, most_held> held_;  // in the order in which they came; ring
+  uint32_t held_first_ = 0;
+  uint32_t held_count_ = 0;
+};
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,424 @@
+#include "drivers/cxl/window.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "urma/base/clock.h"
+#include "urma/base/entropy.h"
+
+namespace urma::drivers::cxl {
+namespace {
+
+constexpr uint64_t default_bytes = 256 << 20;
+constexpr uint64_t most_bytes = uint64_t{1} << 46;
+constexpr Duration lock_patience = std::chrono::seconds(1);
+// Bytes of the file, far behind what is mapped, that locks are taken on.
+constexpr off_t window_lock = off_t{1} << 60;
+constexpr off_t place_locks = window_lock + 1;
+
+Error because(Status status, const std::string& path, std::string_view why, std::string_view fix) {
+  return {status,
+          "cxl: the window " + path + " " + std::string(why) + ". Fix: " + std::string(fix)};
+}
+
+std::string system_says(int why) { return std::strerror(why); }
+
+// False, and errno, when it is somebody else's.
+bool set_lock(int descriptor, off_t at, short kind) {
+  struct flock lock {};
+  lock.l_type = kind;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = at;
+  lock.l_len = 1;
+  return fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
+}
+
+std::string size_text(uint64_t bytes) {
+  return bytes % (1 << 20) == 0 ? std::to_string(bytes >> 20) + "M" : std::to_string(bytes);
+}
+
+}  // namespace
+
+// The window's lock, for as long as it lives.
+class Window::Lock {
+ public:
+  explicit Lock(int descriptor) : descriptor_(descriptor) {
+    held_ = set_lock(descriptor, window_lock, F_WRLCK);
+  }
+  // Waits for it; whoever has it is quick, unless it was stopped there.
+  Lock(int descriptor, Duration patience) : Lock(descriptor) {
+    for (const Time until = read_clock() + patience; !held_ && read_clock() < until;) {
+      constexpr timespec while_it_works{0, 200'000};
+      ppoll(nullptr, 0, &while_it_works, nullptr);
+      held_ = set_lock(descriptor, window_lock, F_WRLCK);
+    }
+  }
+  Lock(const Lock&) = delete;
+  ~Lock() {
+    if (held_) set_lock(descriptor_, window_lock, F_UNLCK);
+  }
+  bool held() const { return held_; }
+
+ private:
+  int descriptor_;
+  bool held_;
+};
+
+Window::Window(Window&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      not_inherited_(std::move(other.not_inherited_)),
+      base_(std::exchange(other.base_, nullptr)),
+      bytes_(other.bytes_),
+      id_(other.id_),
+      rings_(other.rings_),
+      own_(std::exchange(other.own_, nobody)),
+      is_file_(other.is_file_),
+      changes_(other.changes_),
+      places_(other.places_),
+      records_(other.records_) {}
+
+Window::~Window() {
+  if (base_ != nullptr) munmap(base_, bytes_);
+  not_inherited_ = NotInherited();
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+// ---- opening
+
+Result<Window> Window::open(const WindowSettings& settings) {
+  Window window;
+  window.path_ =
+      settings.path.empty() ? "/dev/shm/urma-" + std::to_string(geteuid()) : settings.path;
+  if (auto done = window.open_file(settings); !done) return done.error();
+  return window;
+}
+
+Result<void> Window::open_file(const WindowSettings& settings) {
+  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor_ < 0) {
+    const int why = errno;
+    const Status status =
+        why == EACCES || why == EPERM ? Status::permission_denied : Status::io_error;
+    return because(status, path_, "cannot be opened: " + system_says(why),
+                   why == EACCES || why == EPERM
+                       ? "it belongs to another user: choose another path, cxl:/dev/shm/NAME, or "
+                         "have its owner allow it (chmod g+rw)"
+                       : "name a file in /dev/shm or hugetlbfs, a /dev/dax device, or a PCI BAR's "
+                         "resource file");
+  }
+  not_inherited_ = NotInherited(descriptor_);
+  struct stat about {};
+  struct statfs system {};
+  if (fstat(descriptor_, &about) != 0 || fstatfs(descriptor_, &system) != 0) {
+    return because(Status::io_error, path_, "cannot be looked at: " + system_says(errno),
+                   "choose another path");
+  }
+  if (settings.path.empty() && about.st_uid != geteuid()) {
+    return because(Status::permission_denied, path_, "belongs to another user",
+                   "remove it, or choose a path of your own: cxl:/dev/shm/NAME");
+  }
+  if (!S_ISREG(about.st_mode) && !S_ISCHR(about.st_mode)) {
+    return because(Status::invalid_argument, path_, "is neither a file nor a device",
+                   "name a file in /dev/shm, a /dev/dax device, or a PCI BAR's resource file");
+  }
+  is_file_ = S_ISREG(about.st_mode);
+  const Lock lock(descriptor_, lock_patience);
+  if (!lock.held()) {
+    return because(Status::io_error, path_,
+                   "is locked by a process that does not go on (stopped while it joined?)",
+                   "continue or end that process (see /proc/locks), or use another window");
+  }
+  // What it was before it was ours to see.
+  if (is_file_ && fstat(descriptor_, &about) != 0) about.st_size = 0;
+  const auto file_bytes = static_cast<uint64_t>(about.st_size);
+  uint64_t bytes = settings.bytes != 0 ? settings.bytes : file_bytes;
+  if (bytes == 0 && is_file_) bytes = default_bytes;
+  if (bytes == 0) {
+    return because(Status::invalid_argument, path_, "is a device that does not say how large it is",
+                   "say it: cxl:" + path_ + "?size=1G");
+  }
+  if (file_bytes != 0 && bytes != file_bytes) {
+    return because(Status::invalid_argument, path_,
+                   "is there and has " + size_text(file_bytes) + ", not " + size_text(bytes),
+                   "leave size out, or remove the file when nobody uses it");
+  }
+  // hugetlbfs has files of whole pages only.
+  const auto page = static_cast<uint64_t>(system.f_bsize);
+  if (file_bytes == 0 && is_file_ && page > page_bytes) bytes = (bytes + page - 1) / page * page;
+  if (bytes < least_window_bytes || bytes > most_bytes) {
+    return because(Status::invalid_argument, path_, "has " + std::to_string(bytes) + " bytes",
+                   "1M at least; 256M is the default");
+  }
+  const bool fresh = file_bytes == 0 && is_file_;
+  if (fresh && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
+    return because(Status::no_resources, path_,
+                   "cannot have " + size_text(bytes) + ": " + system_says(errno),
+                   "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
+  }
+  bytes_ = bytes;
+  rings_ = rings_in(bytes);
+  const bool all_of_it = settings.bytes != 0;
+  if (fresh) {
+    if (auto made = make(all_of_it, true); !made) {
+      // Whoever comes next begins with nothing, as we did.
+      if (ftruncate(descriptor_, 0) != 0) return made.error();
+      return made.error();
+    }
+    return {};
+  }
+  return found(bytes);
+}
+
+Result<void> Window::map(int descriptor, uint64_t bytes) {
+  void* at =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  if (at == MAP_FAILED) {
+    return because(Status::io_error, path_,
+                   "cannot be mapped (" + size_text(bytes) + "): " + system_says(errno),
+                   "name a file in /dev/shm or hugetlbfs (with free huge pages), a /dev/dax device "
+                   "or a prefetchable BAR; a size that is what the device has");
+  }
+  base_ = static_cast<std::byte*>(at);
+  changes_ = reinterpret_cast<Changes*>(base_ + line_bytes);
+  places_ = reinterpret_cast<Place*>(base_ + places_at);
+  records_ = reinterpret_cast<RingRecord*>(base_ + records_at);
+  return {};
+}
+
+// A window that nobody has begun, or not finished. With the lock.
+Result<void> Window::make(bool all_of_it, bool is_file) {
+  // Taken now: a full disk is an error here and no SIGBUS later.
+  const uint64_t taken = all_of_it ? bytes_ : rings_at(rings_);
+  if (is_file) {
+    if (const int why = posix_fallocate(descriptor_, 0, static_cast<off_t>(taken)); why != 0) {
+      return because(
+          Status::no_resources, path_,
+          "cannot have " + std::to_string(taken) + " bytes of memory: " + system_says(why),
+          "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
+    }
+  }
+  if (base_ == nullptr) {
+    if (auto mapped = map(descriptor_, bytes_); !mapped) return mapped.error();
+  }
+  auto& header = *reinterpret_cast<Header*>(base_);
+  std::memset(base_ + line_bytes, 0, rings_at(rings_) - line_bytes);
+  header.version = version;
+  header.rings = rings_;
+  header.bytes = bytes_;
+  id_ = header.id = SecureEntropy().next();
+  header.magic.store(magic, std::memory_order_release);
+  return {};
+}
+
+// With the lock.
+Result<void> Window::found(uint64_t file_bytes) {
+  // A page that has no memory yet needs some even to be read.
+  if (is_file_ && posix_fallocate(descriptor_, 0, static_cast<off_t>(rings_at(rings_))) != 0) {
+    return because(Status::no_resources, path_, "has no memory left in its file system",
+                   "free some there (df)");
+  }
+  if (auto mapped = map(descriptor_, file_bytes); !mapped) return mapped.error();
+  auto& header = *reinterpret_cast<Header*>(base_);
+  const uint64_t has = header.magic.load(std::memory_order_acquire);
+  if (has == 0) {
+    // Begun by somebody who died: nobody else is at it, for we have the lock. Or never begun.
+    static constexpr std::byte zeros[line_bytes]{};
+    if (std::memcmp(&header, zeros, sizeof zeros) == 0 || header.version == version) {
+      return make(false, is_file_);
+    }
+  }
+  const std::string_view anew = "remove it when nobody uses it; it is made anew";
+  if (has != magic) {
+    return because(Status::invalid_argument, path_, "is something else: it does not begin as one",
+                   "choose another path, or remove it if you need it no more");
+  }
+  if (header.version != version) {
+    return because(Status::version_mismatch, path_,
+                   "has layout " + std::to_string(header.version) + ", and this library speaks " +
+                       std::to_string(version),
+                   "use one version of liburma on this window, or remove it when nobody uses it");
+  }
+  if (header.bytes != bytes_ || header.rings != rings_) {
+    return because(Status::invalid_argument, path_,
+                   "was made with " + std::to_string(header.bytes) + " bytes and has " +
+                       std::to_string(bytes_) + " now: it was cut off, or written over",
+                   anew);
+  }
+  id_ = header.id;
+  release_dead();
+  return {};
+}
+
+// ---- places
+
+// Whether its owner lives. The kernel does not tell us of our own locks.
+bool Window::held(uint32_t place) const {
+  if (place == own_) return true;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = place_locks + static_cast<off_t>(place);
+  lock.l_len = 1;
+  return fcntl(descriptor_, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+void Window::changed() { changes_->count.fetch_add(1, std::memory_order_release); }
+
+// With the lock.
+void Window::end_place(uint32_t place) {
+  std::atomic<uint32_t>& generation = places_[place].record.generation;
+  generation.store(generation.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  changed();
+}
+
+void Window::release_dead() {
+  for (uint32_t place = 0; place < places; ++place) {
+    if (generation(place) % 2 == 1 && !held(place)) end_place(place);
+  }
+}
+
+Result<uint32_t> Window::join() {
+  const Lock lock(descriptor_, lock_patience);
+  if (!lock.held()) {
+    return because(Status::io_error, path_, "is locked by a process that does not go on",
+                   "continue or end that process (see /proc/locks), or use another window");
+  }
+  release_dead();
+  for (uint32_t place = 0; place < places; ++place) {
+    if (generation(place) % 2 == 1) continue;
+    // Generations may have been written over; the lock is what counts.
+    if (!set_lock(descriptor_, place_locks + static_cast<off_t>(place), F_WRLCK)) continue;
+    places_[place].bell.word.store(0, std::memory_order_relaxed);
+    std::atomic<uint32_t>& generation = places_[place].record.generation;
+    generation.store(generation.load(std::memory_order_relaxed) | 1, std::memory_order_release);
+    changed();
+    own_ = place;
+    return place;
+  }
+  return because(Status::no_resources, path_,
+                 "has no free place: " + std::to_string(places) + " devices are open on it",
+                 "close some, or use another window: cxl:/dev/shm/NAME");
+}
+
+void Window::leave(uint32_t place) {
+  const Lock lock(descriptor_, lock_patience);
+  // If the lock cannot be had, the next one who comes finds us gone.
+  if (lock.held()) end_place(place);
+  own_ = nobody;
+  set_lock(descriptor_, place_locks + static_cast<off_t>(place), F_UNLCK);
+  if (!lock.held() || !is_file_) return;
+  for (uint32_t other = 0; other < places; ++other) {
+    if (generation(other) % 2 == 1) return;
+  }
+  // The last one switches off the light: the rings' memory goes back to the system.
+  const uint64_t from = rings_at(rings_);
+  fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
+            static_cast<off_t>(bytes_ - from));
+}
+
+bool Window::inhabited(uint32_t place) {
+  if (generation(place) % 2 == 0) return false;
+  if (held(place)) return true;
+  const Lock lock(descriptor_);
+  if (lock.held() && generation(place) % 2 == 1 && !held(place)) end_place(place);
+  return false;
+}
+
+// ---- rings
+
+Window::Ownership Window::ownership(uint32_t ring) const {
+  const RingRecord& record = records_[ring];
+  Ownership out{};
+  out.serial = record.serial.load(std::memory_order_acquire);
+  out.from = record.from.load(std::memory_order_relaxed);
+  out.to = record.to.load(std::memory_order_relaxed);
+  out.from_generation = record.from_generation.load(std::memory_order_relaxed);
+  out.to_generation = record.to_generation.load(std::memory_order_relaxed);
+  return out;
+}
+
+Ring& Window::ring_at(uint32_t ring) const {
+  return *reinterpret_cast<Ring*>(base_ + rings_at(rings_) + uint64_t{ring} * ring_bytes);
+}
+
+// With the lock: whether nobody will touch it any more. Who is gone does not; its memory may be
+// gone as well, so it is looked at last.
+bool Window::free_again(uint32_t ring) const {
+  const Ownership owner = ownership(ring);
+  if (owner.serial == 0 || owner.from >= places || owner.to >= places) return true;
+  const bool sender_gone = generation(owner.from) != owner.from_generation;
+  const bool receiver_gone = generation(owner.to) != owner.to_generation;
+  if (sender_gone && receiver_gone) return true;
+  const RingControl& control = ring_at(ring).control;
+  if (!sender_gone && control.sender.let_go.load(std::memory_order_acquire) != owner.serial) {
+    return false;
+  }
+  return receiver_gone || control.receiver.let_go.load(std::memory_order_acquire) == owner.serial;
+}
+
+std::optional<uint32_t> Window::free_ring(uint32_t after) const {
+  for (uint32_t ring = after; ring < rings_; ++ring) {
+    if (free_again(ring)) return ring;
+  }
+  return std::nullopt;
+}
+
+bool Window::take_memory(uint32_t ring) const {
+  if (!is_file_) return true;
+  const auto at = static_cast<off_t>(rings_at(rings_) + uint64_t{ring} * ring_bytes);
+  return posix_fallocate(descriptor_, at, ring_bytes) == 0;
+}
+
+void Window::give(uint32_t ring, uint32_t from, uint32_t to) {
+  RingRecord& record = records_[ring];
+  Ring& memory = ring_at(ring);
+  const uint32_t serial = record.serial.load(std::memory_order_relaxed) + 1;
+  memory.control.receiver.taken.store(0, std::memory_order_relaxed);
+  memory.control.receiver.let_go.store(0, std::memory_order_relaxed);
+  memory.control.sender.let_go.store(0, std::memory_order_relaxed);
+  memory.lines[0].mark.store(nothing_yet, std::memory_order_relaxed);
+  record.from.store(from, std::memory_order_relaxed);
+  record.to.store(to, std::memory_order_relaxed);
+  record.from_generation.store(generation(from), std::memory_order_relaxed);
+  record.to_generation.store(generation(to), std::memory_order_relaxed);
+  record.serial.store(serial == 0 ? 1 : serial, std::memory_order_release);
+}
+
+Window::Claim Window::claim_pair(uint32_t from, uint32_t to) {
+  const Lock lock(descriptor_);
+  if (!lock.held()) return Claim::not_now;
+  if (to >= places || generation(to) % 2 == 0) return Claim::nobody_there;
+  if (!held(to)) {
+    end_place(to);
+    return Claim::nobody_there;
+  }
+  // Perhaps the other one was quicker.
+  for (uint32_t ring = 0; ring < rings_; ++ring) {
+    const Ownership owner = ownership(ring);
+    if (owner.serial != 0 && owner.from == from && owner.to == to &&
+        owner.from_generation == generation(from) && owner.to_generation == generation(to)) {
+      return Claim::made;
+    }
+  }
+  const std::optional<uint32_t> there = free_ring(0);
+  if (!there || !take_memory(*there)) return Claim::no_room;
+  if (from != to) {
+    const std::optional<uint32_t> back = free_ring(*there + 1);
+    if (!back || !take_memory(*back)) return Claim::no_room;
+    give(*back, to, from);
+  }
+  give(*there, from, to);
+  changed();
+  return Claim::made;
+}
+
+}  // namespace urma::drivers::cxl

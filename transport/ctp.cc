@@ -1,0 +1,123 @@
+#include "transport/ctp.h"
+
+#include <algorithm>
+
+#include "transport/tp_headers.h"
+
+namespace urma::transport {
+namespace {
+
+// Whoever has filled its ring is a reader behind, or has stopped: it is looked at all the time for
+// a moment, then now and then.
+constexpr Duration eager_after_full = std::chrono::microseconds(100);
+constexpr Duration retry_after = std::chrono::microseconds(50);
+// How often the peer is looked after while something is outstanding.
+constexpr Duration look_after = std::chrono::milliseconds(10);
+
+}  // namespace
+
+Ctp::Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools& pools,
+         Counters& counters, Time now)
+    : PacketChannel(index, ends, pools, counters, now), sink_(upwards.sink), ways_(upwards.ways) {}
+
+size_t Ctp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
+  if (!outstanding()) last_heard_ = std::max(last_heard_, now);
+  const Pulled pulled = pull(frames, now);
+  if (pulled.count == 0) return 0;
+  Burst& burst = pools_.burst;
+  source.write(std::span(burst.slots).first(pulled.count));
+  size_t arrived = 0;
+  for (size_t i = 0; i < pulled.count; ++i) {
+    const PacketSlot& slot = burst.slots[i];
+    const bool filler = slot.withdrawn || slot.slice == SliceRef{};
+    counters_.filler += filler;
+    const Ctph header{.opcode = filler ? Ctph::Opcode::filler : Ctph::Opcode::packet};
+    header.emit(HeaderBytes<Ctph::size>(slot.frame->head, Ctph::size));
+    slot.frame->to = to_;
+    if (pulled.answers >> i & 1) pools_.delivered[arrived++] = slot.slice;
+  }
+  counters_.sent += pulled.count;
+  if (!watching_) {
+    watching_ = true;
+    looked_at_ = now;
+  }
+  // What leaves here arrives: answers are not kept.
+  if (arrived > 0) sink_.delivered(peer_, std::span(pools_.delivered).first(arrived), now);
+  return pulled.count;
+}
+
+// Packets for as much as there is room for.
+Ctp::Pulled Ctp::pull(std::span<TxFrame* const> frames, Time now) {
+  Burst& burst = pools_.burst;
+  Pulled out;
+  uint32_t requests = 0;
+  bool full = false;
+  while (!full && out.count < std::min(frames.size(), Burst::capacity)) {
+    OfferQueue* const queue = next_queue(requests);
+    if (queue == nullptr) break;
+    const OfferedSlice what = queue->front(pools_.offered);
+    full = !begin_packet(*frames[out.count], what.bytes);
+    if (full) break;
+    queue->pop(pools_.offered);
+    const bool answer = queue == &offered_[static_cast<unsigned>(Class::answer)];
+    requests += !answer;
+    out.answers |= uint64_t{answer} << out.count;
+    burst.slots[out.count] = {.slice = what.slice, .frame = frames[out.count]};
+    ++out.count;
+  }
+  // A packet that says nothing: that it is taken is what was asked for.
+  if (keep_alive_due_ && out.count == 0 && !frames.empty() && begin_packet(*frames[0], 0)) {
+    burst.slots[out.count++] = {.slice = SliceRef{}, .frame = frames[0]};
+  }
+  keep_alive_due_ = false;
+  note_room(full, now);
+  return out;
+}
+
+bool Ctp::begin_packet(TxFrame& frame, uint32_t bytes) {
+  if (!ways_.reserve(to_, bytes + header_allowance)) return false;
+  frame.head_bytes = Ctph::size;
+  frame.piece_count = 0;
+  frame.tail_bytes = 0;
+  return true;
+}
+
+void Ctp::note_room(bool full, Time now) {
+  if (full && !blocked_) blocked_since_ = now;
+  blocked_ = full;
+  if (full) retry_at_ = now + retry_after;
+}
+
+bool Ctp::wants_to_send(Time now) const {
+  if (keep_alive_due_) return true;
+  return any_offered() && (!blocked_ || now - blocked_since_ < eager_after_full);
+}
+
+// ---- time
+
+Time Ctp::next_deadline() const {
+  Time at = blocked_ ? retry_at_ : never;
+  if (outstanding() || blocked_) at = std::min(at, looked_at_ + look_after);
+  return at;
+}
+
+std::optional<Why> Ctp::handle_timer(Time now) {
+  if (!outstanding() && !blocked_) return std::nullopt;
+  if (now < looked_at_ + look_after) return std::nullopt;
+  looked_at_ = now;
+  const Ways::Way way = ways_.way(to_);
+  // Whoever lived there will never answer again.
+  if (way.gone) return Why::left;
+  if (way.taken != taken_) {
+    taken_ = way.taken;
+    last_heard_ = std::max(last_heard_, now);
+    last_progress_ = now;
+  }
+  watching_ = !way.empty;
+  if (!outstanding() && !blocked_) return std::nullopt;
+  if (now >= last_heard_ + verdict_after) return Why::silent;
+  if (way.empty && now >= last_heard_ + keep_alive_after) keep_alive_due_ = true;
+  return std::nullopt;
+}
+
+}  // namespace urma::transport

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "transport/packet_channel.h"
+
+namespace urma::transport {
+
+// One channel over a medium that loses nothing and keeps the order (CTP, UB 6.2): a slice is one
+// packet, nothing is acknowledged or repeated, and no number is on the wire. What a peer has taken
+// is its sign of life; what it has no room for waits here.
+class Ctp final : public PacketChannel {
+ public:
+  struct Upwards {
+    PacketSink& sink;  // is told of answers that have left: they have arrived
+    Ways& ways;
+  };
+  Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools& pools,
+      Counters& counters, Time now);
+
+  // Something of the peer's has come.
+  void handle_packet(Time now) {
+    if (now - last_heard_ > hearing_grain || !heard_) hear(now);
+  }
+
+  // PacketChannel
+  size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
+  bool wants_to_send(Time now) const override;
+  Time next_deadline() const override;
+  [[gnu::cold]] std::optional<Why> handle_timer(Time now) override;
+  Duration rtt() const override { return std::chrono::microseconds(1); }
+
+ private:
+  // As exact as silence is measured: most packets write nothing.
+  static constexpr Duration hearing_grain = std::chrono::milliseconds(1);
+
+  bool outstanding() const override { return watching_ || awaited_ > 0; }
+  struct Pulled {
+    size_t count = 0;
+    uint64_t answers = 0;  // a bit for each slot of the burst
+  };
+  Pulled pull(std::span<TxFrame* const> frames, Time now);
+  bool begin_packet(TxFrame& frame, uint32_t bytes);
+  void note_room(bool full, Time now);
+
+  PacketSink& sink_;
+  Ways& ways_;
+  bool watching_ = false;  // what was sent may not all have been taken
+  bool blocked_ = false;   // there was no room
+  Time blocked_since_{};
+  Time retry_at_{};
+  Time looked_at_{};  // at what the peer has taken
+  uint64_t taken_ = 0;
+};
+
+}  // namespace urma::transport

@@ -1,0 +1,72 @@
+#include "transport/packet_channel.h"
+
+#include <algorithm>
+
+#include "urma/base/assert.h"
+
+namespace urma::transport {
+namespace {
+
+// Requests that may leave before answers that wait: the application's own reply should leave with
+// the answer to the request that caused it, and first.
+constexpr uint32_t requests_ahead = 8;
+
+}  // namespace
+
+Pools::Pools(uint32_t packets, uint32_t slices, uint32_t channels)
+    : sent(packets / 32 + channels),
+      offered(slices / 32 + classes * channels),
+      bitmaps(channels),
+      active(channels),
+      burst(),
+      delivered() {}
+
+PacketChannel::PacketChannel(uint32_t index, const ChannelEnds& ends, Pools& pools,
+                             Counters& counters, Time now)
+    : index_(index),
+      peer_(ends.peer),
+      local_(ends.local),
+      remote_(ends.remote),
+      to_(ends.to),
+      facts_(ends.facts),
+      pools_(pools),
+      counters_(counters),
+      last_heard_(now),
+      last_progress_(now) {}
+
+PacketChannel::~PacketChannel() {
+  for (OfferQueue& queue : offered_) queue.clear(pools_.offered);
+}
+
+bool PacketChannel::offer(SliceRef slice, Class traffic, uint32_t bytes) {
+  if (!offered_[static_cast<unsigned>(traffic)].push(pools_.offered, {slice, bytes})) return false;
+  pools_.active.add(index_);
+  return true;
+}
+
+void PacketChannel::expect_answers(int32_t change, Time now) {
+  // Silence counts from when there is something to answer.
+  if (!outstanding() && change > 0) last_heard_ = std::max(last_heard_, now);
+  URMA_ASSERT(change >= 0 || awaited_ >= static_cast<uint32_t>(-change),
+              "no more answers are given up than were expected");
+  awaited_ += static_cast<uint32_t>(change);
+}
+
+OfferQueue* PacketChannel::next_queue(uint32_t requests) {
+  OfferQueue& answers = offered_[static_cast<unsigned>(Class::answer)];
+  OfferQueue& asked = offered_[static_cast<unsigned>(Class::request)];
+  if (answers.empty()) return asked.empty() ? nullptr : &asked;
+  if (asked.empty()) return &answers;
+  const uint32_t packets = packets_of(asked.front(pools_.offered).bytes, facts_.packet_bytes);
+  return requests + packets <= requests_ahead ? &asked : &answers;
+}
+
+void PacketChannel::probe(Time now) {
+  if (outstanding()) return;
+  // Silence counts from the question.
+  last_heard_ = std::max(last_heard_, now);
+  keep_alive_due_ = true;
+  pools_.active.add(index_);
+}
+
+}  // namespace urma::transport

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "transport/channel.h"
+#include "transport/counters.h"
+#include "transport/pools.h"
+
+namespace urma::transport {
+
+// Who the two ends of a channel are, and what they agreed on.
+struct ChannelEnds {
+  PeerId peer;
+  Tpn local{};
+  Tpn remote{};
+  Endpoint to;
+  Facts facts;
+};
+
+// What the two kinds of packet channel have in common: what waits to be pulled, and who was heard
+// of when. RTP makes one over media that lose packets (Tp), CTP over those that do not (Ctp).
+class PacketChannel : public Channel {
+ public:
+  // `index`: names the channel to the layer above. `pools` and `counters` outlive it.
+  PacketChannel(uint32_t index, const ChannelEnds& ends, Pools& pools, Counters& counters,
+                Time now);
+  PacketChannel(const PacketChannel&) = delete;
+  PacketChannel& operator=(const PacketChannel&) = delete;
+  ~PacketChannel() override;
+
+  // Channel
+  bool offer(SliceRef slice, Class traffic, uint32_t bytes) final;
+  void expect_answers(int32_t change, Time now) final;
+  Time last_progress() const final { return last_progress_; }
+  const Facts& facts() const final { return facts_; }
+
+  // Writes packets into `frames` and returns how many.
+  virtual size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) = 0;
+  virtual bool owes_ack(Time) const { return false; }
+  // Writes the ack that is owed.
+  virtual void fill_ack(TxFrame&) {}
+  virtual bool wants_to_send(Time now) const = 0;
+  // Asks a peer of which nothing is awaited for a sign of life: an idle channel is never judged.
+  void probe(Time now);
+
+  // Nothing happens by itself before this time.
+  virtual Time next_deadline() const = 0;
+  // Why the channel is dead, if it is.
+  [[gnu::cold]] virtual std::optional<Why> handle_timer(Time now) = 0;
+  virtual Duration rtt() const = 0;
+
+  PeerId peer() const { return peer_; }
+  uint32_t index() const { return index_; }
+  Tpn local() const { return local_; }
+  Tpn remote() const { return remote_; }
+  const Endpoint& to() const { return to_; }
+  bool heard() const { return heard_; }
+  Time last_heard() const { return last_heard_; }
+  bool idle() const { return !outstanding() && offered_[0].empty() && offered_[1].empty(); }
+
+ protected:
+  // Whether the peer owes us anything, so that its silence means something.
+  virtual bool outstanding() const = 0;
+
+  // Silence while something is outstanding: first a question, then the verdict.
+  static constexpr Duration keep_alive_after = std::chrono::milliseconds(250);
+  static constexpr Duration verdict_after = std::chrono::seconds(1);
+  // What headers add to a packet, at most; the exact size is known once it is written.
+  static constexpr uint32_t header_allowance = 96;
+
+  bool any_offered() const { return !offered_[0].empty() || !offered_[1].empty(); }
+  // The queue to take the next slice from: answers go first, but `requests` packets of requests are
+  // in this burst so far, and some may. Null: all are empty.
+  OfferQueue* next_queue(uint32_t requests);
+  void hear(Time now) {
+    last_heard_ = now;
+    heard_ = true;
+  }
+
+  const uint32_t index_;
+  const PeerId peer_;
+  const Tpn local_;
+  const Tpn remote_;
+  const Endpoint to_;
+  const Facts facts_;
+  Pools& pools_;
+  Counters& counters_;
+  OfferQueue offered_[classes];
+  uint32_t awaited_ = 0;
+  bool keep_alive_due_ = false;
+  bool heard_ = false;  // anything at all, on this channel
+  Time last_heard_;     // or the time from which silence counts
+  Time last_progress_;
+};
+
+}  // namespace urma::transport
