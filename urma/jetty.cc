@@ -45,8 +45,9 @@ size_t CompletionSource::poll(std::span<Completion> out) {
   }
   // After close nobody else runs the engine, and what was posted just before is still ended.
   if ((runner->inlined() || !runner->open()) && !jfc->ready()) runner->try_pass(true);
+  const bool closed = runner->closed();
   const size_t count = jfc->poll(out);
-  if (count > 0 || out.empty() || runner->open()) return count;
+  if (count > 0 || out.empty() || !closed) return count;
   // Nothing will come any more: whoever goes on waiting is told so, each time.
   out[0] = {.status = Status::closed, .from = {}};
   return 1;

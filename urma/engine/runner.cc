@@ -220,7 +220,7 @@ void Runner::wait(jetty::Jfc& jfc, Duration limit) {
   const Time now = read_clock();
   const Time until = limit > never - now ? never : now + limit;
   if (inlined()) return wait_inlined(jfc, until);
-  while (!jfc.ready() && open()) {
+  while (!jfc.ready() && !closed()) {
     const Duration left = until == never ? closing_patience : until - read_clock();
     if (left <= Duration{}) return;
     jfc.sleep(std::min(left, closing_patience));
@@ -229,7 +229,7 @@ void Runner::wait(jetty::Jfc& jfc, Duration limit) {
 
 void Runner::wait_inlined(jetty::Jfc& jfc, Time until) {
   Time idle_since = never;
-  while (!jfc.ready() && open()) {
+  while (!jfc.ready() && !closed()) {
     const Time begun = read_clock();
     if (begun >= until) return;
     const Ran ran = try_pass(false);
@@ -253,7 +253,7 @@ void Runner::wait_inlined(jetty::Jfc& jfc, Time until) {
 void Runner::wait_simulated(jetty::Jfc& jfc, Duration limit) {
   const Time now = clock_->now();
   const Time until = limit > never - now ? never : now + limit;
-  while (!jfc.ready() && open() && clock_->now() < until) {
+  while (!jfc.ready() && !closed() && clock_->now() < until) {
     Time next = until;
     if (inlined()) {
       try_pass(false);
