@@ -16,7 +16,7 @@ struct Assembly {
   enum class Verdict : uint8_t {
     run,
     refuse,       // remote abort: token, bounds, rights
-    no_receives,  // a message or an immediate, to a Jetty that can never take one
+    no_receives,  // a message or an immediate, to a Jetty that cannot take one any more
     too_long,     // a message that its receive buffer cannot hold
     not_ready,    // no receive slot
     no_room,      // nothing could remember that it was executed
@@ -32,9 +32,10 @@ struct Assembly {
   const OpcodeInfo* info = nullptr;
   Verdict verdict = Verdict::run;
   bool recorded = false;            // marked executing in the queue's execution record
-  bool permit = false;              // holds one of the Jetty's permits for immediates
+  bool permit = false;              // holds one of the receiver's permits for immediates
   uint16_t receive = Queues::none;  // the receive slot that it fills
-  uint32_t jetty = none;            // index; when it holds either
+  uint32_t jetty = none;            // index of its target, when it holds either
+  uint32_t receiver = none;         // and of whose they are: the target's own, or a shared JFR's
   uint32_t packets = 0;             // that have come
   uint32_t needed = 0;              // 0: not known yet
   uint32_t bytes = 0;               // of the message: known with its last packet

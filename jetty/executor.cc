@@ -59,6 +59,30 @@ Jetty* Executor::target(const TaRequest& request, TokenValue token) {
   return (number(jetty->token) ^ number(token)) == 0 ? jetty : nullptr;
 }
 
+// Whose slots and permits the slice takes; if nobody's, the verdict says why.
+Jetty* Executor::receiver(Assembly& assembly, Jetty* target) {
+  if (target == nullptr) {
+    assembly.verdict = Verdict::refuse;
+    return nullptr;
+  }
+  Jetty* receiver = jetties_.receiver(*target);
+  if (receiver != nullptr && receiver->queues->receives().count() > 0) return receiver;
+  assembly.verdict = Verdict::no_receives;
+  return nullptr;
+}
+
+void Executor::hold(Assembly& assembly, Jetty& jetty, Jetty& receiver) {
+  assembly.jetty = jetties_.index_of(jetty);
+  assembly.receiver = jetties_.index_of(receiver);
+  ++jetty.assemblies;
+  ++receiver.assemblies;
+}
+
+void Executor::let_go(Assembly& assembly) {
+  --jetties_.at(assembly.jetty).assemblies;
+  --jetties_.at(assembly.receiver).assemblies;
+}
+
 bool Executor::take_slot(Jetty& jetty, uint16_t& lease) {
   if (!jetty.recycled.empty()) {
     lease = jetty.recycled.back();
@@ -72,56 +96,43 @@ bool Executor::take_slot(Jetty& jetty, uint16_t& lease) {
 
 void Executor::begin_message(Assembly& assembly, const TaRequest& request) {
   Jetty* jetty = target(request, TokenValue(request.token.token));
-  if (jetty == nullptr || !request.base.token_present) {
-    assembly.verdict = Verdict::refuse;
-    return;
-  }
-  if (jetty->queues->receives().count() == 0) {
-    assembly.verdict = Verdict::no_receives;
-    return;
-  }
-  if (!take_slot(*jetty, assembly.receive)) {
+  if (!request.base.token_present) jetty = nullptr;
+  Jetty* from = receiver(assembly, jetty);
+  if (from == nullptr) return;
+  if (!take_slot(*from, assembly.receive)) {
     assembly.verdict = Verdict::not_ready;
     return;
   }
-  assembly.jetty = jetties_.index_of(*jetty);
-  ++jetty->assemblies;
+  hold(assembly, *jetty, *from);
   assembly.immediate = request.immediate.immediate;
 }
 
 void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
   Jetty* jetty = target(request, TokenValue(request.immediate.token));
-  if (jetty == nullptr) {
-    assembly.verdict = Verdict::refuse;
-    return;
-  }
-  Queues& queues = *jetty->queues;
-  if (queues.receives().count() == 0) {
-    assembly.verdict = Verdict::no_receives;
-    return;
-  }
-  const uint32_t unpolled = jetty->immediates_raised - queues.immediates_polled();
+  Jetty* from = receiver(assembly, jetty);
+  if (from == nullptr) return;
+  Queues& queues = *from->queues;
+  const uint32_t unpolled = from->immediates_raised - queues.immediates_polled();
   if (unpolled >= queues.receives().count()) {
     assembly.verdict = Verdict::not_ready;
     return;
   }
-  ++jetty->immediates_raised;
+  ++from->immediates_raised;
   assembly.permit = true;
-  assembly.jetty = jetties_.index_of(*jetty);
-  ++jetty->assemblies;
+  hold(assembly, *jetty, *from);
   assembly.immediate = request.immediate.immediate;
   assembly.message_length = request.immediate.message_length;
 }
 
 void Executor::release(Assembly& assembly) {
   if (assembly.jetty == Assembly::none) return;
-  Jetty& jetty = jetties_.at(assembly.jetty);
-  --jetty.assemblies;
-  if (assembly.permit) --jetty.immediates_raised;
-  if (assembly.receive != Queues::none) jetty.recycled.push_back(assembly.receive);
+  let_go(assembly);
+  Jetty& receiver = jetties_.at(assembly.receiver);
+  if (assembly.permit) --receiver.immediates_raised;
+  if (assembly.receive != Queues::none) receiver.recycled.push_back(assembly.receive);
   assembly.permit = false;
   assembly.receive = Queues::none;
-  assembly.jetty = Assembly::none;
+  assembly.jetty = assembly.receiver = Assembly::none;
 }
 
 // ---- where bytes go
@@ -140,7 +151,7 @@ void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
 
 void Executor::place_message(Assembly& assembly, const ParsedRequest& packet) {
   const uint64_t offset = uint64_t{packet.headers.offset.kib} * 1024;
-  const Queues& queues = *jetties_.at(assembly.jetty).queues;
+  const Queues& queues = *jetties_.at(assembly.receiver).queues;
   if (offset + packet.data.size() > queues.slot(assembly.receive).bytes) {
     assembly.verdict = Verdict::too_long;
     return;
@@ -171,23 +182,26 @@ Completion Executor::arrival(const Assembly& assembly, Status status) const {
           .from = assembly.peer};
 }
 
+// In the queue where its slot or permit comes back, whichever Jetty it came to.
+void Executor::tell(Assembly& assembly, const Completion& completion) {
+  const JettyId to = jetties_.at(assembly.jetty).id;
+  jetties_.complete(jetties_.at(assembly.receiver), to, completion, assembly.receive);
+  let_go(assembly);
+}
+
 bool Executor::finish_message(Assembly& assembly) {
-  Jetty& jetty = jetties_.at(assembly.jetty);
   Completion completion = arrival(
       assembly, assembly.verdict == Verdict::too_long ? Status::receive_too_small : Status::ok);
   completion.bytes = assembly.bytes;
-  completion.tag = jetty.queues->slot(assembly.receive).tag;
-  jetties_.complete(jetty, completion, assembly.receive);
-  --jetty.assemblies;
+  completion.tag = jetties_.at(assembly.receiver).queues->slot(assembly.receive).tag;
+  tell(assembly, completion);
   return true;
 }
 
 bool Executor::finish_immediate(Assembly& assembly) {
-  Jetty& jetty = jetties_.at(assembly.jetty);
   Completion completion = arrival(assembly, Status::ok);
   completion.bytes = assembly.message_length;
-  jetties_.complete(jetty, completion, Queues::none);
-  --jetty.assemblies;
+  tell(assembly, completion);
   return true;
 }
 
@@ -211,7 +225,8 @@ void Executor::flush_receives(const std::byte* base, uint64_t bytes) {
 
 bool Executor::fills(const Assembly& assembly, const std::byte* base, uint64_t bytes) {
   if (assembly.receive == Queues::none) return false;
-  return overlaps(jetties_.at(assembly.jetty).queues->slot_pieces(assembly.receive), base, bytes);
+  const Queues& queues = *jetties_.at(assembly.receiver).queues;
+  return overlaps(queues.slot_pieces(assembly.receive), base, bytes);
 }
 
 void Executor::flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes) {

@@ -50,6 +50,10 @@ class Executor {
   bool finish_immediate(Assembly& assembly);
 
   Jetty* target(const TaRequest& request, TokenValue token);
+  Jetty* receiver(Assembly& assembly, Jetty* target);
+  void hold(Assembly& assembly, Jetty& jetty, Jetty& receiver);
+  void let_go(Assembly& assembly);
+  void tell(Assembly& assembly, const Completion& completion);
   bool take_slot(Jetty& jetty, uint16_t& lease);
   [[gnu::cold]] void flush_receive(Jetty& jetty, uint16_t lease);
   void flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes);

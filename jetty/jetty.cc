@@ -38,9 +38,9 @@ Jetty* Jetties::find(JettyId id) {
   return index == UINT32_MAX ? nullptr : &slab_.at(index);
 }
 
-void Jetties::complete(Jetty& jetty, const Completion& completion, uint16_t lease) {
+void Jetties::complete(Jetty& jetty, JettyId to, const Completion& completion, uint16_t lease) {
   Completion shown = completion;
-  shown.jetty = jetty.id;
+  shown.jetty = to;
   jetty.jfc->push(shown, jetty.queues.get(), lease);
   ++completed_;
   const auto woken = std::span(to_wake_).first(to_wake_count_);

@@ -6,6 +6,7 @@
 #include "jetty/queues.h"
 #include "ordering/complete_gate.h"
 #include "urma/base/flat_map.h"
+#include "urma/base/handle.h"
 #include "urma/base/slab.h"
 #include "urma/base/time.h"
 
@@ -46,6 +47,7 @@ struct JettyParts {
   JettyParts(std::shared_ptr<Queues> queues, std::shared_ptr<Jfc> jfc, const Timeouts& timeouts);
 
   Timeouts timeouts;
+  Handle receives_from;      // the JFR that it shares with others; none: its own receives
   std::shared_ptr<Jfc> jfc;  // outlives `queues`
   std::shared_ptr<Queues> queues;
   std::unique_ptr<WorkState[]> works;  // by berth
@@ -53,7 +55,8 @@ struct JettyParts {
   std::vector<uint16_t> recycled;  // receive slots given back unused; never grows beyond its room
 };
 
-// The engine's half of a Jetty.
+// The engine's half of a Jetty. A JFR that several Jetties share (UB 6.1) is one without berths,
+// which they name by its handle: it may go before them.
 struct Jetty : JettyParts {
   Jetty(JettyId id, TokenValue token, JettyParts parts);
 
@@ -71,7 +74,7 @@ struct Jetty : JettyParts {
 
   // Target.
   uint32_t immediates_raised = 0;
-  uint32_t assemblies = 0;  // that hold a receive slot or permit of this Jetty
+  uint32_t assemblies = 0;  // that came to this Jetty, and that hold a slot or permit of it
 };
 
 // All Jetties of an engine, and the way to their applications. Engine thread.
@@ -88,6 +91,11 @@ class Jetties {
   Jetty* find(JettyId id);  // null: none
   Jetty& at(uint32_t index) { return slab_.at(index); }
   bool live(uint32_t index) const { return slab_.live(index); }
+  // Whose receives are taken by what comes to this Jetty. Null: its JFR is gone.
+  Jetty* receiver(Jetty& jetty) {
+    return jetty.receives_from ? slab_.find(jetty.receives_from) : &jetty;
+  }
+  Handle handle_of(const Jetty& jetty) const { return slab_.handle_of(&jetty); }
   uint32_t index_of(const Jetty& jetty) const { return slab_.index_of(&jetty); }
   template <class Function>
   void for_each(Function&& function) {
@@ -95,7 +103,11 @@ class Jetties {
   }
 
   // Shows a completion. `lease` goes back to the application with it.
-  void complete(Jetty& jetty, const Completion& completion, uint16_t lease);
+  void complete(Jetty& jetty, const Completion& completion, uint16_t lease) {
+    complete(jetty, jetty.id, completion, lease);
+  }
+  // The same of an arrival: it came to Jetty `to`, and took its lease from this one.
+  void complete(Jetty& jetty, JettyId to, const Completion& completion, uint16_t lease);
   // Wakes the applications that sleep and were completed something since the last call. True: one
   // of them sleeps at the engine's descriptors, and the caller must wake it there.
   bool wake();

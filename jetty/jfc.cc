@@ -26,7 +26,8 @@ bool Jfc::reserve(uint32_t entries) {
   uint32_t reserved = reserved_.load(std::memory_order_relaxed);
   do {
     if (entries > depth_ - reserved) return false;
-  } while (!reserved_.compare_exchange_weak(reserved, reserved + entries));
+  } while (!reserved_.compare_exchange_weak(reserved, reserved + entries, std::memory_order_acquire,
+                                            std::memory_order_relaxed));
   return true;
 }
 
@@ -73,9 +74,9 @@ void Jfc::push(const Completion& completion, Queues* queues, uint16_t lease) {
 bool Jfc::wake() {
   // Pairs with the fences of the sleepers: either they see the entry, or we see them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const uint32_t sleeping = sleeping_.load(std::memory_order_relaxed);
-  if (sleeping == not_sleeping) return false;
-  sleeping_.store(not_sleeping, std::memory_order_relaxed);
+  if (sleeping_.load(std::memory_order_relaxed) == not_sleeping) return false;
+  // It may have woken by itself meanwhile, and sleep elsewhere now.
+  const uint32_t sleeping = sleeping_.exchange(not_sleeping, std::memory_order_relaxed);
   if (sleeping == sleeping_here) futex_wake_all(sleeping_);
   return sleeping == sleeping_elsewhere;
 }

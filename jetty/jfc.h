@@ -27,8 +27,9 @@ class Jfc {
 
   // False, and nothing reserved, when fewer than `entries` are left.
   bool reserve(uint32_t entries);
-  // Gives a reservation back of which nothing has been written.
-  void unreserve(uint32_t entries) { reserved_.fetch_sub(entries, std::memory_order_relaxed); }
+  // Gives a reservation back of which nothing is written that has not been polled. Pairs with
+  // `reserve`: what was read there was read before whoever reserves it next has it written again.
+  void unreserve(uint32_t entries) { reserved_.fetch_sub(entries, std::memory_order_release); }
   uint32_t reserved() const { return reserved_.load(std::memory_order_relaxed); }
 
   // ---- engine

@@ -142,7 +142,8 @@ void Queues::polled(const Completion& completion, uint16_t lease) {
     if (lease != none) {
       receives_.give_back(lease);
     } else {
-      immediates_polled_.fetch_add(1, std::memory_order_release);
+      const uint32_t polled = immediates_polled_.load(std::memory_order_relaxed);
+      immediates_polled_.store(polled + 1, std::memory_order_release);
     }
     return;
   }

@@ -324,11 +324,12 @@ void Target::detach(Jetty& jetty) {
   if (jetty.assemblies == 0) return;
   const uint32_t index = executor_.index_of(jetty);
   assemblies_.for_each([&](Assembly& assembly) {
-    if (assembly.jetty != index) return;
+    if (assembly.jetty != index && assembly.receiver != index) return;
+    // The rest of it is refused when it has come: there is no such Jetty, or it lost its JFR.
+    const Verdict verdict = assembly.jetty == index ? Verdict::refuse : Verdict::no_receives;
     executor_.release(assembly);
     abandon(assembly, ExecutionRecord::Mark::none);
-    // The rest of it is refused when it has come.
-    assembly.verdict = Verdict::refuse;
+    assembly.verdict = verdict;
   });
 }
 

@@ -38,7 +38,8 @@ class Target {
   Answers& answers() { return answers_; }
 
   [[gnu::cold]] void down(PeerState& peer, bool over);
-  // Slices that fill receive slots of this Jetty, or hold permits, give them back: it goes away.
+  // Slices that come to this Jetty, or fill its receive slots, or hold its permits, give back what
+  // they hold: it goes away.
   [[gnu::cold]] void detach(Jetty& jetty);
   void flush_receives(Jetty& jetty) { executor_.flush_receives(jetty); }
   // Receives whose buffers lie in this memory complete as flushed; nothing is placed there any

@@ -9,13 +9,19 @@ constexpr uint32_t most_berths = 32 * 1024;
 constexpr uint32_t deepest_jfc = 1 << 22;
 
 Result<void> examine(const JettyOptions& options) {
+  if (options.receives_from != nullptr && options.receives > 0) {
+    return Error{Status::invalid_argument,
+                 "jetty: receives is " + std::to_string(options.receives) +
+                     " though receives_from names a Jfr, whose receives it would use. Fix: leave "
+                     "receives 0 and give the Jfr as many as all its Jetties need"};
+  }
   if (options.inline_bytes > max_inline_bytes) {
     return error(Status::invalid_argument,
                  "jetty: inline_bytes " + std::to_string(options.inline_bytes) +
                      " is not within 0 to " + std::to_string(max_inline_bytes));
   }
   if (options.berths <= most_berths && options.receives <= most_berths &&
-      options.berths + options.receives > 0) {
+      (options.berths + options.receives > 0 || options.receives_from != nullptr)) {
     return {};
   }
   return error(Status::invalid_argument, "jetty: berths " + std::to_string(options.berths) +
@@ -24,12 +30,20 @@ Result<void> examine(const JettyOptions& options) {
                                              ", one of them at least 1");
 }
 
-Error no_entries(const urma::jetty::Jfc& jfc, uint32_t entries) {
+Error no_entries(std::string_view call, const urma::jetty::Jfc& jfc, uint32_t entries) {
   return error(Status::no_resources,
-               "jetty: its completion queue has " + std::to_string(jfc.depth()) + " entries, " +
-                   std::to_string(jfc.reserved()) + " are taken, and this Jetty needs " +
+               std::string(call) + ": its completion queue has " + std::to_string(jfc.depth()) +
+                   " entries, " + std::to_string(jfc.reserved()) + " are taken, and it needs " +
                    std::to_string(entries) + " (berths + 2 * receives): " +
                    std::to_string(jfc.reserved() + entries) + " in all");
+}
+
+// One engine writes a completion queue, and takes the receives of a JFR.
+Error foreign(std::string_view call, std::string_view what) {
+  return Error{Status::invalid_argument,
+               std::string(call) + ": its " + std::string(what) +
+                   " is not of this device, or was moved from. Fix: make one with this device's " +
+                   std::string(what) + "()"};
 }
 
 }  // namespace
@@ -45,8 +59,9 @@ size_t CompletionSource::poll(std::span<Completion> out) {
   }
   // After close nobody else runs the engine, and what was posted just before is still ended.
   if ((runner->polled_here() || !runner->open()) && !jfc->ready()) runner->look();
+  const bool closed = runner->closed();
   const size_t count = jfc->poll(out);
-  if (count > 0 || out.empty() || runner->open()) return count;
+  if (count > 0 || out.empty() || !closed) return count;
   // Nothing will come any more: whoever goes on waiting is told so, each time.
   out[0] = {.status = Status::closed, .from = {}};
   return 1;
@@ -93,18 +108,44 @@ Jetty& Jetty::operator=(Jetty&& other) noexcept {
 Jetty::~Jetty() {
   if (!state_ || !state_->runner().here()) return;
   state_->runner().call([&](engine::Engine& engine, Time now) {
-    return engine.destroy_jetty(state_->made.index, now);
+    return engine.destroy_jetty(state_->made.handle.index, now);
   });
 }
 
 Result<Jetty> Device::jetty(const JettyOptions& options) {
-  return guarded("jetty", [&] { return make_jetty(options); });
+  return guarded("jetty", [&]() -> Result<Jetty> {
+    if (auto able = usable(*state_->runner, "jetty"); !able) return able.error();
+    if (auto fine = examine(options); !fine) return fine.error();
+    return make_jetty("jetty", options);
+  });
 }
 
-Result<Jetty> Device::make_jetty(const JettyOptions& options) {
+// A JFR is a Jetty that posts nothing.
+Result<Jfr> Device::jfr(const JfrOptions& options) {
+  return guarded("jfr", [&]() -> Result<Jfr> {
+    if (auto able = usable(*state_->runner, "jfr"); !able) return able.error();
+    if (options.receives == 0 || options.receives > most_berths) {
+      return error(Status::invalid_argument, "jfr: receives " + std::to_string(options.receives) +
+                                                 " are not within 1 to " +
+                                                 std::to_string(most_berths));
+    }
+    auto made = make_jetty("jfr", {.berths = 0,
+                                   .receives = options.receives,
+                                   .inline_bytes = 0,
+                                   .completions = options.completions});
+    if (!made) return made.error();
+    return Jfr(std::move(*made));
+  });
+}
+
+Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& options) {
   engine::Runner& runner = *state_->runner;
-  if (auto able = usable(runner, "jetty"); !able) return able.error();
-  if (auto fine = examine(options); !fine) return fine.error();
+  const auto ours = [&](const auto& object) {
+    return object.state_ != nullptr && object.state_->source.runner == state_->runner;
+  };
+  const Jfr* const jfr = options.receives_from;
+  if (options.completions != nullptr && !ours(*options.completions)) return foreign(call, "jfc");
+  if (jfr != nullptr && !ours(jfr->jetty_)) return foreign(call, "jfr");
   const uint32_t entries = urma::jetty::Queues::entries_of(options.berths, options.receives);
   auto state = std::make_unique<Jetty::State>();
   state->source.runner = state_->runner;
@@ -119,7 +160,8 @@ Result<Jetty> Device::make_jetty(const JettyOptions& options) {
                                                         : runner.operation_timeout(),
                                        .receiver = options.receiver_timeout};
   urma::jetty::JettyParts parts(state->queues, state->source.jfc, timeouts);
-  if (!jfc.reserve(entries)) return no_entries(jfc, entries);
+  if (jfr != nullptr) parts.receives_from = jfr->jetty_.state_->made.handle;
+  if (!jfc.reserve(entries)) return no_entries(call, jfc, entries);
   uint32_t limit = 0;
   std::optional<engine::Engine::JettyMade> made;
   runner.call([&](engine::Engine& engine, Time) {
@@ -129,10 +171,11 @@ Result<Jetty> Device::make_jetty(const JettyOptions& options) {
   });
   if (!made) {
     jfc.unreserve(entries);
-    return Error{Status::no_resources,
-                 "this device has all " + std::to_string(limit) +
-                     " Jetties that it was opened for. Fix: destroy some, or open it with a larger "
-                     "Limits::jetties"};
+    return Error{
+        Status::no_resources,
+        std::string(call) + ": this device has all " + std::to_string(limit) +
+            " Jetties and JFRs that it was opened for. Fix: destroy some, or open it with a larger "
+            "Limits::jetties"};
   }
   state->made = *made;
   return Jetty(std::move(state));
@@ -142,7 +185,7 @@ size_t Jetty::post(std::span<const Work> works) {
   engine::Runner& runner = state_->runner();
   if (!runner.here() || !runner.open()) return 0;
   const size_t taken = state_->queues->post(works);
-  if (taken > 0) runner.posted(state_->made.index);
+  if (taken > 0) runner.posted(state_->made.handle.index);
   return taken;
 }
 
@@ -164,7 +207,7 @@ uint32_t Jetty::vacant_receives() const { return state_->queues->vacant_receives
 Result<void> Jetty::flush() {
   if (auto able = usable(state_->runner(), "flush"); !able) return able.error();
   state_->runner().call([&](engine::Engine& engine, Time now) {
-    return engine.flush_jetty(state_->made.index, now);
+    return engine.flush_jetty(state_->made.handle.index, now);
   });
   return {};
 }
@@ -172,7 +215,7 @@ Result<void> Jetty::flush() {
 Result<void> Jetty::reset() {
   if (auto able = usable(state_->runner(), "reset"); !able) return able.error();
   state_->runner().call([&](engine::Engine& engine, Time) {
-    engine.reset_jetty(state_->made.index);
+    engine.reset_jetty(state_->made.handle.index);
     return true;
   });
   return {};

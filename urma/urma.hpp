@@ -16,12 +16,15 @@
 //     auto jetty = here.jetty().value();
 //     jetty.post(urma::write(bytes, inbox.segment).to(inbox.jetty).immediate(42));
 //
-// Threads: a Device and its control calls may be used by any thread; a Jetty is posted to by one
-// thread at a time and polled by one thread at a time, which may be different ones.
-// Lifetimes: objects may be destroyed in any order. Closing or destroying a device ends everything
-// that was made from it: its works complete, its segments are unregistered, later calls answer
-// `closed`. In a child made by fork, calls answer `forked`, and the parent's device is neither
-// touched nor kept open: its address and names are free when the parent has gone.
+// Threads: a Device and its control calls may be used by any thread. Of a Jetty or Jfr one thread
+// at a time posts works, one posts receives, and one polls; they may be different ones, and each
+// may hand its part to another thread by whatever makes one wait for the other (a mutex, a join).
+// What completes into one queue is polled by one thread at a time for all of it, while others post,
+// and while Jetties are made on it and destroyed. Lifetimes: objects may be destroyed in any order.
+// Closing or destroying a device ends everything that was made from it: its works complete, its
+// segments are unregistered, later calls answer `closed`. In a child made by fork, calls answer
+// `forked`, and the parent's device is neither touched nor kept open: its address and names are
+// free when the parent has gone.
 
 #include <initializer_list>
 #include <memory>
@@ -68,7 +71,13 @@ class URMA_API Segment {
   std::unique_ptr<State> state_;
 };
 
-// A completion queue that several Jetties share. Polled by one thread at a time.
+// A completion queue that several Jetties and Jfrs of its device share, whichever threads post to
+// them. Polled by one thread at a time, and polling a Jetty or Jfr that completes here is polling
+// it. Move only. It may be destroyed before its Jetties: they go on completing, and are polled.
+//
+// Jetties may be made on it and destroyed while it is polled. What a destroyed one had reserved of
+// it returns when what it completed has been polled; until then another Jetty may already have its
+// id, so that Completion::jetty alone does not tell the two apart.
 class URMA_API Jfc {
  public:
   Jfc(Jfc&&) noexcept;
@@ -105,7 +114,8 @@ class URMA_API Jetty {
   }
 
   // Posts a buffer for one message (send). False when no receive slot is vacant (poll returns
-  // them; there are JettyOptions::receives), after close and in a forked child. Its completion has
+  // them; there are JettyOptions::receives, none with receives_from), after close and in a forked
+  // child. Its completion has
   // operation `receive` and this tag. Immediates of writes need no buffer.
   bool receive(std::span<std::byte> buffer, uint64_t tag = 0);
   // Several buffers, filled one after the other; with more than max_buffers it is false, always.
@@ -119,13 +129,15 @@ class URMA_API Jetty {
   // `wait` on this object. Empty when the time is over. A close from another thread ends it.
   std::span<const Completion> wait(Duration limit);
 
+  // For the thread that posts works, and the one that posts receives: what they can post now.
+  // Others may poll meanwhile. There are no receives when a Jfr has them.
   uint32_t vacant_berths() const;
   uint32_t vacant_receives() const;
 
   // Ends all works and receives: those that never left as `flushed`, those that may have executed
   // as `unknown`, or as the target says if it answers in time (some milliseconds). Their
   // completions can be polled when this returns. From then on posted works complete as `flushed`
-  // and arrivals are refused, until `reset`. Errors: closed, forked.
+  // and arrivals are refused, until `reset`. Receives of a Jfr wait on. Errors: closed, forked.
   Result<void> flush();
   Result<void> reset();
 
@@ -139,6 +151,39 @@ class URMA_API Jetty {
   struct State;
   explicit Jetty(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+};
+
+// A receive queue that several Jetties share (JettyOptions::receives_from): a message or immediate
+// to any of them takes one of its buffers or permits, and completes here (or in JfrOptions::
+// completions); Completion::jetty says which Jetty it came to. It has an id of its own, and can be
+// sent to itself. Move only.
+//
+// A Jetty that is flushed or destroyed takes nothing along: what was arriving for it is refused,
+// and gives its buffer back to the others. When the Jfr is destroyed its waiting buffers are free,
+// what is arriving for its Jetties is refused, and whoever sends to them from then on is told
+// `remote_unsupported`, as if they had no receives; their works go on.
+class URMA_API Jfr {
+ public:
+  // As the same calls of a Jetty. One thread at a time posts buffers, one polls; neither need be
+  // one that uses the Jetties.
+  bool receive(std::span<std::byte> buffer, uint64_t tag = 0) {
+    return jetty_.receive(buffer, tag);
+  }
+  bool receive(std::span<const Buffer> buffers, uint64_t tag = 0) {
+    return jetty_.receive(buffers, tag);
+  }
+  size_t poll(std::span<Completion> out) { return jetty_.poll(out); }
+  std::span<const Completion> wait(Duration limit) { return jetty_.wait(limit); }
+  uint32_t vacant_receives() const { return jetty_.vacant_receives(); }
+
+  JettyId id() const { return jetty_.id(); }
+  std::string descriptor() const { return jetty_.descriptor(); }
+  RemoteJetty local() const { return jetty_.local(); }
+
+ private:
+  friend class Device;
+  explicit Jfr(Jetty jetty) : jetty_(std::move(jetty)) {}
+  Jetty jetty_;
 };
 
 // What an import finds: a segment, a Jetty, or both. What was not published is empty (bytes 0, no
@@ -166,7 +211,9 @@ class URMA_API Device {
   // Errors: invalid_argument, no_resources (Jetties; entries of a shared completion queue, with the
   // sum that would be needed), closed, forked.
   Result<Jetty> jetty(const JettyOptions& options = {});
-  // `depth`: entries; a Jetty needs berths + 2 * receives of them. 1 to 2^22.
+  // It is one of the Limits::jetties. Errors: as above.
+  Result<Jfr> jfr(const JfrOptions& options = {});
+  // `depth`: entries; a Jetty needs berths + 2 * receives of them, a Jfr 2 * receives. 1 to 2^22.
   Result<Jfc> jfc(uint32_t depth);
 
   // Lets others find a segment, a Jetty or both by name, for as long as this device is open or
@@ -179,6 +226,15 @@ class URMA_API Device {
                        const Audience& audience = this_user());
   Result<void> publish(std::string_view name, const Jetty& jetty,
                        const Audience& audience = this_user());
+  // A Jfr is a target like a Jetty.
+  Result<void> publish(std::string_view name, const Segment& segment, const Jfr& jfr,
+                       const Audience& audience = this_user()) {
+    return publish(name, segment, jfr.jetty_, audience);
+  }
+  Result<void> publish(std::string_view name, const Jfr& jfr,
+                       const Audience& audience = this_user()) {
+    return publish(name, jfr.jetty_, audience);
+  }
   Result<void> unpublish(std::string_view name);
 
   // What a descriptor line says, or what is published as
@@ -207,7 +263,7 @@ class URMA_API Device {
   struct State;
   explicit Device(std::unique_ptr<State> state);
   static Result<Device> make(std::string_view text, const DeviceOptions& options);
-  Result<Jetty> make_jetty(const JettyOptions& options);
+  Result<Jetty> make_jetty(std::string_view call, const JettyOptions& options);
   Result<Segment> add_segment(std::unique_ptr<Segment::State> segment);
   Result<void> publish_line(std::string_view name, const std::string& line,
                             const Audience& audience);

@@ -165,6 +165,41 @@ TEST_CASE("nor does a shared completion queue, when one of its Jetties has gone"
   CHECK(locks == 0);
 }
 
+TEST_CASE("nor do Jetties that share a receive queue") {
+  Side a = Side::open("udp:", {.threads = Threads::inlined});
+  Side b = Side::open("udp:", {.threads = Threads::inlined});
+  Jfr jfr = b.device.jfr({.receives = 8}).value();
+  std::vector<Jetty> jetties;
+  std::vector<RemoteJetty> targets;
+  for (int i = 0; i < 4; ++i) {
+    jetties.push_back(b.device.jetty({.berths = 1, .receives_from = &jfr}).value());
+    targets.push_back(a.device.import(jetties.back().descriptor()).value().jetty);
+  }
+  std::array<Completion, 8> out;
+  const std::span<std::byte> bytes = a.segment.bytes().first(20'000);
+  const auto messages = [&](uint64_t rounds) {
+    uint64_t done = 0;
+    for (uint64_t i = 0; i < rounds; ++i) {
+      jfr.receive(b.segment.bytes().first(bytes.size()), i);
+      a.jetty.post(send(bytes, targets[i % targets.size()]));
+      for (uint64_t waiting = 2; waiting > 0;) {
+        const size_t count = a.jetty.poll(out) + jfr.poll(std::span(out).subspan(4));
+        done += count;
+        waiting -= count;
+      }
+    }
+    return done;
+  };
+  messages(5);
+  allocations = locks = 0;
+  armed = true;
+  const uint64_t done = messages(100);
+  armed = false;
+  CHECK(done == 200);
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
+}
+
 TEST_CASE("strangers who ask for names do not make an engine look at files for each question") {
   Side asked = Side::open("udp:127.0.0.226");
   REQUIRE(asked.device.endpoint().port == ub_port);

@@ -166,6 +166,42 @@ TEST_CASE("what is posted while the device closes completes") {
   }
 }
 
+TEST_CASE("whoever polls while another thread closes gets every completion before it is told") {
+  for (const Threads mode : {Threads::served, Threads::inlined}) {
+    for (int round = 0; round < 20; ++round) {
+      Side owner = Side::open("udp:", {}, {.berths = 1, .receives = 1});
+      Side user = Side::open("udp:", {.threads = mode});
+      const Imported remote = user.device.import(owner.line()).value();
+      Jfc jfc = user.device.jfc(128).value();
+      std::vector<Jetty> jetties;
+      const auto bytes = bytes_like(100, 1);
+      for (int i = 0; i < 4; ++i) {
+        jetties.push_back(user.device.jetty({.berths = 32, .completions = &jfc}).value());
+        // Messages that nobody receives: they end when the device does.
+        const std::vector<Work> works(32, send(bytes, remote.jetty));
+        REQUIRE(jetties.back().post(works) == works.size());
+      }
+      size_t before = 0;
+      size_t after = 0;
+      std::thread poller([&] {
+        bool told = false;
+        for (int i = 0; i < 100; i += told) {
+          for (const Completion& completion : jfc.wait(round % 2 ? 1s : 0s)) {
+            const bool closed = completion.status == Status::closed;
+            told = told || closed;
+            (told ? after : before) += !closed;
+          }
+        }
+      });
+      std::this_thread::sleep_for(1ms * (round % 5));
+      user.device.close();
+      poller.join();
+      CHECK(before == 128);
+      CHECK(after == 0);
+    }
+  }
+}
+
 // The sleeper plans by what it saw last; another thread's pass may bring an earlier deadline.
 TEST_CASE("a device that falls asleep while control calls send for it wakes in time") {
   Side owner = Side::open("udp:");

@@ -29,6 +29,7 @@ constexpr uint32_t packet_bytes = 1024;
 constexpr uint16_t berths = 8;
 constexpr uint16_t receives = 4;
 constexpr JettyId jetty_id{1500};
+constexpr JettyId sharer_id{1501};
 constexpr TokenValue jetty_token{0x1e77};
 constexpr uint32_t peers = 2;
 
@@ -65,6 +66,7 @@ class Script final : public transport::Channels {
                   {arena_->range(100'000, 3000), Rights::local_only, TokenValue{0xa4}, {}}}};
     for (Registered& segment : segments_) add(segment);
     make_jetty();
+    make_sharer();
     for (uint32_t i = 0; i < peers; ++i) up(i);
   }
 
@@ -136,9 +138,23 @@ class Script final : public transport::Channels {
     queues_ = std::make_shared<Queues>(berths, receives, *jfc_);
     require(jfc_->reserve(queues_->entries()), "a completion queue of its own has room");
     jetty_ = transactions_->jetties().create(jetty_id, jetty_token, {queues_, jfc_, {}});
-    require(jetty_ != nullptr, "there is room for the only Jetty");
+    require(jetty_ != nullptr, "there is room for the first Jetty");
     waiting_receives_ = {};
     post_receives();
+  }
+  // It takes its receives from the other Jetty, until that is made anew.
+  void make_sharer() {
+    auto jfc = std::make_shared<Jfc>(1);
+    jetty::JettyParts parts(std::make_shared<Queues>(uint16_t{0}, uint16_t{0}, *jfc), jfc, {});
+    parts.receives_from = transactions_->jetties().handle_of(*jetty_);
+    sharer_ = transactions_->jetties().create(sharer_id, jetty_token, std::move(parts));
+    require(sharer_ != nullptr, "there is room for the second Jetty");
+  }
+  void remake_sharer() {
+    transactions_->target().detach(*sharer_);
+    transactions_->initiator().detach(*sharer_);
+    transactions_->jetties().destroy(*sharer_);
+    make_sharer();
   }
 
   Buffer_ receive_buffer(uint64_t slot) { return arena_->range(120'000 + slot * 4096, 2500); }
@@ -182,8 +198,10 @@ class Script final : public transport::Channels {
     std::array<Completion, 4> completions;
     const size_t count = jfc_->poll(completions);
     for (const Completion& completion : std::span(completions).first(count)) {
-      require(completion.jetty == jetty_id, "a completion names its Jetty");
-      if (completion.operation == Operation::receive) {
+      const bool arrival = completion.operation == Operation::receive;
+      require(completion.jetty == jetty_id || (arrival && completion.jetty == sharer_id),
+              "a completion names its Jetty");
+      if (arrival) {
         if (completion.tag != 0) end_receive(completion);
         continue;  // else it is a write's immediate, which takes no buffer
       }
@@ -225,18 +243,23 @@ class Script final : public transport::Channels {
   }
 
   void change_jetty() {
-    switch (input_.below(4)) {
+    switch (input_.below(8)) {
       case 0:
+      case 4:
         flush();
         return;
       case 1:
+      case 5:
         jetty_->state = jetty::JettyState::ready;
         return post_receives();
       case 2:
         polled_ = !polled_;
         return;
       case 3:
+      case 7:
         return remake_jetty();
+      case 6:
+        return remake_sharer();
     }
   }
   bool flush() {
@@ -384,7 +407,8 @@ class Script final : public transport::Channels {
     if (input_.chance(8)) headers.memory.address = input_.take<uint64_t>();
     const bool message = headers.base.opcode <= static_cast<uint8_t>(TaOpcode::send_immediate);
     headers.token.token = input_.mostly(number(message ? jetty_token : segment.token));
-    headers.target.target = input_.chance(16) ? input_.take() : number(jetty_id);
+    const JettyId target = headers.base.rc_id == 52 ? sharer_id : jetty_id;
+    headers.target.target = input_.chance(16) ? input_.take() : number(target);
     headers.immediate = {.immediate = 0x4444,
                          .token = input_.mostly(number(jetty_token)),
                          .message_length = input_.take<uint32_t>()};
@@ -615,6 +639,7 @@ class Script final : public transport::Channels {
                                                                         .reads = 3},
                                             table_, *this, 1);
   jetty::Jetty* jetty_ = nullptr;
+  jetty::Jetty* sharer_ = nullptr;
   Time now_{std::chrono::seconds(100)};
   bool polled_ = false;  // the application polls
   std::array<bool, receives> waiting_receives_{};

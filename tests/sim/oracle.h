@@ -80,6 +80,7 @@ struct WorkRecord {
   uint32_t jetty = 0;
   uint32_t target = 0;  // likewise
   uint32_t target_life = 0;
+  uint32_t target_jetty = 0;
   uint64_t offset = 0;
   uint64_t bytes = 0;
   bool signalled = true;

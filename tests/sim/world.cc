@@ -57,6 +57,7 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
   options.forged = sometimes(prng, 0.5, 0.2);
   options.lazy = sometimes(prng, 0.5, 0.9);
   options.reads = prng.chance(0.7);
+  options.shared = sometimes(prng, 0.5, 1);
   return options;
 }
 
@@ -68,7 +69,8 @@ std::string WorldOptions::describe() const {
       << impairment.reorder << ", corrupt " << impairment.corrupt << ", delay "
       << impairment.delay.count() << "+" << impairment.jitter.count() << " ns, partition "
       << partition << ", restart " << restart << ", flush " << flush << ", unsignalled "
-      << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads");
+      << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
+      << ", shared " << shared;
   return out.str();
 }
 
@@ -90,6 +92,7 @@ World::World(uint64_t seed, const WorldOptions& options)
 World::~World() {
   for (Host& host : hosts_) {
     host.jetties.clear();
+    host.jfr.reset();
     host.segment.reset();
     host.device.reset();
   }
@@ -113,14 +116,23 @@ void World::start(uint32_t index) {
   host.jetties.clear();
   host.jetties.resize(options_.jetties);
   host.descriptors.clear();
+  const bool shared = options_.shared > 0 && prng_.chance(options_.shared);
+  if (shared) {
+    host.jfr.emplace(host.device->jfr({.receives = options_.receives}).value());
+    host.receive_buffers.assign(options_.receives, std::vector<std::byte>(message_bytes));
+    post_receives(*host.jfr, host.receive_buffers);
+  }
   for (HostJetty& jetty : host.jetties) {
     jetty.jetty.emplace(host.device
                             ->jetty({.berths = options_.berths,
-                                     .receives = options_.receives,
-                                     .receiver_timeout = std::chrono::seconds(3)})
+                                     .receives = shared ? 0 : options_.receives,
+                                     .receiver_timeout = std::chrono::seconds(3),
+                                     .receives_from = shared ? &*host.jfr : nullptr})
                             .value());
-    jetty.receive_buffers.assign(options_.receives, std::vector<std::byte>(message_bytes));
-    post_receives(jetty);
+    if (!shared) {
+      jetty.receive_buffers.assign(options_.receives, std::vector<std::byte>(message_bytes));
+    }
+    post_receives(*jetty.jetty, jetty.receive_buffers);
     Descriptor both = parse_descriptor(host.segment->descriptor()).value();
     both.jetty = parse_descriptor(jetty.jetty->descriptor()).value().jetty;
     host.descriptors.push_back(to_string(both));
@@ -142,15 +154,15 @@ void World::kill(uint32_t index) {
   }
   host.memory->freeze();
   host.jetties.clear();
+  host.jfr.reset();
   host.segment.reset();
   host.device.reset();
   ++host.life;
 }
 
-void World::post_receives(HostJetty& jetty) {
-  for (uint64_t tag = 0; tag < jetty.receive_buffers.size(); ++tag) {
-    jetty.jetty->receive(jetty.receive_buffers[tag], tag);
-  }
+template <class Queue>
+void World::post_receives(Queue& queue, Buffers& buffers) {
+  for (uint64_t tag = 0; tag < buffers.size(); ++tag) queue.receive(buffers[tag], tag);
 }
 
 const Imported& World::import(uint32_t host, uint32_t target, uint32_t jetty) {
@@ -229,23 +241,38 @@ void World::flush(uint32_t host) {
   imply(host, which, works_.size());
   if (jetty.outstanding != 0) throw Violation("a flush leaves no work outstanding");
   jetty.jetty->reset().value();
-  post_receives(jetty);
+  post_receives(*jetty.jetty, jetty.receive_buffers);
 }
 
 void World::poll(uint32_t index) {
   Host& host = hosts_[index];
   if (!host.device) return;
+  for (HostJetty& jetty : host.jetties) poll(index, jetty);
+  if (!host.jfr) return;
   std::array<Completion, 16> out;
-  for (HostJetty& jetty : host.jetties) {
-    for (size_t count = out.size(); count == out.size();) {
-      count = jetty.jetty->poll(out);
-      for (const Completion& completion : std::span(out).first(count)) {
-        if (completion.operation == Operation::receive) {
-          arrived(index, jetty, completion);
-        } else {
-          completed(index, jetty, completion);
-        }
+  for (size_t count = out.size(); count == out.size();) {
+    count = host.jfr->poll(out);
+    for (const Completion& completion : std::span(out).first(count)) {
+      if (completion.status == Status::flushed) {
+        throw Violation("a shared receive outlives a flush of its Jetties");
       }
+      const auto tag = arrived(index, host.receive_buffers, completion);
+      if (tag) host.jfr->receive(host.receive_buffers[*tag], *tag);
+    }
+  }
+}
+
+void World::poll(uint32_t index, HostJetty& jetty) {
+  std::array<Completion, 16> out;
+  for (size_t count = out.size(); count == out.size();) {
+    count = jetty.jetty->poll(out);
+    for (const Completion& completion : std::span(out).first(count)) {
+      if (completion.operation != Operation::receive) {
+        completed(index, jetty, completion);
+        continue;
+      }
+      const auto tag = arrived(index, jetty.receive_buffers, completion);
+      if (tag && !jetty.flushing) jetty.jetty->receive(jetty.receive_buffers[*tag], *tag);
     }
   }
 }
@@ -269,8 +296,8 @@ void World::post_something(uint32_t index) {
   const auto which = static_cast<uint32_t>(prng_.below(options_.jetties));
   HostJetty& jetty = host.jetties[which];
   if (jetty.jetty->vacant_berths() == 0) return;
-  const Imported& imported =
-      import(index, target, static_cast<uint32_t>(prng_.below(options_.jetties)));
+  const auto target_jetty = static_cast<uint32_t>(prng_.below(options_.jetties));
+  const Imported& imported = import(index, target, target_jetty);
 
   WorkRecord& record = works_.emplace_back();
   record.number = works_.size();
@@ -278,6 +305,7 @@ void World::post_something(uint32_t index) {
   record.life = host.life;
   record.target = target;
   record.target_life = hosts_[target].life;
+  record.target_jetty = target_jetty;
   record.jetty = which;
   record.memory = hosts_[target].memory;
   record.signalled = !prng_.chance(options_.unsignalled);
@@ -431,8 +459,10 @@ void World::settle(WorkRecord& record) {
   std::fill(record.buffer.begin(), record.buffer.end(), scribble);
 }
 
-void World::arrived(uint32_t index, HostJetty& jetty, const Completion& completion) {
-  if (completion.status == Status::flushed) return;  // posted again after the flush
+// The tag of the buffer that is free again, if it filled one.
+std::optional<uint64_t> World::arrived(uint32_t index, Buffers& buffers,
+                                       const Completion& completion) {
+  if (completion.status == Status::flushed) return std::nullopt;  // posted again after the flush
   if (!completion.ok() || completion.immediate == 0 || completion.immediate > works_.size()) {
     throw Violation("an arrival makes no sense");
   }
@@ -441,21 +471,24 @@ void World::arrived(uint32_t index, HostJetty& jetty, const Completion& completi
   if (record.target != index || record.target_life != hosts_[index].life) {
     fail(record, "a message arrives where it was sent");
   }
+  if (completion.jetty != hosts_[index].jetties[record.target_jetty].jetty->id()) {
+    fail(record, "an arrival names the Jetty it came to");
+  }
   if (record.arrivals > 1) fail(record, "a message or immediate arrives once");
   if (record.completed && not_executed(record.status))
     fail(record, "not executed means not executed");
   if (completion.bytes != record.bytes) fail(record, "an arrival tells its length");
   if (record.kind == Kind::write_immediate) {
     record.memory->arrived(record.offset, record.number);
-    return;
+    return std::nullopt;
   }
   if (record.kind != Kind::send) fail(record, "only messages and immediates arrive");
-  std::vector<std::byte>& buffer = jetty.receive_buffers[completion.tag];
+  std::vector<std::byte>& buffer = buffers[completion.tag];
   if (!has_pattern(std::span(buffer).first(record.bytes), record.number)) {
     fail(record, "a message arrives whole");
   }
   std::fill(buffer.begin(), buffer.end(), scribble);
-  if (!jetty.flushing) jetty.jetty->receive(buffer, completion.tag);
+  return completion.tag;
 }
 
 // ---- the end

@@ -32,6 +32,7 @@ struct WorldOptions {
   double forged = 0;  // works that must be refused
   double lazy = 0;    // chance that a host does not poll in a round
   bool reads = true;
+  double shared = 0;  // chance that the Jetties of a host share a receive queue
   Duration operation_timeout = std::chrono::seconds(2);
 
   static WorldOptions drawn(Prng& prng);
@@ -54,9 +55,10 @@ class World {
   uint64_t unknown() const { return unknown_; }
 
  private:
+  using Buffers = std::vector<std::vector<std::byte>>;  // of receives, by tag
   struct HostJetty {
     std::optional<Jetty> jetty;
-    std::vector<std::vector<std::byte>> receive_buffers;  // by tag
+    Buffers receive_buffers;  // none: it takes those of its host's Jfr
     uint64_t outstanding = 0;
     bool flushing = false;
   };
@@ -67,6 +69,8 @@ class World {
     bool inlined = false;  // its engine is run by polls, not by a thread
     std::shared_ptr<Memory> memory;
     std::optional<Segment> segment;
+    std::optional<Jfr> jfr;
+    Buffers receive_buffers;  // the Jfr's
     std::vector<HostJetty> jetties;
     std::vector<std::string> descriptors;  // segment and Jetty i
     // By host and Jetty: what this host has imported, and of which life.
@@ -87,14 +91,16 @@ class World {
   void act();
   void make_trouble();
   void poll(uint32_t host);
+  void poll(uint32_t host, HostJetty& jetty);
   void post_something(uint32_t host);
   std::optional<Work> make_work(WorkRecord& record, const Imported& target);
   void completed(uint32_t host, HostJetty& jetty, const Completion& completion);
   void imply(uint32_t host, uint32_t jetty, uint64_t before);
-  void arrived(uint32_t host, HostJetty& jetty, const Completion& completion);
+  std::optional<uint64_t> arrived(uint32_t host, Buffers& buffers, const Completion& completion);
   void settle(WorkRecord& record);
   void flush(uint32_t host);
-  void post_receives(HostJetty& jetty);
+  template <class Queue>
+  static void post_receives(Queue& queue, Buffers& buffers);
   const Imported& import(uint32_t host, uint32_t target, uint32_t jetty);
   void split(WorkRecord& record);
   void advance(Duration by);

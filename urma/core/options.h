@@ -39,12 +39,14 @@ struct DeviceOptions {
 };
 
 class Jfc;
+class Jfr;
 
 struct JettyOptions {
   // Works that may be outstanding: 0 to 32 768. Each is one of them from post to poll.
   uint32_t berths = 128;
   // Messages that may wait for polling, or buffers for a message: 0 to 32 768. As many immediates
-  // too. With 0, whoever sends here or writes with an immediate is told `remote_unsupported`.
+  // too. With 0, whoever sends here or writes with an immediate is told `remote_unsupported`,
+  // unless they come from a Jfr.
   uint32_t receives = 0;
   // What each berth holds for works with inline data: 0 to max_inline_bytes.
   uint32_t inline_bytes = 64;
@@ -53,6 +55,17 @@ struct JettyOptions {
   // How long a living target that has no receive slot free is asked again. Default: for ever.
   Duration receiver_timeout = Duration::max();
   // Where completions go; null: to a queue of the Jetty's own.
+  Jfc* completions = nullptr;
+  // Whose buffers and permits arrivals take, together with those of other Jetties; `receives` must
+  // be 0 then. Arrivals complete there, where the buffers come back; here only works do.
+  const Jfr* receives_from = nullptr;
+};
+
+struct JfrOptions {
+  // Messages that may wait for polling, or buffers for a message: 1 to 32 768, for all Jetties that
+  // use it together. As many immediates too.
+  uint32_t receives = 128;
+  // Where arrivals go; null: to a queue of the Jfr's own.
   Jfc* completions = nullptr;
 };
 

@@ -67,7 +67,7 @@ class Engine {
   struct JettyMade {
     JettyId id{};
     TokenValue token{};
-    uint32_t index = 0;
+    Handle handle;
   };
   // Nothing when there are Limits::jetties of them.
   std::optional<JettyMade> create_jetty(jetty::JettyParts parts);

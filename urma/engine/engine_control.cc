@@ -35,7 +35,7 @@ std::optional<Engine::JettyMade> Engine::create_jetty(jetty::JettyParts parts) {
   JettyMade made;
   if (jetties.full() || !new_jetty_id(made.id)) return std::nullopt;
   made.token = TokenValue(entropy_->next32());
-  made.index = jetties.index_of(*jetties.create(made.id, made.token, std::move(parts)));
+  made.handle = jetties.handle_of(*jetties.create(made.id, made.token, std::move(parts)));
   return made;
 }
 

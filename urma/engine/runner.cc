@@ -310,7 +310,7 @@ void Runner::wait(jetty::Jfc& jfc, Duration limit) {
   const Time now = read_clock();
   const Time until = limit > never - now ? never : now + limit;
   if (polled_here()) return wait_ourselves(jfc, until);
-  while (!jfc.ready() && open()) {
+  while (!jfc.ready() && !closed()) {
     const Duration left = until == never ? closing_patience : until - read_clock();
     if (left <= Duration{}) return;
     jfc.sleep(std::min(left, closing_patience));
@@ -322,7 +322,7 @@ void Runner::wait_ourselves(jetty::Jfc& jfc, Time until) {
   Time idle_since = never;
   const bool may = may_spin(spinning_.fetch_add(1, std::memory_order_relaxed) + 1);
   const Duration spin = may ? spin_before_sleep : Duration{};
-  while (!jfc.ready() && open()) {
+  while (!jfc.ready() && !closed()) {
     const Time begun = read_clock();
     if (begun >= until) break;
     const Ran ran = try_pass(true);
@@ -355,7 +355,7 @@ void Runner::wait_at_descriptors(jetty::Jfc& jfc, Time until) {
 void Runner::wait_simulated(jetty::Jfc& jfc, Duration limit) {
   const Time now = clock_->now();
   const Time until = limit > never - now ? never : now + limit;
-  while (!jfc.ready() && open() && clock_->now() < until) {
+  while (!jfc.ready() && !closed() && clock_->now() < until) {
     Time next = until;
     if (inlined()) {
       try_pass(false);

@@ -40,7 +40,10 @@ class Runner final : public drivers::VirtualClock::Driven {
   Result<void> start();
   // Ends all works and segments, tells the peers, stops the thread. Commands still work after it.
   void close();
+  // False as soon as it begins to close: nothing is taken any more.
   bool open() const { return open_.load(std::memory_order_relaxed); }
+  // All that was taken before has ended, and its completions are there.
+  bool closed() const { return closed_.load(std::memory_order_acquire) != 0; }
 
   // False in a child of the process that opened the device: nothing here works any more.
   bool here() const { return *alive_ != 0; }

@@ -1,0 +1,70 @@
+#include "jetty/jfc.h"
+
+#include <memory>
+#include <thread>
+
+#include "jetty/queues.h"
+#include "tests/catch.h"
+
+namespace urma::jetty {
+namespace {
+
+// An entry is written again when its reservation has gone from a Jetty that is no more, through the
+// thread that polled, to a new one.
+TEST_CASE("entries that Jetties leave behind are written again only after they were polled") {
+  constexpr uint16_t entries = 8;
+  constexpr uint64_t jetties = 2000;
+  Jfc jfc(entries);
+  std::thread engine([&] {
+    for (uint64_t jetty = 0; jetty < jetties; ++jetty) {
+      while (!jfc.reserve(entries)) std::this_thread::yield();
+      auto queues = std::make_shared<Queues>(entries, uint16_t{0}, jfc);
+      for (uint16_t lease = 0; lease < entries; ++lease) {
+        queues->chain(lease, Queues::none);
+        jfc.push({.tag = jetty * entries + lease}, queues.get(), lease);
+      }
+      jfc.retire(std::move(queues));
+    }
+  });
+  uint64_t expected = 0;
+  uint64_t wrong = 0;
+  std::array<Completion, 3> out;
+  while (expected < jetties * entries) {
+    const size_t count = jfc.poll(out);
+    for (size_t i = 0; i < count; ++i) wrong += out[i].tag != expected++;
+    if (count == 0) std::this_thread::yield();
+  }
+  engine.join();
+  CHECK(wrong == 0);
+  jfc.poll(out);
+  CHECK(jfc.reserved() == 0);
+}
+
+TEST_CASE("permits of immediates come back through the thread that polls") {
+  constexpr uint16_t permits = 4;
+  constexpr uint32_t immediates = 20'000;
+  Jfc jfc(2 * permits);
+  Queues queues(0, permits, jfc);
+  std::thread engine([&] {
+    for (uint32_t raised = 0; raised < immediates;) {
+      if (raised - queues.immediates_polled() == permits) {
+        std::this_thread::yield();
+        continue;
+      }
+      jfc.push({.operation = Operation::receive, .immediate = raised++}, &queues, Queues::none);
+    }
+  });
+  uint64_t wrong = 0;
+  std::array<Completion, 3> out;
+  for (uint64_t expected = 0; expected < immediates;) {
+    const size_t count = jfc.poll(out);
+    for (size_t i = 0; i < count; ++i) wrong += out[i].immediate != expected++;
+    if (count == 0) std::this_thread::yield();
+  }
+  engine.join();
+  CHECK(wrong == 0);
+  CHECK(queues.immediates_polled() == immediates);
+}
+
+}  // namespace
+}  // namespace urma::jetty
