@@ -12,6 +12,7 @@ namespace urma {
 inline constexpr uint64_t max_write_bytes = uint64_t{1} << 30;  // writes and reads
 inline constexpr uint64_t max_send_bytes = 64 * 1024;           // sends: one slice
 inline constexpr size_t max_buffers = 16;                       // scatter/gather entries of a work
+inline constexpr uint64_t notify_bytes = 8;                     // a notification; its alignment
 inline constexpr uint32_t max_inline_bytes = 192;               // JettyOptions::inline_bytes
 
 // What a segment lets others do (UB 9). Without any, it serves its owner's works only.
