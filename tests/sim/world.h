@@ -32,6 +32,7 @@ struct WorldOptions {
   double forged = 0;  // works that must be refused
   double lazy = 0;    // chance that a host does not poll in a round
   bool reads = true;
+  double notify = 0;  // chance that a write notifies
   Duration operation_timeout = std::chrono::seconds(2);
 
   static WorldOptions drawn(Prng& prng);
@@ -67,12 +68,17 @@ class World {
     bool inlined = false;  // its engine is run by polls, not by a thread
     std::shared_ptr<Memory> memory;
     std::optional<Segment> segment;
+    // Word i is notified by work i, with its number; who sees it sets it to 0.
+    std::vector<uint64_t> words;
+    std::optional<Segment> word_segment;
+    std::vector<uint64_t> not_notified;  // works whose words have not been seen to change
     std::vector<HostJetty> jetties;
     std::vector<std::string> descriptors;  // segment and Jetty i
     // By host and Jetty: what this host has imported, and of which life.
     struct Import {
       uint32_t life = UINT32_MAX;
       Imported what;
+      RemoteSegment words;
     };
     std::vector<std::vector<Import>> imports;
   };
@@ -88,14 +94,16 @@ class World {
   void make_trouble();
   void poll(uint32_t host);
   void post_something(uint32_t host);
-  std::optional<Work> make_work(WorkRecord& record, const Imported& target);
+  std::optional<Work> make_work(WorkRecord& record, const Host::Import& target);
   void completed(uint32_t host, HostJetty& jetty, const Completion& completion);
   void imply(uint32_t host, uint32_t jetty, uint64_t before);
   void arrived(uint32_t host, HostJetty& jetty, const Completion& completion);
+  void look_at_words(uint32_t host);
+  void count_arrival(uint32_t host, WorkRecord& record);
   void settle(WorkRecord& record);
   void flush(uint32_t host);
   void post_receives(HostJetty& jetty);
-  const Imported& import(uint32_t host, uint32_t target, uint32_t jetty);
+  const Host::Import& import(uint32_t host, uint32_t target, uint32_t jetty);
   void split(WorkRecord& record);
   void advance(Duration by);
   void end_peacefully();
