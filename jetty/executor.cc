@@ -1,6 +1,7 @@
 #include "jetty/executor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "jetty/slicer.h"
@@ -13,7 +14,7 @@ struct Executor::Row {
   TaOpcode opcode;
   void (Executor::*begin)(Assembly&, const TaRequest&);
   void (Executor::*place)(Assembly&, const ParsedRequest&);
-  bool (Executor::*finish)(Assembly&);
+  bool (Executor::*finish)(Assembly&, const TaRequest&);
 };
 
 const Executor::Row& Executor::row(const OpcodeInfo& info) {
@@ -23,6 +24,7 @@ const Executor::Row& Executor::row(const OpcodeInfo& info) {
       {TaOpcode::send_immediate, &E::begin_message, &E::place_message, &E::finish_message},
       {TaOpcode::write, &E::begin_write, &E::place_memory, &E::finish_write},
       {TaOpcode::write_immediate, &E::begin_immediate, &E::place_memory, &E::finish_immediate},
+      {TaOpcode::write_notify, &E::begin_notify, &E::place_memory, &E::finish_notify},
       // Nothing is placed for a read; its answer is its data (Target::handle_read).
       {TaOpcode::read, nullptr, nullptr, nullptr},
   };
@@ -48,7 +50,9 @@ void Executor::place(Assembly& assembly, const ParsedRequest& packet) {
   (this->*row(*assembly.info).place)(assembly, packet);
 }
 
-bool Executor::finish(Assembly& assembly) { return (this->*row(*assembly.info).finish)(assembly); }
+bool Executor::finish(Assembly& assembly, const TaRequest& request) {
+  return (this->*row(*assembly.info).finish)(assembly, request);
+}
 
 // ---- what a slice needs
 
@@ -124,6 +128,19 @@ void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
   assembly.message_length = request.immediate.message_length;
 }
 
+// Where the notification goes, or null when it may not go there. It is stored by one instruction,
+// which takes an aligned address.
+std::byte* Executor::notified(const Ntfetah& notify) const {
+  if (notify.address % notify_bytes != 0) return nullptr;
+  return segments_.check(TokenId(notify.token_id), TokenValue(notify.token), notify.address,
+                         notify_bytes, Rights::write);
+}
+
+// Asked before anything is placed, so that what is refused for it has changed nothing.
+void Executor::begin_notify(Assembly& assembly, const TaRequest& request) {
+  if (notified(request.notify) == nullptr) assembly.verdict = Verdict::refuse;
+}
+
 void Executor::release(Assembly& assembly) {
   if (assembly.jetty == Assembly::none) return;
   let_go(assembly);
@@ -189,7 +206,7 @@ void Executor::tell(Assembly& assembly, const Completion& completion) {
   let_go(assembly);
 }
 
-bool Executor::finish_message(Assembly& assembly) {
+bool Executor::finish_message(Assembly& assembly, const TaRequest&) {
   Completion completion = arrival(
       assembly, assembly.verdict == Verdict::too_long ? Status::receive_too_small : Status::ok);
   completion.bytes = assembly.bytes;
@@ -198,11 +215,24 @@ bool Executor::finish_message(Assembly& assembly) {
   return true;
 }
 
-bool Executor::finish_immediate(Assembly& assembly) {
+bool Executor::finish_immediate(Assembly& assembly, const TaRequest&) {
   Completion completion = arrival(assembly, Status::ok);
   completion.bytes = assembly.message_length;
   tell(assembly, completion);
   return true;
+}
+
+// Whoever sees the value sees the data, that of the work's earlier slices too. The segment may have
+// been unregistered since the first packet. Nobody is told: who waits for this looks.
+bool Executor::finish_notify(Assembly& assembly, const TaRequest& request) {
+  std::byte* at = notified(request.notify);
+  if (at == nullptr) {
+    assembly.verdict = Verdict::refuse;
+    return false;
+  }
+  std::atomic_ref(*reinterpret_cast<uint64_t*>(at))
+      .store(request.notify.value, std::memory_order_release);
+  return false;
 }
 
 void Executor::flush_receive(Jetty& jetty, uint16_t lease) {

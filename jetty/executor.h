@@ -17,8 +17,9 @@ class Executor {
   void begin(Assembly& assembly, const TaRequest& request);
   // Puts one packet's bytes where they belong. A refusal changes the assembly's verdict.
   void place(Assembly& assembly, const ParsedRequest& packet);
-  // Every packet is in place: tells the application, if it is to be told. True: it was told.
-  bool finish(Assembly& assembly);
+  // Every packet is in place, the last one to come being `request`: tells the application, if it is
+  // to be told. True: it was told. A notification that is not allowed any more changes the verdict.
+  bool finish(Assembly& assembly, const TaRequest& request);
   // Gives back what `begin` took: nothing will be told.
   [[gnu::cold]] void release(Assembly& assembly);
 
@@ -43,17 +44,20 @@ class Executor {
   void begin_write(Assembly&, const TaRequest&) {}
   void begin_message(Assembly& assembly, const TaRequest& request);
   void begin_immediate(Assembly& assembly, const TaRequest& request);
+  void begin_notify(Assembly& assembly, const TaRequest& request);
   void place_memory(Assembly& assembly, const ParsedRequest& packet);
   void place_message(Assembly& assembly, const ParsedRequest& packet);
-  bool finish_write(Assembly&) { return false; }
-  bool finish_message(Assembly& assembly);
-  bool finish_immediate(Assembly& assembly);
+  bool finish_write(Assembly&, const TaRequest&) { return false; }
+  bool finish_message(Assembly& assembly, const TaRequest& request);
+  bool finish_immediate(Assembly& assembly, const TaRequest& request);
+  bool finish_notify(Assembly& assembly, const TaRequest& request);
 
   Jetty* target(const TaRequest& request, TokenValue token);
   Jetty* receiver(Assembly& assembly, Jetty* target);
   void hold(Assembly& assembly, Jetty& jetty, Jetty& receiver);
   void let_go(Assembly& assembly);
   void tell(Assembly& assembly, const Completion& completion);
+  std::byte* notified(const Ntfetah& notify) const;
   bool take_slot(Jetty& jetty, uint16_t& lease);
   [[gnu::cold]] void flush_receive(Jetty& jetty, uint16_t lease);
   void flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes);

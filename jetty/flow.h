@@ -29,7 +29,7 @@ struct Slice {
   Status status = Status::ok;     // once decided
   bool tombstone = false;         // once decided: the TASSN outlives the work
   bool retry = false;             // sent with Retry = 1
-  bool last = false;              // of its work: carries the immediate
+  bool last = false;              // of its work: carries what it tells
   bool written_again = false;     // a second copy of a packet may lie in the device
   bool expected = false;          // counted in the channel's expected answers
   bool in_offer = false;          // counted in the flow's offered cost

@@ -170,7 +170,7 @@ void Initiator::slice_ended(Jetty& jetty, uint16_t lease, Status status, bool an
   }
   if (work.open_slices > 0) return;
   if (!work.cut) {
-    // The slice that carries the immediate has waited for all others.
+    // The slice that carries the immediate or the notification has waited for all others.
     if (!work.in_line) put_in_line(flows_.at(work.flow), jetty, lease, true);
     return;
   }

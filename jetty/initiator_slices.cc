@@ -67,8 +67,9 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, PeerState& peer, Tim
   WorkState& work = jetty.works[lease];
   const uint32_t bytes = std::min(berth.bytes - work.cut_bytes, slice_bytes);
   const bool last = work.cut_bytes + bytes == berth.bytes;
-  if (berth.operation == Operation::write && berth.with_immediate && last && work.open_slices > 0) {
-    // The immediate may not overtake the data; the works behind may.
+  const bool tells = berth.with_immediate || berth.with_notify;
+  if (berth.operation == Operation::write && tells && last && work.open_slices > 0) {
+    // What it tells may not overtake the data; the works behind may.
     take_out_of_line(flow, jetty, lease);
     return Cut::done;
   }
@@ -293,6 +294,7 @@ void Initiator::write(transport::PacketSlot& packet) {
   const Queues& queues = *jetties_.at(flow.jetty).queues;
   const uint32_t packet_bytes = peers_.at(flow.peer).channel->facts().packet_bytes;
   write_packet({.berth = queues.berth(slice->berth),
+                .notify = queues.notify(slice->berth),
                 .pieces = queues.pieces(slice->berth),
                 .slice = *slice,
                 .rc_id = flow.rc_id,

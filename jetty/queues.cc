@@ -10,18 +10,27 @@ namespace {
 
 bool same_peer(PeerId a, PeerId b) { return a == b; }
 
+// Only a write tells, in one way, and the peer that it writes to.
+Status examine_telling(const Work& work) {
+  if (!work.with_immediate && !work.with_notify) return Status::ok;
+  if (work.operation != Operation::write || (work.with_immediate && work.with_notify) ||
+      !same_peer(work.target.peer, work.segment.peer)) {
+    return Status::bad_work;
+  }
+  return work.with_notify ? work.notify_verdict : Status::ok;
+}
+
 // What can be seen to be wrong before anything is sent. The target checks all of it again.
 Status examine(const Work& work, uint64_t bytes, size_t pieces) {
   if (pieces > max_buffers) return Status::bad_work;
   if (work.operation == Operation::send) {
-    return work.target && bytes <= max_send_bytes ? Status::ok : Status::bad_work;
+    return !work.with_notify && work.target && bytes <= max_send_bytes ? Status::ok
+                                                                       : Status::bad_work;
   }
   if (work.operation == Operation::receive || !work.segment.peer) return Status::bad_work;
   if (bytes > max_write_bytes) return Status::bad_work;
-  if (work.with_immediate &&
-      (work.operation == Operation::read || !same_peer(work.target.peer, work.segment.peer))) {
-    return Status::bad_work;
-  }
+  const Status telling = examine_telling(work);
+  if (telling != Status::ok) return telling;
   // Refused here, nothing has changed there: a longer work is more than one packet.
   const Rights wanted = work.operation == Operation::read ? Rights::read : Rights::write;
   const bool allowed = work.offset <= UINT64_MAX - work.segment.address &&
@@ -46,6 +55,7 @@ Queues::Queues(uint16_t berths, uint16_t receives, Jfc& jfc, uint32_t inline_byt
     : berths_(berths),
       receives_(receives),
       berth_(std::make_unique<Berth[]>(berths)),
+      notify_(std::make_unique<NotifyTarget[]>(berths)),
       pieces_(std::make_unique<Piece[]>((size_t{berths} + receives) * max_pieces)),
       slot_(std::make_unique<ReceiveSlot[]>(receives)),
       chain_(std::make_unique<uint16_t[]>(berths)),
@@ -83,6 +93,10 @@ void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
   }
   berth.operation = work.operation;
   berth.with_immediate = work.with_immediate;
+  berth.with_notify = work.with_notify;
+  if (work.with_notify) {
+    notify_[lease] = {work.notify_address, work.notify_token_id, work.notify_token};
+  }
   berth.signalled = work.signalled;
   berth.solicited = work.solicited;
   berth.piece_count = pieces;

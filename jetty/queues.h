@@ -56,13 +56,14 @@ class Leases {
 struct Berth {
   Operation operation;
   bool with_immediate;
+  bool with_notify;  // its target is in Queues::notify
   bool signalled;
   bool solicited;
   uint8_t piece_count;
   Status verdict;  // not ok: found wrong when posted, to be completed with this
   uint32_t bytes;
   uint64_t tag;
-  uint64_t immediate;
+  uint64_t immediate;  // or what is notified
   PeerId peer;
   uint64_t address;
   TokenId token_id;
@@ -70,6 +71,13 @@ struct Berth {
   JettyId target;
   TokenValue target_token;
   Piece piece;  // the only one, or none; several lie in Queues::pieces
+};
+
+// Where a write notifies. Few works have one, and berths lie close together: it lies apart.
+struct NotifyTarget {
+  uint64_t address;
+  TokenId token_id;
+  TokenValue token;
 };
 
 // A buffer that waits for a message.
@@ -123,6 +131,7 @@ class Queues {
   Leases& receives() { return receives_; }
   const Berth& berth(uint16_t lease) const { return berth_[lease]; }
   std::span<const Piece> pieces(uint16_t lease) const;
+  const NotifyTarget& notify(uint16_t lease) const { return notify_[lease]; }
   const ReceiveSlot& slot(uint16_t lease) const { return slot_[lease]; }
   std::span<const Piece> slot_pieces(uint16_t lease) const;
   // Berths that return with another one's completion.
@@ -145,6 +154,7 @@ class Queues {
   Leases berths_;
   Leases receives_;
   std::unique_ptr<Berth[]> berth_;
+  std::unique_ptr<NotifyTarget[]> notify_;
   std::unique_ptr<Piece[]> pieces_;  // max_pieces for each berth, then for each receive slot
   std::unique_ptr<ReceiveSlot[]> slot_;
   std::unique_ptr<uint16_t[]> chain_;

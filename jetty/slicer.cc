@@ -19,7 +19,9 @@ TaOpcode opcode_of(const Berth& berth, const Slice& slice) {
       break;
   }
   // Only the last slice tells, when all others have been placed.
-  return berth.with_immediate && slice.last ? TaOpcode::write_immediate : TaOpcode::write;
+  if (!slice.last) return TaOpcode::write;
+  if (berth.with_notify) return TaOpcode::write_notify;
+  return berth.with_immediate ? TaOpcode::write_immediate : TaOpcode::write;
 }
 
 std::span<std::byte> rest_of_head(const TxFrame& frame) {
@@ -55,6 +57,12 @@ void write_packet(const SlicePacket& packet, TxFrame& frame) {
   if (opcode == TaOpcode::write_immediate) {
     request.immediate.token = number(berth.target_token);
     request.immediate.message_length = berth.bytes;
+  }
+  if (opcode == TaOpcode::write_notify) {
+    request.notify = {.address = packet.notify.address,
+                      .token_id = number(packet.notify.token_id),
+                      .token = number(packet.notify.token),
+                      .value = berth.immediate};
   }
   frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + request.emit(rest_of_head(frame)));
   if (berth.operation == Operation::read) return;

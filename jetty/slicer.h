@@ -12,6 +12,7 @@ namespace urma::jetty {
 // payload where it lies. Pure: the same slice and index give the same packet, however often.
 struct SlicePacket {
   const Berth& berth;
+  const NotifyTarget& notify;     // of a work that has one
   std::span<const Piece> pieces;  // of the whole work
   const Slice& slice;
   uint32_t rc_id;

@@ -59,7 +59,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   if (Assembly* assembly = find(packet)) {
     take(*assembly, packet, request);
     if (assembly->packets != assembly->needed) return;
-    finish(*assembly, now);
+    finish(*assembly, request.headers, now);
     return erase(*assembly);
   }
   Assembly fresh{.peer = packet.peer,
@@ -74,7 +74,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   if (fresh.verdict == Verdict::ignore) return;
   take(fresh, packet, request);
   // A slice of one packet, the common case, is never remembered.
-  if (fresh.packets == fresh.needed) return finish(fresh, now);
+  if (fresh.packets == fresh.needed) return finish(fresh, request.headers, now);
   create(fresh);
 }
 
@@ -156,13 +156,13 @@ void Target::take(Assembly& assembly, const transport::Received& packet,
   if (assembly.verdict == Verdict::run) executor_.place(assembly, request);
 }
 
-// All of the slice has come.
-void Target::finish(Assembly& assembly, Time now) {
+// All of the slice has come, this request last.
+void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
   using Mark = ExecutionRecord::Mark;
+  const bool told = assembly.verdict == Verdict::run && executor_.finish(assembly, request);
   switch (assembly.verdict) {
     case Verdict::run: {
       ++counters_.executed;
-      const bool told = executor_.finish(assembly);
       if (assembly.recorded) {
         ExecutionRecord& record = *records_.find(assembly.peer, assembly.rc_id);
         record.set(record.unwrap(assembly.tassn), Mark::executed);
@@ -173,7 +173,7 @@ void Target::finish(Assembly& assembly, Time now) {
       return answer(assembly, Response::success, 0, false, now);
     case Verdict::too_long:
       // The application is told of it once; if it comes again, nothing is.
-      executor_.finish(assembly);
+      executor_.finish(assembly, request);
       abandon(assembly, Mark::withdrawn);
       ++counters_.refused;
       return answer(assembly, Response::completer_error,

@@ -55,7 +55,7 @@ class Target {
   void begin(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   bool leaves_segment(const transport::Received& packet, const ParsedRequest& request) const;
   void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
-  void finish(Assembly& assembly, Time now);
+  void finish(Assembly& assembly, const TaRequest& request, Time now);
   [[gnu::cold]] void abandon(Assembly& assembly, ExecutionRecord::Mark mark);
   void answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now);
   bool well_formed(const transport::Received& packet, const ParsedRequest& request,

@@ -63,6 +63,45 @@ TEST_CASE("a Jetty posted to by one thread and polled by another") {
   poster.join();
 }
 
+// Nothing of the library is called by who waits: it looks at its memory.
+TEST_CASE("a thread that looks at the notified word finds the data when it finds the value") {
+  constexpr uint64_t word_at = 1'000'000;
+  constexpr uint64_t rounds = 100;
+  Side owner = Side::open("udp:");
+  Side user = Side::open("udp:");
+  const Imported remote = user.device.import(owner.line()).value();
+  const size_t sizes[] = {0, 64, 65'536, 200'000};
+  const auto size_of = [&](uint64_t round) { return sizes[round % std::size(sizes)]; };
+  std::atomic<uint64_t> seen{0};
+  std::atomic<bool> stop{false};
+  uint64_t wrong = 0;
+  std::thread looker([&] {
+    const std::span<std::byte> memory = owner.segment.bytes();
+    const std::atomic_ref word(*reinterpret_cast<uint64_t*>(memory.data() + word_at));
+    for (uint64_t round = 1; round <= rounds; ++round) {
+      while (word.load(std::memory_order_acquire) != round) {
+        if (stop) return;
+        std::this_thread::yield();
+      }
+      const auto expected = bytes_like(size_of(round), static_cast<unsigned>(round));
+      wrong += !std::equal(expected.begin(), expected.end(), memory.begin());
+      seen = round;
+    }
+  });
+  uint64_t done = 0;
+  for (uint64_t round = 1; round <= rounds; ++round) {
+    const auto bytes = bytes_like(size_of(round), static_cast<unsigned>(round));
+    user.jetty.post(write(bytes, remote.segment).notify(remote.segment, word_at, round));
+    for (const Completion& completion : collect(user.jetty, 1)) done += completion.ok();
+    if (done != round) break;
+    while (seen != round) std::this_thread::yield();
+  }
+  stop = true;
+  looker.join();
+  CHECK(done == rounds);
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("control calls from many threads while traffic flows") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     Side owner = Side::open("udp:");

@@ -186,7 +186,9 @@ class Script final : public transport::Channels {
     if (kind == 1) work = read(buffer, remote_segment(peer), input_.take());
     if (kind == 2) work = urma::send(buffer, {lives_[peer], JettyId(40), TokenValue(1)});
     if (kind == 3) work.to({lives_[peer], JettyId(41), TokenValue(2)});
-    if (kind != 1 && input_.chance(64)) work.immediate(7);
+    if (kind != 1 && input_.chance(64)) {
+      kind == 0 ? work.notify(remote_segment(peer), 8 * slot, 7) : work.immediate(7);
+    }
     if (input_.chance(64)) work.unsignalled();
     work.tag(slot);
     if (queues_->post({&work, 1}) == 0) return;
@@ -412,9 +414,27 @@ class Script final : public transport::Channels {
     headers.immediate = {.immediate = 0x4444,
                          .token = input_.mostly(number(jetty_token)),
                          .message_length = input_.take<uint32_t>()};
+    const bool tells = headers.base.opcode == static_cast<uint8_t>(TaOpcode::write_immediate);
+    if (tells && headers.immediate.message_length % 2 == 1) make_notify(headers);
     sending_.push_back(slice);
     if (sending_.size() > 12) sending_.pop_front();
     send_packet();
+  }
+
+  // Out of a write with immediate and a number that was drawn for it: what older inputs say of
+  // everything else stays as it was.
+  void make_notify(TaRequest& headers) {
+    const uint32_t drawn = headers.immediate.message_length / 2;
+    const Registered& segment = segments_[drawn % segments_.size()];
+    headers.base.opcode = static_cast<uint8_t>(TaOpcode::write_notify);
+    headers.notify = {.address = reinterpret_cast<uint64_t>(segment.memory.data()),
+                      .token_id = number(segment.id.value_or(TokenId{9})),
+                      .token = number(segment.token),
+                      .value = uint64_t{0x6e6f7469} << 32 | drawn};
+    // Anywhere within, aligned more often than not, and a little before and beyond.
+    headers.notify.address += drawn / 16 % (segment.memory.size() + 16) - 8u;
+    if (drawn / 4 % 4 != 0) headers.notify.address &= ~uint64_t{7};
+    if (drawn % 64 == 63) headers.notify.token ^= 1;
   }
 
   void send_packet() {
@@ -487,21 +507,28 @@ class Script final : public transport::Channels {
 
   // What this request may have changed, by the rules and not by the code.
   void allow(const TaRequest& headers, uint32_t bytes) {
+    if (headers.base.opcode == static_cast<uint8_t>(TaOpcode::write_notify)) {
+      const Ntfetah& notify = headers.notify;
+      if (notify.address % 8 == 0) allow(notify.token_id, notify.token, notify.address, 8);
+    }
     const bool message = headers.base.opcode <= static_cast<uint8_t>(TaOpcode::send_immediate);
     if (message || bytes == 0) return allow_receives();
     if (!headers.base.token_present) return;
+    allow(headers.memory.token_id, headers.token.token, headers.memory.address, bytes);
+    // A write's packet may come within a slice that began as a message.
+    allow_receives();
+  }
+  void allow(uint32_t token_id, uint32_t token, uint64_t address, uint32_t bytes) {
     for (const Registered& segment : segments_) {
-      if (!segment.id || number(*segment.id) != headers.memory.token_id ||
-          number(segment.token) != headers.token.token || !has(segment.rights, Rights::write)) {
+      if (!segment.id || number(*segment.id) != token_id || number(segment.token) != token ||
+          !has(segment.rights, Rights::write)) {
         continue;
       }
       const auto base = reinterpret_cast<uint64_t>(segment.memory.data());
-      const uint64_t at = headers.memory.address - base;
+      const uint64_t at = address - base;
       if (at > segment.memory.size() || bytes > segment.memory.size() - at) continue;
       arena_->allow(segment.memory.subspan(at, bytes));
     }
-    // A write's packet may come within a slice that began as a message.
-    allow_receives();
   }
   void allow_receives() {
     for (uint64_t slot = 0; slot < receives; ++slot) {

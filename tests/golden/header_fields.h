@@ -60,6 +60,14 @@ void visit_fields(Immetah& header, Visit&& visit) {
 }
 
 template <class Visit>
+void visit_fields(Ntfetah& header, Visit&& visit) {
+  visit("address", header.address);
+  visit("token_id", header.token_id);
+  visit("token", header.token);
+  visit("value", header.value);
+}
+
+template <class Visit>
 void visit_fields(transport::Rtph& header, Visit&& visit) {
   visit("last", header.last);
   visit("opcode", header.opcode);

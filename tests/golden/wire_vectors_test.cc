@@ -80,6 +80,7 @@ const std::map<std::string, Check> checks = {
     {"tvetah", check<Tvetah>},
     {"ofstetah", check<Ofstetah>},
     {"immetah", check<Immetah>},
+    {"ntfetah", check<Ntfetah>},
     {"setup", check<SetupMessage>},
 };
 

@@ -9,7 +9,7 @@ import ub
 LAYERS = {"rtph": ub.RTPH, "utph": ub.UTPH, "addresses": ub.UPIH32, "saetph": ub.SAETPH,
           "btah": ub.BTAH, "atah": ub.ATAH, "maetah": ub.MAETAH, "mtetah": ub.MTETAH,
           "tvetah": ub.TVETAH, "ofstetah": ub.OFSTETAH, "immetah": ub.IMMETAH,
-          "setup": ub.SetupBody, "data": Raw}
+          "ntfetah": ub.NTFETAH, "setup": ub.SetupBody, "data": Raw}
 NAMES = {layer: name for name, layer in LAYERS.items()}
 
 

@@ -27,6 +27,7 @@ class Maker {
                       .target = random_header<Mtetah>(prng_),
                       .memory = random_header<Maetah>(prng_),
                       .offset = random_header<Ofstetah>(prng_),
+                      .notify = random_header<Ntfetah>(prng_),
                       .immediate = random_header<Immetah>(prng_),
                       .token = random_header<Tvetah>(prng_)};
     request.base.opcode = static_cast<uint8_t>(opcode);
@@ -172,6 +173,7 @@ void make_packets(uint64_t seed, uint64_t rounds) {
   for (uint64_t i = 0; i < rounds; ++i) {
     make.request("write", TaOpcode::write);
     make.request("write_imm", TaOpcode::write_immediate);
+    make.request("write_notify", TaOpcode::write_notify);
     make.request("read", TaOpcode::read);
     make.request("send", TaOpcode::send);
     make.request("send_imm", TaOpcode::send_immediate);

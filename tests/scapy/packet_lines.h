@@ -37,6 +37,7 @@ inline std::string layers_of(const TaRequest& request, const OpcodeInfo& info) {
   if (info.to_jetty) text += " | mtetah" + fields_text(request.target);
   if (info.to_memory) text += " | maetah" + fields_text(request.memory);
   if (info.offset) text += " | ofstetah" + fields_text(request.offset);
+  if (info.notify) text += " | ntfetah" + fields_text(request.notify);
   if (info.immediate) text += " | immetah" + fields_text(request.immediate);
   if (request.base.token_present) text += " | tvetah" + fields_text(request.token);
   return text;

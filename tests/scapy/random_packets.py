@@ -72,6 +72,9 @@ def _header(rng, layer):
     if layer is ub.IMMETAH:
         return ub.IMMETAH(immediate=_bits(rng, 64), token=_bits(rng, 32),
                           message_length=_bits(rng, 32))
+    if layer is ub.NTFETAH:
+        return ub.NTFETAH(address=_bits(rng, 64), token_id=_bits(rng, 20), token=_bits(rng, 32),
+                          value=_bits(rng, 64), reserved1=_bits(rng, 4), reserved2=_bits(rng, 8))
     return ub.TVETAH(token=_bits(rng, 32))
 
 
@@ -79,9 +82,11 @@ def _data(rng):
     return Raw(rng.randbytes(rng.choice([1, 2, 3, 4, 63, 64, 1024])))
 
 
+_REQUESTS = [ub.SEND, ub.SEND_IMM, ub.WRITE, ub.WRITE_IMM, ub.WRITE_NOTIFY, ub.READ]
+
+
 def request(rng, opcode=None):
-    opcode = rng.choice([ub.SEND, ub.SEND_IMM, ub.WRITE, ub.WRITE_IMM, ub.READ]) \
-        if opcode is None else opcode
+    opcode = rng.choice(_REQUESTS) if opcode is None else opcode
     packet = _rtph(rng) / _btah(rng, opcode, token_present=_bits(rng, 1), target_present=int(
         opcode in (ub.SEND, ub.SEND_IMM, ub.WRITE_IMM)))
     for layer in ub.chain_of(packet[ub.BTAH]):
@@ -134,8 +139,8 @@ def setup(rng):
 
 
 def unknown_request(rng):
-    """Operations that the library does not have: 5 Write_notify, 7 CAS, ...; or a UDETAH."""
-    opcode = rng.choice([ub.WRITE, 0x02, 0x05, 0x07, 0x0B, 0x14, 0x15, 0x17, 0xFF])
+    """Operations that the library does not have: 7 CAS, ...; or a UDETAH."""
+    opcode = rng.choice([ub.WRITE, 0x02, 0x07, 0x0B, 0x14, 0x15, 0x17, 0xFF])
     base = _btah(rng, opcode, user_data=int(opcode == ub.WRITE), token_present=_bits(rng, 1),
                  target_present=_bits(rng, 1))
     return _rtph(rng) / base / _data(rng)
@@ -160,7 +165,7 @@ def malformed_packets(rng, rounds):
         yield "it comes from elsewhere", (route[0] + 1, *route[1:], wire)
 
         # From here on the ICRC is right.
-        for opcode in (ub.SEND, ub.SEND_IMM, ub.WRITE, ub.WRITE_IMM, ub.READ):
+        for opcode in _REQUESTS:
             whole = request(rng, opcode)
             packet = bytes(whole)
             headers = len(packet) - (len(whole[Raw].load) if Raw in whole else 0)

@@ -128,11 +128,12 @@ class SAETPH(Packet):
 
 # ---- transaction layer (section 5)
 
-SEND, SEND_IMM, WRITE, WRITE_IMM, READ = 0x00, 0x01, 0x03, 0x04, 0x06
+SEND, SEND_IMM, WRITE, WRITE_IMM, WRITE_NOTIFY, READ = 0x00, 0x01, 0x03, 0x04, 0x05, 0x06
 TAACK, READ_RESPONSE = 0x11, 0x12
 RESPONSES = (TAACK, READ_RESPONSE, 0x13)
 TA_OPCODES = {SEND: "Send", SEND_IMM: "Send_imm", WRITE: "Write", WRITE_IMM: "Write_imm",
-              READ: "Read", TAACK: "TAACK", READ_RESPONSE: "Read_response"}
+              WRITE_NOTIFY: "Write_notify", READ: "Read", TAACK: "TAACK",
+              READ_RESPONSE: "Read_response"}
 
 
 def transaction_class(payload):
@@ -159,6 +160,7 @@ def chain_of(base):
         SEND: [MTETAH, OFSTETAH],
         SEND_IMM: [MTETAH, OFSTETAH, IMMETAH],
         WRITE_IMM: [MTETAH, MAETAH, IMMETAH],
+        WRITE_NOTIFY: [MAETAH, NTFETAH],
     }.get(base.opcode)
     if chain is None or base.user_data or bool(base.target_present) != (MTETAH in chain):
         return None
@@ -267,6 +269,20 @@ class IMMETAH(_Transaction):
         XLongField("immediate", 0),
         XIntField("token", 0),
         IntField("message_length", 0),
+    ]
+
+
+class NTFETAH(_Transaction):
+    """WIRE: in each packet of its slice, as all headers (INFERRED)."""
+
+    name = "NTFETAH"
+    fields_desc = [
+        XLongField("address", 0),
+        BitField("reserved1", 0, 4),
+        BitField("token_id", 0, 20),
+        BitField("reserved2", 0, 8),
+        XIntField("token", 0),
+        XLongField("value", 0),
     ]
 
 

@@ -26,9 +26,9 @@ EMIT_PACKETS, WIRE_VECTORS = sys.argv[1:3]
 SEED = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 12
 
-KINDS = {"write", "write_imm", "read", "send", "send_imm", "answer", "read_response", "filler",
-         "keep_alive", "ack", "nak", "sack64", "sack128", "sack256", "sack512", "sack1024",
-         "open", "retry", "accept", "refuse", "reset", "close", "closed"}
+KINDS = {"write", "write_imm", "write_notify", "read", "send", "send_imm", "answer",
+         "read_response", "filler", "keep_alive", "ack", "nak", "sack64", "sack128", "sack256",
+         "sack512", "sack1024", "open", "retry", "accept", "refuse", "reset", "close", "closed"}
 
 
 def parse_line(line):

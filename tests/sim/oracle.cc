@@ -44,7 +44,7 @@ void Memory::arrived(uint64_t offset, uint64_t work) {
   const auto at = ranges_.find(offset);
   if (at == ranges_.end() || at->second.work != work) return;  // long over
   const auto range = std::span(bytes_).subspan(offset, at->second.bytes);
-  require(has_pattern(range, work), offset, work, "an immediate arrives after all of its data");
+  require(has_pattern(range, work), offset, work, "who is told of a write finds all of its data");
 }
 
 void Memory::wrote(uint64_t offset, uint64_t work) {

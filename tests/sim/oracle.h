@@ -71,7 +71,7 @@ class Memory {
 
 // One work and all that is known of it.
 struct WorkRecord {
-  enum class Kind : uint8_t { write, write_immediate, read, send, forged };
+  enum class Kind : uint8_t { write, write_immediate, read, send, forged, write_notify };
 
   uint64_t number = 0;
   Kind kind = Kind::write;
@@ -87,7 +87,7 @@ struct WorkRecord {
   bool completed = false;
   bool abandoned = false;  // its initiator died
   Status status = Status::ok;
-  uint32_t arrivals = 0;  // of its message or immediate
+  uint32_t arrivals = 0;  // of its message, immediate or notification
   Time posted{};
   std::shared_ptr<Memory> memory;  // the target's
   std::vector<std::byte> buffer;   // source or destination

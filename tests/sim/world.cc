@@ -1,6 +1,7 @@
 #include "tests/sim/world.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <sstream>
 
@@ -58,6 +59,7 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
   options.lazy = sometimes(prng, 0.5, 0.9);
   options.reads = prng.chance(0.7);
   options.shared = sometimes(prng, 0.5, 1);
+  options.notify = sometimes(prng, 0.7, 0.5);
   return options;
 }
 
@@ -70,7 +72,7 @@ std::string WorldOptions::describe() const {
       << impairment.delay.count() << "+" << impairment.jitter.count() << " ns, partition "
       << partition << ", restart " << restart << ", flush " << flush << ", unsignalled "
       << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
-      << ", shared " << shared;
+      << ", shared " << shared << ", notify " << notify;
   return out.str();
 }
 
@@ -94,6 +96,7 @@ World::~World() {
     host.jetties.clear();
     host.jfr.reset();
     host.segment.reset();
+    host.word_segment.reset();
     host.device.reset();
   }
 }
@@ -113,6 +116,10 @@ void World::start(uint32_t index) {
   host.memory = std::make_shared<Memory>(memory_bytes);
   memories_.push_back(host.memory);
   host.segment.emplace(host.device->register_memory(host.memory->bytes()).value());
+  host.words.assign(options_.works + options_.hosts * options_.jetties + 1, 0);
+  host.word_segment.emplace(
+      host.device->register_memory(std::as_writable_bytes(std::span(host.words))).value());
+  host.not_notified.clear();
   host.jetties.clear();
   host.jetties.resize(options_.jetties);
   host.descriptors.clear();
@@ -146,16 +153,14 @@ void World::kill(uint32_t index) {
   for (WorkRecord& work : works_) {
     if (work.host != index || work.life != host.life || work.completed) continue;
     work.completed = work.abandoned = true;
-    if (work.kind == Kind::write || work.kind == Kind::write_immediate ||
-        work.kind == Kind::forged) {
-      work.memory->unknown(work.offset);
-    }
     if (work.kind == Kind::read) work.memory->end_read(work.offset);
+    if (work.kind != Kind::read && work.kind != Kind::send) work.memory->unknown(work.offset);
   }
   host.memory->freeze();
   host.jetties.clear();
   host.jfr.reset();
   host.segment.reset();
+  host.word_segment.reset();
   host.device.reset();
   ++host.life;
 }
@@ -165,12 +170,14 @@ void World::post_receives(Queue& queue, Buffers& buffers) {
   for (uint64_t tag = 0; tag < buffers.size(); ++tag) queue.receive(buffers[tag], tag);
 }
 
-const Imported& World::import(uint32_t host, uint32_t target, uint32_t jetty) {
+const World::Host::Import& World::import(uint32_t host, uint32_t target, uint32_t jetty) {
   Host::Import& import = hosts_[host].imports[target][jetty];
   // Even a fresh import may be of a life that ends before the work arrives.
   import.what = hosts_[host].device->import(hosts_[target].descriptors[jetty]).value();
+  import.words =
+      hosts_[host].device->import(hosts_[target].word_segment->descriptor()).value().segment;
   import.life = hosts_[target].life;
-  return import.what;
+  return import;
 }
 
 // ---- time
@@ -275,6 +282,7 @@ void World::poll(uint32_t index, HostJetty& jetty) {
       if (tag && !jetty.flushing) jetty.jetty->receive(jetty.receive_buffers[*tag], *tag);
     }
   }
+  look_at_words(index);
 }
 
 // ---- works
@@ -297,7 +305,7 @@ void World::post_something(uint32_t index) {
   HostJetty& jetty = host.jetties[which];
   if (jetty.jetty->vacant_berths() == 0) return;
   const auto target_jetty = static_cast<uint32_t>(prng_.below(options_.jetties));
-  const Imported& imported = import(index, target, target_jetty);
+  const Host::Import& imported = import(index, target, target_jetty);
 
   WorkRecord& record = works_.emplace_back();
   record.number = works_.size();
@@ -321,10 +329,12 @@ void World::post_something(uint32_t index) {
     works_.pop_back();
     return;
   }
+  if (record.kind == Kind::write_notify) hosts_[target].not_notified.push_back(record.number);
   ++jetty.outstanding;
 }
 
-std::optional<Work> World::make_work(WorkRecord& record, const Imported& target) {
+std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& import) {
+  const Imported& target = import.what;
   const bool small = prng_.chance(0.5);
   record.bytes = prng_.below(small ? 200 : options_.largest + 1);
   const uint64_t dice = prng_.below(100);
@@ -334,6 +344,9 @@ std::optional<Work> World::make_work(WorkRecord& record, const Imported& target)
                             : Kind::send;
   if (record.kind == Kind::read && !options_.reads) record.kind = Kind::write;
   if (prng_.chance(options_.forged)) record.kind = Kind::forged;
+  if (record.kind == Kind::write && options_.notify > 0 && prng_.chance(options_.notify)) {
+    record.kind = Kind::write_notify;
+  }
   if (record.kind == Kind::send) record.bytes %= message_bytes + 1;
   // One packet, whatever MTU is agreed: of a longer one what lies inside may be placed.
   if (record.kind == Kind::forged) record.bytes = std::clamp<uint64_t>(record.bytes, 1, 1024);
@@ -378,6 +391,9 @@ std::optional<Work> World::make_work(WorkRecord& record, const Imported& target)
   Work work = pieces.empty() ? write(whole, target.segment, record.offset)
                              : write(pieces, target.segment, record.offset);
   if (record.kind == Kind::write_immediate) work.to(target.jetty).immediate(record.number);
+  if (record.kind == Kind::write_notify) {
+    work.notify(import.words, record.number * notify_bytes, record.number);
+  }
   return work;
 }
 
@@ -428,6 +444,7 @@ void World::settle(WorkRecord& record) {
   switch (record.kind) {
     case Kind::write:
     case Kind::write_immediate:
+    case Kind::write_notify:
       if (ok) {
         memory.wrote(record.offset, record.number);
       } else if (not_executed(record.status)) {
@@ -467,16 +484,10 @@ std::optional<uint64_t> World::arrived(uint32_t index, Buffers& buffers,
     throw Violation("an arrival makes no sense");
   }
   WorkRecord& record = works_[completion.immediate - 1];
-  ++record.arrivals;
-  if (record.target != index || record.target_life != hosts_[index].life) {
-    fail(record, "a message arrives where it was sent");
-  }
   if (completion.jetty != hosts_[index].jetties[record.target_jetty].jetty->id()) {
     fail(record, "an arrival names the Jetty it came to");
   }
-  if (record.arrivals > 1) fail(record, "a message or immediate arrives once");
-  if (record.completed && not_executed(record.status))
-    fail(record, "not executed means not executed");
+  count_arrival(index, record);
   if (completion.bytes != record.bytes) fail(record, "an arrival tells its length");
   if (record.kind == Kind::write_immediate) {
     record.memory->arrived(record.offset, record.number);
@@ -489,6 +500,31 @@ std::optional<uint64_t> World::arrived(uint32_t index, Buffers& buffers,
   }
   std::fill(buffer.begin(), buffer.end(), scribble);
   return completion.tag;
+}
+
+void World::look_at_words(uint32_t index) {
+  Host& host = hosts_[index];
+  std::erase_if(host.not_notified, [&](uint64_t number) {
+    const std::atomic_ref word(host.words[number]);
+    const uint64_t seen = word.load(std::memory_order_acquire);
+    if (seen == 0) return false;
+    WorkRecord& record = works_[number - 1];
+    if (seen != number) fail(record, "a notification is the value that was posted");
+    count_arrival(index, record);
+    record.memory->arrived(record.offset, number);
+    word.store(0, std::memory_order_relaxed);  // what comes again will be seen at the end
+    return true;
+  });
+}
+
+void World::count_arrival(uint32_t index, WorkRecord& record) {
+  ++record.arrivals;
+  if (record.target != index || record.target_life != hosts_[index].life) {
+    fail(record, "a message arrives where it was sent");
+  }
+  if (record.arrivals > 1) fail(record, "a message, immediate or notification arrives once");
+  if (record.completed && not_executed(record.status))
+    fail(record, "not executed means not executed");
 }
 
 // ---- the end
@@ -525,7 +561,7 @@ void World::post_closers() {
     Host& host = hosts_[closer.first];
     HostJetty& jetty = host.jetties[closer.second];
     if (jetty.jetty->vacant_berths() == 0) return false;
-    const Imported& target = import(closer.first, closer.first, closer.second);
+    const Imported& target = import(closer.first, closer.first, closer.second).what;
     WorkRecord& record = works_.emplace_back();
     record.number = works_.size();
     record.host = record.target = closer.first;
@@ -545,11 +581,12 @@ void World::post_closers() {
 
 void World::check_end() {
   for (const WorkRecord& work : works_) {
-    const bool tells = work.kind == Kind::send || work.kind == Kind::write_immediate;
+    const bool tells = work.kind == Kind::send || work.kind == Kind::write_immediate ||
+                       work.kind == Kind::write_notify;
     const bool target_lives = work.target_life == hosts_[work.target].life;
     if (tells && work.status == Status::ok && !work.abandoned && target_lives &&
         work.arrivals != 1) {
-      fail(work, "a completed message or immediate has arrived");
+      fail(work, "a completed message, immediate or notification has arrived");
     }
     for (const std::byte byte : work.buffer) {
       if (byte != scribble && !work.abandoned)
@@ -558,6 +595,9 @@ void World::check_end() {
   }
   for (const auto& memory : memories_) memory->check_all("at the end");
   for (Host& host : hosts_) {
+    if (std::ranges::any_of(host.words, [](uint64_t word) { return word != 0; })) {
+      throw Violation("a notification came again, or was nobody's");
+    }
     const Statistics statistics = host.device->statistics().value();
     // A read's data may be sent again after it was answered, from memory that has changed since.
     if (options_.impairment.corrupt == 0 && !options_.reads && statistics.dropped_icrc > 0) {

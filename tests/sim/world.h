@@ -33,6 +33,7 @@ struct WorldOptions {
   double lazy = 0;    // chance that a host does not poll in a round
   bool reads = true;
   double shared = 0;  // chance that the Jetties of a host share a receive queue
+  double notify = 0;  // chance that a write notifies
   Duration operation_timeout = std::chrono::seconds(2);
 
   static WorldOptions drawn(Prng& prng);
@@ -71,12 +72,17 @@ class World {
     std::optional<Segment> segment;
     std::optional<Jfr> jfr;
     Buffers receive_buffers;  // the Jfr's
+    // Word i is notified by work i, with its number; who sees it sets it to 0.
+    std::vector<uint64_t> words;
+    std::optional<Segment> word_segment;
+    std::vector<uint64_t> not_notified;  // works whose words have not been seen to change
     std::vector<HostJetty> jetties;
     std::vector<std::string> descriptors;  // segment and Jetty i
     // By host and Jetty: what this host has imported, and of which life.
     struct Import {
       uint32_t life = UINT32_MAX;
       Imported what;
+      RemoteSegment words;
     };
     std::vector<std::vector<Import>> imports;
   };
@@ -93,15 +99,17 @@ class World {
   void poll(uint32_t host);
   void poll(uint32_t host, HostJetty& jetty);
   void post_something(uint32_t host);
-  std::optional<Work> make_work(WorkRecord& record, const Imported& target);
+  std::optional<Work> make_work(WorkRecord& record, const Host::Import& target);
   void completed(uint32_t host, HostJetty& jetty, const Completion& completion);
   void imply(uint32_t host, uint32_t jetty, uint64_t before);
   std::optional<uint64_t> arrived(uint32_t host, Buffers& buffers, const Completion& completion);
+  void look_at_words(uint32_t host);
+  void count_arrival(uint32_t host, WorkRecord& record);
   void settle(WorkRecord& record);
   void flush(uint32_t host);
   template <class Queue>
   static void post_receives(Queue& queue, Buffers& buffers);
-  const Imported& import(uint32_t host, uint32_t target, uint32_t jetty);
+  const Host::Import& import(uint32_t host, uint32_t target, uint32_t jetty);
   void split(WorkRecord& record);
   void advance(Duration by);
   void end_peacefully();

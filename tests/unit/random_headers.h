@@ -89,6 +89,14 @@ inline Immetah random_header(Prng& prng) {
 }
 
 template <>
+inline Ntfetah random_header(Prng& prng) {
+  return {.address = random64(prng),
+          .token_id = random_id(prng),
+          .token = random32(prng),
+          .value = random64(prng)};
+}
+
+template <>
 inline transport::Rtph random_header(Prng& prng) {
   return {.last = coin(prng),
           .opcode = static_cast<uint8_t>(random_bits<7>(prng)),

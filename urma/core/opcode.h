@@ -12,6 +12,7 @@ enum class TaOpcode : uint8_t {
   send_immediate = 0x01,
   write = 0x03,
   write_immediate = 0x04,
+  write_notify = 0x05,
   read = 0x06,
   answer = 0x11,  // TAACK
   read_response = 0x12,
@@ -26,25 +27,29 @@ struct OpcodeInfo {
   bool to_jetty;    // MTETAH: takes a receive slot
   bool to_memory;   // MAETAH: checked by the segment table
   bool offset;      // OFSTETAH: where the packet's bytes lie in its slice
+  bool notify;      // NTFETAH: 8 bytes of memory that are set when all data is in place
   bool immediate;   // IMMETAH
   bool data;        // bytes may follow
   bool replayable;  // executing it twice is executing it once
 };
 
+namespace detail {
+inline constexpr bool yes = true;
+inline constexpr bool no = false;
 // clang-format off
 inline constexpr OpcodeInfo opcodes[] = {
-    // opcode                    name              request jetty memory offset imm    data   replay
-    {TaOpcode::send,            "send",            true,  true,  false, true,  false, true,  false},
-    {TaOpcode::send_immediate,  "send_immediate",  true,  true,  false, true,  true,  true,  false},
-    {TaOpcode::write,           "write",           true,  false, true,  false, false, true,  true},
-    {TaOpcode::write_immediate, "write_immediate", true,  true,  true,  false, true,  true,  false},
-    {TaOpcode::read,            "read",            true,  false, true,  false, false, false, true},
-    {TaOpcode::answer,          "answer",          false, false, false, false, false, false, true},
-    {TaOpcode::read_response,   "read_response",   false, false, false, true,  false, true,  true},
+    // opcode                   name               request jetty memory offset ntf  imm  data replay
+    {TaOpcode::send,            "send",            yes,    yes,  no,    yes,   no,  no,  yes, no},
+    {TaOpcode::send_immediate,  "send_immediate",  yes,    yes,  no,    yes,   no,  yes, yes, no},
+    {TaOpcode::write,           "write",           yes,    no,   yes,   no,    no,  no,  yes, yes},
+    {TaOpcode::write_immediate, "write_immediate", yes,    yes,  yes,   no,    no,  yes, yes, no},
+    {TaOpcode::write_notify,    "write_notify",    yes,    no,   yes,   no,    yes, no,  yes, no},
+    {TaOpcode::read,            "read",            yes,    no,   yes,   no,    no,  no,  no,  yes},
+    {TaOpcode::answer,          "answer",          no,     no,   no,    no,    no,  no,  no,  yes},
+    {TaOpcode::read_response,   "read_response",   no,     no,   no,    yes,   no,  no,  yes, yes},
 };
 // clang-format on
 
-namespace detail {
 inline constexpr auto opcode_rows = [] {
   std::array<uint8_t, 256> rows{};
   uint8_t number = 0;
@@ -52,6 +57,8 @@ inline constexpr auto opcode_rows = [] {
   return rows;
 }();
 }  // namespace detail
+
+using detail::opcodes;
 
 // Null for an opcode that we do not know.
 constexpr const OpcodeInfo* find_opcode(uint8_t opcode) {

@@ -52,6 +52,13 @@ using Token = Field<64, 32>;
 using Length = Field<96, 32>;
 }  // namespace immetah
 
+namespace ntfetah {
+using Address = Field<0, 64>;
+using TokenId = Field<68, 20>;
+using Token = Field<96, 32>;
+using Value = Field<128, 64>;
+}  // namespace ntfetah
+
 constexpr uint64_t version = 0;
 
 // Takes headers off the front of a packet; each header's length is checked here, once.
@@ -198,6 +205,21 @@ void Immetah::emit(HeaderBytes<size> out) const {
   immetah::Length::set(out, message_length);
 }
 
+Ntfetah Ntfetah::parse(HeaderView<size> in) {
+  return {.address = ntfetah::Address::get(in),
+          .token_id = static_cast<uint32_t>(ntfetah::TokenId::get(in)),
+          .token = static_cast<uint32_t>(ntfetah::Token::get(in)),
+          .value = ntfetah::Value::get(in)};
+}
+
+void Ntfetah::emit(HeaderBytes<size> out) const {
+  clear(out);
+  ntfetah::Address::set(out, address);
+  ntfetah::TokenId::set(out, token_id);
+  ntfetah::Token::set(out, token);
+  ntfetah::Value::set(out, value);
+}
+
 size_t TaRequest::emit(std::span<std::byte> out) {
   const OpcodeInfo* info = find_opcode(base.opcode);
   base.target_present = info->to_jetty;
@@ -206,6 +228,7 @@ size_t TaRequest::emit(std::span<std::byte> out) {
   if (info->to_jetty) back.put(target);
   if (info->to_memory) back.put(memory);
   if (info->offset) back.put(offset);
+  if (info->notify) back.put(notify);
   if (info->immediate) back.put(immediate);
   if (base.token_present) back.put(token);
   return back.used();
@@ -229,6 +252,7 @@ std::optional<ParsedRequest> parse_request(std::span<const std::byte> packet) {
   if (request.info->to_jetty && !front.take_into(headers.target)) return std::nullopt;
   if (request.info->to_memory && !front.take_into(headers.memory)) return std::nullopt;
   if (request.info->offset && !front.take_into(headers.offset)) return std::nullopt;
+  if (request.info->notify && !front.take_into(headers.notify)) return std::nullopt;
   if (request.info->immediate && !front.take_into(headers.immediate)) return std::nullopt;
   if (base->token_present && !front.take_into(headers.token)) return std::nullopt;
   request.data = front.rest();

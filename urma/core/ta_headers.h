@@ -119,16 +119,44 @@ struct Immetah {
   friend bool operator==(const Immetah&, const Immetah&) = default;
 };
 
+// Of a write with notify: where, under which token, and what is stored when its data is in place.
+struct Ntfetah {
+  static constexpr size_t size = 24;
+
+  uint64_t address = 0;
+  uint32_t token_id = 0;  // 20 bits
+  uint32_t token = 0;
+  uint64_t value = 0;
+
+  static Ntfetah parse(HeaderView<size> in);
+  void emit(HeaderBytes<size> out) const;
+  friend bool operator==(const Ntfetah&, const Ntfetah&) = default;
+};
+
+// The bytes of a request's chain, with its token.
+constexpr size_t chain_bytes(const OpcodeInfo& info) {
+  return Btah::size + (info.to_jetty ? Mtetah::size : 0) + (info.to_memory ? Maetah::size : 0) +
+         (info.offset ? Ofstetah::size : 0) + (info.notify ? Ntfetah::size : 0) +
+         (info.immediate ? Immetah::size : 0) + Tvetah::size;
+}
+
 // A request's whole chain, in the one order that all opcodes share (UB 5.3):
-// BTAH [MTETAH] [MAETAH] [OFSTETAH] [IMMETAH] [TVETAH].
+// BTAH [MTETAH] [MAETAH] [OFSTETAH] [NTFETAH] [IMMETAH] [TVETAH].
 struct TaRequest {
-  static constexpr size_t max_size =
-      Btah::size + Mtetah::size + Maetah::size + Ofstetah::size + Immetah::size + Tvetah::size;
+  // Of the longest chain, that of a write with notify. No opcode has all headers.
+  static constexpr size_t max_size = [] {
+    size_t most = 0;
+    for (const OpcodeInfo& info : opcodes) {
+      if (info.request && chain_bytes(info) > most) most = chain_bytes(info);
+    }
+    return most;
+  }();
 
   Btah base;
   Mtetah target;
   Maetah memory;
   Ofstetah offset;
+  Ntfetah notify;
   Immetah immediate;
   Tvetah token;
 

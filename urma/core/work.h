@@ -12,6 +12,7 @@ namespace urma {
 inline constexpr uint64_t max_write_bytes = uint64_t{1} << 30;  // writes and reads
 inline constexpr uint64_t max_send_bytes = 64 * 1024;           // sends: one slice
 inline constexpr size_t max_buffers = 16;                       // scatter/gather entries of a work
+inline constexpr uint64_t notify_bytes = 8;                     // a notification; its alignment
 inline constexpr uint32_t max_inline_bytes = 192;               // JettyOptions::inline_bytes
 
 // What a segment lets others do (UB 9). Without any, it serves its owner's works only.
@@ -64,6 +65,8 @@ enum class Operation : uint8_t { write, read, send, receive };
 struct Work {
   Operation operation = Operation::write;
   bool with_immediate = false;
+  bool with_notify = false;
+  Status notify_verdict = Status::ok;  // what is wrong with where the notification goes
   bool signalled = true;
   bool solicited = false;
   bool copied = false;
@@ -72,13 +75,22 @@ struct Work {
   RemoteSegment segment;            // write, read
   uint64_t offset = 0;              // write, read: from the segment's first byte
   RemoteJetty target;               // send, and write with immediate
-  uint64_t immediate_value = 0;
+  uint64_t immediate_value = 0;     // or what is notified
   uint64_t tag_value = 0;
+  uint64_t notify_address = 0;  // the owner's; its peer is in `target`
+  TokenId notify_token_id{};
+  TokenValue notify_token{};
 
   // The Jetty that is told (write with immediate) or that receives (send).
   Work& to(const RemoteJetty& jetty) { return target = jetty, *this; }
   // 64 bits that arrive with the completion at the target, after all data is in place.
   Work& immediate(uint64_t value) { return with_immediate = true, immediate_value = value, *this; }
+  // Write with notify: 8 bytes of a segment of the same peer, aligned to 8, become `value` (in the
+  // target's byte order) by one store after all data is in place; who sees it by an atomic load
+  // (acquire) sees the data. It takes no receive slot of the target and completes nothing there;
+  // nobody is woken. What is refused leaves the 8 bytes as they were. A write alone can have it,
+  // and not together with an immediate.
+  Work& notify(const RemoteSegment& where, uint64_t at, uint64_t value);
   // The user's own 64 bits, in the completion.
   Work& tag(uint64_t value) { return tag_value = value, *this; }
   // Inline data (UB): `post` copies the bytes, and the buffer is the application's again when it
@@ -87,6 +99,21 @@ struct Work {
   // No completion of its own unless it fails: the next signalled work of the Jetty implies it.
   Work& unsignalled() { return signalled = false, *this; }
 };
+
+inline Work& Work::notify(const RemoteSegment& where, uint64_t at, uint64_t value) {
+  const bool outside = at > where.bytes || where.bytes - at < notify_bytes;
+  const bool refused = outside || !has(where.rights, Rights::write);
+  with_notify = true;
+  target = {.peer = where.peer};
+  immediate_value = value;
+  notify_address = where.address + at;
+  notify_token_id = where.token_id;
+  notify_token = where.token;
+  notify_verdict = notify_address % notify_bytes != 0 ? Status::bad_work
+                   : refused                          ? Status::remote_access
+                                                      : Status::ok;
+  return *this;
+}
 
 // Copies `from` to `to` at `offset`. 0 to max_write_bytes.
 inline Work write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset = 0) {

@@ -13,8 +13,8 @@ TEST_CASE("the table is found by the wire's numbers and by nothing else") {
     uint8_t number;
     std::string_view name;
   } numbers[] = {
-      {0x00, "send"}, {0x01, "send_immediate"}, {0x03, "write"},        {0x04, "write_immediate"},
-      {0x06, "read"}, {0x11, "answer"},         {0x12, "read_response"}};
+      {0x00, "send"},         {0x01, "send_immediate"}, {0x03, "write"},  {0x04, "write_immediate"},
+      {0x05, "write_notify"}, {0x06, "read"},           {0x11, "answer"}, {0x12, "read_response"}};
   std::set<unsigned> known;
   for (const auto& [number, name] : numbers) {
     REQUIRE(find_opcode(number) != nullptr);
@@ -35,6 +35,9 @@ TEST_CASE("the table does not contradict itself") {
     // Who takes a receive slot must not take two (UB 5.4: sends and immediates run once).
     if (info.to_jetty) CHECK_FALSE(info.replayable);
     if (info.immediate) CHECK(info.to_jetty);
+    // Of an application that is told twice, the second time says what is not so.
+    if (info.notify) CHECK_FALSE(info.replayable);
+    if (info.notify) CHECK((info.to_memory && !info.immediate));
     // Bytes have one place: an address, or an offset in their message.
     CHECK_FALSE((info.to_memory && info.offset));
     if (info.data) CHECK((info.to_memory || info.offset));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -14,6 +15,7 @@ const std::map<TaOpcode, size_t> chain_bytes = {
     {TaOpcode::send_immediate, 4 + 4 + 16},    // MTETAH OFSTETAH IMMETAH
     {TaOpcode::write, 16},                     // MAETAH
     {TaOpcode::write_immediate, 4 + 16 + 16},  // MTETAH MAETAH IMMETAH
+    {TaOpcode::write_notify, 16 + 24},         // MAETAH NTFETAH
     {TaOpcode::read, 16},                      // MAETAH
     {TaOpcode::answer, 0},
     {TaOpcode::read_response, 4},  // OFSTETAH
@@ -24,6 +26,7 @@ TaRequest random_request(TaOpcode opcode, Prng& prng) {
                     .target = random_header<Mtetah>(prng),
                     .memory = random_header<Maetah>(prng),
                     .offset = random_header<Ofstetah>(prng),
+                    .notify = random_header<Ntfetah>(prng),
                     .immediate = random_header<Immetah>(prng),
                     .token = random_header<Tvetah>(prng)};
   request.base.opcode = static_cast<uint8_t>(opcode);
@@ -64,6 +67,7 @@ TEST_CASE("a request's chain has the specified length and comes back with its da
     REQUIRE(parsed->headers.target == (info.to_jetty ? request.target : Mtetah{}));
     REQUIRE(parsed->headers.memory == (info.to_memory ? request.memory : Maetah{}));
     REQUIRE(parsed->headers.offset == (info.offset ? request.offset : Ofstetah{}));
+    REQUIRE(parsed->headers.notify == (info.notify ? request.notify : Ntfetah{}));
     REQUIRE(parsed->headers.immediate == (info.immediate ? request.immediate : Immetah{}));
     REQUIRE(parsed->headers.token == (request.base.token_present ? request.token : Tvetah{}));
     REQUIRE(parsed->data.data() == wire.data() + headers);
@@ -71,12 +75,11 @@ TEST_CASE("a request's chain has the specified length and comes back with its da
   });
 }
 
-// T for MTETAH, M for MAETAH, O for OFSTETAH, I for IMMETAH.
-const std::map<TaOpcode, std::string_view> chain_order = {{TaOpcode::send, "TO"},
-                                                          {TaOpcode::send_immediate, "TOI"},
-                                                          {TaOpcode::write, "M"},
-                                                          {TaOpcode::write_immediate, "TMI"},
-                                                          {TaOpcode::read, "M"}};
+// T for MTETAH, M for MAETAH, O for OFSTETAH, N for NTFETAH, I for IMMETAH.
+const std::map<TaOpcode, std::string_view> chain_order = {
+    {TaOpcode::send, "TO"},         {TaOpcode::send_immediate, "TOI"},
+    {TaOpcode::write, "M"},         {TaOpcode::write_immediate, "TMI"},
+    {TaOpcode::write_notify, "MN"}, {TaOpcode::read, "M"}};
 
 template <class Header>
 void append(std::vector<std::byte>& wire, const Header& header) {
@@ -94,12 +97,22 @@ TEST_CASE("a request's headers stand in the specified order, the token last") {
       if (header == 'T') append(expected, request.target);
       if (header == 'M') append(expected, request.memory);
       if (header == 'O') append(expected, request.offset);
+      if (header == 'N') append(expected, request.notify);
       if (header == 'I') append(expected, request.immediate);
     }
     if (request.base.token_present) append(expected, request.token);
     REQUIRE(wire == expected);
     REQUIRE(request.base.target_present == info.to_jetty);
   });
+}
+
+TEST_CASE("the longest chain is the one that room is left for") {
+  size_t longest = 0;
+  for_all_requests([&](const OpcodeInfo&, TaRequest& request) {
+    longest = std::max(longest, emitted(request).size());
+  });
+  CHECK(longest == TaRequest::max_size);
+  CHECK(TaRequest::max_size == 52);  // docs/protocol.md: OPEN is padded to MTU + 72
 }
 
 TEST_CASE("a request cut anywhere inside its headers is none") {

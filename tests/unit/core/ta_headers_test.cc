@@ -27,6 +27,7 @@ TEST_CASE("the extended headers come back as they were sent, reserved bits zero 
   check_header<Tvetah>({});
   check_header<Ofstetah>(bits(0, 7));
   check_header<Immetah>({});
+  check_header<Ntfetah>(bits(64, 67) + bits(88, 95));
 }
 
 TEST_CASE("fields that are too large do not reach their neighbours") {

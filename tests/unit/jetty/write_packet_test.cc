@@ -20,6 +20,8 @@ struct Posted {
   Scattered memory;
   Berth berth{};
 
+  jetty::NotifyTarget notify{};
+
   Posted(Operation operation, bool with_immediate, uint32_t bytes, Prng& prng)
       : memory(bytes, prng) {
     berth.operation = operation;
@@ -32,6 +34,7 @@ struct Posted {
     berth.token = TokenValue(random32(prng));
     berth.target = JettyId(random_id(prng));
     berth.target_token = TokenValue(random32(prng));
+    notify = {random64(prng), TokenId(random_id(prng)), TokenValue(random32(prng))};
   }
 };
 
@@ -74,7 +77,7 @@ void for_all_packets(const Posted& posted, uint32_t packet_bytes, Function&& fun
         berth.operation == Operation::read ? 1 : transport::packets_of(slice.bytes, packet_bytes);
     for (uint32_t index = 0; index < packets; ++index) {
       function(slice, static_cast<uint16_t>(index),
-               written({berth, posted.memory.pieces(), slice, 0x51234, packet_bytes,
+               written({berth, posted.notify, posted.memory.pieces(), slice, 0x51234, packet_bytes,
                         static_cast<uint16_t>(index)}));
     }
     slice.offset += slice.bytes;
@@ -118,6 +121,31 @@ TEST_CASE("the packets of a write place each byte once, where it belongs, whatev
       REQUIRE(target.size() == flat.size());
       for (size_t i = 0; i < flat.size(); ++i) REQUIRE(target.at(berth.address + i) == flat[i]);
     }
+  }
+}
+
+TEST_CASE("every packet of the last slice of a write with notify says what to store where") {
+  Prng prng(6);
+  for (const uint32_t bytes : sizes) {
+    Posted posted(Operation::write, false, bytes, prng);
+    posted.berth.with_notify = true;
+    size_t placed = 0;
+    for_all_packets(posted, 1024, [&](const Slice& slice, uint16_t, const Written& packet) {
+      const TaRequest& headers = packet.request.headers;
+      REQUIRE(packet.request.info->opcode ==
+              (slice.last ? TaOpcode::write_notify : TaOpcode::write));
+      REQUIRE(headers.notify == (slice.last ? Ntfetah{.address = posted.notify.address,
+                                                      .token_id = number(posted.notify.token_id),
+                                                      .token = number(posted.notify.token),
+                                                      .value = posted.berth.immediate}
+                                            : Ntfetah{}));
+      REQUIRE(headers.memory.token_id == number(posted.berth.token_id));
+      REQUIRE(headers.token.token == number(posted.berth.token));
+      REQUIRE(headers.memory.address == posted.berth.address + placed);
+      REQUIRE(headers.memory.length == slice.bytes);
+      placed += packet.request.data.size();
+    });
+    CHECK(placed == bytes);
   }
 }
 
