@@ -23,7 +23,10 @@ double percent(int64_t part, int64_t whole) {
 
 CaseRun::CaseRun(Link& link, Device& device, const Case& what, const Schedule& schedule)
     : link_(link), device_(device), schedule_(schedule), side_(make_side(device, what)) {
-  if (what.limit) limit_.emplace(side_, Place::client, device.endpoint().address);
+  if (what.limit) {
+    limit_ = make_limit(limit_kind(device.description()), side_, Place::client,
+                        device.endpoint().address);
+  }
   meet(device);
   std::vector<std::vector<uint32_t>> jetties(workers_.size());
   for (uint32_t i = 0; i < what.jetties; ++i) jetties[i % jetties.size()].push_back(i);
@@ -51,18 +54,18 @@ Side CaseRun::make_side(Device& device, const Case& what) {
 }
 
 void CaseRun::meet(Device& device) {
-  const Setup setup{.what = side_.what(),
-                    .side = side_.describe(),
-                    .raw = limit_ ? to_string(limit_->endpoint()) : ""};
+  const Setup setup{
+      .what = side_.what(), .side = side_.describe(), .raw = limit_ ? limit_->told() : ""};
   // The server makes and touches as much memory as we did.
   const auto ready = link_.ask<Ready>("setup", setup, 60 * second);
   side_.meet(device, ready.side);
-  if (limit_) limit_->meet(must(parse_endpoint(ready.raw), "the server's raw socket"));
+  if (limit_) limit_->meet(ready.raw);
 }
 
 Result CaseRun::run() {
   Result result;
   result.what = side_.what();
+  if (limit_) result.limit_pattern = limit_->pattern();
   const Statistics begin = must(device_.statistics(), "statistics");
   warm_up();
   uint32_t good = 0;
@@ -143,9 +146,7 @@ double CaseRun::limit_round(int64_t time, double& waited_percent) {
   if (!side_.what().test->bandwidth()) {
     const Histogram& times = limit_->round_trips();
     if (times.count() == 0 && !interrupted()) {
-      throw Failure(Exit::peer_lost,
-                    "--limit: raw datagrams do not come back from the server. Fix: "
-                    "let UDP on any port pass, or leave --limit out");
+      throw Failure(Exit::peer_lost, "--limit: " + limit_->why_silent());
     }
     const double whole = static_cast<double>(times.percentile(0.5)) / 1000;
     return side_.what().test->ping_pong() ? whole / 2 : whole;

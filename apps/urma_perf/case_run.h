@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <memory>
-#include <optional>
 #include <variant>
 #include <vector>
 
@@ -60,7 +59,7 @@ class CaseRun {
   const Schedule schedule_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Side side_;
-  std::optional<Limit> limit_;
+  std::unique_ptr<Limit> limit_;
 };
 
 }  // namespace urma::perf

@@ -69,6 +69,7 @@ json to_json(const Result& result) {
   if (const auto limit = result.limit()) {
     out["limit"] = *limit;
     out["limit_unit"] = result.limit_unit();
+    out["limit_pattern"] = result.limit_pattern;
     out["limit_of_clean_network"] = result.limit_of_clean_network;
     out["times_limit"] = result.times_limit();
     out["times_limit_least"] = result.least_times_limit();

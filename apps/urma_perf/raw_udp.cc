@@ -65,20 +65,6 @@ void set_buffer(int socket, int forced, int polite) {
   setsockopt(socket, SOL_SOCKET, polite, &bytes, sizeof bytes);
 }
 
-// What an application that looks at its bytes does at least.
-void read_words(std::span<const std::byte> bytes) {
-  uint64_t sum = 0;
-  size_t i = 0;
-  for (; i + sizeof sum <= bytes.size(); i += sizeof sum) {
-    uint64_t word;
-    std::memcpy(&word, bytes.data() + i, sizeof word);
-    sum ^= word;
-  }
-  for (; i < bytes.size(); ++i) sum ^= std::to_integer<uint64_t>(bytes[i]);
-  // As if somebody used it: otherwise nothing is read.
-  asm volatile("" : : "r"(sum));
-}
-
 // One call's worth of datagrams of one size, as the kernel wants it told.
 struct Burst {
   std::array<iovec, most_datagrams> vectors;
@@ -272,13 +258,7 @@ void RawReceiver::run(int64_t until) {
       if (looks % looks_per_clock == 0 && now() >= until) return;
       continue;
     }
-    tally.last = now();
-    // Those of the first burst came before the time began.
-    if (tally.first == 0) {
-      tally.first = tally.last;
-    } else {
-      tally.bytes += bytes;
-    }
+    tally.add(bytes, now());
     if (tally.last >= until) return;
   }
 }

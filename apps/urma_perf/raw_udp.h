@@ -4,8 +4,8 @@
 #include <span>
 #include <utility>
 
-#include "apps/urma_perf/clock.h"
 #include "apps/urma_perf/histogram.h"
+#include "apps/urma_perf/raw.h"
 #include "urma/urma.hpp"
 
 namespace urma::perf {
@@ -43,17 +43,6 @@ struct RawPlan {
 // Datagrams of the messages' size, as far as the path carries them; 64 per call below 1 KiB, else
 // as long a train as UDP takes.
 RawPlan raw_plan(uint64_t message_bytes, const RawSocket& socket);
-
-// What was received.
-struct RawTally {
-  uint64_t bytes = 0;
-  int64_t first = 0;  // when
-  int64_t last = 0;
-
-  double bytes_per_second() const {
-    return last > first ? static_cast<double>(bytes) / seconds(last - first) : 0;
-  }
-};
 
 // A message of n bytes there, one of m bytes back: one datagram each, or, beyond 65 000 bytes, GSO
 // trains of 8 KiB datagrams.

@@ -35,6 +35,7 @@ struct Result {
   std::vector<Round> rounds;
   Verdict verdict;
   Counters counters;
+  std::string limit_pattern;            // what the limit was measured by; empty: there is none
   bool limit_of_clean_network = false;  // measured for another row
 
   double us(double part) const { return static_cast<double>(times.percentile(part)) / 1000; }

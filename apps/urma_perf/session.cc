@@ -77,8 +77,9 @@ Session::Running::Running(Device& device, const Setup& setup, Jfc& completions, 
       responder(side, inlined),
       begin(must(device.statistics(), "statistics")) {
   if (!setup.what.limit) return;
-  limit.emplace(side, Place::server, device.endpoint().address);
-  limit->meet(must(parse_endpoint(setup.raw), "the client's raw socket"));
+  limit =
+      make_limit(limit_kind(device.description()), side, Place::server, device.endpoint().address);
+  limit->meet(setup.raw);
 }
 
 nlohmann::json Session::setup(const Setup& setup) {
@@ -88,7 +89,7 @@ nlohmann::json Session::setup(const Setup& setup) {
   running_.reset();  // its memory first
   running_ = std::make_unique<Running>(device_, setup, completions_, inlined_);
   Ready ready{.side = running_->side.describe(), .raw = ""};
-  if (running_->limit) ready.raw = to_string(running_->limit->endpoint());
+  if (running_->limit) ready.raw = running_->limit->told();
   return ready;
 }
 

@@ -49,7 +49,7 @@ class Session {
 
     Side side;  // first: the others use it
     Responder responder;
-    std::optional<Limit> limit;
+    std::unique_ptr<Limit> limit;
     Statistics begin;
   };
 
