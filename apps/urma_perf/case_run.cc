@@ -12,6 +12,8 @@
 namespace urma::perf {
 namespace {
 
+constexpr int64_t limit_patience = second;
+
 // Berths and receives of a Jetty, the latter twice: as many immediates may wait.
 uint32_t completions_for(const Case& what) { return what.test->ping_pong() ? 256 : 2 * what.depth; }
 
@@ -136,8 +138,13 @@ double CaseRun::limit_round(int64_t time, double& waited_percent) {
   limit_->begin();
   const int64_t waited_before = waited_for_processor();
   const int64_t end = now() + time;
-  for (int64_t at = now(); at < end && !interrupted(); at = now()) {
-    limit_->run(std::min(at + millisecond, end));
+  // A round trip may take longer than a short round.
+  const auto nothing_yet = [&](int64_t at) {
+    return !side_.what().test->bandwidth() && limit_->round_trips().count() == 0 &&
+           at < end + limit_patience;
+  };
+  for (int64_t at = now(); (at < end || nothing_yet(at)) && !interrupted(); at = now()) {
+    limit_->run(at < end ? std::min(at + millisecond, end) : at + millisecond);
     // The server must not think that we are gone.
     link_.keep_alive();
   }

@@ -15,6 +15,7 @@ class PingPong {
   void run(const Stop& stop, Outcome& outcome);
 
  private:
+  int64_t rest(int64_t time);
   void send(uint32_t jetty, uint32_t window);
   void post_late(Jetty& jetty, const Work& work);
   void await(uint32_t jetty, uint32_t window, int64_t since, Verdict& verdict);

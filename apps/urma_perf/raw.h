@@ -1,11 +1,14 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <thread>
 
 #include "apps/urma_perf/clock.h"
+#include "apps/urma_perf/machine.h"
 
 namespace urma::perf {
 
@@ -43,6 +46,19 @@ inline void read_words(std::span<const std::byte> bytes) {
   for (; i < bytes.size(); ++i) sum ^= std::to_integer<uint64_t>(bytes[i]);
   // As if somebody used it: otherwise nothing is read.
   asm volatile("" : : "r"(sum));
+}
+
+// Sleeps for so long before a message; returns when it leaves.
+inline int64_t rest(int64_t time, int64_t at) {
+  if (time == 0) return at;
+  std::this_thread::sleep_for(std::chrono::nanoseconds(time));
+  return now();
+}
+
+// Keeps an answer back for exactly so long, which no sleep could.
+inline void hold(int64_t time) {
+  if (time == 0) return;
+  for (const int64_t end = now() + time; now() < end;) spin();
 }
 
 }  // namespace urma::perf

@@ -138,11 +138,7 @@ void Lane::take(uint64_t number, std::span<std::byte> landing) const {
 void ShmPing::run(int64_t until, Histogram& round_trips) {
   for (int64_t time = now(); time < until;) {
     if (!waiting_) {
-      if (rest_ > 0) {
-        usleep(static_cast<useconds_t>(rest_ / microsecond));
-        time = now();
-      }
-      sent_ = time;
+      sent_ = rest(rest_, time);
       waiting_ = true;
       out_.put(++number_, source_);
     }
@@ -159,12 +155,10 @@ void ShmPing::run(int64_t until, Histogram& round_trips) {
 void ShmPong::run(int64_t until) {
   for (unsigned turns = 1; in_.await(number_ + 1, until); ++turns) {
     in_.take(++number_, landing_);
-    if (rest_ > 0) {
-      for (const int64_t end = now() + rest_; now() < end;) spin();
-    }
+    hold(rest_);
     out_.put(number_, source_);
     // Where no look is empty the clock would never be looked at.
-    if (turns % looks_per_clock == 0 && now() >= until) return;
+    if ((turns % looks_per_clock == 0 || rest_ > 0) && now() >= until) return;
   }
 }
 

@@ -48,8 +48,11 @@ RawPlan raw_plan(uint64_t message_bytes, const RawSocket& socket);
 // trains of 8 KiB datagrams.
 class RawPing {
  public:
-  RawPing(RawSocket& socket, std::span<const std::byte> out, std::span<std::byte> in, bool read)
-      : socket_(socket), out_(out), in_(in), read_(read) {}
+  // `rest`: before each message, and what the other side holds its answer for; both sleep then.
+  // Zero: both spin.
+  RawPing(RawSocket& socket, std::span<const std::byte> out, std::span<std::byte> in, bool read,
+          int64_t rest)
+      : socket_(socket), out_(out), in_(in), read_(read), rest_(rest) {}
 
   // Whole round trips until the time is reached; records each. What is lost is sent again.
   void run(int64_t until, Histogram& round_trips);
@@ -59,12 +62,14 @@ class RawPing {
   std::span<const std::byte> out_;
   std::span<std::byte> in_;
   bool read_;
+  int64_t rest_;
 };
 
 class RawPong {
  public:
-  RawPong(RawSocket& socket, std::span<std::byte> in, std::span<const std::byte> out, bool read)
-      : socket_(socket), in_(in), out_(out), read_(read) {}
+  RawPong(RawSocket& socket, std::span<std::byte> in, std::span<const std::byte> out, bool read,
+          int64_t rest)
+      : socket_(socket), in_(in), out_(out), read_(read), rest_(rest) {}
 
   void run(int64_t until);
 
@@ -73,6 +78,7 @@ class RawPong {
   std::span<std::byte> in_;
   std::span<const std::byte> out_;
   bool read_;
+  int64_t rest_;
   size_t got_ = 0;  // of a message
   int64_t heard_ = 0;
 };

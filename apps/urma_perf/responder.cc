@@ -59,6 +59,8 @@ void Responder::handle_message(uint32_t jetty, const Completion& completion) {
   if (sends) side_.receive(jetty, slot);
   if (!what.test->ping_pong()) return;
   bounce_windows_[jetty] = window;
+  // The engine runs meanwhile: an acknowledgement that wakes the client does so early.
+  if (what.test->asleep) side_.beat_for(rest_before_send);
   bounce(jetty);
 }
 

@@ -61,19 +61,28 @@ void Server::say_where() const {
 void Server::run() {
   if (options_.verbose) fmt::print(stderr, "{}\n", device_.description());
   for (uint32_t turns = 1; !interrupted() && !over_; ++turns) {
-    const bool measuring =
-        std::ranges::any_of(sessions_, [](const auto& session) { return session->measures(); });
-    const auto taken = measuring ? taker_.take(completions_) : completions_.wait(idle_wait);
+    const Session::Pace pace = this->pace();
+    const bool idle = pace == Session::Pace::idle;
+    const auto taken = idle                              ? completions_.wait(idle_wait)
+                       : pace == Session::Pace::in_limit ? taker_.look(completions_)
+                                                         : taker_.take(completions_);
     for (const Completion& completion : taken) handle(completion);
-    if (measuring && taken.empty()) {
+    if (!idle && taken.empty()) {
       run_limits();
       spin();
     }
-    if (measuring && turns % look_around_every != 0) continue;
+    if (!idle && turns % look_around_every != 0) continue;
     look_after_clients();
     if (options_.once && clients_ > 0 && sessions_.empty()) break;
   }
   say_goodbye();
+}
+
+// That of the busiest client.
+Session::Pace Server::pace() const {
+  Session::Pace most = Session::Pace::idle;
+  for (const auto& session : sessions_) most = std::max(most, session->pace());
+  return most;
 }
 
 void Server::handle(const Completion& completion) {

@@ -33,8 +33,14 @@ class Session {
     return running_ && running_->responder.handle(completion);
   }
 
-  // The loop must not sleep.
-  bool measures() const { return running_ != nullptr; }
+  // What the server's loop has to do about it.
+  enum class Pace : uint8_t { idle, measured, in_limit };
+  Pace pace() const {
+    if (in_limit_) return Pace::in_limit;
+    // Who is to be woken has to sleep.
+    const bool measured = running_ && !running_->side.what().test->asleep;
+    return measured ? Pace::measured : Pace::idle;
+  }
   // The limit's part of this side, for so long, if it runs.
   void run_limit(int64_t time);
 

@@ -9,6 +9,10 @@ constexpr uint64_t small = 1024;
 
 ShmPlan bounce_plan(const Case& what, Use looked_at) {
   const uint64_t bytes = what.bytes;
+  if (what.test->asleep) {
+    const LanePlan lane{.way = Way::woken, .bytes = bytes, .use = Use::copy};
+    return {lane, lane, "futex wake"};
+  }
   if (what.test->sends() && bytes <= most_in_slot) {
     const LanePlan lane{.way = Way::in_slot, .bytes = bytes, .use = looked_at};
     return {lane, lane, "inline ring"};
@@ -78,11 +82,12 @@ void ShmLimit::meet(const std::string& told) {
 void ShmLimit::make_loops(const Lane& there, const Lane& back) {
   const bool client = place_ == Place::client;
   const bool sends = client != side_.what().test->reads();
+  const int64_t rest = side_.what().test->asleep ? rest_before_send : 0;
   if (!side_.what().test->bandwidth()) {
     if (client) {
-      ping_.emplace(there, back, side_.source(), side_.landing(), 0);
+      ping_.emplace(there, back, side_.source(), side_.landing(), rest);
     } else {
-      pong_.emplace(there, back, side_.landing(), side_.source(), 0);
+      pong_.emplace(there, back, side_.landing(), side_.source(), rest);
     }
     return;
   }

@@ -17,7 +17,7 @@ std::string UdpLimit::pattern() const {
   if (side_.what().test->bandwidth()) {
     return raw_plan(side_.what().bytes, socket_).train ? "udp trains" : "udp sendmmsg";
   }
-  return "udp ping-pong";
+  return side_.what().test->asleep ? "udp wake" : "udp ping-pong";
 }
 
 std::string UdpLimit::why_silent() const {
@@ -47,10 +47,11 @@ void UdpLimit::begin_ping_pong() {
     if (!data_leaves) out = acknowledgement_;
   }
   const bool read = side_.what().verify;
+  const int64_t rest = test.asleep ? rest_before_send : 0;
   if (client) {
-    ping_.emplace(socket_, out, in, read);
+    ping_.emplace(socket_, out, in, read, rest);
   } else {
-    pong_.emplace(socket_, in, out, read);
+    pong_.emplace(socket_, in, out, read, rest);
   }
 }
 

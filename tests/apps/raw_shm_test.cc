@@ -73,6 +73,7 @@ TEST_CASE("each raw ping-pong brings the bytes of another process") {
                                     {"write_imm_lat", 5000},
                                     {"write_lat", 64},
                                     {"write_lat", 1 << 20},
+                                    {"wake_lat", 64},
                                     {"read_lat", 64},
                                     {"read_lat", 100'000}}) {
     CAPTURE(test, bytes);
@@ -147,6 +148,7 @@ TEST_CASE("the pattern of the limit follows from test and size") {
   REQUIRE(pattern("send_lat", 49) == "message, copied");
   REQUIRE(pattern("write_imm_lat", 8) == "write, slot");
   REQUIRE(pattern("write_imm_lat", 65536) == "message, read");
+  REQUIRE(pattern("wake_lat", 8) == "futex wake");
   REQUIRE(pattern("write_lat", 8) == "data, slot");
   REQUIRE(pattern("read_lat", 65536) == "message, slot");
   REQUIRE(pattern("send_bw", 8) == "stamped ring");

@@ -54,10 +54,16 @@ def test_one_test_with_limit():
         assert one["limit"] > 0 and one["times_limit"] > 0
 
 
+def test_wake_with_limit():
+    (result,) = results("--self", "wake_lat", "--seconds", "0.2", "--limit", "--rounds", "2")
+    assert result["limit_pattern"] == "udp wake" and result["limit"] > 0
+    results("--self", "wake_lat", "--seconds", "0.1", "--served", "--size", "4K")
+
+
 def test_every_test_on_a_bad_network():
     bad = "fault(loss=2%,dup=1%,reorder=2%,seed=3):udp:"
     for name in ["write_lat", "write_bw", "read_lat", "read_bw", "send_lat", "send_bw",
-                 "write_imm_lat", "write_imm_bw"]:
+                 "write_imm_lat", "write_imm_bw", "wake_lat"]:
         done = results("--self", name, "--size", "1,100,20000", "--count", "300", "--device", bad,
                        "--rounds", "2")
         assert [result["size_bytes"] for result in done] == [1, 100, 20000]
