@@ -35,9 +35,11 @@ CaseRun::CaseRun(Link& link, Device& device, const Case& what, const Schedule& s
   for (size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = *workers_[i];
     if (what.test->ping_pong()) {
-      worker.loop.emplace<PingPong>(side_, jetties[i], worker.completions, schedule.inlined);
+      worker.loop.emplace<PingPong>(side_, jetties[i], worker.completions,
+                                    schedule.threads_mode->polls);
     } else {
-      worker.loop.emplace<Stream>(side_, jetties[i], worker.completions, schedule.inlined);
+      worker.loop.emplace<Stream>(side_, jetties[i], worker.completions,
+                                  schedule.threads_mode->polls);
     }
   }
 }
@@ -168,7 +170,8 @@ double CaseRun::limit_round(int64_t time, double& waited_percent) {
 Outcome CaseRun::our_round(int64_t time, Report& report, double& waited_percent) {
   std::ranges::fill(side_.ledger(), Side::never_written);
   link_.tell("begin", Begin{.limit = false});
-  const int64_t waited = run_workers({.at = now() + time, .count = schedule_.round_count});
+  const int64_t waited = run_workers(
+      {.at = now() + time, .count = schedule_.round_count, .progress = schedule_.progress});
   Outcome all;
   for (const auto& worker : workers_) {
     if (worker->failed) std::rethrow_exception(worker->failed);

@@ -50,6 +50,8 @@ json to_json(const Result& result) {
               {"size_bytes", what.bytes},
               {"depth", what.depth},
               {"jetties", what.jetties},
+              {"signal_every", what.signal_every},
+              {"threads_mode", result.threads_mode},
               {"verified", what.verify},
               {"messages", result.times.count()},
               {"p50_us", result.us(0.5)},

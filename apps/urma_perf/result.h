@@ -31,6 +31,7 @@ inline constexpr double most_waited_percent = 10;
 struct Result {
   Case what;
   std::string device;
+  std::string threads_mode;
   Histogram times;  // of the rounds that count
   std::vector<Round> rounds;
   Verdict verdict;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "apps/urma_perf/completions.h"
+#include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/interrupt.h"
 #include "apps/urma_perf/machine.h"
 
@@ -19,13 +20,6 @@ constexpr Duration idle_wait = std::chrono::milliseconds(100);
 constexpr uint32_t look_around_every = 4096;
 constexpr size_t most_clients = 64;
 
-Device open_device(const std::string& text, bool inlined) {
-  return must(urma::open(text, {.threads = inlined ? Threads::inlined : Threads::served,
-                                .congestion = {},
-                                .limits = {}}),
-              "opening the device");
-}
-
 Message failed(uint64_t id, Exit exit, std::string why) {
   return {.id = id, .type = "failed", .body = Failed{.exit = exit, .message = std::move(why)}};
 }
@@ -35,10 +29,10 @@ Message failed(uint64_t id, Exit exit, std::string why) {
 Server::Server(const Options& options, const std::string& device, std::atomic<bool>& over)
     : options_(options),
       over_(over),
-      device_(open_device(device, options.inlined)),
+      device_(open_device(device, *options.threads_mode)),
       completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
       mailbox_(device_, &completions_),
-      taker_(options.inlined) {
+      taker_(options.threads_mode->polls) {
   must(device_.publish("urma_perf", mailbox_.jetty(), everyone()), "publishing the name urma_perf");
 }
 
@@ -143,8 +137,9 @@ void Server::greet(const Session::Client& from, const Message& question) {
                                                     "one is done",
                                                     sessions_.size())));
   }
-  sessions_.push_back(std::make_unique<Session>(++clients_, device_, completions_, options_.inlined,
-                                                from, question.body.get<Hello>()));
+  sessions_.push_back(std::make_unique<Session>(++clients_, device_, completions_,
+                                                options_.threads_mode->alone, from,
+                                                question.body.get<Hello>()));
   mailbox_.send(client,
                 {.id = question.id,
                  .type = "welcome",

@@ -18,8 +18,8 @@ class Session {
     friend bool operator==(const Client&, const Client&) = default;
   };
 
-  // `hello` has been checked for the version.
-  Session(uint64_t number, Device& device, Jfc& completions, bool inlined, const Client& client,
+  // `hello` has been checked for the version. `alone`: no engine runs beside this thread.
+  Session(uint64_t number, Device& device, Jfc& completions, bool alone, const Client& client,
           const Hello& hello);
 
   uint64_t number() const { return number_; }
@@ -51,7 +51,7 @@ class Session {
 
  private:
   struct Running {
-    Running(Device& device, const Setup& setup, Jfc& completions, bool inlined);
+    Running(Device& device, const Setup& setup, Jfc& completions, bool alone);
 
     Side side;  // first: the others use it
     Responder responder;
@@ -67,7 +67,7 @@ class Session {
   const uint64_t number_;
   Device& device_;
   Jfc& completions_;
-  const bool inlined_;
+  const bool alone_;
   const Client client_;
   RemoteJetty answers_to_;
   RemoteSegment presence_;
