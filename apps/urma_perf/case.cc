@@ -35,7 +35,19 @@ std::string objection(const Case& what) {
     return fmt::format("{} Jetties are not within 1 to {}. Fix: choose another --jetties",
                        what.jetties, most_jetties);
   }
-  if (what.signal_every < 1 || what.depth % what.signal_every != 0) {
+  if (what.test->ping_pong()) {
+    if (what.signal_every < 1 || what.signal_every > most_unsignalled) {
+      return fmt::format(
+          "{} signals every 1 to {} of its messages, not every {}. Fix: choose "
+          "another --signal-every",
+          what.test->name, most_unsignalled, what.signal_every);
+    }
+  } else if (!what.test->bandwidth() && what.signal_every != 1) {
+    return fmt::format(
+        "{} waits for each work's completion. Fix: leave --signal-every out, or run "
+        "a _bw test",
+        what.test->name);
+  } else if (what.signal_every < 1 || what.depth % what.signal_every != 0) {
     return fmt::format(
         "{} works outstanding cannot be signalled every {}. Fix: let --depth be a "
         "multiple of --signal-every",

@@ -22,6 +22,8 @@ struct Case {
 
 inline constexpr uint64_t most_memory_bytes = uint64_t{8} << 30;  // of one side
 inline constexpr uint32_t most_depth = 16 * 1024;
+// Of the works of a ping-pong, which has a few berths only.
+inline constexpr uint32_t most_unsignalled = 32;
 inline constexpr uint32_t most_jetties = 512;  // their numbers fit one control message
 
 // Keeps about 4 MiB on their way, what a receive buffer holds.

@@ -12,6 +12,8 @@
 namespace urma::perf {
 namespace {
 
+constexpr int64_t limit_patience = second;
+
 // Berths and receives of a Jetty, the latter twice: as many immediates may wait.
 uint32_t completions_for(const Case& what) { return what.test->ping_pong() ? 256 : 2 * what.depth; }
 
@@ -23,16 +25,21 @@ double percent(int64_t part, int64_t whole) {
 
 CaseRun::CaseRun(Link& link, Device& device, const Case& what, const Schedule& schedule)
     : link_(link), device_(device), schedule_(schedule), side_(make_side(device, what)) {
-  if (what.limit) limit_.emplace(side_, Place::client, device.endpoint().address);
+  if (what.limit) {
+    limit_ = make_limit(limit_kind(device.description()), side_, Place::client,
+                        device.endpoint().address);
+  }
   meet(device);
   std::vector<std::vector<uint32_t>> jetties(workers_.size());
   for (uint32_t i = 0; i < what.jetties; ++i) jetties[i % jetties.size()].push_back(i);
   for (size_t i = 0; i < workers_.size(); ++i) {
     Worker& worker = *workers_[i];
     if (what.test->ping_pong()) {
-      worker.loop.emplace<PingPong>(side_, jetties[i], worker.completions, schedule.inlined);
+      worker.loop.emplace<PingPong>(side_, jetties[i], worker.completions,
+                                    schedule.threads_mode->polls);
     } else {
-      worker.loop.emplace<Stream>(side_, jetties[i], worker.completions, schedule.inlined);
+      worker.loop.emplace<Stream>(side_, jetties[i], worker.completions,
+                                  schedule.threads_mode->polls);
     }
   }
 }
@@ -51,18 +58,18 @@ Side CaseRun::make_side(Device& device, const Case& what) {
 }
 
 void CaseRun::meet(Device& device) {
-  const Setup setup{.what = side_.what(),
-                    .side = side_.describe(),
-                    .raw = limit_ ? to_string(limit_->endpoint()) : ""};
+  const Setup setup{
+      .what = side_.what(), .side = side_.describe(), .raw = limit_ ? limit_->told() : ""};
   // The server makes and touches as much memory as we did.
   const auto ready = link_.ask<Ready>("setup", setup, 60 * second);
   side_.meet(device, ready.side);
-  if (limit_) limit_->meet(must(parse_endpoint(ready.raw), "the server's raw socket"));
+  if (limit_) limit_->meet(ready.raw);
 }
 
 Result CaseRun::run() {
   Result result;
   result.what = side_.what();
+  if (limit_) result.limit_pattern = limit_->pattern();
   const Statistics begin = must(device_.statistics(), "statistics");
   warm_up();
   uint32_t good = 0;
@@ -133,8 +140,13 @@ double CaseRun::limit_round(int64_t time, double& waited_percent) {
   limit_->begin();
   const int64_t waited_before = waited_for_processor();
   const int64_t end = now() + time;
-  for (int64_t at = now(); at < end && !interrupted(); at = now()) {
-    limit_->run(std::min(at + millisecond, end));
+  // A round trip may take longer than a short round.
+  const auto nothing_yet = [&](int64_t at) {
+    return !side_.what().test->bandwidth() && limit_->round_trips().count() == 0 &&
+           at < end + limit_patience;
+  };
+  for (int64_t at = now(); (at < end || nothing_yet(at)) && !interrupted(); at = now()) {
+    limit_->run(at < end ? std::min(at + millisecond, end) : at + millisecond);
     // The server must not think that we are gone.
     link_.keep_alive();
   }
@@ -143,9 +155,7 @@ double CaseRun::limit_round(int64_t time, double& waited_percent) {
   if (!side_.what().test->bandwidth()) {
     const Histogram& times = limit_->round_trips();
     if (times.count() == 0 && !interrupted()) {
-      throw Failure(Exit::peer_lost,
-                    "--limit: raw datagrams do not come back from the server. Fix: "
-                    "let UDP on any port pass, or leave --limit out");
+      throw Failure(Exit::peer_lost, "--limit: " + limit_->why_silent());
     }
     const double whole = static_cast<double>(times.percentile(0.5)) / 1000;
     return side_.what().test->ping_pong() ? whole / 2 : whole;
@@ -160,7 +170,8 @@ double CaseRun::limit_round(int64_t time, double& waited_percent) {
 Outcome CaseRun::our_round(int64_t time, Report& report, double& waited_percent) {
   std::ranges::fill(side_.ledger(), Side::never_written);
   link_.tell("begin", Begin{.limit = false});
-  const int64_t waited = run_workers({.at = now() + time, .count = schedule_.round_count});
+  const int64_t waited = run_workers(
+      {.at = now() + time, .count = schedule_.round_count, .progress = schedule_.progress});
   Outcome all;
   for (const auto& worker : workers_) {
     if (worker->failed) std::rethrow_exception(worker->failed);

@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <memory>
-#include <optional>
 #include <variant>
 #include <vector>
 
@@ -11,12 +10,13 @@
 #include "apps/urma_perf/ping_pong.h"
 #include "apps/urma_perf/result.h"
 #include "apps/urma_perf/stream.h"
+#include "apps/urma_perf/threads_mode.h"
 
 namespace urma::perf {
 
 // How a case is measured; the server need not know.
 struct Schedule {
-  bool inlined = true;
+  const ThreadsMode* threads_mode = &threads_modes.front();
   uint32_t threads = 1;
   std::vector<int> processors;  // thread i runs on the i-th, going round; empty: anywhere
   uint32_t rounds = 5;
@@ -25,6 +25,7 @@ struct Schedule {
   int64_t limit_time = 400 * millisecond;
   int64_t warm_up = 200 * millisecond;
   uint64_t round_count = UINT64_MAX;  // messages, of all threads; whichever comes first
+  Progress* progress = nullptr;       // for whoever watches
 };
 
 // One case at the client: set up when constructed, given back when destroyed.
@@ -60,7 +61,7 @@ class CaseRun {
   const Schedule schedule_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Side side_;
-  std::optional<Limit> limit_;
+  std::unique_ptr<Limit> limit_;
 };
 
 }  // namespace urma::perf

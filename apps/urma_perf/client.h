@@ -23,6 +23,8 @@ class Client {
   const std::string& server_description() const { return link_.welcome().device; }
 
  private:
+  Result measure(const Case& what, Schedule& schedule);
+
   const Options& options_;
   std::string device_text_;
   std::vector<int> processors_;

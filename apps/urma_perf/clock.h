@@ -32,10 +32,13 @@ inline constexpr int64_t second = 1000 * millisecond;
 
 inline double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
+struct Progress;
+
 // When a loop ends: at a time, after so many messages, whichever comes first.
 struct Stop {
   int64_t at = INT64_MAX;
   uint64_t count = UINT64_MAX;
+  Progress* progress = nullptr;  // to be told how far it is; null: nobody wants to know
 };
 
 }  // namespace urma::perf

@@ -12,18 +12,22 @@ namespace urma::perf {
 // one they are waited for, asleep.
 class Taker {
  public:
-  explicit Taker(bool inlined) : inlined_(inlined) {}
+  explicit Taker(bool polls) : polls_(polls) {}
 
-  bool inlined() const { return inlined_; }
   // Good until the next call. Empty when there is nothing (yet).
   template <class Source>  // Jetty or Jfc
   std::span<const Completion> take(Source& source) {
-    if (!inlined_) return source.wait(std::chrono::milliseconds(1));
+    if (!polls_) return source.wait(std::chrono::milliseconds(1));
+    return look(source);
+  }
+  // Never sleeps.
+  template <class Source>
+  std::span<const Completion> look(Source& source) {
     return std::span<const Completion>(taken_).first(source.poll(taken_));
   }
 
  private:
-  bool inlined_;
+  bool polls_;
   std::array<Completion, 64> taken_;
 };
 

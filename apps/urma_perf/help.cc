@@ -11,8 +11,9 @@ constexpr std::string_view first_screen =
     R"(urma_perf - how fast do works between two processes go, and do their bytes arrive?
 
   urma_perf --self                                 both sides here, clean and lossy network, 20 s
-  urma_perf --self write_imm_lat --limit           one test, with what bare sockets do beside it
+  urma_perf --self write_imm_lat --limit           one test, and what is possible beside it
   urma_perf --self write_bw --size 64,4K,1M        several sizes
+  urma_perf --self read_bw --sweep --limit         8 bytes to 4M, 20 rows
   urma_perf server                                 between two machines: here
   urma_perf read_lat 10.0.0.5 --json > read.json   and there
 
@@ -20,6 +21,7 @@ Tests: {}
 
   --self             run both sides here, as two processes on two processors
   --size LIST        bytes of a message: 64 or 4K,64K,1M     (64 for _lat, 64K for _bw)
+  --sweep            sizes 8, 16, 32 ... 4M (sends: 64K), each for a second
   --seconds S        how long each size is measured          (2)
   --count N          or how many messages of each size
   --depth D          works outstanding for each Jetty, _bw   (what 4 MiB hold, 4 to 128)
@@ -27,7 +29,7 @@ Tests: {}
   --threads N        of the client                           (1)
   --served           the device's own thread, asleep when idle, instead of polling threads
   --device STRING    such as udp:10.0.0.5 or "fault(loss=5%):udp:"; with --self for both sides
-  --limit            measure raw UDP sockets too, in turns, and how many times slower works are
+  --limit            measure bare sockets or memory too, in turns: how many times slower are works?
   --no-verify        do not look at the bytes
   --json             one JSON object on stdout instead of the table
 
@@ -39,7 +41,8 @@ Other options
   --inline             the threads that measure run the engine, spinning (default)
   --peer-device STRING with --self: the server's device
   --rounds N           each size is measured in so many parts, between which the limit is (5)
-  --signal-every N     only one of N works, _bw, has a completion (1)
+  --signal-every N     only one of N works has a completion (1): of _bw, where --depth is a
+                       multiple of it, and of send_lat, write_imm_lat, wake_lat, up to 32
   --seed N             of the bytes (1)
   --json-file FILE     the JSON object into a file, which is there whole or not at all
   --cpu N              bind this process to processor N
@@ -52,24 +55,40 @@ Other options
 
 Columns
   p50 ... max us   _lat of reads and writes: from post to completion. send_lat, write_imm_lat: half
-                   of a round trip. _bw: from post to completion with --depth works outstanding
+                   of a round trip; wake_lat too, without the 0.2 ms for which each side rests
+                   before it sends, so that the other one sleeps. _bw: from post to completion with
+                   --depth works outstanding
   msg/s, GB/s      completed works of all threads per second (round trips of send_lat and
                    write_imm_lat); 10^9 bytes; median of the rounds
   #wrong           messages with wrong bytes, lost or told twice. Always 0, or the exit code is 4
   retx, RNR, dup   packets sent again, "receiver not ready" answers, packets that came twice; both
                    sides together. --json has all counters
-  limit, x limit   what raw UDP sockets do in the same two processes, and the median over the rounds
-                   of how many times slower works are (least..most). _lat: ping-pong of one datagram
-                   (GSO trains above 65000 bytes). _bw: below 1 KiB sendmmsg of 64 datagrams, else
-                   GSO trains of datagrams up to 8 KiB. What arrives is read, unless --no-verify.
-                   A limit in brackets was measured on the clean network
+  limit, x limit   what can be had without this library in the same two processes, and the median
+                   over the rounds of how many times slower works are (least..most). What arrives is
+                   read, unless --no-verify. In brackets: measured on the clean network
+  limit by         how. Devices on udp: bare sockets
+    udp ping-pong    one datagram there and back (GSO trains above 65000 bytes), both spin
+    udp wake         the same, asleep in poll
+    udp sendmmsg     64 datagrams per call, below 1 KiB
+    udp trains       GSO and GRO, datagrams up to 8 KiB, from 1 KiB on
+                   Devices on cxl: memory that both processes share. Pollers spin without PAUSE
+    inline ring      sends up to 48 bytes: they and their number in a line, 1024 lines in turn
+    message, copied  larger sends: into one of four buffers, a counter; copied out by the receiver
+    write, slot      write_imm below 1 KiB: into one of 1024 places, a line tells; read in place
+    message, read    from 1 KiB on: into one of four buffers, a counter; read in place
+    data, slot       write_lat, read_lat: as the two above one way, a line the other (also:
+    message, slot    from 1 KiB on)
+    futex wake       as message, copied, asleep in futex
+    stamped ring     _bw below 1 KiB: entries with numbers, 1024 in turn, credit every 64
+    two-copy pipe    _bw from 1 KiB on: copied into one of 4 slots of up to 64 KiB, and out
   wait             how much of the time a thread that wanted to run had no processor, in the process
                    that had less. Rounds above 10 % are discarded and repeated, as often again as
                    --rounds; a row above 10 % means nothing
 
 What is checked when
   write_lat, write_bw           the last write to each place, where it landed, after each round
-  write_imm_lat, send_lat       every message, by both sides, within the measured time
+  write_imm_lat, send_lat,
+  wake_lat                      every message, by both sides, within the measured time
   send_bw                       every message, by the server, within the measured time
   write_imm_bw                  as send_bw if the server is --inline; and as write_bw
   read_lat, read_bw             every read, by the client; its time counts in msg/s, not in the us
@@ -78,6 +97,8 @@ What is checked when
 
 Tests
 {}
+On a terminal a line tells once a second how a case goes; it is wiped before the result.
+
 Exit codes
   0 ok   1 error   2 usage   4 wrong bytes   5 server lost or not reached   6 version mismatch
   130 Ctrl-C, after the summary so far (a second one ends at once)
@@ -85,7 +106,11 @@ Exit codes
 
 }  // namespace
 
-std::string help() { return fmt::format(first_screen, test_names()); }
+std::string help() {
+  std::string names = test_names();
+  std::erase(names, ',');  // then they fit a line
+  return fmt::format(first_screen, names);
+}
 
 std::string help_all() {
   std::string tests;

@@ -50,6 +50,8 @@ json to_json(const Result& result) {
               {"size_bytes", what.bytes},
               {"depth", what.depth},
               {"jetties", what.jetties},
+              {"signal_every", what.signal_every},
+              {"threads_mode", result.threads_mode},
               {"verified", what.verify},
               {"messages", result.times.count()},
               {"p50_us", result.us(0.5)},
@@ -69,6 +71,7 @@ json to_json(const Result& result) {
   if (const auto limit = result.limit()) {
     out["limit"] = *limit;
     out["limit_unit"] = result.limit_unit();
+    out["limit_pattern"] = result.limit_pattern;
     out["limit_of_clean_network"] = result.limit_of_clean_network;
     out["times_limit"] = result.times_limit();
     out["times_limit_least"] = result.least_times_limit();

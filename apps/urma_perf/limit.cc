@@ -1,57 +1,24 @@
 #include "apps/urma_perf/limit.h"
 
+#include "apps/urma_perf/shm_limit.h"
+#include "apps/urma_perf/udp_limit.h"
+
 namespace urma::perf {
 
-Limit::Limit(Side& side, Place place, const Eid& address)
-    : side_(side), place_(place), address_(address), socket_(address) {
-  if (side.what().test->bandwidth() || side.what().bytes > 65000) socket_.coalesce();
+LimitKind limit_kind(std::string_view device) {
+  for (size_t end = device.find_first_of("(:"); end != device.npos && device[end] == '(';) {
+    const size_t rest = device.find("):", end);
+    if (rest == device.npos) break;
+    device.remove_prefix(rest + 2);
+    end = device.find_first_of("(:");
+  }
+  return device.substr(0, device.find(':')) == "cxl" ? LimitKind::shared_memory
+                                                     : LimitKind::sockets;
 }
 
-void Limit::meet(const Endpoint& other) { socket_.connect(other); }
-
-void Limit::begin() {
-  round_trips_.clear();
-  // What is left of the last round is not part of this one.
-  RawReceiver(socket_, raw_plan(side_.what().bytes, socket_), side_.landing(), false).run(0);
-  if (side_.what().test->bandwidth()) {
-    begin_bursts();
-  } else {
-    begin_ping_pong();
-  }
-}
-
-void Limit::begin_ping_pong() {
-  const Test& test = *side_.what().test;
-  const bool client = place_ == Place::client;
-  std::span<const std::byte> out = side_.source().first(side_.what().bytes);
-  std::span<std::byte> in = side_.landing().first(side_.what().bytes);
-  if (test.shape == Shape::post_to_completion) {
-    const bool data_leaves = client != test.reads();
-    if (data_leaves) in = acknowledgement_;
-    if (!data_leaves) out = acknowledgement_;
-  }
-  const bool read = side_.what().verify;
-  if (client) {
-    ping_.emplace(socket_, out, in, read);
-  } else {
-    pong_.emplace(socket_, in, out, read);
-  }
-}
-
-void Limit::begin_bursts() {
-  const RawPlan plan = raw_plan(side_.what().bytes, socket_);
-  if ((place_ == Place::client) != side_.what().test->reads()) {
-    sender_.emplace(socket_, plan, side_.source());
-  } else {
-    receiver_.emplace(socket_, plan, side_.landing(), side_.what().verify);
-  }
-}
-
-void Limit::run(int64_t until) {
-  if (ping_) ping_->run(until, round_trips_);
-  if (pong_) pong_->run(until);
-  if (sender_) sender_->run(until);
-  if (receiver_) receiver_->run(until);
+std::unique_ptr<Limit> make_limit(LimitKind kind, Side& side, Place place, const Eid& address) {
+  if (kind == LimitKind::shared_memory) return std::make_unique<ShmLimit>(side, place);
+  return std::make_unique<UdpLimit>(side, place, address);
 }
 
 }  // namespace urma::perf

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -62,6 +63,12 @@ void pin(int processor) {
                 fmt::format("processor {} cannot be used. Fix: choose another --cpu (see: nproc, "
                             "taskset -p $$)",
                             processor));
+}
+
+void unpin() {
+  cpu_set_t all;
+  std::memset(&all, 0xff, sizeof all);  // the kernel takes those that there are
+  sched_setaffinity(0, sizeof all, &all);
 }
 
 int64_t waited_for_processor_this_thread() { return wait_in("/proc/thread-self/schedstat"); }

@@ -13,6 +13,9 @@ std::vector<int> processors();
 // processor.
 void pin(int processor);
 
+// Undoes it for the calling thread.
+void unpin();
+
 // Nanoseconds for which this thread, or all threads that live now, wanted to run and could not.
 int64_t waited_for_processor_this_thread();
 int64_t waited_for_processor();

@@ -1,7 +1,8 @@
 #include "apps/urma_perf/main_job.h"
 
-#include <fmt/format.h>
+#include <span>
 
+#include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/interrupt.h"
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/self.h"
@@ -9,53 +10,94 @@
 namespace urma::perf {
 namespace {
 
-constexpr std::string_view job_tests[] = {"write_imm_lat", "write_bw"};
-constexpr uint64_t job_sizes[] = {64, 512, 4 << 10, 64 << 10, 256 << 10, 1 << 20};
+// The main job: a row is a device with a test and its sizes. Rows of one device stand together, and
+// share a server. A row without a limit borrows that of the same case above it.
+struct JobRow {
+  std::string device;
+  std::string_view test;
+  std::span<const uint64_t> sizes;
+  bool limit = true;
+};
 
-std::vector<Case> job_cases(const Options& options, bool limit) {
-  std::vector<Case> cases;
-  for (const std::string_view name : job_tests) {
-    Options each = options;
-    each.test = find_test(name);
-    each.limit = limit;
-    for (const uint64_t bytes : job_sizes) cases.push_back(each.case_for(bytes));
-  }
-  return cases;
+constexpr uint64_t six_sizes[] = {64, 512, 4 << 10, 64 << 10, 256 << 10, 1 << 20};
+
+std::vector<JobRow> job_rows(const std::string& named) {
+  const std::string clean = named.empty() ? "udp:" : named;
+  const std::string lossy = "fault(loss=5%,seed=7):" + clean;
+  return {
+      {clean, "write_imm_lat", six_sizes},
+      {clean, "write_bw", six_sizes},
+      {lossy, "write_imm_lat", six_sizes, false},
+      {lossy, "write_bw", six_sizes, false},
+  };
 }
 
-bool same(const Case& a, const Case& b) { return a.test == b.test && a.bytes == b.bytes; }
+Schedule with_limit(const Options& options) {
+  return {.threads_mode = options.threads_mode,
+          .processors = {},
+          .rounds = 5,
+          .most_rounds = 6,
+          .round_time = 90 * millisecond,
+          .limit_time = 50 * millisecond,
+          .warm_up = 50 * millisecond};
+}
+Schedule without_limit(const Options& options) {
+  return {.threads_mode = options.threads_mode,
+          .processors = {},
+          .rounds = 3,
+          .most_rounds = 3,
+          .round_time = 150 * millisecond,
+          .limit_time = 0,
+          .warm_up = 20 * millisecond};
+}
+
+int64_t time_for(const SelfRun& run) {
+  const Schedule& one = run.schedule;
+  return static_cast<int64_t>(run.cases.size()) * one.rounds * (one.round_time + one.limit_time);
+}
+
+// However many rows there are: some 14 s, and a few for warming up and rounds to be repeated.
+void make_it_fit(std::vector<SelfRun>& runs) {
+  constexpr int64_t all_time = 14 * second;
+  int64_t sum = 0;
+  for (const SelfRun& run : runs) sum += time_for(run);
+  if (sum <= all_time) return;
+  for (SelfRun& run : runs) {
+    for (int64_t* time :
+         {&run.schedule.round_time, &run.schedule.limit_time, &run.schedule.warm_up}) {
+      *time = *time * (all_time / millisecond) / (sum / millisecond);
+    }
+  }
+}
+
+// Of the same case, and of a limit of the same kind.
+bool lends(const Result& measured, const Result& to) {
+  return measured.what.test == to.what.test && measured.what.bytes == to.what.bytes &&
+         limit_kind(measured.device) == limit_kind(to.device);
+}
 
 }  // namespace
 
 std::vector<SelfRun> main_job(const Options& options) {
-  const std::string clean = options.device.empty() ? "udp:" : options.device;
-  const std::string lossy = "fault(loss=5%,seed=7):" + clean;
-  // 12 cases of 5 * (90 + 50) ms, 12 of 3 * 150 ms, and warming up: some 16 s, and a few rounds to
-  // be repeated.
-  return {{.device = clean,
-           .peer_device = clean,
-           .cases = job_cases(options, true),
-           .schedule = {.inlined = options.inlined,
-                        .processors = {},
-                        .rounds = 5,
-                        .most_rounds = 6,
-                        .round_time = 90 * millisecond,
-                        .limit_time = 50 * millisecond,
-                        .warm_up = 50 * millisecond}},
-          {.device = lossy,
-           .peer_device = lossy,
-           .cases = job_cases(options, false),
-           .schedule = {.inlined = options.inlined,
-                        .processors = {},
-                        .rounds = 3,
-                        .most_rounds = 3,
-                        .round_time = 150 * millisecond,
-                        .limit_time = 0,
-                        .warm_up = 20 * millisecond}}};
+  std::vector<SelfRun> runs;
+  for (const JobRow& row : job_rows(options.device)) {
+    if (runs.empty() || runs.back().device != row.device) {
+      runs.push_back({.device = row.device,
+                      .peer_device = row.device,
+                      .cases = {},
+                      .schedule = row.limit ? with_limit(options) : without_limit(options)});
+    }
+    Options each = options;
+    each.test = find_test(row.test);
+    each.limit = row.limit;
+    for (const uint64_t bytes : row.sizes) runs.back().cases.push_back(each.case_for(bytes));
+  }
+  make_it_fit(runs);
+  return runs;
 }
 
 std::vector<SelfRun> one_test(const Options& options) {
-  SelfRun run{.device = options.device.empty() ? "udp:" : options.device,
+  SelfRun run{.device = options.device.empty() ? std::string(default_device) : options.device,
               .peer_device = options.peer_device,
               .cases = options.cases(),
               .schedule = schedule_for(options)};
@@ -82,7 +124,7 @@ void run_self(const Options& options, const std::vector<SelfRun>& runs,
       if (interrupted()) return;
       Result result = client.run(what, run.schedule);
       for (const Result& other : limits) {
-        if (!what.limit && same(other.what, what)) result.borrow_limit(other);
+        if (!what.limit && lends(other, result)) result.borrow_limit(other);
       }
       if (what.limit) limits.push_back(result);
       tell(client, std::move(result));

@@ -37,10 +37,15 @@ void from_json(const json& in, SideDescription& out) {
   in.at("jetties").get_to(out.jetties);
 }
 
-// What only the client does about a case (signal_every) is not told.
 void to_json(json& out, const Case& in) {
-  out = {{"test", in.test->name}, {"bytes", in.bytes}, {"depth", in.depth}, {"jetties", in.jetties},
-         {"verify", in.verify},   {"limit", in.limit}, {"seed", in.seed}};
+  out = {{"test", in.test->name},
+         {"bytes", in.bytes},
+         {"depth", in.depth},
+         {"jetties", in.jetties},
+         {"signal_every", in.signal_every},
+         {"verify", in.verify},
+         {"limit", in.limit},
+         {"seed", in.seed}};
 }
 void from_json(const json& in, Case& out) {
   out.test = find_test(in.at("test").get<std::string>());
@@ -53,6 +58,7 @@ void from_json(const json& in, Case& out) {
   in.at("bytes").get_to(out.bytes);
   in.at("depth").get_to(out.depth);
   in.at("jetties").get_to(out.jetties);
+  out.signal_every = in.value("signal_every", out.signal_every);
   in.at("verify").get_to(out.verify);
   in.at("limit").get_to(out.limit);
   in.at("seed").get_to(out.seed);

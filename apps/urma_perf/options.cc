@@ -16,7 +16,8 @@ struct Words {
   std::string what, host;
   std::optional<std::string> size, seconds, count, depth, signal_every, jetties, threads, rounds,
       seed, cpu, report_to, speaks;
-  bool served = false, inlined = false, no_verify = false;
+  std::array<bool, threads_modes.size()> modes{};
+  bool no_verify = false;
   bool help = false, help_all = false, version = false;
 };
 
@@ -88,6 +89,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_option("host", words.host);
   app.add_flag("--self", options.self);
   app.add_option("--size", words.size);
+  app.add_flag("--sweep", options.sweep);
   app.add_option("--seconds", words.seconds);
   app.add_option("--count", words.count);
   app.add_option("--depth", words.depth);
@@ -98,8 +100,8 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_option("--seed", words.seed);
   app.add_option("--device", options.device);
   app.add_option("--peer-device", options.peer_device);
-  app.add_flag("--served", words.served);
-  app.add_flag("--inline", words.inlined);
+  for (size_t i = 0; i < threads_modes.size(); ++i)
+    app.add_flag(threads_modes[i].option, words.modes[i]);
   app.add_flag("--no-verify", words.no_verify);
   app.add_flag("--limit", options.limit);
   app.add_flag("--json", options.json);
@@ -167,10 +169,24 @@ void choose_mode(const Words& words, Options& options) {
   }
 }
 
+void choose_threads(const Words& words, Options& options) {
+  bool chosen = false;
+  for (size_t i = 0; i < threads_modes.size(); ++i) {
+    if (!words.modes[i]) continue;
+    if (chosen) {
+      usage(fmt::format("{} and {} exclude each other. Fix: leave one of them out",
+                        options.threads_mode->option, threads_modes[i].option));
+    }
+    options.threads_mode = &threads_modes[i];
+    chosen = true;
+  }
+}
+
 // Options that this use of the program does not have.
 void refuse_strangers(const Words& words, const Options& options) {
   const bool measures = options.mode == Options::Mode::test;
   for (const auto& [name, given] : {std::pair("--size", words.size.has_value()),
+                                    {"--sweep", options.sweep},
                                     {"--seconds", options.seconds.has_value()},
                                     {"--count", options.count.has_value()},
                                     {"--depth", options.depth.has_value()},
@@ -206,6 +222,9 @@ void check_cases(const Options& options) {
                     "many --jetties as --threads, or more",
                     options.threads, options.jetties));
   }
+  if (options.sweep && !options.sizes.empty()) {
+    usage("--sweep is a list of sizes, as --size is. Fix: leave one of them out");
+  }
   for (const Case& what : options.cases()) {
     if (const std::string why = objection(what); !why.empty()) usage(why);
   }
@@ -228,7 +247,14 @@ Case Options::case_for(uint64_t bytes) const {
 std::vector<Case> Options::cases() const {
   constexpr uint64_t small = 64;
   constexpr uint64_t large = 64 * 1024;
+  constexpr uint64_t least_swept = 8;
+  constexpr uint64_t most_swept = 4 << 20;
   std::vector<Case> cases;
+  if (sweep) {
+    const uint64_t most = test->sends() ? std::min(max_send_bytes, most_swept) : most_swept;
+    for (uint64_t bytes = least_swept; bytes <= most; bytes *= 2) cases.push_back(case_for(bytes));
+    return cases;
+  }
   for (const uint64_t bytes : sizes) cases.push_back(case_for(bytes));
   if (sizes.empty()) cases.push_back(case_for(test->bandwidth() ? large : small));
   return cases;
@@ -251,10 +277,7 @@ Options parse_options(int count, char** arguments) {
                                    : Options::Mode::help;
     return options;
   }
-  if (words.served && words.inlined) {
-    usage("--inline and --served exclude each other. Fix: leave one of them out");
-  }
-  options.inlined = !words.served;
+  choose_threads(words, options);
   options.verify = !words.no_verify;
   read_words(words, options);
   choose_mode(words, options);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/urma_perf/case.h"
+#include "apps/urma_perf/threads_mode.h"
 
 namespace urma::perf {
 
@@ -18,13 +19,14 @@ struct Options {
   std::string host;
   bool self = false;
   std::vector<uint64_t> sizes;  // empty: the test's own
+  bool sweep = false;           // all sizes instead
   std::optional<double> seconds;
   std::optional<uint64_t> count;
   std::optional<uint32_t> depth;
   uint32_t signal_every = 1;
   uint32_t jetties = 1;
   uint32_t threads = 1;
-  bool inlined = true;
+  const ThreadsMode* threads_mode = &threads_modes.front();
   std::string device;       // empty: chosen
   std::string peer_device;  // with --self; empty: as `device`
   bool verify = true;

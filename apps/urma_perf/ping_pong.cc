@@ -5,6 +5,7 @@
 #include "apps/urma_perf/failure.h"
 #include "apps/urma_perf/interrupt.h"
 #include "apps/urma_perf/machine.h"
+#include "apps/urma_perf/progress.h"
 
 namespace urma::perf {
 namespace {
@@ -13,34 +14,53 @@ constexpr int64_t patience = 10 * second;
 
 }  // namespace
 
-PingPong::PingPong(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool inlined)
-    : side_(side), jetties_(std::move(jetties)), completions_(completions), taker_(inlined) {
+PingPong::PingPong(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool polls)
+    : side_(side),
+      jetties_(std::move(jetties)),
+      completions_(completions),
+      taker_(polls && !side.what().test->asleep) {
   for (const uint32_t jetty : jetties_) works_.push_back(side.work(jetty, 0, 0));
 }
 
 void PingPong::run(const Stop& stop, Outcome& outcome) {
+  const int64_t rested = side_.what().test->asleep ? rest_before_send : 0;
   int64_t last = now();
   outcome.begin = last;
+  ProgressWriter progress(stop.progress, last);
   for (size_t turn = 0; last < stop.at && outcome.messages < stop.count && !interrupted(); ++turn) {
     const auto number = static_cast<uint32_t>(turn % jetties_.size());
+    if (rested > 0) last = rest(rested);
     send(number, next_window_);
     await(jetties_[number], next_window_, last, outcome.verdict);
     if (interrupted()) break;  // perhaps in the middle of it
     const int64_t time = now();
-    const int64_t took = time - last - clock_cost();
+    const int64_t took = time - last - rested - clock_cost();
     outcome.times.record(static_cast<uint64_t>(std::max<int64_t>(took, 0)) / 2);
     last = time;
     ++outcome.messages;
     outcome.windows += next_window_;
+    progress.at(last, outcome.messages);
     next_window_ = next_window_ + 1 == Pattern::windows ? 0 : next_window_ + 1;
   }
   outcome.end = last;
+}
+
+// Asleep as an application that has nothing to do: in the library, which acknowledges what came.
+int64_t PingPong::rest(int64_t time) {
+  const int64_t end = now() + time;
+  for (int64_t at = now(); at < end; at = now()) {
+    for (const Completion& completion : completions_.wait(std::chrono::nanoseconds(end - at))) {
+      if (!completion.ok()) throw failed_work(side_.what().test->name, completion.status);
+    }
+  }
+  return now();
 }
 
 void PingPong::send(uint32_t number, uint32_t window) {
   Work& work = works_[number];
   const uint32_t jetty = jetties_[number];
   side_.aim(work, jetty, 0, window);
+  work.signalled = ++sent_ % side_.what().signal_every == 0;
   if (side_.jetties()[jetty].post(work) == 0) post_late(side_.jetties()[jetty], work);
 }
 

@@ -10,11 +10,12 @@ namespace urma::perf {
 // client in turn. Half of each round trip is recorded; both ends have looked at the bytes then.
 class PingPong {
  public:
-  PingPong(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool inlined);
+  PingPong(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool polls);
 
   void run(const Stop& stop, Outcome& outcome);
 
  private:
+  int64_t rest(int64_t time);
   void send(uint32_t jetty, uint32_t window);
   void post_late(Jetty& jetty, const Work& work);
   void await(uint32_t jetty, uint32_t window, int64_t since, Verdict& verdict);
@@ -26,6 +27,7 @@ class PingPong {
   Taker taker_;
   std::vector<Work> works_;  // one for each of our Jetties
   uint32_t next_window_ = 0;
+  uint64_t sent_ = 0;
 };
 
 }  // namespace urma::perf

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -65,20 +66,6 @@ void set_buffer(int socket, int forced, int polite) {
   setsockopt(socket, SOL_SOCKET, polite, &bytes, sizeof bytes);
 }
 
-// What an application that looks at its bytes does at least.
-void read_words(std::span<const std::byte> bytes) {
-  uint64_t sum = 0;
-  size_t i = 0;
-  for (; i + sizeof sum <= bytes.size(); i += sizeof sum) {
-    uint64_t word;
-    std::memcpy(&word, bytes.data() + i, sizeof word);
-    sum ^= word;
-  }
-  for (; i < bytes.size(); ++i) sum ^= std::to_integer<uint64_t>(bytes[i]);
-  // As if somebody used it: otherwise nothing is read.
-  asm volatile("" : : "r"(sum));
-}
-
 // One call's worth of datagrams of one size, as the kernel wants it told.
 struct Burst {
   std::array<iovec, most_datagrams> vectors;
@@ -126,6 +113,14 @@ void send_message(const RawSocket& to, std::span<const std::byte> message) {
     burst.vectors[0] = {const_cast<std::byte*>(train.data()), train.size()};
     burst.send_train(socket, 1, std::min(datagram, train.size()));
   }
+}
+
+// Sleeps until something is there, at most until then.
+void sleep_for_datagram(int socket, int64_t until) {
+  pollfd readable{socket, POLLIN, 0};
+  const int64_t left = std::max<int64_t>(until - now(), 0);
+  const timespec limit{.tv_sec = left / second, .tv_nsec = left % second};
+  ppoll(&readable, 1, &limit, nullptr);
 }
 
 // What is there of a message of which `got` bytes are in place already; 0: nothing.
@@ -190,9 +185,14 @@ uint16_t RawSocket::port() const {
 void RawPing::run(int64_t until, Histogram& round_trips) {
   const int socket = socket_.descriptor();
   for (int64_t begin = now(); begin < until;) {
+    begin = rest(rest_, begin);
+    // The answer to one that was taken for lost would pass for this one's.
+    while (rest_ > 0 && receive_part(socket, in_, 0) > 0) {
+    }
     send_message(socket_, out_);
     size_t got = 0;
     for (unsigned looks = 1; got < in_.size(); ++looks) {
+      if (rest_ > 0) sleep_for_datagram(socket, begin + lost_after);
       got += receive_part(socket, in_, got);
       if (looks % looks_per_clock != 0 || got == in_.size()) continue;
       spin();
@@ -204,7 +204,8 @@ void RawPing::run(int64_t until, Histogram& round_trips) {
     }
     if (read_) read_words(in_);
     const int64_t end = now();
-    round_trips.record(static_cast<uint64_t>(std::max<int64_t>(end - begin - clock_cost(), 0)));
+    round_trips.record(
+        static_cast<uint64_t>(std::max<int64_t>(end - begin - rest_ - clock_cost(), 0)));
     begin = end;
   }
 }
@@ -213,15 +214,17 @@ void RawPong::run(int64_t until) {
   const int socket = socket_.descriptor();
   bool heard = false;
   for (unsigned looks = 1;; ++looks) {
+    if (rest_ > 0) sleep_for_datagram(socket, until);
     const size_t more = receive_part(socket, in_, got_);
     heard = heard || more > 0;
     got_ += more;
     if (got_ == in_.size()) {
       got_ = 0;
       if (read_) read_words(in_);
+      hold(rest_);
       send_message(socket_, out_);
     }
-    if (looks % looks_per_clock != 0) continue;
+    if (looks % looks_per_clock != 0 && rest_ == 0) continue;
     spin();
     const int64_t time = now();
     if (heard) heard_ = time;
@@ -272,13 +275,7 @@ void RawReceiver::run(int64_t until) {
       if (looks % looks_per_clock == 0 && now() >= until) return;
       continue;
     }
-    tally.last = now();
-    // Those of the first burst came before the time began.
-    if (tally.first == 0) {
-      tally.first = tally.last;
-    } else {
-      tally.bytes += bytes;
-    }
+    tally.add(bytes, now());
     if (tally.last >= until) return;
   }
 }

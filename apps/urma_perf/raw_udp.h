@@ -4,8 +4,8 @@
 #include <span>
 #include <utility>
 
-#include "apps/urma_perf/clock.h"
 #include "apps/urma_perf/histogram.h"
+#include "apps/urma_perf/raw.h"
 #include "urma/urma.hpp"
 
 namespace urma::perf {
@@ -44,23 +44,15 @@ struct RawPlan {
 // as long a train as UDP takes.
 RawPlan raw_plan(uint64_t message_bytes, const RawSocket& socket);
 
-// What was received.
-struct RawTally {
-  uint64_t bytes = 0;
-  int64_t first = 0;  // when
-  int64_t last = 0;
-
-  double bytes_per_second() const {
-    return last > first ? static_cast<double>(bytes) / seconds(last - first) : 0;
-  }
-};
-
 // A message of n bytes there, one of m bytes back: one datagram each, or, beyond 65 000 bytes, GSO
 // trains of 8 KiB datagrams.
 class RawPing {
  public:
-  RawPing(RawSocket& socket, std::span<const std::byte> out, std::span<std::byte> in, bool read)
-      : socket_(socket), out_(out), in_(in), read_(read) {}
+  // `rest`: before each message, and what the other side holds its answer for; both sleep then.
+  // Zero: both spin.
+  RawPing(RawSocket& socket, std::span<const std::byte> out, std::span<std::byte> in, bool read,
+          int64_t rest)
+      : socket_(socket), out_(out), in_(in), read_(read), rest_(rest) {}
 
   // Whole round trips until the time is reached; records each. What is lost is sent again.
   void run(int64_t until, Histogram& round_trips);
@@ -70,12 +62,14 @@ class RawPing {
   std::span<const std::byte> out_;
   std::span<std::byte> in_;
   bool read_;
+  int64_t rest_;
 };
 
 class RawPong {
  public:
-  RawPong(RawSocket& socket, std::span<std::byte> in, std::span<const std::byte> out, bool read)
-      : socket_(socket), in_(in), out_(out), read_(read) {}
+  RawPong(RawSocket& socket, std::span<std::byte> in, std::span<const std::byte> out, bool read,
+          int64_t rest)
+      : socket_(socket), in_(in), out_(out), read_(read), rest_(rest) {}
 
   void run(int64_t until);
 
@@ -84,6 +78,7 @@ class RawPong {
   std::span<std::byte> in_;
   std::span<const std::byte> out_;
   bool read_;
+  int64_t rest_;
   size_t got_ = 0;  // of a message
   int64_t heard_ = 0;
 };

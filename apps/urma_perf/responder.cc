@@ -8,6 +8,7 @@ Responder::Responder(Side& side, bool check_each)
     : side_(side),
       check_each_(check_each),
       bounce_windows_(side.jetties().size()),
+      bounced_(side.jetties().size()),
       owed_(side.jetties().size()) {
   for (uint32_t i = 0; i < side.jetties().size(); ++i) {
     by_id_.emplace(number(side.jetties()[i].id()), i);
@@ -59,13 +60,17 @@ void Responder::handle_message(uint32_t jetty, const Completion& completion) {
   if (sends) side_.receive(jetty, slot);
   if (!what.test->ping_pong()) return;
   bounce_windows_[jetty] = window;
+  // The engine runs meanwhile: an acknowledgement that wakes the client does so early.
+  if (what.test->asleep) side_.beat_for(rest_before_send);
   bounce(jetty);
 }
 
 // Bounces follow one another by round trips, but their acknowledgements may lag.
 void Responder::bounce(uint32_t jetty) {
   side_.aim(works_[jetty], jetty, 0, bounce_windows_[jetty]);
+  works_[jetty].signalled = bounced_[jetty] % side_.what().signal_every == 0;
   owed_[jetty] = side_.jetties()[jetty].post(works_[jetty]) == 0;
+  if (!owed_[jetty]) ++bounced_[jetty];
 }
 
 void Responder::begin() { report_ = {}; }

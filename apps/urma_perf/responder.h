@@ -35,6 +35,7 @@ class Responder {
   uint32_t latest_ = 0;
   std::vector<Work> works_;               // a bounce for each Jetty
   std::vector<uint32_t> bounce_windows_;  // of the one to be posted
+  std::vector<uint64_t> bounced_;         // by each Jetty
   std::vector<bool> owed_;                // not posted yet, for want of a berth
   Report report_;
 };

@@ -81,6 +81,7 @@ void Result::borrow_limit(const Result& other) {
   const auto borrowed = other.limit();
   if (!borrowed) return;
   limit_of_clean_network = true;
+  limit_pattern = other.limit_pattern;
   for (Round& round : rounds) {
     round.limit = *borrowed;
     compare(round);

@@ -31,10 +31,12 @@ inline constexpr double most_waited_percent = 10;
 struct Result {
   Case what;
   std::string device;
+  std::string threads_mode;
   Histogram times;  // of the rounds that count
   std::vector<Round> rounds;
   Verdict verdict;
   Counters counters;
+  std::string limit_pattern;            // what the limit was measured by; empty: there is none
   bool limit_of_clean_network = false;  // measured for another row
 
   double us(double part) const { return static_cast<double>(times.percentile(part)) / 1000; }

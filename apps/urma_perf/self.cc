@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/urma_perf/clock.h"
+#include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/failure.h"
 #include "apps/urma_perf/interrupt.h"
 
@@ -27,10 +28,10 @@ std::vector<std::string> arguments_for(const Options& options, const std::string
                                         "server",
                                         "--once",
                                         "--device",
-                                        device.empty() ? "udp:" : device,
+                                        device.empty() ? std::string(default_device) : device,
                                         "--report-to",
                                         std::to_string(report_to)};
-  if (!options.inlined) arguments.push_back("--served");
+  arguments.push_back(options.threads_mode->option);
   if (options.verbose) arguments.push_back("--verbose");
   if (processor >= 0) arguments.insert(arguments.end(), {"--cpu", std::to_string(processor)});
   return arguments;

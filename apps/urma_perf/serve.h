@@ -1,8 +1,5 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "apps/urma_perf/failure.h"
 #include "apps/urma_perf/options.h"
 
@@ -12,9 +9,5 @@ namespace urma::perf {
 // `devices_of_this_host`, on a thread each. Ends with Ctrl-C or, if asked to, with the first
 // client.
 Exit serve(const Options& options);
-
-// The loopback first, then each address that other machines may know this one by. What is only
-// good on one link is none of them.
-std::vector<std::string> devices_of_this_host();
 
 }  // namespace urma::perf

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "apps/urma_perf/completions.h"
+#include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/interrupt.h"
 #include "apps/urma_perf/machine.h"
 
@@ -19,13 +20,6 @@ constexpr Duration idle_wait = std::chrono::milliseconds(100);
 constexpr uint32_t look_around_every = 4096;
 constexpr size_t most_clients = 64;
 
-Device open_device(const std::string& text, bool inlined) {
-  return must(urma::open(text, {.threads = inlined ? Threads::inlined : Threads::served,
-                                .congestion = {},
-                                .limits = {}}),
-              "opening the device");
-}
-
 Message failed(uint64_t id, Exit exit, std::string why) {
   return {.id = id, .type = "failed", .body = Failed{.exit = exit, .message = std::move(why)}};
 }
@@ -35,10 +29,10 @@ Message failed(uint64_t id, Exit exit, std::string why) {
 Server::Server(const Options& options, const std::string& device, std::atomic<bool>& over)
     : options_(options),
       over_(over),
-      device_(open_device(device, options.inlined)),
+      device_(open_device(device, *options.threads_mode)),
       completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
       mailbox_(device_, &completions_),
-      taker_(options.inlined) {
+      taker_(options.threads_mode->polls) {
   must(device_.publish("urma_perf", mailbox_.jetty(), everyone()), "publishing the name urma_perf");
 }
 
@@ -61,19 +55,28 @@ void Server::say_where() const {
 void Server::run() {
   if (options_.verbose) fmt::print(stderr, "{}\n", device_.description());
   for (uint32_t turns = 1; !interrupted() && !over_; ++turns) {
-    const bool measuring =
-        std::ranges::any_of(sessions_, [](const auto& session) { return session->measures(); });
-    const auto taken = measuring ? taker_.take(completions_) : completions_.wait(idle_wait);
+    const Session::Pace pace = this->pace();
+    const bool idle = pace == Session::Pace::idle;
+    const auto taken = idle                              ? completions_.wait(idle_wait)
+                       : pace == Session::Pace::in_limit ? taker_.look(completions_)
+                                                         : taker_.take(completions_);
     for (const Completion& completion : taken) handle(completion);
-    if (measuring && taken.empty()) {
+    if (!idle && taken.empty()) {
       run_limits();
       spin();
     }
-    if (measuring && turns % look_around_every != 0) continue;
+    if (!idle && turns % look_around_every != 0) continue;
     look_after_clients();
     if (options_.once && clients_ > 0 && sessions_.empty()) break;
   }
   say_goodbye();
+}
+
+// That of the busiest client.
+Session::Pace Server::pace() const {
+  Session::Pace most = Session::Pace::idle;
+  for (const auto& session : sessions_) most = std::max(most, session->pace());
+  return most;
 }
 
 void Server::handle(const Completion& completion) {
@@ -134,8 +137,9 @@ void Server::greet(const Session::Client& from, const Message& question) {
                                                     "one is done",
                                                     sessions_.size())));
   }
-  sessions_.push_back(std::make_unique<Session>(++clients_, device_, completions_, options_.inlined,
-                                                from, question.body.get<Hello>()));
+  sessions_.push_back(std::make_unique<Session>(++clients_, device_, completions_,
+                                                options_.threads_mode->alone, from,
+                                                question.body.get<Hello>()));
   mailbox_.send(client,
                 {.id = question.id,
                  .type = "welcome",

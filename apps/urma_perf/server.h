@@ -26,6 +26,7 @@ class Server {
   void run();
 
  private:
+  Session::Pace pace() const;
   void handle(const Completion& completion);
   void handle_message(const Session::Client& from, const std::string& text);
   void greet(const Session::Client& from, const Message& question);

@@ -22,12 +22,12 @@ Body read(const Message& message) {
 
 }  // namespace
 
-Session::Session(uint64_t number, Device& device, Jfc& completions, bool inlined,
+Session::Session(uint64_t number, Device& device, Jfc& completions, bool alone,
                  const Client& client, const Hello& hello)
     : number_(number),
       device_(device),
       completions_(completions),
-      inlined_(inlined),
+      alone_(alone),
       client_(client),
       answers_to_(must(device.import(hello.jetty), "the client's Jetty").jetty),
       presence_(must(device.import(hello.presence), "the client's memory").segment),
@@ -72,13 +72,14 @@ Side met(Device& device, const Setup& setup, Jfc& completions) {
 
 }  // namespace
 
-Session::Running::Running(Device& device, const Setup& setup, Jfc& completions, bool inlined)
+Session::Running::Running(Device& device, const Setup& setup, Jfc& completions, bool alone)
     : side(met(device, setup, completions)),
-      responder(side, inlined),
+      responder(side, alone),
       begin(must(device.statistics(), "statistics")) {
   if (!setup.what.limit) return;
-  limit.emplace(side, Place::server, device.endpoint().address);
-  limit->meet(must(parse_endpoint(setup.raw), "the client's raw socket"));
+  limit =
+      make_limit(limit_kind(device.description()), side, Place::server, device.endpoint().address);
+  limit->meet(setup.raw);
 }
 
 nlohmann::json Session::setup(const Setup& setup) {
@@ -86,9 +87,9 @@ nlohmann::json Session::setup(const Setup& setup) {
     throw Failure(Exit::usage, why);
   }
   running_.reset();  // its memory first
-  running_ = std::make_unique<Running>(device_, setup, completions_, inlined_);
+  running_ = std::make_unique<Running>(device_, setup, completions_, alone_);
   Ready ready{.side = running_->side.describe(), .raw = ""};
-  if (running_->limit) ready.raw = to_string(running_->limit->endpoint());
+  if (running_->limit) ready.raw = running_->limit->told();
   return ready;
 }
 

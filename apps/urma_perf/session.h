@@ -18,8 +18,8 @@ class Session {
     friend bool operator==(const Client&, const Client&) = default;
   };
 
-  // `hello` has been checked for the version.
-  Session(uint64_t number, Device& device, Jfc& completions, bool inlined, const Client& client,
+  // `hello` has been checked for the version. `alone`: no engine runs beside this thread.
+  Session(uint64_t number, Device& device, Jfc& completions, bool alone, const Client& client,
           const Hello& hello);
 
   uint64_t number() const { return number_; }
@@ -33,8 +33,14 @@ class Session {
     return running_ && running_->responder.handle(completion);
   }
 
-  // The loop must not sleep.
-  bool measures() const { return running_ != nullptr; }
+  // What the server's loop has to do about it.
+  enum class Pace : uint8_t { idle, measured, in_limit };
+  Pace pace() const {
+    if (in_limit_) return Pace::in_limit;
+    // Who is to be woken has to sleep.
+    const bool measured = running_ && !running_->side.what().test->asleep;
+    return measured ? Pace::measured : Pace::idle;
+  }
   // The limit's part of this side, for so long, if it runs.
   void run_limit(int64_t time);
 
@@ -45,11 +51,11 @@ class Session {
 
  private:
   struct Running {
-    Running(Device& device, const Setup& setup, Jfc& completions, bool inlined);
+    Running(Device& device, const Setup& setup, Jfc& completions, bool alone);
 
     Side side;  // first: the others use it
     Responder responder;
-    std::optional<Limit> limit;
+    std::unique_ptr<Limit> limit;
     Statistics begin;
   };
 
@@ -61,7 +67,7 @@ class Session {
   const uint64_t number_;
   Device& device_;
   Jfc& completions_;
-  const bool inlined_;
+  const bool alone_;
   const Client client_;
   RemoteJetty answers_to_;
   RemoteSegment presence_;

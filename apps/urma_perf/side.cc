@@ -128,6 +128,10 @@ void Side::aim(Work& work, uint32_t jetty, uint32_t slot_number, uint32_t window
   work.immediate_value = pack(slot_number, window);
 }
 
+void Side::beat_for(int64_t time) const {
+  for (const int64_t end = now() + time; now() < end;) pulse_->beat();
+}
+
 void Side::receive(uint32_t jetty, uint32_t slot_number) {
   if (jetties_[jetty].receive(slot(jetty, slot_number), slot_number)) return;
   throw Failure(Exit::error,

@@ -45,6 +45,8 @@ class Side {
   Work work(uint32_t jetty, uint32_t slot, uint32_t window) const;
   // Turns a work made by `work` into another one of the same Jetty.
   void aim(Work& work, uint32_t jetty, uint32_t slot, uint32_t window) const;
+  // Lets the engine run for so long.
+  void beat_for(int64_t time) const;
   // Posts the receive for a message to this slot.
   void receive(uint32_t jetty, uint32_t slot);
 

@@ -7,6 +7,7 @@
 #include "apps/urma_perf/failure.h"
 #include "apps/urma_perf/interrupt.h"
 #include "apps/urma_perf/machine.h"
+#include "apps/urma_perf/progress.h"
 
 namespace urma::perf {
 
@@ -26,8 +27,8 @@ void Outcome::add(const Outcome& other) {
   verdict.add(other.verdict);
 }
 
-Stream::Stream(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool inlined)
-    : side_(side), completions_(completions), taker_(inlined), group_(side.what().signal_every) {
+Stream::Stream(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool polls)
+    : side_(side), completions_(completions), taker_(polls), group_(side.what().signal_every) {
   const uint32_t groups = side.what().depth / group_;
   for (uint32_t g = 0; g < groups; ++g) {
     for (const uint32_t jetty : jetties) lanes_.push_back({jetty, g * group_, 0});
@@ -39,9 +40,11 @@ Stream::Stream(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool
 void Stream::run(const Stop& stop, Outcome& outcome) {
   outcome.begin = outcome.end = now();
   posted_ = 0;
+  ProgressWriter progress(stop.progress, outcome.begin);
   while (outcome.end < stop.at && posted_ < stop.count && !interrupted()) {
     post_vacant(stop.count - posted_, outcome);
     await(outcome);
+    progress.at(outcome.end, outcome.messages);
   }
   while (vacant_.size() < lanes_.size()) await(outcome);
 }

@@ -49,7 +49,7 @@ void Table::header() {
              "{:>6}",
              "test", "device", device_width_, "size", "p50 us", "p90", "p99", "p99.9", "max",
              "msg/s", "GB/s", "#wrong", "retx", "RNR", "dup");
-  if (limit_) fmt::print(out_, " {:>11} {:>19}", "limit", "x limit");
+  if (limit_) fmt::print(out_, " {:>11} {:>19} {:<15}", "limit", "x limit", "limit by");
   fmt::print(out_, " {:>6}\n", "wait");
   std::fflush(out_);
 }
@@ -65,7 +65,10 @@ void Table::row(const Result& result) {
              three_digits(result.bytes_per_second() / 1e9), result.verdict.wrong,
              counter(result, "retransmitted"), counter(result, "receiver_not_ready"),
              counter(result, "duplicates"));
-  if (limit_) fmt::print(out_, " {:>11} {:>19}", limit_text(result), times_text(result));
+  if (limit_) {
+    fmt::print(out_, " {:>11} {:>19} {:<15}", limit_text(result), times_text(result),
+               result.limit_pattern);
+  }
   fmt::print(out_, " {:>5.1f}%\n", result.waited_percent());
   std::fflush(out_);
   ++rows_;

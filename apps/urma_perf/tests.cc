@@ -17,6 +17,8 @@ constexpr Test tests[] = {
      "write with immediate, half of a round trip"},
     {"write_imm_bw", Operation::write, true, bandwidth,
      "writes with immediate, many outstanding"},
+    {"wake_lat", Operation::send, false, half_round_trip,
+     "send_lat between sides that sleep 0.2 ms before each message", true},
 };
 // clang-format on
 

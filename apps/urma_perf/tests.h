@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/urma_perf/clock.h"
 #include "urma/urma.hpp"
 
 namespace urma::perf {
@@ -23,6 +24,7 @@ struct Test {
   bool immediate;
   Shape shape;
   std::string_view summary;
+  bool asleep = false;  // both sides sleep when a message comes
 
   bool ping_pong() const { return shape == Shape::half_round_trip; }
   bool bandwidth() const { return shape == Shape::bandwidth; }
@@ -31,6 +33,10 @@ struct Test {
   bool sends() const { return operation == Operation::send; }
   bool reads() const { return operation == Operation::read; }
 };
+
+// In an asleep test: how long a side rests before it sends, so that the other one sleeps for sure.
+// Told to nobody, so the server holds each answer for just as long, and the client subtracts it.
+inline constexpr int64_t rest_before_send = 200 * microsecond;
 
 std::span<const Test> all_tests();
 // Null when there is none of that name.

@@ -45,6 +45,32 @@ TEST_CASE("what the command line says is what is measured") {
   REQUIRE(parse({"send_lat", "10.0.0.5:5000"}).host == "10.0.0.5:5000");
 }
 
+TEST_CASE("a sweep is a list of sizes, as far as messages go") {
+  const std::vector<Case> writes = parse({"--self", "write_bw", "--sweep"}).cases();
+  REQUIRE(writes.size() == 20);
+  REQUIRE(writes.front().bytes == 8);
+  REQUIRE(writes.back().bytes == 4 << 20);
+  REQUIRE(parse({"--self", "send_lat", "--sweep"}).cases().back().bytes == max_send_bytes);
+}
+
+TEST_CASE("works are signalled as seldom as is asked for") {
+  const Case deep =
+      parse({"--self", "send_bw", "--size", "8", "--depth", "256", "--signal-every", "64"})
+          .cases()
+          .front();
+  REQUIRE(deep.depth == 256);
+  REQUIRE(deep.signal_every == 64);
+  REQUIRE(parse({"--self", "send_bw", "--signal-every", "48"}).cases().front().depth % 48 == 0);
+  REQUIRE(parse({"--self", "send_lat", "--signal-every", "32"}).cases().front().depth == 1);
+}
+
+TEST_CASE("whose threads run the devices is one option") {
+  REQUIRE(parse({"--self", "send_lat"}).threads_mode->threads == Threads::inlined);
+  for (const ThreadsMode& mode : threads_modes) {
+    REQUIRE(parse({"--self", "send_lat", mode.option}).threads_mode == &mode);
+  }
+}
+
 TEST_CASE("nonsense is refused, with the cure") {
   const std::vector<std::vector<std::string>> nonsense = {
       {},
@@ -68,6 +94,11 @@ TEST_CASE("nonsense is refused, with the cure") {
       {"--self", "write_lat", "--depth", "2"},
       {"--self", "write_bw", "--depth", "0"},
       {"--self", "write_bw", "--depth", "9", "--signal-every", "2"},
+      {"--self", "write_lat", "--signal-every", "2"},
+      {"--self", "send_lat", "--signal-every", "33"},
+      {"--self", "wake_lat", "--depth", "2"},
+      {"--self", "write_bw", "--sweep", "--size", "64"},
+      {"--self", "--sweep"},
       {"--self", "write_bw", "--jetties", "0"},
       {"--self", "write_bw", "--jetties", "2", "--threads", "3"},
       {"--self", "write_bw", "--size", "1G", "--depth", "100"},
@@ -97,6 +128,7 @@ TEST_CASE("messages are read as they were written") {
   const auto got = message.body.get<Setup>();
   REQUIRE(got.what.test == sent.what.test);
   REQUIRE(got.what.bytes == 4096);
+  REQUIRE(got.what.signal_every == 1);
   REQUIRE(!got.what.verify);
   REQUIRE(got.side.jetties == sent.side.jetties);
   REQUIRE(got.raw == sent.raw);

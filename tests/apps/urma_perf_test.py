@@ -3,6 +3,8 @@
 
 import json
 import os
+import pty
+import select
 import shutil
 import signal
 import socket
@@ -54,10 +56,16 @@ def test_one_test_with_limit():
         assert one["limit"] > 0 and one["times_limit"] > 0
 
 
+def test_wake_with_limit():
+    (result,) = results("--self", "wake_lat", "--seconds", "0.2", "--limit", "--rounds", "2")
+    assert result["limit_pattern"] == "udp wake" and result["limit"] > 0
+    results("--self", "wake_lat", "--seconds", "0.1", "--served", "--size", "4K")
+
+
 def test_every_test_on_a_bad_network():
     bad = "fault(loss=2%,dup=1%,reorder=2%,seed=3):udp:"
     for name in ["write_lat", "write_bw", "read_lat", "read_bw", "send_lat", "send_bw",
-                 "write_imm_lat", "write_imm_bw"]:
+                 "write_imm_lat", "write_imm_bw", "wake_lat"]:
         done = results("--self", name, "--size", "1,100,20000", "--count", "300", "--device", bad,
                        "--rounds", "2")
         assert [result["size_bytes"] for result in done] == [1, 100, 20000]
@@ -68,6 +76,11 @@ def test_threads_jetties_and_signals():
             "--jetties", "8")
     results("--self", "write_bw", "--size", "4K", "--count", "20000", "--depth", "64",
             "--signal-every", "16")
+    (result,) = results("--self", "send_bw", "--size", "8", "--count", "20000", "--depth", "256",
+                        "--signal-every", "64")
+    assert result["depth"] == 256 and result["signal_every"] == 64
+    for name in ("send_lat", "write_imm_lat"):
+        results("--self", name, "--count", "2000", "--signal-every", "32", "--jetties", "3")
     results("--self", "write_imm_bw", "--size", "4K", "--count", "5000", "--served")
     results("--self", "read_bw", "--size", "64K", "--count", "500", "--served", "--no-verify")
 
@@ -247,6 +260,34 @@ def test_errors_have_codes_and_cures():
         done = subprocess.run([PROGRAM, "--self", "write_lat", "--seconds", "0.1", "--json"],
                               stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 1 and "Fix: " in done.stderr
+
+
+def test_sweep():
+    done = results("--self", "write_bw", "--sweep", "--seconds", "0.05", "--rounds", "1", "--limit")
+    assert [result["size_bytes"] for result in done] == [8 << i for i in range(20)]
+    assert {result["limit_pattern"] for result in done} == {"udp sendmmsg", "udp trains"}
+    assert all(result["threads_mode"] == "inlined" for result in done)
+
+
+def test_line_on_a_terminal():
+    """Shown where a person looks, and wiped; nowhere else."""
+    arguments = ("--self", "send_lat", "--seconds", "2.5", "--rounds", "1")
+    for more, seen in (((), True), (("--json",), False)):
+        ours, theirs = pty.openpty()
+        done = subprocess.run(command(*arguments, *more), stdout=subprocess.PIPE, stderr=theirs,
+                              timeout=60, text=True)
+        os.close(theirs)
+        shown = b""
+        while select.select([ours], [], [], 0)[0]:
+            try:
+                shown += os.read(ours, 4096)
+            except OSError:  # what there was has been read
+                break
+        os.close(ours)
+        assert done.returncode == 0, done
+        assert (b"send_lat udp: 64: 1 s, " in shown) == seen, shown
+        assert shown.endswith(b"\r\x1b[K") == seen, shown
+        assert "\x1b" not in done.stdout
 
 
 def test_help_is_one_screen():

@@ -1,0 +1,68 @@
+#include "apps/urma_perf/live.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "apps/urma_perf/machine.h"
+#include "apps/urma_perf/table.h"
+
+namespace urma::perf {
+namespace {
+
+int find_terminal() {
+  for (const int descriptor : {STDERR_FILENO, STDOUT_FILENO}) {
+    if (isatty(descriptor) == 1) return descriptor;
+  }
+  return -1;
+}
+
+}  // namespace
+
+Live::Live(bool shown, const Case& what, const std::string& device, uint32_t threads)
+    : terminal_(shown ? find_terminal() : -1), what_(what), device_(device), threads_(threads) {
+  if (terminal_ >= 0) thread_ = std::thread([this] { run(); });
+}
+
+Live::~Live() {
+  if (terminal_ < 0) return;
+  {
+    const std::lock_guard held(mutex_);
+    over_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Live::run() {
+  unpin();  // not where it is measured
+  const int64_t begin = now();
+  uint64_t messages = 0;
+  int64_t time = 0;
+  std::unique_lock held(mutex_);
+  while (!changed_.wait_for(held, std::chrono::seconds(1), [this] { return over_; })) {
+    const uint64_t all = progress_.messages.load(std::memory_order_relaxed);
+    const int64_t all_time = progress_.time.load(std::memory_order_relaxed);
+    show(line(all - messages, all_time - time, now() - begin));
+    messages = all;
+    time = all_time;
+  }
+  show("");
+}
+
+// Of the last second, as far as it was not the limit's.
+std::string Live::line(uint64_t messages, int64_t time, int64_t since) const {
+  std::string text = fmt::format("{} {} {}: {:.0f} s", what_.test->name, device_,
+                                 size_text(what_.bytes), seconds(since));
+  if (messages == 0 || time <= 0) return text;
+  const double rate = static_cast<double>(messages) / seconds(time) * threads_;
+  return text + fmt::format(", {} msg/s, {} GB/s", rate_text(rate),
+                            three_digits(rate * static_cast<double>(what_.bytes) / 1e9));
+}
+
+void Live::show(const std::string& text) const {
+  const std::string whole = "\r\033[K" + text;
+  // A terminal that is gone takes nothing away from the measurement.
+  (void)!::write(terminal_, whole.data(), whole.size());
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,262 @@
+#include "apps/urma_perf/raw_shm.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <climits>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "apps/urma_perf/machine.h"
+
+namespace urma::perf {
+namespace {
+
+constexpr uint64_t line = 64;
+constexpr uint64_t page = 4096;
+constexpr uint64_t ring_slots = 1024;
+constexpr uint64_t credit_every = 64;
+// Both the slot's copy and its number are of one line: of fixed size, it is two vector stores.
+constexpr uint64_t line_payload = line - sizeof(uint64_t);
+constexpr uint64_t piece_bytes = 64 * 1024;
+constexpr uint64_t large = 16 << 20;  // from here on one buffer must do
+// An empty look costs a nanosecond or two, the clock twenty-five.
+constexpr unsigned looks_per_clock = 256;
+
+constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+bool in_ring(Way way) {
+  return way == Way::number || way == Way::in_slot || way == Way::placed || way == Way::stamped;
+}
+
+// The low half of a count, which is what a process can sleep on.
+uint32_t* sleeping_word(std::atomic<uint64_t>& count) {
+  static_assert(std::endian::native == std::endian::little);
+  return reinterpret_cast<uint32_t*>(&count);
+}
+
+}  // namespace
+
+// ---- the plan
+
+uint64_t LanePlan::slots() const { return in_ring(way) ? ring_slots : 1; }
+
+uint64_t LanePlan::slot_bytes() const {
+  const bool carries = way == Way::in_slot || way == Way::stamped;
+  return carries ? round_up(bytes + sizeof(uint64_t), line) : line;
+}
+
+uint64_t LanePlan::buffers() const {
+  if (way == Way::placed) return ring_slots;
+  return way == Way::piped || bytes <= large ? 4 : 1;
+}
+
+uint64_t LanePlan::buffer_bytes() const {
+  if (way == Way::placed) return round_up(bytes, line);
+  if (way == Way::piped) return round_up(std::min(bytes, piece_bytes), page);
+  return way == Way::handed || way == Way::woken ? round_up(bytes, page) : 0;
+}
+
+uint64_t LanePlan::lane_bytes() const {
+  return 2 * page + round_up(slots() * slot_bytes(), page) +
+         round_up(buffers() * buffer_bytes(), page);
+}
+
+// ---- a lane
+
+Lane::Lane(const LanePlan& plan, std::span<std::byte> memory)
+    : plan_(plan),
+      slots_(plan.slots()),
+      slot_bytes_(plan.slot_bytes()),
+      buffers_(plan.buffers()),
+      buffer_bytes_(plan.buffer_bytes()),
+      numbered_by_slot_(in_ring(plan.way)),
+      tail_(memory.data()),
+      head_(tail_ + page),
+      ring_(head_ + page),
+      area_(ring_ + round_up(slots_ * slot_bytes_, page)) {}
+
+void Lane::put(uint64_t number, std::span<const std::byte> message) const {
+  switch (plan_.way) {
+    case Way::number:
+      break;
+    case Way::in_slot:
+    case Way::stamped:
+      // Whole lines where the source has them: what lies behind the message is no secret.
+      if (plan_.bytes <= line_payload && message.size() >= line_payload) {
+        std::memcpy(slot(number), message.data(), line_payload);
+      } else {
+        std::memcpy(slot(number), message.data(), plan_.bytes);
+      }
+      break;
+    case Way::placed:
+    case Way::handed:
+    case Way::woken:
+    case Way::piped:
+      std::memcpy(buffer(number), message.data(), std::min(message.size(), plan_.bytes));
+      break;
+  }
+  announced(number).store(number, std::memory_order_release);
+  if (plan_.way == Way::woken) {
+    syscall(SYS_futex, sleeping_word(tail()), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+}
+
+bool Lane::await(uint64_t number, int64_t until) const {
+  if (plan_.way == Way::woken) return sleep(number, until);
+  for (unsigned looks = 1; !has(number); ++looks) {
+    spin();
+    if (looks % looks_per_clock == 0 && now() >= until) return false;
+  }
+  return true;
+}
+
+bool Lane::sleep(uint64_t number, int64_t until) const {
+  while (!has(number)) {
+    const int64_t left = until - now();
+    if (left <= 0) return false;
+    const timespec limit{.tv_sec = left / second, .tv_nsec = left % second};
+    syscall(SYS_futex, sleeping_word(tail()), FUTEX_WAIT, static_cast<uint32_t>(number - 1), &limit,
+            nullptr, 0);
+  }
+  return true;
+}
+
+void Lane::take(uint64_t number, std::span<std::byte> landing) const {
+  const bool in_slot = plan_.way == Way::in_slot || plan_.way == Way::stamped;
+  const std::span<const std::byte> there(in_slot ? slot(number) : buffer(number), plan_.bytes);
+  if (plan_.use == Use::read) read_words(there);
+  if (plan_.use == Use::copy) std::memcpy(landing.data(), there.data(), there.size());
+}
+
+// ---- ping-pong
+
+void ShmPing::run(int64_t until, Histogram& round_trips) {
+  for (int64_t time = now(); time < until;) {
+    if (!waiting_) {
+      sent_ = rest(rest_, time);
+      waiting_ = true;
+      out_.put(++number_, source_);
+    }
+    if (!in_.await(number_, until)) return;
+    in_.take(number_, landing_);
+    waiting_ = false;
+    time = now();
+    if (sent_ == 0) continue;
+    const int64_t took = time - sent_ - rest_ - clock_cost();
+    round_trips.record(static_cast<uint64_t>(std::max<int64_t>(took, 0)));
+  }
+}
+
+void ShmPong::run(int64_t until) {
+  for (unsigned turns = 1; in_.await(number_ + 1, until); ++turns) {
+    in_.take(++number_, landing_);
+    hold(rest_);
+    out_.put(number_, source_);
+    // Where no look is empty the clock would never be looked at.
+    if ((turns % looks_per_clock == 0 || rest_ > 0) && now() >= until) return;
+  }
+}
+
+// ---- streams
+
+bool ShmSender::room(uint64_t for_so_many, int64_t until) {
+  const uint64_t all = lane_.plan().way == Way::stamped ? ring_slots : lane_.plan().buffers();
+  for (unsigned looks = 1; put_ + for_so_many > taken_ + all; ++looks) {
+    taken_ = lane_.head().load(std::memory_order_acquire);
+    if (put_ + for_so_many <= taken_ + all) break;
+    spin();
+    if (looks % looks_per_clock == 0 && now() >= until) return false;
+  }
+  return true;
+}
+
+void ShmSender::run(int64_t until) {
+  const bool stamped = lane_.plan().way == Way::stamped;
+  // The clock costs what copying some hundred bytes does.
+  const uint64_t per_clock = stamped ? 1 : std::clamp<uint64_t>(65536 / lane_.plan().bytes, 1, 64);
+  for (uint64_t turns = 1;; ++turns) {
+    if (!(stamped ? send_stamped(until) : send_piece(until))) return;
+    if (turns % per_clock == 0 && now() >= until) return;
+  }
+}
+
+bool ShmSender::send_stamped(int64_t until) {
+  if (!room(credit_every, until)) return false;
+  if (lane_.plan().bytes > line_payload || source_.size() < line_payload) {
+    for (uint64_t i = 0; i < credit_every; ++i) lane_.put(++put_, source_);
+    return true;
+  }
+  // What `put` does, with nothing left to decide for each.
+  for (const uint64_t end = put_ + credit_every; put_ != end;) {
+    ++put_;
+    std::memcpy(lane_.slot(put_), source_.data(), line_payload);
+    lane_.announced(put_).store(put_, std::memory_order_release);
+  }
+  return true;
+}
+
+// A part of a message, which begins elsewhere in the source than the one before.
+bool ShmSender::send_piece(int64_t until) {
+  if (!room(1, until)) return false;
+  const uint64_t message = lane_.plan().bytes;
+  if (at_ + message > source_.size()) at_ = 0;
+  const uint64_t piece = std::min(piece_bytes, message - in_message_);
+  lane_.put(++put_, source_.subspan(at_ + in_message_, piece));
+  in_message_ += piece;
+  if (in_message_ == message) {
+    in_message_ = 0;
+    at_ += line;
+  }
+  return true;
+}
+
+void ShmReceiver::run(int64_t until) {
+  const bool stamped = lane_.plan().way == Way::stamped;
+  const uint64_t per_clock = stamped ? ring_slots * lane_.plan().bytes : piece_bytes;
+  uint64_t uncounted = 0;
+  for (unsigned looks = 1;;) {
+    const uint64_t got = stamped ? take_stamped() : take_piece();
+    uncounted += got;
+    const bool look = got == 0 ? looks++ % looks_per_clock == 0 : uncounted >= per_clock;
+    if (got == 0) spin();
+    if (!look) continue;
+    const int64_t time = now();
+    if (uncounted > 0) tally.add(std::exchange(uncounted, 0), time);
+    if (time >= until) return;
+  }
+}
+
+// All that is there, up to the next credit.
+uint64_t ShmReceiver::take_stamped() {
+  uint64_t count = 0;
+  while (lane_.has(taken_ + 1)) {
+    lane_.take(++taken_, landing_);
+    ++count;
+    if (taken_ % credit_every != 0) continue;
+    lane_.head().store(taken_, std::memory_order_release);
+    break;
+  }
+  return count * lane_.plan().bytes;
+}
+
+uint64_t ShmReceiver::take_piece() {
+  if (lane_.tail().load(std::memory_order_acquire) == taken_) return 0;
+  const uint64_t message = lane_.plan().bytes;
+  if (at_ + message > landing_.size()) at_ = 0;
+  const uint64_t piece = std::min(piece_bytes, message - in_message_);
+  std::memcpy(landing_.data() + at_ + in_message_, lane_.buffer(++taken_), piece);
+  lane_.head().store(taken_, std::memory_order_release);
+  in_message_ += piece;
+  if (in_message_ == message) {
+    in_message_ = 0;
+    at_ += round_up(message, line);
+  }
+  return piece;
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,120 @@
+#include "apps/urma_perf/shm_limit.h"
+
+namespace urma::perf {
+namespace {
+
+// What fits a line beside a number and the few words that say where it goes.
+constexpr uint64_t most_in_slot = 48;
+constexpr uint64_t small = 1024;
+
+ShmPlan bounce_plan(const Case& what, Use looked_at) {
+  const uint64_t bytes = what.bytes;
+  if (what.test->asleep) {
+    const LanePlan lane{.way = Way::woken, .bytes = bytes, .use = Use::copy};
+    return {lane, lane, "futex wake"};
+  }
+  if (what.test->sends() && bytes <= most_in_slot) {
+    const LanePlan lane{.way = Way::in_slot, .bytes = bytes, .use = looked_at};
+    return {lane, lane, "inline ring"};
+  }
+  // A send ends in a buffer of the receiver's own, whoever looks at it; a write is in its place.
+  if (what.test->sends()) {
+    const LanePlan lane{.way = Way::handed, .bytes = bytes, .use = Use::copy};
+    return {lane, lane, "message, copied"};
+  }
+  const LanePlan lane{
+      .way = bytes < small ? Way::placed : Way::handed, .bytes = bytes, .use = looked_at};
+  return {lane, lane, bytes < small ? "write, slot" : "message, read"};
+}
+
+ShmPlan one_way_plan(const Case& what, Use looked_at) {
+  const bool placed = what.bytes < small;
+  const LanePlan data{
+      .way = placed ? Way::placed : Way::handed, .bytes = what.bytes, .use = looked_at};
+  ShmPlan plan{data, {}, placed ? "data, slot" : "message, slot"};
+  if (what.test->reads()) std::swap(plan.there, plan.back);
+  return plan;
+}
+
+ShmPlan stream_plan(const Case& what, Use looked_at) {
+  const bool stamped = what.bytes < small;
+  const LanePlan data{.way = stamped ? Way::stamped : Way::piped,
+                      .bytes = what.bytes,
+                      .use = stamped ? looked_at : Use::copy};
+  ShmPlan plan{data, {}, stamped ? "stamped ring" : "two-copy pipe"};
+  if (what.test->reads()) std::swap(plan.there, plan.back);
+  return plan;
+}
+
+}  // namespace
+
+ShmPlan shm_plan(const Case& what) {
+  const Use looked_at = what.verify ? Use::read : Use::nothing;
+  switch (what.test->shape) {
+    case Shape::half_round_trip:
+      return bounce_plan(what, looked_at);
+    case Shape::post_to_completion:
+      return one_way_plan(what, looked_at);
+    case Shape::bandwidth:
+      break;
+  }
+  return stream_plan(what, looked_at);
+}
+
+ShmLimit::ShmLimit(Side& side, Place place)
+    : side_(side), place_(place), plan_(shm_plan(side.what())) {
+  if (place == Place::client) {
+    window_.emplace(ShmWindow::make(plan_.there.lane_bytes() + plan_.back.lane_bytes()));
+  }
+}
+
+void ShmLimit::meet(const std::string& told) {
+  const uint64_t there = plan_.there.lane_bytes();
+  if (place_ == Place::client) {
+    window_->forget_name();
+  } else {
+    window_.emplace(ShmWindow::open(told, there + plan_.back.lane_bytes()));
+  }
+  make_loops({plan_.there, window_->bytes().first(there)},
+             {plan_.back, window_->bytes().subspan(there)});
+}
+
+void ShmLimit::make_loops(const Lane& there, const Lane& back) {
+  const bool client = place_ == Place::client;
+  const bool sends = client != side_.what().test->reads();
+  const int64_t rest = side_.what().test->asleep ? rest_before_send : 0;
+  if (!side_.what().test->bandwidth()) {
+    if (client) {
+      ping_.emplace(there, back, side_.source(), side_.landing(), rest);
+    } else {
+      pong_.emplace(there, back, side_.landing(), side_.source(), rest);
+    }
+    return;
+  }
+  const Lane& data = side_.what().test->reads() ? back : there;
+  if (sends) {
+    sender_.emplace(data, side_.source());
+  } else {
+    receiver_.emplace(data, side_.landing());
+  }
+}
+
+std::string ShmLimit::why_silent() const {
+  return "the server does not answer in shared memory. Fix: run both sides on one host and do not "
+         "stop the server, or leave --limit out";
+}
+
+void ShmLimit::begin() {
+  round_trips_.clear();
+  if (ping_) ping_->begin();
+  if (receiver_) receiver_->tally = {};
+}
+
+void ShmLimit::run(int64_t until) {
+  if (ping_) ping_->run(until, round_trips_);
+  if (pong_) pong_->run(until);
+  if (sender_) sender_->run(until);
+  if (receiver_) receiver_->run(until);
+}
+
+}  // namespace urma::perf

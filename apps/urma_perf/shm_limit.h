@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "apps/urma_perf/limit.h"
+#include "apps/urma_perf/raw_shm.h"
+#include "apps/urma_perf/shm_window.h"
+
+namespace urma::perf {
+
+// Which of the raw loops a case is compared with.
+struct ShmPlan {
+  LanePlan there;  // from the client to the server
+  LanePlan back;
+  std::string_view pattern;
+};
+ShmPlan shm_plan(const Case& what);
+
+// The limit in shared memory, which the client makes and the server opens.
+class ShmLimit final : public Limit {
+ public:
+  ShmLimit(Side& side, Place place);
+
+  std::string told() const override { return window_ ? window_->name() : ""; }
+  void meet(const std::string& told) override;
+  std::string pattern() const override { return std::string(plan_.pattern); }
+  std::string why_silent() const override;
+
+  void begin() override;
+  void run(int64_t until) override;
+
+  bool receives() const override { return receiver_.has_value(); }
+  RawTally tally() const override { return receiver_ ? receiver_->tally : RawTally{}; }
+
+ private:
+  void make_loops(const Lane& there, const Lane& back);
+
+  Side& side_;
+  Place place_;
+  ShmPlan plan_;
+  std::optional<ShmWindow> window_;
+  // They go on where the last round ended: both sides' counts agree.
+  std::optional<ShmPing> ping_;
+  std::optional<ShmPong> pong_;
+  std::optional<ShmSender> sender_;
+  std::optional<ShmReceiver> receiver_;
+};
+
+}  // namespace urma::perf

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace urma::perf {
+
+// Memory that two processes of one user on one host share: a file in /dev/shm of which the name is
+// gone as soon as both have it. Whoever makes one first removes what makers that were killed in
+// between have left.
+class ShmWindow {
+ public:
+  // Zeroed, each page there.
+  static ShmWindow make(size_t bytes);
+  // What another process has made and told. Its name is gone then.
+  static ShmWindow open(const std::string& name, size_t bytes);
+
+  ShmWindow(ShmWindow&&) noexcept;
+  ShmWindow& operator=(ShmWindow&&) = delete;
+  ~ShmWindow();
+
+  const std::string& name() const { return name_; }
+  // After this nobody else can open it.
+  void forget_name();
+  std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  ShmWindow(std::string name, int descriptor);
+  void map(size_t bytes);
+
+  std::string name_;     // empty: it has none any more
+  int descriptor_ = -1;  // locked while the file has a name: its maker lives
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace urma::perf

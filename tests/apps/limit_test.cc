@@ -1,0 +1,75 @@
+#include "apps/urma_perf/limit.h"
+
+#include <atomic>
+#include <thread>
+
+#include "apps/urma_perf/failure.h"
+#include "tests/catch.h"
+
+namespace urma::perf {
+namespace {
+
+// One side of a case on a device of its own.
+struct End {
+  End(const Case& what, Place place)
+      : device(must(open("udp:", {.threads = Threads::served, .congestion = {}, .limits = {}}),
+                    "a device")),
+        completions(must(device.jfc(4096), "a queue")),
+        side(device, what, place, std::array{&completions}) {}
+
+  std::unique_ptr<Limit> limit(LimitKind kind, Place place) {
+    return make_limit(kind, side, place, device.endpoint().address);
+  }
+
+  Device device;
+  Jfc completions;
+  Side side;
+};
+
+}  // namespace
+
+TEST_CASE("each limit of each test measures something, in rounds") {
+  constexpr int64_t slice = millisecond;
+  for (const LimitKind kind : {LimitKind::sockets, LimitKind::shared_memory}) {
+    for (const Test& test : all_tests()) {
+      for (const uint64_t bytes : {8, 2000}) {
+        CAPTURE(static_cast<int>(kind), std::string(test.name), bytes);
+        const Case what{
+            .test = &test, .bytes = bytes, .depth = test.bandwidth() ? 16u : 1u, .limit = true};
+        End client(what, Place::client);
+        End server(what, Place::server);
+        const auto ours = client.limit(kind, Place::client);
+        const auto theirs = server.limit(kind, Place::server);
+        theirs->meet(ours->told());
+        ours->meet(theirs->told());
+        REQUIRE(!ours->pattern().empty());
+        for (int round = 0; round < 2; ++round) {
+          theirs->begin();
+          std::atomic<bool> over{false};
+          std::thread there([&] {
+            while (!over) theirs->run(now() + slice);
+          });
+          ours->begin();
+          // A busy machine needs many slices for something to come back.
+          const auto done = [&] {
+            if (!test.bandwidth()) return ours->round_trips().count() > 2;
+            return ours->receives() && ours->tally().bytes > 0;
+          };
+          const int64_t begin = now();
+          const int64_t least = begin + 20 * millisecond;
+          while (now() < begin + 10 * second && (now() < least || (!done() && !theirs->receives())))
+            ours->run(now() + slice);
+          over = true;
+          there.join();
+          if (theirs->receives()) {
+            REQUIRE(theirs->tally().bytes_per_second() > 0);
+          } else {
+            REQUIRE(done());
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,223 @@
+#include "apps/urma_perf/raw_shm.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <vector>
+
+#include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/shm_limit.h"
+#include "tests/catch.h"
+
+namespace urma::perf {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// Long enough for some slices, short enough for a busy machine.
+constexpr int64_t slice = millisecond;
+constexpr int64_t patience = 20 * second;
+
+Bytes pattern_bytes(size_t count) {
+  Bytes bytes(count);
+  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 251);
+  return bytes;
+}
+
+Case case_of(std::string_view test, uint64_t bytes) {
+  return {.test = find_test(test), .bytes = bytes};
+}
+
+// Two lanes in one window, as two processes have them.
+struct Lanes {
+  explicit Lanes(const ShmPlan& plan)
+      : window(ShmWindow::make(plan.there.lane_bytes() + plan.back.lane_bytes())),
+        there(plan.there, window.bytes().first(plan.there.lane_bytes())),
+        back(plan.back, window.bytes().subspan(plan.there.lane_bytes())) {}
+
+  ShmWindow window;
+  Lane there;
+  Lane back;
+};
+
+// The child answers until it is ended.
+template <class Answer>
+pid_t forked(Answer&& answer) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  for (const int64_t until = now() + patience; now() < until;) answer(now() + slice);
+  _exit(0);
+}
+
+void end(pid_t child) {
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+bool has_name(const std::string& name) { return std::filesystem::exists("/dev/shm/" + name); }
+
+}  // namespace
+
+TEST_CASE("each raw ping-pong brings the bytes of another process") {
+  // Two that spin on one processor take milliseconds for a round trip.
+  constexpr uint64_t enough = 50;
+  for (const auto& [test, bytes] : {std::pair("send_lat", 8),
+                                    {"send_lat", 48},
+                                    {"send_lat", 49},
+                                    {"send_lat", 65536},
+                                    {"write_imm_lat", 8},
+                                    {"write_imm_lat", 1000},
+                                    {"write_imm_lat", 5000},
+                                    {"write_lat", 64},
+                                    {"write_lat", 1 << 20},
+                                    {"wake_lat", 64},
+                                    {"read_lat", 64},
+                                    {"read_lat", 100'000}}) {
+    CAPTURE(test, bytes);
+    ShmPlan plan = shm_plan(case_of(test, static_cast<uint64_t>(bytes)));
+    for (LanePlan* lane : {&plan.there, &plan.back}) {
+      if (lane->way != Way::number) lane->use = Use::copy;
+    }
+    const bool echoed = plan.there.use == Use::copy && plan.back.use == Use::copy;
+    const Lanes lanes(plan);
+    const Bytes source = pattern_bytes(static_cast<size_t>(bytes) + 64);
+    Bytes landing(source.size());
+    ShmPong pong(lanes.there, lanes.back, landing, echoed ? landing : source, 0);
+    const pid_t child = forked([&](int64_t until) { pong.run(until); });
+    ShmPing ping(lanes.there, lanes.back, source, landing, 0);
+    Histogram times;
+    for (const int64_t until = now() + patience; times.count() < enough && now() < until;) {
+      ping.run(now() + slice, times);
+    }
+    end(child);
+    REQUIRE(times.count() >= enough);
+    REQUIRE(times.percentile(0.5) > 0);
+    if (plan.back.use == Use::copy) {
+      REQUIRE(std::equal(landing.begin(), landing.begin() + bytes, source.begin()));
+    }
+  }
+}
+
+TEST_CASE("each raw stream brings all bytes, in order, through the slices of both sides") {
+  for (const uint64_t bytes : {8, 56, 64, 1000, 1024, 5000, 65536, 100'000, 1 << 20}) {
+    CAPTURE(bytes);
+    ShmPlan plan = shm_plan(case_of("write_bw", bytes));
+    plan.there.use = Use::copy;
+    const Lanes lanes(plan);
+    const Bytes source = pattern_bytes(bytes);  // one place: each message is the same
+    const pid_t child = forked(
+        [sender = ShmSender(lanes.there, source)](int64_t until) mutable { sender.run(until); });
+    Bytes landing(bytes);
+    ShmReceiver receiver(lanes.there, landing);
+    const uint64_t enough = 2000 * std::min<uint64_t>(bytes, 1024) + 2 * bytes;
+    for (const int64_t until = now() + patience; receiver.tally.bytes < enough && now() < until;) {
+      receiver.run(now() + slice);
+    }
+    end(child);
+    REQUIRE(receiver.tally.bytes >= enough);
+    REQUIRE(receiver.tally.bytes_per_second() > 0);
+    REQUIRE(landing == source);
+  }
+}
+
+TEST_CASE("a side that nobody answers comes back when its time is over") {
+  const ShmPlan plan = shm_plan(case_of("send_lat", 8));
+  const Lanes lanes(plan);
+  const Bytes source = pattern_bytes(64);
+  Bytes landing(64);
+  Histogram times;
+  ShmPing(lanes.there, lanes.back, source, landing, 0).run(now() + slice, times);
+  ShmPong(lanes.back, lanes.there, landing, source, 0).run(now() + slice);
+  const ShmPlan stream = shm_plan(case_of("write_bw", 4096));
+  const Lanes more(stream);
+  ShmReceiver(more.there, landing).run(now() + slice);
+  const Bytes piece = pattern_bytes(4096);
+  ShmSender sender(more.there, piece);
+  for (int i = 0; i < 3; ++i) sender.run(now() + slice);
+  REQUIRE(times.count() == 0);
+}
+
+TEST_CASE("the pattern of the limit follows from test and size") {
+  const auto pattern = [](std::string_view test, uint64_t bytes) {
+    return shm_plan(case_of(test, bytes)).pattern;
+  };
+  REQUIRE(pattern("send_lat", 48) == "inline ring");
+  REQUIRE(pattern("send_lat", 49) == "message, copied");
+  REQUIRE(pattern("write_imm_lat", 8) == "write, slot");
+  REQUIRE(pattern("write_imm_lat", 65536) == "message, read");
+  REQUIRE(pattern("wake_lat", 8) == "futex wake");
+  REQUIRE(pattern("write_lat", 8) == "data, slot");
+  REQUIRE(pattern("read_lat", 65536) == "message, slot");
+  REQUIRE(pattern("send_bw", 8) == "stamped ring");
+  REQUIRE(pattern("write_bw", 65536) == "two-copy pipe");
+  REQUIRE(shm_plan(case_of("read_bw", 8)).back.way == Way::stamped);
+  REQUIRE(shm_plan(case_of("read_lat", 8)).there.way == Way::number);
+}
+
+TEST_CASE("the driver of a device string says what it is compared with") {
+  REQUIRE(limit_kind("udp:") == LimitKind::sockets);
+  REQUIRE(limit_kind("udp:[::1]?mtu=4096: UDP socket on ::1") == LimitKind::sockets);
+  REQUIRE(limit_kind("fault(loss=5%,seed=7):udp:127.0.0.1") == LimitKind::sockets);
+  REQUIRE(limit_kind("cxl:") == LimitKind::shared_memory);
+  REQUIRE(limit_kind("cxl:/dev/shm/window?places=8: rings in /dev/shm") ==
+          LimitKind::shared_memory);
+  REQUIRE(limit_kind("fault(dup=1%):cxl:") == LimitKind::shared_memory);
+  REQUIRE(limit_kind("fault(dup=1%):fault(loss=1%):cxl:") == LimitKind::shared_memory);
+  REQUIRE(limit_kind("") == LimitKind::sockets);
+  REQUIRE(limit_kind("fault(") == LimitKind::sockets);
+}
+
+TEST_CASE("a window is one memory, and its name is gone when both have it") {
+  ShmWindow ours = ShmWindow::make(8192);
+  const std::string name = ours.name();
+  REQUIRE(has_name(name));
+  REQUIRE_THROWS_AS(ShmWindow::open(name, 4096), Failure);
+  const ShmWindow theirs = ShmWindow::open(name, 8192);
+  REQUIRE(!has_name(name));
+  ours.forget_name();
+  ours.bytes()[5000] = std::byte{7};
+  REQUIRE(theirs.bytes()[5000] == std::byte{7});
+}
+
+TEST_CASE("only windows of ours are opened") {
+  for (const char* name :
+       {"", "127.0.0.1:5", "urma_perf.", "urma_perf.0123456789abcdef", "urma_perf.../../etc/passwd",
+        "../../etc/passwd", "urma_perf.0123456789ABCDEF"}) {
+    CAPTURE(name);
+    try {
+      ShmWindow::open(name, 4096);
+      FAIL("opened");
+    } catch (const Failure& failure) {
+      REQUIRE(std::string(failure.what()).find("Fix: ") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("what a maker that was killed has left is removed by the next one") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const ShmWindow window = ShmWindow::make(4096);
+    (void)!::write(ends[1], window.name().data(), window.name().size());
+    pause();
+    _exit(0);
+  }
+  char made[64];
+  const ssize_t length = ::read(ends[0], made, sizeof made);
+  close(ends[0]);
+  close(ends[1]);
+  REQUIRE(length > 0);
+  const std::string name(made, static_cast<size_t>(length));
+  ShmWindow::make(4096);
+  REQUIRE(has_name(name));  // its maker lives
+  end(child);
+  REQUIRE(has_name(name));
+  ShmWindow::make(4096);
+  REQUIRE(!has_name(name));
+}
+
+}  // namespace urma::perf
