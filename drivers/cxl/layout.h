@@ -84,16 +84,16 @@ constexpr uint32_t lines_of(uint32_t message_bytes) {
   return (message_bytes + uint32_t{sizeof(uint32_t)} + uint32_t{line_bytes} - 1) / line_bytes;
 }
 
-// Four large messages fit, wherever the first one begins.
-inline constexpr uint32_t ring_bytes = 384 * 1024;
-inline constexpr uint32_t ring_lines = (ring_bytes - sizeof(RingControl)) / line_bytes;
-static_assert(ring_lines > 5 * lines_of(most_message_bytes));
+// Six large messages fit, wherever the first one begins, and the rest of a level-two cache.
+inline constexpr uint32_t ring_lines = 8 * 1024;
+static_assert(ring_lines > 7 * lines_of(most_message_bytes));
 
 struct Ring {
-  RingControl control;
-  Line lines[ring_lines];
+  alignas(4096) RingControl control;
+  alignas(4096) Line lines[ring_lines];
 };
-static_assert(sizeof(Ring) == ring_bytes);
+inline constexpr uint32_t ring_bytes = sizeof(Ring);
+static_assert(ring_bytes == 4096 + ring_lines * line_bytes);
 
 // Header, changes, places, records; then, from a page on, the rings.
 inline constexpr uint64_t page_bytes = 4096;
@@ -111,7 +111,7 @@ constexpr uint32_t rings_in(uint64_t window_bytes) {
       (window_bytes - records_at - page_bytes) / (ring_bytes + sizeof(RingRecord));
   return static_cast<uint32_t>(rings < most_rings ? rings : most_rings);
 }
-inline constexpr uint64_t least_window_bytes = 1 << 20;
+inline constexpr uint64_t least_window_bytes = 2 << 20;
 static_assert(rings_in(least_window_bytes) >= 2);
 static_assert(rings_at(rings_in(least_window_bytes)) + 2 * ring_bytes <= least_window_bytes);
 

@@ -156,13 +156,13 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   if (file_bytes == 0 && is_file_ && page > page_bytes) bytes = (bytes + page - 1) / page * page;
   if (bytes < least_window_bytes || bytes > most_bytes) {
     return because(Status::invalid_argument, path_, "has " + std::to_string(bytes) + " bytes",
-                   "1M at least; 256M is the default");
+                   "2M at least; 256M is the default");
   }
   const bool fresh = file_bytes == 0 && is_file_;
   if (fresh && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
     return because(Status::no_resources, path_,
                    "cannot have " + size_text(bytes) + ": " + system_says(errno),
-                   "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
+                   "a smaller size, cxl:PATH?size=2M, or a file system with more room (df)");
   }
   bytes_ = bytes;
   rings_ = rings_in(bytes);
@@ -203,7 +203,7 @@ Result<void> Window::make(bool all_of_it, bool is_file) {
       return because(
           Status::no_resources, path_,
           "cannot have " + std::to_string(taken) + " bytes of memory: " + system_says(why),
-          "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
+          "a smaller size, cxl:PATH?size=2M, or a file system with more room (df)");
     }
   }
   if (base_ == nullptr) {

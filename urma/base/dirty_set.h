@@ -1,37 +1,54 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "urma/base/region.h"
 
 namespace urma {
 
-// Which of many queues have something in them. Any thread marks; the engine alone takes. Two
-// levels, so that finding the one queue in a million that was posted to reads a few words.
-// Writers: bits - a poster sets, the engine clears.
+// Which of many queues have something in them. Any thread marks; the engine alone takes. A pyramid
+// of flags, a byte each, eight under each, so that the one queue in a million that was posted to is
+// found by reading a few words, and that nobody needs a locked instruction: marking costs one
+// fence, taking another.
+//
+// A mark is the member's flag, a fence, then, unless the flag above is set already, all flags
+// above, from below. Taking clears from above, fences, and looks once more at the words that it has
+// cleared: what shows there gets its flags above back. A marker that comes too late for this second
+// look finds the flag above cleared, and sets it.
+// Writers: all flags - posters set, the engine clears and sets.
 class DirtySet {
  public:
-  explicit DirtySet(uint32_t members)
-      : words_((members + 63) / 64), summary_((words_.size() + 63) / 64) {}
-
-  // A full fence: what the caller published before is seen by whoever takes the member, and what
-  // it reads afterwards (is the engine asleep?) is read after the mark can be seen.
-  void mark(uint32_t member) {
-    const uint64_t bit = uint64_t{1} << member % 64;
-    const uint64_t word_bit = uint64_t{1} << member / 64 % 64;
-    words_[member / 64].fetch_or(bit, std::memory_order_seq_cst);
-    // Not left to whoever made the word non-zero: that thread may not have come to this line.
-    Word& summary = summary_[member / 4096];
-    if ((summary.load(std::memory_order_seq_cst) & word_bit) == 0) {
-      summary.fetch_or(word_bit, std::memory_order_seq_cst);
+  explicit DirtySet(uint32_t members) {
+    size_t words = (members + fan - 1) / fan;
+    for (;;) {
+      levels_.emplace_back(words * fan);
+      if (words == 1) return;
+      words = (words + fan - 1) / fan;
     }
   }
 
-  bool any() const {
-    for (size_t i = 0; i < summary_.size(); ++i) {
-      if (summary_[i].load(std::memory_order_seq_cst) != 0) return true;
+  // A full fence: what the caller published before is seen by whoever takes the member, and what
+  // it reads afterwards (is the engine asleep?) is read after the flag can be seen.
+  void mark(uint32_t member) {
+    levels_[0][member].store(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (levels_.size() > 1 && levels_[1][member / fan].load(std::memory_order_relaxed) == 0) {
+      set_above(0, member);
+    }
+  }
+
+  // Whether something is marked; a mark in the making may be missed.
+  bool any() const { return word(levels_.size() - 1, 0) != 0; }
+  // Misses no flag that is set: for who has fenced and would sleep.
+  bool any_flag() const {
+    for (size_t i = 0; i < levels_[0].size() / fan; ++i) {
+      if (word(0, i) != 0) return true;
     }
     return false;
   }
@@ -39,25 +56,61 @@ class DirtySet {
   // Takes every marked member and calls `function(member)` for each.
   template <class Function>
   void take(Function&& function) {
-    for (size_t s = 0; s < summary_.size(); ++s) {
-      if (summary_[s].load(std::memory_order_relaxed) == 0) continue;
-      uint64_t dirty_words = summary_[s].exchange(0, std::memory_order_seq_cst);
-      for (; dirty_words != 0; dirty_words &= dirty_words - 1) {
-        const size_t word = s * 64 + static_cast<size_t>(std::countr_zero(dirty_words));
-        uint64_t bits = words_[word].exchange(0, std::memory_order_seq_cst);
-        for (; bits != 0; bits &= bits - 1) {
-          function(static_cast<uint32_t>(word * 64 + static_cast<size_t>(std::countr_zero(bits))));
-        }
+    if (!any()) return;
+    take_word(levels_.size() - 1, 0, function);
+    look_again();
+  }
+
+ private:
+  using Flag = std::atomic<uint8_t>;
+  using Word = std::atomic<uint64_t>;
+  static_assert(sizeof(Flag) == 1 && sizeof(Word) == 8 && Word::is_always_lock_free);
+  static constexpr size_t fan = 8;
+
+  // Eight flags at once.
+  uint64_t word(size_t level, size_t index) const {
+    const Flag& first = levels_[level][index * fan];
+    return reinterpret_cast<const Word&>(first).load(std::memory_order_acquire);
+  }
+  void set_above(size_t level, size_t flag) {
+    for (size_t above = level + 1; above < levels_.size(); ++above) {
+      flag /= fan;
+      levels_[above][flag].store(1, std::memory_order_release);
+    }
+  }
+
+  template <class Function>
+  void take_word(size_t level, size_t index, Function& function) {
+    if (seen_count_ == seen_.size()) look_again();
+    seen_[seen_count_++] = {level, index};
+    for (uint64_t flags = word(level, index); flags != 0;) {
+      const auto place = static_cast<size_t>(std::countr_zero(flags)) / fan;
+      flags &= ~(uint64_t{0xff} << place * fan);
+      const size_t flag = index * fan + place;
+      levels_[level][flag].store(0, std::memory_order_relaxed);
+      if (level > 0) {
+        take_word(level - 1, flag, function);
+      } else {
+        function(static_cast<uint32_t>(flag));
       }
     }
   }
 
- private:
-  using Word = std::atomic<uint64_t>;
-  static_assert(sizeof(Word) == 8 && Word::is_always_lock_free);
+  void look_again() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (const Seen& seen : std::span(seen_).first(std::exchange(seen_count_, 0))) {
+      if (word(seen.level, seen.word) != 0) set_above(seen.level, seen.word * fan);
+    }
+  }
 
-  RegionArray<Word> words_;
-  RegionArray<Word> summary_;
+  struct Seen {
+    size_t level;
+    size_t word;
+  };
+
+  std::vector<RegionArray<Flag>> levels_;  // members, then what lies above them, to a single word
+  std::array<Seen, 64> seen_;              // by this `take`
+  size_t seen_count_ = 0;
 };
 
 }  // namespace urma

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdint>
 #include <new>
 #include <utility>
@@ -29,10 +30,18 @@ Region Region::try_make(size_t bytes, size_t alignment) {
   return region;
 }
 
+// Regions begin at different lines of their pages: the first elements of an engine's many arrays,
+// which are its busiest, would else all want the same set of the first-level cache.
 Region::Region(size_t bytes) {
   if (bytes == 0) return;
-  *this = try_make(bytes, page_bytes);
+  constexpr size_t line_bytes = 64;
+  constexpr size_t colours = page_bytes / line_bytes;
+  static std::atomic<size_t> made{0};
+  const size_t skip = made.fetch_add(11, std::memory_order_relaxed) % colours * line_bytes;
+  *this = try_make(bytes + skip, page_bytes);
   if (data_ == nullptr) throw std::bad_alloc();
+  data_ += skip;
+  bytes_ = bytes;
 }
 
 Region::Region(Region&& other) noexcept { *this = std::move(other); }

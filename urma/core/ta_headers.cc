@@ -64,27 +64,33 @@ constexpr uint64_t version = 0;
 // Takes headers off the front of a packet; each header's length is checked here, once.
 class Front {
  public:
-  explicit Front(std::span<const std::byte> packet) : rest_(packet) {}
+  explicit Front(std::span<const std::byte> packet)
+      : at_(packet.data()), end_(packet.data() + packet.size()) {}
 
-  template <class Header>
-  std::optional<HeaderView<Header::size>> take() {
-    if (rest_.size() < Header::size) return std::nullopt;
-    const auto header = rest_.template first<Header::size>();
-    rest_ = rest_.subspan(Header::size);
+  // The header's bytes; null when there are not so many left.
+  const std::byte* take(size_t bytes) {
+    if (static_cast<size_t>(end_ - at_) < bytes) return nullptr;
+    const std::byte* const header = at_;
+    at_ += bytes;
     return header;
   }
-
   template <class Header>
   bool take_into(Header& header) {
-    const auto bytes = take<Header>();
-    if (bytes) header = Header::parse(*bytes);
-    return bytes.has_value();
+    const std::byte* const bytes = take(Header::size);
+    if (bytes != nullptr) header = Header::parse(HeaderView<Header::size>(bytes, Header::size));
+    return bytes != nullptr;
   }
-
-  std::span<const std::byte> rest() const { return rest_; }
+  // One that may be of another version.
+  template <class Header>
+  bool take_base(Header& header) {
+    const std::byte* const bytes = take(Header::size);
+    return bytes != nullptr && header.assign(HeaderView<Header::size>(bytes, Header::size));
+  }
+  std::span<const std::byte> rest() const { return {at_, end_}; }
 
  private:
-  std::span<const std::byte> rest_;
+  const std::byte* at_;
+  const std::byte* end_;
 };
 
 class Back {
@@ -105,23 +111,29 @@ class Back {
 
 }  // namespace
 
-std::optional<Btah> Btah::parse(HeaderView<size> in) {
-  if (btah::Version::get(in) != version) return std::nullopt;
-  return Btah{
-      .opcode = static_cast<uint8_t>(btah::Opcode::get(in)),
-      .token_present = btah::TokenPresent::get(in) != 0,
-      .target_present = btah::TargetPresent::get(in) != 0,
-      .user_data = btah::UserData::get(in) != 0,
-      .tassn = static_cast<uint32_t>(btah::IniTassn::get(in)),
-      .order = static_cast<Order>(btah::TargetOrder::get(in) & 3),
-      .solicited = btah::Solicited::get(in) != 0,
-      .retry = btah::Retry::get(in) != 0,
-      .rc_id = static_cast<uint32_t>(btah::RcId::get(in)),
-  };
+bool Btah::assign(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  if (btah::Version::get(in) != version) return false;
+  opcode = static_cast<uint8_t>(btah::Opcode::get(in));
+  token_present = btah::TokenPresent::get(in) != 0;
+  target_present = btah::TargetPresent::get(in) != 0;
+  user_data = btah::UserData::get(in) != 0;
+  tassn = static_cast<uint32_t>(btah::IniTassn::get(in));
+  order = static_cast<Order>(btah::TargetOrder::get(in) & 3);
+  solicited = btah::Solicited::get(in) != 0;
+  retry = btah::Retry::get(in) != 0;
+  rc_id = static_cast<uint32_t>(btah::RcId::get(in));
+  return true;
 }
 
-void Btah::emit(HeaderBytes<size> out) const {
-  clear(out);
+std::optional<Btah> Btah::parse(HeaderView<size> bytes) {
+  std::optional<Btah> header(std::in_place);
+  if (!header->assign(bytes)) header.reset();
+  return header;
+}
+
+void Btah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
   btah::Opcode::set(out, opcode);
   btah::Version::set(out, version);
   btah::ExecutionEnvironment::set(out, btah::not_trusted);
@@ -133,91 +145,115 @@ void Btah::emit(HeaderBytes<size> out) const {
   btah::Solicited::set(out, solicited);
   btah::Retry::set(out, retry);
   btah::RcId::set(out, rc_id);
+  out.store(bytes);
 }
 
-std::optional<Atah> Atah::parse(HeaderView<size> in) {
-  if (atah::Version::get(in) != version) return std::nullopt;
-  return Atah{
-      .opcode = static_cast<uint8_t>(atah::Opcode::get(in)),
-      .tassn = static_cast<uint32_t>(atah::IniTassn::get(in)),
-      .status = static_cast<Response>(atah::Status::get(in)),
-      .info = static_cast<uint8_t>(atah::Info::get(in)),
-      .rc_id = static_cast<uint32_t>(atah::RcId::get(in)),
-  };
+bool Atah::assign(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  if (atah::Version::get(in) != version) return false;
+  opcode = static_cast<uint8_t>(atah::Opcode::get(in));
+  tassn = static_cast<uint32_t>(atah::IniTassn::get(in));
+  status = static_cast<Response>(atah::Status::get(in));
+  info = static_cast<uint8_t>(atah::Info::get(in));
+  rc_id = static_cast<uint32_t>(atah::RcId::get(in));
+  return true;
 }
 
-void Atah::emit(HeaderBytes<size> out) const {
-  clear(out);
+std::optional<Atah> Atah::parse(HeaderView<size> bytes) {
+  std::optional<Atah> header(std::in_place);
+  if (!header->assign(bytes)) header.reset();
+  return header;
+}
+
+void Atah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
   atah::Opcode::set(out, opcode);
   atah::Version::set(out, version);
   atah::IniTassn::set(out, tassn);
   atah::Status::set(out, static_cast<uint64_t>(status));
   atah::Info::set(out, info);
   atah::RcId::set(out, rc_id);
+  out.store(bytes);
 }
 
-Maetah Maetah::parse(HeaderView<size> in) {
+Maetah Maetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
   return {.address = maetah::Address::get(in),
           .token_id = static_cast<uint32_t>(maetah::Token::get(in)),
           .length = static_cast<uint32_t>(maetah::Length::get(in))};
 }
 
-void Maetah::emit(HeaderBytes<size> out) const {
-  clear(out);
+void Maetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
   maetah::Address::set(out, address);
   maetah::Token::set(out, token_id);
   maetah::Length::set(out, length);
+  out.store(bytes);
 }
 
-Mtetah Mtetah::parse(HeaderView<size> in) {
+Mtetah Mtetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
   return {.target = static_cast<uint32_t>(mtetah::Target::get(in))};
 }
 
-void Mtetah::emit(HeaderBytes<size> out) const {
-  clear(out);
+void Mtetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
   mtetah::Target::set(out, target);
+  out.store(bytes);
 }
 
-Tvetah Tvetah::parse(HeaderView<size> in) {
+Tvetah Tvetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
   return {.token = static_cast<uint32_t>(tvetah::Value::get(in))};
 }
 
-void Tvetah::emit(HeaderBytes<size> out) const { tvetah::Value::set(out, token); }
+void Tvetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
+  tvetah::Value::set(out, token);
+  out.store(bytes);
+}
 
-Ofstetah Ofstetah::parse(HeaderView<size> in) {
+Ofstetah Ofstetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
   return {.kib = static_cast<uint32_t>(ofstetah::Offset::get(in))};
 }
 
-void Ofstetah::emit(HeaderBytes<size> out) const {
-  clear(out);
+void Ofstetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
   ofstetah::Offset::set(out, kib);
+  out.store(bytes);
 }
 
-Immetah Immetah::parse(HeaderView<size> in) {
+Immetah Immetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
   return {.immediate = immetah::Immediate::get(in),
           .token = static_cast<uint32_t>(immetah::Token::get(in)),
           .message_length = static_cast<uint32_t>(immetah::Length::get(in))};
 }
 
-void Immetah::emit(HeaderBytes<size> out) const {
+void Immetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
   immetah::Immediate::set(out, immediate);
   immetah::Token::set(out, token);
   immetah::Length::set(out, message_length);
+  out.store(bytes);
 }
 
-Ntfetah Ntfetah::parse(HeaderView<size> in) {
+Ntfetah Ntfetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
   return {.address = ntfetah::Address::get(in),
           .token_id = static_cast<uint32_t>(ntfetah::TokenId::get(in)),
           .token = static_cast<uint32_t>(ntfetah::Token::get(in)),
           .value = ntfetah::Value::get(in)};
 }
 
-void Ntfetah::emit(HeaderBytes<size> out) const {
-  clear(out);
+void Ntfetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
   ntfetah::Address::set(out, address);
   ntfetah::TokenId::set(out, token_id);
   ntfetah::Token::set(out, token);
   ntfetah::Value::set(out, value);
+  out.store(bytes);
 }
 
 size_t TaRequest::emit(std::span<std::byte> out) {
@@ -234,29 +270,32 @@ size_t TaRequest::emit(std::span<std::byte> out) {
   return back.used();
 }
 
-std::optional<ParsedRequest> parse_request(std::span<const std::byte> packet) {
-  Front front(packet);
-  const auto base_bytes = front.take<Btah>();
-  if (!base_bytes) return std::nullopt;
-  const auto base = Btah::parse(*base_bytes);
-  if (!base) return std::nullopt;
+namespace {
 
-  ParsedRequest request;
-  request.info = find_opcode(base->opcode);
+bool parse(std::span<const std::byte> packet, ParsedRequest& request) {
+  Front front(packet);
   TaRequest& headers = request.headers;
-  headers.base = *base;
-  if (base->user_data) request.info = nullptr;
-  if (request.info == nullptr) return request;
-  if (!request.info->request) return std::nullopt;
-  if (base->target_present != request.info->to_jetty) return std::nullopt;
-  if (request.info->to_jetty && !front.take_into(headers.target)) return std::nullopt;
-  if (request.info->to_memory && !front.take_into(headers.memory)) return std::nullopt;
-  if (request.info->offset && !front.take_into(headers.offset)) return std::nullopt;
-  if (request.info->notify && !front.take_into(headers.notify)) return std::nullopt;
-  if (request.info->immediate && !front.take_into(headers.immediate)) return std::nullopt;
-  if (base->token_present && !front.take_into(headers.token)) return std::nullopt;
+  const Btah& base = headers.base;
+  if (!front.take_base(headers.base)) return false;
+  const OpcodeInfo* info = base.user_data ? nullptr : find_opcode(base.opcode);
+  if (info == nullptr) return true;
+  request.info = info;
+  if (!info->request || base.target_present != info->to_jetty) return false;
+  if (info->to_jetty && !front.take_into(headers.target)) return false;
+  if (info->to_memory && !front.take_into(headers.memory)) return false;
+  if (info->offset && !front.take_into(headers.offset)) return false;
+  if (info->notify && !front.take_into(headers.notify)) return false;
+  if (info->immediate && !front.take_into(headers.immediate)) return false;
+  if (base.token_present && !front.take_into(headers.token)) return false;
   request.data = front.rest();
-  if (!request.info->data && !request.data.empty()) return std::nullopt;
+  return info->data || request.data.empty();
+}
+
+}  // namespace
+
+std::optional<ParsedRequest> parse_request(std::span<const std::byte> packet) {
+  std::optional<ParsedRequest> request(std::in_place);
+  if (!parse(packet, *request)) request.reset();
   return request;
 }
 
@@ -267,20 +306,24 @@ size_t TaResponse::emit(std::span<std::byte> out) const {
   return back.used();
 }
 
-std::optional<ParsedResponse> parse_response(std::span<const std::byte> packet) {
-  Front front(packet);
-  const auto base_bytes = front.take<Atah>();
-  if (!base_bytes) return std::nullopt;
-  const auto base = Atah::parse(*base_bytes);
-  if (!base) return std::nullopt;
+namespace {
 
-  ParsedResponse response;
-  response.info = find_opcode(base->opcode);
-  if (response.info == nullptr || response.info->request) return std::nullopt;
-  response.headers.base = *base;
-  if (response.info->offset && !front.take_into(response.headers.offset)) return std::nullopt;
+bool parse(std::span<const std::byte> packet, ParsedResponse& response) {
+  Front front(packet);
+  const Atah& base = response.headers.base;
+  if (!front.take_base(response.headers.base)) return false;
+  response.info = find_opcode(base.opcode);
+  if (response.info == nullptr || response.info->request) return false;
+  if (response.info->offset && !front.take_into(response.headers.offset)) return false;
   response.data = front.rest();
-  if (!response.info->data && !response.data.empty()) return std::nullopt;
+  return response.info->data || response.data.empty();
+}
+
+}  // namespace
+
+std::optional<ParsedResponse> parse_response(std::span<const std::byte> packet) {
+  std::optional<ParsedResponse> response(std::in_place);
+  if (!parse(packet, *response)) response.reset();
   return response;
 }
 

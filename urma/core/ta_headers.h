@@ -31,6 +31,7 @@ struct Btah {
   uint32_t rc_id = 0;      // 20 bits: the initiator queue
 
   static std::optional<Btah> parse(HeaderView<size> in);  // nothing: not version 0
+  bool assign(HeaderView<size> in);                       // the same; false: nothing
   void emit(HeaderBytes<size> out) const;
   friend bool operator==(const Btah&, const Btah&) = default;
 };
@@ -61,6 +62,7 @@ struct Atah {
   uint32_t rc_id = 0;
 
   static std::optional<Atah> parse(HeaderView<size> in);
+  bool assign(HeaderView<size> in);
   void emit(HeaderBytes<size> out) const;
   friend bool operator==(const Atah&, const Atah&) = default;
 };

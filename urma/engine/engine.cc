@@ -39,6 +39,7 @@ Engine::~Engine() { port_->unlend(std::span(frames_).first(lent_)); }
 
 bool Engine::pass(Time now, bool polled) {
   ++passes_;
+  looked_only_ = false;
   // What an application posts in answer to what the last pass brought it leaves first.
   bool busy = (received_last_ && dirty_.any()) || receive(now);
   received_last_ = !received_last_ && busy;
@@ -49,7 +50,8 @@ bool Engine::pass(Time now, bool polled) {
     return true;
   }
   // Most looks of whoever polls find nothing, and end here.
-  if (polled && !busy && quiet(now)) return false;
+  looked_only_ = polled && !busy && quiet(now);
+  if (looked_only_) return false;
   if (waiting_ != nullptr || mailbox_.any()) busy = run_commands(now) || busy;
   busy = names_.pass(now) || busy;
   busy = take_posted(now) || busy;
@@ -69,7 +71,8 @@ bool Engine::pass(Time now, bool polled) {
 // memory or for its peer gets it from something that arrives; questions for names are waiting
 // commands.
 bool Engine::quiet(Time now) const {
-  return now < rest_until_ && unsettled_count_ == 0 && waiting_ == nullptr && !has_work();
+  return now < rest_until_ && unsettled_count_ == 0 && waiting_ == nullptr && !dirty_.any() &&
+         !mailbox_.any();
 }
 
 bool Engine::receive(Time now) {

@@ -37,10 +37,12 @@ class Engine {
   // `polled`: the application polls for the shortest way (Answers::flush).
   bool pass(Time now, bool polled);
 
+  // Whether the last pass was a look that found nothing, and changed nothing.
+  bool looked_only() const { return looked_only_; }
   // Nothing needs a pass before this time, unless something arrives or is posted.
   Time next_deadline() const;
-  // Whether something was posted or commanded since the last pass. Any thread.
-  bool has_work() const { return dirty_.any() || mailbox_.any(); }
+  // Whether something was posted or commanded since the last pass. Any thread that has fenced.
+  bool has_work() const { return dirty_.any_flag() || mailbox_.any(); }
   // Commands that are not done are looked at in every pass, so passes must not be far apart.
   bool commands_wait() const { return waiting_ != nullptr; }
   // An application sleeps at the engine's own descriptors and must be kicked out of there.
@@ -149,6 +151,7 @@ class Engine {
 
   Time rest_until_{};  // what is left to do can wait until then
   bool received_last_ = false;
+  bool looked_only_ = false;
   bool kick_ = false;
   uint64_t passes_ = 0;
 };

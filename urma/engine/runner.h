@@ -101,6 +101,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   bool take_token() { return !token_.exchange(true, std::memory_order_acquire); }
   void drop_token() { token_.store(false, std::memory_order_release); }
   bool run_pass(bool polled);
+  Time machine_time(bool polled);
   void wake();
   void sleep(jetty::Jfc* jfc, Time until);
   void poll_descriptors(Time until);
@@ -126,10 +127,13 @@ class Runner final : public drivers::VirtualClock::Driven {
   Engine engine_;
   std::vector<NotInherited> ports_;  // the engine's: a child would keep the address
   PeerId self_;
-  EngineTime time_;             // token
-  Time next_deadline_ = never;  // token; engine time
-  bool rouse_ = false;          // token; whoever sleeps at the descriptors must look
-  Bell* const bell_;            // of the port, if that is where to sleep
+  Time machine_time_{};              // token
+  uint32_t passes_since_clock_ = 0;  // token
+  EngineTime time_;                  // token
+  Time next_deadline_ = never;       // token; engine time
+  bool rouse_ = false;               // token; whoever sleeps at the descriptors must look
+  const bool lossless_;              // time matters only to limits, none of them short
+  Bell* const bell_;                 // of the port, if that is where to sleep
   int wake_descriptor_ = -1;
   int timer_ = -1;  // where the service thread sleeps while the application keeps
 
