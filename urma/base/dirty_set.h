@@ -1,11 +1,8 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdint>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include "urma/base/region.h"
@@ -26,11 +23,14 @@ class DirtySet {
  public:
   explicit DirtySet(uint32_t members) {
     size_t words = (members + fan - 1) / fan;
-    for (;;) {
-      levels_.emplace_back(words * fan);
-      if (words == 1) return;
+    size_t all_words = words;
+    levels_.emplace_back(words * fan);
+    while (words > 1) {
       words = (words + fan - 1) / fan;
+      all_words += words;
+      levels_.emplace_back(words * fan);
     }
+    seen_ = RegionArray<Seen>(all_words);
   }
 
   // A full fence: what the caller published before is seen by whoever takes the member, and what
@@ -57,8 +57,12 @@ class DirtySet {
   template <class Function>
   void take(Function&& function) {
     if (!any()) return;
+    seen_count_ = 0;
     take_word(levels_.size() - 1, 0, function);
-    look_again();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (size_t i = 0; i < seen_count_; ++i) {
+      if (word(seen_[i].level, seen_[i].word) != 0) set_above(seen_[i].level, seen_[i].word * fan);
+    }
   }
 
  private:
@@ -81,8 +85,7 @@ class DirtySet {
 
   template <class Function>
   void take_word(size_t level, size_t index, Function& function) {
-    if (seen_count_ == seen_.size()) look_again();
-    seen_[seen_count_++] = {level, index};
+    seen_[seen_count_++] = {static_cast<uint32_t>(level), static_cast<uint32_t>(index)};
     for (uint64_t flags = word(level, index); flags != 0;) {
       const auto place = static_cast<size_t>(std::countr_zero(flags)) / fan;
       flags &= ~(uint64_t{0xff} << place * fan);
@@ -96,20 +99,13 @@ class DirtySet {
     }
   }
 
-  void look_again() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    for (const Seen& seen : std::span(seen_).first(std::exchange(seen_count_, 0))) {
-      if (word(seen.level, seen.word) != 0) set_above(seen.level, seen.word * fan);
-    }
-  }
-
   struct Seen {
-    size_t level;
-    size_t word;
+    uint32_t level;
+    uint32_t word;
   };
 
   std::vector<RegionArray<Flag>> levels_;  // members, then what lies above them, to a single word
-  std::array<Seen, 64> seen_;              // by this `take`
+  RegionArray<Seen> seen_;                 // words, by this `take`
   size_t seen_count_ = 0;
 };
 
