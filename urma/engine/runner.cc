@@ -261,6 +261,9 @@ void Runner::poll_descriptors(Time until) {
 void Runner::serve() {
   Time idle_since = never;
   while (!stop_.load(std::memory_order_relaxed)) {
+    // Somebody began to wait as we took over, or an application handed over while another thread of
+    // its sleeps there. It runs the passes; beside it we would turn in circles until it leaves.
+    if (at_descriptors_.load(std::memory_order_relaxed)) keeper_.store(Keeper::application);
     if (!keeps()) {
       watch();
       continue;
@@ -277,10 +280,7 @@ void Runner::serve() {
         continue;
       }
     }
-    if (at_descriptors_.exchange(true)) {
-      sched_yield();
-      continue;
-    }
+    if (at_descriptors_.exchange(true)) continue;
     sleep(nullptr, never);
     at_descriptors_.store(false);
   }
