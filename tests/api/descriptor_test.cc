@@ -313,10 +313,14 @@ TEST_CASE("who arms while another thread closes is not left asleep") {
 
 TEST_CASE("nobody would wake who sleeps at a descriptor of an inlined or simulated device") {
   Side inlined = Side::open("udp:", {.threads = Threads::inlined});
-  const auto refused = inlined.jetty.fd();
-  REQUIRE(refused.status() == Status::unsupported);
-  CHECK(refused.error().message.find("Threads::automatic") != std::string::npos);
-  CHECK_FALSE(inlined.jetty.arm());
+  Side simulated = Side::open("sim:descriptors");
+  for (const auto& [side, cure] :
+       {std::pair(&inlined, "Threads::automatic"), {&simulated, "wait"}}) {
+    const auto refused = side->jetty.fd();
+    REQUIRE(refused.status() == Status::unsupported);
+    CHECK(refused.error().message.find(cure) != std::string::npos);
+    CHECK_FALSE(side->jetty.arm());
+  }
 }
 
 TEST_CASE("a child of fork can arm nothing and harms no descriptor of its parent") {

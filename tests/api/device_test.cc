@@ -160,6 +160,19 @@ TEST_CASE("calls that cannot be meant are refused with the reason and the fix") 
   says(side.device.unpublish("never").error(), "does not publish");
 }
 
+TEST_CASE("a device reaches itself, also before it has met anybody") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    Side side = Side::open(medium.text());
+    const auto bytes = bytes_like(3000, 1);
+    INFO(driver);
+    REQUIRE(side.jetty.post(write(bytes, side.segment.local())) == 1);
+    REQUIRE(side.jetty.post(write(bytes, side.segment.local()).to(side.jetty.local())) == 1);
+    for (const Completion& completion : collect(side.jetty, 2)) CHECK(completion.ok());
+    CHECK(std::equal(bytes.begin(), bytes.end(), side.segment.bytes().begin()));
+  }
+}
+
 TEST_CASE("ids and tokens of objects that are made anew differ") {
   Side side = Side::open("udp:");
   std::string last;
