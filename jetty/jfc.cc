@@ -1,5 +1,8 @@
 #include "jetty/jfc.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <bit>
 #include <utility>
 
@@ -12,6 +15,7 @@ namespace {
 constexpr uint32_t not_sleeping = 0;
 constexpr uint32_t sleeping_here = 1;
 constexpr uint32_t sleeping_elsewhere = 2;
+constexpr uint32_t sleeping_at_descriptor = 3;
 
 }  // namespace
 
@@ -20,7 +24,11 @@ Jfc::Jfc(uint32_t depth)
       depth_(std::bit_ceil(depth)),
       depth_log2_(static_cast<uint32_t>(std::countr_zero(depth_))) {}
 
-Jfc::~Jfc() { release_retired(UINT64_MAX); }
+Jfc::~Jfc() {
+  release_retired(UINT64_MAX);
+  not_inherited_ = NotInherited();
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
 
 bool Jfc::reserve(uint32_t entries) {
   uint32_t reserved = reserved_.load(std::memory_order_relaxed);
@@ -75,9 +83,11 @@ bool Jfc::wake() {
   // Pairs with the fences of the sleepers: either they see the entry, or we see them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (sleeping_.load(std::memory_order_relaxed) == not_sleeping) return false;
-  // It may have woken by itself meanwhile, and sleep elsewhere now.
-  const uint32_t sleeping = sleeping_.exchange(not_sleeping, std::memory_order_relaxed);
+  // It may have woken by itself meanwhile, and sleep elsewhere now. Acquire: the descriptor.
+  const uint32_t sleeping = sleeping_.exchange(not_sleeping, std::memory_order_acquire);
   if (sleeping == sleeping_here) futex_wake_all(sleeping_);
+  // With the token, as without it the Jfc may be gone. Nobody is woken twice for one sleep.
+  if (sleeping == sleeping_at_descriptor) ring();
   return sleeping == sleeping_elsewhere;
 }
 
@@ -111,6 +121,35 @@ void Jfc::sleep(Duration limit) {
 
 bool Jfc::sleep_elsewhere() {
   sleeping_.store(sleeping_elsewhere, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!ready()) return true;
+  awake();
+  return false;
+}
+
+// ---- the descriptor
+
+bool Jfc::make_descriptor() {
+  if (descriptor_ >= 0) return true;
+  const int made = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (made < 0) return false;
+  descriptor_ = made;
+  not_inherited_ = NotInherited(made);
+  return true;
+}
+
+void Jfc::ring() const {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(descriptor_, &one, sizeof one);
+}
+
+// Each time it is read, not only after a ring that was seen: a late one leaves it readable while
+// nothing is there, and whoever waits then would turn in circles.
+bool Jfc::arm() {
+  if (ready() || descriptor_ < 0) return false;
+  uint64_t rings = 0;
+  [[maybe_unused]] const ssize_t got = ::read(descriptor_, &rings, sizeof rings);
+  sleeping_.store(sleeping_at_descriptor, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!ready()) return true;
   awake();

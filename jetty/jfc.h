@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "urma/base/not_inherited.h"
 #include "urma/base/time.h"
 #include "urma/core/work.h"
 
@@ -15,7 +16,7 @@ class Queues;
 // its own mark, so that one cache line moves per completion and no index is shared. Whoever may
 // write an entry holds a reservation for it: the ring cannot overflow.
 // Writers: entries, retired - engine; `sleeping_` - set by the application thread that waits,
-// cleared by both; reserved - anyone.
+// cleared by both; reserved - anyone; descriptor - the application thread that polls, once.
 class Jfc {
  public:
   explicit Jfc(uint32_t depth);
@@ -45,6 +46,11 @@ class Jfc {
   // at the engine's descriptors (`sleep_elsewhere`), and the caller must wake it there.
   bool wake();
 
+  // ---- any thread, once there is a descriptor
+
+  // Makes it readable, armed or not.
+  void ring() const;
+
   // ---- application, one thread at a time
 
   // Takes what is there, at most as many as `out` holds.
@@ -55,6 +61,12 @@ class Jfc {
   // Says that the caller is about to sleep elsewhere. False: do not, there is something.
   bool sleep_elsewhere();
   void awake() { sleeping_.store(0, std::memory_order_relaxed); }
+  // An eventfd that outlives all who may write to it. False: errno says why there is none.
+  bool make_descriptor();
+  int descriptor() const { return descriptor_; }  // negative: none
+  // The next `wake` makes the descriptor readable, which until then it is not. False: there is
+  // something, or no descriptor.
+  bool arm();
 
  private:
   struct alignas(64) Entry {
@@ -80,6 +92,8 @@ class Jfc {
   alignas(64) uint64_t read_ = 0;     // application
   Queues* releasing_ = nullptr;       // application: taken from retired_, not polled to the end
   alignas(64) std::atomic<uint32_t> sleeping_{0};
+  int descriptor_ = -1;
+  NotInherited not_inherited_;
 };
 
 }  // namespace urma::jetty

@@ -42,6 +42,8 @@ struct CompletionSource {
 
   size_t poll(std::span<Completion> out);
   std::span<const Completion> wait(Duration limit);
+  Result<int> fd();
+  bool arm();
 };
 
 struct Jfc::State {

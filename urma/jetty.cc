@@ -1,3 +1,5 @@
+#include <cerrno>
+#include <cstring>
 #include <optional>
 
 #include "urma/handles.h"
@@ -46,6 +48,17 @@ Error foreign(std::string_view call, std::string_view what) {
                    std::string(what) + "()"};
 }
 
+// Why nobody would make a descriptor readable.
+Error nobody_wakes(const engine::Runner& runner) {
+  const std::string what = "fd: this device ";
+  return Error{Status::unsupported,
+               runner.simulated()
+                   ? what + "is simulated, and its time stands while anybody sleeps. Fix: wait()"
+                   : what +
+                         "is run only by threads that poll, and nobody would run it while they "
+                         "sleep at a descriptor. Fix: open it with Threads::automatic or served"};
+}
+
 }  // namespace
 
 // ---- completions
@@ -72,6 +85,26 @@ std::span<const Completion> CompletionSource::wait(Duration limit) {
   return std::span(taken).first(poll(taken));
 }
 
+Result<int> CompletionSource::fd() {
+  return guarded("fd", [&]() -> Result<int> {
+    // Whoever takes it out of an epoll set asks after close, too.
+    if (runner->here() && jfc->descriptor() >= 0) return jfc->descriptor();
+    if (auto able = usable(*runner, "fd"); !able) return able.error();
+    if (!runner->has_service()) return nobody_wakes(*runner);
+    if (runner->give_descriptor(jfc)) return jfc->descriptor();
+    return Error{Status::no_resources, std::string("fd: making an eventfd: ") +
+                                           std::strerror(errno) +
+                                           ". Fix: close descriptors, or allow more (ulimit -n)"};
+  });
+}
+
+bool CompletionSource::arm() {
+  if (!runner->here() || runner->closed() || !jfc->arm()) return false;
+  runner->hand_over();
+  // Arming may have taken the ring of a close.
+  return !runner->closed();
+}
+
 Jfc::Jfc(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Jfc::Jfc(Jfc&&) noexcept = default;
 Jfc& Jfc::operator=(Jfc&&) noexcept = default;
@@ -79,6 +112,8 @@ Jfc::~Jfc() = default;
 
 size_t Jfc::poll(std::span<Completion> out) { return state_->source.poll(out); }
 std::span<const Completion> Jfc::wait(Duration limit) { return state_->source.wait(limit); }
+Result<int> Jfc::fd() { return state_->source.fd(); }
+bool Jfc::arm() { return state_->source.arm(); }
 
 Result<Jfc> Device::jfc(uint32_t depth) {
   if (auto able = usable(*state_->runner, "jfc"); !able) return able.error();
@@ -201,6 +236,8 @@ bool Jetty::receive(std::span<const Buffer> buffers, uint64_t tag) {
 
 size_t Jetty::poll(std::span<Completion> out) { return state_->source.poll(out); }
 std::span<const Completion> Jetty::wait(Duration limit) { return state_->source.wait(limit); }
+Result<int> Jetty::fd() { return state_->source.fd(); }
+bool Jetty::arm() { return state_->source.arm(); }
 uint32_t Jetty::vacant_berths() const { return state_->queues->vacant_berths(); }
 uint32_t Jetty::vacant_receives() const { return state_->queues->vacant_receives(); }
 

@@ -84,9 +84,11 @@ class URMA_API Jfc {
   Jfc& operator=(Jfc&&) noexcept;
   ~Jfc();
 
-  // As Jetty::poll and Jetty::wait, for all Jetties that complete here.
+  // As the same calls of a Jetty, for all Jetties that complete here.
   size_t poll(std::span<Completion> out);
   std::span<const Completion> wait(Duration limit);
+  Result<int> fd();
+  bool arm();
 
  private:
   friend class Device;
@@ -121,13 +123,28 @@ class URMA_API Jetty {
   // Several buffers, filled one after the other; with more than max_buffers it is false, always.
   bool receive(std::span<const Buffer> buffers, uint64_t tag = 0);
 
-  // Takes completions, at most as many as `out` holds; returns how many. Never blocks. On an
-  // inlined device, runs a pass of the engine when there is none yet. In a forked child: one
+  // Takes completions, at most as many as `out` holds; returns how many. Never blocks. Runs a
+  // pass of the engine when there is none yet, unless the device is served. In a forked child: one
   // completion with Status::forked. After close, when nothing is left: one with Status::closed.
   size_t poll(std::span<Completion> out);
   // Waits for completions, at most `limit`, and takes them. The span is good until the next call of
   // `wait` on this object. Empty when the time is over. A close from another thread ends it.
   std::span<const Completion> wait(Duration limit);
+
+  // A descriptor for poll, select or epoll, for who waits for other things too:
+  //   for (;;) {
+  //     while (size_t count = jetty.poll(completions)) handle(first `count` of them);
+  //     if (jetty.arm()) epoll_wait(...);
+  //   }
+  // It becomes readable, once, when there is something to poll after `arm` returned true, and when
+  // the device closes; now and then for nothing. Do not read, write or close it: `arm` makes it
+  // unreadable, and the library closes it with the queue. One for all that complete into one queue.
+  // Errors: unsupported on inlined and simulated devices, no_resources, closed, forked.
+  Result<int> fd();
+  // For the thread that polls. False: poll first, there is something (after close and in a forked
+  // child always), or there was no `fd`. A `wait` disarms. An automatic device is run by its own
+  // thread from here on, until somebody polls for longer than it takes to find nothing, or waits.
+  bool arm();
 
   // For the thread that posts works, and the one that posts receives: what they can post now.
   // Others may poll meanwhile. There are no receives when a Jfr has them.
@@ -174,6 +191,8 @@ class URMA_API Jfr {
   }
   size_t poll(std::span<Completion> out) { return jetty_.poll(out); }
   std::span<const Completion> wait(Duration limit) { return jetty_.wait(limit); }
+  Result<int> fd() { return jetty_.fd(); }
+  bool arm() { return jetty_.arm(); }
   uint32_t vacant_receives() const { return jetty_.vacant_receives(); }
 
   JettyId id() const { return jetty_.id(); }

@@ -103,7 +103,10 @@ void CxlPort::unlend(std::span<TxFrame* const> frames) {
 
 bool CxlPort::reserve(const Endpoint& to, uint32_t bytes) {
   const uint32_t place = place_of(to);
-  return place != places && outbound_[place].ring && outbound_[place].ring.reserve(bytes);
+  if (place == places) return false;
+  // A channel to oneself is set up without a packet that would make the ring.
+  if (!outbound_[place].ring && (place != place_ || !connect(place))) return false;
+  return outbound_[place].ring.reserve(bytes);
 }
 
 Ways::Way CxlPort::way(const Endpoint& to) {

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <poll.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -199,6 +200,40 @@ TEST_CASE("nor do Jetties that share a receive queue") {
   CHECK(done == 200);
   CHECK(allocations == 0);
   CHECK(locks == 0);
+}
+
+TEST_CASE("nor does who sleeps at a descriptor, nor who wakes it there") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    Side a = Side::open(medium.text());
+    Side b = Side::open(medium.text());
+    const Imported to_b = a.device.import(b.line()).value();
+    pollfd one{b.jetty.fd().value(), POLLIN, 0};
+    std::array<Completion, 8> out;
+    const std::span<std::byte> bytes = a.segment.bytes().first(5000);
+    const auto messages = [&](uint64_t rounds) {
+      uint64_t woken = 0;
+      for (uint64_t i = 0; i < rounds; ++i) {
+        const bool sleeps = b.jetty.arm();
+        a.jetty.post(write(bytes, to_b.segment).to(to_b.jetty).immediate(i));
+        if (sleeps) woken += poll(&one, 1, 5000) == 1;
+        while (b.jetty.poll(out) == 0) {
+        }
+        while (a.jetty.poll(out) == 0) {
+        }
+      }
+      return woken;
+    };
+    messages(20);
+    allocations = locks = 0;
+    armed = true;
+    const uint64_t woken = messages(100);
+    armed = false;
+    INFO(driver);
+    CHECK(woken > 0);
+    CHECK(allocations == 0);
+    CHECK(locks == 0);
+  }
 }
 
 TEST_CASE("strangers who ask for names do not make an engine look at files for each question") {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <unistd.h>
+
+#include <string>
 #include <vector>
 
 #include "tests/catch.h"
@@ -29,6 +32,26 @@ struct Side {
     return to_string(both);
   }
 };
+
+// A device string, and the window that it names for as long as it lives.
+class Medium {
+ public:
+  explicit Medium(std::string_view driver) : text_(driver) {
+    if (driver != "cxl:") return;
+    path_ = "/dev/shm/urma-test-" + std::to_string(getpid());
+    text_ += path_;
+  }
+  Medium(const Medium&) = delete;
+  ~Medium() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  std::string path_;
+};
+inline constexpr std::string_view media[] = {"udp:", "cxl:"};
 
 inline std::vector<std::byte> bytes_like(size_t count, unsigned seed) {
   std::vector<std::byte> bytes(count);

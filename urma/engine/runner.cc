@@ -133,6 +133,25 @@ void Runner::close() {
   }
   closed_.store(1, std::memory_order_release);
   futex_wake_all(closed_);
+  ring_descriptors();
+}
+
+// ---- descriptors to wait at
+
+bool Runner::give_descriptor(const std::shared_ptr<jetty::Jfc>& jfc) {
+  const std::lock_guard lock(given_mutex_);
+  std::erase_if(given_, [](const auto& given) { return given.expired(); });
+  given_.emplace_back(jfc);
+  if (jfc->make_descriptor()) return true;
+  given_.pop_back();
+  return false;
+}
+
+void Runner::ring_descriptors() {
+  const std::lock_guard lock(given_mutex_);
+  for (const auto& given : given_) {
+    if (const auto jfc = given.lock()) jfc->ring();
+  }
 }
 
 // ---- passes
@@ -255,6 +274,9 @@ void Runner::poll_descriptors(Time until) {
 void Runner::serve() {
   Time idle_since = never;
   while (!stop_.load(std::memory_order_relaxed)) {
+    // Somebody began to wait as we took over, or an application handed over while another thread of
+    // its sleeps there. It runs the passes; beside it we would turn in circles until it leaves.
+    if (at_descriptors_.load(std::memory_order_relaxed)) keeper_.store(Keeper::application);
     if (!keeps()) {
       watch();
       continue;
@@ -271,32 +293,31 @@ void Runner::serve() {
         continue;
       }
     }
-    if (at_descriptors_.exchange(true)) {
-      sched_yield();
-      continue;
-    }
+    if (at_descriptors_.exchange(true)) continue;
     sleep(nullptr, never);
     at_descriptors_.store(false);
   }
 }
 
-// Until nobody polls or waits any more, or it is to stop.
+// Until nobody polls or waits any more, or the engine is handed over, or it is to stop. Who brings
+// one of these says so and then sets the timer: each time after we have set it, we look.
 void Runner::watch() {
   uint32_t polled = polled_.load(std::memory_order_relaxed);
   set_timer(take_over_after);
-  for (;;) {
+  while (!keeps() && !stop_.load(std::memory_order_relaxed)) {
     uint64_t fired = 0;
     [[maybe_unused]] const ssize_t got = ::read(timer_, &fired, sizeof fired);
-    if (stop_.load(std::memory_order_relaxed) || keeps()) return;
     // Whoever sleeps there sets the timer when it leaves.
     if (at_descriptors_.load()) continue;
     const uint32_t seen = polled_.load(std::memory_order_relaxed);
-    if (seen == polled) break;
+    if (seen == polled) {
+      looks_.store(0, std::memory_order_relaxed);
+      keeper_.store(Keeper::service, std::memory_order_relaxed);
+      return;
+    }
     polled = seen;
     set_timer(take_over_after);
   }
-  looks_.store(0, std::memory_order_relaxed);
-  keeper_.store(Keeper::service, std::memory_order_relaxed);
 }
 
 void Runner::set_timer(Duration after) {
@@ -308,9 +329,13 @@ void Runner::recall() {
   if (keeper_.exchange(Keeper::application) == Keeper::service) wake();
 }
 
+// First the word, then the timer: a service thread that was recalled just before, and has not gone
+// to its timer yet, stays.
 void Runner::hand_over() {
-  if (threads_ != Threads::automatic || keeps()) return;
+  if (threads_ != Threads::automatic) return;
+  // One look in vain before each sleep does not make a poller.
   looks_.store(0, std::memory_order_relaxed);
+  if (keeps()) return;
   keeper_.store(Keeper::service);
   set_timer(Duration(1));
 }
@@ -362,7 +387,8 @@ void Runner::wait_at_descriptors(jetty::Jfc& jfc, Time until) {
   sleep(&jfc, std::min(until, now + closing_patience));
   spinning_.fetch_add(1, std::memory_order_relaxed);
   at_descriptors_.store(false);
-  if (timer_ >= 0) set_timer(take_over_after);
+  // One that was handed over must not wait for longer.
+  if (timer_ >= 0 && !keeps()) set_timer(take_over_after);
 }
 
 void Runner::wait_simulated(jetty::Jfc& jfc, Duration limit) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -26,10 +27,13 @@ namespace urma::engine {
 // waits, else the service thread. While the application keeps, the service thread sleeps at its
 // timer, and when that fires looks whether passes were polled since. If not, and if nobody sleeps
 // at the descriptors, it takes over: it runs passes and sleeps at the descriptors itself. Whoever
-// polls recalls it.
+// polls for long or waits recalls it; whoever sleeps at a descriptor of its own hands over to it.
+// Finding another thread asleep at the descriptors, it gives back, and goes to its timer: which
+// whoever leaves the descriptors or hands over sets, after having said so.
 //
 // Writers: token, `polled_` - who runs; `asleep_` - the sleeper, cleared by whoever wakes it;
-// `alarm_` - who has the token; `keeper_` - the service takes it, the application takes it back.
+// `alarm_` - who has the token; `keeper_` - the service takes over and gives back, the application
+// recalls and hands over; `at_descriptors_` - who sleeps there.
 class Runner final : public drivers::VirtualClock::Driven {
  public:
   Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings, Threads threads,
@@ -67,13 +71,15 @@ class Runner final : public drivers::VirtualClock::Driven {
   Ran try_pass(bool polled);
   // The same for an application that polls and has found nothing.
   void look();
-  // Whoever sleeps at the JFC's descriptor must be served: by the service thread, from now on.
+  // Whoever sleeps at its JFC's descriptor must be served: by the service thread, from now on.
   void hand_over();
   // Runs or awaits the engine until the JFC has something, at most `limit`.
   void wait(jetty::Jfc& jfc, Duration limit);
 
   // ---- the control path; any thread
 
+  // Makes the JFC's descriptor, and rings it when the device closes. False: errno.
+  bool give_descriptor(const std::shared_ptr<jetty::Jfc>& jfc);
   // Calls `function(Engine&, Time)` inside a pass, again and again until it returns true, and
   // returns then.
   template <class Function>
@@ -116,6 +122,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   void serve();
   void watch();
   void set_timer(Duration after);
+  void ring_descriptors();
 
   // First in their page: zero in a child after fork, without anybody being told.
   Region fork_page_;
@@ -150,6 +157,8 @@ class Runner final : public drivers::VirtualClock::Driven {
   std::atomic<uint32_t> closed_{0};
   bool running_ = false;
   pthread_t thread_{};
+  std::mutex given_mutex_;
+  std::vector<std::weak_ptr<jetty::Jfc>> given_;  // those with a descriptor
   // Looks in vain since the service took over. Many threads write it, and lose some.
   alignas(64) std::atomic<uint32_t> looks_{0};
   std::atomic<uint32_t> spinning_{0};  // threads in `wait`

@@ -1,0 +1,246 @@
+#include <dirent.h>
+#include <poll.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "tests/api/helpers.h"
+#include "urma/base/prng.h"
+
+// Threads::automatic: who runs the engine changes all the time, and nobody may notice.
+
+namespace urma::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Not a matter of speed: whoever waits for something that was forgotten waits for ever, or until a
+// retransmission or a patience of the engine's, which on an idle machine takes far less.
+constexpr Duration generous = 3s;
+
+struct Found {
+  uint64_t ended = 0;
+  uint64_t good = 0;
+  Duration longest{};
+};
+
+// Messages, writes and reads, in turn and one at a time, with pauses at random.
+Found exchange_with_pauses(Jetty& jetty, const Imported& to, uint64_t rounds, unsigned seed) {
+  Prng prng(seed);
+  auto bytes = bytes_like(3000, seed);
+  Found found;
+  for (uint64_t i = 0; i < rounds; ++i) {
+    const auto size = std::span(bytes).first(prng.below(bytes.size()));
+    const auto begun = Clock::now();
+    size_t posted = 0;
+    switch (i % 3) {
+      case 0:
+        posted = jetty.post(write(size, to.segment).to(to.jetty).immediate(i));
+        break;
+      case 1:
+        posted = jetty.post(write(size, to.segment, 4096));
+        break;
+      default:
+        posted = jetty.post(read(size, to.segment, 8192));
+        break;
+    }
+    for (const Completion& completion : collect(jetty, posted, 10s)) {
+      ++found.ended;
+      found.good += completion.ok();
+    }
+    found.longest = std::max<Duration>(found.longest, Clock::now() - begun);
+    if (found.ended != i + 1) break;
+    const auto pause = std::chrono::microseconds(prng.below(1000));
+    if (prng.below(4) == 0) std::this_thread::sleep_for(pause);
+  }
+  return found;
+}
+
+enum class Way { poll, wait, descriptor, sleep };
+
+// Takes arrivals, each time in another way; stops when `count` came, or one way did not end.
+uint64_t take_in_all_ways(Jetty& jetty, uint64_t count, const std::atomic<bool>& sent,
+                          unsigned seed) {
+  Prng prng(seed);
+  const int descriptor = jetty.fd().value();
+  std::array<Completion, 8> out;
+  uint64_t arrived = 0;
+  const auto take = [&] {
+    size_t any = 0;
+    while (const size_t some = jetty.poll(out)) any += some;
+    arrived += any;
+    return any;
+  };
+  while (arrived < count || !sent) {
+    const auto until = Clock::now() + std::chrono::microseconds(prng.below(1000));
+    // Only while something is to come may one wait for it for long.
+    const bool long_enough = arrived < count && prng.below(2) == 0;
+    switch (static_cast<Way>(prng.below(4))) {
+      case Way::poll:
+        while (Clock::now() < until) take();
+        break;
+      case Way::wait: {
+        const size_t some = jetty.wait(long_enough ? 10s : Duration(until - Clock::now())).size();
+        if (some == 0 && long_enough) return arrived;
+        arrived += some;
+        break;
+      }
+      case Way::descriptor: {
+        take();
+        if (arrived >= count || !jetty.arm()) break;
+        pollfd one{descriptor, POLLIN, 0};
+        if (poll(&one, 1, long_enough ? 10'000 : 1) == 0 && long_enough) return arrived;
+        break;
+      }
+      case Way::sleep:
+        std::this_thread::sleep_until(until);
+        break;
+    }
+  }
+  return arrived;
+}
+
+TEST_CASE("an application polls, waits, sleeps at a descriptor or does nothing: all is served") {
+  constexpr uint64_t rounds = 2100;
+  for (const std::string_view driver : media) {
+    for (const unsigned seed : {1U, 2U}) {
+      const Medium medium(driver);
+      Side owner = Side::open(medium.text());
+      Side user = Side::open(medium.text());
+      const Imported remote = user.device.import(owner.line()).value();
+      Found found;
+      std::atomic<bool> sent{false};
+      std::thread peer([&] {
+        found = exchange_with_pauses(user.jetty, remote, rounds, seed);
+        sent = true;
+      });
+      const uint64_t arrived = take_in_all_ways(owner.jetty, rounds / 3, sent, seed);
+      peer.join();
+      INFO(driver << ", the longest took "
+                  << std::chrono::duration_cast<std::chrono::microseconds>(found.longest).count()
+                  << " us");
+      CHECK(arrived == rounds / 3);
+      CHECK(found.ended == rounds);
+      CHECK(found.good == rounds);
+      CHECK(found.longest < generous);
+    }
+  }
+}
+
+TEST_CASE("so are several threads that do so at once with queues of their own") {
+  constexpr uint64_t rounds = 900;
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    Side owner = Side::open(medium.text());
+    Side user = Side::open(medium.text());
+    const Imported memory = user.device.import(owner.line()).value();
+    std::atomic<uint64_t> arrived{0};
+    std::atomic<uint64_t> good{0};
+    std::array<std::atomic<bool>, 3> sent{};
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < sent.size(); ++i) {
+      auto jetty = std::make_shared<Jetty>(owner.device.jetty({.receives = 16}).value());
+      Imported target = user.device.import(jetty->descriptor()).value();
+      target.segment = memory.segment;
+      threads.emplace_back([&, i, target] {
+        Jetty from = user.device.jetty().value();
+        good += exchange_with_pauses(from, target, rounds, i).good;
+        sent[i] = true;
+      });
+      threads.emplace_back(
+          [&, i, jetty] { arrived += take_in_all_ways(*jetty, rounds / 3, sent[i], i + 10); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(good == rounds * sent.size());
+    CHECK(arrived == rounds);
+  }
+}
+
+// The service thread ran pass after pass until the one that waited next looked around.
+TEST_CASE("who sleeps at a descriptor while another thread waits keeps nobody busy") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    Side side = Side::open(medium.text());
+    Jetty other = side.device.jetty({.receives = 1}).value();
+    REQUIRE(side.jetty.fd().ok());
+    std::atomic<bool> waiting{true};
+    std::thread waiter([&] {
+      while (waiting) other.wait(200ms);
+    });
+    std::this_thread::sleep_for(20ms);
+    const uint64_t before = side.device.statistics().value().passes;
+    for (int i = 0; i < 25; ++i) {
+      REQUIRE(side.jetty.arm());
+      std::this_thread::sleep_for(10ms);
+    }
+    INFO(driver);
+    CHECK(side.device.statistics().value().passes - before <= 5000);
+    waiting = false;
+    waiter.join();
+  }
+}
+
+// How often the threads of this process went to sleep.
+uint64_t sleeps_so_far() {
+  uint64_t sum = 0;
+  DIR* const tasks = opendir("/proc/self/task");
+  while (const dirent* const task = readdir(tasks)) {
+    std::ifstream status("/proc/self/task/" + std::string(task->d_name) + "/status");
+    const std::string name = "voluntary_ctxt_switches:";
+    for (std::string line; std::getline(status, line);) {
+      if (line.rfind(name, 0) == 0) sum += std::stoull(line.substr(name.size()));
+    }
+  }
+  closedir(tasks);
+  return sum;
+}
+uint64_t sleeps_in_a_second() {
+  const uint64_t before = sleeps_so_far();
+  std::this_thread::sleep_for(1s);
+  return sleeps_so_far() - before;
+}
+
+// Both poll, and one sleeps at its descriptor now and then.
+void exchange(Side& owner, Side& user) {
+  const Imported remote = user.device.import(owner.line()).value();
+  const auto bytes = bytes_like(100, 1);
+  const int descriptor = owner.jetty.fd().value();
+  std::array<Completion, 4> out;
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(user.jetty.post(write(bytes, remote.segment).to(remote.jetty).immediate(1)) == 1);
+    for (size_t ended = 0; ended < 1;) ended += user.jetty.poll(out);
+    for (size_t arrived = 0; arrived < 1;) arrived += owner.jetty.poll(out);
+    if (i % 10 != 0 || !owner.jetty.arm()) continue;
+    pollfd one{descriptor, POLLIN, 0};
+    poll(&one, 1, 1);
+  }
+}
+
+TEST_CASE("an application that does nothing is not woken, nor are all by one thread that waits") {
+  const Medium udp("udp:");
+  const Medium cxl("cxl:");
+  std::vector<Side> sides;
+  for (const Medium* const medium : {&udp, &cxl}) {
+    for (int i = 0; i < 2; ++i) sides.push_back(Side::open(medium->text()));
+    exchange(sides[sides.size() - 2], sides.back());
+  }
+  std::this_thread::sleep_for(2500ms);  // the last timers have fired
+  CHECK(sleeps_in_a_second() <= 20);
+  std::atomic<bool> waiting{true};
+  std::vector<std::thread> waiters;
+  for (const size_t of : {0, 2}) {
+    waiters.emplace_back([&, of] {
+      while (waiting) sides[of].jetty.wait(400ms);
+    });
+  }
+  std::this_thread::sleep_for(100ms);
+  // Whoever waits looks ten times in a second whether the device was closed.
+  CHECK(sleeps_in_a_second() <= 80);
+  waiting = false;
+  for (std::thread& waiter : waiters) waiter.join();
+}
+
+}  // namespace
+}  // namespace urma::test
