@@ -94,7 +94,7 @@ void CxlPort::ring_bells(std::span<const uint32_t> touched) {
   for (const uint32_t place : touched) {
     Outbound& outbound = outbound_[place];
     outbound.ring.written();
-    Bell(window_.place_at(place).bell.word).ring(outbound.rung);
+    Bell(window_.place_at(place).bell.word).ring(outbound.rung, place_ + 1);
   }
 }
 

@@ -291,8 +291,9 @@ Result<void> Window::found(bool all_of_it) {
   }
   if (header.bytes != bytes_ || header.rings != rings_) {
     return because(Status::invalid_argument, path_,
-                   "was made with " + std::to_string(header.bytes) + " bytes and has " +
-                       std::to_string(bytes_) + " now: it was cut off, or written over",
+                   "was made with " + std::to_string(header.bytes) + " bytes and " +
+                       std::to_string(header.rings) + " rings, and has " + std::to_string(bytes_) +
+                       " and " + std::to_string(rings_) + " now: it was cut off, or written over",
                    anew);
   }
   id_ = header.id;
@@ -335,8 +336,7 @@ void Window::tell_partners(uint32_t place) const {
     const bool received = owner.to == place && owner.to_generation == ended;
     const uint32_t partner = sent ? owner.to : owner.from;
     if ((!sent && !received) || partner >= places) continue;
-    uint32_t rung = 0;
-    Bell(places_[partner].bell.word).ring(rung);
+    Bell(places_[partner].bell.word).ring();
   }
 }
 

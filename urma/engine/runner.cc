@@ -187,10 +187,7 @@ void Runner::wake() {
   if (simulated()) return clock_->poke(*this);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!asleep_.load(std::memory_order_relaxed) || !asleep_.exchange(false)) return;
-  if (bell_ != nullptr) {
-    uint32_t rung = 0;
-    return bell_->ring(rung);
-  }
+  if (bell_ != nullptr) return bell_->ring();
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_descriptor_, &one, sizeof one);
 }
