@@ -10,6 +10,10 @@
 namespace urma::test {
 namespace {
 
+std::vector<std::string> serve(const std::string& device, const std::string& name) {
+  return {URMA_TEST_PEER, device, "serve", name};
+}
+
 // Where processes meet, and where one lives that comes back.
 struct Medium {
   std::string any;

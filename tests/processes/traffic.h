@@ -1,17 +1,12 @@
 #pragma once
 
 #include <map>
-#include <string>
 #include <vector>
 
 #include "tests/api/helpers.h"
 #include "urma/base/clock.h"
 
 namespace urma::test {
-
-inline std::vector<std::string> serve(const std::string& device, const std::string& name) {
-  return {URMA_TEST_PEER, device, "serve", name};
-}
 
 inline Duration since(Time begun) { return read_clock() - begun; }
 

@@ -21,6 +21,10 @@ int rounds() {
   return asked != nullptr ? std::atoi(asked) : 20;
 }
 
+std::vector<std::string> serve(const std::string& device, const std::string& name) {
+  return {URMA_TEST_PEER, device, "serve", name};
+}
+
 double milliseconds(Duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
