@@ -166,6 +166,31 @@ TEST_CASE("processes are killed again and again, and a pair in the same window d
   CHECK(memory_of(window) <= memory + 8 * drivers::cxl::ring_bytes);
 }
 
+TEST_CASE("a pair for which there is no ring: its works end in time, and others go on") {
+  const WindowFile window("few");
+  Side first = Side::open(window.device());  // 1 MiB: rings for one pair
+  std::optional<Side> second = Side::open(window.device(""));
+  Side third = Side::open(window.device(""));
+  const auto bytes = bytes_like(1000, 1);
+  const auto write_to = [&](Side& from, const Imported& to) {
+    from.jetty.post(write(bytes, to.segment));
+    const auto completions = collect(from.jetty, 1, 10s);
+    return completions.empty() ? Status::would_block : completions[0].status;
+  };
+  CHECK(write_to(*second, second->device.import(first.line()).value()) == Status::ok);
+  const Imported to_first = third.device.import(first.line()).value();
+  const Time begun = read_clock();
+  CHECK(write_to(third, to_first) == Status::peer_unreachable);
+  CHECK(since(begun) < 5s);
+  CHECK(write_to(*second, second->device.import(first.line()).value()) == Status::ok);
+  CHECK(write_to(first, first.device.import(second->line()).value()) == Status::ok);
+  second.reset();
+  // The attempt that is under way may end as the first one did.
+  Status status = write_to(third, to_first);
+  if (status == Status::peer_unreachable) status = write_to(third, to_first);
+  CHECK(status == Status::ok);
+}
+
 TEST_CASE("the memory of a process that sits in pause() is written and read back by another one") {
   const size_t bytes = std::getenv("URMA_TEST_ROUNDS") != nullptr ? size_t{1} << 30 : 256 << 20;
   constexpr size_t at_once = 16 << 20;
