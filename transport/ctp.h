@@ -44,6 +44,7 @@ class Ctp final : public PacketChannel {
   PacketSink& sink_;
   Ways& ways_;
   bool watching_ = false;  // what was sent may not all have been taken
+  bool carries_ = false;   // among it is more than a question whether the peer lives
   bool blocked_ = false;   // there was no room
   Time blocked_since_{};
   Time retry_at_{};

@@ -227,17 +227,27 @@ size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, T
 
 size_t Transport::fill_setup(std::span<TxFrame* const> frames) {
   size_t used = 0;
-  for (; pending_setup_.count > 0 && used < frames.size(); ++used) {
+  while (pending_setup_.count > 0 && used < frames.size()) {
     const Outgoing& message = pending_setup_.ring[pending_setup_.first];
     TxFrame& frame = *frames[used];
     write_setup(frame, message.addresses, message.message, message.padded_to, carrier());
     frame.to = message.to;
     if (!compact()) seal(frame, settings_.self, pools_.prefix);
-    ++counters_.setup_sent;
+    if (!compact() || may_take_room(frame)) {
+      ++counters_.setup_sent;
+      ++used;
+    }
     pending_setup_.first = (pending_setup_.first + 1) % pending_setup_.capacity;
     --pending_setup_.count;
   }
   return used;
+}
+
+// A full way has no room for what is repeated anyway: it would take it from packets that are not,
+// and that were promised it. Where there is no way yet, this makes one.
+bool Transport::may_take_room(const TxFrame& frame) {
+  const auto bytes = static_cast<uint32_t>(frame.bytes());
+  return settings_.ways->reserve(frame.to, bytes) || settings_.ways->way(frame.to).gone;
 }
 
 // ---- time

@@ -140,6 +140,7 @@ class Transport final : public Channels {
   bool handle_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now,
                    size_t waiting);
   [[gnu::cold]] size_t fill_setup(std::span<TxFrame* const> frames);
+  bool may_take_room(const TxFrame& frame);
   void deliver(std::span<const Received> packets, Time now);
 
   // Set-up (transport_setup.cc).

@@ -37,6 +37,7 @@ CxlPort::CxlPort(Window window, uint32_t place)
 }
 
 CxlPort::~CxlPort() {
+  if (!window_.here()) return;
   for (uint32_t place = 0; place < places; ++place) let_go(outbound_[place]);
   while (!sources_.empty()) let_go(inbound_[sources_.back()]);
   window_.leave(place_);
@@ -70,7 +71,7 @@ size_t CxlPort::send(std::span<TxFrame* const> frames, Time) {
     pool_.take_back(frame);
     const uint32_t place = place_of(frame->to);
     const auto bytes = static_cast<uint32_t>(frame->bytes());
-    if (place == places || bytes > most_message_bytes ||
+    if (place == places || bytes - 1 >= most_message_bytes ||
         (!outbound_[place].ring && !connect(place)) ||
         !outbound_[place].ring.write(*frame, bytes)) {
       ++counters_.send_failures;
@@ -93,7 +94,7 @@ void CxlPort::ring_bells(std::span<const uint32_t> touched) {
   for (const uint32_t place : touched) {
     Outbound& outbound = outbound_[place];
     outbound.ring.written();
-    Bell(window_.place_at(place).bell.word).ring(outbound.rung);
+    Bell(window_.place_at(place).bell.word).ring(outbound.rung, place_ + 1);
   }
 }
 
@@ -111,7 +112,7 @@ bool CxlPort::reserve(const Endpoint& to, uint32_t bytes) {
 
 Ways::Way CxlPort::way(const Endpoint& to) {
   const uint32_t place = place_of(to);
-  if (place == places) return {.gone = true};
+  if (place == places || window_.lost()) return {.gone = true};
   const bool lives = window_.inhabited(place);
   if (window_.changes() != changes_seen_) look_around();
   Outbound& outbound = outbound_[place];
@@ -217,18 +218,19 @@ void CxlPort::look_around() {
   }
 }
 
+// Also at rings whose other end has gone before we ever looked: they are held by us until we let
+// go.
 void CxlPort::look_at(uint32_t ring, const Window::Ownership& owner) {
-  const bool valid = window_.generation(owner.from) == owner.from_generation &&
-                     window_.generation(owner.to) == owner.to_generation;
-  if (!valid) return;
-  if (owner.from == place_ && owner.from_generation == generation_ && !outbound_[owner.to].ring) {
-    Outbound& outbound = outbound_[owner.to];
-    outbound = {.ring = RingWriter(window_.ring_at(ring)),
-                .index = ring,
-                .serial = owner.serial,
-                .to_generation = owner.to_generation};
-  }
   if (owner.to == place_ && owner.to_generation == generation_) add_inbound(ring, owner);
+  if (owner.from != place_ || owner.from_generation != generation_) return;
+  Outbound& outbound = outbound_[owner.to];
+  const bool lives = window_.generation(owner.to) == owner.to_generation;
+  if (lives && outbound.ring) return;
+  Outbound found = {.ring = RingWriter(window_.ring_at(ring)),
+                    .index = ring,
+                    .serial = owner.serial,
+                    .to_generation = owner.to_generation};
+  lives ? void(outbound = found) : let_go(found);
 }
 
 void CxlPort::add_inbound(uint32_t ring, const Window::Ownership& owner) {
@@ -236,13 +238,15 @@ void CxlPort::add_inbound(uint32_t ring, const Window::Ownership& owner) {
     const Inbound& known = inbound_[source];
     if (known.index == ring && known.serial == owner.serial) return;
   }
-  if (sources_.size() == most_inbound) return;
+  const auto& let_go = window_.ring_at(ring).control.receiver.let_go;
+  if (sources_.size() == most_inbound || let_go.load() == owner.serial) return;
   uint32_t free = 0;
   while (inbound_[free].index != none) ++free;
   inbound_[free] = {.ring = RingReader(window_.ring_at(ring)),
                     .index = ring,
                     .serial = owner.serial,
                     .from_generation = owner.from_generation,
+                    .ended = window_.generation(owner.from) != owner.from_generation,
                     .from = endpoint_of(owner.from)};
   sources_.push_back(free);
 }

@@ -111,7 +111,7 @@ constexpr uint32_t rings_in(uint64_t window_bytes) {
       (window_bytes - records_at - page_bytes) / (ring_bytes + sizeof(RingRecord));
   return static_cast<uint32_t>(rings < most_rings ? rings : most_rings);
 }
-inline constexpr uint64_t least_window_bytes = 2 << 20;
+inline constexpr uint64_t least_window_bytes = 5 << 18;
 static_assert(rings_in(least_window_bytes) >= 2);
 static_assert(rings_at(rings_in(least_window_bytes)) + 2 * ring_bytes <= least_window_bytes);
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "urma/base/bell.h"
 #include "urma/base/clock.h"
 #include "urma/base/entropy.h"
 
@@ -76,17 +77,20 @@ Window::Window(Window&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       not_inherited_(std::move(other.not_inherited_)),
+      owner_(other.owner_),
       base_(std::exchange(other.base_, nullptr)),
       bytes_(other.bytes_),
       id_(other.id_),
       rings_(other.rings_),
       own_(std::exchange(other.own_, nobody)),
       is_file_(other.is_file_),
+      guard_(std::move(other.guard_)),
       changes_(other.changes_),
       places_(other.places_),
       records_(other.records_) {}
 
 Window::~Window() {
+  guard_ = Guard();
   if (base_ != nullptr) munmap(base_, bytes_);
   not_inherited_ = NotInherited();
   if (descriptor_ >= 0) close(descriptor_);
@@ -102,19 +106,34 @@ Result<Window> Window::open(const WindowSettings& settings) {
   return window;
 }
 
-Result<void> Window::open_file(const WindowSettings& settings) {
-  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor_ < 0) {
-    const int why = errno;
-    const Status status =
-        why == EACCES || why == EPERM ? Status::permission_denied : Status::io_error;
-    return because(status, path_, "cannot be opened: " + system_says(why),
-                   why == EACCES || why == EPERM
-                       ? "it belongs to another user: choose another path, cxl:/dev/shm/NAME, or "
-                         "have its owner allow it (chmod g+rw)"
-                       : "name a file in /dev/shm or hugetlbfs, a /dev/dax device, or a PCI BAR's "
-                         "resource file");
+// An existing one is opened without O_CREAT, which the system may refuse in a directory for all,
+// such as /dev/shm, when the file is another user's (fs.protected_regular).
+Result<int> Window::open_path() const {
+  constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  int descriptor = -1;
+  for (int tries = 0; tries < 3 && descriptor < 0; ++tries) {
+    descriptor = ::open(path_.c_str(), flags);
+    if (descriptor < 0 && errno != ENOENT) break;
+    if (descriptor < 0) descriptor = ::open(path_.c_str(), flags | O_CREAT | O_EXCL, 0600);
+    if (descriptor < 0 && errno != EEXIST) break;
   }
+  if (descriptor >= 0) return descriptor;
+  const int why = errno;
+  if (why == EACCES || why == EPERM) {
+    return because(Status::permission_denied, path_, "cannot be opened: " + system_says(why),
+                   "it belongs to another user: choose another path, cxl:/dev/shm/NAME, or have "
+                   "its owner allow it (chmod a+rw)");
+  }
+  return because(Status::io_error, path_, "cannot be opened: " + system_says(why),
+                 "name a file in /dev/shm or hugetlbfs, a /dev/dax device, or a PCI BAR's "
+                 "resource file");
+}
+
+Result<void> Window::open_file(const WindowSettings& settings) {
+  const Result<int> opened = open_path();
+  if (!opened) return opened.error();
+  descriptor_ = *opened;
+  owner_ = getpid();
   not_inherited_ = NotInherited(descriptor_);
   struct stat about {};
   struct statfs system {};
@@ -155,39 +174,65 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   const auto page = static_cast<uint64_t>(system.f_bsize);
   if (file_bytes == 0 && is_file_ && page > page_bytes) bytes = (bytes + page - 1) / page * page;
   if (bytes < least_window_bytes || bytes > most_bytes) {
-    return because(Status::invalid_argument, path_, "has " + std::to_string(bytes) + " bytes",
-                   "2M at least; 256M is the default");
+    return because(Status::invalid_argument, path_,
+                   "has " + std::to_string(bytes) + " bytes: it was cut off, or is something else",
+                   "a window has 1280K at least: choose another path, or remove the file when nobody "
+                   "uses it; it is made anew");
   }
   const bool fresh = file_bytes == 0 && is_file_;
   if (fresh && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
     return because(Status::no_resources, path_,
                    "cannot have " + size_text(bytes) + ": " + system_says(errno),
-                   "a smaller size, cxl:PATH?size=2M, or a file system with more room (df)");
+                   "a smaller size, cxl:PATH?size=1280K, or a file system with more room (df)");
   }
   bytes_ = bytes;
   rings_ = rings_in(bytes);
   const bool all_of_it = settings.bytes != 0;
-  if (fresh) {
-    if (auto made = make(all_of_it, true); !made) {
-      // Whoever comes next begins with nothing, as we did.
-      if (ftruncate(descriptor_, 0) != 0) return made.error();
-      return made.error();
-    }
-    return {};
+  if (!fresh) return found(all_of_it);
+  if (auto made = make(all_of_it); !made) {
+    // Whoever comes next begins with nothing, as we did.
+    if (ftruncate(descriptor_, 0) != 0) return made.error();
+    return made.error();
   }
-  return found(bytes);
+  return {};
 }
 
-Result<void> Window::map(int descriptor, uint64_t bytes) {
-  void* at =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+// Now, so that no memory left is an error here and no fault later. What has none to take (a device)
+// or cannot take it in advance is left alone: writing there might undo what others write.
+int Window::take_memory(uint64_t at, uint64_t bytes) const {
+  if (!is_file_) return 0;
+  int result = -1;
+  do {
+    result = fallocate(descriptor_, 0, static_cast<off_t>(at), static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  return result == 0 || errno == EOPNOTSUPP || errno == ENOSYS || errno == ENODEV ? 0 : errno;
+}
+
+// By another opening than the one that has our locks: a mapping keeps its own alive, also in a
+// child of fork that outlives us.
+Result<void> Window::map() {
+  const Result<int> again = open_path();
+  if (!again) return again.error();
+  struct stat ours {};
+  struct stat theirs {};
+  const bool same = fstat(descriptor_, &ours) == 0 && fstat(*again, &theirs) == 0 &&
+                    ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+  void* const at =
+      same ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *again, 0)
+           : MAP_FAILED;
+  const int why = errno;
+  close(*again);
+  if (!same) {
+    return because(Status::io_error, path_, "was replaced while it was opened", "try again");
+  }
   if (at == MAP_FAILED) {
     return because(Status::io_error, path_,
-                   "cannot be mapped (" + size_text(bytes) + "): " + system_says(errno),
+                   "cannot be mapped (" + size_text(bytes_) + "): " + system_says(why),
                    "name a file in /dev/shm or hugetlbfs (with free huge pages), a /dev/dax device "
                    "or a prefetchable BAR; a size that is what the device has");
   }
   base_ = static_cast<std::byte*>(at);
+  if (is_file_) guard_ = Guard(base_, bytes_);
   changes_ = reinterpret_cast<Changes*>(base_ + line_bytes);
   places_ = reinterpret_cast<Place*>(base_ + places_at);
   records_ = reinterpret_cast<RingRecord*>(base_ + records_at);
@@ -195,19 +240,15 @@ Result<void> Window::map(int descriptor, uint64_t bytes) {
 }
 
 // A window that nobody has begun, or not finished. With the lock.
-Result<void> Window::make(bool all_of_it, bool is_file) {
-  // Taken now: a full disk is an error here and no SIGBUS later.
+Result<void> Window::make(bool all_of_it) {
   const uint64_t taken = all_of_it ? bytes_ : rings_at(rings_);
-  if (is_file) {
-    if (const int why = posix_fallocate(descriptor_, 0, static_cast<off_t>(taken)); why != 0) {
-      return because(
-          Status::no_resources, path_,
-          "cannot have " + std::to_string(taken) + " bytes of memory: " + system_says(why),
-          "a smaller size, cxl:PATH?size=2M, or a file system with more room (df)");
-    }
+  if (const int why = take_memory(0, taken); why != 0) {
+    return because(Status::no_resources, path_,
+                   "cannot have " + std::to_string(taken) + " bytes of memory: " + system_says(why),
+                   "a smaller size, cxl:PATH?size=1280K, or a file system with more room (df)");
   }
   if (base_ == nullptr) {
-    if (auto mapped = map(descriptor_, bytes_); !mapped) return mapped.error();
+    if (auto mapped = map(); !mapped) return mapped.error();
   }
   auto& header = *reinterpret_cast<Header*>(base_);
   std::memset(base_ + line_bytes, 0, rings_at(rings_) - line_bytes);
@@ -220,20 +261,21 @@ Result<void> Window::make(bool all_of_it, bool is_file) {
 }
 
 // With the lock.
-Result<void> Window::found(uint64_t file_bytes) {
+Result<void> Window::found(bool all_of_it) {
   // A page that has no memory yet needs some even to be read.
-  if (is_file_ && posix_fallocate(descriptor_, 0, static_cast<off_t>(rings_at(rings_))) != 0) {
-    return because(Status::no_resources, path_, "has no memory left in its file system",
+  if (const int why = take_memory(0, rings_at(rings_)); why != 0) {
+    return because(Status::no_resources, path_,
+                   "has no memory left in its file system: " + system_says(why),
                    "free some there (df)");
   }
-  if (auto mapped = map(descriptor_, file_bytes); !mapped) return mapped.error();
+  if (auto mapped = map(); !mapped) return mapped.error();
   auto& header = *reinterpret_cast<Header*>(base_);
   const uint64_t has = header.magic.load(std::memory_order_acquire);
   if (has == 0) {
     // Begun by somebody who died: nobody else is at it, for we have the lock. Or never begun.
     static constexpr std::byte zeros[line_bytes]{};
     if (std::memcmp(&header, zeros, sizeof zeros) == 0 || header.version == version) {
-      return make(false, is_file_);
+      return make(all_of_it);
     }
   }
   const std::string_view anew = "remove it when nobody uses it; it is made anew";
@@ -249,8 +291,9 @@ Result<void> Window::found(uint64_t file_bytes) {
   }
   if (header.bytes != bytes_ || header.rings != rings_) {
     return because(Status::invalid_argument, path_,
-                   "was made with " + std::to_string(header.bytes) + " bytes and has " +
-                       std::to_string(bytes_) + " now: it was cut off, or written over",
+                   "was made with " + std::to_string(header.bytes) + " bytes and " +
+                       std::to_string(header.rings) + " rings, and has " + std::to_string(bytes_) +
+                       " and " + std::to_string(rings_) + " now: it was cut off, or written over",
                    anew);
   }
   id_ = header.id;
@@ -271,6 +314,8 @@ bool Window::held(uint32_t place) const {
   return fcntl(descriptor_, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
+bool Window::here() const { return owner_ == getpid(); }
+
 void Window::changed() { changes_->count.fetch_add(1, std::memory_order_release); }
 
 // With the lock.
@@ -278,6 +323,21 @@ void Window::end_place(uint32_t place) {
   std::atomic<uint32_t>& generation = places_[place].record.generation;
   generation.store(generation.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   changed();
+  tell_partners(place);
+}
+
+// Those who share a ring with somebody who has gone: until they let go of it, nobody else gets it.
+void Window::tell_partners(uint32_t place) const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const uint32_t ended = generation(place) - 1;
+  for (uint32_t ring = 0; ring < rings_; ++ring) {
+    const Ownership owner = ownership(ring);
+    const bool sent = owner.from == place && owner.from_generation == ended;
+    const bool received = owner.to == place && owner.to_generation == ended;
+    const uint32_t partner = sent ? owner.to : owner.from;
+    if ((!sent && !received) || partner >= places) continue;
+    Bell(places_[partner].bell.word).ring();
+  }
 }
 
 void Window::release_dead() {
@@ -316,6 +376,8 @@ void Window::leave(uint32_t place) {
   own_ = nobody;
   set_lock(descriptor_, place_locks + static_cast<off_t>(place), F_UNLCK);
   if (!lock.held() || !is_file_) return;
+  release_dead();
+  if (lost()) return;
   for (uint32_t other = 0; other < places; ++other) {
     if (generation(other) % 2 == 1) return;
   }
@@ -372,10 +434,8 @@ std::optional<uint32_t> Window::free_ring(uint32_t after) const {
   return std::nullopt;
 }
 
-bool Window::take_memory(uint32_t ring) const {
-  if (!is_file_) return true;
-  const auto at = static_cast<off_t>(rings_at(rings_) + uint64_t{ring} * ring_bytes);
-  return posix_fallocate(descriptor_, at, ring_bytes) == 0;
+bool Window::take_ring_memory(uint32_t ring) const {
+  return take_memory(rings_at(rings_) + uint64_t{ring} * ring_bytes, ring_bytes) == 0;
 }
 
 void Window::give(uint32_t ring, uint32_t from, uint32_t to) {
@@ -410,12 +470,14 @@ Window::Claim Window::claim_pair(uint32_t from, uint32_t to) {
     }
   }
   const std::optional<uint32_t> there = free_ring(0);
-  if (!there || !take_memory(*there)) return Claim::no_room;
-  if (from != to) {
-    const std::optional<uint32_t> back = free_ring(*there + 1);
-    if (!back || !take_memory(*back)) return Claim::no_room;
-    give(*back, to, from);
+  const std::optional<uint32_t> back = there && from != to ? free_ring(*there + 1) : there;
+  if (!back) {
+    // Perhaps the dead have some; those who shared them are told, and let go in a moment.
+    release_dead();
+    return Claim::no_room;
   }
+  if (!take_ring_memory(*there) || !take_ring_memory(*back)) return Claim::no_room;
+  if (from != to) give(*back, to, from);
   give(*there, from, to);
   changed();
   return Claim::made;

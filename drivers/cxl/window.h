@@ -1,8 +1,11 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 
+#include "drivers/cxl/guard.h"
 #include "drivers/cxl/layout.h"
 #include "drivers/driver.h"
 #include "urma/base/not_inherited.h"
@@ -28,6 +31,10 @@ class Window {
   uint64_t bytes() const { return bytes_; }
   uint32_t rings() const { return rings_; }
   const std::string& path() const { return path_; }
+  // Somebody has cut off its file: what is here now are zeros of our own.
+  bool lost() const { return guard_.lost(); }
+  // False in a child of the process that opened it, which has its memory, but not its place.
+  bool here() const;
 
   // ---- places
 
@@ -66,22 +73,26 @@ class Window {
   class Lock;
 
   Window() = default;
-  Result<void> map(int descriptor, uint64_t bytes);
-  Result<void> found(uint64_t file_bytes);
-  Result<void> make(bool all_of_it, bool is_file);
+  Result<void> map();
+  Result<int> open_path() const;
+  Result<void> found(bool all_of_it);
+  Result<void> make(bool all_of_it);
   Result<void> open_file(const WindowSettings& settings);
   void release_dead();
   void end_place(uint32_t place);
+  void tell_partners(uint32_t place) const;
+  int take_memory(uint64_t at, uint64_t bytes) const;
   bool held(uint32_t place) const;
   bool free_again(uint32_t ring) const;
   std::optional<uint32_t> free_ring(uint32_t after) const;
-  bool take_memory(uint32_t ring) const;
+  bool take_ring_memory(uint32_t ring) const;
   void give(uint32_t ring, uint32_t from, uint32_t to);
   void changed();
 
   std::string path_;
   int descriptor_ = -1;
   NotInherited not_inherited_;  // or a child would hold our place
+  pid_t owner_ = -1;
   std::byte* base_ = nullptr;
   uint64_t bytes_ = 0;
   uint64_t id_ = 0;
@@ -89,6 +100,7 @@ class Window {
   static constexpr uint32_t nobody = UINT32_MAX;
   uint32_t own_ = nobody;  // the place that we hold
   bool is_file_ = false;
+  Guard guard_;
   Changes* changes_ = nullptr;
   Place* places_ = nullptr;
   RingRecord* records_ = nullptr;

@@ -237,5 +237,83 @@ TEST_CASE("a descriptor becomes readable when something has come") {
   });
 }
 
+// ---- what not every port has
+
+TEST_CASE("whoever sleeps at a port's bell is woken by a send; who is awake is not rung") {
+  for_each_driver([](PortPair& ports) {
+    Bell* const bell = ports.b->bell();
+    if (bell == nullptr) return;
+    const Packet packet = packet_of(100, 1);
+    for (int round = 0; round < 20; ++round) {
+      REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet));
+      CHECK_FALSE(bell->drowsy());
+      REQUIRE(receive_packets(ports, *ports.b, 1).size() == 1);
+      bell->drowse();
+      RxFrame frame;
+      REQUIRE(ports.b->receive({&frame, 1}, ports.now()) == 0);
+      std::thread sender([&] {
+        if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        send_packet(ports, *ports.a, ports.b->facts().self, packet);
+      });
+      const Time begun = read_clock();
+      Time now = begun;
+      // It may wake for nothing.
+      while (ports.b->receive({&frame, 1}, now) == 0 && now - begun < std::chrono::seconds(10)) {
+        bell->rest(begun + std::chrono::seconds(10));
+        now = read_clock();
+      }
+      CHECK(now - begun < std::chrono::seconds(5));
+      bell->awake();
+      sender.join();
+      ports.b->release({&frame, 1});
+    }
+  });
+}
+
+TEST_CASE("a lossless port has ways, and what it promised room arrives, in order") {
+  for_each_driver([](PortPair& ports) {
+    Ways* const ways = ports.a->ways();
+    CHECK((ways != nullptr) == ports.a->facts().lossless);
+    if (ways == nullptr) return;
+    const Endpoint there = ports.b->facts().self;
+    // The first packet makes the way.
+    CHECK_FALSE(ways->reserve(there, 100));
+    REQUIRE(send_packet(ports, *ports.a, there, packet_of(50, 0)));
+    REQUIRE(receive_packets(ports, *ports.b, 1).size() == 1);
+    CHECK_FALSE(ways->way(there).gone);
+    CHECK(ways->way(there).empty);
+    unsigned seed = 0;
+    uint64_t taken = ways->way(there).taken;
+    for (const size_t bytes : {size_t{64}, size_t{1000}, size_t{ports.a->facts().mtu} + 75}) {
+      INFO("bytes " << bytes);
+      // As much as there is room for, in bursts as an engine sends them.
+      std::vector<Packet> sent;
+      bool full = false;
+      while (!full) {
+        const size_t before = sent.size();
+        while (!full && sent.size() < before + 16) {
+          full = !ways->reserve(there, static_cast<uint32_t>(bytes + 96));
+          if (!full) sent.push_back(packet_of(bytes, ++seed));
+        }
+        for (size_t i = before; i < sent.size(); ++i) {
+          REQUIRE(send_packet(ports, *ports.a, there, sent[i]));
+        }
+      }
+      CHECK(sent.size() >= 2);
+      CHECK(ports.a->counters().send_failures == 0);
+      CHECK_FALSE(ways->way(there).empty);
+      CHECK((receive_packets(ports, *ports.b, sent.size()) == sent));
+      CHECK(ways->way(there).empty);
+      CHECK(ways->way(there).taken > taken);
+      taken = ways->way(there).taken;
+      CHECK(ways->reserve(there, static_cast<uint32_t>(bytes)));
+      REQUIRE(send_packet(ports, *ports.a, there, packet_of(bytes, 1)));
+      REQUIRE(receive_packets(ports, *ports.b, 1).size() == 1);
+    }
+    ports.b.reset();
+    CHECK(ways->way(there).gone);
+  });
+}
+
 }  // namespace
 }  // namespace urma::test

@@ -36,6 +36,7 @@ class Child {
   ~Child() { end(SIGKILL); }
 
   const std::string& said() const { return said_; }
+  pid_t pid() const { return pid_; }
   void stop() const {
     kill(pid_, SIGSTOP);
     // A signal takes effect when it likes.

@@ -1,6 +1,8 @@
 // peer DEVICE serve NAME         publishes a segment and a Jetty, receives whatever comes
 // peer DEVICE write NAME TARGET  publishes too, and writes into what TARGET names, without end
 //
+// peer DEVICE pause NAME BYTES   publishes so much memory, and makes no call any more
+//
 // peer DEVICE fork NAME          as serve, with a child of fork that does nothing for a minute
 //
 // Says "ready" when it is (the last one: its child's number), and never ends by itself.
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -44,11 +47,23 @@ void write_for_ever(urma::Jetty& jetty, const urma::Imported& target) {
   }
 }
 
+// The library has no help from this thread.
+void sit_in_pause(urma::Device& device, const char* name, size_t bytes) {
+  urma::Segment segment = device.allocate(bytes).value();
+  device.publish(name, segment).value();
+  std::puts("ready");
+  std::fflush(stdout);
+  for (;;) pause();
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   if (count < 4) return 2;
   urma::Device device = urma::open(arguments[1]).value();
+  if (std::strcmp(arguments[2], "pause") == 0) {
+    sit_in_pause(device, arguments[3], std::strtoull(arguments[4], nullptr, 10));
+  }
   urma::Segment segment = device.allocate(1 << 20).value();
   urma::Jetty jetty = device.jetty({.berths = 15, .receives = receives}).value();
   std::vector<std::vector<std::byte>> buffers(receives, std::vector<std::byte>(4096));

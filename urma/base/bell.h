@@ -26,7 +26,8 @@ namespace urma {
 // Either the sleeper's look sees what was brought, or the bringer sees the sleeper. A ring between
 // the look and the sleep changes the word, so the sleep does not begin. A word that says "rung" may
 // be one whose ringer died before it woke anybody, or one that a late ringer has written over the
-// next sleep: so each ringer takes only its own ring for granted. (tests/exhaustive/bell_test.cc)
+// next sleep: so it says by whom, and each ringer believes only itself. (Which sleep was rung would
+// not do: a dead one's ring looks like ours then. tests/exhaustive/bell_test.cc)
 class Bell {
  public:
   explicit Bell(std::atomic<uint32_t>& word) : word_(&word) {}
@@ -35,8 +36,7 @@ class Bell {
 
   // From here on ringers ring. Look after this; then `rest`, if there was nothing; then `awake`.
   void drowse() {
-    const uint32_t slept = word_->load(std::memory_order_relaxed) & ~state_mask;
-    word_->store((slept + one_sleep) | asleep, std::memory_order_relaxed);
+    word_->store(asleep, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   bool drowsy() const { return (word_->load(std::memory_order_relaxed) & state_mask) != 0; }
@@ -58,26 +58,31 @@ class Bell {
     set(timeout, until == never ? nap : std::min<Duration>(nap, until - read_clock()));
     ppoll(nullptr, 0, &timeout, nullptr);
   }
-  void awake() {
-    word_->store(word_->load(std::memory_order_relaxed) & ~state_mask, std::memory_order_relaxed);
-  }
+  void awake() { word_->store(0, std::memory_order_relaxed); }
 
   // ---- who brings something, after it is published and a full fence
 
+  // `who`: a number that no other living ringer of this bell has, 1 to 2^30 - 1, or `anybody`.
   // `rung`: this ringer's own, zero at first. A system call only if somebody sleeps there.
-  void ring(uint32_t& rung) {
+  static constexpr uint32_t anybody = 0;
+  void ring(uint32_t& rung, uint32_t who) {
     const uint32_t value = word_->load(std::memory_order_relaxed);
     if ((value & state_mask) == 0 || value == rung) return;
-    rung = (value & ~state_mask) | rang;
-    word_->store(rung, std::memory_order_relaxed);
+    const uint32_t mark = who << state_bits | rang;
+    if (who != anybody) rung = mark;
+    word_->store(mark, std::memory_order_relaxed);
     syscall(SYS_futex, word_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+  void ring() {
+    uint32_t never_before = 0;
+    ring(never_before, anybody);
   }
 
  private:
-  static constexpr uint32_t state_mask = 3;
+  static constexpr uint32_t state_bits = 2;
+  static constexpr uint32_t state_mask = (1 << state_bits) - 1;
   static constexpr uint32_t asleep = 1;
   static constexpr uint32_t rang = 2;
-  static constexpr uint32_t one_sleep = 4;
   static constexpr Duration nap = std::chrono::microseconds(100);
 
   static void set(timespec& out, Duration duration) {

@@ -24,6 +24,8 @@ constexpr Duration spin_before_sleep = std::chrono::microseconds(50);
 constexpr Duration command_patience = std::chrono::milliseconds(1);
 // A port that cannot wake anybody is asked this often.
 constexpr Duration port_patience = std::chrono::microseconds(100);
+// A bell in a window that somebody has cut off is never rung again: so its sleeper looks.
+constexpr Duration bell_patience = std::chrono::seconds(1);
 // Whoever waits looks this often whether the device has been closed.
 constexpr Duration closing_patience = std::chrono::milliseconds(100);
 // How long a look takes of whoever waits inlined in a simulation.
@@ -217,10 +219,7 @@ void Runner::wake() {
   if (simulated()) return clock_->poke(*this);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!asleep_.load(std::memory_order_relaxed) || !asleep_.exchange(false)) return;
-  if (bell_ != nullptr) {
-    uint32_t rung = 0;
-    return bell_->ring(rung);
-  }
+  if (bell_ != nullptr) return bell_->ring();
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_descriptor_, &one, sizeof one);
 }
@@ -240,7 +239,8 @@ void Runner::sleep(jetty::Jfc* jfc, Time until) {
   nothing = nothing && (jfc != nullptr ? jfc->sleep_elsewhere() : keeps());
   if (nothing && !engine_.has_work() && !stop_.load(std::memory_order_relaxed)) {
     const Time alarm = std::min(until, alarm_.load(std::memory_order_relaxed));
-    bell_ != nullptr ? bell_->rest(alarm) : poll_descriptors(alarm);
+    bell_ != nullptr ? bell_->rest(std::min(alarm, read_clock() + bell_patience))
+                     : poll_descriptors(alarm);
   }
   if (jfc != nullptr) jfc->awake();
   if (bell_ != nullptr) bell_->awake();

@@ -1,0 +1,89 @@
+#include "drivers/cxl/guard.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <mutex>
+
+namespace urma::drivers::cxl {
+namespace {
+
+std::mutex mutex;  // of whoever makes guards; the handler takes none
+std::atomic<Guard::Watched*> all{nullptr};
+struct sigaction before {};
+
+// Whether it was in a mapping of ours, which is zeros now.
+bool mend(const void* address) {
+  const auto* const at = static_cast<const std::byte*>(address);
+  for (Guard::Watched* one = all.load(); one != nullptr; one = one->next) {
+    std::byte* const base = one->base.load();
+    const size_t bytes = one->bytes.load();
+    if (at < base || at >= base + bytes) continue;
+    // First, so that whoever sees the zeros also sees why.
+    one->lost.store(true);
+    return mmap(base, bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  }
+  return false;
+}
+
+void pass_on(int number, siginfo_t* info, void* context) {
+  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
+  const bool from_kernel = info->si_code > 0;
+  if (before.sa_handler == SIG_IGN && !from_kernel) return;
+  if (before.sa_handler != SIG_IGN && before.sa_handler != SIG_DFL) {
+    return before.sa_handler(number);
+  }
+  // As if we had never been here: the fault comes again, and what was sent is sent again.
+  signal(number, SIG_DFL);
+  if (!from_kernel) raise(number);
+}
+
+void handle(int number, siginfo_t* info, void* context) {
+  const int kept = errno;
+  if (info->si_code <= 0 || !mend(info->si_addr)) pass_on(number, info, context);
+  errno = kept;
+}
+
+// With the mutex.
+void install() {
+  static bool installed = false;
+  if (std::exchange(installed, true)) return;
+  struct sigaction action {};
+  action.sa_sigaction = handle;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGBUS, &action, &before);
+}
+
+// With the mutex.
+Guard::Watched* take() {
+  for (Guard::Watched* one = all.load(); one != nullptr; one = one->next) {
+    if (!std::exchange(one->used, true)) return one;
+  }
+  auto* const fresh = new Guard::Watched;
+  fresh->next = all.load();
+  all.store(fresh);
+  return fresh;
+}
+
+}  // namespace
+
+Guard::Guard(std::byte* base, size_t bytes) {
+  const std::lock_guard lock(mutex);
+  install();
+  watched_ = take();
+  watched_->lost.store(false);
+  watched_->base.store(base);
+  watched_->bytes.store(bytes);
+}
+
+Guard::~Guard() {
+  if (watched_ == nullptr) return;
+  const std::lock_guard lock(mutex);
+  watched_->bytes.store(0);
+  watched_->used = false;
+}
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,528 @@
+// Windows of shared memory: what cannot be opened, who lives there, and what the dead leave.
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "tests/catch.h"
+#include "tests/drivers/ports.h"
+#include "tests/drivers/window_file.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace cxl = drivers::cxl;
+using drivers::PacketPort;
+
+constexpr off_t window_lock = off_t{1} << 60;
+
+size_t descriptor_count() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& one : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+void check_refused(const std::string& device, Status status, std::string_view says) {
+  INFO(device);
+  const auto port = try_open_port(device);
+  REQUIRE_FALSE(port.ok());
+  INFO(port.error().message);
+  CHECK(port.status() == status);
+  CHECK(port.error().message.find(says) != std::string::npos);
+  const size_t fix = port.error().message.find("Fix: ");
+  CHECK(fix != std::string::npos);
+  CHECK(port.error().message.find("Fix: ", fix + 1) == std::string::npos);
+}
+
+std::unique_ptr<PacketPort> open_port_at(const WindowFile& window) {
+  return PortPair::open(window.device(""));
+}
+
+// Two that live in the same window.
+PortPair pair_at(const WindowFile& window) {
+  return PortPair(window.device("?size=1280K"), window.device(""));
+}
+
+Packet send_to(PacketPort& from, const Endpoint& to, unsigned seed = 1) {
+  TxFrame* frame = nullptr;
+  if (from.lend({&frame, 1}) == 0) return {};
+  Packet packet = packet_of(100, seed);
+  std::copy(packet.begin(), packet.end(), frame->head);
+  frame->head_bytes = static_cast<uint16_t>(packet.size());
+  frame->piece_count = frame->tail_bytes = 0;
+  frame->to = to;
+  from.send({&frame, 1}, read_clock());
+  return packet;
+}
+
+// Whether what is sent arrives.
+bool reach(PacketPort& from, PacketPort& at, unsigned seed = 1) {
+  const Packet packet = send_to(from, at.facts().self, seed);
+  RxFrame got;
+  for (int looks = 0; looks < 10; ++looks) {
+    if (at.receive({&got, 1}, read_clock()) == 0) continue;
+    const bool same =
+        got.bytes == packet.size() && std::equal(packet.begin(), packet.end(), got.data);
+    at.release({&got, 1});
+    if (same) return true;
+  }
+  return false;
+}
+
+// Lets both do what they do of themselves.
+void look(std::initializer_list<PacketPort*> ports) {
+  for (PacketPort* port : ports) port->receive({}, read_clock());
+  for (PacketPort* port : ports) {
+    RxFrame got;
+    while (port->receive({&got, 1}, read_clock()) == 1) port->release({&got, 1});
+  }
+}
+
+// ---- what cannot be opened
+
+TEST_CASE("a window that cannot be opened says why and what to do") {
+  const WindowFile window("bad");
+  check_refused("cxl:here", Status::invalid_argument, "whole path");
+  check_refused(window.device("?size=1000"), Status::invalid_argument, "size");
+  check_refused(window.device("?colour=red"), Status::invalid_argument, "no such option");
+  check_refused("cxl:/dev/shm", Status::io_error, "directory");
+  check_refused("cxl:/dev/shm/no/such/folder", Status::io_error, "No such file");
+  check_refused("cxl:/dev/null", Status::invalid_argument, "size=1G");
+  check_refused("cxl:/dev/null?size=1280K", Status::io_error, "cannot be mapped");
+  CHECK(mkfifo(window.path().c_str(), 0600) == 0);
+  check_refused(window.device(""), Status::invalid_argument, "neither a file nor a device");
+  unlink(window.path().c_str());
+  CHECK(symlink("/dev/shm/elsewhere", window.path().c_str()) == 0);
+  check_refused(window.device(""), Status::io_error, "symbolic link");
+}
+
+TEST_CASE("a file that is something else is left as it is") {
+  const WindowFile window("else");
+  Prng prng(1);
+  std::string noise(2 << 20, ' ');
+  for (char& byte : noise) byte = static_cast<char>(prng.next());
+  for (const std::string& text :
+       {noise, std::string("a line of text\n"), std::string(2 << 20, 'x')}) {
+    window.write(text);
+    check_refused(window.device(""), Status::invalid_argument, "something else");
+    CHECK(window.bytes() == text.size());
+    Intruder intruder(window);
+    CHECK(std::memcmp(intruder.all().data(), text.data(), text.size()) == 0);
+  }
+}
+
+TEST_CASE("a window of another version, another size, or cut off, is refused with its cure") {
+  const WindowFile window("other");
+  REQUIRE(try_open_port(window.device("?size=4M")).ok());
+  check_refused(window.device("?size=8M"), Status::invalid_argument, "has 4M, not 8M");
+  window.cut(2 << 20);
+  check_refused(window.device(""), Status::invalid_argument, "cut off");
+  window.cut(4096);
+  check_refused(window.device(""), Status::invalid_argument, "cut off");
+  window.cut(4 << 20);
+  CHECK(try_open_port(window.device("")).ok());
+  Intruder(window).header().version = 7;
+  check_refused(window.device(""), Status::version_mismatch, "layout 7");
+  Intruder(window).header().version = cxl::version;
+  Intruder(window).header().rings = 1;
+  check_refused(window.device(""), Status::invalid_argument, "written over");
+}
+
+TEST_CASE("a window that a dead process has left half made is made anew") {
+  const WindowFile window("half");
+  window.write("");
+  window.cut(1 << 20);
+  {
+    PortPair ports = pair_at(window);
+    CHECK(reach(*ports.a, *ports.b));
+  }
+  Intruder(window).header().magic = 0;
+  std::ranges::fill(Intruder(window).all().subspan(cxl::places_at, 8192), std::byte{0xff});
+  PortPair ports = pair_at(window);
+  CHECK(reach(*ports.a, *ports.b));
+  CHECK(ports.a->facts().self.address.bytes[15] == std::byte{1});
+}
+
+TEST_CASE("another user's window is refused until its owner allows it") {
+  if (geteuid() != 0) {
+    WARN("skipped: only root can be somebody else");
+    return;
+  }
+  const auto as = [](uid_t user, const std::string& device) {
+    return in_child([&] {
+      if (setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0) return 100;
+      const auto port = try_open_port(device);
+      if (port.ok()) return 0;
+      const bool clear = port.status() == Status::permission_denied &&
+                         port.error().message.find("Fix: ") != std::string::npos &&
+                         port.error().message.find("another user") != std::string::npos;
+      return clear ? 1 : 2;
+    });
+  };
+  const WindowFile window("foreign");
+  CHECK(as(12345, window.device()) == 0);
+  CHECK(as(54321, window.device("")) == 1);
+  chmod(window.path().c_str(), 0666);
+  CHECK(as(54321, window.device("")) == 0);
+  // The default one is never another's, however open it is: its name could be taken in advance.
+  const std::string taken = "/dev/shm/urma-54321";
+  if (access(taken.c_str(), F_OK) == 0) return;
+  close(open(taken.c_str(), O_CREAT | O_EXCL | O_RDWR, 0666));
+  chmod(taken.c_str(), 0666);
+  CHECK(as(54321, "cxl:") == 1);
+  unlink(taken.c_str());
+}
+
+// A file system of this test's own. False: this process may not have one.
+bool mount_here(const std::string& folder, const char* kind, const char* options) {
+  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+  return mount(kind, folder.c_str(), kind, 0, options) == 0;
+}
+
+// What a child that has a file system of its own at this folder returns, unless it cannot.
+template <class Function>
+void on_file_system(const char* kind, const char* options, Function&& function) {
+  const std::string folder = "/tmp/urma-test-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  constexpr int cannot = 77;
+  const int result =
+      in_child([&] { return mount_here(folder, kind, options) ? function(folder) : cannot; });
+  std::filesystem::remove(folder);
+  if (result == cannot) {
+    WARN("skipped: no file system can be mounted here");
+    return;
+  }
+  CHECK(result == 0);
+}
+
+TEST_CASE("a full file system is an error at open, and later a connection refused: never a fault") {
+  on_file_system("tmpfs", "size=1536k", [](const std::string& folder) {
+    const std::string path = "cxl:" + folder + "/w";
+    const auto port = try_open_port(path + "?size=4M");
+    if (port.ok() || port.status() != Status::no_resources) return 1;
+    if (port.error().message.find("df") == std::string::npos) return 2;
+    // Nothing is left of it that would be in the way.
+    if (!try_open_port(path + "?size=1280K").ok()) return 3;
+    unlink((folder + "/w").c_str());
+    // Little is taken at first, and the rest when it is used.
+    const auto a = try_open_port(path);
+    const auto b = try_open_port(path);
+    const auto c = try_open_port(path);
+    if (!a.ok() || !b.ok() || !c.ok()) return 4;
+    if (!reach(**a, **b) || !reach(**b, **a)) return 5;
+    if (reach(**a, **c) || reach(**c, **b)) return 6;
+    if (!reach(**a, **b)) return 7;
+    // Not even a page for whoever comes next.
+    const WindowFile other("unused");
+    const std::string rest = folder + "/rest";
+    const int file = open(rest.c_str(), O_CREAT | O_RDWR, 0600);
+    while (fallocate(file, 0, lseek(file, 0, SEEK_END), 4096) == 0) {
+    }
+    const auto none = try_open_port("cxl:" + folder + "/second");
+    if (none.ok() || none.status() != Status::no_resources) return 8;
+    return try_open_port(path).ok() ? 0 : 9;
+  });
+}
+
+TEST_CASE("a file system that takes nothing in advance will do, as a BAR's resource file does") {
+  on_file_system("ramfs", nullptr, [](const std::string& folder) {
+    const auto a = try_open_port("cxl:" + folder + "/w?size=4M");
+    const auto b = try_open_port("cxl:" + folder + "/w");
+    if (!a.ok() || !b.ok()) return 1;
+    return reach(**a, **b) && reach(**b, **a) ? 0 : 2;
+  });
+}
+
+TEST_CASE("a window that a stopped process has locked is an error within a moment") {
+  const WindowFile window("locked");
+  PortPair ports = pair_at(window);
+  Bystander stopped([&] {
+    const int file = open(window.path().c_str(), O_RDWR);
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = window_lock;
+    lock.l_len = 1;
+    return fcntl(file, F_OFD_SETLK, &lock);
+  });
+  REQUIRE(stopped.ready());
+  stopped.stop();
+  const Time begun = read_clock();
+  check_refused(window.device(""), Status::io_error, "/proc/locks");
+  CHECK(read_clock() - begun < 5s);
+  // Those who are there go on, and wait for nothing; a new pair has to.
+  const Time sent = read_clock();
+  CHECK_FALSE(reach(*ports.a, *ports.b));
+  CHECK(read_clock() - sent < 500ms);
+  stopped.kill();
+  CHECK(reach(*ports.a, *ports.b));
+  CHECK(try_open_port(window.device("")).ok());
+}
+
+// ---- places
+
+TEST_CASE("all places of a window are taken: an error, until somebody goes") {
+  const WindowFile window("crowd");
+  std::vector<std::unique_ptr<PacketPort>> ports;
+  ports.push_back(PortPair::open(window.device()));
+  while (ports.size() < cxl::places) ports.push_back(open_port_at(window));
+  check_refused(window.device(""), Status::no_resources, "no free place");
+  CHECK(reach(*ports.front(), *ports.back()));
+  ports.erase(ports.begin() + 100);
+  ports.push_back(open_port_at(window));
+  CHECK(ports.back()->facts().self.address.bytes[15] == std::byte{101});
+  check_refused(window.device(""), Status::no_resources, "no free place");
+}
+
+TEST_CASE("places and descriptors are given back, by those who leave and by those who die") {
+  const WindowFile window("loop");
+  const auto keeper = PortPair::open(window.device("?size=4M"));
+  const size_t descriptors = descriptor_count();
+  for (int round = 0; round < 300; ++round) {
+    const auto port = open_port_at(window);
+    REQUIRE(port->facts().self.address.bytes[15] == std::byte{2});
+    REQUIRE(reach(*port, *keeper));
+    look({keeper.get()});
+  }
+  CHECK(descriptor_count() == descriptors);
+  for (int round = 0; round < 30; ++round) {
+    Bystander doomed([&] {
+      auto port = open_port_at(window);
+      send_to(*port, keeper->facts().self);
+      return port;
+    });
+    REQUIRE(doomed.ready());
+    doomed.kill();
+    const auto next = open_port_at(window);
+    look({keeper.get()});
+    REQUIRE(next->facts().self.address.bytes[15] == std::byte{2});
+    REQUIRE(reach(*next, *keeper));
+    REQUIRE(reach(*keeper, *next));
+  }
+}
+
+TEST_CASE("a window of dead processes is taken over with all that they held") {
+  const WindowFile window("graves");
+  const auto die = [&] {
+    Bystander dead([&] {
+      auto ports = std::make_unique<PortPair>(pair_at(window));
+      reach(*ports->a, *ports->b);
+      return ports;
+    });
+    REQUIRE(dead.ready());
+  };
+  for (int round = 0; round < 5; ++round) die();
+  PortPair ports = pair_at(window);
+  CHECK(ports.a->facts().self.address.bytes[15] == std::byte{1});
+  CHECK(ports.b->facts().self.address.bytes[15] == std::byte{2});
+  CHECK(reach(*ports.a, *ports.b));
+}
+
+TEST_CASE("a child of fork neither keeps its parent's place nor gives it away") {
+  const WindowFile window("fork");
+  PortPair ports = pair_at(window);
+  REQUIRE(reach(*ports.a, *ports.b));
+  CHECK(in_child([&] {
+          ports.a.reset();
+          ports.b.reset();
+          return 0;
+        }) == 0);
+  look({ports.a.get(), ports.b.get()});
+  CHECK(ports.a->ways()->way(ports.b->facts().self).gone == false);
+  CHECK(reach(*ports.a, *ports.b));
+  const auto third = open_port_at(window);
+  CHECK(third->facts().self.address.bytes[15] == std::byte{3});
+  // The parent dies; its child lives on.
+  int pipes[2];
+  REQUIRE(pipe(pipes) == 0);
+  pid_t child = -1;
+  {
+    Bystander parent([&] {
+      auto port = open_port_at(window);
+      const pid_t heir = fork();
+      if (heir == 0) {
+        for (;;) pause();
+      }
+      [[maybe_unused]] const ssize_t told = write(pipes[1], &heir, sizeof heir);
+      usleep(20'000);  // until it has run, it has all that its parent has
+      return port;
+    });
+    REQUIRE(read(pipes[0], &child, sizeof child) == sizeof child);
+  }
+  for (const int end : pipes) close(end);
+  CHECK(open_port_at(window)->facts().self.address.bytes[15] == std::byte{4});
+  kill(child, SIGKILL);
+}
+
+// ---- rings
+
+TEST_CASE("a pair for which there is no ring is refused; others go on, and it gets the next ones") {
+  const WindowFile window("few");
+  PortPair first = pair_at(window);  // 1 MiB: two rings
+  const auto third = open_port_at(window);
+  REQUIRE(reach(*first.a, *first.b));
+  CHECK_FALSE(reach(*first.a, *third));
+  CHECK_FALSE(reach(*third, *first.b));
+  CHECK(third->counters().send_failures > 0);
+  CHECK(reach(*first.b, *first.a));
+  first.a.reset();
+  // Who is left has to look once.
+  look({first.b.get()});
+  CHECK(reach(*third, *first.b));
+  CHECK(reach(*first.b, *third));
+}
+
+// Whether a sleeper at its bell was woken in time. It has looked before, and found nothing.
+template <class Function>
+bool woken(PacketPort& sleeper, Function&& by) {
+  Bell& bell = *sleeper.bell();
+  RxFrame frame;
+  bell.drowse();
+  if (sleeper.receive({&frame, 1}, read_clock()) != 0) return false;
+  std::thread other(by);
+  const Time begun = read_clock();
+  bell.rest(begun + 10s);
+  other.join();
+  bell.awake();
+  return read_clock() - begun < 5s;
+}
+
+TEST_CASE("rings that a sleeper shared with the dead are given to others who need them") {
+  const WindowFile window("sleeper");
+  const auto sleeper = PortPair::open(window.device());
+  const auto third = open_port_at(window);
+  {
+    Bystander doomed([&] {
+      auto port = open_port_at(window);
+      send_to(*port, sleeper->facts().self);
+      return port;
+    });
+    REQUIRE(doomed.ready());
+    look({sleeper.get()});
+  }
+  // Nobody has seen it die, and the sleeper is told only because somebody needs what it holds.
+  CHECK(woken(*sleeper, [&] { CHECK_FALSE(reach(*third, *third)); }));
+  look({sleeper.get()});
+  CHECK(reach(*third, *sleeper));
+}
+
+TEST_CASE("whoever sleeps is told when a partner leaves") {
+  const WindowFile window("leave");
+  PortPair ports = pair_at(window);
+  REQUIRE(reach(*ports.a, *ports.b));
+  CHECK(woken(*ports.b, [&] { ports.a.reset(); }));
+}
+
+TEST_CASE("rings go round without end, whoever leaves or dies") {
+  const WindowFile window("round");
+  const auto keeper = PortPair::open(window.device());
+  for (int round = 0; round < 500; ++round) {
+    auto other = open_port_at(window);
+    REQUIRE(reach(*other, *keeper));
+    REQUIRE(reach(*keeper, *other, 2));
+    if (round % 3 == 0) reach(*other, *keeper);
+    other.reset();
+    look({keeper.get()});
+  }
+}
+
+TEST_CASE("rings of those who left before anybody looked are not lost") {
+  const WindowFile window("unseen");
+  const auto keeper = PortPair::open(window.device());
+  for (int round = 0; round < 10; ++round) {
+    PortPair visit(window.device(""), window.device(""));
+    send_packet(visit, *visit.a, keeper->facts().self, packet_of(50, 1));
+    visit.a.reset();
+    look({keeper.get()});
+    REQUIRE(reach(*visit.b, *keeper));
+    visit.b.reset();
+    look({keeper.get()});
+  }
+}
+
+TEST_CASE("what was sent before its sender left is received") {
+  const WindowFile window("legacy");
+  PortPair ports = pair_at(window);
+  for (unsigned i = 0; i < 20; ++i) {
+    REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(1000, i)));
+  }
+  ports.a.reset();
+  const auto later = open_port_at(window);
+  unsigned count = 0;
+  RxFrame frame;
+  for (int looks = 0; looks < 100; ++looks) {
+    if (ports.b->receive({&frame, 1}, read_clock()) == 0) continue;
+    const Packet expected = packet_of(1000, count++);
+    CHECK(std::equal(expected.begin(), expected.end(), frame.data));
+    ports.b->release({&frame, 1});
+  }
+  CHECK(count == 20);
+  CHECK(reach(*later, *ports.b));
+}
+
+// ---- a file that is cut off while it is used
+
+TEST_CASE("a window that is cut off while it is used is lost, and its processes live on") {
+  for (const uint64_t left : {uint64_t{0}, uint64_t{4096}, uint64_t{100'000}, uint64_t{700'000}}) {
+    INFO("bytes left " << left);
+    const WindowFile window("cut");
+    CHECK(in_child([&] {
+            PortPair ports = pair_at(window);
+            if (!reach(*ports.a, *ports.b) || !reach(*ports.b, *ports.a)) return 1;
+            RxFrame kept;
+            send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60'000, 1));
+            if (ports.b->receive({&kept, 1}, read_clock()) != 1) return 2;
+            window.cut(left);
+            // All is read, whatever it is now.
+            unsigned sum = 0;
+            for (uint32_t i = 0; i < kept.bytes; ++i) sum += static_cast<unsigned>(kept.data[i]);
+            ports.b->release({&kept, 1});
+            for (int round = 0; round < 1000; ++round) {
+              send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60'000, 2));
+              look({ports.a.get(), ports.b.get()});
+            }
+            if (left < 1000 && !ports.a->ways()->way(ports.b->facts().self).gone) return 3;
+            ports.a.reset();
+            return sum == 12345 ? 4 : 0;
+          }) == 0);
+  }
+}
+
+TEST_CASE("faults that are not ours are left to whoever handled them") {
+  const WindowFile window("chain");
+  const WindowFile elsewhere("chain-other");
+  const auto fault = [&] {
+    elsewhere.write("x");
+    elsewhere.cut(4096);
+    Intruder mapping(elsewhere);
+    elsewhere.cut(0);
+    return std::to_integer<int>(*static_cast<volatile std::byte*>(mapping.all().data()));
+  };
+  CHECK(in_child([&] {
+          signal(SIGBUS, [](int) { _exit(42); });
+          const auto port = PortPair::open(window.device());
+          return fault();
+        }) == 42);
+  CHECK(in_child([&] {
+          signal(SIGBUS, SIG_DFL);
+          const auto port = PortPair::open(window.device());
+          return fault();
+        }) == -1);
+  CHECK(in_child([&] {
+          signal(SIGBUS, SIG_DFL);
+          const auto port = PortPair::open(window.device());
+          raise(SIGBUS);
+          return 0;
+        }) == -1);
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,226 @@
+// A ring of the window against a list of what is in it, and against whoever scribbles there.
+
+#include "drivers/cxl/ring.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "tests/catch.h"
+#include "tests/drivers/ports.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+using namespace drivers::cxl;
+
+// Both ends of a ring, and what should be in it.
+class RingModel {
+ public:
+  explicit RingModel(uint64_t seed) : prng_(seed) {
+    std::memset(static_cast<void*>(ring_.get()), 0xa5, sizeof(Ring));
+    // What `Window::give` does.
+    ring_->control.receiver.taken = 0;
+    ring_->lines[0].mark = nothing_yet;
+    writer_ = RingWriter(*ring_);
+    reader_ = RingReader(*ring_);
+  }
+
+  bool write(uint32_t bytes) {
+    frame_.head = head_.data();
+    frame_.head_bytes = static_cast<uint16_t>(std::min<uint32_t>(bytes, 20));
+    frame_.tail_bytes = static_cast<uint8_t>(std::min<uint32_t>(bytes - frame_.head_bytes, 8));
+    const uint32_t rest = bytes - frame_.head_bytes - frame_.tail_bytes;
+    frame_.piece_count = rest > 0;
+    frame_.pieces[0] = {pattern_.data() + number_ % 251, rest};
+    std::memset(frame_.head, static_cast<int>(number_), frame_.head_bytes);
+    frame_.tail.fill(static_cast<std::byte>(~number_));
+    if (!writer_.write(frame_, bytes)) return false;
+    in_.push_back({number_++, bytes});
+    return true;
+  }
+  void written() { writer_.written(); }
+  bool reserve(uint32_t bytes) { return writer_.reserve(bytes); }
+
+  // Reads one message and keeps it.
+  bool read() {
+    uint32_t bytes = 0;
+    const std::byte* const at = reader_.read(bytes);
+    if (at == nullptr) {
+      REQUIRE(in_.empty());
+      return false;
+    }
+    REQUIRE_FALSE(in_.empty());
+    REQUIRE(bytes == in_.front().bytes);
+    kept_.push_back({in_.front(), at, reader_.next()});
+    in_.pop_front();
+    return true;
+  }
+  // It is still what it was; then it is given back.
+  void release() {
+    const Kept& one = kept_.front();
+    check(one.message, one.at);
+    reader_.release(one.until);
+    kept_.pop_front();
+  }
+  size_t kept() const { return kept_.size(); }
+  size_t unread() const { return in_.size(); }
+  bool empty() { return writer_.empty(); }
+  Prng& prng() { return prng_; }
+
+ private:
+  struct Message {
+    uint64_t number;
+    uint32_t bytes;
+  };
+  struct Kept {
+    Message message;
+    const std::byte* at;
+    uint64_t until;
+  };
+
+  void check(const Message& message, const std::byte* at) const {
+    const uint32_t head = std::min<uint32_t>(message.bytes, 20);
+    const uint32_t tail = std::min<uint32_t>(message.bytes - head, 8);
+    const uint32_t rest = message.bytes - head - tail;
+    bool same = std::memcmp(at + head, pattern_.data() + message.number % 251, rest) == 0;
+    for (uint32_t i = 0; i < head; ++i) same &= at[i] == static_cast<std::byte>(message.number);
+    for (uint32_t i = 0; i < tail; ++i) {
+      same &= at[head + rest + i] == static_cast<std::byte>(~message.number);
+    }
+    REQUIRE(same);
+  }
+
+  std::unique_ptr<Ring> ring_ = std::make_unique<Ring>();
+  RingWriter writer_;
+  RingReader reader_;
+  Prng prng_;
+  std::array<std::byte, TxFrame::head_room> head_{};
+  Packet pattern_ = packet_of(most_message_bytes + 256, 1);
+  TxFrame frame_;
+  uint64_t number_ = 0;
+  std::deque<Message> in_;
+  std::deque<Kept> kept_;
+};
+
+TEST_CASE("messages of every size go through a ring as they were") {
+  RingModel model(1);
+  for (uint32_t bytes = 1; bytes <= most_message_bytes; ++bytes) {
+    REQUIRE(model.write(bytes));
+    model.written();
+    REQUIRE(model.read());
+    model.release();
+  }
+  CHECK(model.empty());
+}
+
+TEST_CASE("a reader that keeps messages, a writer that fills the ring, sizes of all kinds") {
+  RingModel model(2);
+  Prng& prng = model.prng();
+  const auto any_size = [&] {
+    return static_cast<uint32_t>(prng.between(1, uint64_t{most_message_bytes} >> prng.below(17)));
+  };
+  for (int turn = 0; turn < 200'000; ++turn) {
+    switch (prng.below(4)) {
+      case 0:
+        model.write(any_size());
+        model.written();
+        break;
+      case 1:
+        model.read();
+        break;
+      default:
+        if (model.kept() > 0 && (model.kept() > 20 || prng.below(2) == 0)) model.release();
+        break;
+    }
+  }
+  while (model.read()) {
+  }
+  while (model.kept() > 0) model.release();
+  CHECK(model.empty());
+}
+
+TEST_CASE("what was promised room has it, and not everything is refused") {
+  RingModel model(3);
+  Prng& prng = model.prng();
+  uint64_t refused = 0;
+  for (int turn = 0; turn < 20'000; ++turn) {
+    // A burst: promises first, of what the messages may have at most, then the messages.
+    std::vector<uint32_t> promised;
+    for (uint64_t count = prng.between(1, 64); count > 0; --count) {
+      const auto most =
+          static_cast<uint32_t>(prng.between(1, uint64_t{most_message_bytes} >> prng.below(17)));
+      if (!model.reserve(most)) {
+        ++refused;
+        break;
+      }
+      promised.push_back(most);
+    }
+    for (const uint32_t most : promised) {
+      const uint64_t less = prng.below(std::min<uint64_t>(most, 97));
+      REQUIRE(model.write(most - static_cast<uint32_t>(less)));
+    }
+    model.written();
+    if (model.unread() == 0 && model.kept() == 0) REQUIRE(model.reserve(most_message_bytes));
+    model.written();
+    for (uint64_t count = prng.below(80); count > 0; --count) model.read();
+    while (model.kept() > prng.below(10)) model.release();
+  }
+  CHECK(refused > 100);
+}
+
+TEST_CASE("a full ring takes nothing more, and loses nothing") {
+  RingModel model(4);
+  for (const uint32_t bytes : {1u, 60u, 61u, 4096u, most_message_bytes}) {
+    for (int lap = 0; lap < 5; ++lap) {
+      while (model.write(bytes)) model.written();
+      CHECK(model.unread() * lines_of(bytes) > ring_lines - 2 * lines_of(bytes) - 2);
+      while (model.read()) {
+      }
+      CHECK_FALSE(model.write(bytes));  // kept is not taken
+      while (model.kept() > 0) model.release();
+    }
+  }
+  CHECK(model.empty());
+}
+
+TEST_CASE("marks that no writer makes end in nothing worse than silence") {
+  Prng prng(5);
+  const auto ring = std::make_unique<Ring>();
+  const auto* const from = reinterpret_cast<const std::byte*>(ring->lines);
+  const std::byte* const end = from + sizeof ring->lines;
+  const uint32_t telling[] = {
+      1, 60, 61, most_message_bytes, UINT32_MAX, 0x80000000, 0xfffffffe, most_message_bytes + 1, 0};
+  for (int round = 0; round < 2000; ++round) {
+    RingReader reader(*ring);
+    RingWriter writer(*ring);
+    for (Line& line : ring->lines) {
+      const uint64_t kind = prng.below(12);
+      line.mark = kind < std::size(telling) ? telling[kind]
+                  : kind == 9               ? static_cast<uint32_t>(prng.next())
+                                            : static_cast<uint32_t>(prng.below(70'000));
+    }
+    if (round % 4 == 0) {
+      for (Line& line : ring->lines) line.mark = goes_on_at_the_beginning;
+    }
+    for (int reads = 0; reads < 200; ++reads) {
+      uint32_t bytes = 0;
+      const std::byte* const at = reader.read(bytes);
+      if (at == nullptr) continue;
+      REQUIRE(at >= from);
+      REQUIRE(bytes > 0);
+      REQUIRE(bytes <= static_cast<size_t>(end - at));
+      reader.release(reader.next());
+    }
+    // Nor is a reader believed that has taken what was never there.
+    ring->control.receiver.taken = prng.next() >> prng.below(64);
+    while (writer.reserve(1000)) {
+    }
+    CHECK(writer.taken() == 0);
+    CHECK(writer.empty());
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

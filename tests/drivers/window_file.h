@@ -1,0 +1,152 @@
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "drivers/cxl/layout.h"
+#include "drivers/driver.h"
+
+namespace urma::test {
+
+// A file for a window of a test's own, removed with it and by it.
+class WindowFile {
+ public:
+  explicit WindowFile(const std::string& name = "window")
+      : path_("/dev/shm/urma-test-" + std::to_string(getpid()) + "-" + name), owner_(getpid()) {
+    unlink(path_.c_str());
+  }
+  WindowFile(const WindowFile&) = delete;
+  WindowFile& operator=(const WindowFile&) = delete;
+  ~WindowFile() {
+    if (getpid() == owner_) unlink(path_.c_str());
+  }
+
+  const std::string& path() const { return path_; }
+  std::string device(const std::string& options = "?size=1280K") const {
+    return "cxl:" + path_ + options;
+  }
+  void write(std::string_view text) const {
+    const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    [[maybe_unused]] const ssize_t written = ::write(file, text.data(), text.size());
+    ::close(file);
+  }
+  void cut(uint64_t bytes) const {
+    [[maybe_unused]] const int done = truncate(path_.c_str(), static_cast<off_t>(bytes));
+  }
+  uint64_t bytes() const {
+    struct stat about {};
+    return stat(path_.c_str(), &about) == 0 ? static_cast<uint64_t>(about.st_size) : 0;
+  }
+
+ private:
+  std::string path_;
+  pid_t owner_;
+};
+
+// What anybody who may open a window can write there.
+class Intruder {
+ public:
+  explicit Intruder(const WindowFile& window) : bytes_(window.bytes()) {
+    const int file = ::open(window.path().c_str(), O_RDWR | O_CLOEXEC);
+    base_ =
+        static_cast<std::byte*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    ::close(file);
+  }
+  Intruder(const Intruder&) = delete;
+  Intruder& operator=(const Intruder&) = delete;
+  ~Intruder() { munmap(base_, bytes_); }
+
+  std::span<std::byte> all() { return {base_, bytes_}; }
+  uint32_t rings() const { return drivers::cxl::rings_in(bytes_); }
+  drivers::cxl::Header& header() { return *at<drivers::cxl::Header>(0); }
+  drivers::cxl::Place& place(uint32_t number) {
+    using drivers::cxl::Place;
+    return *at<Place>(drivers::cxl::places_at + number * sizeof(Place));
+  }
+  drivers::cxl::RingRecord& record(uint32_t ring) {
+    using drivers::cxl::RingRecord;
+    return *at<RingRecord>(drivers::cxl::records_at + ring * sizeof(RingRecord));
+  }
+  drivers::cxl::Ring& ring(uint32_t number) {
+    return *at<drivers::cxl::Ring>(drivers::cxl::rings_at(rings()) +
+                                   uint64_t{number} * drivers::cxl::ring_bytes);
+  }
+
+ private:
+  template <class Type>
+  Type* at(uint64_t offset) {
+    return reinterpret_cast<Type*>(base_ + offset);
+  }
+  uint64_t bytes_;
+  std::byte* base_;
+};
+
+inline Result<std::unique_ptr<drivers::PacketPort>> try_open_port(std::string_view text) {
+  const auto device = drivers::parse_device_string(text);
+  if (!device) return device.error();
+  return drivers::open_port(*device);
+}
+
+// What `function` returns, in a process of its own: 0 to 255; -1 if it was ended by a signal.
+template <class Function>
+int in_child(Function&& function) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int number : {SIGABRT, SIGFPE, SIGSEGV, SIGILL}) signal(number, SIG_DFL);
+    _exit(function());
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// A child that does something, says so, and then nothing more until it is killed.
+class Bystander {
+ public:
+  template <class Function>
+  explicit Bystander(Function&& function) {
+    int pipes[2];
+    if (pipe(pipes) != 0) return;
+    pid_ = fork();
+    if (pid_ == 0) {
+      for (const int number : {SIGABRT, SIGFPE, SIGSEGV, SIGILL}) signal(number, SIG_DFL);
+      [[maybe_unused]] const auto kept = function();
+      [[maybe_unused]] const ssize_t told = ::write(pipes[1], "", 1);
+      for (;;) ::pause();
+    }
+    ::close(pipes[1]);
+    char byte = 0;
+    ready_ = ::read(pipes[0], &byte, 1) == 1;
+    ::close(pipes[0]);
+  }
+  Bystander(const Bystander&) = delete;
+  Bystander& operator=(const Bystander&) = delete;
+  ~Bystander() { kill(); }
+
+  bool ready() const { return ready_; }
+  void stop() const {
+    ::kill(pid_, SIGSTOP);
+    int status = 0;
+    waitpid(pid_, &status, WUNTRACED);
+  }
+  void go_on() const { ::kill(pid_, SIGCONT); }
+  void kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  bool ready_ = false;
+};
+
+}  // namespace urma::test

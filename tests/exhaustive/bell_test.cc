@@ -1,0 +1,264 @@
+// The bell (urma/base/bell.h) with one who sleeps and two who bring, in every order of their steps:
+// stores reach memory late (each processor has a queue of them, which a fence waits for), bringers
+// die between any two steps, sleepers wake for nothing. The steps are those of Bell and of
+// Runner::sleep, written down again as a table; mutants show that each of them is needed.
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "tests/catch.h"
+
+namespace urma::test {
+namespace {
+
+// Whose ring a bringer that finds the word rung believes in.
+enum class Trust : uint8_t {
+  own_mark,   // its own, which it knows by its number in the word
+  own_sleep,  // what it wrote itself, if the word had the number of the sleep instead
+  anybody,    // everybody's
+};
+
+struct Rules {
+  bool fence_of_sleeper = true;
+  bool fence_of_bringer = true;
+  bool ring_changes_word = true;
+  bool recheck_in_kernel = true;
+  Trust trust = Trust::own_mark;
+};
+
+constexpr uint8_t bringers = 2;
+constexpr uint8_t brings = 2;  // each of them, so often
+constexpr uint8_t asleep = 1;
+constexpr uint8_t rang = 2;
+constexpr uint8_t state_mask = 3;
+constexpr uint8_t sleep_numbers = 8;
+
+// Where somebody's stores wait. Places: what each bringer has brought, then the word.
+constexpr uint8_t word = bringers;
+struct Store {
+  uint8_t place;
+  uint8_t value;
+};
+struct Queue {
+  std::array<Store, 4> stores;
+  uint8_t count;
+};
+
+enum Sleeper : uint8_t { drowse, fence, look, look_more, rest, wait, sleeping, awake };
+enum Bringer : uint8_t { publish, bringers_fence, read, ring, wake, dead };
+
+// All of it, with no padding: compared and hashed by its bytes.
+struct State {
+  std::array<uint8_t, bringers + 1> memory;
+  std::array<Queue, bringers + 1> queues;  // the bringers', then the sleeper's
+  uint8_t sleeper;
+  uint8_t expected;  // what the sleeper has read in the word
+  std::array<uint8_t, bringers> seen;
+  uint8_t wakes_for_nothing;
+  struct {
+    uint8_t at;
+    uint8_t value;  // read in the word
+    uint8_t rung;
+    uint8_t brought;
+  } bringer[bringers];
+};
+static_assert(std::has_unique_object_representations_v<State>);
+
+class Explorer {
+ public:
+  explicit Explorer(const Rules& rules) : rules_(rules) {}
+
+  // Whether somebody can sleep for ever though there is something from a bringer that lives.
+  bool misses_something() {
+    visit(State{});
+    while (!open_.empty()) {
+      const State state = open_.back();
+      open_.pop_back();
+      if (is_lost(state)) return true;
+      step_sleeper(state);
+      for (uint8_t who = 0; who < bringers; ++who) step_bringer(state, who);
+      for (uint8_t queue = 0; queue <= bringers; ++queue) drain(state, queue);
+    }
+    return false;
+  }
+  size_t states() const { return known_.size(); }
+
+ private:
+  static constexpr uint8_t sleepers_queue = bringers;
+
+  void visit(const State& state) {
+    std::string bytes(sizeof state, '\0');
+    std::memcpy(bytes.data(), &state, sizeof state);
+    if (known_.insert(std::move(bytes)).second) open_.push_back(state);
+  }
+
+  // Nothing will happen any more, but a wake for nothing perhaps.
+  static bool is_lost(const State& state) {
+    if (state.sleeper != sleeping) return false;
+    bool something = false;
+    for (uint8_t who = 0; who < bringers; ++who) {
+      const auto& bringer = state.bringer[who];
+      const bool done = bringer.at == publish && bringer.brought == brings;
+      if (!done && bringer.at != dead) return false;
+      something = something || (done && state.memory[who] != state.seen[who]);
+    }
+    for (const Queue& queue : state.queues) {
+      if (queue.count > 0) return false;
+    }
+    return something;
+  }
+
+  static uint8_t load(const State& state, uint8_t queue, uint8_t place) {
+    const Queue& own = state.queues[queue];
+    for (uint8_t i = own.count; i > 0; --i) {
+      if (own.stores[i - 1].place == place) return own.stores[i - 1].value;
+    }
+    return state.memory[place];
+  }
+  static bool store(State& state, uint8_t queue, uint8_t place, uint8_t value) {
+    Queue& own = state.queues[queue];
+    if (own.count == own.stores.size()) return false;  // a processor waits then
+    own.stores[own.count++] = {place, value};
+    return true;
+  }
+  void drain(State state, uint8_t which) {
+    Queue& queue = state.queues[which];
+    if (queue.count == 0) return;
+    state.memory[queue.stores[0].place] = queue.stores[0].value;
+    for (uint8_t i = 1; i < queue.count; ++i) queue.stores[i - 1] = queue.stores[i];
+    queue.stores[--queue.count] = {};
+    visit(state);
+  }
+
+  uint8_t asleep_word(uint8_t now) const {
+    if (rules_.trust != Trust::own_sleep) return asleep;
+    return static_cast<uint8_t>(((now / 4 + 1) % sleep_numbers) * 4 + asleep);
+  }
+  uint8_t rung_word(uint8_t now, uint8_t who) const {
+    const bool by_sleep = rules_.trust == Trust::own_sleep;
+    return static_cast<uint8_t>((by_sleep ? now & ~state_mask : (who + 1) * 4) + rang);
+  }
+  bool is_rung(uint8_t value, uint8_t rung) const {
+    return rules_.trust == Trust::anybody ? (value & state_mask) == rang : value == rung;
+  }
+
+  void step_sleeper(State state) {
+    const uint8_t now = load(state, sleepers_queue, word);
+    const bool drained = state.queues[sleepers_queue].count == 0;
+    switch (state.sleeper) {
+      case drowse:
+        if (!store(state, sleepers_queue, word, asleep_word(now))) return;
+        state.sleeper = fence;
+        return visit(state);
+      case fence:
+        if (rules_.fence_of_sleeper && !drained) return;
+        state.sleeper = look;
+        return visit(state);
+      case look:
+      case look_more: {
+        const uint8_t who = state.sleeper - look;
+        const bool something = load(state, sleepers_queue, who) != state.seen[who];
+        state.seen[who] = load(state, sleepers_queue, who);
+        state.sleeper = static_cast<uint8_t>(something ? awake : state.sleeper + 1);
+        return visit(state);
+      }
+      case rest:
+        state.expected = now;
+        state.sleeper = (now & state_mask) == asleep ? wait : awake;
+        return visit(state);
+      case wait:
+        if (!drained) return;  // the system call's own fence
+        state.sleeper =
+            !rules_.recheck_in_kernel || state.memory[word] == state.expected ? sleeping : awake;
+        return visit(state);
+      case sleeping:
+        if (state.wakes_for_nothing++ > 0) return;
+        state.sleeper = awake;
+        return visit(state);
+      case awake:
+        if (!store(state, sleepers_queue, word, now & ~state_mask)) return;
+        state.expected = 0;
+        state.sleeper = drowse;
+        return visit(state);
+    }
+  }
+
+  void step_bringer(State state, uint8_t who) {
+    auto& bringer = state.bringer[who];
+    if (bringer.at == dead || (bringer.at == publish && bringer.brought == brings)) return;
+    State death = state;
+    death.bringer[who] = {.at = dead, .value = 0, .rung = 0, .brought = 0};
+    visit(death);
+    const bool drained = state.queues[who].count == 0;
+    switch (bringer.at) {
+      case publish:
+        if (!store(state, who, who, static_cast<uint8_t>(bringer.brought + 1))) return;
+        bringer.at = bringers_fence;
+        return visit(state);
+      case bringers_fence:
+        if (rules_.fence_of_bringer && !drained) return;
+        bringer.at = read;
+        return visit(state);
+      case read:
+        bringer.value = load(state, who, word);
+        bringer.at = ring;
+        if ((bringer.value & state_mask) == 0 || is_rung(bringer.value, bringer.rung)) {
+          finish(bringer);
+        }
+        return visit(state);
+      case ring:
+        bringer.rung = rung_word(bringer.value, who);
+        if (rules_.ring_changes_word && !store(state, who, word, bringer.rung)) return;
+        bringer.at = wake;
+        return visit(state);
+      case wake:
+        if (!drained) return;  // the system call's own fence
+        if (state.sleeper == sleeping) state.sleeper = awake;
+        finish(bringer);
+        return visit(state);
+    }
+  }
+  template <class Some>
+  static void finish(Some& bringer) {
+    ++bringer.brought;
+    bringer.value = 0;
+    bringer.at = publish;
+  }
+
+  const Rules rules_;
+  std::unordered_set<std::string> known_;
+  std::vector<State> open_;
+};
+
+bool misses_something(const Rules& rules) {
+  Explorer explorer(rules);
+  const bool misses = explorer.misses_something();
+  INFO("states " << explorer.states());
+  CHECK((misses || explorer.states() > 100'000));
+  return misses;
+}
+
+TEST_CASE("whatever a bringer that lives has brought, its sleeper sees or is woken") {
+  CHECK_FALSE(misses_something({}));
+}
+
+TEST_CASE("each step of the bell is needed: without any of them something is slept through") {
+  CHECK(misses_something({.fence_of_sleeper = false}));
+  CHECK(misses_something({.fence_of_bringer = false}));
+  CHECK(misses_something({.ring_changes_word = false}));
+  CHECK(misses_something({.recheck_in_kernel = false}));
+  CHECK(misses_something({.trust = Trust::anybody}));
+}
+
+// A dead one's ring, meant for this very sleep, or late and over the next one, looks like ours.
+TEST_CASE("who rang must be told by the word itself, not by which sleep it was") {
+  CHECK(misses_something({.trust = Trust::own_sleep}));
+}
+
+}  // namespace
+}  // namespace urma::test

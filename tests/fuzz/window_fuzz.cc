@@ -1,0 +1,350 @@
+// Two devices on a window of shared memory, and somebody who writes into it whatever he likes: its
+// header, places, bells, records, rings, and what lies in them; who opens it again and again, and
+// cuts it off. Oracle: nobody crashes or writes where he may not, and each work ends once, in time.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "congestion/controller.h"
+#include "drivers/cxl/cxl_port.h"
+#include "tests/fuzz/input.h"
+#include "urma/engine/engine.h"
+
+namespace urma::fuzz {
+namespace {
+
+namespace cxl = drivers::cxl;
+
+constexpr uint64_t window_bytes = 4 << 20;
+constexpr Duration in_time = std::chrono::seconds(12);
+
+const std::string& path() {
+  static const std::string one = "/dev/shm/urma-test-fuzz-" + std::to_string(getpid());
+  return one;
+}
+
+Result<std::unique_ptr<drivers::PacketPort>> open_port() {
+  return cxl::CxlPort::open({.path = path(), .bytes = 0});
+}
+
+// An empty file, of which a window takes what it uses: all of it would be most of a fuzzer's time.
+Result<std::unique_ptr<drivers::PacketPort>> make_window() {
+  unlink(path().c_str());
+  const int file = open(path().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  require(ftruncate(file, window_bytes) == 0, "a file can be made");
+  close(file);
+  return open_port();
+}
+
+// A process with a device: an engine under the test's own time, a segment, a Jetty.
+class Host {
+ public:
+  Host(std::unique_ptr<drivers::PacketPort> port, uint64_t life)
+      : life_(life),
+        engine_(std::move(port), settings(life), std::make_unique<SeededEntropy>(life)),
+        jfc_(std::make_shared<jetty::Jfc>(jetty::Queues::entries_of(berths, receives))),
+        queues_(std::make_shared<jetty::Queues>(berths, receives, *jfc_)) {
+    jfc_->reserve(queues_->entries());
+    made_ = *engine_.create_jetty({queues_, jfc_, {.receiver = std::chrono::milliseconds(100)}});
+    id_ = *engine_.add_segment({.base = segment().data(),
+                                .bytes = segment().size(),
+                                .token = token,
+                                .rights = Rights::read | Rights::write});
+    for (uint64_t tag = 0; tag < receives; ++tag) receive(tag);
+  }
+
+  bool pass(Time now) { return engine_.pass(now, false); }
+  Time next_deadline() const { return engine_.next_deadline(); }
+
+  void meet(Host& other) {
+    const drivers::PortFacts& facts = other.engine_.port().facts();
+    const PeerId peer = engine_.transport().know(facts.eid, facts.self, Incarnation(other.life_));
+    there_ = {.peer = peer,
+              .address = reinterpret_cast<uint64_t>(other.segment().data()),
+              .bytes = other.segment().size(),
+              .token_id = other.id_,
+              .token = token,
+              .rights = Rights::read | Rights::write};
+    jetty_there_ = {.peer = peer, .id = other.made_.id, .token = other.made_.token};
+  }
+  void post(uint32_t kind, uint32_t bytes) {
+    const std::span<std::byte> data = std::span(own_).first(bytes);
+    Work work = kind == 0   ? write(data, there_)
+                : kind == 1 ? read(data, there_)
+                : kind == 2
+                    ? write(data, there_).to(jetty_there_).immediate(1)
+                    : send(data.first(std::min<size_t>(bytes, max_send_bytes)), jetty_there_);
+    posted_ += queues_->post({&work, 1});
+    engine_.dirty().mark(made_.handle.index);
+  }
+  void poll() {
+    std::array<Completion, 8> out;
+    size_t count = 0;
+    while ((count = jfc_->poll(out)) > 0) {
+      for (const Completion& one : std::span(out).first(count)) {
+        if (one.operation != Operation::receive) {
+          ++ended_;
+        } else if (!one.with_immediate) {
+          receive(one.tag);
+        }
+      }
+    }
+    require(ended_ <= posted_, "a work ends once");
+  }
+  bool all_ended() const { return ended_ == posted_; }
+
+  void check() const {
+    const auto same = [](std::byte byte) { return byte == untouched; };
+    require(std::all_of(memory_.begin(), memory_.begin() + guard, same) &&
+                std::all_of(memory_.end() - guard, memory_.end(), same),
+            "nothing is written around a segment");
+  }
+
+ private:
+  static constexpr size_t guard = 256;
+  static constexpr size_t segment_bytes = 96 * 1024;
+  static constexpr std::byte untouched{0xcd};
+  static constexpr uint16_t berths = 16;
+  static constexpr uint16_t receives = 4;
+  static constexpr size_t receive_bytes = 2048;
+  static constexpr TokenValue token{0x70c311};
+
+  static engine::EngineSettings settings(uint64_t life) {
+    return {.life = Incarnation(life),
+            .controller = &congestion::controllers().front(),
+            .limits = {.jetties = 2, .peers = 8, .segments = 2}};
+  }
+  std::span<std::byte> segment() { return std::span(memory_).subspan(guard, segment_bytes); }
+  void receive(uint64_t tag) {
+    const Buffer buffer{buffers_.data() + tag % receives * receive_bytes, receive_bytes};
+    queues_->receive({&buffer, 1}, tag % receives);
+  }
+
+  std::vector<std::byte> memory_ = std::vector<std::byte>(segment_bytes + 2 * guard, untouched);
+  std::vector<std::byte> own_ = std::vector<std::byte>(segment_bytes);
+  std::vector<std::byte> buffers_ = std::vector<std::byte>(receives * receive_bytes);
+  const uint64_t life_;
+  engine::Engine engine_;
+  std::shared_ptr<jetty::Jfc> jfc_;
+  std::shared_ptr<jetty::Queues> queues_;
+  engine::Engine::JettyMade made_;
+  TokenId id_{};
+  RemoteSegment there_;
+  RemoteJetty jetty_there_;
+  uint64_t posted_ = 0;
+  uint64_t ended_ = 0;
+};
+
+// What somebody else has mapped of the window.
+class Scribbler {
+ public:
+  Scribbler() {
+    const int file = open(path().c_str(), O_RDWR | O_CLOEXEC);
+    base_ = static_cast<std::byte*>(
+        mmap(nullptr, window_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    close(file);
+    guard_ = cxl::Guard(base_, window_bytes);
+  }
+  Scribbler(const Scribbler&) = delete;
+  Scribbler& operator=(const Scribbler&) = delete;
+  ~Scribbler() {
+    guard_ = cxl::Guard();
+    munmap(base_, window_bytes);
+  }
+
+  void scribble(Input& input) {
+    for (uint32_t times = 1 + input.below(4); times > 0; --times) change(input, place(input));
+  }
+
+ private:
+  static constexpr uint32_t rings = cxl::rings_in(window_bytes);
+
+  // Where something lies that means something, mostly.
+  static uint64_t place(Input& input) {
+    // Those that two or three devices use.
+    const uint32_t ring = input.chance(230) ? input.below(4) : input.below(rings);
+    const uint32_t place = input.chance(230) ? input.below(3) : input.below(cxl::places);
+    const uint64_t ring_at = cxl::rings_at(rings) + uint64_t{ring} * cxl::ring_bytes;
+    const uint64_t lines_at = ring_at + sizeof(cxl::RingControl);
+    switch (input.below(10)) {
+      case 0:
+        return 4 * input.below(8);
+      case 1:
+        return cxl::line_bytes;
+      case 2:
+        return cxl::places_at + place * sizeof(cxl::Place) + cxl::line_bytes * input.below(2);
+      case 3:
+        return cxl::records_at + ring * sizeof(cxl::RingRecord) + 4 * input.below(5);
+      case 4:
+        return ring_at + 4 * std::array{0, 2, 32, 33}[input.below(4)];
+      case 5:
+      case 6:
+        return lines_at + cxl::line_bytes * input.below(64);
+      case 7:
+      case 8:
+        return lines_at + 4 * input.below(1024);
+      default:
+        return uint64_t{input.take<uint32_t>()} * 4 % window_bytes;
+    }
+  }
+  void change(Input& input, uint64_t at) {
+    auto& word = *reinterpret_cast<std::atomic<uint32_t>*>(base_ + at);
+    const uint32_t now = word.load();
+    constexpr uint32_t telling[] = {0,          1,          2,          60,
+                                    61,         65'792,     65'793,     0x7fffffff,
+                                    0x80000000, 0xfffffffe, UINT32_MAX, cxl::places};
+    const uint32_t kind = input.below(8);
+    word.store(kind == 0   ? input.take<uint32_t>()
+               : kind == 1 ? now + 1
+               : kind == 2 ? now - 1
+               : kind == 3 ? input.below(256)
+               : kind < 6  ? now ^ 1u << input.below(32)
+                           : telling[input.below(std::size(telling))]);
+  }
+
+  std::byte* base_ = nullptr;
+  cxl::Guard guard_;
+};
+
+class Script {
+ public:
+  Script(const uint8_t* data, size_t size) : input_(data, size) {
+    auto first = make_window();
+    require(first.ok(), "a window is made where there is none");
+    hosts_[0].emplace(std::move(*first), 1);
+    auto second = open_port();
+    require(second.ok(), "a window is found where there is one");
+    hosts_[1].emplace(std::move(*second), 2);
+    meet();
+    scribbler_ = std::make_unique<Scribbler>();
+  }
+  ~Script() { unlink(path().c_str()); }
+
+  void run() {
+    // A channel each way, so that there is something to spoil.
+    for (auto& host : hosts_) host->post(0, 100);
+    for (int i = 0; i < 8; ++i) pass(1);
+    while (!input_.empty()) step();
+    heal();
+  }
+
+ private:
+  void meet() {
+    hosts_[0]->meet(*hosts_[1]);
+    hosts_[1]->meet(*hosts_[0]);
+  }
+
+  void step() {
+    Host& host = *hosts_[input_.below(2)];
+    switch (input_.below(16)) {
+      case 0:
+      case 1:
+        return host.post(input_.below(4), input_.below(64));
+      case 2:
+        return host.post(input_.below(4), input_.below(90'000));
+      case 3:
+        for (int i = 0; i < 8; ++i) host.post(input_.below(4), 64);
+        return;
+      case 4:
+      case 5:
+      case 6:
+        return pass(input_.below(64));
+      case 7:
+        host.pass(now_);
+        return;
+      case 8:
+        now_ += std::chrono::milliseconds(input_.take());
+        return;
+      case 9:
+        return visit();
+      case 10:
+        if (input_.chance(16)) cut();
+        return;
+      case 11:
+        if (input_.chance(32)) restart();
+        return;
+      default:
+        return scribbler_->scribble(input_);
+    }
+  }
+
+  void pass(uint32_t microseconds) {
+    for (auto& host : hosts_) {
+      host->pass(now_);
+      host->poll();
+      now_ += std::chrono::microseconds(microseconds);
+    }
+  }
+
+  // Somebody else opens the window as it is now.
+  void visit() {
+    auto port = open_port();
+    if (!port) {
+      require(port.error().message.find("Fix: ") != std::string::npos, "an error has its cure");
+      return;
+    }
+    TxFrame* frame = nullptr;
+    if ((*port)->lend({&frame, 1}) == 0) return;
+    const auto bytes = input_.bytes(64);
+    std::copy(bytes.begin(), bytes.end(), frame->head);
+    frame->head_bytes = static_cast<uint16_t>(bytes.size());
+    frame->piece_count = frame->tail_bytes = 0;
+    frame->to = (*port)->facts().self;
+    frame->to.address.bytes[15] = static_cast<std::byte>(1 + input_.below(4));
+    (*port)->send({&frame, 1}, now_);
+    RxFrame got;
+    if ((*port)->receive({&got, 1}, now_) == 1) (*port)->release({&got, 1});
+  }
+  void cut() {
+    const uint64_t left = input_.chance(128) ? 0 : input_.take<uint32_t>() % window_bytes;
+    require(truncate(path().c_str(), static_cast<off_t>(left)) == 0, "a file can be cut off");
+  }
+  // The second process ends without a word and comes again, if the window lets it.
+  void restart() {
+    hosts_[1]->check();
+    hosts_[1].reset();
+    auto port = open_port();
+    if (!port) {
+      // Another window then; the first one is alone.
+      port = make_window();
+      require(port.ok(), "a window is made where there is none");
+    }
+    hosts_[1].emplace(std::move(*port), ++life_);
+    scribbler_.reset();
+    scribbler_ = std::make_unique<Scribbler>();
+    meet();
+  }
+
+  // Nobody scribbles any more.
+  void heal() {
+    const Time until = now_ + in_time;
+    const auto ended = [&] { return hosts_[0]->all_ended() && hosts_[1]->all_ended(); };
+    for (int steps = 0; !ended(); ++steps) {
+      require(now_ < until && steps < 100'000, "each work ends in time");
+      pass(20);
+      const Time next = std::min(hosts_[0]->next_deadline(), hosts_[1]->next_deadline());
+      if (steps % 16 == 15) now_ = std::clamp(next, now_, now_ + std::chrono::milliseconds(10));
+    }
+    for (auto& host : hosts_) host->check();
+  }
+
+  Input input_;
+  std::optional<Host> hosts_[2];
+  std::unique_ptr<Scribbler> scribbler_;
+  uint64_t life_ = 2;
+  Time now_{std::chrono::seconds(100)};
+};
+
+}  // namespace
+}  // namespace urma::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  urma::fuzz::Script(data, size).run();
+  return 0;
+}

@@ -1,0 +1,293 @@
+// Processes in one window: killed again and again beside a pair that must not notice, asleep in
+// pause() while they are written and read, idle among many.
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/drivers/window_file.h"
+#include "tests/processes/child.h"
+#include "tests/processes/traffic.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+// More by URMA_TEST_ROUNDS=200.
+int rounds() {
+  const char* const asked = std::getenv("URMA_TEST_ROUNDS");
+  return asked != nullptr ? std::atoi(asked) : 20;
+}
+
+std::vector<std::string> serve(const std::string& device, const std::string& name) {
+  return {URMA_TEST_PEER, device, "serve", name};
+}
+
+double milliseconds(Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+size_t entries_of(const std::string& folder, const std::string& beginning = {}) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    count += entry.path().filename().string().starts_with(beginning);
+  }
+  return count;
+}
+
+uint64_t memory_of(const WindowFile& window) {
+  struct stat about {};
+  stat(window.path().c_str(), &about);
+  return static_cast<uint64_t>(about.st_blocks) * 512;
+}
+
+// A pair that has nothing to do with those who are killed, and runs all the time.
+class Pair {
+ public:
+  explicit Pair(const std::string& device)
+      : other_(serve(device, "calm")),
+        side_(Side::open(device)),
+        traffic_(side_.jetty, side_.device.import("urma://localhost/calm").value()),
+        thread_([this] { run(); }) {}
+  ~Pair() { end(); }
+
+  // The longest gap since the last call.
+  Duration gap() {
+    asked_ = true;
+    while (asked_) std::this_thread::sleep_for(1ms);
+    return gap_;
+  }
+  bool end() {
+    if (!thread_.joinable()) return true;
+    stop_ = true;
+    thread_.join();
+    traffic_.finish();
+    return traffic_.all_completed() && traffic_.ended(Status::ok) == traffic_.completed();
+  }
+
+ private:
+  void run() {
+    while (!stop_) {
+      traffic_.turn();
+      if (!asked_) continue;
+      gap_ = traffic_.longest_gap();
+      traffic_.measure_gaps_from_now();
+      asked_ = false;
+    }
+  }
+
+  Child other_;
+  Side side_;
+  Traffic traffic_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> asked_{false};
+  Duration gap_{};
+  std::thread thread_;
+};
+
+// Our target dies in the middle of our works.
+void kill_target(Side& here, const std::string& device, Duration after) {
+  Child target(serve(device, "doomed"));
+  REQUIRE(target.said() == "ready");
+  Traffic traffic(here.jetty, here.device.import("urma://localhost/doomed").value());
+  for (const Time begun = read_clock(); since(begun) < after;) traffic.turn();
+  target.end(SIGKILL);
+  const Time killed = read_clock();
+  while (since(killed) < 20ms) traffic.turn();
+  traffic.finish();
+  CHECK(traffic.all_completed());
+  CHECK(since(killed) < 3s + 500ms);
+}
+
+// Who writes to us dies in the middle of its works.
+void kill_writer(Side& here, const std::string& device, Duration after) {
+  Child writer({URMA_TEST_PEER, device, "write", "doomed", "urma://localhost/victim"});
+  uint64_t arrivals = 0;
+  for (const Time begun = read_clock(); since(begun) < after || arrivals == 0;) {
+    REQUIRE(since(begun) < 10s);
+    for (const Completion& arrival : here.jetty.wait(10ms)) {
+      REQUIRE(arrival.ok());
+      ++arrivals;
+    }
+  }
+  writer.end(SIGKILL);
+  while (!here.jetty.wait(50ms).empty()) {
+  }
+}
+
+// How long a process that has just come takes to be written for the first time.
+Duration first_operation(Side& here, const std::string& device) {
+  Child phoenix(serve(device, "phoenix"));
+  REQUIRE(phoenix.said() == "ready");
+  const Time begun = read_clock();
+  const Imported remote = here.device.import("urma://localhost/phoenix").value();
+  const auto bytes = bytes_like(1000, 1);
+  here.jetty.post(write(bytes, remote.segment));
+  REQUIRE(collect(here.jetty, 1).at(0).ok());
+  return since(begun);
+}
+
+TEST_CASE("processes are killed again and again, and a pair in the same window does not notice") {
+  const WindowFile window("rounds");
+  const std::string device = window.device("?size=64M");
+  Side here = Side::open(device, {}, {.berths = 64, .receives = 256});
+  here.device.publish("victim", here.segment, here.jetty).value();
+  Pair calm(device);
+  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  const auto moment = [&] { return 1ms + Duration(static_cast<int64_t>(prng.below(30'000'000))); };
+  // What it costs on this machine that others run at all.
+  for (int round = 0; round < 3; ++round) first_operation(here, device);
+  kill_target(here, device, 50ms);
+  kill_writer(here, device, 50ms);
+  calm.gap();
+  first_operation(here, device);
+  std::this_thread::sleep_for(500ms);
+  const Duration usual = calm.gap();
+  const size_t descriptors = entries_of("/proc/self/fd");
+  const uint64_t memory = memory_of(window);
+  Duration slowest{};
+  for (int round = 0; round < rounds(); ++round) {
+    INFO("round " << round);
+    round % 2 == 0 ? kill_target(here, device, moment()) : kill_writer(here, device, moment());
+    slowest = std::max(slowest, first_operation(here, device));
+  }
+  const Duration gap = calm.gap();
+  std::printf(
+      "%d rounds: longest gap of the bystanders %.1f ms (%.1f before), slowest first "
+      "operation %.2f ms\n",
+      rounds(), milliseconds(gap), milliseconds(usual), milliseconds(slowest));
+  CHECK(gap < 100ms + 5 * usual);
+  CHECK(slowest < 500ms);
+  CHECK(calm.end());
+  CHECK(entries_of("/proc/self/fd") == descriptors);
+  CHECK(entries_of("/dev/shm", "urma-test-" + std::to_string(getpid())) == 1);
+  CHECK(memory_of(window) <= memory + 8 * drivers::cxl::ring_bytes);
+}
+
+TEST_CASE("a pair for which there is no ring: its works end in time, and others go on") {
+  const WindowFile window("few");
+  Side first = Side::open(window.device());  // 1 MiB: rings for one pair
+  std::optional<Side> second = Side::open(window.device(""));
+  Side third = Side::open(window.device(""));
+  const auto bytes = bytes_like(1000, 1);
+  const auto write_to = [&](Side& from, const Imported& to) {
+    from.jetty.post(write(bytes, to.segment));
+    const auto completions = collect(from.jetty, 1, 10s);
+    return completions.empty() ? Status::would_block : completions[0].status;
+  };
+  CHECK(write_to(*second, second->device.import(first.line()).value()) == Status::ok);
+  const Imported to_first = third.device.import(first.line()).value();
+  const Time begun = read_clock();
+  CHECK(write_to(third, to_first) == Status::peer_unreachable);
+  CHECK(since(begun) < 5s);
+  CHECK(write_to(*second, second->device.import(first.line()).value()) == Status::ok);
+  CHECK(write_to(first, first.device.import(second->line()).value()) == Status::ok);
+  second.reset();
+  // The attempt that is under way may end as the first one did.
+  Status status = write_to(third, to_first);
+  if (status == Status::peer_unreachable) status = write_to(third, to_first);
+  CHECK(status == Status::ok);
+}
+
+TEST_CASE("the memory of a process that sits in pause() is written and read back by another one") {
+  const size_t bytes = std::getenv("URMA_TEST_ROUNDS") != nullptr ? size_t{1} << 30 : 256 << 20;
+  constexpr size_t at_once = 16 << 20;
+  Child sleeper({URMA_TEST_PEER, "cxl:", "pause", "sleeping", std::to_string(bytes)});
+  REQUIRE(sleeper.said() == "ready");
+  Side here = Side::open("cxl:");
+  const Imported remote = here.device.import("urma://localhost/sleeping").value();
+  REQUIRE(remote.segment.bytes >= bytes);
+  std::vector<std::byte> back(at_once);
+  for (size_t at = 0; at < bytes; at += at_once) {
+    const auto data = bytes_like(at_once, static_cast<unsigned>(at / at_once));
+    here.jetty.post(write(data, remote.segment, at));
+    REQUIRE(collect(here.jetty, 1).at(0).ok());
+  }
+  for (size_t at = 0; at < bytes; at += at_once) {
+    here.jetty.post(read(back, remote.segment, at));
+    REQUIRE(collect(here.jetty, 1).at(0).ok());
+    REQUIRE(back == bytes_like(at_once, static_cast<unsigned>(at / at_once)));
+  }
+}
+
+// What a process has used so far.
+struct Used {
+  double seconds = 0;
+  uint64_t switches = 0;
+};
+Used used_by(pid_t process) {
+  Used out;
+  const std::string folder = "/proc/" + std::to_string(process);
+  for (const auto& task : std::filesystem::directory_iterator(folder + "/task")) {
+    std::ifstream schedstat(task.path() / "schedstat");
+    double nanoseconds = 0;
+    schedstat >> nanoseconds;
+    out.seconds += nanoseconds / 1e9;
+    std::ifstream status(task.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      // Those of its own will.
+      constexpr std::string_view what = "voluntary_ctxt_switches:";
+      if (line.starts_with(what)) out.switches += std::stoull(line.substr(what.size()));
+    }
+  }
+  return out;
+}
+
+TEST_CASE("a process that is idle among a hundred peers uses nothing") {
+  const WindowFile window("idle");
+  const std::string device = window.device("");
+  Child idle({URMA_TEST_PEER, device, "pause", "idle", "1048576"});
+  REQUIRE(idle.said() == "ready");
+  std::vector<Side> peers;
+  const auto bytes = bytes_like(100, 1);
+  while (peers.size() < 100) {
+    peers.push_back(Side::open(device, {.limits = {.jetties = 4, .peers = 8, .segments = 4}}));
+    const Imported remote = peers.back().device.import("urma://localhost/idle").value();
+    peers.back().jetty.post(write(bytes, remote.segment));
+    REQUIRE(collect(peers.back().jetty, 1).at(0).ok());
+  }
+  // Each new peer costs one more wake-up when the timer of its half-open channel (3 s,
+  // half_open_limit) finds that it was heard. That is not idling; what comes after it is.
+  std::this_thread::sleep_for(5s);
+  const Used before = used_by(idle.pid());
+  std::this_thread::sleep_for(2s);
+  const Used after = used_by(idle.pid());
+  const double seconds = after.seconds - before.seconds;
+  const uint64_t switches = after.switches - before.switches;
+  std::printf("idle among %zu peers for 2 s: %.3f ms of processor time, %llu context switches\n",
+              peers.size(), seconds * 1e3, static_cast<unsigned long long>(switches));
+  CHECK(seconds < 0.03 * 2);
+  CHECK(switches < 20);
+}
+
+TEST_CASE("a window that is cut off in the middle of traffic: all works end, and devices close") {
+  for (const uint64_t left : {uint64_t{0}, uint64_t{1} << 20}) {
+    const WindowFile window("cut");
+    const std::string device = window.device("?size=16M");
+    Child target(serve(device, "lost"));
+    std::optional<Side> here = Side::open(device);
+    std::optional<Traffic> traffic;
+    traffic.emplace(here->jetty, here->device.import("urma://localhost/lost").value());
+    Time begun = read_clock();
+    while (since(begun) < 50ms || traffic->completed() == 0) traffic->turn();
+    window.cut(left);
+    begun = read_clock();
+    while (since(begun) < 100ms) traffic->turn();
+    traffic->finish();
+    CHECK(traffic->all_completed());
+    CHECK(since(begun) < 5s);
+    CHECK(traffic->ended(Status::ok) > 0);
+    CHECK(kill(target.pid(), 0) == 0);
+    begun = read_clock();
+    here.reset();
+    CHECK(since(begun) < 3s);
+    // The other one was not killed by it either.
+    int status = 0;
+    CHECK(waitpid(target.pid(), &status, WNOHANG) == 0);
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
