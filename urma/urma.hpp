@@ -238,7 +238,8 @@ class URMA_API Device {
   Result<void> unpublish(std::string_view name);
 
   // What a descriptor line says, or what is published as
-  //   urma://localhost/NAME       by this user on this host; no network
+  //   urma://localhost/NAME       by this user on this host, at IP addresses or, from a window, in
+  //                               it; no network
   //   urma://ADDRESS/NAME         at that address; asks whoever holds port 4792 there
   //   urma://ADDRESS:PORT/NAME    by that process
   // A descriptor is not checked with its owner: works on it find out. A name that nobody has
