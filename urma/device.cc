@@ -35,6 +35,14 @@ Result<const congestion::ControllerKind*> controller(const std::string& name) {
                "open: there is no congestion control \"" + name + "\". Fix: one of " + names};
 }
 
+// What another process of this host opens to reach a device that was opened so, and is there now.
+std::string device_to_reach(const drivers::DeviceString& opened, const Eid& self) {
+  if (opened.inner) return device_to_reach(*opened.inner, self);
+  if (in_window(self)) return opened.name + ":" + opened.address;
+  const bool v4 = Endpoint{self, 0}.is_ipv4();
+  return v4 ? opened.name + ":" : opened.name + ":[" + to_string(self) + "]";
+}
+
 // All that is secret comes from the kernel, except in a simulated world, which is one seed.
 std::unique_ptr<Entropy> entropy_for(drivers::PacketPort& port) {
   if (port.clock() != nullptr) return std::make_unique<SeededEntropy>(port.clock()->seed());
@@ -92,6 +100,7 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
                                         .limits = options.limits};
   auto state = std::make_unique<Device::State>();
   state->text = text;
+  state->reach = device_to_reach(*parsed, (*port)->facts().self.address);
   state->runner = std::make_shared<engine::Runner>(std::move(*port), settings, options.threads,
                                                    std::move(entropy));
   if (auto started = state->runner->start(); !started) return started.error();

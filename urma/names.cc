@@ -21,7 +21,7 @@ constexpr Duration one_question = std::chrono::milliseconds(250);
 struct Location {
   std::string host;
   std::string name;
-  bool local_host = false;  // "localhost": this user's names, at whatever address
+  bool local_host = false;  // "localhost": this user's names, at whatever address is in reach
   bool port_given = false;
   Endpoint at;
 };
@@ -58,7 +58,7 @@ Result<Eid> resolve(const std::string& host, bool v4) {
   return eid;
 }
 
-Result<Location> parse_location(std::string_view what, bool v4) {
+Result<Location> parse_location(std::string_view what, const Endpoint& self) {
   std::string_view rest = what.substr(scheme.size());
   const size_t slash = rest.find('/');
   if (slash == rest.npos) return bad_location(what, "has no /NAME");
@@ -91,13 +91,22 @@ Result<Location> parse_location(std::string_view what, bool v4) {
   } else {
     out.at.port = ub_port;
   }
-  Result<Eid> address = resolve(name, v4);
+  if (in_window(self.address)) {
+    return Error{Status::invalid_argument,
+                 "\"" + name +
+                     "\" is another host, and this device is in a window of shared "
+                     "memory. Fix: open udp: to reach it, or import urma://localhost/" +
+                     out.name + " from the same window"};
+  }
+  Result<Eid> address = resolve(name, self.is_ipv4());
   if (!address) return address.error();
   out.at.address = *address;
   return out;
 }
 
+// Of a window, whoever can be reached at all: its number is nowhere twice.
 bool on_this_host(const Eid& address) {
+  if (in_window(address)) return true;
   if (Endpoint{address, 0}.is_ipv4() && address.bytes[12] == std::byte{127}) return true;
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return false;
@@ -161,6 +170,7 @@ Result<std::string> look_up(engine::Runner& runner, const Location& where, Durat
   do {
     if (here) {
       const auto found = engine::NameFiles::of_this_user().find(
+          runner.port_facts().self.address,
           where.local_host ? std::nullopt : std::optional(where.at.address), where.name);
       if (found) return found->line;
       last = found.error();
@@ -178,15 +188,22 @@ Result<std::string> look_up(engine::Runner& runner, const Location& where, Durat
   return last;
 }
 
+Error out_of_reach(const Endpoint& at, const Endpoint& self) {
+  const std::string cure = in_window(at.address) ? "cxl:, or cxl:PATH of the window that this is in"
+                           : at.is_ipv4()        ? "udp:"
+                                                 : "udp:[ADDRESS], an IPv6 address of this host";
+  return {Status::invalid_argument, "import: " + to_string(at) +
+                                        " cannot be reached from a device on " + to_string(self) +
+                                        ". Fix: open " + cure};
+}
+
 // The descriptor that is published where `what` says.
 Result<std::string> locate(engine::Runner& runner, std::string_view what, Duration limit) {
-  const bool v4 = runner.port_facts().self.is_ipv4();
-  Result<Location> where = parse_location(what, v4);
+  const Endpoint& self = runner.port_facts().self;
+  Result<Location> where = parse_location(what, self);
   if (!where) return where.error();
-  if (!where->local_host && where->at.is_ipv4() != v4) {
-    return error(Status::invalid_argument, "import: " + to_string(where->at) +
-                                               " cannot be reached from a device on " +
-                                               to_string(runner.port_facts().self));
+  if (!where->local_host && !may_reach(self.address, where->at.address)) {
+    return out_of_reach(where->at, self);
   }
   return look_up(runner, *where, limit);
 }
@@ -210,12 +227,8 @@ Imported imported_from(const Descriptor& descriptor, PeerId peer) {
 Result<Imported> import_line(engine::Runner& runner, const std::string& line) {
   Result<Descriptor> descriptor = parse_descriptor(line);
   if (!descriptor) return descriptor.error();
-  if (descriptor->at.is_ipv4() != runner.port_facts().self.is_ipv4()) {
-    return error(Status::invalid_argument, "import: what is described lives at " +
-                                               to_string(descriptor->at) +
-                                               ", which cannot be reached from a device on " +
-                                               to_string(runner.port_facts().self));
-  }
+  const Endpoint& self = runner.port_facts().self;
+  if (!may_reach(self.address, descriptor->at.address)) return out_of_reach(descriptor->at, self);
   PeerId peer;
   runner.call([&](engine::Engine& engine, Time) {
     peer = engine.transport().know(descriptor->eid, descriptor->at, descriptor->life);
@@ -270,7 +283,9 @@ Result<void> Device::publish_line(std::string_view name, const std::string& line
   // All that is needed is allocated here, and moved inside the pass.
   engine::Publications one;
   const auto& [key, publication] =
-      *one.emplace(name, engine::Publication{.line = line, .audience = audience}).first;
+      *one.emplace(name,
+                   engine::Publication{.line = line, .audience = audience, .device = state_->reach})
+           .first;
   engine::NameFiles::Held held;
   if (!runner.simulated()) {
     Result<engine::NameFiles::Held> made =

@@ -5,26 +5,31 @@
 // on an error, which is the caller's choice, and std::bad_alloc where what is returned is a text).
 //
 //   the one that owns memory
-//     auto here = urma::open("udp:").value();
+//     auto here = urma::open().value();
 //     auto inbox = here.allocate(1 << 20).value();
 //     auto jetty = here.jetty({.receives = 64}).value();
 //     here.publish("inbox", inbox, jetty).value();
 //     for (auto& arrival : jetty.wait(1s)) ...
 //   the one that writes into it
-//     auto here = urma::open("udp:").value();
+//     auto here = urma::open().value();
 //     auto inbox = here.import("urma://localhost/inbox").value();
 //     auto jetty = here.jetty().value();
 //     jetty.post(urma::write(bytes, inbox.segment).to(inbox.jetty).immediate(42));
 //
-// Threads: a Device and its control calls may be used by any thread. Of a Jetty or Jfr one thread
-// at a time posts works, one posts receives, and one polls; they may be different ones, and each
-// may hand its part to another thread by whatever makes one wait for the other (a mutex, a join).
-// What completes into one queue is polled by one thread at a time for all of it, while others post,
-// and while Jetties are made on it and destroyed. Lifetimes: objects may be destroyed in any order.
-// Closing or destroying a device ends everything that was made from it: its works complete, its
-// segments are unregistered, later calls answer `closed`. In a child made by fork, calls answer
-// `forked`, and the parent's device is neither touched nor kept open: its address and names are
-// free when the parent has gone.
+// Threads: while the application polls or waits, its own threads run the device, and nothing is
+// handed to another; some 0.2 ms after it stopped, a thread of the device's own does, so that the
+// memory of a process that makes no call can be reached (Threads::automatic, the default).
+//
+// A Device and its control calls may be used by any thread. Of a Jetty or Jfr one thread at a time
+// posts works, one posts receives, and one polls; they may be different ones, and each may hand its
+// part to another thread by whatever makes one wait for the other (a mutex, a join). What completes
+// into one queue is polled by one thread at a time for all of it, while others post, and while
+// Jetties are made on it and destroyed.
+//
+// Lifetimes: objects may be destroyed in any order. Closing or destroying a device ends everything
+// that was made from it: its works complete, its segments are unregistered, later calls answer
+// `closed`. In a child made by fork, calls answer `forked`, and the parent's device is neither
+// touched nor kept open: its address and names are free when the parent has gone.
 
 #include <initializer_list>
 #include <memory>
@@ -257,7 +262,8 @@ class URMA_API Device {
   Result<void> unpublish(std::string_view name);
 
   // What a descriptor line says, or what is published as
-  //   urma://localhost/NAME       by this user on this host; no network
+  //   urma://localhost/NAME       by this user on this host, at IP addresses or, from a window, in
+  //                               it; no network
   //   urma://ADDRESS/NAME         at that address; asks whoever holds port 4792 there
   //   urma://ADDRESS:PORT/NAME    by that process
   // A descriptor is not checked with its owner: works on it find out. A name that nobody has
@@ -289,10 +295,18 @@ class URMA_API Device {
   std::unique_ptr<State> state_;
 };
 
+// This user's window of shared memory: the fastest way to all processes of this user on this host.
+// Processes of other hosts, or of other users, are not in it.
+inline constexpr std::string_view default_device = "cxl:";
+
 // Opens a device by its string: DRIVER:ADDRESS?OPTION=VALUE&..., for example
-//   udp:   udp:10.0.0.5   udp:[::1]?mtu=4096   fault(loss=5%,seed=7):udp:127.0.0.1
+//   cxl:   cxl:/dev/shm/ub0?size=64M                   a window: who shares it reach one another
+//   udp:   udp:10.0.0.5   udp:[::1]?mtu=4096           any network; any host
+//   fault(loss=5%,seed=7):udp:127.0.0.1                a bad one
+// Devices of different drivers do not reach one another; a process may open several.
 // Errors: invalid_argument (quoting the place), address_in_use, permission_denied, no_resources,
-// io_error.
-URMA_API Result<Device> open(std::string_view device, const DeviceOptions& options = {});
+// version_mismatch, io_error.
+URMA_API Result<Device> open(std::string_view device = default_device,
+                             const DeviceOptions& options = {});
 
 }  // namespace urma

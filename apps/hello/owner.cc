@@ -6,7 +6,7 @@
 using namespace std::chrono_literals;
 
 int main() {
-  auto here = urma::open("udp:").value();
+  auto here = urma::open().value();
   auto inbox = here.allocate(1 << 20).value();
   auto jetty = here.jetty({.receives = 64}).value();
   here.publish("inbox", inbox, jetty).value();

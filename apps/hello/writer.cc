@@ -5,7 +5,7 @@
 using namespace std::chrono_literals;
 
 int main() {
-  auto here = urma::open("udp:").value();
+  auto here = urma::open().value();
   auto inbox = here.import("urma://localhost/inbox").value();
   auto jetty = here.jetty().value();
 

@@ -47,6 +47,7 @@ std::string device_towards(const std::string& host) {
   if (host == "localhost") return std::string(default_device);
   const std::string fallback = "udp:";
   const auto numeric = parse_endpoint(host);
+  if (numeric && in_window(numeric->address)) return std::string(default_device);
   std::string name = numeric ? to_string(numeric->address) : host.substr(0, host.rfind(':'));
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
@@ -72,8 +73,7 @@ std::string device_towards(const std::string& host) {
 }
 
 std::vector<std::string> devices_of_this_host() {
-  std::vector<std::string> devices = {std::string(default_device)};
-  if (default_device != "udp:") devices.emplace_back("udp:");
+  std::vector<std::string> devices = {std::string(default_device), "udp:"};
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return devices;
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {

@@ -8,17 +8,15 @@
 
 namespace urma::perf {
 
-// Where no device is named and none follows from a host.
-inline constexpr std::string_view default_device = "udp:";
-
 Device open_device(const std::string& text, const ThreadsMode& mode);
 
-// The device on the address from which this machine talks to the host. Wherever that cannot be
-// found out, the import of the host's name says why.
+// The device that reaches a server there: the window for this host and for addresses in it, else
+// the one on the address from which this machine talks to the host. Wherever that cannot be found
+// out, the import of the host's name says why.
 std::string device_towards(const std::string& host);
 
-// Where a server is to be found: the default device and the loopback first, then each address that
-// other machines may know this one by. What is only good on one link is none of them.
+// Where a server is to be found: the window and the loopback first, then each address that other
+// machines may know this one by. What is only good on one link is none of them.
 std::vector<std::string> devices_of_this_host();
 
 }  // namespace urma::perf

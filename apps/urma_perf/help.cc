@@ -10,12 +10,12 @@ namespace {
 constexpr std::string_view first_screen =
     R"(urma_perf - how fast do works between two processes go, and do their bytes arrive?
 
-  urma_perf --self                                 both sides here, clean and lossy network, 20 s
+  urma_perf --self                                 both sides here: shared memory, networks; 30 s
   urma_perf --self write_imm_lat --limit           one test, and what is possible beside it
   urma_perf --self write_bw --size 64,4K,1M        several sizes
   urma_perf --self read_bw --sweep --limit         8 bytes to 4M, 20 rows
-  urma_perf server                                 between two machines: here
-  urma_perf read_lat 10.0.0.5 --json > read.json   and there
+  urma_perf server                                 between two programs, or machines: here
+  urma_perf read_lat 10.0.0.5 --json > read.json   and there; without a host: on this one
 
 Tests: {}
 
@@ -27,8 +27,8 @@ Tests: {}
   --depth D          works outstanding for each Jetty, _bw   (what 4 MiB hold, 4 to 128)
   --jetties N        on each side                            (one for each thread)
   --threads N        of the client                           (1)
-  --served           the device's own thread, asleep when idle, instead of polling threads
-  --device STRING    such as udp:10.0.0.5 or "fault(loss=5%):udp:"; with --self for both sides
+  --auto, --served   who runs the device: threads that poll while they do; always a thread of it
+  --device STRING    cxl: (shared memory; default on one host), udp:10.0.0.5, "fault(loss=5%):udp:"
   --limit            measure bare sockets or memory too, in turns: how many times slower are works?
   --no-verify        do not look at the bytes
   --json             one JSON object on stdout instead of the table
@@ -38,7 +38,11 @@ More: urma_perf --help-all
 
 constexpr std::string_view rest = R"(
 Other options
-  --inline             the threads that measure run the engine, spinning (default)
+  --inline             the threads that measure run the device, spinning (default)
+  --auto               as --inline, but a thread of the device's own stands by, as it does for an
+                       application that says nothing (Threads::automatic)
+  --served             a thread of the device's own, asleep when idle; those that measure sleep too
+  --device STRING      with --self for both sides
   --peer-device STRING with --self: the server's device
   --rounds N           each size is measured in so many parts, between which the limit is (5)
   --signal-every N     only one of N works has a completion (1): of _bw, where --depth is a
@@ -47,15 +51,15 @@ Other options
   --json-file FILE     the JSON object into a file, which is there whole or not at all
   --cpu N              bind this process to processor N
   --once               server: end after the first client
-  HOST                 localhost (this user's server here; of several the one at 127.0.0.1), a
-                       name, ADDRESS or ADDRESS:PORT. Without --device a server is at all addresses
-                       of its host
+  HOST                 localhost (default: this user's server here, in the window; with --device
+                       udp: of several the one at 127.0.0.1), a name, ADDRESS or ADDRESS:PORT.
+                       Without --device a server is in the window and at all addresses of its host
   -v, --verbose        what was chosen, and each round
   --version
 
 Columns
   p50 ... max us   _lat of reads and writes: from post to completion. send_lat, write_imm_lat: half
-                   of a round trip; wake_lat too, without the 0.2 ms for which each side rests
+                   of a round trip; wake_lat too, without the 1 ms for which each side rests
                    before it sends, so that the other one sleeps. _bw: from post to completion with
                    --depth works outstanding
   msg/s, GB/s      completed works of all threads per second (round trips of send_lat and

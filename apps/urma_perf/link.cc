@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "apps/urma_perf/failure.h"
 
@@ -25,11 +26,22 @@ std::string typed(std::string text, const std::string& command) {
   return text;
 }
 
+// Devices to be opened, as the library advises, made options.
+bool type_device(std::string& message) {
+  for (const char* cure : {"Fix: open cxl:", "Fix: open udp:"}) {
+    const size_t at = message.find(cure);
+    if (at == message.npos) continue;
+    message.replace(at, std::strlen("Fix: open"), "Fix: give --device");
+    return true;
+  }
+  return false;
+}
+
 Failure unreachable(const std::string& host, const std::string& command, const Error& error) {
   const Exit exit = exit_for(error.status);
   std::string message =
       fmt::format("reaching the server at {}: {}", host, typed(error.message, command));
-  if (exit == Exit::peer_lost) {
+  if (!type_device(message) && exit == Exit::peer_lost) {
     while (message.ends_with('.')) message.pop_back();
     message += ". There, start: urma_perf server";
   }

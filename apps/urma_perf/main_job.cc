@@ -1,5 +1,6 @@
 #include "apps/urma_perf/main_job.h"
 
+#include <optional>
 #include <span>
 
 #include "apps/urma_perf/devices.h"
@@ -17,12 +18,25 @@ struct JobRow {
   std::string_view test;
   std::span<const uint64_t> sizes;
   bool limit = true;
+  std::optional<uint32_t> depth = {};
+  uint32_t signal_every = 1;
 };
 
+constexpr uint64_t one_word[] = {8};
+constexpr uint64_t one_line[] = {8, 64};
+constexpr uint64_t slice_and_more[] = {64 << 10, 1 << 20};
 constexpr uint64_t six_sizes[] = {64, 512, 4 << 10, 64 << 10, 256 << 10, 1 << 20};
 
-std::vector<JobRow> job_rows(const std::string& named) {
-  const std::string clean = named.empty() ? "udp:" : named;
+std::vector<JobRow> window_rows(const std::string& window) {
+  return {
+      {window, "send_lat", one_word},
+      {window, "write_imm_lat", one_line},
+      {window, "send_bw", one_word, true, 256, 64},
+      {window, "write_bw", slice_and_more},
+  };
+}
+
+std::vector<JobRow> network_rows(const std::string& clean) {
   const std::string lossy = "fault(loss=5%,seed=7):" + clean;
   return {
       {clean, "write_imm_lat", six_sizes},
@@ -30,6 +44,16 @@ std::vector<JobRow> job_rows(const std::string& named) {
       {lossy, "write_imm_lat", six_sizes, false},
       {lossy, "write_bw", six_sizes, false},
   };
+}
+
+std::vector<JobRow> job_rows(const std::string& named) {
+  if (!named.empty()) {
+    const bool window = limit_kind(named) == LimitKind::shared_memory;
+    return window ? window_rows(named) : network_rows(named);
+  }
+  std::vector<JobRow> rows = window_rows(std::string(default_device));
+  for (JobRow& row : network_rows("udp:")) rows.push_back(std::move(row));
+  return rows;
 }
 
 Schedule with_limit(const Options& options) {
@@ -56,9 +80,9 @@ int64_t time_for(const SelfRun& run) {
   return static_cast<int64_t>(run.cases.size()) * one.rounds * (one.round_time + one.limit_time);
 }
 
-// However many rows there are: some 14 s, and a few for warming up and rounds to be repeated.
+// However many rows there are: some 18 s, and a few for warming up and rounds to be repeated.
 void make_it_fit(std::vector<SelfRun>& runs) {
-  constexpr int64_t all_time = 14 * second;
+  constexpr int64_t all_time = 18 * second;
   int64_t sum = 0;
   for (const SelfRun& run : runs) sum += time_for(run);
   if (sum <= all_time) return;
@@ -90,6 +114,8 @@ std::vector<SelfRun> main_job(const Options& options) {
     Options each = options;
     each.test = find_test(row.test);
     each.limit = row.limit;
+    each.depth = row.depth;
+    each.signal_every = row.signal_every;
     for (const uint64_t bytes : row.sizes) runs.back().cases.push_back(each.case_for(bytes));
   }
   make_it_fit(runs);

@@ -14,9 +14,9 @@ struct SelfRun {
   Schedule schedule;
 };
 
-// What urma_perf --self does without a test: write_imm latency and write bandwidth for six sizes,
-// over a clean network and over one that loses 5 % either way, in at most 20 seconds. The limit is
-// measured on the clean one.
+// What urma_perf --self does without a test, in some 30 seconds: sends and writes through the
+// window, each with its limit; write_imm latency and write bandwidth for six sizes over a clean
+// network, and over one that loses 5 % either way, which borrows the limits of the clean one.
 std::vector<SelfRun> main_job(const Options& options);
 
 // What --self TEST does.

@@ -22,7 +22,7 @@ namespace urma::perf {
 //   finish   -> totals    the case is over
 //   bye      -> bye
 // Instead of any answer: failed {exit, message}.
-inline constexpr int protocol = 1;  // raised by every change that old readers do not understand
+inline constexpr int protocol = 2;  // raised by every change that old readers do not understand
 inline constexpr size_t most_message_bytes = 16 * 1024;
 
 // The version of the library that this program is built with.

@@ -158,15 +158,13 @@ void choose_mode(const Words& words, Options& options) {
   if (options.test == nullptr) {
     usage(fmt::format("\"{}\" is no test. Fix: server, or one of {}", what, test_names()));
   }
-  if (options.self != words.host.empty()) {
-    usage(options.self
-              ? fmt::format("--self runs both sides here and takes no host (\"{}\"). Fix: leave "
-                            "one of them out",
-                            words.host)
-              : fmt::format("{}: where is the server? Fix: urma_perf {} HOST, or urma_perf --self "
-                            "{}",
-                            what, what, what));
+  if (options.self && !words.host.empty()) {
+    usage(
+        fmt::format("--self runs both sides here and takes no host (\"{}\"). Fix: leave one of "
+                    "them out",
+                    words.host));
   }
+  if (!options.self && words.host.empty()) options.host = "localhost";
 }
 
 void choose_threads(const Words& words, Options& options) {

@@ -24,10 +24,18 @@ Message failed(uint64_t id, Exit exit, std::string why) {
   return {.id = id, .type = "failed", .body = Failed{.exit = exit, .message = std::move(why)}};
 }
 
+// What whoever measures types behind the test. A window is named by its path, not by its number.
+std::string how_to_reach(const std::string& device, const Endpoint& at) {
+  if (device == default_device) return "";
+  if (in_window(at.address)) return fmt::format(" --device \"{}\"", device);
+  return " " + (at.port == ub_port ? to_string(at.address) : to_string(at));
+}
+
 }  // namespace
 
 Server::Server(const Options& options, const std::string& device, std::atomic<bool>& over)
     : options_(options),
+      device_text_(device),
       over_(over),
       device_(open_device(device, *options.threads_mode)),
       completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
@@ -46,9 +54,8 @@ void Server::say_where() const {
     close(*options_.report_to);
     return;
   }
-  const std::string host = at.port == ub_port ? to_string(at.address) : to_string(at);
-  fmt::print("urma_perf server at {}; measure it by: urma_perf write_lat {}\n", to_string(at),
-             host);
+  fmt::print("urma_perf server at {}; measure it by: urma_perf write_lat{}\n", to_string(at),
+             how_to_reach(device_text_, at));
   std::fflush(stdout);
 }
 

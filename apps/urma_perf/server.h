@@ -35,6 +35,7 @@ class Server {
   void say_goodbye();
 
   const Options& options_;
+  const std::string device_text_;
   std::atomic<bool>& over_;
   Device device_;
   Jfc completions_;  // of the mailbox and of all sessions

@@ -18,7 +18,7 @@ constexpr Test tests[] = {
     {"write_imm_bw", Operation::write, true, bandwidth,
      "writes with immediate, many outstanding"},
     {"wake_lat", Operation::send, false, half_round_trip,
-     "send_lat between sides that sleep 0.2 ms before each message", true},
+     "send_lat between sides that sleep 1 ms before each message", true},
 };
 // clang-format on
 

@@ -19,6 +19,7 @@ struct ThreadsMode {
 // The first is the default.
 inline constexpr std::array threads_modes = {
     ThreadsMode{Threads::inlined, "--inline", "inlined", true, true},
+    ThreadsMode{Threads::automatic, "--auto", "automatic", true, false},
     ThreadsMode{Threads::served, "--served", "served", false, false},
 };
 

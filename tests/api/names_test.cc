@@ -135,6 +135,74 @@ TEST_CASE("a runtime directory that others may enter is not trusted") {
   CHECK(refused.error().message.find("0700") != std::string::npos);
 }
 
+// A window of the test's own.
+std::string window_in(const RuntimeDirectory& directory, const char* name) {
+  return "cxl:" + (directory.path / name).string() + "?size=8M";
+}
+
+TEST_CASE("names in a window are found in that window, and nowhere else") {
+  RuntimeDirectory directory;
+  const std::string window = window_in(directory, "one");
+  Side owner = Side::open(window);
+  Side user = Side::open(window);
+  const std::string another = window_in(directory, "another");
+  Side stranger = Side::open(another);
+  Side neighbour = Side::open("fault():" + another);
+  Side remote = Side::open("udp:");
+  owner.device.publish("thing", owner.segment, owner.jetty).value();
+  const std::string at = "[" + to_string(owner.device.endpoint().address) + "]";
+  CHECK(works(user, user.device.import("urma://localhost/thing")));
+  CHECK(works(user, user.device.import("urma://" + at + "/thing")));
+  // Found and reached there by those who are there, although others have the same name.
+  remote.device.publish("thing", remote.segment).value();
+  stranger.device.publish("thing", stranger.segment).value();
+  CHECK(works(user, user.device.import("urma://localhost/thing")));
+  CHECK(neighbour.device.import("urma://localhost/thing").ok());
+  CHECK(works(remote, remote.device.import("urma://localhost/thing")));
+  // Without files, by asking.
+  CHECK(user.device.import("urma://" + at + ":4792/thing", 300ms).status() == Status::not_found);
+  owner.device.publish("open", owner.segment, everyone()).value();
+  CHECK(works(user, user.device.import("urma://" + at + ":4792/open")));
+}
+
+TEST_CASE("whoever cannot reach a name is told which device can") {
+  RuntimeDirectory directory;
+  Side inside = Side::open(window_in(directory, "one"));
+  Side outside = Side::open("udp:");
+  inside.device.publish("inner", inside.segment).value();
+  outside.device.publish("outer", outside.segment).value();
+  const Error inner = outside.device.import("urma://localhost/inner", 20ms).error();
+  CHECK(inner.status == Status::not_found);
+  CHECK(inner.message.ends_with("Fix: open cxl:" + (directory.path / "one").string()));
+  const Error outer = inside.device.import("urma://localhost/outer", 20ms).error();
+  CHECK(outer.status == Status::not_found);
+  CHECK(outer.message.ends_with("Fix: open udp:"));
+}
+
+TEST_CASE("descriptors and addresses out of reach are refused at once, with the device to open") {
+  RuntimeDirectory directory;
+  Side inside = Side::open(window_in(directory, "one"));
+  Side elsewhere = Side::open(window_in(directory, "another"));
+  Side outside = Side::open("udp:");
+  const auto refused = [](Side& side, const std::string& what) {
+    const Error error = side.device.import(what, 10s).error();
+    CHECK(error.status == Status::invalid_argument);
+    INFO(error.message);
+    return error.message.substr(error.message.find("Fix: "));
+  };
+  for (Side* side : {&inside, &elsewhere}) {
+    CHECK(refused(*side, outside.segment.descriptor()) == "Fix: open udp:");
+    CHECK(refused(*side, "urma://127.0.0.1/x") == "Fix: open udp:");
+    CHECK(refused(*side, "urma://[::1]:4792/x").starts_with("Fix: open udp:["));
+    CHECK(refused(*side, "urma://example.com/x").starts_with("Fix: open udp:"));
+  }
+  for (Side* side : {&elsewhere, &outside}) {
+    CHECK(refused(*side, inside.segment.descriptor()).starts_with("Fix: open cxl:"));
+    const std::string at = to_string(inside.device.endpoint().address);
+    CHECK(refused(*side, "urma://[" + at + "]/x").starts_with("Fix: open cxl:"));
+  }
+}
+
 TEST_CASE("a question makes no directory") {
   RuntimeDirectory directory;
   Side asked = Side::open("udp:127.0.0.227");

@@ -14,6 +14,7 @@ import tempfile
 import time
 
 PROGRAM = sys.argv[1]
+WINDOW = "[fd75:726d:61"  # addresses of devices in a window
 FIELDS = ["test", "device", "size_bytes", "p50_us", "p90_us", "p99_us", "p99_9_us", "max_us",
           "messages_per_second", "bytes_per_second", "wrong", "counters"]
 ENVIRONMENT = ["kernel", "cpu_model", "cpus", "governor", "compiler", "library_version", "device",
@@ -56,9 +57,28 @@ def test_one_test_with_limit():
         assert one["limit"] > 0 and one["times_limit"] > 0
 
 
-def test_wake_with_limit():
-    (result,) = results("--self", "wake_lat", "--seconds", "0.2", "--limit", "--rounds", "2")
-    assert result["limit_pattern"] == "udp wake" and result["limit"] > 0
+def test_every_limit():
+    """The loops of --limit, as they run between rounds of ours."""
+    sizes = [8, 64, 4096, 65536, 1 << 20]
+    for device, name, patterns in (
+            ("cxl:", "send_lat", ["inline ring"] + 3 * ["message, copied"]),
+            ("cxl:", "write_imm_lat", 2 * ["write, slot"] + 3 * ["message, read"]),
+            ("cxl:", "write_lat", 2 * ["data, slot"] + 3 * ["message, slot"]),
+            ("cxl:", "read_lat", 2 * ["data, slot"] + 3 * ["message, slot"]),
+            ("cxl:", "send_bw", 2 * ["stamped ring"] + 2 * ["two-copy pipe"]),
+            ("cxl:", "write_bw", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
+            ("cxl:", "read_bw", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
+            ("cxl:", "wake_lat", 4 * ["futex wake"]),
+            ("udp:", "wake_lat", 4 * ["udp wake"])):
+        some = sizes[:len(patterns)]
+        done = results("--self", name, "--device", device, "--seconds", "0.05", "--limit",
+                       "--rounds", "2", "--size", ",".join(map(str, some)))
+        assert [result["size_bytes"] for result in done] == some
+        assert [result["limit_pattern"] for result in done] == patterns, (device, name)
+        assert all(result["limit"] > 0 and result["device"] == device for result in done)
+
+
+def test_wake_served():
     results("--self", "wake_lat", "--seconds", "0.1", "--served", "--size", "4K")
 
 
@@ -81,6 +101,8 @@ def test_threads_jetties_and_signals():
     assert result["depth"] == 256 and result["signal_every"] == 64
     for name in ("send_lat", "write_imm_lat"):
         results("--self", name, "--count", "2000", "--signal-every", "32", "--jetties", "3")
+        (result,) = results("--self", name, "--count", "2000", "--auto")
+        assert result["threads_mode"] == "automatic"
     results("--self", "write_imm_bw", "--size", "4K", "--count", "5000", "--served")
     results("--self", "read_bw", "--size", "64K", "--count", "500", "--served", "--no-verify")
 
@@ -97,11 +119,16 @@ def test_largest_messages():
 
 
 def start_server(*arguments, within=None):
+    """And its address: not that in the window, unless there is no other."""
     server = subprocess.Popen(command("server", *arguments, within=within),
                               stdout=subprocess.PIPE, text=True)
-    line = server.stdout.readline()
-    assert "urma_perf server at" in line, line
-    return server, line.split(" at ")[1].split(";")[0]
+    for _ in range(2):
+        line = server.stdout.readline()
+        assert "urma_perf server at" in line, line
+        at = line.split(" at ")[1].split(";")[0]
+        if not at.startswith(WINDOW) or "--device" in arguments:
+            break
+    return server, at
 
 
 def stop(process):
@@ -124,8 +151,12 @@ def test_server_is_reached_at_every_address():
     try:
         assert at.startswith("127."), at
         own = own_address()
-        for host in ["localhost", at] + ([own] if own else []):
-            results("send_lat", host, "--count", "20")
+        for host in [at] + ([own] if own else []):
+            (result,) = results("send_lat", host, "--count", "20")
+            assert result["device"].startswith("udp:"), result
+        for host in ([], ["localhost"]):
+            (result,) = results("send_lat", *host, "--count", "20", "--limit")
+            assert result["device"] == "cxl:" and result["limit_pattern"] == "message, copied"
     finally:
         stop(server)
     server, at = start_server("--once", "--served")
@@ -143,7 +174,9 @@ def test_server_is_reached_at_every_address():
 def test_which_of_several_servers():
     servers = [start_server("--device", f"udp:127.0.0.{n}")[0] for n in (242, 243)]
     try:
-        done = run("send_lat", "localhost")
+        done = run("send_lat")
+        assert done.returncode == 5 and done.stderr.endswith("Fix: give --device udp:\n"), done
+        done = run("send_lat", "localhost", "--device", "udp:")
         assert done.returncode == 2, done
         for n in (242, 243):
             assert f"urma_perf send_lat 127.0.0.{n}" in done.stderr, done
@@ -151,6 +184,20 @@ def test_which_of_several_servers():
     finally:
         for server in servers:
             stop(server)
+
+
+def test_server_in_a_window_of_its_own():
+    path = f"/dev/shm/urma-perf-test-{os.getpid()}"
+    server, at = start_server("--device", f"cxl:{path}?size=8M")
+    try:
+        assert at.startswith(WINDOW), at
+        results("send_lat", at, "--count", "20", "--device", f"cxl:{path}")
+        for arguments in (["localhost"], [at], ["localhost", "--device", "udp:"]):
+            done = run("send_lat", *arguments)
+            assert done.returncode != 0 and "--device cxl:" in done.stderr, done
+    finally:
+        stop(server)
+        os.unlink(path)
 
 
 def ip(*arguments):
@@ -263,7 +310,8 @@ def test_errors_have_codes_and_cures():
 
 
 def test_sweep():
-    done = results("--self", "write_bw", "--sweep", "--seconds", "0.05", "--rounds", "1", "--limit")
+    done = results("--self", "write_bw", "--sweep", "--seconds", "0.05", "--rounds", "1", "--limit",
+                   "--device", "udp:")
     assert [result["size_bytes"] for result in done] == [8 << i for i in range(20)]
     assert {result["limit_pattern"] for result in done} == {"udp sendmmsg", "udp trains"}
     assert all(result["threads_mode"] == "inlined" for result in done)
@@ -285,7 +333,7 @@ def test_line_on_a_terminal():
                 break
         os.close(ours)
         assert done.returncode == 0, done
-        assert (b"send_lat udp: 64: 1 s, " in shown) == seen, shown
+        assert (b"send_lat cxl: 64: 1 s, " in shown) == seen, shown
         assert shown.endswith(b"\r\x1b[K") == seen, shown
         assert "\x1b" not in done.stdout
 

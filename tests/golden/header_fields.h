@@ -90,6 +90,12 @@ void visit_fields(transport::Utph& header, Visit&& visit) {
 }
 
 template <class Visit>
+void visit_fields(transport::Ctph& header, Visit&& visit) {
+  visit("opcode", header.opcode);
+  visit("next", header.next);
+}
+
+template <class Visit>
 void visit_fields(transport::Addresses& header, Visit&& visit) {
   visit("upi", header.upi);
   visit("source", header.source);

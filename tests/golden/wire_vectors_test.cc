@@ -71,6 +71,7 @@ using Check = void (*)(const WireVector&);
 const std::map<std::string, Check> checks = {
     {"rtph", check<transport::Rtph>},
     {"utph", check<transport::Utph>},
+    {"ctph", check<transport::Ctph>},
     {"addresses", check<transport::Addresses>},
     {"saetph", check<Saetph>},
     {"btah", check<Btah>},

@@ -6,7 +6,8 @@ from scapy.packet import NoPayload, Padding, Raw
 
 import ub
 
-LAYERS = {"rtph": ub.RTPH, "utph": ub.UTPH, "addresses": ub.UPIH32, "saetph": ub.SAETPH,
+LAYERS = {"rtph": ub.RTPH, "utph": ub.UTPH, "ctph": ub.CTPH, "addresses": ub.UPIH32,
+          "saetph": ub.SAETPH,
           "btah": ub.BTAH, "atah": ub.ATAH, "maetah": ub.MAETAH, "mtetah": ub.MTETAH,
           "tvetah": ub.TVETAH, "ofstetah": ub.OFSTETAH, "immetah": ub.IMMETAH,
           "ntfetah": ub.NTFETAH, "setup": ub.SetupBody, "data": Raw}

@@ -84,6 +84,21 @@ class UTPH(_Transport):
         return UPIH32 if self.next == 1 else transaction_class(payload)
 
 
+class CTPH(Packet):
+    """Never on IP, where its first byte would be UTPH's: in front of what lies in a window's rings,
+    without padding and ICRC. Opcode 2 is OURS."""
+
+    name = "CTPH"
+    fields_desc = [
+        BitEnumField("opcode", 0, 2, {0: "packet", 1: "CNP", 2: "filler"}),
+        BitField("padding", 0, 2),
+        BitField("next", 0, 4),
+    ]
+
+    def guess_payload_class(self, payload):
+        return UPIH32 if self.next == 1 else transaction_class(payload)
+
+
 class UPIH32(Packet):
     """UPIH32 and the EIDH256 that always follows it on IP (section 3.4, NLP 1)."""
 

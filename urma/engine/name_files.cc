@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <utility>
 
 namespace urma::engine {
@@ -52,17 +53,20 @@ bool usable_runtime_directory(const char* path) {
          info.st_uid == geteuid() && access(path, W_OK) == 0;
 }
 
-std::string encode(const Publication& publication) {
-  std::string text = publication.line + "\nnetns " + network_namespace() + "\n";
+// A window is one and the same in all network namespaces, and each has a number of its own.
+std::string encode(const Eid& address, const Publication& publication) {
+  std::string text = publication.line + "\n";
+  if (!in_window(address)) text += "netns " + network_namespace() + "\n";
+  text += "device " + publication.device + "\n";
   if (publication.audience.anyone) text += "anyone\n";
   for (const Eid& eid : publication.audience.eids) text += "eid " + to_string(eid) + "\n";
   return text;
 }
 
 // Nothing when it is not whole, or of another network namespace.
-std::optional<Publication> decode(const std::string& text) {
+std::optional<Publication> decode(const Eid& address, const std::string& text) {
   Publication out;
-  bool here = false;
+  bool here = in_window(address);
   size_t at = 0;
   for (bool first = true; at < text.size(); first = false) {
     const size_t end = text.find('\n', at);
@@ -73,6 +77,8 @@ std::optional<Publication> decode(const std::string& text) {
       out.line = line;
     } else if (line == "netns " + network_namespace()) {
       here = true;
+    } else if (line.starts_with("device ")) {
+      out.device = line.substr(std::strlen("device "));
     } else if (line == "anyone") {
       out.audience.anyone = true;
     } else if (line.starts_with("eid ")) {
@@ -87,7 +93,7 @@ std::optional<Publication> decode(const std::string& text) {
 }
 
 // The file's text if a living process holds it.
-std::optional<Publication> read_held(const std::string& path) {
+std::optional<Publication> read_held(const std::string& path, const Eid& address) {
   const OwnedDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.get() < 0) return std::nullopt;
   // Its publisher holds the lock exclusively as long as it lives.
@@ -96,7 +102,7 @@ std::optional<Publication> read_held(const std::string& path) {
   const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
   if (got <= 0) return std::nullopt;
   text.resize(static_cast<size_t>(got));
-  return decode(text);
+  return decode(address, text);
 }
 
 std::vector<std::string> entries(const std::string& path) {
@@ -107,6 +113,33 @@ std::vector<std::string> entries(const std::string& path) {
     if (entry->d_name[0] != '.') out.emplace_back(entry->d_name);
   }
   return out;
+}
+
+// A publication and where it is, as people write it.
+using Found = std::pair<std::string, Publication>;
+
+Error several(const std::string& name, const std::vector<Found>& found) {
+  std::string where;
+  for (const auto& [place, publication] : found) {
+    const bool colons = place.find(':') != place.npos;
+    where += " urma://" + (colons ? "[" + place + "]" : place) + "/" + name;
+  }
+  return {Status::invalid_argument,
+          "\"" + name + "\" is published at several addresses. Fix: say which:" + where};
+}
+
+// Published, but none of it for a device that is where this one is.
+Error out_of_reach(const Eid& from, const std::string& name, const std::vector<Found>& found) {
+  std::string where;
+  std::set<std::string> devices;
+  for (const auto& [place, publication] : found) {
+    where += (where.empty() ? "" : ", ") + place;
+    devices.insert(publication.device);
+  }
+  std::string cure;
+  for (const std::string& device : devices) cure += (cure.empty() ? "open " : " or ") + device;
+  return {Status::not_found, "\"" + name + "\" is published at " + where + ", where a device at " +
+                                 to_string(from) + " does not reach. Fix: " + cure};
 }
 
 }  // namespace
@@ -198,7 +231,7 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
       ::open(draft.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.get() < 0) return system_error("making " + draft, errno);
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) return system_error("locking " + draft, errno);
-  const std::string text = encode(publication);
+  const std::string text = encode(at.address, publication);
   const ssize_t written = pwrite(file.get(), text.data(), text.size(), 0);
   if (text.size() > longest_file || written != static_cast<ssize_t>(text.size())) {
     const int why = errno;
@@ -209,29 +242,22 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   return Held(std::move(file), path);
 }
 
-Result<Publication> NameFiles::find(std::optional<Eid> address, const std::string& name) const {
+Result<Publication> NameFiles::find(const Eid& from, std::optional<Eid> address,
+                                    const std::string& name) const {
   if (auto trusted = trust(directory_); !trusted) return trusted.error();
-  std::vector<std::string> places;
-  if (address) {
-    places.push_back(to_string(*address));
-  } else {
-    places = entries(directory_ + "/names");
+  std::vector<Found> here;
+  std::vector<Found> elsewhere;
+  for (const std::string& place : entries(directory_ + "/names")) {
+    const Result<Eid> at = parse_address(place);
+    if (!at || (address && *address != *at)) continue;
+    auto held = read_held(directory_ + "/names/" + place + "/" + name, *at);
+    if (held) (may_reach(from, *at) ? here : elsewhere).emplace_back(place, std::move(*held));
   }
-  std::vector<std::pair<std::string, Publication>> found;
-  for (const std::string& place : places) {
-    if (auto held = read_held(directory_ + "/names/" + place + "/" + name)) {
-      found.emplace_back(place, std::move(*held));
-    }
-  }
-  if (found.size() == 1) return std::move(found.front().second);
-  if (found.empty()) {
-    return error(Status::not_found, "no process of this user publishes \"" + name + "\"" +
-                                        (address ? " at " + to_string(*address) : " on this host"));
-  }
-  std::string where;
-  for (const auto& [place, publication] : found) where += " urma://" + place + "/" + name;
-  return Error{Status::invalid_argument,
-               "\"" + name + "\" is published at several addresses. Fix: say which:" + where};
+  if (here.size() == 1) return std::move(here.front().second);
+  if (here.size() > 1) return several(name, here);
+  if (!elsewhere.empty()) return out_of_reach(from, name, elsewhere);
+  return error(Status::not_found, "no process of this user publishes \"" + name + "\"" +
+                                      (address ? " at " + to_string(*address) : " on this host"));
 }
 
 Publications NameFiles::all(const Eid& address) const {
@@ -239,7 +265,7 @@ Publications NameFiles::all(const Eid& address) const {
   if (!trust(directory_)) return found;
   const std::string place = directory_ + "/names/" + to_string(address);
   for (const std::string& name : entries(place)) {
-    if (auto held = read_held(place + "/" + name)) found.emplace(name, std::move(*held));
+    if (auto held = read_held(place + "/" + name, address)) found.emplace(name, std::move(*held));
   }
   return found;
 }

@@ -16,6 +16,7 @@ namespace urma::engine {
 struct Publication {
   std::string line;  // the descriptor
   Audience audience;
+  std::string device;  // what to open in order to reach it from this host
 };
 
 using Publications = std::map<std::string, Publication, std::less<>>;
@@ -64,9 +65,11 @@ class NameFiles {
   };
   Result<Held> publish(const Endpoint& at, const std::string& name, const Publication& publication);
 
-  // What is published under this name at this address (nothing: at any address), by a living
-  // process in this network namespace. An error if there is none, or more than one.
-  Result<Publication> find(std::optional<Eid> address, const std::string& name) const;
+  // What is published under this name at this address (nothing: at any address that a device at
+  // `from` may reach), by a living process in this network namespace or in the same window. An
+  // error if there is none, or more than one.
+  Result<Publication> find(const Eid& from, std::optional<Eid> address,
+                           const std::string& name) const;
   // Everything that is published at this address. None if the directory cannot be looked at.
   Publications all(const Eid& address) const;
 

@@ -1,5 +1,7 @@
 #include "urma/core/endpoint.h"
 
+#include <span>
+
 #include "tests/catch.h"
 #include "tests/unit/mentions.h"
 #include "tests/unit/random_headers.h"
@@ -45,6 +47,25 @@ TEST_CASE("a port may be left out, and is then UB's") {
   CHECK(parse_endpoint("[::1]:4000").value() == Endpoint{one, 4000});
   // Without brackets the last group is a group.
   CHECK(parse_endpoint("::1:4000").value() == Endpoint{parse_address("::1:4000").value(), 4792});
+}
+
+TEST_CASE("who reaches whom: both IPv4, both IPv6, both in one window") {
+  const auto at = [](const char* text) { return parse_address(text).value(); };
+  const Eid four[] = {at("127.0.0.1"), at("10.0.0.1")};
+  const Eid six[] = {at("::1"), at("fd75:726d:6200::1")};
+  const Eid window[] = {at("fd75:726d:6111:2222:3333:4444:5500:1"),
+                        at("fd75:726d:6111:2222:3333:4444:5500:100")};
+  const Eid other[] = {at("fd75:726d:6111:2222:3333:4444:5600:1")};
+  const std::span<const Eid> groups[] = {four, six, window, other};
+  for (const auto& from : groups) {
+    for (const auto& to : groups) {
+      for (const Eid& a : from) {
+        for (const Eid& b : to) CHECK(may_reach(a, b) == (from.data() == to.data()));
+      }
+    }
+  }
+  CHECK(in_window(window[0]));
+  CHECK_FALSE(in_window(six[1]));
 }
 
 TEST_CASE("what is no endpoint is refused with its own words") {

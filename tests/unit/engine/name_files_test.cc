@@ -1,0 +1,101 @@
+#include "urma/engine/name_files.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/catch.h"
+#include "tests/unit/mentions.h"
+
+namespace urma::test {
+namespace {
+
+using engine::NameFiles;
+using engine::Publication;
+
+// A directory of names of the test's own.
+struct Names {
+  std::filesystem::path path;
+  std::string before;
+  std::vector<NameFiles::Held> held;
+
+  Names() {
+    char text[] = "/tmp/urma-names-XXXXXX";
+    path = mkdtemp(text);
+    if (const char* old = std::getenv("XDG_RUNTIME_DIR")) before = old;
+    setenv("XDG_RUNTIME_DIR", path.c_str(), 1);
+  }
+  ~Names() {
+    held.clear();
+    before.empty() ? unsetenv("XDG_RUNTIME_DIR") : setenv("XDG_RUNTIME_DIR", before.c_str(), 1);
+    std::filesystem::remove_all(path);
+  }
+  void publish(const Eid& at, const std::string& line, const std::string& device) {
+    const Publication publication{.line = line, .audience = {}, .device = device};
+    held.push_back(
+        NameFiles::of_this_user().publish(Endpoint{at, ub_port}, "x", publication).value());
+  }
+  Result<Publication> find(const Eid& from, std::optional<Eid> at = {}) const {
+    return NameFiles::of_this_user().find(from, at, "x");
+  }
+};
+
+const Eid v4 = ipv4(127, 0, 0, 1);
+const Eid v6 = parse_address("::1").value();
+const Eid in_one = parse_address("fd75:726d:6111:2222:3333:4444:5500:1").value();
+const Eid also_in_one = parse_address("fd75:726d:6111:2222:3333:4444:5500:2").value();
+const Eid in_another = parse_address("fd75:726d:6199:2222:3333:4444:5500:1").value();
+
+TEST_CASE("a name is found only where the device reaches it") {
+  Names names;
+  names.publish(in_one, "in one", "cxl:/one");
+  names.publish(v4, "by udp", "udp:");
+  names.publish(in_another, "in another", "cxl:/another");
+  CHECK(names.find(also_in_one)->line == "in one");
+  CHECK(names.find(in_one)->line == "in one");
+  CHECK(names.find(in_another)->line == "in another");
+  CHECK(names.find(ipv4(10, 0, 0, 1))->line == "by udp");
+  CHECK(names.find(also_in_one, in_one)->line == "in one");
+  names.publish(also_in_one, "twice", "cxl:/one");
+  const Error which = names.find(in_one).error();
+  CHECK(which.status == Status::invalid_argument);
+  CHECK(mentions(which.message, "urma://[" + to_string(in_one) + "]/x"));
+  CHECK(mentions(which.message, "urma://[" + to_string(also_in_one) + "]/x"));
+  CHECK_FALSE(mentions(which.message, "127.0.0.1"));
+}
+
+TEST_CASE("where nothing is in reach, what is elsewhere is told, and how to get there") {
+  Names names;
+  CHECK(names.find(v4).status() == Status::not_found);
+  names.publish(in_one, "in one", "cxl:/one");
+  names.publish(also_in_one, "in one", "cxl:/one");
+  for (const Eid& from : {v4, v6, in_another}) {
+    const Error elsewhere = names.find(from).error();
+    CHECK(elsewhere.status == Status::not_found);
+    CHECK(mentions(elsewhere.message, to_string(in_one)));
+    CHECK(mentions(elsewhere.message, to_string(also_in_one)));
+    CHECK(elsewhere.message.ends_with("Fix: open cxl:/one"));
+  }
+  names.publish(v4, "by udp", "udp:");
+  CHECK(names.find(in_another).error().message.ends_with("Fix: open cxl:/one or udp:"));
+  CHECK(names.find(v4).ok());
+}
+
+TEST_CASE("an address of another network namespace is another one, but not a window's") {
+  Names names;
+  names.publish(v4, "line", "udp:");
+  names.publish(in_one, "line", "cxl:");
+  CHECK(names.find(v4).ok());
+  // As processes of another namespace would have written them.
+  for (const Eid& at : {v4, in_one}) {
+    std::ifstream file(names.path / "urma/names" / to_string(at) / "x");
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    CHECK((text.find("netns") == text.npos) == in_window(at));
+  }
+  std::ofstream(names.path / "urma/names" / to_string(v4) / "x") << "line\nnetns 1\n";
+  CHECK(names.find(v4).status() == Status::not_found);
+  CHECK(names.find(in_one).ok());
+}
+
+}  // namespace
+}  // namespace urma::test
