@@ -31,7 +31,6 @@ size_t Ctp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time no
     const PacketSlot& slot = burst.slots[i];
     const bool filler = slot.withdrawn || slot.slice == SliceRef{};
     counters_.filler += filler;
-    carries_ = carries_ || !filler;
     const Ctph header{.opcode = filler ? Ctph::Opcode::filler : Ctph::Opcode::packet};
     header.emit(HeaderBytes<Ctph::size>(slot.frame->head, Ctph::size));
     slot.frame->to = to_;
@@ -112,10 +111,8 @@ std::optional<Why> Ctp::handle_timer(Time now) {
   if (way.taken != taken_) {
     taken_ = way.taken;
     last_heard_ = std::max(last_heard_, now);
-    if (carries_) last_progress_ = now;
   }
   watching_ = !way.empty;
-  if (way.empty) carries_ = false;
   if (!outstanding() && !blocked_) return std::nullopt;
   if (now >= last_heard_ + verdict_after) return Why::silent;
   if (way.empty && now >= last_heard_ + keep_alive_after) keep_alive_due_ = true;

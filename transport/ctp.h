@@ -6,7 +6,8 @@ namespace urma::transport {
 
 // One channel over a medium that loses nothing and keeps the order (CTP, UB 6.2): a slice is one
 // packet, nothing is acknowledged or repeated, and no number is on the wire. What a peer has taken
-// is its sign of life; what it has no room for waits here.
+// is its sign of life; what it has no room for waits here. That something was taken is no progress of
+// the work that it belongs to: an answer is.
 class Ctp final : public PacketChannel {
  public:
   struct Upwards {
@@ -44,7 +45,6 @@ class Ctp final : public PacketChannel {
   PacketSink& sink_;
   Ways& ways_;
   bool watching_ = false;  // what was sent may not all have been taken
-  bool carries_ = false;   // among it is more than a question whether the peer lives
   bool blocked_ = false;   // there was no room
   Time blocked_since_{};
   Time retry_at_{};

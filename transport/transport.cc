@@ -135,9 +135,11 @@ bool Transport::take_compact(const RxFrame& frame, Time now, size_t& count) {
 void Transport::note_heard(const PacketChannel& channel) {
   if (channel.heard()) return;
   Peer& peer = *peers_.find(channel.peer());
-  half_open_ -= peer.answered_open;
-  peer.answered_open = false;
   peer.spoke = true;
+  if (!peer.answered_open) return;
+  peer.answered_open = false;
+  --half_open_;
+  if (peer.goodbyes == 0) peer_timers_.disarm(peers_.index_of(&peer));
 }
 
 void Transport::deliver(std::span<const Received> packets, Time now) {

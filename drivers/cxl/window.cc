@@ -284,6 +284,7 @@ Result<void> Window::found(bool all_of_it) {
                    "choose another path, or remove it if you need it no more");
   }
   if (header.version != version) {
+    if (deserted()) return make(all_of_it);
     return because(Status::version_mismatch, path_,
                    "has layout " + std::to_string(header.version) + ", and this library speaks " +
                        std::to_string(version),
@@ -315,6 +316,15 @@ bool Window::held(uint32_t place) const {
 }
 
 bool Window::here() const { return owner_ == getpid(); }
+
+// Whether nobody lives there, whatever the layout: all of them lock places from here on.
+bool Window::deserted() const {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = place_locks;
+  return fcntl(descriptor_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+}
 
 void Window::changed() { changes_->count.fetch_add(1, std::memory_order_release); }
 

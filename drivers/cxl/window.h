@@ -83,6 +83,7 @@ class Window {
   void tell_partners(uint32_t place) const;
   int take_memory(uint64_t at, uint64_t bytes) const;
   bool held(uint32_t place) const;
+  bool deserted() const;
   bool free_again(uint32_t ring) const;
   std::optional<uint32_t> free_ring(uint32_t after) const;
   bool take_ring_memory(uint32_t ring) const;
