@@ -6,8 +6,8 @@ namespace urma::transport {
 
 // One channel over a medium that loses nothing and keeps the order (CTP, UB 6.2): a slice is one
 // packet, nothing is acknowledged or repeated, and no number is on the wire. What a peer has taken
-// is its sign of life; what it has no room for waits here. That something was taken is no progress of
-// the work that it belongs to: an answer is.
+// is its sign of life; what it has no room for waits here. That something was taken is no progress
+// of the work that it belongs to: an answer is.
 class Ctp final : public PacketChannel {
  public:
   struct Upwards {
