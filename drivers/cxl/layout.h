@@ -84,9 +84,10 @@ constexpr uint32_t lines_of(uint32_t message_bytes) {
   return (message_bytes + uint32_t{sizeof(uint32_t)} + uint32_t{line_bytes} - 1) / line_bytes;
 }
 
-// Six large messages fit, wherever the first one begins, and the rest of a level-two cache.
-inline constexpr uint32_t ring_lines = 8 * 1024;
-static_assert(ring_lines > 7 * lines_of(most_message_bytes));
+// Five large messages fit, and it stays in a level-two cache: with less two sides that copy wait for
+// each other, with more small messages do for memory.
+inline constexpr uint32_t ring_lines = 7 * 1024;
+static_assert(ring_lines > 5 * lines_of(most_message_bytes));
 
 struct Ring {
   alignas(4096) RingControl control;
@@ -111,7 +112,7 @@ constexpr uint32_t rings_in(uint64_t window_bytes) {
       (window_bytes - records_at - page_bytes) / (ring_bytes + sizeof(RingRecord));
   return static_cast<uint32_t>(rings < most_rings ? rings : most_rings);
 }
-inline constexpr uint64_t least_window_bytes = 5 << 18;
+inline constexpr uint64_t least_window_bytes = 1 << 20;
 static_assert(rings_in(least_window_bytes) >= 2);
 static_assert(rings_at(rings_in(least_window_bytes)) + 2 * ring_bytes <= least_window_bytes);
 

@@ -177,14 +177,14 @@ Result<void> Window::open_file(const WindowSettings& settings) {
     return because(
         Status::invalid_argument, path_,
         "has " + std::to_string(bytes) + " bytes: it was cut off, or is something else",
-        "a window has 1280K at least: choose another path, or remove the file when nobody "
+        "a window has 1M at least: choose another path, or remove the file when nobody "
         "uses it; it is made anew");
   }
   const bool fresh = file_bytes == 0 && is_file_;
   if (fresh && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
     return because(Status::no_resources, path_,
                    "cannot have " + size_text(bytes) + ": " + system_says(errno),
-                   "a smaller size, cxl:PATH?size=1280K, or a file system with more room (df)");
+                   "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
   }
   bytes_ = bytes;
   rings_ = rings_in(bytes);
@@ -246,7 +246,7 @@ Result<void> Window::make(bool all_of_it) {
   if (const int why = take_memory(0, taken); why != 0) {
     return because(Status::no_resources, path_,
                    "cannot have " + std::to_string(taken) + " bytes of memory: " + system_says(why),
-                   "a smaller size, cxl:PATH?size=1280K, or a file system with more room (df)");
+                   "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
   }
   if (base_ == nullptr) {
     if (auto mapped = map(); !mapped) return mapped.error();

@@ -47,7 +47,7 @@ std::unique_ptr<PacketPort> open_port_at(const WindowFile& window) {
 
 // Two that live in the same window.
 PortPair pair_at(const WindowFile& window) {
-  return PortPair(window.device("?size=1280K"), window.device(""));
+  return PortPair(window.device("?size=1M"), window.device(""));
 }
 
 Packet send_to(PacketPort& from, const Endpoint& to, unsigned seed = 1) {
@@ -95,7 +95,7 @@ TEST_CASE("a window that cannot be opened says why and what to do") {
   check_refused("cxl:/dev/shm", Status::io_error, "directory");
   check_refused("cxl:/dev/shm/no/such/folder", Status::io_error, "No such file");
   check_refused("cxl:/dev/null", Status::invalid_argument, "size=1G");
-  check_refused("cxl:/dev/null?size=1280K", Status::io_error, "cannot be mapped");
+  check_refused("cxl:/dev/null?size=1M", Status::io_error, "cannot be mapped");
   CHECK(mkfifo(window.path().c_str(), 0600) == 0);
   check_refused(window.device(""), Status::invalid_argument, "neither a file nor a device");
   unlink(window.path().c_str());
@@ -143,7 +143,7 @@ TEST_CASE("a window of another version, another size, or cut off, is refused wit
 TEST_CASE("a window that a dead process has left half made is made anew") {
   const WindowFile window("half");
   window.write("");
-  window.cut(5 << 18);
+  window.cut(1 << 20);
   {
     PortPair ports = pair_at(window);
     CHECK(reach(*ports.a, *ports.b));
@@ -215,7 +215,7 @@ TEST_CASE("a full file system is an error at open, and later a connection refuse
     if (port.ok() || port.status() != Status::no_resources) return 1;
     if (port.error().message.find("df") == std::string::npos) return 2;
     // Nothing is left of it that would be in the way.
-    if (!try_open_port(path + "?size=1280K").ok()) return 3;
+    if (!try_open_port(path + "?size=1M").ok()) return 3;
     unlink((folder + "/w").c_str());
     // Little is taken at first, and the rest when it is used.
     const auto a = try_open_port(path);

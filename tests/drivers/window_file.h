@@ -29,7 +29,7 @@ class WindowFile {
   }
 
   const std::string& path() const { return path_; }
-  std::string device(const std::string& options = "?size=1280K") const {
+  std::string device(const std::string& options = "?size=1M") const {
     return "cxl:" + path_ + options;
   }
   void write(std::string_view text) const {
