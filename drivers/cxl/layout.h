@@ -84,8 +84,8 @@ constexpr uint32_t lines_of(uint32_t message_bytes) {
   return (message_bytes + uint32_t{sizeof(uint32_t)} + uint32_t{line_bytes} - 1) / line_bytes;
 }
 
-// Five large messages fit, and it stays in a level-two cache: with less two sides that copy wait for
-// each other, with more small messages do for memory.
+// Five large messages fit, and it stays in a level-two cache: with less two sides that copy wait
+// for each other, with more small messages do for memory.
 inline constexpr uint32_t ring_lines = 7 * 1024;
 static_assert(ring_lines > 5 * lines_of(most_message_bytes));
 

@@ -174,11 +174,10 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   const auto page = static_cast<uint64_t>(system.f_bsize);
   if (file_bytes == 0 && is_file_ && page > page_bytes) bytes = (bytes + page - 1) / page * page;
   if (bytes < least_window_bytes || bytes > most_bytes) {
-    return because(
-        Status::invalid_argument, path_,
-        "has " + std::to_string(bytes) + " bytes: it was cut off, or is something else",
-        "a window has 1M at least: choose another path, or remove the file when nobody "
-        "uses it; it is made anew");
+    return because(Status::invalid_argument, path_,
+                   "has " + std::to_string(bytes) + " bytes: it was cut off, or is something else",
+                   "a window has 1M at least: choose another path, or remove the file when nobody "
+                   "uses it; it is made anew");
   }
   const bool fresh = file_bytes == 0 && is_file_;
   if (fresh && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
