@@ -21,6 +21,7 @@ Ctp::Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools&
     : PacketChannel(index, ends, pools, counters, now), sink_(upwards.sink), ways_(upwards.ways) {}
 
 size_t Ctp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
+  if (paused_) return 0;
   if (!outstanding()) last_heard_ = std::max(last_heard_, now);
   const Pulled pulled = pull(frames, now);
   if (pulled.count == 0) return 0;
@@ -89,6 +90,7 @@ void Ctp::note_room(bool full, Time now) {
 }
 
 bool Ctp::wants_to_send(Time now) const {
+  if (paused_) return false;
   if (keep_alive_due_) return true;
   return any_offered() && (!blocked_ || now - blocked_since_ < eager_after_full);
 }

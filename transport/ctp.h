@@ -17,6 +17,8 @@ class Ctp final : public PacketChannel {
   Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools& pools,
       Counters& counters, Time now);
 
+  // Nothing is pulled meanwhile.
+  void pause(bool paused) { paused_ = paused; }
   // Something of the peer's has come.
   void handle_packet(Time now) {
     if (now - last_heard_ > hearing_grain || !heard_) hear(now);
@@ -46,6 +48,7 @@ class Ctp final : public PacketChannel {
   Ways& ways_;
   bool watching_ = false;  // what was sent may not all have been taken
   bool blocked_ = false;   // there was no room
+  bool paused_ = false;
   Time blocked_since_{};
   Time retry_at_{};
   Time looked_at_{};  // at what the peer has taken

@@ -139,7 +139,7 @@ void Transport::note_heard(const PacketChannel& channel) {
   if (!peer.answered_open) return;
   peer.answered_open = false;
   --half_open_;
-  if (peer.goodbyes == 0) peer_timers_.disarm(peers_.index_of(&peer));
+  if (!peer.opening && peer.goodbyes == 0) peer_timers_.disarm(peers_.index_of(&peer));
 }
 
 void Transport::deliver(std::span<const Received> packets, Time now) {

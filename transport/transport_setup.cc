@@ -81,6 +81,8 @@ void Transport::begin_opening(Peer& peer, Time now) {
   // A channel that is only doubted keeps its TPN until another one replaces it.
   const bool doubted = live(peer.tp);
   if (doubted) {
+    // No number tells which channel a packet of CTP belongs to: from here on it would be the next.
+    if (compact()) ctps_.at(peer.tp).pause(true);
     peer.doubted_tpn = peer.tpn;
     peer.doubted_psn = peer.first_psn;
   }
@@ -101,6 +103,10 @@ void Transport::cancel_opening(Peer& peer) {
   tps_by_tpn_.erase(number(peer.tpn));
   peer.opening = false;
   if (!live(peer.tp)) return;
+  if (compact()) {
+    ctps_.at(peer.tp).pause(false);
+    pools_.active.add(peer.tp);
+  }
   peer.tpn = peer.doubted_tpn;
   peer.first_psn = peer.doubted_psn;
 }
@@ -145,6 +151,7 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
     cancel_opening(peer);
     peer.given_up = true;
     if (!peer.refused) peer.why_not = Why::unreachable;
+    if (compact() && settings_.ways->way(peer.at).no_room) peer.why_not = Why::no_room;
     if (!live(peer.tp)) sink_.down(id_of(peer), peer.why_not, now);
   } else if (peer.answered_open) {
     // It asked and was never heard of again. It may never have had the answer, and still be asking.

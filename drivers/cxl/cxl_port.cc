@@ -116,7 +116,7 @@ Ways::Way CxlPort::way(const Endpoint& to) {
   const bool lives = window_.inhabited(place);
   if (window_.changes() != changes_seen_) look_around();
   Outbound& outbound = outbound_[place];
-  if (!outbound.ring) return {.gone = true};
+  if (!outbound.ring) return {.gone = true, .no_room = lives && no_room_};
   return {.taken = outbound.ring.taken(), .empty = outbound.ring.empty(), .gone = !lives};
 }
 
@@ -126,6 +126,7 @@ bool CxlPort::connect(uint32_t place) {
   if (outbound_[place].ring) return true;
   const Window::Claim claim = window_.claim_pair(place_, place);
   if (claim == Window::Claim::nobody_there) ++counters_.unreachable;
+  no_room_ = claim == Window::Claim::no_room;
   if (claim != Window::Claim::made) return false;
   look_around();
   return static_cast<bool>(outbound_[place].ring);
@@ -203,6 +204,12 @@ void CxlPort::release(std::span<const RxFrame> frames) {
 // Something has changed hands: which rings are ours now?
 void CxlPort::look_around() {
   changes_seen_ = window_.changes();
+  // Our place is another one's: the window was written over, and nothing here can be believed.
+  if (window_.generation(place_) != generation_) {
+    while (!sources_.empty()) forget(inbound_[sources_.back()]);
+    for (uint32_t place = 0; place < places; ++place) outbound_[place] = {};
+    return;
+  }
   for (uint32_t place = 0; place < places; ++place) {
     Outbound& outbound = outbound_[place];
     if (outbound.ring && window_.generation(place) != outbound.to_generation) let_go(outbound);
@@ -238,8 +245,13 @@ void CxlPort::add_inbound(uint32_t ring, const Window::Ownership& owner) {
     const Inbound& known = inbound_[source];
     if (known.index == ring && known.serial == owner.serial) return;
   }
-  const auto& let_go = window_.ring_at(ring).control.receiver.let_go;
-  if (sources_.size() == most_inbound || let_go.load() == owner.serial) return;
+  const auto& gone = window_.ring_at(ring).control.receiver.let_go;
+  if (sources_.size() == most_inbound || gone.load() == owner.serial) return;
+  if (!make_room_for(ring, owner)) {
+    // Once more when what is held has been released.
+    changes_seen_ = window_.changes() - 1;
+    return;
+  }
   uint32_t free = 0;
   while (inbound_[free].index != none) ++free;
   inbound_[free] = {.ring = RingReader(window_.ring_at(ring)),
@@ -251,17 +263,39 @@ void CxlPort::add_inbound(uint32_t ring, const Window::Ownership& owner) {
   sources_.push_back(free);
 }
 
+// What an earlier life at that place left unread nobody waits for, and it must not be taken for the
+// new one's. Nor has a ring two readers. False: some of it is being read.
+bool CxlPort::make_room_for(uint32_t ring, const Window::Ownership& owner) {
+  const Endpoint from = endpoint_of(owner.from);
+  for (size_t i = sources_.size(); i-- > 0;) {
+    Inbound& known = inbound_[sources_[i]];
+    if (known.index != ring && !(known.from == from)) continue;
+    if (known.held > 0) return false;
+    known.index == ring ? forget(known) : let_go(known);
+  }
+  return true;
+}
+
 void CxlPort::let_go(Outbound& outbound) {
   if (!outbound.ring) return;
-  window_.ring_at(outbound.index)
-      .control.sender.let_go.store(outbound.serial, std::memory_order_release);
+  mark_let_go(outbound.index, outbound.serial,
+              window_.ring_at(outbound.index).control.sender.let_go);
   outbound = {};
 }
 
 void CxlPort::let_go(Inbound& inbound) {
+  mark_let_go(inbound.index, inbound.serial,
+              window_.ring_at(inbound.index).control.receiver.let_go);
+  forget(inbound);
+}
+
+// Not over the mark of whoever has the ring now.
+void CxlPort::mark_let_go(uint32_t ring, uint32_t serial, std::atomic<uint32_t>& mark) const {
+  if (window_.ownership(ring).serial == serial) mark.store(serial, std::memory_order_release);
+}
+
+void CxlPort::forget(Inbound& inbound) {
   const auto self = static_cast<uint32_t>(&inbound - inbound_.get());
-  window_.ring_at(inbound.index)
-      .control.receiver.let_go.store(inbound.serial, std::memory_order_release);
   inbound.index = none;
   std::erase(sources_, self);
 }

@@ -78,8 +78,11 @@ class CxlPort final : public PacketPort, public Ways {
   [[gnu::cold]] void look_around();
   void look_at(uint32_t ring, const Window::Ownership& owner);
   void add_inbound(uint32_t ring, const Window::Ownership& owner);
+  bool make_room_for(uint32_t ring, const Window::Ownership& owner);
   void let_go(Outbound& outbound);
   void let_go(Inbound& inbound);
+  void mark_let_go(uint32_t ring, uint32_t serial, std::atomic<uint32_t>& mark) const;
+  void forget(Inbound& inbound);
 
   Window window_;
   const uint32_t place_;
@@ -89,6 +92,7 @@ class CxlPort final : public PacketPort, public Ways {
   PortCounters counters_;
   uint64_t sent_ = 0;
   uint64_t changes_seen_ = 0;
+  bool no_room_ = false;  // for the last pair that was asked for
   FramePool pool_{frame_count};
   std::unique_ptr<Outbound[]> outbound_;  // by place
   std::unique_ptr<Inbound[]> inbound_;    // most_inbound

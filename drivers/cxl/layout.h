@@ -11,7 +11,7 @@ namespace urma::drivers::cxl {
 
 inline constexpr size_t line_bytes = 64;
 inline constexpr uint64_t magic = 0x314e'4957'414d'5255;  // "URMAWIN1"
-inline constexpr uint32_t version = 1;
+inline constexpr uint32_t version = 2;
 
 // Written once, under the lock; `magic` last.
 struct alignas(line_bytes) Header {
@@ -20,6 +20,7 @@ struct alignas(line_bytes) Header {
   uint32_t rings;  // for people: it follows from `bytes`
   uint64_t bytes;  // of the window
   uint64_t id;     // random: what its addresses are made of
+  uint64_t boot;   // of the kernel whose locks say who lives
 };
 static_assert(sizeof(Header) == line_bytes);
 
@@ -44,7 +45,8 @@ struct Place {
 static_assert(sizeof(Place) == 2 * line_bytes);
 inline constexpr uint32_t places = 256;
 
-// Whose a ring is. Under the lock; a serial of zero: nobody's yet. Each new owner gets another one.
+// Whose a ring is. Under the lock; a serial of zero: nobody's yet. Each new owner gets another one,
+// and while the record changes it is marked: who reads it without the lock reads the serial twice.
 struct alignas(line_bytes) RingRecord {
   std::atomic<uint32_t> serial;
   std::atomic<uint32_t> from;  // place
@@ -53,6 +55,7 @@ struct alignas(line_bytes) RingRecord {
   std::atomic<uint32_t> to_generation;
 };
 static_assert(sizeof(RingRecord) == line_bytes);
+inline constexpr uint32_t changing = 1u << 31;  // in a serial
 
 // In front of a ring's lines. Lines of one writer are not neighbours of the other's.
 struct RingControl {
@@ -101,6 +104,9 @@ inline constexpr uint64_t page_bytes = 4096;
 inline constexpr uint64_t places_at = 2 * line_bytes;
 inline constexpr uint64_t records_at = places_at + places * sizeof(Place);
 inline constexpr uint32_t most_rings = 1 << 20;
+// Whoever changes one of these changes the version as well.
+static_assert(version == 2 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
+              records_at == 32896);
 
 constexpr uint64_t rings_at(uint32_t rings) {
   const uint64_t end = records_at + uint64_t{rings} * sizeof(RingRecord);

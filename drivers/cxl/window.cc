@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -18,8 +19,9 @@
 namespace urma::drivers::cxl {
 namespace {
 
-constexpr uint64_t default_bytes = 256 << 20;
+constexpr uint64_t default_bytes = 1 << 30;
 constexpr uint64_t most_bytes = uint64_t{1} << 46;
+constexpr uint32_t most_not_let_go = 4;
 constexpr Duration lock_patience = std::chrono::seconds(1);
 // Bytes of the file, far behind what is mapped, that locks are taken on.
 constexpr off_t window_lock = off_t{1} << 60;
@@ -42,6 +44,19 @@ bool set_lock(int descriptor, off_t at, short kind) {
   return fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
 }
 
+// A number for this start of this kernel: locks are its own.
+uint64_t this_boot() {
+  std::array<char, 64> text{};
+  const int file = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t bytes = ::read(file, text.data(), text.size());
+  close(file);
+  uint64_t mixed = 0;
+  for (ssize_t i = 0; i < bytes; ++i)
+    mixed = mixed * 31 + static_cast<uint8_t>(text[static_cast<size_t>(i)]);
+  return mixed;
+}
+
 std::string size_text(uint64_t bytes) {
   return bytes % (1 << 20) == 0 ? std::to_string(bytes >> 20) + "M" : std::to_string(bytes);
 }
@@ -53,10 +68,12 @@ class Window::Lock {
  public:
   explicit Lock(int descriptor) : descriptor_(descriptor) {
     held_ = set_lock(descriptor, window_lock, F_WRLCK);
+    why_not_ = held_ ? 0 : errno;
   }
   // Waits for it; whoever has it is quick, unless it was stopped there.
   Lock(int descriptor, Duration patience) : Lock(descriptor) {
-    for (const Time until = read_clock() + patience; !held_ && read_clock() < until;) {
+    for (const Time until = read_clock() + patience;
+         !held_ && somebody_has_it() && read_clock() < until;) {
       constexpr timespec while_it_works{0, 200'000};
       ppoll(nullptr, 0, &while_it_works, nullptr);
       held_ = set_lock(descriptor, window_lock, F_WRLCK);
@@ -67,10 +84,14 @@ class Window::Lock {
     if (held_) set_lock(descriptor_, window_lock, F_UNLCK);
   }
   bool held() const { return held_; }
+  // False: there are no such locks here.
+  bool somebody_has_it() const { return why_not_ == EAGAIN || why_not_ == EACCES; }
+  int why_not() const { return why_not_; }
 
  private:
   int descriptor_;
   bool held_;
+  int why_not_;
 };
 
 Window::Window(Window&& other) noexcept
@@ -151,11 +172,7 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   }
   is_file_ = S_ISREG(about.st_mode);
   const Lock lock(descriptor_, lock_patience);
-  if (!lock.held()) {
-    return because(Status::io_error, path_,
-                   "is locked by a process that does not go on (stopped while it joined?)",
-                   "continue or end that process (see /proc/locks), or use another window");
-  }
+  if (!lock.held()) return cannot_lock(lock);
   // What it was before it was ours to see.
   if (is_file_ && fstat(descriptor_, &about) != 0) about.st_size = 0;
   const auto file_bytes = static_cast<uint64_t>(about.st_size);
@@ -210,6 +227,16 @@ int Window::take_memory(uint64_t at, uint64_t bytes) const {
 
 // By another opening than the one that has our locks: a mapping keeps its own alive, also in a
 // child of fork that outlives us.
+Error Window::cannot_lock(const Lock& lock) const {
+  if (lock.somebody_has_it()) {
+    return because(Status::io_error, path_,
+                   "is locked by a process that does not go on (stopped while it joined?)",
+                   "continue or end that process (see /proc/locks), or use another window");
+  }
+  return because(Status::unsupported, path_, "cannot be locked: " + system_says(lock.why_not()),
+                 "put it on a file system that has locks (/dev/shm has)");
+}
+
 Result<void> Window::map() {
   const Result<int> again = open_path();
   if (!again) return again.error();
@@ -256,6 +283,7 @@ Result<void> Window::make(bool all_of_it) {
   header.rings = rings_;
   header.bytes = bytes_;
   id_ = header.id = SecureEntropy().next();
+  header.boot = this_boot();
   header.magic.store(magic, std::memory_order_release);
   return {};
 }
@@ -283,8 +311,10 @@ Result<void> Window::found(bool all_of_it) {
     return because(Status::invalid_argument, path_, "is something else: it does not begin as one",
                    "choose another path, or remove it if you need it no more");
   }
-  if (header.version != version) {
+  if (header.version != version || header.rings != rings_in(header.bytes)) {
     if (deserted()) return make(all_of_it);
+  }
+  if (header.version != version) {
     return because(Status::version_mismatch, path_,
                    "has layout " + std::to_string(header.version) + ", and this library speaks " +
                        std::to_string(version),
@@ -296,6 +326,19 @@ Result<void> Window::found(bool all_of_it) {
                        std::to_string(header.rings) + " rings, and has " + std::to_string(bytes_) +
                        " and " + std::to_string(rings_) + " now: it was cut off, or written over",
                    anew);
+  }
+  if (header.boot != this_boot()) {
+    return because(
+        Status::unsupported, path_,
+        "was used by another kernel, whose processes this one cannot see, or by this "
+        "one before it was started anew",
+        "if no other machine has it open, remove the file, or write zeros over the first "
+        "page of the device");
+  }
+  if (const int why = all_of_it ? take_memory(0, bytes_) : 0; why != 0) {
+    return because(Status::no_resources, path_,
+                   "cannot have all of its " + size_text(bytes_) + ": " + system_says(why),
+                   "a smaller window, or a file system with more room (df)");
   }
   id_ = header.id;
   release_dead();
@@ -358,10 +401,7 @@ void Window::release_dead() {
 
 Result<uint32_t> Window::join() {
   const Lock lock(descriptor_, lock_patience);
-  if (!lock.held()) {
-    return because(Status::io_error, path_, "is locked by a process that does not go on",
-                   "continue or end that process (see /proc/locks), or use another window");
-  }
+  if (!lock.held()) return cannot_lock(lock);
   release_dead();
   for (uint32_t place = 0; place < places; ++place) {
     if (generation(place) % 2 == 1) continue;
@@ -407,6 +447,7 @@ bool Window::inhabited(uint32_t place) {
 
 // ---- rings
 
+// Nobody's while it changes: whoever changes it says so when it is done.
 Window::Ownership Window::ownership(uint32_t ring) const {
   const RingRecord& record = records_[ring];
   Ownership out{};
@@ -415,6 +456,9 @@ Window::Ownership Window::ownership(uint32_t ring) const {
   out.to = record.to.load(std::memory_order_relaxed);
   out.from_generation = record.from_generation.load(std::memory_order_relaxed);
   out.to_generation = record.to_generation.load(std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  const uint32_t again = record.serial.load(std::memory_order_relaxed);
+  if ((out.serial & changing) != 0 || again != out.serial) out.serial = 0;
   return out;
 }
 
@@ -451,7 +495,10 @@ bool Window::take_ring_memory(uint32_t ring) const {
 void Window::give(uint32_t ring, uint32_t from, uint32_t to) {
   RingRecord& record = records_[ring];
   Ring& memory = ring_at(ring);
-  const uint32_t serial = record.serial.load(std::memory_order_relaxed) + 1;
+  const uint32_t before = record.serial.load(std::memory_order_relaxed) & ~changing;
+  const uint32_t serial = (before + 1) & ~changing;
+  record.serial.store(before | changing, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
   memory.control.receiver.taken.store(0, std::memory_order_relaxed);
   memory.control.receiver.let_go.store(0, std::memory_order_relaxed);
   memory.control.sender.let_go.store(0, std::memory_order_relaxed);
@@ -471,13 +518,16 @@ Window::Claim Window::claim_pair(uint32_t from, uint32_t to) {
     end_place(to);
     return Claim::nobody_there;
   }
-  // Perhaps the other one was quicker.
+  uint32_t not_let_go = 0;
   for (uint32_t ring = 0; ring < rings_; ++ring) {
     const Ownership owner = ownership(ring);
-    if (owner.serial != 0 && owner.from == from && owner.to == to &&
-        owner.from_generation == generation(from) && owner.to_generation == generation(to)) {
-      return Claim::made;
-    }
+    if (owner.serial == 0 || owner.from != from || owner.to != to) continue;
+    const bool current =
+        owner.from_generation == generation(from) && owner.to_generation == generation(to);
+    // Perhaps the other one was quicker.
+    if (current) return Claim::made;
+    // A partner that does not let go of what the dead had here does not get more and more.
+    if (!free_again(ring) && ++not_let_go > most_not_let_go) return Claim::not_now;
   }
   const std::optional<uint32_t> there = free_ring(0);
   const std::optional<uint32_t> back = there && from != to ? free_ring(*there + 1) : there;

@@ -58,7 +58,7 @@ class Window {
     return place_at(place).record.generation.load(std::memory_order_acquire);
   }
   Place& place_at(uint32_t place) const { return places_[place]; }
-  // Whose a ring is: read once.
+  // Whose a ring is; a serial of zero: nobody's, or in the making.
   struct Ownership {
     uint32_t serial;
     uint32_t from;
@@ -82,6 +82,7 @@ class Window {
   void end_place(uint32_t place);
   void tell_partners(uint32_t place) const;
   int take_memory(uint64_t at, uint64_t bytes) const;
+  Error cannot_lock(const Lock& lock) const;
   bool held(uint32_t place) const;
   bool deserted() const;
   bool free_again(uint32_t ring) const;

@@ -136,6 +136,7 @@ TEST_CASE("a window of another version, another size, or cut off, is refused wit
   // Of those who are gone it is taken over.
   CHECK(try_open_port(window.device("")).ok());
   CHECK(Intruder(window).header().version == cxl::version);
+  const auto living = try_open_port(window.device(""));
   Intruder(window).header().rings = 1;
   check_refused(window.device(""), Status::invalid_argument, "written over");
 }

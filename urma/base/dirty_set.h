@@ -36,7 +36,7 @@ class DirtySet {
   // A full fence: what the caller published before is seen by whoever takes the member, and what
   // it reads afterwards (is the engine asleep?) is read after the flag can be seen.
   void mark(uint32_t member) {
-    levels_[0][member].store(1, std::memory_order_relaxed);
+    levels_[0][member].store(1, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (levels_.size() > 1 && levels_[1][member / fan].load(std::memory_order_relaxed) == 0) {
       set_above(0, member);

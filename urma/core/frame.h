@@ -56,9 +56,10 @@ class Ways {
   // promised room since the last `send`.
   virtual bool reserve(const Endpoint& to, uint32_t bytes) = 0;
   struct Way {
-    uint64_t taken = 0;  // grows when the other end takes something
-    bool empty = true;   // it has taken all
-    bool gone = false;   // nobody lives there any more
+    uint64_t taken = 0;    // grows when the other end takes something
+    bool empty = true;     // it has taken all
+    bool gone = false;     // nobody lives there any more, or nobody can be reached there
+    bool no_room = false;  // the latter, for there is no room for another way
   };
   // Cold: may ask the system.
   virtual Way way(const Endpoint& to) = 0;

@@ -104,7 +104,11 @@ class Runner final : public drivers::VirtualClock::Driven {
 
  private:
   void carry(Command& command);
-  bool take_token() { return !token_.exchange(true, std::memory_order_acquire); }
+  bool take_token() {
+    // Whoever looks in vain does not take the line from whoever has the token.
+    return !token_.load(std::memory_order_relaxed) &&
+           !token_.exchange(true, std::memory_order_acquire);
+  }
   void drop_token() { token_.store(false, std::memory_order_release); }
   bool run_pass(bool polled);
   Time machine_time(bool polled);
@@ -145,7 +149,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   int timer_ = -1;  // where the service thread sleeps while the application keeps
 
   alignas(64) std::atomic<bool> token_{false};
-  std::atomic<uint32_t> polled_{0};  // passes
+  alignas(64) std::atomic<uint32_t> polled_{0};  // passes
   // When the next pass is due, in the machine's time.
   alignas(64) std::atomic<Time> alarm_{never};
   // Read by whoever posts; written around a sleep, and when the device closes.
