@@ -147,11 +147,11 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
       peer_timers_.arm(peers_.index_of(&peer), now + goodbye_retry);
     }
   } else if (peer.opening) {
+    const bool no_way = compact() && settings_.ways->way(peer.at).no_room;
+    if (!peer.refused) peer.why_not = no_way ? Why::no_room : Why::unreachable;
     if (now - peer.opened_at < settings_.setup_timeout) return send_open(peer, now);
     cancel_opening(peer);
     peer.given_up = true;
-    if (!peer.refused) peer.why_not = Why::unreachable;
-    if (compact() && settings_.ways->way(peer.at).no_room) peer.why_not = Why::no_room;
     if (!live(peer.tp)) sink_.down(id_of(peer), peer.why_not, now);
   } else if (peer.answered_open) {
     // It asked and was never heard of again. It may never have had the answer, and still be asking.
