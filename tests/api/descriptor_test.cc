@@ -359,7 +359,8 @@ size_t open_eventfds() {
   while (const dirent* const one = readdir(all)) {
     std::array<char, 32> what{};
     const ssize_t bytes = readlinkat(dirfd(all), one->d_name, what.data(), what.size());
-    count += bytes > 0 && std::string_view(what.data()) == "anon_inode:[eventfd]";
+    const std::string_view text(what.data(), bytes > 0 ? static_cast<size_t>(bytes) : 0);
+    count += text == "anon_inode:[eventfd]";
   }
   closedir(all);
   return count;
