@@ -90,6 +90,8 @@ class DirtySet {
       const auto place = static_cast<size_t>(std::countr_zero(flags)) / fan;
       flags &= ~(uint64_t{0xff} << place * fan);
       const size_t flag = index * fan + place;
+      // What was published before this flag was set is seen from here on.
+      if (levels_[level][flag].load(std::memory_order_acquire) == 0) continue;
       levels_[level][flag].store(0, std::memory_order_relaxed);
       if (level > 0) {
         take_word(level - 1, flag, function);
