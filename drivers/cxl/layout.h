@@ -16,11 +16,11 @@ inline constexpr uint32_t version = 2;
 // Written once, under the lock; `magic` last.
 struct alignas(line_bytes) Header {
   std::atomic<uint64_t> magic;
-  uint32_t version;
-  uint32_t rings;  // for people: it follows from `bytes`
-  uint64_t bytes;  // of the window
-  uint64_t id;     // random: what its addresses are made of
-  uint64_t boot;   // of the kernel whose locks say who lives
+  std::atomic<uint32_t> version;
+  std::atomic<uint32_t> rings;  // for people: it follows from `bytes`
+  std::atomic<uint64_t> bytes;  // of the window
+  std::atomic<uint64_t> id;     // random: what its addresses are made of
+  std::atomic<uint64_t> boot;   // of the kernel whose locks say who lives
 };
 static_assert(sizeof(Header) == line_bytes);
 

@@ -12,6 +12,8 @@
 
 namespace urma::drivers::cxl {
 
+class WindowLock;
+
 struct WindowSettings {
   std::string path;    // empty: this user's own in /dev/shm
   uint64_t bytes = 0;  // 0: what is there, else the default, most of it not taken yet
@@ -70,21 +72,24 @@ class Window {
   Ring& ring_at(uint32_t ring) const;
 
  private:
-  class Lock;
+  struct Says;
 
   Window() = default;
   Result<void> map();
   Result<int> open_path() const;
+  static Says read(const Header& header);
+  static bool unfinished(const Says& says);
   Result<void> found(bool all_of_it);
   Result<void> make(bool all_of_it);
+  Result<void> examine(const Says& says) const;
   Result<void> open_file(const WindowSettings& settings);
   void release_dead();
   void end_place(uint32_t place);
   void tell_partners(uint32_t place) const;
   int take_memory(uint64_t at, uint64_t bytes) const;
-  Error cannot_lock(const Lock& lock) const;
+  Error because(Status status, std::string_view why, std::string_view fix) const;
+  Error cannot_lock(const WindowLock& lock) const;
   bool held(uint32_t place) const;
-  bool deserted() const;
   bool free_again(uint32_t ring) const;
   std::optional<uint32_t> free_ring(uint32_t after) const;
   bool take_ring_memory(uint32_t ring) const;

@@ -1,0 +1,70 @@
+#include "drivers/cxl/window_lock.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <cerrno>
+
+#include "urma/base/clock.h"
+
+namespace urma::drivers::cxl {
+namespace {
+
+constexpr off_t window_lock = off_t{1} << 60;
+constexpr off_t place_locks = window_lock + 1;
+constexpr off_t all_behind = 0;
+
+off_t byte_of(uint32_t place) { return place_locks + static_cast<off_t>(place); }
+
+struct flock bytes_at(off_t at, off_t count, short kind) {
+  struct flock lock {};
+  lock.l_type = kind;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = at;
+  lock.l_len = count;
+  return lock;
+}
+
+bool set(int descriptor, off_t at, short kind) {
+  struct flock lock = bytes_at(at, 1, kind);
+  return fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
+}
+
+// What cannot be asked is taken to be locked: nobody is thrown out by mistake.
+bool is_locked(int descriptor, off_t at, off_t count) {
+  struct flock lock = bytes_at(at, count, F_WRLCK);
+  return fcntl(descriptor, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+}  // namespace
+
+bool lock_place(int descriptor, uint32_t place) { return set(descriptor, byte_of(place), F_WRLCK); }
+void unlock_place(int descriptor, uint32_t place) { set(descriptor, byte_of(place), F_UNLCK); }
+bool place_is_locked(int descriptor, uint32_t place) {
+  return is_locked(descriptor, byte_of(place), 1);
+}
+bool any_place_is_locked(int descriptor) { return is_locked(descriptor, place_locks, all_behind); }
+
+WindowLock::WindowLock(int descriptor) : descriptor_(descriptor) { take(); }
+
+WindowLock::WindowLock(int descriptor, Duration at_most) : WindowLock(descriptor) {
+  const Time until = read_clock() + at_most;
+  while (!held_ && somebody_has_it() && read_clock() < until) {
+    constexpr timespec while_it_works{0, 200'000};
+    ppoll(nullptr, 0, &while_it_works, nullptr);
+    take();
+  }
+}
+
+WindowLock::~WindowLock() {
+  if (held_) set(descriptor_, window_lock, F_UNLCK);
+}
+
+void WindowLock::take() {
+  held_ = set(descriptor_, window_lock, F_WRLCK);
+  why_not_ = held_ ? 0 : errno;
+}
+
+bool WindowLock::somebody_has_it() const { return why_not_ == EAGAIN || why_not_ == EACCES; }
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,279 @@
+// How a window is opened: which file, how large, made or found, and what is wrong with it.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "drivers/cxl/window.h"
+#include "drivers/cxl/window_lock.h"
+#include "urma/base/entropy.h"
+
+namespace urma::drivers::cxl {
+namespace {
+
+constexpr uint64_t default_bytes = 1 << 30;
+constexpr uint64_t most_bytes = uint64_t{1} << 46;
+
+std::string system_says(int why) { return std::strerror(why); }
+
+// A number for this start of this kernel: locks are its own.
+uint64_t this_boot() {
+  std::array<char, 64> text{};
+  const int file = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const ssize_t bytes = ::read(file, text.data(), text.size());
+  close(file);
+  uint64_t mixed = 0;
+  for (ssize_t i = 0; i < bytes; ++i)
+    mixed = mixed * 31 + static_cast<uint8_t>(text[static_cast<size_t>(i)]);
+  return mixed;
+}
+
+std::string size_text(uint64_t bytes) {
+  return bytes % (1 << 20) == 0 ? std::to_string(bytes >> 20) + "M" : std::to_string(bytes);
+}
+
+Header& header_of(std::byte* base) { return *reinterpret_cast<Header*>(base); }
+
+}  // namespace
+
+// What a header says, each word of it read once.
+struct Window::Says {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t rings;
+  uint64_t bytes;
+  uint64_t id;
+  uint64_t boot;
+  bool blank;
+};
+
+Window::Says Window::read(const Header& header) {
+  static constexpr std::byte zeros[sizeof(Header)]{};
+  return {.magic = header.magic.load(std::memory_order_acquire),
+          .version = header.version.load(std::memory_order_relaxed),
+          .rings = header.rings.load(std::memory_order_relaxed),
+          .bytes = header.bytes.load(std::memory_order_relaxed),
+          .id = header.id.load(std::memory_order_relaxed),
+          .boot = header.boot.load(std::memory_order_relaxed),
+          .blank = std::memcmp(&header, zeros, sizeof zeros) == 0};
+}
+
+// Begun by somebody who died: nobody else is at it, for we have the lock. Or never begun. What else
+// begins with zeros is not ours to write over.
+bool Window::unfinished(const Says& says) {
+  return says.magic == 0 && (says.blank || says.version == version);
+}
+
+Result<Window> Window::open(const WindowSettings& settings) {
+  Window window;
+  window.path_ =
+      settings.path.empty() ? "/dev/shm/urma-" + std::to_string(geteuid()) : settings.path;
+  if (auto done = window.open_file(settings); !done) return done.error();
+  return window;
+}
+
+// An existing one is opened without O_CREAT, which the system may refuse in a directory for all,
+// such as /dev/shm, when the file is another user's (fs.protected_regular).
+Result<int> Window::open_path() const {
+  constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  int descriptor = -1;
+  for (int tries = 0; tries < 3 && descriptor < 0; ++tries) {
+    descriptor = ::open(path_.c_str(), flags);
+    if (descriptor < 0 && errno != ENOENT) break;
+    if (descriptor < 0) descriptor = ::open(path_.c_str(), flags | O_CREAT | O_EXCL, 0600);
+    if (descriptor < 0 && errno != EEXIST) break;
+  }
+  if (descriptor >= 0) return descriptor;
+  const int why = errno;
+  if (why == EACCES || why == EPERM) {
+    return because(Status::permission_denied, "cannot be opened: " + system_says(why),
+                   "it belongs to another user: choose another path, cxl:/dev/shm/NAME, or have "
+                   "its owner allow it (chmod a+rw)");
+  }
+  return because(Status::io_error, "cannot be opened: " + system_says(why),
+                 "name a file in /dev/shm or hugetlbfs, a /dev/dax device, or a PCI BAR's "
+                 "resource file");
+}
+
+Result<void> Window::open_file(const WindowSettings& settings) {
+  const Result<int> opened = open_path();
+  if (!opened) return opened.error();
+  descriptor_ = *opened;
+  owner_ = getpid();
+  not_inherited_ = NotInherited(descriptor_);
+  struct stat about {};
+  struct statfs system {};
+  if (fstat(descriptor_, &about) != 0 || fstatfs(descriptor_, &system) != 0) {
+    return because(Status::io_error, "cannot be looked at: " + system_says(errno),
+                   "choose another path");
+  }
+  if (settings.path.empty() && about.st_uid != geteuid()) {
+    return because(Status::permission_denied, "belongs to another user",
+                   "remove it, or choose a path of your own: cxl:/dev/shm/NAME");
+  }
+  if (!S_ISREG(about.st_mode) && !S_ISCHR(about.st_mode)) {
+    return because(Status::invalid_argument, "is neither a file nor a device",
+                   "name a file in /dev/shm, a /dev/dax device, or a PCI BAR's resource file");
+  }
+  is_file_ = S_ISREG(about.st_mode);
+  const WindowLock lock(descriptor_, WindowLock::patience);
+  if (!lock.held()) return cannot_lock(lock);
+  // What it was before it was ours to see.
+  if (is_file_ && fstat(descriptor_, &about) != 0) about.st_size = 0;
+  const auto file_bytes = static_cast<uint64_t>(about.st_size);
+  uint64_t bytes = settings.bytes != 0 ? settings.bytes : file_bytes;
+  if (bytes == 0 && is_file_) bytes = default_bytes;
+  if (bytes == 0) {
+    return because(Status::invalid_argument, "is a device that does not say how large it is",
+                   "say it: cxl:" + path_ + "?size=1G");
+  }
+  if (file_bytes != 0 && bytes != file_bytes) {
+    return because(Status::invalid_argument,
+                   "is there and has " + size_text(file_bytes) + ", not " + size_text(bytes),
+                   "leave size out, or remove the file when nobody uses it");
+  }
+  // hugetlbfs has files of whole pages only.
+  const auto page = static_cast<uint64_t>(system.f_bsize);
+  if (file_bytes == 0 && is_file_ && page > page_bytes) bytes = (bytes + page - 1) / page * page;
+  if (bytes < least_window_bytes || bytes > most_bytes) {
+    return because(Status::invalid_argument,
+                   "has " + std::to_string(bytes) + " bytes: it was cut off, or is something else",
+                   "a window has 1M at least: choose another path, or remove the file when nobody "
+                   "uses it; it is made anew");
+  }
+  const bool fresh = file_bytes == 0 && is_file_;
+  if (fresh && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
+    return because(Status::no_resources,
+                   "cannot have " + size_text(bytes) + ": " + system_says(errno),
+                   "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
+  }
+  bytes_ = bytes;
+  rings_ = rings_in(bytes);
+  const bool all_of_it = settings.bytes != 0;
+  if (!fresh) return found(all_of_it);
+  if (auto made = make(all_of_it); !made) {
+    // Whoever comes next begins with nothing, as we did.
+    if (ftruncate(descriptor_, 0) != 0) return made.error();
+    return made.error();
+  }
+  return {};
+}
+
+// By another opening than the one that has our locks: a mapping keeps its own alive, also in a
+// child of fork that outlives us.
+Result<void> Window::map() {
+  const Result<int> again = open_path();
+  if (!again) return again.error();
+  struct stat ours {};
+  struct stat theirs {};
+  const bool same = fstat(descriptor_, &ours) == 0 && fstat(*again, &theirs) == 0 &&
+                    ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+  void* const at =
+      same ? mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *again, 0)
+           : MAP_FAILED;
+  const int why = errno;
+  close(*again);
+  if (!same) {
+    return because(Status::io_error, "was replaced while it was opened", "try again");
+  }
+  if (at == MAP_FAILED) {
+    return because(Status::io_error,
+                   "cannot be mapped (" + size_text(bytes_) + "): " + system_says(why),
+                   "name a file in /dev/shm or hugetlbfs (with free huge pages), a /dev/dax device "
+                   "or a prefetchable BAR; a size that is what the device has");
+  }
+  base_ = static_cast<std::byte*>(at);
+  if (is_file_) guard_ = Guard(base_, bytes_);
+  changes_ = reinterpret_cast<Changes*>(base_ + line_bytes);
+  places_ = reinterpret_cast<Place*>(base_ + places_at);
+  records_ = reinterpret_cast<RingRecord*>(base_ + records_at);
+  return {};
+}
+
+// A window that nobody has begun, or not finished, or that nobody of another layout lives in. With
+// the lock. Until all of it is there it has no magic.
+Result<void> Window::make(bool all_of_it) {
+  const uint64_t taken = all_of_it ? bytes_ : rings_at(rings_);
+  if (const int why = take_memory(0, taken); why != 0) {
+    return because(Status::no_resources,
+                   "cannot have " + std::to_string(taken) + " bytes of memory: " + system_says(why),
+                   "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
+  }
+  if (base_ == nullptr) {
+    if (auto mapped = map(); !mapped) return mapped.error();
+  }
+  Header& header = header_of(base_);
+  header.magic.store(0, std::memory_order_release);
+  std::memset(base_ + line_bytes, 0, rings_at(rings_) - line_bytes);
+  header.version.store(version, std::memory_order_relaxed);
+  header.rings.store(rings_, std::memory_order_relaxed);
+  header.bytes.store(bytes_, std::memory_order_relaxed);
+  header.boot.store(this_boot(), std::memory_order_relaxed);
+  id_ = SecureEntropy().next();
+  header.id.store(id_, std::memory_order_relaxed);
+  header.magic.store(magic, std::memory_order_release);
+  return {};
+}
+
+// With the lock.
+Result<void> Window::found(bool all_of_it) {
+  // A page that has no memory yet needs some even to be read.
+  if (const int why = take_memory(0, rings_at(rings_)); why != 0) {
+    return because(Status::no_resources,
+                   "has no memory left in its file system: " + system_says(why),
+                   "free some there (df)");
+  }
+  if (auto mapped = map(); !mapped) return mapped.error();
+  const Says says = read(header_of(base_));
+  const bool of_another_layout =
+      says.magic == magic && (says.version != version || says.rings != rings_in(says.bytes));
+  if (unfinished(says) || (of_another_layout && !any_place_is_locked(descriptor_))) {
+    return make(all_of_it);
+  }
+  if (auto fine = examine(says); !fine) return fine.error();
+  if (const int why = all_of_it ? take_memory(0, bytes_) : 0; why != 0) {
+    return because(Status::no_resources,
+                   "cannot have all of its " + size_text(bytes_) + ": " + system_says(why),
+                   "a smaller window, or a file system with more room (df)");
+  }
+  id_ = says.id;
+  release_dead();
+  return {};
+}
+
+Result<void> Window::examine(const Says& says) const {
+  if (says.magic != magic) {
+    return because(Status::invalid_argument, "is something else: it does not begin as one",
+                   "choose another path, or remove it if you need it no more");
+  }
+  if (says.version != version) {
+    return because(Status::version_mismatch,
+                   "has layout " + std::to_string(says.version) + ", and this library speaks " +
+                       std::to_string(version),
+                   "use one version of liburma on this window, or remove it when nobody uses it");
+  }
+  if (says.bytes != bytes_ || says.rings != rings_) {
+    return because(Status::invalid_argument,
+                   "was made with " + std::to_string(says.bytes) + " bytes and " +
+                       std::to_string(says.rings) + " rings, and has " + std::to_string(bytes_) +
+                       " and " + std::to_string(rings_) + " now: it was cut off, or written over",
+                   "remove it when nobody uses it; it is made anew");
+  }
+  if (says.boot != this_boot()) {
+    return because(Status::unsupported,
+                   "was used by another kernel, whose processes this one cannot see, or by this "
+                   "one before it was started anew",
+                   "if no other machine has it open, remove the file, or write zeros over the "
+                   "first page of the device");
+  }
+  return {};
+}
+
+}  // namespace urma::drivers::cxl
