@@ -33,6 +33,7 @@ struct PortCounters {
   uint64_t calls_received = 0;
   uint64_t send_failures = 0;  // frames that the medium did not take
   uint64_t unreachable = 0;    // told so by the other side's host
+  uint64_t malformed = 0;      // what came and was no frame
   uint64_t injected = 0;       // faults, by a wrapper
 };
 

@@ -1,6 +1,7 @@
 #include "drivers/cxl/cxl_port.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace urma::drivers::cxl {
 namespace {
@@ -177,6 +178,7 @@ bool CxlPort::read_from(Inbound& inbound, std::span<RxFrame> frames, size_t& cou
     frames[count++] = {message, message_bytes, cookie, &inbound.from};
     bytes += message_bytes;
   }
+  if (inbound.ring.broken() && !std::exchange(inbound.counted, true)) ++counters_.malformed;
   if (inbound.ended && inbound.held == 0) let_go(inbound);
   return count > before;
 }
@@ -246,31 +248,35 @@ void CxlPort::add_inbound(uint32_t ring, const Window::Ownership& owner) {
     if (known.index == ring && known.serial == owner.serial) return;
   }
   const auto& gone = window_.ring_at(ring).control.receiver.let_go;
-  if (sources_.size() == most_inbound || gone.load() == owner.serial) return;
-  if (!make_room_for(ring, owner)) {
-    // Once more when what is held has been released.
-    changes_seen_ = window_.changes() - 1;
-    return;
-  }
+  if (gone.load(std::memory_order_relaxed) == owner.serial) return;
+  if (sources_.size() == most_inbound || !may_add(ring, owner)) return;
   uint32_t free = 0;
   while (inbound_[free].index != none) ++free;
   inbound_[free] = {.ring = RingReader(window_.ring_at(ring)),
                     .index = ring,
                     .serial = owner.serial,
                     .from_generation = owner.from_generation,
-                    .ended = window_.generation(owner.from) != owner.from_generation,
+                    .ended = ended(owner),
                     .from = endpoint_of(owner.from)};
   sources_.push_back(free);
 }
 
-// What an earlier life at that place left unread nobody waits for, and it must not be taken for the
-// new one's. Nor has a ring two readers. False: some of it is being read.
-bool CxlPort::make_room_for(uint32_t ring, const Window::Ownership& owner) {
+// A ring has one reader, and a place one life: what an earlier one left unread nobody waits for,
+// and it must not be taken for the new one's. Whichever of the two rings was found first.
+bool CxlPort::may_add(uint32_t ring, const Window::Ownership& owner) {
   const Endpoint from = endpoint_of(owner.from);
   for (size_t i = sources_.size(); i-- > 0;) {
     Inbound& known = inbound_[sources_[i]];
     if (known.index != ring && !(known.from == from)) continue;
-    if (known.held > 0) return false;
+    if (known.index != ring && ended(owner)) {
+      mark_let_go(ring, owner.serial, window_.ring_at(ring).control.receiver.let_go);
+      return false;
+    }
+    if (known.held > 0) {
+      // Once more when that has been released.
+      changes_seen_ = window_.changes() - 1;
+      return false;
+    }
     known.index == ring ? forget(known) : let_go(known);
   }
   return true;

@@ -58,8 +58,9 @@ class CxlPort final : public PacketPort, public Ways {
     uint32_t index = none;  // none: not in use
     uint32_t serial = 0;
     uint32_t from_generation = 0;
-    uint32_t held = 0;   // messages that are not released
-    bool ended = false;  // its sender is gone: what it left is read, then the ring let go
+    uint32_t held = 0;     // messages that are not released
+    bool ended = false;    // its sender is gone: what it left is read, then the ring let go
+    bool counted = false;  // that it is broken
     Endpoint from;
   };
   struct Held {
@@ -78,7 +79,10 @@ class CxlPort final : public PacketPort, public Ways {
   [[gnu::cold]] void look_around();
   void look_at(uint32_t ring, const Window::Ownership& owner);
   void add_inbound(uint32_t ring, const Window::Ownership& owner);
-  bool make_room_for(uint32_t ring, const Window::Ownership& owner);
+  bool ended(const Window::Ownership& owner) const {
+    return window_.generation(owner.from) != owner.from_generation;
+  }
+  bool may_add(uint32_t ring, const Window::Ownership& owner);
   void let_go(Outbound& outbound);
   void let_go(Inbound& inbound);
   void mark_let_go(uint32_t ring, uint32_t serial, std::atomic<uint32_t>& mark) const;

@@ -79,22 +79,22 @@ class RingReader {
   explicit RingReader(Ring& ring) : ring_(&ring) {}
 
   explicit operator bool() const { return ring_ != nullptr; }
-  bool any() const { return mark(next_).load(std::memory_order_relaxed) != nothing_yet; }
+  bool any() const {
+    return mark(next_).load(std::memory_order_relaxed) != nothing_yet && !broken_;
+  }
 
   // The next message: null if there is none. It stays where it is until `release` has passed it.
   const std::byte* read(uint32_t& message_bytes) {
     uint32_t says = mark(next_).load(std::memory_order_acquire);
-    if (says == nothing_yet) return nullptr;
+    if (says == nothing_yet || broken_) return nullptr;
     if (says == goes_on_at_the_beginning) {
       next_ += ring_lines - next_ % ring_lines;
       says = mark(next_).load(std::memory_order_acquire);
     }
     const uint32_t lines = lines_of(says);
-    // What no writer of ours can have written: the ring has come to its end.
-    if (says - 1 >= most_message_bytes || lines > ring_lines - next_ % ring_lines) {
-      broken_ = broken_ || says != nothing_yet;
-      return nullptr;
-    }
+    // What no writer of ours can have written: nothing behind it can be believed.
+    broken_ = says - 1 >= most_message_bytes || lines > ring_lines - next_ % ring_lines;
+    if (broken_) return nullptr;
     const std::byte* const content = ring_->lines[next_ % ring_lines].content;
     next_ += lines;
     message_bytes = says;
@@ -105,6 +105,7 @@ class RingReader {
   void release(uint64_t until) {
     ring_->control.receiver.taken.store(until, std::memory_order_release);
   }
+  // A mark made no sense. Nothing is read any more.
   bool broken() const { return broken_; }
 
  private:

@@ -474,6 +474,110 @@ TEST_CASE("what was sent before its sender left is received") {
   CHECK(reach(*later, *ports.b));
 }
 
+// How many of the messages with this seed come, of all that do.
+unsigned count_of(PacketPort& at, unsigned seed) {
+  const Packet wanted = packet_of(100, seed);
+  unsigned count = 0;
+  RxFrame frame;
+  for (int looks = 0; looks < 50; ++looks) {
+    if (at.receive({&frame, 1}, read_clock()) == 0) continue;
+    count += frame.bytes == wanted.size() && std::equal(wanted.begin(), wanted.end(), frame.data);
+    at.release({&frame, 1});
+  }
+  return count;
+}
+
+TEST_CASE("what a life left unread is not taken for what the next one at its place says") {
+  constexpr unsigned earlier = 1;
+  constexpr unsigned later = 2;
+  // The ring of the later life lies behind that of the earlier one, and in front of it.
+  for (const bool in_front : {false, true}) {
+    INFO("in front: " << in_front);
+    const WindowFile window("lives");
+    const auto reader = PortPair::open(window.device("?size=8M"));
+    auto first = open_port_at(window);
+    {
+      PortPair others(window.device(""), window.device(""));
+      if (in_front) send_to(*others.a, others.b->facts().self);
+      for (int i = 0; i < 10; ++i) send_to(*first, reader->facts().self, earlier);
+      const Endpoint place = first->facts().self;
+      first.reset();
+      others.a.reset();
+      others.b.reset();
+      first = open_port_at(window);
+      REQUIRE(first->facts().self == place);
+    }
+    send_to(*first, reader->facts().self, later);
+    std::array<RxFrame, 1> frame;
+    REQUIRE(reader->receive(frame, read_clock()) == 1);
+    const Packet wanted = packet_of(100, later);
+    CHECK(std::equal(wanted.begin(), wanted.end(), frame[0].data));
+    reader->release(frame);
+    CHECK(count_of(*reader, earlier) == 0);
+    send_to(*first, reader->facts().self, later);
+    CHECK(count_of(*reader, later) == 1);
+  }
+}
+
+TEST_CASE("a later life waits for what is still being read of the earlier one") {
+  const WindowFile window("kept");
+  PortPair ports = pair_at(window);
+  send_to(*ports.a, ports.b->facts().self, 1);
+  RxFrame kept;
+  REQUIRE(ports.b->receive({&kept, 1}, read_clock()) == 1);
+  ports.a.reset();
+  ports.a = open_port_at(window);
+  // The window has rings for one pair; those of the dead are free when they have been let go.
+  look({ports.b.get()});
+  const Packet first = packet_of(100, 1);
+  CHECK(std::equal(first.begin(), first.end(), kept.data));
+  ports.b->release({&kept, 1});
+  look({ports.b.get()});
+  CHECK(reach(*ports.a, *ports.b, 2));
+}
+
+TEST_CASE("a partner that never lets go has no more than a few rings of one place") {
+  const WindowFile window("greedy");
+  const auto asleep = PortPair::open(window.device("?size=16M"));  // it never looks
+  const auto third = open_port_at(window);
+  uint64_t refused = 0;
+  for (int life = 0; life < 30; ++life) {
+    const auto restless = open_port_at(window);
+    send_to(*restless, asleep->facts().self);
+    refused += restless->counters().send_failures;
+  }
+  CHECK(refused >= 20);
+  CHECK(reach(*third, *third));
+}
+
+TEST_CASE("a ring whose mark makes no sense is counted, and read no more") {
+  const WindowFile window("broken");
+  PortPair ports = pair_at(window);
+  REQUIRE(reach(*ports.a, *ports.b));
+  Intruder intruder(window);
+  for (uint32_t ring = 0; ring < intruder.rings(); ++ring) {
+    for (auto& line : intruder.ring(ring).lines) line.mark = 1 << 30;
+  }
+  look({ports.b.get()});
+  look({ports.b.get()});
+  CHECK(ports.b->counters().malformed == 1);
+  CHECK_FALSE(reach(*ports.a, *ports.b));
+}
+
+TEST_CASE(
+    "a window of another kernel is refused, and one whose record is in the making is nobody's") {
+  const WindowFile window("kernel");
+  {
+    PortPair ports = pair_at(window);
+    Intruder intruder(window);
+    intruder.record(0).serial = 5 | cxl::changing;
+    REQUIRE(reach(*ports.a, *ports.b));
+    CHECK(intruder.record(0).serial == 6);
+  }
+  Intruder(window).header().boot = 1;
+  check_refused(window.device(""), Status::unsupported, "another kernel");
+}
+
 // ---- a file that is cut off while it is used
 
 TEST_CASE("a window that is cut off while it is used is lost, and its processes live on") {

@@ -122,7 +122,8 @@ Statistics Engine::statistics() {
   out.out_of_order = packets.out_of_order;
   out.retransmission_timeouts = packets.timeouts;
   out.dropped_icrc = packets.bad_icrc;
-  out.dropped_malformed = packets.malformed + target.malformed + initiator.malformed;
+  out.dropped_malformed =
+      packets.malformed + target.malformed + initiator.malformed + port.malformed;
   out.dropped_unknown_channel = packets.unknown_channel;
   out.dropped_other =
       packets.wrong_source + packets.wrong_partition + packets.invalid_psn + packets.no_memory;
