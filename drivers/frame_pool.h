@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstring>
 #include <span>
 
+#include "urma/base/copy.h"
 #include "urma/base/region.h"
 #include "urma/core/frame.h"
 
@@ -41,20 +41,13 @@ class FramePool {
 
 // Copies a whole packet; `out` holds frame.bytes().
 inline void flatten(const TxFrame& frame, std::byte* out) {
-  std::memcpy(out, frame.head, frame.head_bytes);
+  copy_bytes(out, frame.head, frame.head_bytes);
   out += frame.head_bytes;
   for (unsigned i = 0; i < frame.piece_count; ++i) {
-    std::memcpy(out, frame.pieces[i].data, frame.pieces[i].bytes);
+    copy_bytes(out, frame.pieces[i].data, frame.pieces[i].bytes);
     out += frame.pieces[i].bytes;
   }
-  // Whole words that may overlap: a copy of 0 to 8 bytes becomes a string instruction of 30 cycles.
-  const unsigned tail = frame.tail_bytes;
-  if (tail < 4) {
-    for (unsigned i = 0; i < tail; ++i) out[i] = frame.tail[i];
-    return;
-  }
-  std::memcpy(out, frame.tail.data(), 4);
-  std::memcpy(out + tail - 4, frame.tail.data() + tail - 4, 4);
+  copy_bytes(out, frame.tail.data(), frame.tail_bytes);
 }
 
 }  // namespace urma::drivers

@@ -2,6 +2,7 @@
 
 #include "jetty/slicer.h"
 #include "urma/base/assert.h"
+#include "urma/base/copy.h"
 #include "urma/base/flat_map.h"
 
 namespace urma::jetty {
@@ -13,6 +14,8 @@ constexpr Duration longest_silence = std::chrono::microseconds(16);
 // Ten round trips of two processes on one host.
 constexpr Duration longest_hold = std::chrono::microseconds(64);
 constexpr uint32_t most_held = 16;
+// Of a read, whose data then takes its turn with other answers' no longer.
+constexpr uint32_t most_at_once = 4096;
 
 }  // namespace
 
@@ -35,7 +38,7 @@ Answers::Record& Answers::create(PeerId peer) {
 }
 
 void Answers::destroy(Record& record) {
-  PeerState& state = peers_.at(record.is_read ? record.read.peer : record.answer.peer);
+  PeerState& state = peers_.at(peer_of(record));
   if (record.is_read) --state.reads_in;
   --state.answers;
   (record.previous_of_peer != none ? records_.at(record.previous_of_peer).next_of_peer
@@ -70,8 +73,7 @@ void Answers::add(const Answer& answer, Time now) {
     ++held_count_;
     last_told_ = now;
   }
-  uint32_t& latest =
-      latest_[mix_bits(uint64_t{answer.peer.index} << 32 | answer.rc_id) % latest_.size()];
+  uint32_t& latest = latest_[(answer.peer.index ^ answer.rc_id) % latest_.size()];
   if (latest != none && records_.live(latest) && joins(records_.at(latest), answer)) {
     ++records_.at(latest).further;
     return;
@@ -103,9 +105,10 @@ void Answers::flush(bool polled, bool replied, Time now) {
   }
   while (ready_.first != none) {
     const uint32_t index = ready_.first;
-    if (!offer(index)) return;
-    ready_.first = records_.at(index).next_owed;
-    if (ready_.first == none) ready_.last = none;
+    const uint32_t next = records_.at(index).next_owed;
+    if (!send_at_once(records_.at(index), now) && !offer(index)) return;
+    ready_.first = next;
+    if (next == none) ready_.last = none;
   }
 }
 
@@ -118,9 +121,9 @@ Time Answers::next_deadline() const {
 
 bool Answers::offer(uint32_t index) {
   Record& record = records_.at(index);
-  const PeerId peer = record.is_read ? record.read.peer : record.answer.peer;
-  record.offered = peers_.at(peer).channel->offer({index | slot_flag, record.serial},
-                                                  transport::Class::answer, record.read.bytes);
+  record.offered = peers_.at(peer_of(record))
+                       .channel->offer({index | slot_flag, record.serial}, transport::Class::answer,
+                                       record.read.bytes);
   return record.offered;
 }
 
@@ -131,44 +134,66 @@ Answers::Record* Answers::find(transport::SliceRef slice) {
   return record.serial == slice.generation ? &record : nullptr;
 }
 
-void Answers::write(transport::PacketSlot& packet) {
-  const Record* record = find(packet.slice);
-  URMA_ASSERT(record != nullptr, "an answer is kept until it is delivered or its channel is gone");
-  TxFrame& frame = *packet.frame;
-  TaResponse response;
-  const Answer& answer = record->answer;
-  if (record->is_read) {
-    const Read& read = record->read;
-    const uint32_t packet_bytes = peers_.at(read.peer).channel->facts().packet_bytes;
-    const uint32_t offset = packet.index * packet_bytes;
-    const uint32_t bytes = std::min(packet_bytes, read.bytes - offset);
-    const std::byte* data = bytes == 0
-                                ? nullptr
-                                : segments_.check(read.token_id, read.token, read.address + offset,
-                                                  bytes, Rights::read);
-    response.base = {.opcode = static_cast<uint8_t>(TaOpcode::read_response),
-                     .tassn = read.tassn,
-                     .status = Response::success,
-                     .info = 0,
-                     .rc_id = read.rc_id};
-    response.offset.kib = offset / 1024;
-    if (bytes > 0 && data == nullptr) {
-      response.base.opcode = static_cast<uint8_t>(TaOpcode::answer);
-      response.base.status = Response::completer_error;
-      response.base.info = static_cast<uint8_t>(CompleterError::remote_abort);
-    } else if (bytes > 0) {
-      frame.pieces[frame.piece_count++] = {data, bytes};
-    }
-  } else {
-    response.base = {.opcode = static_cast<uint8_t>(TaOpcode::answer),
-                     .tassn = answer.tassn,
-                     .status = answer.status,
-                     .info = answer.status == Response::success ? record->further : answer.info,
-                     .rc_id = answer.rc_id};
+// What packet `index` of it says now.
+Answers::Packet Answers::packet(const Record& record, uint16_t index) {
+  Packet out;
+  const Answer& answer = record.answer;
+  if (!record.is_read) {
+    out.headers.base = {.opcode = static_cast<uint8_t>(TaOpcode::answer),
+                        .tassn = answer.tassn,
+                        .status = answer.status,
+                        .info = answer.status == Response::success ? record.further : answer.info,
+                        .rc_id = answer.rc_id};
+    return out;
   }
+  const Read& read = record.read;
+  const uint32_t packet_bytes = peers_.at(read.peer).facts.packet_bytes;
+  const uint32_t offset = index * packet_bytes;
+  const uint32_t bytes = std::min(packet_bytes, read.bytes - offset);
+  const std::byte* const data =
+      bytes == 0
+          ? nullptr
+          : segments_.check(read.token_id, read.token, read.address + offset, bytes, Rights::read);
+  out.headers.base = {.opcode = static_cast<uint8_t>(TaOpcode::read_response),
+                      .tassn = read.tassn,
+                      .status = Response::success,
+                      .info = 0,
+                      .rc_id = read.rc_id};
+  out.headers.offset.kib = offset / 1024;
+  if (bytes > 0 && data == nullptr) {
+    out.headers.base.opcode = static_cast<uint8_t>(TaOpcode::answer);
+    out.headers.base.status = Response::completer_error;
+    out.headers.base.info = static_cast<uint8_t>(CompleterError::remote_abort);
+  } else {
+    out.data = {data, bytes};
+  }
+  return out;
+}
+
+void Answers::write(transport::PacketSlot& slot) {
+  const Record* record = find(slot.slice);
+  URMA_ASSERT(record != nullptr, "an answer is kept until it is delivered or its channel is gone");
+  const Packet out = packet(*record, slot.index);
+  TxFrame& frame = *slot.frame;
+  if (out.data.bytes > 0) frame.pieces[frame.piece_count++] = out.data;
   const std::span<std::byte> head(frame.head + frame.head_bytes,
                                   TxFrame::head_room - frame.head_bytes);
-  frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + response.emit(head));
+  frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + out.headers.emit(head));
+}
+
+// Past the channel's queue; there it has arrived, and the duty is done.
+bool Answers::send_at_once(Record& record, Time now) {
+  if (record.read.bytes > most_at_once) return false;
+  transport::Channel& channel = *peers_.at(peer_of(record)).channel;
+  const Packet out = packet(record, 0);
+  const auto bytes = static_cast<uint32_t>(out.headers.bytes()) + out.data.bytes;
+  std::byte* const to = channel.begin(bytes);
+  if (to == nullptr) return false;
+  const size_t headers = out.headers.emit({to, bytes});
+  copy_bytes(to + headers, out.data.data, out.data.bytes);
+  channel.end(now, false);
+  destroy(record);
+  return true;
 }
 
 void Answers::delivered(transport::SliceRef slice) {
@@ -181,8 +206,7 @@ void Answers::down(PeerState& peer) {
     for (uint32_t i = list->first; i != none;) {
       Record& record = records_.at(i);
       const uint32_t next = record.next_owed;
-      const PeerId owner = record.is_read ? record.read.peer : record.answer.peer;
-      if (!(owner == peer.id)) {
+      if (!(peer_of(record) == peer.id)) {
         record.next_owed = none;
         append(kept, i);
       }

@@ -6,7 +6,7 @@
 #include "memseg/segment_table.h"
 #include "transport/upper.h"
 #include "urma/base/slab.h"
-#include "urma/core/ta_headers.h"
+#include "urma/core/ta_chain.h"
 
 namespace urma::jetty {
 
@@ -79,12 +79,22 @@ class Answers {
     uint32_t last = none;
   };
 
+  struct Packet {
+    TaResponse headers;
+    Piece data;
+  };
+
+  static PeerId peer_of(const Record& record) {
+    return record.is_read ? record.read.peer : record.answer.peer;
+  }
   Record& create(PeerId peer);
   void destroy(Record& record);
   void append(List& list, uint32_t index);
   bool joins(Record& record, const Answer& answer) const;
   Record* find(transport::SliceRef slice);
   bool offer(uint32_t index);
+  bool send_at_once(Record& record, Time now);
+  Packet packet(const Record& record, uint16_t index);
 
   PeerStates& peers_;
   const memseg::SegmentTable& segments_;

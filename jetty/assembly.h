@@ -2,8 +2,9 @@
 
 #include <cstdint>
 
-#include "jetty/queues.h"
-#include "urma/core/ta_headers.h"
+#include "jetty/execution_record.h"
+#include "jetty/jetty.h"
+#include "urma/core/ta_chain.h"
 
 namespace urma::jetty {
 
@@ -31,14 +32,15 @@ struct Assembly {
   uint32_t tassn = 0;  // wire bits
   const OpcodeInfo* info = nullptr;
   Verdict verdict = Verdict::run;
-  bool recorded = false;            // marked executing in the queue's execution record
-  bool permit = false;              // holds one of the receiver's permits for immediates
-  uint16_t receive = Queues::none;  // the receive slot that it fills
-  uint32_t jetty = none;            // index of its target, when it holds either
-  uint32_t receiver = none;         // and of whose they are: the target's own, or a shared JFR's
-  uint32_t packets = 0;             // that have come
-  uint32_t needed = 0;              // 0: not known yet
-  uint32_t bytes = 0;               // of the message: known with its last packet
+  ExecutionRecord* record = nullptr;  // not null: marked executing there
+  Tassn number{};                     // in the record
+  bool permit = false;                // holds one of the receiver's permits for immediates
+  uint16_t receive = Queues::none;    // the receive slot that it fills
+  Jetty* jetty = nullptr;             // its target, when it holds either
+  Jetty* receiver = nullptr;          // and whose they are: the target's own, or a shared JFR's
+  uint32_t packets = 0;               // that have come
+  uint32_t needed = 0;                // 0: not known yet
+  uint32_t bytes = 0;                 // of the message: known with its last packet
   uint64_t immediate = 0;
   uint32_t message_length = 0;  // write with immediate: of the whole work
   uint32_t previous = none;     // of the same peer

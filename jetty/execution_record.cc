@@ -26,8 +26,14 @@ void ExecutionRecord::set(Tassn tassn, Mark mark) {
 }
 
 ExecutionRecord* ExecutionRecords::find(PeerId peer, uint32_t rc_id) {
+  PeerState& state = peers_.at(peer);
+  if (state.latest_record != PeerState::none && slab_.at(state.latest_record).rc_id == rc_id) {
+    return &slab_.at(state.latest_record).record;
+  }
   const uint32_t index = by_queue_.find(key(peer.index, rc_id));
-  return index == UINT32_MAX ? nullptr : &slab_.at(index).record;
+  if (index == UINT32_MAX) return nullptr;
+  state.latest_record = index;
+  return &slab_.at(index).record;
 }
 
 // Records stay as long as their peer is known, so whoever uses ever more queues runs out of room
@@ -54,7 +60,7 @@ void ExecutionRecords::forget(PeerState& peer) {
     by_queue_.erase(key(entry.peer_index, entry.rc_id));
     slab_.destroy(&entry);
   }
-  peer.first_record = PeerState::none;
+  peer.first_record = peer.latest_record = PeerState::none;
   if (peer.records > share_) common_ += peer.records - share_;
   peer.records = 0;
 }

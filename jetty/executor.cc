@@ -10,48 +10,44 @@ namespace urma::jetty {
 
 using Verdict = Assembly::Verdict;
 
-struct Executor::Row {
-  TaOpcode opcode;
-  void (Executor::*begin)(Assembly&, const TaRequest&);
-  void (Executor::*place)(Assembly&, const ParsedRequest&);
-  bool (Executor::*finish)(Assembly&, const TaRequest&);
-};
-
-const Executor::Row& Executor::row(const OpcodeInfo& info) {
-  using E = Executor;
-  static constexpr Row rows[] = {
-      {TaOpcode::send, &E::begin_message, &E::place_message, &E::finish_message},
-      {TaOpcode::send_immediate, &E::begin_message, &E::place_message, &E::finish_message},
-      {TaOpcode::write, &E::begin_write, &E::place_memory, &E::finish_write},
-      {TaOpcode::write_immediate, &E::begin_immediate, &E::place_memory, &E::finish_immediate},
-      {TaOpcode::write_notify, &E::begin_notify, &E::place_memory, &E::finish_notify},
-      // Nothing is placed for a read; its answer is its data (Target::handle_read).
-      {TaOpcode::read, nullptr, nullptr, nullptr},
-  };
-  static_assert(
-      [] {
-        size_t requests = 0;
-        for (const OpcodeInfo& known : opcodes) {
-          if (!known.request) continue;
-          if (requests == std::size(rows) || rows[requests].opcode != known.opcode) return false;
-          ++requests;
-        }
-        return requests == std::size(rows);
-      }(),
-      "each request opcode has its row here, in the order of the opcode table");
-  return rows[&info - opcodes];
-}
-
+// A read is answered by its data (Target::handle_read), and answers go to the initiator.
 void Executor::begin(Assembly& assembly, const TaRequest& request) {
-  (this->*row(*assembly.info).begin)(assembly, request);
+  switch (assembly.info->opcode) {
+    case TaOpcode::send:
+    case TaOpcode::send_immediate:
+      return begin_message(assembly, request);
+    case TaOpcode::write_immediate:
+      return begin_immediate(assembly, request);
+    case TaOpcode::write_notify:
+      return begin_notify(assembly, request);
+    case TaOpcode::write:
+    case TaOpcode::read:
+    case TaOpcode::answer:
+    case TaOpcode::read_response:
+      return;
+  }
 }
 
 void Executor::place(Assembly& assembly, const ParsedRequest& packet) {
-  (this->*row(*assembly.info).place)(assembly, packet);
+  assembly.info->to_memory ? place_memory(assembly, packet) : place_message(assembly, packet);
 }
 
 bool Executor::finish(Assembly& assembly, const TaRequest& request) {
-  return (this->*row(*assembly.info).finish)(assembly, request);
+  switch (assembly.info->opcode) {
+    case TaOpcode::send:
+    case TaOpcode::send_immediate:
+      return finish_message(assembly);
+    case TaOpcode::write_immediate:
+      return finish_immediate(assembly);
+    case TaOpcode::write_notify:
+      return finish_notify(assembly, request);
+    case TaOpcode::write:
+    case TaOpcode::read:
+    case TaOpcode::answer:
+    case TaOpcode::read_response:
+      return false;
+  }
+  return false;
 }
 
 // ---- what a slice needs
@@ -76,15 +72,15 @@ Jetty* Executor::receiver(Assembly& assembly, Jetty* target) {
 }
 
 void Executor::hold(Assembly& assembly, Jetty& jetty, Jetty& receiver) {
-  assembly.jetty = jetties_.index_of(jetty);
-  assembly.receiver = jetties_.index_of(receiver);
+  assembly.jetty = &jetty;
+  assembly.receiver = &receiver;
   ++jetty.assemblies;
   ++receiver.assemblies;
 }
 
 void Executor::let_go(Assembly& assembly) {
-  --jetties_.at(assembly.jetty).assemblies;
-  --jetties_.at(assembly.receiver).assemblies;
+  --assembly.jetty->assemblies;
+  --assembly.receiver->assemblies;
 }
 
 bool Executor::take_slot(Jetty& jetty, uint16_t& lease) {
@@ -142,14 +138,14 @@ void Executor::begin_notify(Assembly& assembly, const TaRequest& request) {
 }
 
 void Executor::release(Assembly& assembly) {
-  if (assembly.jetty == Assembly::none) return;
+  if (assembly.jetty == nullptr) return;
   let_go(assembly);
-  Jetty& receiver = jetties_.at(assembly.receiver);
+  Jetty& receiver = *assembly.receiver;
   if (assembly.permit) --receiver.immediates_raised;
   if (assembly.receive != Queues::none) receiver.recycled.push_back(assembly.receive);
   assembly.permit = false;
   assembly.receive = Queues::none;
-  assembly.jetty = assembly.receiver = Assembly::none;
+  assembly.jetty = assembly.receiver = nullptr;
 }
 
 // ---- where bytes go
@@ -168,7 +164,7 @@ void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
 
 void Executor::place_message(Assembly& assembly, const ParsedRequest& packet) {
   const uint64_t offset = uint64_t{packet.headers.offset.kib} * 1024;
-  const Queues& queues = *jetties_.at(assembly.receiver).queues;
+  const Queues& queues = *assembly.receiver->queues;
   if (offset + packet.data.size() > queues.slot(assembly.receive).bytes) {
     assembly.verdict = Verdict::too_long;
     return;
@@ -195,27 +191,27 @@ Completion Executor::arrival(const Assembly& assembly, Status status) const {
           .operation = Operation::receive,
           .with_immediate = assembly.info->immediate,
           .immediate = assembly.immediate,
+          .jetty = assembly.jetty->id,
           .from_jetty = JettyId(assembly.rc_id),
           .from = assembly.peer};
 }
 
 // In the queue where its slot or permit comes back, whichever Jetty it came to.
 void Executor::tell(Assembly& assembly, const Completion& completion) {
-  const JettyId to = jetties_.at(assembly.jetty).id;
-  jetties_.complete(jetties_.at(assembly.receiver), to, completion, assembly.receive);
+  jetties_.complete(*assembly.receiver, completion, assembly.receive);
   let_go(assembly);
 }
 
-bool Executor::finish_message(Assembly& assembly, const TaRequest&) {
+bool Executor::finish_message(Assembly& assembly) {
   Completion completion = arrival(
       assembly, assembly.verdict == Verdict::too_long ? Status::receive_too_small : Status::ok);
   completion.bytes = assembly.bytes;
-  completion.tag = jetties_.at(assembly.receiver).queues->slot(assembly.receive).tag;
+  completion.tag = assembly.receiver->queues->slot(assembly.receive).tag;
   tell(assembly, completion);
   return true;
 }
 
-bool Executor::finish_immediate(Assembly& assembly, const TaRequest&) {
+bool Executor::finish_immediate(Assembly& assembly) {
   Completion completion = arrival(assembly, Status::ok);
   completion.bytes = assembly.message_length;
   tell(assembly, completion);
@@ -240,6 +236,7 @@ void Executor::flush_receive(Jetty& jetty, uint16_t lease) {
                     {.status = Status::flushed,
                      .operation = Operation::receive,
                      .tag = jetty.queues->slot(lease).tag,
+                     .jetty = jetty.id,
                      .from = {}},
                     lease);
 }
@@ -255,7 +252,7 @@ void Executor::flush_receives(const std::byte* base, uint64_t bytes) {
 
 bool Executor::fills(const Assembly& assembly, const std::byte* base, uint64_t bytes) {
   if (assembly.receive == Queues::none) return false;
-  const Queues& queues = *jetties_.at(assembly.receiver).queues;
+  const Queues& queues = *assembly.receiver->queues;
   return overlaps(queues.slot_pieces(assembly.receive), base, bytes);
 }
 

@@ -6,8 +6,8 @@
 
 namespace urma::jetty {
 
-// The only code that touches registered memory and receive buffers on a peer's behalf. One row of
-// functions per opcode; a request opcode without one does not compile.
+// The only code that touches registered memory and receive buffers on a peer's behalf. An opcode
+// that it does not know does not compile.
 class Executor {
  public:
   Executor(memseg::SegmentTable& segments, Jetties& jetties)
@@ -35,21 +35,15 @@ class Executor {
   void flush_receives(const std::byte* base, uint64_t bytes);
   // Whether the slice is a message on its way into this memory.
   bool fills(const Assembly& assembly, const std::byte* base, uint64_t bytes);
-  uint32_t index_of(const Jetty& jetty) const { return jetties_.index_of(jetty); }
 
  private:
-  struct Row;
-  static const Row& row(const OpcodeInfo& info);
-
-  void begin_write(Assembly&, const TaRequest&) {}
   void begin_message(Assembly& assembly, const TaRequest& request);
   void begin_immediate(Assembly& assembly, const TaRequest& request);
   void begin_notify(Assembly& assembly, const TaRequest& request);
   void place_memory(Assembly& assembly, const ParsedRequest& packet);
   void place_message(Assembly& assembly, const ParsedRequest& packet);
-  bool finish_write(Assembly&, const TaRequest&) { return false; }
-  bool finish_message(Assembly& assembly, const TaRequest& request);
-  bool finish_immediate(Assembly& assembly, const TaRequest& request);
+  bool finish_message(Assembly& assembly);
+  bool finish_immediate(Assembly& assembly);
   bool finish_notify(Assembly& assembly, const TaRequest& request);
 
   Jetty* target(const TaRequest& request, TokenValue token);

@@ -46,7 +46,7 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
     Flow* flow = refused == Status::ok ? flow_for(jetty, berth.peer, refused) : nullptr;
     if (flow != nullptr) {
       work.number = ++flow->works;
-      put_in_line(*flow, jetty, lease, false);
+      begin(*flow, jetty, lease, now);
     } else {
       finish(jetty, lease, refused, false, now);
     }
@@ -54,7 +54,23 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
   return count;
 }
 
+// Nobody waits in line: the work's first slice, mostly its only one, need not either.
+void Initiator::begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now) {
+  WorkState& work = jetty.works[lease];
+  work.flow = index_of(flow);
+  PeerState& peer = peers_.at(flow.peer);
+  if (flow.first_to_cut == Queues::none && !flow.to_reoffer && peer.channel != nullptr) {
+    cut_one(flow, jetty, lease, peer, now);
+  }
+  if (!work.cut) put_in_line(flow, jetty, lease, false);
+}
+
 Flow* Initiator::flow_for(Jetty& jetty, PeerId peer, Status& why_not) {
+  if (jetty.first_flow != Flow::none) {
+    // Mostly its only one.
+    Flow& first = flows_.at(jetty.first_flow);
+    if (first.peer == peer && !first.peer_over) return &first;
+  }
   const uint64_t key = flow_key(peer, number(jetty.id));
   const uint32_t known = flows_by_key_.find(key);
   if (known != Flow::none && flows_.at(known).peer == peer &&
@@ -102,7 +118,6 @@ void Initiator::append(Jetty& jetty, uint16_t lease, Time now) {
 
 void Initiator::put_in_line(Flow& flow, Jetty& jetty, uint16_t lease, bool first) {
   WorkState& work = jetty.works[lease];
-  work.flow = index_of(flow);
   work.in_line = true;
   work.next_to_cut = first ? flow.first_to_cut : Queues::none;
   if (flow.first_to_cut == Queues::none) {
@@ -216,6 +231,7 @@ void Initiator::show(Jetty& jetty, uint16_t lease, Status status) {
                      .bytes = berth.bytes,
                      .tag = berth.tag,
                      .immediate = berth.immediate,
+                     .jetty = jetty.id,
                      .from = {}},
                     lease);
 }

@@ -9,7 +9,7 @@
 #include "urma/base/prng.h"
 #include "urma/base/timer_wheel.h"
 #include "urma/base/turns.h"
-#include "urma/core/ta_headers.h"
+#include "urma/core/ta_chain.h"
 
 namespace urma::jetty {
 
@@ -87,6 +87,7 @@ class Initiator {
 
   // Works.
   Flow* flow_for(Jetty& jetty, PeerId peer, Status& why_not);
+  void begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now);
   void put_in_line(Flow& flow, Jetty& jetty, uint16_t lease, bool first);
   void take_out_of_line(Flow& flow, Jetty& jetty, uint16_t lease);
   [[gnu::cold]] void clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Time now);
@@ -99,7 +100,8 @@ class Initiator {
 
   // Slices.
   enum class Cut : uint8_t { done, blocked, no_memory };
-  Cut cut_one(Flow& flow, Jetty& jetty, PeerState& peer, Time now);
+  Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
+  bool send_at_once(Slice& slice, const Flow& flow, const Jetty& jetty, PeerState& peer, Time now);
   bool offer(Slice& slice, Flow& flow, PeerState& peer, Time now);
   void apply(Slice& slice, SliceEvent event, Time now) { apply(slice, event, now, Answer{}); }
   void apply(Slice& slice, SliceEvent event, Time now, const Answer& answer);
@@ -119,6 +121,7 @@ class Initiator {
 
   // Answers.
   void handle_answer(Flow& flow, const Atah& answer, Time now);
+  uint32_t end_executed(Flow& flow, Tassn first, Tassn last, Time now);
   void handle_read_response(Flow& flow, const ParsedResponse& response, Time now);
 
   // Deadlines.

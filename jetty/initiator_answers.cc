@@ -30,10 +30,11 @@ void Initiator::handle_response(PeerId peer, const ParsedResponse& response, Tim
     ++counters_.late_answers;
     return;
   }
+  Flow& flow = flows_.at(index);
   if (response.info->opcode == TaOpcode::read_response) {
-    handle_read_response(flows_.at(index), response, now);
+    handle_read_response(flow, response, now);
   } else {
-    handle_answer(flows_.at(index), response.headers.base, now);
+    handle_answer(flow, response.headers.base, now);
   }
 }
 
@@ -56,7 +57,7 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
     ++counters_.malformed;
     return;
   }
-  bool found = false;
+  bool found = success && end_executed(flow, first, last, now) > 0;
   for (uint32_t i = flow.first_slice; i != Slice::none && slices_.at(i).tassn <= last;) {
     Slice& slice = slices_.at(i);
     i = slice.next;
@@ -78,6 +79,36 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
     }
   }
   if (!found) ++counters_.late_answers;
+}
+
+// As nearly all end: the oldest of its flow and the only one of its work, executed, with nothing in
+// the device. Returns how many did; the others go through `apply`, which would do the same to each.
+uint32_t Initiator::end_executed(Flow& flow, Tassn first, Tassn last, Time now) {
+  static_assert(step(SliceState::sending, SliceEvent::answered, false).state == SliceState::done);
+  uint32_t ended = 0;
+  while (flow.first_slice != Slice::none) {
+    Slice& slice = slices_.at(flow.first_slice);
+    const bool plain = slice.tassn >= first && slice.tassn <= last &&
+                       slice.state == SliceState::sending && slice.berth != Queues::none &&
+                       !slice.in_offer && slice.expected && slice.last_written <= settled_;
+    if (!plain) break;
+    Jetty& jetty = jetties_.at(flow.jetty);
+    const uint16_t lease = slice.berth;
+    WorkState& work = jetty.works[lease];
+    const bool only = work.cut && work.open_slices == 1 && work.status == Status::ok &&
+                      !work.cancelled && jetty.queues->berth(lease).operation != Operation::read;
+    if (!only) break;
+    work.open_slices = 0;
+    flow.first_slice = slice.next;
+    (slice.next != Slice::none ? slices_.at(slice.next).previous : flow.last_slice) = Slice::none;
+    slices_.destroy(&slice);
+    finish(jetty, lease, Status::ok, true, now);
+    ++ended;
+  }
+  if (ended == 0) return 0;
+  peers_.at(flow.peer).channel->expect_answers(-static_cast<int32_t>(ended), now);
+  if (flow.first_to_cut != Queues::none || flow.peer_over) activate(flow);
+  return ended;
 }
 
 void Initiator::handle_read_response(Flow& flow, const ParsedResponse& response, Time now) {

@@ -12,6 +12,8 @@ namespace {
 // small ones.
 constexpr uint32_t most_offered_cost = 2 * slice_bytes;
 constexpr uint32_t least_slice_cost = most_offered_cost / 64;
+// What a packet that does not wait for its turn may hold.
+constexpr uint32_t most_at_once = 4096;
 constexpr Duration longest_receiver_wait = std::chrono::milliseconds(1);
 
 uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_cost); }
@@ -51,7 +53,7 @@ bool Initiator::cut(uint32_t budget, Time now) {
     Jetty& jetty = jetties_.at(flow.jetty);
     Cut result = Cut::done;
     while (budget > 0 && flow.first_to_cut != Queues::none && result == Cut::done) {
-      result = cut_one(flow, jetty, peer, now);
+      result = cut_one(flow, jetty, flow.first_to_cut, peer, now);
       --budget;
       any = any || result == Cut::done;
     }
@@ -61,8 +63,9 @@ bool Initiator::cut(uint32_t budget, Time now) {
   return any;
 }
 
-Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, PeerState& peer, Time now) {
-  const uint16_t lease = flow.first_to_cut;
+// Of a work that is next: in line, or about to be.
+Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer,
+                                  Time now) {
   const Berth& berth = jetty.queues->berth(lease);
   WorkState& work = jetty.works[lease];
   const uint32_t bytes = std::min(berth.bytes - work.cut_bytes, slice_bytes);
@@ -73,7 +76,7 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, PeerState& peer, Tim
     take_out_of_line(flow, jetty, lease);
     return Cut::done;
   }
-  const transport::Facts& facts = peer.channel->facts();
+  const transport::Facts& facts = peer.facts;
   if (flow.offered_cost >= most_offered_cost) return Cut::blocked;
   if (flow.first_slice != Slice::none &&
       flow.next_tassn - slices_.at(flow.first_slice).tassn >= facts.tassn_window) {
@@ -89,7 +92,7 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, PeerState& peer, Tim
   slice->bytes = bytes;
   slice->berth = lease;
   slice->last = last;
-  if (!offer(*slice, flow, peer, now)) {
+  if (!send_at_once(*slice, flow, jetty, peer, now) && !offer(*slice, flow, peer, now)) {
     slices_.destroy(slice);
     return Cut::no_memory;
   }
@@ -103,8 +106,36 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, PeerState& peer, Tim
   ++work.open_slices;
   work.cut_bytes += bytes;
   work.cut = last;
-  if (last) take_out_of_line(flow, jetty, lease);
+  if (last && work.in_line) take_out_of_line(flow, jetty, lease);
   return Cut::done;
+}
+
+// Past the channel's queue, when nothing waits there. What lasts longer takes its turn.
+bool Initiator::send_at_once(Slice& slice, const Flow& flow, const Jetty& jetty, PeerState& peer,
+                             Time now) {
+  const Queues& queues = *jetty.queues;
+  const Berth& berth = queues.berth(slice.berth);
+  const bool read = berth.operation == Operation::read;
+  const uint32_t packet_bytes = peer.facts.packet_bytes;
+  if (!read && slice.bytes > std::min(most_at_once, packet_bytes)) return false;
+  const SlicePacket packet{.berth = berth,
+                           .notify = queues.notify(slice.berth),
+                           .pieces = queues.pieces(slice.berth),
+                           .slice = slice,
+                           .rc_id = flow.rc_id,
+                           .packet_bytes = packet_bytes,
+                           .index = 0};
+  const TaOpcode opcode = opcode_of(packet);
+  const uint32_t bytes = whole_bytes(packet, opcode);
+  std::byte* const to = peer.channel->begin(bytes);
+  if (to == nullptr) return false;
+  write_whole(packet, opcode, {to, bytes});
+  peer.channel->end(now, true);
+  slice.serial = next_serial_++;
+  slice.state = step(SliceState::offered, SliceEvent::pulled, false).state;
+  slice.expected = true;
+  if (read) ++peer.reads_out;
+  return true;
 }
 
 bool Initiator::is_read(const Slice& slice) {
@@ -227,7 +258,7 @@ void Initiator::stop_expecting(Slice& slice, Time now) {
   peer.channel->expect_answers(-1, now);
   if (!is_read(slice)) return;
   // Flows that wait for their turn to read.
-  if (peer.reads_out-- < peer.channel->facts().reads) return;
+  if (peer.reads_out-- < peer.facts.reads) return;
   for (uint32_t i = peer.first_flow; i != Flow::none; i = flows_.at(i).next_of_peer) {
     if (flows_.at(i).first_to_cut != Queues::none) activate(flows_.at(i));
   }
@@ -292,7 +323,7 @@ void Initiator::write(transport::PacketSlot& packet) {
   slice->last_written = fill_;
   slice->written_again = slice->written_again || packet.again;
   const Queues& queues = *jetties_.at(flow.jetty).queues;
-  const uint32_t packet_bytes = peers_.at(flow.peer).channel->facts().packet_bytes;
+  const uint32_t packet_bytes = peers_.at(flow.peer).facts.packet_bytes;
   write_packet({.berth = queues.berth(slice->berth),
                 .notify = queues.notify(slice->berth),
                 .pieces = queues.pieces(slice->berth),

@@ -38,15 +38,16 @@ Jetty* Jetties::find(JettyId id) {
   return index == UINT32_MAX ? nullptr : &slab_.at(index);
 }
 
-void Jetties::complete(Jetty& jetty, JettyId to, const Completion& completion, uint16_t lease) {
-  Completion shown = completion;
-  shown.jetty = to;
-  jetty.jfc->push(shown, jetty.queues.get(), lease);
+void Jetties::complete(Jetty& jetty, const Completion& completion, uint16_t lease) {
+  Jfc* const jfc = jetty.jfc.get();
+  jfc->push(completion, jetty.queues.get(), lease);
   ++completed_;
-  const auto woken = std::span(to_wake_).first(to_wake_count_);
-  if (std::find(woken.begin(), woken.end(), jetty.jfc.get()) != woken.end()) return;
+  // Mostly one that was told already.
+  for (size_t i = to_wake_count_; i-- > 0;) {
+    if (to_wake_[i] == jfc) return;
+  }
   if (to_wake_count_ == most_woken) kick_ = wake() || kick_;
-  to_wake_[to_wake_count_++] = jetty.jfc.get();
+  to_wake_[to_wake_count_++] = jfc;
 }
 
 bool Jetties::wake() {

@@ -102,12 +102,9 @@ class Jetties {
     slab_.for_each(function);
   }
 
-  // Shows a completion. `lease` goes back to the application with it.
-  void complete(Jetty& jetty, const Completion& completion, uint16_t lease) {
-    complete(jetty, jetty.id, completion, lease);
-  }
-  // The same of an arrival: it came to Jetty `to`, and took its lease from this one.
-  void complete(Jetty& jetty, JettyId to, const Completion& completion, uint16_t lease);
+  // Shows a completion, of this Jetty or of one whose arrival took its lease from this one. `lease`
+  // goes back to the application with it.
+  void complete(Jetty& jetty, const Completion& completion, uint16_t lease);
   // Wakes the applications that sleep and were completed something since the last call. True: one
   // of them sleeps at the engine's descriptors, and the caller must wake it there.
   bool wake();

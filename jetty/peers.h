@@ -13,6 +13,7 @@ struct PeerState {
 
   PeerId id;
   transport::Channel* channel = nullptr;
+  transport::Facts facts{};        // the channel's
   uint32_t first_flow = none;      // Initiator
   uint32_t reads_out = 0;          // Initiator: reads that wait for their answer
   uint32_t first_answer = none;    // Target
@@ -21,6 +22,7 @@ struct PeerState {
   uint32_t assemblies = 0;         // Target: slices of which some packets have come
   uint32_t first_record = none;    // Target
   uint32_t records = 0;            // Target: of queues that used sends or immediates
+  uint32_t latest_record = none;   // Target: the one that was asked for last
   uint32_t reads_in = 0;           // Target: reads being answered
 };
 
@@ -33,7 +35,8 @@ class PeerStates {
   // The state of a peer that the transport knows.
   PeerState& at(PeerId id) {
     PeerState& state = states_[id.index];
-    if (!(state.id == id)) state = PeerState{.id = id};
+    if (!(state.id == id)) [[unlikely]]
+      begin(state, id);
     return state;
   }
   // Null when this life has never been heard of here, or is over.
@@ -45,6 +48,10 @@ class PeerStates {
   void forget(PeerId id) { states_[id.index] = PeerState{}; }
 
  private:
+  [[gnu::cold, gnu::noinline]] static void begin(PeerState& state, PeerId id) {
+    state = PeerState{.id = id};
+  }
+
   RegionArray<PeerState> states_;
 };
 

@@ -1,9 +1,9 @@
 #include "jetty/queues.h"
 
 #include <bit>
-#include <cstring>
 
 #include "memseg/segment_table.h"
+#include "urma/base/copy.h"
 
 namespace urma::jetty {
 namespace {
@@ -78,19 +78,26 @@ size_t Queues::post(std::span<const Work> works) {
   return taken;
 }
 
-void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
-  std::span<const Buffer> buffers = work.buffers;
-  if (buffers.empty()) buffers = std::span(&work.buffer, work.buffer.bytes > 0 ? 1 : 0);
+// Names the user's memory; returns its bytes, too many if one buffer alone has.
+uint64_t Queues::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
   uint64_t bytes = 0;
-  uint8_t pieces = 0;
+  berth.piece_count = 0;
   for (const Buffer& buffer : buffers.first(std::min(buffers.size(), max_buffers))) {
     if (buffer.bytes == 0) continue;
     bytes = buffer.bytes > max_write_bytes ? UINT64_MAX / 2 : bytes + buffer.bytes;
     const Piece piece{static_cast<const std::byte*>(buffer.data),
                       static_cast<uint32_t>(buffer.bytes)};
-    if (pieces == 0) berth.piece = piece;
-    pieces_[size_t{lease} * max_pieces + pieces++] = piece;
+    if (berth.piece_count == 0) berth.piece = piece;
+    if (buffers.size() > 1) pieces_[size_t{lease} * max_pieces + berth.piece_count] = piece;
+    ++berth.piece_count;
   }
+  return bytes;
+}
+
+void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
+  std::span<const Buffer> buffers = work.buffers;
+  if (buffers.empty()) buffers = std::span(&work.buffer, 1);
+  const uint64_t bytes = name_pieces(berth, buffers, lease);
   berth.operation = work.operation;
   berth.with_immediate = work.with_immediate;
   berth.with_notify = work.with_notify;
@@ -99,7 +106,6 @@ void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
   }
   berth.signalled = work.signalled;
   berth.solicited = work.solicited;
-  berth.piece_count = pieces;
   berth.verdict = examine(work, bytes, buffers.size());
   if (work.copied && berth.verdict == Status::ok) {
     if (bytes <= inline_bytes_ && work.operation != Operation::read) {
@@ -125,7 +131,7 @@ void Queues::copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lea
   std::byte* at = begin;
   for (const Buffer& buffer : buffers) {
     if (buffer.bytes == 0) continue;
-    std::memcpy(at, buffer.data, buffer.bytes);
+    copy_bytes(at, static_cast<const std::byte*>(buffer.data), buffer.bytes);
     at += buffer.bytes;
   }
   berth.piece = {begin, static_cast<uint32_t>(at - begin)};
@@ -143,7 +149,10 @@ size_t Queues::receive(std::span<const Buffer> buffers, uint64_t tag) {
     const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(buffer.bytes, max_send_bytes));
     const Piece piece{static_cast<const std::byte*>(buffer.data), bytes};
     if (slot.piece_count == 0) slot.piece = piece;
-    pieces_[(size_t{berths_.count()} + lease) * max_pieces + slot.piece_count++] = piece;
+    if (buffers.size() > 1) {
+      pieces_[(size_t{berths_.count()} + lease) * max_pieces + slot.piece_count] = piece;
+    }
+    ++slot.piece_count;
     slot.bytes += bytes;
   }
   receives_.stage(lease);

@@ -149,6 +149,7 @@ class Queues {
 
  private:
   void fill(Berth& berth, const Work& work, uint16_t lease);
+  uint64_t name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease);
   void copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lease);
 
   Leases berths_;

@@ -1,15 +1,15 @@
 #include "jetty/slicer.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "urma/base/assert.h"
-#include "urma/core/ta_headers.h"
+#include "urma/base/copy.h"
+#include "urma/core/ta_chain.h"
 
 namespace urma::jetty {
-namespace {
 
-TaOpcode opcode_of(const Berth& berth, const Slice& slice) {
+TaOpcode opcode_of(const SlicePacket& packet) {
+  const Berth& berth = packet.berth;
   switch (berth.operation) {
     case Operation::read:
       return TaOpcode::read;
@@ -19,21 +19,23 @@ TaOpcode opcode_of(const Berth& berth, const Slice& slice) {
       break;
   }
   // Only the last slice tells, when all others have been placed.
-  if (!slice.last) return TaOpcode::write;
+  if (!packet.slice.last) return TaOpcode::write;
   if (berth.with_notify) return TaOpcode::write_notify;
   return berth.with_immediate ? TaOpcode::write_immediate : TaOpcode::write;
 }
+
+namespace {
 
 std::span<std::byte> rest_of_head(const TxFrame& frame) {
   return {frame.head + frame.head_bytes, TxFrame::head_room - frame.head_bytes};
 }
 
-}  // namespace
-
-void write_packet(const SlicePacket& packet, TxFrame& frame) {
+// Its opcode is a constant, so that what it has not costs nothing.
+template <TaOpcode opcode>
+size_t write_headers_of(const SlicePacket& packet, std::span<std::byte> out) {
+  constexpr const OpcodeInfo& info = info_of(opcode);
   const Berth& berth = packet.berth;
   const Slice& slice = packet.slice;
-  const TaOpcode opcode = opcode_of(berth, slice);
   const uint32_t offset = packet.index * packet.packet_bytes;
 
   TaRequest request;
@@ -43,31 +45,68 @@ void write_packet(const SlicePacket& packet, TxFrame& frame) {
                   .solicited = berth.solicited,
                   .retry = slice.retry,
                   .rc_id = packet.rc_id};
-  if (berth.operation == Operation::send) {
-    request.offset.kib = offset / 1024;
-    request.token.token = number(berth.target_token);
-  } else {
-    request.memory = {.address = berth.address + slice.offset + offset,
-                      .token_id = number(berth.token_id),
-                      .length = slice.bytes};
-    request.token.token = number(berth.token);
-  }
   request.target.target = number(berth.target);
+  request.offset.kib = offset / 1024;
+  request.token.token = number(info.to_memory ? berth.token : berth.target_token);
+  request.memory = {.address = berth.address + slice.offset + offset,
+                    .token_id = number(berth.token_id),
+                    .length = slice.bytes};
   request.immediate.immediate = berth.immediate;
-  if (opcode == TaOpcode::write_immediate) {
+  if (info.immediate && info.to_memory) {
     request.immediate.token = number(berth.target_token);
     request.immediate.message_length = berth.bytes;
   }
-  if (opcode == TaOpcode::write_notify) {
+  if (info.notify) {
     request.notify = {.address = packet.notify.address,
                       .token_id = number(packet.notify.token_id),
                       .token = number(packet.notify.token),
                       .value = berth.immediate};
   }
-  frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + request.emit(rest_of_head(frame)));
-  if (berth.operation == Operation::read) return;
-  gather(packet.pieces, slice.offset + offset, std::min(packet.packet_bytes, slice.bytes - offset),
-         frame);
+  return request.emit(info, out);
+}
+
+size_t write_headers(const SlicePacket& packet, TaOpcode opcode, std::span<std::byte> out) {
+  switch (opcode) {
+    case TaOpcode::send:
+      return write_headers_of<TaOpcode::send>(packet, out);
+    case TaOpcode::send_immediate:
+      return write_headers_of<TaOpcode::send_immediate>(packet, out);
+    case TaOpcode::write:
+      return write_headers_of<TaOpcode::write>(packet, out);
+    case TaOpcode::write_immediate:
+      return write_headers_of<TaOpcode::write_immediate>(packet, out);
+    case TaOpcode::write_notify:
+      return write_headers_of<TaOpcode::write_notify>(packet, out);
+    case TaOpcode::read:
+      return write_headers_of<TaOpcode::read>(packet, out);
+    case TaOpcode::answer:
+    case TaOpcode::read_response:
+      return 0;
+  }
+  return 0;
+}
+
+uint32_t payload_of(const SlicePacket& packet) {
+  if (packet.berth.operation == Operation::read) return 0;
+  return std::min(packet.packet_bytes, packet.slice.bytes - packet.index * packet.packet_bytes);
+}
+
+}  // namespace
+
+void write_packet(const SlicePacket& packet, TxFrame& frame) {
+  const size_t headers = write_headers(packet, opcode_of(packet), rest_of_head(frame));
+  frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + headers);
+  const uint32_t offset = packet.slice.offset + packet.index * packet.packet_bytes;
+  gather(packet.pieces, offset, payload_of(packet), frame);
+}
+
+uint32_t whole_bytes(const SlicePacket& packet, TaOpcode opcode) {
+  return static_cast<uint32_t>(chain_bytes(info_of(opcode))) + payload_of(packet);
+}
+
+void write_whole(const SlicePacket& packet, TaOpcode opcode, std::span<std::byte> out) {
+  const size_t headers = write_headers(packet, opcode, out);
+  copy_out(packet.pieces, packet.slice.offset, out.subspan(headers));
 }
 
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame) {
@@ -91,6 +130,21 @@ void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFr
   URMA_ASSERT(bytes == 0, "a slice lies inside its work");
 }
 
+void copy_out(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out) {
+  for (const Piece& piece : pieces) {
+    if (out.empty()) return;
+    if (offset >= piece.bytes) {
+      offset -= piece.bytes;
+      continue;
+    }
+    const size_t here = std::min<size_t>(piece.bytes - offset, out.size());
+    copy_bytes(out.data(), piece.data + offset, here);
+    offset = 0;
+    out = out.subspan(here);
+  }
+  URMA_ASSERT(out.empty(), "a slice lies inside its work");
+}
+
 void scatter(std::span<const Piece> pieces, uint32_t offset, std::span<const std::byte> data) {
   for (const Piece& piece : pieces) {
     if (data.empty()) return;
@@ -99,7 +153,7 @@ void scatter(std::span<const Piece> pieces, uint32_t offset, std::span<const std
       continue;
     }
     const size_t here = std::min<size_t>(piece.bytes - offset, data.size());
-    std::memcpy(const_cast<std::byte*>(piece.data) + offset, data.data(), here);
+    copy_bytes(const_cast<std::byte*>(piece.data) + offset, data.data(), here);
     offset = 0;
     data = data.subspan(here);
   }

@@ -5,6 +5,7 @@
 #include "jetty/flow.h"
 #include "jetty/queues.h"
 #include "urma/core/frame.h"
+#include "urma/core/opcode.h"
 
 namespace urma::jetty {
 
@@ -21,11 +22,19 @@ struct SlicePacket {
 };
 void write_packet(const SlicePacket& packet, TxFrame& frame);
 
+// The same with a copy of its payload, into memory of `whole_bytes`.
+uint32_t whole_bytes(const SlicePacket& packet, TaOpcode opcode);
+void write_whole(const SlicePacket& packet, TaOpcode opcode, std::span<std::byte> out);
+TaOpcode opcode_of(const SlicePacket& packet);
+
 // The packet of a slice that was withdrawn: its TASSN, so that the target can step over it.
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame);
 
 // Names `bytes` bytes of `pieces` from `offset` on as the frame's payload.
 void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFrame& frame);
+
+// Copies as many bytes of `pieces` from `offset` on as `out` holds.
+void copy_out(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out);
 
 // Copies `data` over `pieces` from `offset` on; the range lies inside.
 void scatter(std::span<const Piece> pieces, uint32_t offset, std::span<const std::byte> data);

@@ -49,15 +49,16 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     }
     return;
   }
-  const uint32_t packet_bytes = peers_.at(packet.peer).channel->facts().packet_bytes;
+  const PeerState& peer = peers_.at(packet.peer);
+  const uint32_t packet_bytes = peer.facts.packet_bytes;
   if (!well_formed(packet, request, packet_bytes)) {
     ++counters_.malformed;
     return;
   }
   if (request.info->opcode == TaOpcode::read) return handle_read(packet, request, now);
 
-  if (Assembly* assembly = find(packet)) {
-    take(*assembly, packet, request);
+  if (Assembly* assembly = peer.assemblies > 0 ? find(packet) : nullptr) {
+    take(*assembly, packet, request, packet_bytes);
     if (assembly->packets != assembly->needed) return;
     finish(*assembly, request.headers, now);
     return erase(*assembly);
@@ -72,9 +73,10 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     fresh.needed = transport::packets_of(request.headers.memory.length, packet_bytes);
   begin(fresh, packet, request);
   if (fresh.verdict == Verdict::ignore) return;
-  take(fresh, packet, request);
+  take(fresh, packet, request, packet_bytes);
   // A slice of one packet, the common case, is never remembered.
   if (fresh.packets == fresh.needed) return finish(fresh, request.headers, now);
+  if (fresh.record != nullptr) fresh.record->set(fresh.number, ExecutionRecord::Mark::executing);
   create(fresh);
 }
 
@@ -109,8 +111,9 @@ void Target::begin(Assembly& assembly, const transport::Received& packet,
     }
   }
   if (record != nullptr) {
-    const Tassn tassn = record->unwrap(assembly.tassn);
-    const auto mark = record->see(tassn) ? record->mark(tassn) : ExecutionRecord::Mark::withdrawn;
+    assembly.number = record->unwrap(assembly.tassn);
+    const auto mark = record->see(assembly.number) ? record->mark(assembly.number)
+                                                   : ExecutionRecord::Mark::withdrawn;
     if (mark == ExecutionRecord::Mark::withdrawn || mark == ExecutionRecord::Mark::executing) {
       assembly.verdict = Verdict::ignore;
       return;
@@ -127,8 +130,7 @@ void Target::begin(Assembly& assembly, const transport::Received& packet,
   }
   executor_.begin(assembly, request.headers);
   if (assembly.info->replayable || assembly.verdict != Verdict::run) return;
-  record->set(record->unwrap(assembly.tassn), ExecutionRecord::Mark::executing);
-  assembly.recorded = true;
+  assembly.record = record;
 }
 
 // Whether the first packet of a slice to come tells that not all of the slice may be written. It
@@ -144,13 +146,12 @@ bool Target::leaves_segment(const transport::Received& packet, const ParsedReque
 }
 
 void Target::take(Assembly& assembly, const transport::Received& packet,
-                  const ParsedRequest& request) {
+                  const ParsedRequest& request, uint32_t packet_bytes) {
   ++assembly.packets;
   if (packet.last && !assembly.info->to_memory) {
     // The last packet of a message says how long it is.
     const uint32_t offset = request.headers.offset.kib * 1024;
     assembly.bytes = offset + static_cast<uint32_t>(request.data.size());
-    const uint32_t packet_bytes = peers_.at(packet.peer).channel->facts().packet_bytes;
     assembly.needed = transport::packets_of(assembly.bytes, packet_bytes);
   }
   if (assembly.verdict == Verdict::run) executor_.place(assembly, request);
@@ -163,10 +164,7 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
   switch (assembly.verdict) {
     case Verdict::run: {
       ++counters_.executed;
-      if (assembly.recorded) {
-        ExecutionRecord& record = *records_.find(assembly.peer, assembly.rc_id);
-        record.set(record.unwrap(assembly.tassn), Mark::executed);
-      }
+      if (assembly.record != nullptr) assembly.record->set(assembly.number, Mark::executed);
       return answer(assembly, Response::success, 0, told, now);
     }
     case Verdict::executed:
@@ -202,10 +200,9 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
 
 // The slice will not be executed by this assembly.
 void Target::abandon(Assembly& assembly, ExecutionRecord::Mark mark) {
-  if (!assembly.recorded) return;
-  ExecutionRecord& record = *records_.find(assembly.peer, assembly.rc_id);
-  record.set(record.unwrap(assembly.tassn), mark);
-  assembly.recorded = false;
+  if (assembly.record == nullptr) return;
+  assembly.record->set(assembly.number, mark);
+  assembly.record = nullptr;
 }
 
 void Target::answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now) {
@@ -281,7 +278,6 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
 // ---- assemblies
 
 Assembly* Target::find(const transport::Received& packet) {
-  if (assemblies_.size() == 0) return nullptr;
   const uint32_t index = by_slice_.find(key(packet.channel, packet.slice));
   return index == UINT32_MAX ? nullptr : &assemblies_.at(index);
 }
@@ -322,11 +318,10 @@ void Target::down(PeerState& peer, bool over) {
 
 void Target::detach(Jetty& jetty) {
   if (jetty.assemblies == 0) return;
-  const uint32_t index = executor_.index_of(jetty);
   assemblies_.for_each([&](Assembly& assembly) {
-    if (assembly.jetty != index && assembly.receiver != index) return;
+    if (assembly.jetty != &jetty && assembly.receiver != &jetty) return;
     // The rest of it is refused when it has come: there is no such Jetty, or it lost its JFR.
-    const Verdict verdict = assembly.jetty == index ? Verdict::refuse : Verdict::no_receives;
+    const Verdict verdict = assembly.jetty == &jetty ? Verdict::refuse : Verdict::no_receives;
     executor_.release(assembly);
     abandon(assembly, ExecutionRecord::Mark::none);
     assembly.verdict = verdict;

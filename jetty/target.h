@@ -54,7 +54,8 @@ class Target {
   void handle_read(const transport::Received& packet, const ParsedRequest& request, Time now);
   void begin(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   bool leaves_segment(const transport::Received& packet, const ParsedRequest& request) const;
-  void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
+  void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request,
+            uint32_t packet_bytes);
   void finish(Assembly& assembly, const TaRequest& request, Time now);
   [[gnu::cold]] void abandon(Assembly& assembly, ExecutionRecord::Mark mark);
   void answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now);

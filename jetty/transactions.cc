@@ -55,15 +55,19 @@ void Transactions::accept(std::span<const transport::Received> packets, Time now
     }
     const OpcodeInfo* info = opcode_of(packet);
     if (info != nullptr && !info->request) {
-      if (auto response = parse_response(packet.head)) {
-        extend(*response, packet);
-        initiator_.handle_response(packet.peer, *response, now);
+      ParsedResponse response;
+      if (parse_response(packet.head, response)) {
+        extend(response, packet);
+        initiator_.handle_response(packet.peer, response, now);
         continue;
       }
-    } else if (auto request = parse_request(packet.head)) {
-      extend(*request, packet);
-      target_.handle_request(packet, *request, now);
-      continue;
+    } else {
+      ParsedRequest request;
+      if (parse_request(packet.head, request)) {
+        extend(request, packet);
+        target_.handle_request(packet, request, now);
+        continue;
+      }
     }
     target_.handle_malformed();
   }
@@ -83,6 +87,7 @@ void Transactions::delivered(PeerId, std::span<const transport::SliceRef> slices
 void Transactions::up(PeerId peer, transport::Channel& channel, Time now) {
   PeerState& state = peers_.at(peer);
   state.channel = &channel;
+  state.facts = channel.facts();
   initiator_.up(state, now);
 }
 

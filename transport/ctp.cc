@@ -20,6 +20,30 @@ Ctp::Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools&
          Counters& counters, Time now)
     : PacketChannel(index, ends, pools, counters, now), sink_(upwards.sink), ways_(upwards.ways) {}
 
+std::byte* Ctp::begin(uint32_t bytes) {
+  if (any_offered() || paused_ || blocked_) return nullptr;
+  std::byte* const packet = ways_.begin(to_, Ctph::size + bytes);
+  if (packet == nullptr) return nullptr;
+  const Ctph header{.opcode = Ctph::Opcode::packet};
+  header.emit(HeaderBytes<Ctph::size>(packet, Ctph::size));
+  return packet + Ctph::size;
+}
+
+void Ctp::end(Time now, bool expects_answer) {
+  ways_.end();
+  ++counters_.sent;
+  if (expects_answer) expect_answers(1, now);
+  if (watching_) return;
+  watch(now);
+  pools_.active.add(index_);  // for its timer
+}
+
+void Ctp::watch(Time now) {
+  if (!outstanding()) last_heard_ = std::max(last_heard_, now);
+  watching_ = true;
+  looked_at_ = now;
+}
+
 size_t Ctp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
   if (paused_) return 0;
   if (!outstanding()) last_heard_ = std::max(last_heard_, now);
@@ -38,10 +62,7 @@ size_t Ctp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time no
     if (pulled.answers >> i & 1) pools_.delivered[arrived++] = slot.slice;
   }
   counters_.sent += pulled.count;
-  if (!watching_) {
-    watching_ = true;
-    looked_at_ = now;
-  }
+  if (!watching_) watch(now);
   // What leaves here arrives: answers are not kept.
   if (arrived > 0) sink_.delivered(peer_, std::span(pools_.delivered).first(arrived), now);
   return pulled.count;
@@ -53,7 +74,7 @@ Ctp::Pulled Ctp::pull(std::span<TxFrame* const> frames, Time now) {
   Pulled out;
   uint32_t requests = 0;
   bool full = false;
-  while (!full && out.count < std::min(frames.size(), Burst::capacity)) {
+  while (out.count < std::min(frames.size(), Burst::capacity)) {
     OfferQueue* const queue = next_queue(requests);
     if (queue == nullptr) break;
     const OfferedSlice what = queue->front(pools_.offered);

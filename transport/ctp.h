@@ -24,6 +24,10 @@ class Ctp final : public PacketChannel {
     if (now - last_heard_ > hearing_grain || !heard_) hear(now);
   }
 
+  // Channel
+  std::byte* begin(uint32_t bytes) override;
+  void end(Time now, bool expects_answer) override;
+
   // PacketChannel
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
   bool wants_to_send(Time now) const override;
@@ -42,6 +46,7 @@ class Ctp final : public PacketChannel {
   };
   Pulled pull(std::span<TxFrame* const> frames, Time now);
   bool begin_packet(TxFrame& frame, uint32_t bytes);
+  void watch(Time now);
   void note_room(bool full, Time now);
 
   PacketSink& sink_;

@@ -5,7 +5,7 @@
 
 #include "transport/tp_headers.h"
 #include "urma/core/frame.h"
-#include "urma/core/ta_headers.h"
+#include "urma/core/ta_chain.h"
 
 namespace urma::transport {
 

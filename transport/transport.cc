@@ -4,20 +4,18 @@
 
 #include "transport/icrc.h"
 #include "urma/base/assert.h"
+#include "urma/base/copy.h"
 
 namespace urma::transport {
 namespace {
 
 constexpr size_t timers_at_a_time = 64;
 
-// What is there is read once. A string instruction would take longer than
-// all the rest, and loads after it would wait for it.
+// A string instruction would take longer than all the rest, and loads after it would wait for it.
 void copy_head(std::byte* to, const std::byte* from, size_t bytes) {
   size_t at = 0;
-  for (; at + 16 <= bytes; at += 16) std::memcpy(to + at, from + at, 16);
-  if ((bytes & 8) != 0) std::memcpy(to + at, from + at, 8), at += 8;
-  if ((bytes & 4) != 0) std::memcpy(to + at, from + at, 4), at += 4;
-  for (; at < bytes; ++at) to[at] = from[at];
+  for (; at + 32 < bytes; at += 16) std::memcpy(to + at, from + at, 16);
+  copy_bytes(to + at, from + at, bytes - at);
 }
 
 }  // namespace
@@ -102,11 +100,10 @@ bool Transport::take_compact(const RxFrame& frame, Time now, size_t& count) {
     handle_setup(std::span(setup).first(copied), *frame.from, now);
     return false;
   }
-  const uint32_t index = ctps_by_source_.find(source_key(*frame.from));
+  const uint32_t index = channel_from(*frame.from);
   if (index == none) {
     ++counters_.unknown_channel;
-    SetupMessage reset;
-    if (header->opcode == Ctph::Opcode::packet) send_reset(reset, *frame.from, now);
+    if (header->opcode == Ctph::Opcode::packet) send_reset({}, *frame.from, now);
     return false;
   }
   Ctp& channel = ctps_.at(index);
@@ -130,6 +127,16 @@ bool Transport::take_compact(const RxFrame& frame, Time now, size_t& count) {
   // It will not come again: its initiator finds out in time. It has taken more than its share.
   ++counters_.no_memory;
   return false;
+}
+
+// Most packets come from where the one before came from.
+uint32_t Transport::channel_from(const Endpoint& from) {
+  const uint64_t source = source_key(from);
+  if (source != latest_source_) {
+    latest_channel_ = ctps_by_source_.find(source);
+    latest_source_ = source;
+  }
+  return latest_channel_;
 }
 
 void Transport::note_heard(const PacketChannel& channel) {
@@ -473,6 +480,7 @@ void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mt
     peer.tp = ctps_.index_of(ctp);
     const uint64_t source = source_key(peer.at);
     ctps_by_source_.insert(source, peer.tp);
+    latest_source_ = 0;
   } else {
     const TpSettings settings{
         .ends = ends,
@@ -512,6 +520,7 @@ void Transport::drop_channel(Peer& peer) {
   peer.heard_at = channel.last_heard();
   tps_by_tpn_.erase(number(channel.local()));
   if (compact()) ctps_by_source_.erase(source_key(channel.to()));
+  latest_source_ = 0;
   tp_timers_.disarm(peer.tp);
   half_open_ -= peer.answered_open;
   peer.answered_open = false;

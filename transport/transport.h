@@ -132,6 +132,7 @@ class Transport final : public Channels {
   // Dispatch.
   bool take(const RxFrame& frame, Time now, size_t& count);
   bool take_compact(const RxFrame& frame, Time now, size_t& count);
+  uint32_t channel_from(const Endpoint& from);
   void note_heard(const PacketChannel& channel);
   [[gnu::cold]] void handle_setup(std::span<const std::byte> packet, const Endpoint& from,
                                   Time now);
@@ -213,6 +214,8 @@ class Transport final : public Channels {
   Slab<Tp> tps_;    // RTP
   Slab<Ctp> ctps_;  // or CTP
   FlatMap<uint64_t> ctps_by_source_;
+  uint64_t latest_source_ = 0;  // where a packet came from last, 0: none; and its channel
+  uint32_t latest_channel_ = none;
   FlatMap<Eid, HashEid> peers_by_eid_;  // first of a list
   FlatMap<uint64_t> tps_by_tpn_;
   TimerWheel tp_timers_;

@@ -66,8 +66,6 @@ uint32_t CxlPort::place_of(const Endpoint& endpoint) const {
 // ---- outwards
 
 size_t CxlPort::send(std::span<TxFrame* const> frames, Time) {
-  std::array<uint32_t, 64> touched;
-  size_t touched_count = 0;
   for (TxFrame* const frame : frames) {
     pool_.take_back(frame);
     const uint32_t place = place_of(frame->to);
@@ -78,23 +76,45 @@ size_t CxlPort::send(std::span<TxFrame* const> frames, Time) {
       ++counters_.send_failures;
       continue;
     }
-    if (touched_count > 0 && touched[touched_count - 1] == place) continue;
-    if (touched_count == touched.size()) ring_bells(touched), touched_count = 0;
-    touched[touched_count++] = place;
+    touch(place);
   }
   sent_ += frames.size();
-  counters_.frames_sent = sent_;
-  ring_bells(std::span(touched).first(touched_count));
+  counters_.frames_sent += frames.size();
+  notify();
   return frames.size();
 }
 
-void CxlPort::ring_bells(std::span<const uint32_t> touched) {
-  if (touched.empty()) return;
+std::byte* CxlPort::begin(const Endpoint& to, uint32_t bytes) {
+  const uint32_t place = place_of(to);
+  if (place == places || bytes - 1 >= most_message_bytes) return nullptr;
+  RingWriter& ring = outbound_[place].ring;
+  if (!ring || ring.promised()) return nullptr;
+  begun_ = place;
+  return ring.begin(bytes);
+}
+
+void CxlPort::end() {
+  RingWriter& ring = outbound_[begun_].ring;
+  ring.end();
+  ring.written();
+  touch(begun_);
+  ++counters_.frames_sent;
+}
+
+void CxlPort::touch(uint32_t place) {
+  if (std::exchange(outbound_[place].touched, true)) return;
+  if (touched_count_ == touched_.size()) notify();
+  touched_[touched_count_++] = place;
+}
+
+void CxlPort::notify() {
+  if (touched_count_ == 0) return;
   ++counters_.calls_sent;
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (const uint32_t place : touched) {
+  for (const uint32_t place : std::span(touched_).first(std::exchange(touched_count_, 0))) {
     Outbound& outbound = outbound_[place];
-    outbound.ring.written();
+    outbound.touched = false;
+    if (outbound.ring) outbound.ring.written();
     Bell(window_.place_at(place).bell.word).ring(outbound.rung, place_ + 1);
   }
 }
@@ -166,38 +186,25 @@ size_t CxlPort::receive(std::span<RxFrame> frames, Time) {
 bool CxlPort::read_from(Inbound& inbound, std::span<RxFrame> frames, size_t& count,
                         uint32_t& bytes) {
   const size_t before = count;
-  while (count < frames.size() && bytes < bytes_at_once && held_count_ < most_held) {
+  const auto cookie = static_cast<uint32_t>(&inbound - inbound_.get());
+  while (count < frames.size() && bytes < bytes_at_once) {
     uint32_t message_bytes = 0;
     const std::byte* const message = inbound.ring.read(message_bytes);
     if (message == nullptr) break;
-    const uint32_t cookie = (held_first_ + held_count_++) % most_held;
-    held_[cookie] = {.inbound = static_cast<uint32_t>(&inbound - inbound_.get()),
-                     .released = false,
-                     .until = inbound.ring.next()};
-    ++inbound.held;
     frames[count++] = {message, message_bytes, cookie, &inbound.from};
     bytes += message_bytes;
   }
+  inbound.held += static_cast<uint32_t>(count - before);
   if (inbound.ring.broken() && !std::exchange(inbound.counted, true)) ++counters_.malformed;
   if (inbound.ended && inbound.held == 0) let_go(inbound);
   return count > before;
 }
 
+// What was read of a ring is given back together.
 void CxlPort::release(std::span<const RxFrame> frames) {
-  for (const RxFrame& frame : frames) held_[frame.cookie].released = true;
-  while (held_count_ > 0 && held_[held_first_].released) {
-    const uint32_t from = held_[held_first_].inbound;
-    Inbound& inbound = inbound_[from];
-    uint64_t until = 0;
-    // Neighbours of one ring are given back together.
-    while (held_count_ > 0 && held_[held_first_].released && held_[held_first_].inbound == from) {
-      until = held_[held_first_].until;
-      held_first_ = (held_first_ + 1) % most_held;
-      --held_count_;
-      --inbound.held;
-    }
-    if (held_count_ == 0) held_first_ = 0;  // the same line again
-    inbound.ring.release(until);
+  for (const RxFrame& frame : frames) {
+    Inbound& inbound = inbound_[frame.cookie];
+    if (--inbound.held == 0) inbound.ring.release(inbound.ring.next());
   }
 }
 

@@ -33,6 +33,9 @@ class CxlPort final : public PacketPort, public Ways {
 
   // Ways
   bool reserve(const Endpoint& to, uint32_t bytes) override;
+  std::byte* begin(const Endpoint& to, uint32_t bytes) override;
+  void end() override;
+  void notify() override;
   Way way(const Endpoint& to) override;
 
  private:
@@ -41,7 +44,6 @@ class CxlPort final : public PacketPort, public Ways {
   // Of one `receive`: what is read is given back before more is, so that its writer goes on.
   static constexpr uint32_t bytes_at_once = 32 * 1024;
   static constexpr uint32_t rings_at_once = 16;
-  static constexpr uint32_t most_held = 512;
   static constexpr uint32_t most_inbound = 2 * places;
 
   // To one place.
@@ -50,7 +52,8 @@ class CxlPort final : public PacketPort, public Ways {
     uint32_t index = none;
     uint32_t serial = 0;
     uint32_t to_generation = 0;
-    uint32_t rung = 0;  // Bell::ring
+    uint32_t rung = 0;     // Bell::ring
+    bool touched = false;  // written to since the last `notify`
   };
   // From one life at a place.
   struct Inbound {
@@ -63,18 +66,13 @@ class CxlPort final : public PacketPort, public Ways {
     bool counted = false;  // that it is broken
     Endpoint from;
   };
-  struct Held {
-    uint32_t inbound;
-    bool released;
-    uint64_t until;
-  };
 
   CxlPort(Window window, uint32_t place);
 
   Endpoint endpoint_of(uint32_t place) const;
   uint32_t place_of(const Endpoint& endpoint) const;  // `places`: of another window, or none
   [[gnu::cold]] bool connect(uint32_t place);
-  void ring_bells(std::span<const uint32_t> touched);
+  void touch(uint32_t place);
   bool read_from(Inbound& inbound, std::span<RxFrame> frames, size_t& count, uint32_t& bytes);
   [[gnu::cold]] void look_around();
   void look_at(uint32_t ring, const Window::Ownership& owner);
@@ -100,12 +98,12 @@ class CxlPort final : public PacketPort, public Ways {
   FramePool pool_{frame_count};
   std::unique_ptr<Outbound[]> outbound_;  // by place
   std::unique_ptr<Inbound[]> inbound_;    // most_inbound
-  std::vector<uint32_t> sources_;         // those in use; never grows beyond its room
-  size_t latest_ = 0;                     // of them, where something came from last
+  std::array<uint32_t, places> touched_;
+  uint32_t touched_count_ = 0;
+  uint32_t begun_ = 0;             // place
+  std::vector<uint32_t> sources_;  // those in use; never grows beyond its room
+  size_t latest_ = 0;              // of them, where something came from last
   size_t next_look_ = 0;
-  std::array<Held, most_held> held_;  // in the order in which they came; ring
-  uint32_t held_first_ = 0;
-  uint32_t held_count_ = 0;
 };
 
 }  // namespace urma::drivers::cxl

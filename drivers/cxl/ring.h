@@ -19,29 +19,35 @@ class RingWriter {
   // Whether one more message of at most so many bytes will fit, behind those that were promised
   // room since the last `written`.
   bool reserve(uint32_t message_bytes) {
-    const uint64_t end = end_of(planned_, lines_of(message_bytes));
-    if (!fits(end)) return false;
-    planned_ = end;
+    const Place place = place_behind(planned_, lines_of(message_bytes));
+    if (!fits(place.end.lines)) return false;
+    planned_ = place.end;
     return true;
   }
-  // False: there is no room.
-  bool write(const TxFrame& frame, uint32_t message_bytes) {
-    const uint32_t lines = lines_of(message_bytes);
-    const uint64_t end = end_of(next_, lines);
-    if (!fits(end)) return false;
-    const uint64_t begin = end - lines;
+  bool promised() const { return planned_.lines != next_.lines; }
+  // Where a message of so many bytes is written, which `end` shows. Null: there is no room.
+  std::byte* begin(uint32_t message_bytes) {
+    begun_ = place_behind(next_, lines_of(message_bytes));
+    if (!fits(begun_.end.lines)) return nullptr;
+    begun_bytes_ = message_bytes;
+    return ring_->lines[begun_.line].content;
+  }
+  void end() {
     // The mark behind it is cleared before this one is shown, so that the reader stops there.
-    mark(end).store(nothing_yet, std::memory_order_relaxed);
-    Line& first = ring_->lines[begin % ring_lines];
-    std::byte* const content = first.content;
-    flatten(frame, content);
-    if (begin != next_) {
-      first.mark.store(message_bytes, std::memory_order_relaxed);
-      mark(next_).store(goes_on_at_the_beginning, std::memory_order_release);
+    mark(begun_.end.line).store(nothing_yet, std::memory_order_relaxed);
+    if (begun_.line != next_.line) {
+      mark(begun_.line).store(begun_bytes_, std::memory_order_relaxed);
+      mark(next_.line).store(goes_on_at_the_beginning, std::memory_order_release);
     } else {
-      first.mark.store(message_bytes, std::memory_order_release);
+      mark(begun_.line).store(begun_bytes_, std::memory_order_release);
     }
-    next_ = end;
+    next_ = begun_.end;
+  }
+  bool write(const TxFrame& frame, uint32_t message_bytes) {
+    std::byte* const content = begin(message_bytes);
+    if (content == nullptr) return false;
+    flatten(frame, content);
+    end();
     return true;
   }
   void written() { planned_ = next_; }
@@ -49,17 +55,28 @@ class RingWriter {
   // Lines that the other end has taken. It may say anything: more than there was is not believed.
   uint64_t taken() {
     const uint64_t says = ring_->control.receiver.taken.load(std::memory_order_acquire);
-    if (says >= taken_ && says <= next_) taken_ = says;
+    if (says >= taken_ && says <= next_.lines) taken_ = says;
     return taken_;
   }
-  bool empty() { return taken() == next_; }
+  bool empty() { return taken() == next_.lines; }
 
  private:
-  std::atomic<uint32_t>& mark(uint64_t line) { return ring_->lines[line % ring_lines].mark; }
-  // Where a message ends that is written next: it does not go over the ring's end.
-  static uint64_t end_of(uint64_t next, uint32_t lines) {
-    const uint64_t left = ring_lines - next % ring_lines;
-    return next + (left < lines ? left : 0) + lines;
+  struct Position {
+    uint64_t lines = 0;  // ever
+    uint32_t line = 0;   // the same, in the ring
+  };
+  struct Place {
+    uint32_t line = 0;  // the first one
+    Position end;
+  };
+
+  std::atomic<uint32_t>& mark(uint32_t line) { return ring_->lines[line].mark; }
+  // A message does not go over the ring's end.
+  static Place place_behind(const Position& position, uint32_t lines) {
+    const uint32_t left = ring_lines - position.line;
+    if (lines < left) return {position.line, {position.lines + lines, position.line + lines}};
+    if (lines == left) return {position.line, {position.lines + lines, 0}};
+    return {0, {position.lines + left + lines, lines}};
   }
   // The line behind it must be free as well.
   bool fits(uint64_t end) {
@@ -67,9 +84,11 @@ class RingWriter {
   }
 
   Ring* ring_ = nullptr;
-  uint64_t next_ = 0;     // lines, ever
-  uint64_t planned_ = 0;  // with what has been promised room
-  uint64_t taken_ = 0;    // as last seen
+  Position next_;
+  Position planned_;  // with what has been promised room
+  Place begun_;
+  uint32_t begun_bytes_ = 0;
+  uint64_t taken_ = 0;  // as last seen
 };
 
 // The receiving end. It believes nothing but its own count.
@@ -80,23 +99,25 @@ class RingReader {
 
   explicit operator bool() const { return ring_ != nullptr; }
   bool any() const {
-    return mark(next_).load(std::memory_order_relaxed) != nothing_yet && !broken_;
+    return mark(line_).load(std::memory_order_relaxed) != nothing_yet && !broken_;
   }
 
   // The next message: null if there is none. It stays where it is until `release` has passed it.
   const std::byte* read(uint32_t& message_bytes) {
-    uint32_t says = mark(next_).load(std::memory_order_acquire);
+    uint32_t says = mark(line_).load(std::memory_order_acquire);
     if (says == nothing_yet || broken_) return nullptr;
     if (says == goes_on_at_the_beginning) {
-      next_ += ring_lines - next_ % ring_lines;
-      says = mark(next_).load(std::memory_order_acquire);
+      next_ += ring_lines - line_;
+      line_ = 0;
+      says = mark(line_).load(std::memory_order_acquire);
     }
     const uint32_t lines = lines_of(says);
     // What no writer of ours can have written: nothing behind it can be believed.
-    broken_ = says - 1 >= most_message_bytes || lines > ring_lines - next_ % ring_lines;
+    broken_ = says - 1 >= most_message_bytes || lines > ring_lines - line_;
     if (broken_) return nullptr;
-    const std::byte* const content = ring_->lines[next_ % ring_lines].content;
+    const std::byte* const content = ring_->lines[line_].content;
     next_ += lines;
+    line_ = line_ + lines == ring_lines ? 0 : line_ + lines;
     message_bytes = says;
     return content;
   }
@@ -109,10 +130,11 @@ class RingReader {
   bool broken() const { return broken_; }
 
  private:
-  std::atomic<uint32_t>& mark(uint64_t line) const { return ring_->lines[line % ring_lines].mark; }
+  std::atomic<uint32_t>& mark(uint32_t line) const { return ring_->lines[line].mark; }
 
   Ring* ring_ = nullptr;
   uint64_t next_ = 0;  // lines, ever
+  uint32_t line_ = 0;  // the same, in the ring
   bool broken_ = false;
 };
 

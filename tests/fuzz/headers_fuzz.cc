@@ -8,7 +8,7 @@
 #include "tests/fuzz/input.h"
 #include "transport/setup_message.h"
 #include "transport/tp_headers.h"
-#include "urma/core/ta_headers.h"
+#include "urma/core/ta_chain.h"
 
 namespace urma::fuzz {
 namespace {

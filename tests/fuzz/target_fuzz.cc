@@ -16,7 +16,7 @@
 #include "tests/fuzz/arena.h"
 #include "tests/fuzz/fake_channel.h"
 #include "tests/fuzz/input.h"
-#include "urma/core/ta_headers.h"
+#include "urma/core/ta_chain.h"
 
 namespace urma::fuzz {
 namespace {

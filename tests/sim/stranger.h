@@ -7,7 +7,7 @@
 #include "tests/sim/pair.h"
 #include "transport/icrc.h"
 #include "transport/setup_message.h"
-#include "urma/core/ta_headers.h"
+#include "urma/core/ta_chain.h"
 
 namespace urma::test {
 

@@ -3,7 +3,7 @@
 #include "transport/setup_message.h"
 #include "transport/tp_headers.h"
 #include "urma/base/prng.h"
-#include "urma/core/ta_headers.h"
+#include "urma/core/ta_chain.h"
 
 namespace urma::test {
 

@@ -18,7 +18,11 @@ namespace urma {
 // above, from below. Taking clears from above, fences, and looks once more at the words that it has
 // cleared: what shows there gets its flags above back. A marker that comes too late for this second
 // look finds the flag above cleared, and sets it.
-// Writers: all flags - posters set, the engine clears and sets.
+//
+// The usual member, which was taken alone last, has the engine look at its flag and needs none
+// above. When another one becomes usual, the engine says so, fences, and looks at the flag of the
+// one before; who marks that one fences and looks at who is usual: one of them sees the other.
+// Writers: all flags - posters set, the engine clears and sets; `usual_` - the engine.
 class DirtySet {
  public:
   explicit DirtySet(uint32_t members) {
@@ -38,13 +42,14 @@ class DirtySet {
   void mark(uint32_t member) {
     levels_[0][member].store(1, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (usual_.load(std::memory_order_relaxed) == member) return;
     if (levels_.size() > 1 && levels_[1][member / fan].load(std::memory_order_relaxed) == 0) {
       set_above(0, member);
     }
   }
 
   // Whether something is marked; a mark in the making may be missed.
-  bool any() const { return word(levels_.size() - 1, 0) != 0; }
+  bool any() const { return usual_flag().load(std::memory_order_acquire) != 0 || any_other(); }
   // Misses no flag that is set: for who has fenced and would sleep.
   bool any_flag() const {
     for (size_t i = 0; i < levels_[0].size() / fan; ++i) {
@@ -53,13 +58,32 @@ class DirtySet {
     return false;
   }
 
-  // Takes every marked member and calls `function(member)` for each.
+  // Takes every marked member and calls `function(member)` for each, in no order. What was
+  // published with a mark is looked at after `take`.
   template <class Function>
   void take(Function&& function) {
     if (!any()) return;
+    const uint32_t usual = usual_.load(std::memory_order_relaxed);
+    const bool as_usual = usual_flag().load(std::memory_order_acquire) != 0;
+    if (as_usual) {
+      usual_flag().store(0, std::memory_order_relaxed);
+      function(usual);
+    }
     seen_count_ = 0;
-    take_word(levels_.size() - 1, 0, function);
+    uint32_t taken = 0;
+    uint32_t last = usual;
+    const auto note = [&](uint32_t member) {
+      ++taken;
+      last = member;
+      function(member);
+    };
+    if (any_other()) take_word(levels_.size() - 1, 0, note);
+    const bool other_usual = !as_usual && taken == 1 && last != usual;
+    if (other_usual) usual_.store(last, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (other_usual && levels_[0][usual].load(std::memory_order_relaxed) != 0) {
+      set_above(0, usual);
+    }
     for (size_t i = 0; i < seen_count_; ++i) {
       if (word(seen_[i].level, seen_[i].word) != 0) set_above(seen_[i].level, seen_[i].word * fan);
     }
@@ -71,6 +95,9 @@ class DirtySet {
   static_assert(sizeof(Flag) == 1 && sizeof(Word) == 8 && Word::is_always_lock_free);
   static constexpr size_t fan = 8;
 
+  Flag& usual_flag() { return levels_[0][usual_.load(std::memory_order_relaxed)]; }
+  const Flag& usual_flag() const { return levels_[0][usual_.load(std::memory_order_relaxed)]; }
+  bool any_other() const { return word(levels_.size() - 1, 0) != 0; }
   // Eight flags at once.
   uint64_t word(size_t level, size_t index) const {
     const Flag& first = levels_[level][index * fan];
@@ -109,6 +136,7 @@ class DirtySet {
   std::vector<RegionArray<Flag>> levels_;  // members, then what lies above them, to a single word
   RegionArray<Seen> seen_;                 // words, by this `take`
   size_t seen_count_ = 0;
+  alignas(64) std::atomic<uint32_t> usual_{0};
 };
 
 }  // namespace urma

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace urma {
@@ -11,7 +12,10 @@ struct Handle {
   uint32_t generation = 0;
 
   explicit operator bool() const { return index != UINT32_MAX; }
-  friend bool operator==(Handle, Handle) = default;
+  // One comparison of one word.
+  friend bool operator==(Handle a, Handle b) {
+    return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+  }
 };
 
 }  // namespace urma

@@ -55,6 +55,12 @@ class Ways {
   // Whether there is room for one more frame of at most so many bytes, behind those that were
   // promised room since the last `send`.
   virtual bool reserve(const Endpoint& to, uint32_t bytes) = 0;
+  // Without a frame: the medium's own memory, behind all that was sent, for a packet of exactly so
+  // many bytes. It has left when it is written and `end` is called; whoever sleeps is woken by
+  // `notify`, once for many. Null: there is no room, or frames that were promised room come first.
+  virtual std::byte* begin(const Endpoint& to, uint32_t bytes) = 0;
+  virtual void end() = 0;
+  virtual void notify() = 0;
   struct Way {
     uint64_t taken = 0;    // grows when the other end takes something
     bool empty = true;     // it has taken all

@@ -18,8 +18,8 @@ enum class TaOpcode : uint8_t {
   read_response = 0x12,
 };
 
-// What each opcode carries and how it may be treated. To add an opcode: a row here, and a function
-// in the executor, whose table does not compile without it.
+// What each opcode carries and how it may be treated. To add an opcode: a row here, and its cases
+// in the executor, which does not compile without them.
 struct OpcodeInfo {
   TaOpcode opcode;
   std::string_view name;
@@ -51,9 +51,8 @@ inline constexpr OpcodeInfo opcodes[] = {
 // clang-format on
 
 inline constexpr auto opcode_rows = [] {
-  std::array<uint8_t, 256> rows{};
-  uint8_t number = 0;
-  for (const OpcodeInfo& row : opcodes) rows[static_cast<uint8_t>(row.opcode)] = ++number;
+  std::array<const OpcodeInfo*, 256> rows{};
+  for (const OpcodeInfo& row : opcodes) rows[static_cast<uint8_t>(row.opcode)] = &row;
   return rows;
 }();
 }  // namespace detail
@@ -61,9 +60,9 @@ inline constexpr auto opcode_rows = [] {
 using detail::opcodes;
 
 // Null for an opcode that we do not know.
-constexpr const OpcodeInfo* find_opcode(uint8_t opcode) {
-  const uint8_t row = detail::opcode_rows[opcode];
-  return row == 0 ? nullptr : &opcodes[row - 1];
+constexpr const OpcodeInfo* find_opcode(uint8_t opcode) { return detail::opcode_rows[opcode]; }
+constexpr const OpcodeInfo& info_of(TaOpcode opcode) {
+  return *find_opcode(static_cast<uint8_t>(opcode));
 }
 
 }  // namespace urma

@@ -135,62 +135,209 @@ struct Ntfetah {
   friend bool operator==(const Ntfetah&, const Ntfetah&) = default;
 };
 
-// The bytes of a request's chain, with its token.
-constexpr size_t chain_bytes(const OpcodeInfo& info) {
-  return Btah::size + (info.to_jetty ? Mtetah::size : 0) + (info.to_memory ? Maetah::size : 0) +
-         (info.offset ? Ofstetah::size : 0) + (info.notify ? Ntfetah::size : 0) +
-         (info.immediate ? Immetah::size : 0) + Tvetah::size;
+// ---- how each is laid out: bits counted from the start of the header, as the specification draws
+// them. Inline, so that a chain whose opcode is known is a few instructions.
+
+inline constexpr uint64_t ta_version = 0;
+
+namespace btah {
+using Opcode = Field<0, 8>;
+using Version = Field<8, 2>;
+using ExecutionEnvironment = Field<10, 2>;
+using TokenPresent = Field<12, 1>;
+using UserData = Field<15, 1>;
+using IniTassn = Field<16, 16>;
+using TargetOrder = Field<33, 3>;
+using TargetPresent = Field<36, 1>;
+using Solicited = Field<37, 1>;
+using Retry = Field<38, 1>;
+using RcId = Field<44, 20>;
+constexpr uint64_t not_trusted = 1;  // EE_bits 01: no trusted execution environment
+}  // namespace btah
+
+namespace atah {
+using Opcode = Field<0, 8>;
+using Version = Field<8, 2>;
+using IniTassn = Field<16, 16>;
+using Status = Field<32, 3>;
+using Info = Field<35, 5>;
+using RcId = Field<44, 20>;
+}  // namespace atah
+
+namespace maetah {
+using Address = Field<0, 64>;
+using Token = Field<68, 20>;
+using Length = Field<96, 32>;
+}  // namespace maetah
+
+namespace mtetah {
+using Target = Field<12, 20>;
 }
 
-// A request's whole chain, in the one order that all opcodes share (UB 5.3):
-// BTAH [MTETAH] [MAETAH] [OFSTETAH] [NTFETAH] [IMMETAH] [TVETAH].
-struct TaRequest {
-  // Of the longest chain, that of a write with notify. No opcode has all headers.
-  static constexpr size_t max_size = [] {
-    size_t most = 0;
-    for (const OpcodeInfo& info : opcodes) {
-      if (info.request && chain_bytes(info) > most) most = chain_bytes(info);
-    }
-    return most;
-  }();
+namespace tvetah {
+using Value = Field<0, 32>;
+}
 
-  Btah base;
-  Mtetah target;
-  Maetah memory;
-  Ofstetah offset;
-  Ntfetah notify;
-  Immetah immediate;
-  Tvetah token;
+namespace ofstetah {
+using Offset = Field<8, 24>;
+}
 
-  // Returns the bytes written. `base.opcode` decides the chain; `out` holds max_size bytes.
-  size_t emit(std::span<std::byte> out);
-};
+namespace immetah {
+using Immediate = Field<0, 64>;
+using Token = Field<64, 32>;
+using Length = Field<96, 32>;
+}  // namespace immetah
 
-struct ParsedRequest {
-  TaRequest headers;
-  const OpcodeInfo* info = nullptr;  // null: a request of a kind that we do not know
-  std::span<const std::byte> data;
-};
-// Nothing when the packet is no request of version 0, or lacks headers that its opcode needs. A
-// request that we do not know is parsed as far as its BTAH, so that it can be answered
-// "unsupported" instead of leaving its initiator to wait.
-std::optional<ParsedRequest> parse_request(std::span<const std::byte> packet);
+namespace ntfetah {
+using Address = Field<0, 64>;
+using TokenId = Field<68, 20>;
+using Token = Field<96, 32>;
+using Value = Field<128, 64>;
+}  // namespace ntfetah
 
-// A response's chain: ATAH [OFSTETAH].
-struct TaResponse {
-  static constexpr size_t max_size = Atah::size + Ofstetah::size;
+inline bool Btah::assign(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  if (btah::Version::get(in) != ta_version) return false;
+  opcode = static_cast<uint8_t>(btah::Opcode::get(in));
+  token_present = btah::TokenPresent::get(in) != 0;
+  target_present = btah::TargetPresent::get(in) != 0;
+  user_data = btah::UserData::get(in) != 0;
+  tassn = static_cast<uint32_t>(btah::IniTassn::get(in));
+  order = static_cast<Order>(btah::TargetOrder::get(in) & 3);
+  solicited = btah::Solicited::get(in) != 0;
+  retry = btah::Retry::get(in) != 0;
+  rc_id = static_cast<uint32_t>(btah::RcId::get(in));
+  return true;
+}
 
-  Atah base;
-  Ofstetah offset;
+inline std::optional<Btah> Btah::parse(HeaderView<size> bytes) {
+  std::optional<Btah> header(std::in_place);
+  if (!header->assign(bytes)) header.reset();
+  return header;
+}
 
-  size_t emit(std::span<std::byte> out) const;
-};
+inline void Btah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
+  btah::Opcode::set(out, opcode);
+  btah::Version::set(out, ta_version);
+  btah::ExecutionEnvironment::set(out, btah::not_trusted);
+  btah::TokenPresent::set(out, token_present);
+  btah::UserData::set(out, user_data);
+  btah::IniTassn::set(out, tassn);
+  btah::TargetOrder::set(out, static_cast<uint64_t>(order));
+  btah::TargetPresent::set(out, target_present);
+  btah::Solicited::set(out, solicited);
+  btah::Retry::set(out, retry);
+  btah::RcId::set(out, rc_id);
+  out.store(bytes);
+}
 
-struct ParsedResponse {
-  TaResponse headers;
-  const OpcodeInfo* info = nullptr;
-  std::span<const std::byte> data;
-};
-std::optional<ParsedResponse> parse_response(std::span<const std::byte> packet);
+inline bool Atah::assign(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  if (atah::Version::get(in) != ta_version) return false;
+  opcode = static_cast<uint8_t>(atah::Opcode::get(in));
+  tassn = static_cast<uint32_t>(atah::IniTassn::get(in));
+  status = static_cast<Response>(atah::Status::get(in));
+  info = static_cast<uint8_t>(atah::Info::get(in));
+  rc_id = static_cast<uint32_t>(atah::RcId::get(in));
+  return true;
+}
+
+inline std::optional<Atah> Atah::parse(HeaderView<size> bytes) {
+  std::optional<Atah> header(std::in_place);
+  if (!header->assign(bytes)) header.reset();
+  return header;
+}
+
+inline void Atah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
+  atah::Opcode::set(out, opcode);
+  atah::Version::set(out, ta_version);
+  atah::IniTassn::set(out, tassn);
+  atah::Status::set(out, static_cast<uint64_t>(status));
+  atah::Info::set(out, info);
+  atah::RcId::set(out, rc_id);
+  out.store(bytes);
+}
+
+inline Maetah Maetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  return {.address = maetah::Address::get(in),
+          .token_id = static_cast<uint32_t>(maetah::Token::get(in)),
+          .length = static_cast<uint32_t>(maetah::Length::get(in))};
+}
+
+inline void Maetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
+  maetah::Address::set(out, address);
+  maetah::Token::set(out, token_id);
+  maetah::Length::set(out, length);
+  out.store(bytes);
+}
+
+inline Mtetah Mtetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  return {.target = static_cast<uint32_t>(mtetah::Target::get(in))};
+}
+
+inline void Mtetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
+  mtetah::Target::set(out, target);
+  out.store(bytes);
+}
+
+inline Tvetah Tvetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  return {.token = static_cast<uint32_t>(tvetah::Value::get(in))};
+}
+
+inline void Tvetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
+  tvetah::Value::set(out, token);
+  out.store(bytes);
+}
+
+inline Ofstetah Ofstetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  return {.kib = static_cast<uint32_t>(ofstetah::Offset::get(in))};
+}
+
+inline void Ofstetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
+  ofstetah::Offset::set(out, kib);
+  out.store(bytes);
+}
+
+inline Immetah Immetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  return {.immediate = immetah::Immediate::get(in),
+          .token = static_cast<uint32_t>(immetah::Token::get(in)),
+          .message_length = static_cast<uint32_t>(immetah::Length::get(in))};
+}
+
+inline void Immetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
+  immetah::Immediate::set(out, immediate);
+  immetah::Token::set(out, token);
+  immetah::Length::set(out, message_length);
+  out.store(bytes);
+}
+
+inline Ntfetah Ntfetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  return {.address = ntfetah::Address::get(in),
+          .token_id = static_cast<uint32_t>(ntfetah::TokenId::get(in)),
+          .token = static_cast<uint32_t>(ntfetah::Token::get(in)),
+          .value = ntfetah::Value::get(in)};
+}
+
+inline void Ntfetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
+  ntfetah::Address::set(out, address);
+  ntfetah::TokenId::set(out, token_id);
+  ntfetah::Token::set(out, token);
+  ntfetah::Value::set(out, value);
+  out.store(bytes);
+}
 
 }  // namespace urma

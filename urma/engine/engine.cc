@@ -24,6 +24,7 @@ transport::Settings transport_settings(const EngineSettings& settings,
 Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings,
                std::unique_ptr<Entropy> entropy)
     : port_(std::move(port)),
+      ways_(port_->ways()),
       settings_(settings),
       entropy_(std::move(entropy)),
       segments_(settings.limits.segments),
@@ -54,10 +55,11 @@ bool Engine::pass(Time now, bool polled) {
   if (looked_only_) return false;
   if (waiting_ != nullptr || mailbox_.any()) busy = run_commands(now) || busy;
   busy = names_.pass(now) || busy;
-  busy = take_posted(now) || busy;
+  const bool posted = take_posted(now);
   transport_.handle_timers(now);
   transactions_.initiator().handle_timers(now);
-  busy = send(now, polled) || busy;
+  busy = send(now, polled, posted) || posted || busy;
+  if (ways_ != nullptr) ways_->notify();
   settle(now);
   kick_ = transactions_.jetties().wake() || kick_;
   busy = busy || filled_ > 0 || ready_.size() > 0 || transport_.wants_to_send();
@@ -127,10 +129,10 @@ bool Engine::take_posted(Time now) {
   return any;
 }
 
-bool Engine::send(Time now, bool polled) {
+bool Engine::send(Time now, bool polled, bool posted) {
   jetty::Initiator& initiator = transactions_.initiator();
   bool any = initiator.cut(works_per_pass, now);
-  transactions_.target().answers().flush(polled, any, now);
+  transactions_.target().answers().flush(polled, any || posted, now);
   if (filled_ == 0 && transport_.wants_to_send() && unsettled_count_ < most_unsettled) {
     lent_ += port_->lend(std::span(frames_).subspan(lent_));
     initiator.begin_fill(fill_ + 1);

@@ -105,11 +105,12 @@ class Engine {
   bool receive(Time now);
   [[gnu::cold]] bool run_commands(Time now);
   bool take_posted(Time now);
-  bool send(Time now, bool polled);
+  bool send(Time now, bool polled, bool posted);
   void drop_sent(size_t taken);
   void settle(Time now);
 
   std::unique_ptr<drivers::PacketPort> port_;
+  Ways* const ways_;  // the port's, if it has any
   const EngineSettings settings_;
   std::unique_ptr<Entropy> entropy_;
   memseg::SegmentTable segments_;

@@ -1,5 +1,6 @@
 #include "urma/base/dirty_set.h"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace {
 std::vector<uint32_t> take_all(DirtySet& set) {
   std::vector<uint32_t> taken;
   set.take([&](uint32_t member) { taken.push_back(member); });
+  std::sort(taken.begin(), taken.end());
   return taken;
 }
 
@@ -33,6 +35,20 @@ TEST_CASE("each member can be marked and is taken once, alone and in order") {
   }
   for (auto at = edges.rbegin(); at != edges.rend(); ++at) set.mark(*at);
   CHECK(take_all(set) == edges);
+}
+
+TEST_CASE("a member that is taken again and again is no other's") {
+  DirtySet set(1000);
+  for (const uint32_t usual : {0u, 999u, 500u, 0u}) {
+    for (int again = 0; again < 3; ++again) {
+      set.mark(usual);
+      CHECK(take_all(set) == std::vector{usual});
+    }
+    set.mark(1);
+    set.mark(usual);
+    CHECK(take_all(set) == std::vector{std::min(1u, usual), std::max(1u, usual)});
+    CHECK_FALSE(set.any());
+  }
 }
 
 TEST_CASE("marks and takes in any order give what a set would") {

@@ -4,7 +4,7 @@
 
 #include "tests/catch.h"
 #include "tests/unit/random_headers.h"
-#include "urma/core/ta_headers.h"
+#include "urma/core/ta_chain.h"
 
 namespace urma::test {
 namespace {

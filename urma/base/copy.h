@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace urma {
+
+// memcpy for what is mostly a few bytes: two words that may overlap, where a call or a string
+// instruction would take longer than all the rest.
+inline void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
+  const auto both_ends = [=](auto word) {
+    std::memcpy(&word, from, sizeof word);
+    auto last = word;
+    std::memcpy(&last, from + bytes - sizeof word, sizeof word);
+    std::memcpy(to, &word, sizeof word);
+    std::memcpy(to + bytes - sizeof word, &last, sizeof word);
+  };
+  struct Sixteen {
+    std::byte bytes[16];
+  };
+  if (bytes > 32) {
+    std::memcpy(to, from, bytes);
+  } else if (bytes >= 16) {
+    both_ends(Sixteen{});
+  } else if (bytes >= 8) {
+    both_ends(uint64_t{});
+  } else if (bytes >= 4) {
+    both_ends(uint32_t{});
+  } else {
+    for (size_t i = 0; i < bytes; ++i) to[i] = from[i];
+  }
+}
+
+}  // namespace urma
