@@ -106,7 +106,7 @@ void Answers::flush(bool polled, bool replied, Time now) {
   while (ready_.first != none) {
     const uint32_t index = ready_.first;
     const uint32_t next = records_.at(index).next_owed;
-    if (!send_at_once(records_.at(index), now) && !offer(index)) return;
+    if (!send_at_once(records_.at(index)) && !offer(index)) return;
     ready_.first = next;
     if (next == none) ready_.last = none;
   }
@@ -182,7 +182,7 @@ void Answers::write(transport::PacketSlot& slot) {
 }
 
 // Past the channel's queue; there it has arrived, and the duty is done.
-bool Answers::send_at_once(Record& record, Time now) {
+bool Answers::send_at_once(Record& record) {
   if (record.read.bytes > most_at_once) return false;
   transport::Channel& channel = *peers_.at(peer_of(record)).channel;
   const Packet out = packet(record, 0);
@@ -191,7 +191,7 @@ bool Answers::send_at_once(Record& record, Time now) {
   if (to == nullptr) return false;
   const size_t headers = out.headers.emit({to, bytes});
   copy_bytes(to + headers, out.data.data, out.data.bytes);
-  channel.end(now, false);
+  channel.end();
   destroy(record);
   return true;
 }

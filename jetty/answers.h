@@ -93,7 +93,7 @@ class Answers {
   bool joins(Record& record, const Answer& answer) const;
   Record* find(transport::SliceRef slice);
   bool offer(uint32_t index);
-  bool send_at_once(Record& record, Time now);
+  bool send_at_once(Record& record);
   Packet packet(const Record& record, uint16_t index);
 
   PeerStates& peers_;

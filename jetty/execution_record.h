@@ -30,6 +30,12 @@ class ExecutionRecord {
   Mark mark(Tassn tassn) const;
   void set(Tassn tassn, Mark mark);
   Tassn newest() const { return newest_; }
+  // The short way for what comes in order and is executed at once.
+  bool is_next(uint32_t wire) const { return (newest_ + 1).wire() == wire; }
+  void execute_next() {
+    ++newest_;
+    set(newest_, Mark::executed);
+  }
 
  private:
   static constexpr uint32_t per_word = 32;

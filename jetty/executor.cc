@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "jetty/slicer.h"
+#include "urma/base/copy.h"
 
 namespace urma::jetty {
 
@@ -50,11 +51,34 @@ bool Executor::finish(Assembly& assembly, const TaRequest& request) {
   return false;
 }
 
+bool Executor::deliver(const MessageHeaders& headers, std::span<const std::byte> data,
+                       PeerId from) {
+  Jetty* const jetty = target(headers.target, TokenValue(headers.token.token));
+  if (jetty == nullptr || jetty->receives_from || !jetty->recycled.empty()) return false;
+  Queues& queues = *jetty->queues;
+  if (queues.receives().waiting() == 0) return false;
+  const uint16_t lease = queues.receives().next_posted();
+  const ReceiveSlot& slot = queues.slot(lease);
+  if (slot.piece_count > 1 || data.size() > slot.bytes) return false;
+  queues.receives().take_posted();
+  copy_bytes(const_cast<std::byte*>(slot.piece.data), data.data(), data.size());
+  jetties_.complete(*jetty,
+                    {.status = Status::ok,
+                     .operation = Operation::receive,
+                     .bytes = static_cast<uint32_t>(data.size()),
+                     .tag = slot.tag,
+                     .jetty = jetty->id,
+                     .from_jetty = JettyId(headers.base.rc_id),
+                     .from = from},
+                    lease);
+  return true;
+}
+
 // ---- what a slice needs
 
 // An unknown Jetty and a wrong token are refused alike: nothing is learnt by trying.
-Jetty* Executor::target(const TaRequest& request, TokenValue token) {
-  Jetty* jetty = jetties_.find(JettyId(request.target.target));
+Jetty* Executor::target(const Mtetah& named, TokenValue token) {
+  Jetty* jetty = jetties_.find(JettyId(named.target));
   if (jetty == nullptr || jetty->state != JettyState::ready) return nullptr;
   return (number(jetty->token) ^ number(token)) == 0 ? jetty : nullptr;
 }
@@ -95,7 +119,7 @@ bool Executor::take_slot(Jetty& jetty, uint16_t& lease) {
 }
 
 void Executor::begin_message(Assembly& assembly, const TaRequest& request) {
-  Jetty* jetty = target(request, TokenValue(request.token.token));
+  Jetty* jetty = target(request.target, TokenValue(request.token.token));
   if (!request.base.token_present) jetty = nullptr;
   Jetty* from = receiver(assembly, jetty);
   if (from == nullptr) return;
@@ -108,7 +132,7 @@ void Executor::begin_message(Assembly& assembly, const TaRequest& request) {
 }
 
 void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
-  Jetty* jetty = target(request, TokenValue(request.immediate.token));
+  Jetty* jetty = target(request.target, TokenValue(request.immediate.token));
   Jetty* from = receiver(assembly, jetty);
   if (from == nullptr) return;
   Queues& queues = *from->queues;

@@ -13,6 +13,10 @@ class Executor {
   Executor(memseg::SegmentTable& segments, Jetties& jetties)
       : segments_(segments), jetties_(jetties) {}
 
+  // All of it at once for a message in one packet, to a Jetty with a buffer of one piece for it.
+  // False: not so, or it is refused; nothing has happened.
+  bool deliver(const MessageHeaders& headers, std::span<const std::byte> data, PeerId from);
+
   // Takes what the slice needs of its target (a receive slot, a permit), or says why not.
   void begin(Assembly& assembly, const TaRequest& request);
   // Puts one packet's bytes where they belong. A refusal changes the assembly's verdict.
@@ -46,7 +50,7 @@ class Executor {
   bool finish_immediate(Assembly& assembly);
   bool finish_notify(Assembly& assembly, const TaRequest& request);
 
-  Jetty* target(const TaRequest& request, TokenValue token);
+  Jetty* target(const Mtetah& named, TokenValue token);
   Jetty* receiver(Assembly& assembly, Jetty* target);
   void hold(Assembly& assembly, Jetty& jetty, Jetty& receiver);
   void let_go(Assembly& assembly);

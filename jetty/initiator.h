@@ -39,6 +39,10 @@ class Initiator {
 
   // ---- from the application
 
+  // Sends the work that was just posted, if it is small and nothing is in its way, before anything
+  // is noted of it: `take`, which must follow, notes it while the packet is on its way. False:
+  // nothing was sent.
+  bool send_ahead(Jetty& jetty);
   // Takes works that were posted, at most `budget`; returns how many.
   uint32_t take(Jetty& jetty, uint32_t budget, Time now);
   // Everything outstanding of this Jetty ends, as soon as it is known how.
@@ -102,6 +106,9 @@ class Initiator {
   enum class Cut : uint8_t { done, blocked, no_memory };
   Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
   bool send_at_once(Slice& slice, const Flow& flow, const Jetty& jetty, PeerState& peer, Time now);
+  bool write_at_once(const Slice& slice, const Flow& flow, const Queues& queues,
+                     const PeerState& peer);
+  bool window_open(const Flow& flow, const PeerState& peer);
   bool offer(Slice& slice, Flow& flow, PeerState& peer, Time now);
   void apply(Slice& slice, SliceEvent event, Time now) { apply(slice, event, now, Answer{}); }
   void apply(Slice& slice, SliceEvent event, Time now, const Answer& answer);
@@ -150,6 +157,7 @@ class Initiator {
   uint64_t fill_ = 0;
   uint64_t handed_ = 0;
   uint64_t settled_ = 0;
+  uint16_t sent_ahead_ = Queues::none;
   uint32_t checks_ = 0;
   uint32_t next_serial_ = 1;
   Prng jitter_;

@@ -1,6 +1,7 @@
 // Slices on their way: cut, offered, written, settled; and what a channel's life means to them.
 
 #include <algorithm>
+#include <utility>
 
 #include "jetty/initiator.h"
 #include "jetty/slicer.h"
@@ -77,11 +78,7 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, Peer
     return Cut::done;
   }
   const transport::Facts& facts = peer.facts;
-  if (flow.offered_cost >= most_offered_cost) return Cut::blocked;
-  if (flow.first_slice != Slice::none &&
-      flow.next_tassn - slices_.at(flow.first_slice).tassn >= facts.tassn_window) {
-    return Cut::blocked;
-  }
+  if (flow.offered_cost >= most_offered_cost || !window_open(flow, peer)) return Cut::blocked;
   if (berth.operation == Operation::read && peer.reads_out >= facts.reads) return Cut::blocked;
 
   Slice* slice = slices_.create();
@@ -110,14 +107,56 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, Peer
   return Cut::done;
 }
 
-// Past the channel's queue, when nothing waits there. What lasts longer takes its turn.
+bool Initiator::window_open(const Flow& flow, const PeerState& peer) {
+  return flow.first_slice == Slice::none ||
+         flow.next_tassn - slices_.at(flow.first_slice).tassn < peer.facts.tassn_window;
+}
+
+// What is checked here is what `cut_one` would check: it must come to the same.
+bool Initiator::send_ahead(Jetty& jetty) {
+  Queues& queues = *jetty.queues;
+  if (queues.berths().waiting() == 0 || jetty.first_flow == Flow::none) return false;
+  const uint16_t lease = queues.berths().next_posted();
+  const Berth& berth = queues.berth(lease);
+  const Flow& flow = flows_.at(jetty.first_flow);
+  if (!(flow.peer == berth.peer) || flow.peer_over || flow.first_to_cut != Queues::none ||
+      flow.to_reoffer || flow.offered_cost > 0 || jetty.state != JettyState::ready ||
+      berth.verdict != Status::ok || berth.operation == Operation::read || slices_.full()) {
+    return false;
+  }
+  const PeerState& peer = peers_.at(flow.peer);
+  if (peer.channel == nullptr || !window_open(flow, peer)) return false;
+  Slice slice;
+  slice.tassn = flow.next_tassn;
+  slice.bytes = berth.bytes;
+  slice.berth = lease;
+  slice.last = true;
+  if (!write_at_once(slice, flow, queues, peer)) return false;
+  sent_ahead_ = lease;
+  return true;
+}
+
+// Past the channel's queue, when nothing waits there.
 bool Initiator::send_at_once(Slice& slice, const Flow& flow, const Jetty& jetty, PeerState& peer,
                              Time now) {
-  const Queues& queues = *jetty.queues;
+  const bool sent = slice.berth == std::exchange(sent_ahead_, Queues::none);
+  if (!sent && !write_at_once(slice, flow, *jetty.queues, peer)) return false;
+  slice.serial = next_serial_++;
+  slice.state = step(SliceState::offered, SliceEvent::pulled, false).state;
+  slice.expected = true;
+  peer.channel->expect_answers(1, now);
+  if (jetty.queues->berth(slice.berth).operation == Operation::read) ++peer.reads_out;
+  return true;
+}
+
+// What lasts longer takes its turn.
+bool Initiator::write_at_once(const Slice& slice, const Flow& flow, const Queues& queues,
+                              const PeerState& peer) {
   const Berth& berth = queues.berth(slice.berth);
-  const bool read = berth.operation == Operation::read;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
-  if (!read && slice.bytes > std::min(most_at_once, packet_bytes)) return false;
+  if (slice.bytes > std::min(most_at_once, packet_bytes) && berth.operation != Operation::read) {
+    return false;
+  }
   const SlicePacket packet{.berth = berth,
                            .notify = queues.notify(slice.berth),
                            .pieces = queues.pieces(slice.berth),
@@ -130,11 +169,7 @@ bool Initiator::send_at_once(Slice& slice, const Flow& flow, const Jetty& jetty,
   std::byte* const to = peer.channel->begin(bytes);
   if (to == nullptr) return false;
   write_whole(packet, opcode, {to, bytes});
-  peer.channel->end(now, true);
-  slice.serial = next_serial_++;
-  slice.state = step(SliceState::offered, SliceEvent::pulled, false).state;
-  slice.expected = true;
-  if (read) ++peer.reads_out;
+  peer.channel->end();
   return true;
 }
 

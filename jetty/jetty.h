@@ -108,6 +108,12 @@ class Jetties {
   // Wakes the applications that sleep and were completed something since the last call. True: one
   // of them sleeps at the engine's descriptors, and the caller must wake it there.
   bool wake();
+  // The same for whoever polls this one: nobody sleeps there.
+  bool wake_others(const Jfc* polled) {
+    if (kick_ || to_wake_count_ != 1 || to_wake_[0] != polled) return wake();
+    to_wake_count_ = 0;
+    return false;
+  }
   uint64_t completed() const { return completed_; }
   // Since the last wake.
   bool told() const { return to_wake_count_ > 0; }

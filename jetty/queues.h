@@ -30,6 +30,7 @@ class Leases {
   // ---- engine
   uint32_t waiting() const { return posted_.load(std::memory_order_acquire) - taken_posted_; }
   uint16_t take_posted() { return posted_ring_[taken_posted_++ & mask_]; }
+  uint16_t next_posted() const { return posted_ring_[taken_posted_ & mask_]; }
 
   // ---- polling thread
   void give_back(uint16_t lease) {

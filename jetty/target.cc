@@ -35,6 +35,28 @@ bool Target::admits(const transport::Received& packet, size_t waiting) {
 
 // ---- requests
 
+bool Target::handle_message(const transport::Received& packet, Time now) {
+  using Headers = MessageHeaders;
+  if (packet.head.size() < Headers::size || !packet.last || packet.withdrawn) return false;
+  Headers headers;
+  if (!headers.assign(packet.head.first<Headers::size>()) || headers.offset.kib != 0) return false;
+  const PeerState& peer = peers_.at(packet.peer);
+  const auto data = packet.bytes.subspan(Headers::size);
+  if (peer.assemblies > 0 || data.size() > peer.facts.packet_bytes) return false;
+  ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id);
+  if (record == nullptr || !record->is_next(headers.base.tassn)) return false;
+  if (!executor_.deliver(headers, data, packet.peer)) return false;
+  record->execute_next();
+  ++counters_.executed;
+  answers_.add({.peer = packet.peer,
+                .rc_id = headers.base.rc_id,
+                .tassn = headers.base.tassn,
+                .status = Response::success,
+                .told = true},
+               now);
+  return true;
+}
+
 void Target::handle_request(const transport::Received& packet, const ParsedRequest& request,
                             Time now) {
   if (request.info == nullptr) {

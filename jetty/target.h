@@ -31,6 +31,9 @@ class Target {
 
   // Whether there is room for this packet after `waiting` others.
   bool admits(const transport::Received& packet, size_t waiting);
+  // The usual packet in a few steps: a message in one packet, the next of its queue, for a Jetty
+  // that waits for it. False: it is not, and nothing has happened.
+  bool handle_message(const transport::Received& packet, Time now);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
   void handle_malformed() { ++counters_.malformed; }
   [[gnu::cold]] void handle_filler(const transport::Received& packet, Time now);

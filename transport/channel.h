@@ -47,11 +47,10 @@ class Channel {
   virtual bool offer(SliceRef slice, Class traffic, uint32_t bytes) = 0;
 
   // A slice of one packet, past the queue: memory for its packet of `bytes` bytes, transaction
-  // headers and payload. It has arrived when it is written and `end` is called; one more answer is
-  // expected then, if it is a request. Null: offer it, for others wait, or there is no room, or the
-  // medium has no such memory.
+  // headers and payload. It has arrived when it is written and `end` is called. Null: offer it, for
+  // others wait, or there is no room, or the medium has no such memory.
   virtual std::byte* begin(uint32_t) { return nullptr; }
-  virtual void end(Time, [[maybe_unused]] bool expects_answer) {}
+  virtual void end() {}
 
   // How many more (or fewer) answers the user waits for. While there are any, or packets are
   // unacknowledged, a silent peer is asked for a sign of life, and at last given up.

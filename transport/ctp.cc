@@ -29,22 +29,23 @@ std::byte* Ctp::begin(uint32_t bytes) {
   return packet + Ctph::size;
 }
 
-void Ctp::end(Time now, bool expects_answer) {
+void Ctp::end() {
   ways_.end();
   ++counters_.sent;
-  if (expects_answer) expect_answers(1, now);
-  if (watching_) return;
-  watch(now);
-  pools_.active.add(index_);  // for its timer
+  if (watching_ || to_watch_) return;
+  to_watch_ = true;
+  pools_.active.add(index_);
 }
 
 void Ctp::watch(Time now) {
   if (!outstanding()) last_heard_ = std::max(last_heard_, now);
+  to_watch_ = false;
   watching_ = true;
   looked_at_ = now;
 }
 
 size_t Ctp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
+  if (to_watch_) watch(now);
   if (paused_) return 0;
   if (!outstanding()) last_heard_ = std::max(last_heard_, now);
   const Pulled pulled = pull(frames, now);

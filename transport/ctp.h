@@ -26,7 +26,7 @@ class Ctp final : public PacketChannel {
 
   // Channel
   std::byte* begin(uint32_t bytes) override;
-  void end(Time now, bool expects_answer) override;
+  void end() override;
 
   // PacketChannel
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
@@ -52,6 +52,7 @@ class Ctp final : public PacketChannel {
   PacketSink& sink_;
   Ways& ways_;
   bool watching_ = false;  // what was sent may not all have been taken
+  bool to_watch_ = false;  // from the next `fill` on
   bool blocked_ = false;   // there was no room
   bool paused_ = false;
   Time blocked_since_{};

@@ -42,6 +42,7 @@ class RingWriter {
       mark(begun_.line).store(begun_bytes_, std::memory_order_release);
     }
     next_ = begun_.end;
+    own_ahead();
   }
   bool write(const TxFrame& frame, uint32_t message_bytes) {
     std::byte* const content = begin(message_bytes);
@@ -71,6 +72,15 @@ class RingWriter {
   };
 
   std::atomic<uint32_t>& mark(uint32_t line) { return ring_->lines[line].mark; }
+  // The lines of the messages to come are the reader's still. Asked for when they are written, each
+  // would hold up all stores behind it: a row of small messages takes a third longer.
+  void own_ahead() const {
+#if defined(__x86_64__)
+    constexpr uint32_t lines_ahead = 8;
+    const uint32_t line = next_.line + lines_ahead;
+    asm volatile("prefetchw %0" ::"m"(ring_->lines[line < ring_lines ? line : line - ring_lines]));
+#endif
+  }
   // A message does not go over the ring's end.
   static Place place_behind(const Position& position, uint32_t lines) {
     const uint32_t left = ring_lines - position.line;

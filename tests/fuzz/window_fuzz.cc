@@ -59,7 +59,7 @@ class Host {
     for (uint64_t tag = 0; tag < receives; ++tag) receive(tag);
   }
 
-  bool pass(Time now) { return engine_.pass(now, false); }
+  bool pass(Time now) { return engine_.pass(now, nullptr); }
   Time next_deadline() const { return engine_.next_deadline(); }
 
   void meet(Host& other) {

@@ -57,6 +57,27 @@ inline size_t TaRequest::emit(const OpcodeInfo& info, std::span<std::byte> out) 
   return static_cast<size_t>(at - out.data());
 }
 
+// What a plain message begins with, the chain of a send.
+struct MessageHeaders {
+  static constexpr size_t size = chain_bytes(info_of(TaOpcode::send));
+  static_assert(size == Btah::size + Mtetah::size + Ofstetah::size + Tvetah::size);
+
+  Btah base;
+  Mtetah target;
+  Ofstetah offset;
+  Tvetah token;
+
+  // False: it is something else.
+  bool assign(HeaderView<size> in) {
+    if (!base.assign(in.first<Btah::size>())) return false;
+    target = Mtetah::parse(in.subspan<Btah::size, Mtetah::size>());
+    offset = Ofstetah::parse(in.subspan<Btah::size + Mtetah::size, Ofstetah::size>());
+    token = Tvetah::parse(in.last<Tvetah::size>());
+    return base.opcode == static_cast<uint8_t>(TaOpcode::send) && base.token_present &&
+           base.target_present && !base.user_data;
+  }
+};
+
 struct ParsedRequest {
   TaRequest headers;
   const OpcodeInfo* info = nullptr;  // null: a request of a kind that we do not know

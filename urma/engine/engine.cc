@@ -38,30 +38,36 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
 
 Engine::~Engine() { port_->unlend(std::span(frames_).first(lent_)); }
 
-bool Engine::pass(Time now, bool polled) {
+bool Engine::pass(Time now, const jetty::Jfc* polled) {
   ++passes_;
   looked_only_ = false;
+  if (ways_ != nullptr) ways_->notify();  // what was sent ahead
   // What an application posts in answer to what the last pass brought it leaves first.
-  bool busy = (received_last_ && dirty_.any()) || receive(now);
+  const bool marked = dirty_.any();
+  bool busy = received_last_ && marked;
+  // Where a look is a look at memory, coming here and going takes longer.
+  const uint32_t looks = polled != nullptr && ways_ != nullptr && !marked ? looks_at_once : 1;
+  for (uint32_t i = 0; i < looks && !busy; ++i) busy = receive(now);
   received_last_ = !received_last_ && busy;
-  if (polled && received_last_ && transactions_.jetties().told()) {
+  told_ = transactions_.jetties().told();
+  if (polled != nullptr && received_last_ && told_) {
     // Whoever polls sees at once what has come. The next pass does the rest, after its reply.
-    kick_ = transactions_.jetties().wake() || kick_;
+    kick_ = transactions_.jetties().wake_others(polled) || kick_;
     rest_until_ = now;
     return true;
   }
   // Most looks of whoever polls find nothing, and end here.
-  looked_only_ = polled && !busy && quiet(now);
+  looked_only_ = polled != nullptr && !busy && quiet(now);
   if (looked_only_) return false;
   if (waiting_ != nullptr || mailbox_.any()) busy = run_commands(now) || busy;
   busy = names_.pass(now) || busy;
   const bool posted = take_posted(now);
   transport_.handle_timers(now);
   transactions_.initiator().handle_timers(now);
-  busy = send(now, polled, posted) || posted || busy;
+  busy = send(now, polled != nullptr, posted) || posted || busy;
   if (ways_ != nullptr) ways_->notify();
   settle(now);
-  kick_ = transactions_.jetties().wake() || kick_;
+  kick_ = transactions_.jetties().wake_others(polled) || kick_;
   busy = busy || filled_ > 0 || ready_.size() > 0 || transport_.wants_to_send();
   const Time due = std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
                              transactions_.target().answers().next_deadline()});
@@ -113,6 +119,20 @@ bool Engine::run_commands(Time now) {
   return any;
 }
 
+bool Engine::send_ahead(uint32_t index) {
+  if (ways_ == nullptr || filled_ > 0 || ready_.size() > 0 || dirty_.any()) return false;
+  return transactions_.jetties().live(index) &&
+         transactions_.initiator().send_ahead(transactions_.jetties().at(index));
+}
+
+void Engine::take_sent_ahead(uint32_t index, Time now) {
+  jetty::Jetty& jetty = transactions_.jetties().at(index);
+  transactions_.initiator().take(jetty, works_per_pass, now);
+  if (jetty.queues->berths().waiting() > 0) ready_.add(index);
+  sent_ahead_ = true;
+  rest_until_ = now;  // the next pass sees to the rest
+}
+
 bool Engine::take_posted(Time now) {
   dirty_.take([&](uint32_t jetty) { ready_.add(jetty); });
   uint32_t budget = works_per_pass;
@@ -132,7 +152,8 @@ bool Engine::take_posted(Time now) {
 bool Engine::send(Time now, bool polled, bool posted) {
   jetty::Initiator& initiator = transactions_.initiator();
   bool any = initiator.cut(works_per_pass, now);
-  transactions_.target().answers().flush(polled, any || posted, now);
+  const bool replied = std::exchange(sent_ahead_, false) || any || posted;
+  transactions_.target().answers().flush(polled, replied, now);
   if (filled_ == 0 && transport_.wants_to_send() && unsettled_count_ < most_unsettled) {
     lent_ += port_->lend(std::span(frames_).subspan(lent_));
     initiator.begin_fill(fill_ + 1);

@@ -34,17 +34,23 @@ class Engine {
   ~Engine();
 
   // One bounded pass. True: there was something to do, so there may be more.
-  // `polled`: the application polls for the shortest way (Answers::flush).
-  bool pass(Time now, bool polled);
+  // `polled`: what an application polls by this pass, for the shortest way (Answers::flush).
+  bool pass(Time now, const jetty::Jfc* polled);
 
   // Whether the last pass was a look that found nothing, and changed nothing.
   bool looked_only() const { return looked_only_; }
+  // Whether the last pass showed somebody a completion.
+  bool told() const { return told_; }
   // Nothing needs a pass before this time, unless something arrives or is posted.
   Time next_deadline() const;
   // Whether something was posted or commanded since the last pass. Any thread that has fenced.
   bool has_work() const { return dirty_.any_flag() || mailbox_.any(); }
   // Commands that are not done are looked at in every pass, so passes must not be far apart.
   bool commands_wait() const { return waiting_ != nullptr; }
+  // The Jetty has just been posted to, and nothing else waits: its work leaves, and then, in
+  // `take_sent_ahead`, is noted. False: mark it, a pass will see.
+  bool send_ahead(uint32_t jetty);
+  void take_sent_ahead(uint32_t jetty, Time now);
   // An application sleeps at the engine's own descriptors and must be kicked out of there.
   bool take_kick() { return std::exchange(kick_, false); }
 
@@ -100,6 +106,7 @@ class Engine {
   static constexpr size_t burst = 64;
   static constexpr uint32_t works_per_pass = 64;
   static constexpr uint32_t commands_per_pass = 8;
+  static constexpr uint32_t looks_at_once = 4;
 
   bool quiet(Time now) const;
   bool receive(Time now);
@@ -150,9 +157,11 @@ class Engine {
   uint32_t ids_made_ = 0;
   RegionArray<bool> ids_{id_limit};  // ever made
 
-  Time rest_until_{};  // what is left to do can wait until then
+  Time rest_until_{};        // what is left to do can wait until then
+  bool sent_ahead_ = false;  // since the last `send`
   bool received_last_ = false;
   bool looked_only_ = false;
+  bool told_ = false;
   bool kick_ = false;
   uint64_t passes_ = 0;
 };

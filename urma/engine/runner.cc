@@ -161,22 +161,24 @@ void Runner::ring_descriptors() {
 // The clock takes longer than a look at memory, and most looks find nothing: every fourth of them
 // asks. What comes in between is dated back to the last look that did, which makes nothing of ours
 // end early: what begins now is posted, and then the clock is asked.
-Time Runner::machine_time(bool polled) {
-  const bool recent = polled && lossless_ && engine_.looked_only() && !engine_.dirty().any() &&
-                      ++passes_since_clock_ < passes_per_clock;
+Time Runner::machine_time(const jetty::Jfc* polled) {
+  const bool recent = polled != nullptr && lossless_ && engine_.looked_only() &&
+                      !engine_.dirty().any() && ++passes_since_clock_ < passes_per_clock;
   if (recent) return machine_time_;
   passes_since_clock_ = 0;
   return machine_time_ = read_clock();
 }
 
 // With the token. True: there may be more to do.
-bool Runner::run_pass(bool polled) {
+bool Runner::run_pass(const jetty::Jfc* polled) {
   const Time machine = clock_ != nullptr ? clock_->now() : machine_time(polled);
   const Time now = clock_ != nullptr ? machine : time_.advance(machine, next_deadline_);
   const bool busy = engine_.pass(now, polled);
-  if (polled) polled_.store(polled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (polled != nullptr)
+    polled_.store(polled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   rouse_ = false;
   if (engine_.looked_only()) return false;
+  if (polled != nullptr && engine_.told()) expects_post_.store(true, std::memory_order_relaxed);
   next_deadline_ = engine_.next_deadline();
   if (engine_.commands_wait()) next_deadline_ = std::min(next_deadline_, now + command_patience);
   const Time due = clock_ != nullptr ? next_deadline_ : time_.to_machine(next_deadline_);
@@ -187,7 +189,25 @@ bool Runner::run_pass(bool polled) {
   return busy;
 }
 
-Runner::Ran Runner::try_pass(bool polled) {
+// Somebody waits for what is posted first after something has come. What has to be noted of it, and
+// the clock, come after it.
+bool Runner::send_ahead(uint32_t jetty) {
+  if (!take_token()) return false;
+  expects_post_.store(false, std::memory_order_relaxed);
+  const bool sent = !keeps() && engine_.send_ahead(jetty);
+  if (sent) {
+    passes_since_clock_ = 0;
+    machine_time_ = clock_ != nullptr ? clock_->now() : read_clock();
+    next_deadline_ = time_.advance(machine_time_, next_deadline_);
+    engine_.take_sent_ahead(jetty, next_deadline_);
+    alarm_.store(machine_time_, std::memory_order_relaxed);
+  }
+  drop_token();
+  if (sent) wake();
+  return sent;
+}
+
+Runner::Ran Runner::try_pass(const jetty::Jfc* polled) {
   if (!take_token()) return Ran::by_another;
   const bool busy = run_pass(polled);
   const bool rouse = rouse_;
@@ -198,17 +218,17 @@ Runner::Ran Runner::try_pass(bool polled) {
 
 // What a thread is to a served engine, the clock is in a simulation. An inlined one has its polls.
 Time Runner::pass(Time) {
-  if (inlined() || try_pass(false) == Ran::by_another) return never;
+  if (inlined() || try_pass(nullptr) == Ran::by_another) return never;
   return alarm_.load(std::memory_order_relaxed);
 }
 
-void Runner::look() {
+void Runner::look(const jetty::Jfc& jfc) {
   if (threads_ == Threads::automatic && keeps()) {
     const uint32_t looks = looks_.load(std::memory_order_relaxed) + 1;
     looks_.store(looks, std::memory_order_relaxed);
     if (looks > looks_of_a_poller) recall();
   }
-  if (try_pass(true) != Ran::by_another) return;
+  if (try_pass(&jfc) != Ran::by_another) return;
   // Who has the token may have lost its processor to us.
   thread_local uint32_t in_vain = 0;
   if (++in_vain % looks_of_a_poller == 0) sched_yield();
@@ -234,7 +254,7 @@ void Runner::sleep(jetty::Jfc* jfc, Time until) {
   if (bell_ != nullptr) {
     bell_->drowse();
     // What peers bring shows only to a pass.
-    nothing = try_pass(false) == Ran::idle;
+    nothing = try_pass(nullptr) == Ran::idle;
   } else {
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
@@ -283,7 +303,7 @@ void Runner::serve() {
       watch();
       continue;
     }
-    const Ran ran = try_pass(false);
+    const Ran ran = try_pass(nullptr);
     if (ran == Ran::by_another) sched_yield();
     if (ran == Ran::busy) idle_since = never;
     if (ran != Ran::idle) continue;
@@ -365,7 +385,7 @@ void Runner::wait_ourselves(jetty::Jfc& jfc, Time until) {
   while (!jfc.ready() && !closed()) {
     const Time begun = read_clock();
     if (begun >= until) break;
-    const Ran ran = try_pass(true);
+    const Ran ran = try_pass(&jfc);
     // Whoever has the token runs the engine for us, but may stop doing so.
     if (ran == Ran::by_another) jfc.sleep(command_patience);
     if (ran == Ran::busy) idle_since = never;
@@ -399,7 +419,7 @@ void Runner::wait_simulated(jetty::Jfc& jfc, Duration limit) {
   while (!jfc.ready() && !closed() && clock_->now() < until) {
     Time next = until;
     if (inlined()) {
-      try_pass(false);
+      try_pass(nullptr);
       if (jfc.ready()) return;
       // Its timers are nobody else's; what arrives ends the step anyway.
       const Time due = alarm_.load(std::memory_order_relaxed);
@@ -416,14 +436,14 @@ void Runner::carry(Command& command) {
   if (simulated()) {
     // Time goes on as far as it must for the command to be done.
     while (command.done.load(std::memory_order_acquire) == 0) {
-      try_pass(false);
+      try_pass(nullptr);
       if (command.done.load() == 0) clock_->step(clock_->now() + command_patience);
     }
     return;
   }
   wake();
   while (command.done.load(std::memory_order_acquire) == 0) {
-    try_pass(false);
+    try_pass(nullptr);
     if (command.done.load(std::memory_order_acquire) != 0) return;
     futex_wait(command.done, 0, command_patience);
   }

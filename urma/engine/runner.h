@@ -62,15 +62,16 @@ class Runner final : public drivers::VirtualClock::Driven {
 
   // This Jetty has been posted to.
   void posted(uint32_t jetty) {
+    if (expects_post_.load(std::memory_order_relaxed) && send_ahead(jetty)) return;
     engine_.dirty().mark(jetty);
     // The mark is the fence: either the sleeper sees it, or we see the sleeper.
     if (simulated() || asleep_.load(std::memory_order_seq_cst)) wake();
   }
   // One bounded pass by the calling thread, if nobody else has the token. Busy: there may be more.
   enum class Ran : uint8_t { by_another, idle, busy };
-  Ran try_pass(bool polled);
+  Ran try_pass(const jetty::Jfc* polled);
   // The same for an application that polls and has found nothing.
-  void look();
+  void look(const jetty::Jfc& jfc);
   // Whoever sleeps at its JFC's descriptor must be served: by the service thread, from now on.
   void hand_over();
   // Runs or awaits the engine until the JFC has something, at most `limit`.
@@ -110,8 +111,9 @@ class Runner final : public drivers::VirtualClock::Driven {
            !token_.exchange(true, std::memory_order_acquire);
   }
   void drop_token() { token_.store(false, std::memory_order_release); }
-  bool run_pass(bool polled);
-  Time machine_time(bool polled);
+  bool run_pass(const jetty::Jfc* polled);
+  bool send_ahead(uint32_t jetty);
+  Time machine_time(const jetty::Jfc* polled);
   void wake();
   void sleep(jetty::Jfc* jfc, Time until);
   void poll_descriptors(Time until);
@@ -149,6 +151,8 @@ class Runner final : public drivers::VirtualClock::Driven {
   int timer_ = -1;  // where the service thread sleeps while the application keeps
 
   alignas(64) std::atomic<bool> token_{false};
+  // Something has come: what the application posts first is sent ahead, the rest together.
+  std::atomic<bool> expects_post_{false};        // who has the token
   alignas(64) std::atomic<uint32_t> polled_{0};  // passes
   // When the next pass is due, in the machine's time.
   alignas(64) std::atomic<Time> alarm_{never};
