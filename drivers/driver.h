@@ -93,6 +93,10 @@ class PacketPort {
   virtual Time next_arrival() const { return never; }
   // Not null: time is simulated.
   virtual VirtualClock* clock() { return nullptr; }
+  // Its process is gone, as if it had been killed: nobody is told, what others see of it is what
+  // the system leaves, and what it had received is not released. Nothing but destruction follows.
+  // Only simulations need it; a port of which others see nothing has nothing to do.
+  virtual void abandon() {}
 };
 
 // A kind of port. To add one: a folder with a `Driver`, and `urma_driver(<name>)` in CMake.
