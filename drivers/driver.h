@@ -103,8 +103,9 @@ class PacketPort {
 struct Driver {
   std::string_view name;
   std::string_view summary;
-  // Two devices that reach each other: what the conformance suite opens.
-  std::array<std::string_view, 2> pair;
+  // Two devices that reach each other, of each kind of port: what the conformance suite opens.
+  using Pair = std::array<std::string_view, 2>;
+  std::span<const Pair> pairs;
   Result<std::unique_ptr<PacketPort>> (*open)(const DeviceString& device);
 };
 
