@@ -8,37 +8,11 @@
 
 #include "drivers/sim/network.h"
 #include "tests/sim/oracle.h"
+#include "tests/sim/world_options.h"
 #include "urma/base/prng.h"
 #include "urma/urma.hpp"
 
 namespace urma::test {
-
-// What may happen in a world. Drawn from the seed, each kind of trouble off in some worlds, so that
-// rare combinations are met (swarm testing).
-struct WorldOptions {
-  uint32_t hosts = 2;
-  uint32_t jetties = 2;  // per host
-  uint32_t berths = 32;
-  uint32_t receives = 16;
-  uint32_t works = 300;
-  uint32_t mtu = 4096;
-  uint64_t largest = 200'000;
-  Duration hold{};  // how late the device reads memory
-  drivers::Impairment impairment;
-  double partition = 0;  // chance, per act, of cutting a direction for a while
-  double restart = 0;    // chance, per act, that a host dies and comes back
-  double flush = 0;      // chance, per act, that a Jetty is flushed
-  double unsignalled = 0;
-  double forged = 0;  // works that must be refused
-  double lazy = 0;    // chance that a host does not poll in a round
-  bool reads = true;
-  double shared = 0;  // chance that the Jetties of a host share a receive queue
-  double notify = 0;  // chance that a write notifies
-  Duration operation_timeout = std::chrono::seconds(2);
-
-  static WorldOptions drawn(Prng& prng);
-  std::string describe() const;
-};
 
 // A world with one seed: the real engines on simulated wires under virtual time, applications that
 // do random things, and an oracle that knows what may come of it. Any breach throws a Violation.
@@ -56,6 +30,10 @@ class World {
   uint64_t unknown() const { return unknown_; }
 
  private:
+  static constexpr size_t memory_bytes = 4 << 20;
+  static constexpr size_t message_bytes = 64 * 1024;
+  static constexpr std::byte scribble{0x5a};
+
   using Buffers = std::vector<std::vector<std::byte>>;  // of receives, by tag
   struct HostJetty {
     std::optional<Jetty> jetty;
