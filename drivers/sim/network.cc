@@ -278,14 +278,14 @@ void Port::unlend(std::span<TxFrame* const> frames) {
   for (TxFrame* frame : frames) pool_.take_back(frame);
 }
 
-size_t Port::send(std::span<TxFrame* const> frames, Time now) {
+size_t Port::send(std::span<TxFrame* const> frames, Time) {
   ++counters_.calls_sent;
   counters_.frames_sent += frames.size();
   for (TxFrame* frame : frames) {
     held_[(held_first_ + held_count_++) % held_.size()] = frame;
   }
   if (settings_.hold > Duration{}) {
-    network_->gather_at(*this, now + settings_.hold);
+    network_->gather_at(*this, network_->now() + settings_.hold);
   } else {
     gather();
   }
