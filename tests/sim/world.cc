@@ -7,6 +7,9 @@ namespace {
 
 using Kind = WorkRecord::Kind;
 
+// Rings enough for all pairs, and for what the dead leave to those who do not look.
+constexpr uint64_t window_bytes = 64 << 20;
+
 Eid address_of(uint32_t host) {
   Eid eid;
   eid.bytes[0] = std::byte{0xfd};
@@ -24,6 +27,11 @@ World::World(uint64_t seed, const WorldOptions& options)
       network_(drivers::sim::Network::named(name_, seed)),
       hosts_(options.hosts) {
   network_->impairment = options.impairment;
+  if (options.window) {
+    window_.emplace("world-" + std::to_string(seed));
+    window_->write("");
+    window_->cut(window_bytes);
+  }
   for (uint32_t i = 0; i < options.hosts; ++i) {
     hosts_[i].address = address_of(i);
     hosts_[i].imports.assign(options.hosts, std::vector<Host::Import>(options.jetties));
@@ -43,16 +51,21 @@ World::~World() {
 
 // ---- hosts
 
+std::string World::device_of(const Host& host) const {
+  if (window_) return "sim(net=" + name_ + "):" + window_->device("");
+  return "sim:" + name_ + "?address=" + to_string(host.address) +
+         "&mtu=" + std::to_string(options_.mtu) + "&hold=" + std::to_string(options_.hold.count()) +
+         "ns";
+}
+
 void World::start(uint32_t index) {
   Host& host = hosts_[index];
-  const std::string text = "sim:" + name_ + "?address=" + to_string(host.address) +
-                           "&mtu=" + std::to_string(options_.mtu) +
-                           "&hold=" + std::to_string(options_.hold.count()) + "ns";
   // Some poll for the shortest way, others are served.
   host.inlined = prng_.chance(0.5);
-  host.device.emplace(open(text, {.threads = host.inlined ? Threads::inlined : Threads::served,
-                                  .operation_timeout = options_.operation_timeout})
-                          .value());
+  host.device.emplace(
+      open(device_of(host), {.threads = host.inlined ? Threads::inlined : Threads::served,
+                             .operation_timeout = options_.operation_timeout})
+          .value());
   host.memory = std::make_shared<Memory>(memory_bytes);
   memories_.push_back(host.memory);
   host.segment.emplace(host.device->register_memory(host.memory->bytes()).value());
@@ -60,6 +73,10 @@ void World::start(uint32_t index) {
   host.word_segment.emplace(
       host.device->register_memory(std::as_writable_bytes(std::span(host.words))).value());
   host.not_notified.clear();
+  make_queues(host);
+}
+
+void World::make_queues(Host& host) {
   host.jetties.clear();
   host.jetties.resize(options_.jetties);
   host.descriptors.clear();
@@ -89,13 +106,10 @@ void World::start(uint32_t index) {
 // The process is gone: it says nothing, its works are nobody's, its memory must not change.
 void World::kill(uint32_t index) {
   Host& host = hosts_[index];
-  network_->kill(host.device->endpoint());
-  for (WorkRecord& work : works_) {
-    if (work.host != index || work.life != host.life || work.completed) continue;
-    work.completed = work.abandoned = true;
-    if (work.kind == Kind::read) work.memory->end_read(work.offset);
-    if (work.kind != Kind::read && work.kind != Kind::send) work.memory->unknown(work.offset);
-  }
+  const bool leaves = options_.leave > 0 && prng_.chance(options_.leave);
+  host.left.push_back(leaves);
+  leaves ? host.device->close() : network_->kill(host.device->endpoint());
+  abandon_works(index);
   host.memory->freeze();
   host.jetties.clear();
   host.jfr.reset();
@@ -103,6 +117,43 @@ void World::kill(uint32_t index) {
   host.word_segment.reset();
   host.device.reset();
   ++host.life;
+}
+
+void World::abandon_works(uint32_t index) {
+  const Host& host = hosts_[index];
+  for (WorkRecord& work : works_) {
+    if (work.host != index || work.life != host.life || work.completed) continue;
+    work.completed = work.abandoned = true;
+    if (work.kind == Kind::read) work.memory->end_read(work.offset);
+    if (work.kind != Kind::read && work.kind != Kind::send) work.memory->unknown(work.offset);
+  }
+}
+
+void World::restart(uint32_t host) {
+  go_on(host);
+  kill(host);
+  advance(
+      Duration(static_cast<int64_t>(prng_.below(prng_.chance(0.3) ? 2'000'000'000 : 1'000'000))));
+  start(host);
+}
+
+void World::stop(uint32_t index) {
+  Host& host = hosts_[index];
+  if (host.stopped) return;
+  host.stopped = true;
+  network_->stop(host.device->endpoint(), true);
+  // Long enough for the verdict on a silent peer, some for giving it up.
+  const bool long_one = prng_.chance(0.2);
+  const auto length = static_cast<int64_t>(prng_.below(long_one ? 5'000'000'000 : 5'000'000));
+  stops_.push_back({network_->now() + Duration(length), index, long_one});
+}
+
+void World::go_on(uint32_t index) {
+  Host& host = hosts_[index];
+  if (!host.stopped) return;
+  host.stopped = false;
+  network_->stop(host.device->endpoint(), false);
+  std::erase_if(stops_, [&](const Stop& stop) { return stop.host == index; });
 }
 
 template <class Queue>
@@ -123,10 +174,16 @@ void World::advance(Duration by) {
   if (network_->now() < until) network_->step(until);
 }
 
+// Between two acts. A long stop lasts for many of them, too.
+Duration World::pace() {
+  const Duration usual(static_cast<int64_t>(prng_.between(1'000, 100'000)));
+  return std::ranges::any_of(stops_, &Stop::long_one) ? 1000 * usual : usual;
+}
+
 void World::run() {
   for (uint32_t round = 0; works_.size() < options_.works; ++round) {
     act();
-    advance(Duration(static_cast<int64_t>(prng_.between(1'000, 100'000))));
+    advance(pace());
     if (round > 200'000) throw Violation("the world does not get anywhere");
   }
   end_peacefully();
@@ -136,39 +193,50 @@ void World::run() {
 void World::act() {
   make_trouble();
   for (uint32_t host = 0; host < hosts_.size(); ++host) {
+    if (hosts_[host].stopped) continue;
     if (!prng_.chance(options_.lazy)) poll(host);
     for (uint64_t posts = prng_.below(6); posts > 0; --posts) post_something(host);
   }
 }
 
 void World::make_trouble() {
+  end_trouble();
+  const auto any = [&] { return static_cast<uint32_t>(prng_.below(hosts_.size())); };
+  constexpr size_t most_cuts = 2;
+  if (healings_.size() < most_cuts && prng_.chance(options_.partition)) cut_something();
+  if (prng_.chance(options_.restart)) restart(any());
+  if (prng_.chance(options_.flush)) flush(any());
+  if (options_.stop > 0 && prng_.chance(options_.stop)) stop(any());
+}
+
+// What has lasted long enough.
+void World::end_trouble() {
+  const Time now = network_->now();
   std::erase_if(healings_, [&](const Healing& healing) {
-    if (healing.at > network_->now()) return false;
+    if (healing.at > now) return false;
     network_->cut(healing.from, healing.to, false);
     return true;
   });
+  for (uint32_t host = 0; host < hosts_.size(); ++host) {
+    const bool over = std::ranges::any_of(
+        stops_, [&](const Stop& stop) { return stop.host == host && stop.until <= now; });
+    if (over) go_on(host);
+  }
+}
+
+void World::cut_something() {
   const auto any = [&] { return static_cast<uint32_t>(prng_.below(hosts_.size())); };
-  constexpr size_t most_cuts = 2;
-  if (healings_.size() < most_cuts && prng_.chance(options_.partition)) {
-    const Endpoint from{hosts_[any()].address, ub_port};
-    const Endpoint to{hosts_[any()].address, ub_port};
-    network_->cut(from, to, true);
-    const auto length =
-        static_cast<int64_t>(prng_.below(prng_.chance(0.05) ? 3'000'000'000 : 5'000'000));
-    healings_.push_back({network_->now() + Duration(length), from, to});
-  }
-  if (prng_.chance(options_.restart)) {
-    const uint32_t host = any();
-    kill(host);
-    advance(
-        Duration(static_cast<int64_t>(prng_.below(prng_.chance(0.3) ? 2'000'000'000 : 1'000'000))));
-    start(host);
-  }
-  if (prng_.chance(options_.flush)) flush(any());
+  const Endpoint from{hosts_[any()].address, ub_port};
+  const Endpoint to{hosts_[any()].address, ub_port};
+  network_->cut(from, to, true);
+  const auto length =
+      static_cast<int64_t>(prng_.below(prng_.chance(0.05) ? 3'000'000'000 : 5'000'000));
+  healings_.push_back({network_->now() + Duration(length), from, to});
 }
 
 void World::flush(uint32_t host) {
   const auto which = static_cast<uint32_t>(prng_.below(options_.jetties));
+  if (hosts_[host].stopped) return;
   HostJetty& jetty = hosts_[host].jetties[which];
   jetty.flushing = true;
   jetty.jetty->flush().value();
@@ -192,6 +260,7 @@ void World::end_peacefully() {
   network_->impairment = {.delay = options_.impairment.delay};
   for (const Healing& healing : healings_) network_->cut(healing.from, healing.to, false);
   healings_.clear();
+  for (uint32_t host = 0; host < hosts_.size(); ++host) go_on(host);
   // The last unsignalled works are implied by one more work of each Jetty.
   for (uint32_t host = 0; host < hosts_.size(); ++host) {
     for (uint32_t j = 0; j < options_.jetties; ++j) closers_.push_back({host, j});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "drivers/sim/network.h"
+#include "tests/drivers/window_file.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/world_options.h"
 #include "urma/base/prng.h"
@@ -43,7 +44,9 @@ class World {
   };
   struct Host {
     uint32_t life = 0;
-    Eid address;
+    Eid address;  // on a wire
+    bool stopped = false;
+    std::vector<bool> left;  // by life: it closed its device, which takes its memory back
     std::optional<Device> device;
     bool inlined = false;  // its engine is run by polls, not by a thread
     std::shared_ptr<Memory> memory;
@@ -69,11 +72,25 @@ class World {
     Endpoint from;
     Endpoint to;
   };
+  struct Stop {
+    Time until;
+    uint32_t host;
+    bool long_one;
+  };
 
+  std::string device_of(const Host& host) const;
   void start(uint32_t host);
+  void make_queues(Host& host);
   void kill(uint32_t host);
+  void abandon_works(uint32_t host);
+  void restart(uint32_t host);
+  void stop(uint32_t host);
+  void go_on(uint32_t host);
+  Duration pace();
   void act();
   void make_trouble();
+  void end_trouble();
+  void cut_something();
   void poll(uint32_t host);
   void poll(uint32_t host, HostJetty& jetty);
   void post_something(uint32_t host);
@@ -84,6 +101,7 @@ class World {
   void look_at_words(uint32_t host);
   void count_arrival(uint32_t host, WorkRecord& record);
   void settle(WorkRecord& record);
+  bool taken_back(const WorkRecord& record) const;
   void flush(uint32_t host);
   template <class Queue>
   static void post_receives(Queue& queue, Buffers& buffers);
@@ -101,10 +119,12 @@ class World {
   Prng prng_;
   std::string name_;
   std::shared_ptr<drivers::sim::Network> network_;
+  std::optional<WindowFile> window_;
   std::vector<Host> hosts_;
   std::deque<WorkRecord> works_;  // by number - 1
   std::vector<std::shared_ptr<Memory>> memories_;
   std::vector<Healing> healings_;
+  std::vector<Stop> stops_;
   std::vector<std::pair<uint32_t, uint32_t>> closers_;  // host and Jetty: a last work to be posted
   uint64_t completed_ = 0;
   uint64_t unknown_ = 0;

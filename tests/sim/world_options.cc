@@ -37,6 +37,13 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
   options.reads = prng.chance(0.7);
   options.shared = sometimes(prng, 0.5, 1);
   options.notify = sometimes(prng, 0.7, 0.5);
+  options.window = prng.chance(0.25);
+  options.stop = sometimes(prng, 0.5, 0.04);
+  options.leave = sometimes(prng, 0.3, 1);
+  if (!options.window) return options;
+  options.partition = 0;
+  options.hold = {};
+  options.impairment = {.delay = options.impairment.delay, .jitter = options.impairment.jitter};
   return options;
 }
 
@@ -49,7 +56,8 @@ std::string WorldOptions::describe() const {
       << impairment.delay.count() << "+" << impairment.jitter.count() << " ns, partition "
       << partition << ", restart " << restart << ", flush " << flush << ", unsignalled "
       << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
-      << ", shared " << shared << ", notify " << notify;
+      << ", shared " << shared << ", notify " << notify << (window ? ", window" : "") << ", stop "
+      << stop << ", leave " << leave;
   return out.str();
 }
 

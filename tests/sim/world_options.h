@@ -26,8 +26,11 @@ struct WorldOptions {
   double forged = 0;  // works that must be refused
   double lazy = 0;    // chance that a host does not poll in a round
   bool reads = true;
-  double shared = 0;  // chance that the Jetties of a host share a receive queue
-  double notify = 0;  // chance that a write notifies
+  double shared = 0;    // chance that the Jetties of a host share a receive queue
+  double notify = 0;    // chance that a write notifies
+  bool window = false;  // the hosts share a window, which loses nothing; delays are of their bells
+  double stop = 0;      // chance, per act, that a host is stopped for a while
+  double leave = 0;     // chance that a host which restarts closes its device first
   Duration operation_timeout = std::chrono::seconds(2);
 
   static WorldOptions drawn(Prng& prng);

@@ -168,7 +168,7 @@ void World::post_closers() {
 
 void World::poll(uint32_t index) {
   Host& host = hosts_[index];
-  if (!host.device) return;
+  if (!host.device || host.stopped) return;
   for (HostJetty& jetty : host.jetties) poll(index, jetty);
   if (!host.jfr) return;
   std::array<Completion, 16> out;
@@ -238,6 +238,14 @@ void World::imply(uint32_t index, uint32_t jetty, uint64_t before) {
   }
 }
 
+// Whether it was refused because its target was about to go.
+bool World::taken_back(const WorkRecord& record) const {
+  const Host& target = hosts_[record.target];
+  const bool left = record.target_life < target.left.size() && target.left[record.target_life];
+  return left && (record.status == Status::remote_access ||      // segments and Jetties
+                  record.status == Status::remote_unsupported);  // a Jfr
+}
+
 // What the status says must be so.
 void World::settle(WorkRecord& record) {
   ++completed_;
@@ -254,6 +262,8 @@ void World::settle(WorkRecord& record) {
         memory.not_written(record.offset, record.number);
       } else if (record.status == Status::unknown) {
         memory.unknown(record.offset);
+      } else if (taken_back(record)) {
+        memory.refused(record.offset);
       } else if (record.kind == Kind::write_immediate && record.status == Status::remote_access) {
         memory.refused(record.offset);  // the data was welcome, the Jetty was not (flushed)
       } else {
@@ -270,7 +280,7 @@ void World::settle(WorkRecord& record) {
       break;
     case Kind::send:
       if (!ok && !not_executed(record.status) && record.status != Status::unknown &&
-          record.status != Status::remote_access) {
+          record.status != Status::remote_access && !taken_back(record)) {
         fail(record, "a good message is not refused");
       }
       break;
