@@ -40,6 +40,10 @@ World::World(uint64_t seed, const WorldOptions& options)
 }
 
 World::~World() {
+  // After a violation works are under way: they must not touch what goes with the world.
+  for (Host& host : hosts_) {
+    if (host.device) network_->kill(host.device->endpoint());
+  }
   for (Host& host : hosts_) {
     host.jetties.clear();
     host.jfr.reset();
