@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "drivers/cxl/window_lock.h"
 #include "tests/catch.h"
 #include "tests/drivers/window_file.h"
 #include "tests/sim/pair.h"
@@ -26,6 +27,8 @@ class WindowHosts : public SimHosts {
              const DeviceOptions& device = {}) const {
     return start_at(device_, jetty, device);
   }
+
+  const std::string& path() const { return file_.path(); }
 
  private:
   WindowFile file_;
@@ -298,6 +301,45 @@ TEST_CASE("window: a pair for which there is no ring waits until somebody goes")
   hosts.run_for(500ms);
   hosts.kill(std::move(b));
   CHECK(only_status(a.jetty, 5s) == Status::ok);
+}
+
+TEST_CASE("window: who finds no ring to itself is still itself, and gets one when somebody goes") {
+  WindowHosts hosts("w-self", 1536 << 10);
+  Host a = hosts.start();
+  Host b = hosts.start();
+  Host c = hosts.start();
+  const auto bytes = some_bytes(100);
+  const Imported to_b = a.device.import(b.line).value();
+  const Imported to_a = a.device.import(a.line).value();
+  a.jetty.post(write(bytes, to_b.segment));
+  REQUIRE(only_status(a.jetty, 1s) == Status::ok);
+  a.jetty.post(write(bytes, to_a.segment));
+  REQUIRE(only_status(a.jetty, 1s) == Status::ok);
+  const Imported to_c = c.device.import(c.line).value();
+  const Time posted = hosts.now();
+  c.jetty.post(write(bytes, to_c.segment));
+  CHECK(only_status(c.jetty, 10s) == Status::no_resources);
+  CHECK(hosts.now() - posted <= 2s + 10ms);
+  hosts.kill(std::move(b));
+  hosts.run_for(500ms);
+  c.jetty.post(write(bytes, to_c.segment));
+  CHECK(only_status(c.jetty, 10s) == Status::ok);
+}
+
+TEST_CASE(
+    "window: somebody has locked it: whoever writes to itself waits, and is not lost to itself") {
+  WindowHosts hosts("w-locked");
+  Host here = hosts.start();
+  const Imported to_self = here.device.import(here.line).value();
+  const auto bytes = some_bytes(100);
+  const int file = ::open(hosts.path().c_str(), O_RDWR | O_CLOEXEC);
+  std::optional<drivers::cxl::WindowLock> lock(std::in_place, file);
+  REQUIRE(lock->held());
+  here.jetty.post(write(bytes, to_self.segment));
+  CHECK(here.jetty.wait(100ms).empty());
+  lock.reset();
+  ::close(file);
+  CHECK(only_status(here.jetty, 1s) == Status::ok);
 }
 
 }  // namespace
