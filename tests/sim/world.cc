@@ -8,7 +8,14 @@ namespace {
 using Kind = WorkRecord::Kind;
 
 // Rings enough for all pairs, and for what the dead leave to those who do not look.
-constexpr uint64_t window_bytes = 64 << 20;
+constexpr uint64_t many_rings = 64 << 20;
+
+// With a ring for each direction of each pair, and to oneself.
+uint64_t least_window(uint64_t hosts) {
+  using namespace drivers::cxl;
+  const uint64_t rings = hosts * hosts * (ring_bytes + sizeof(RingRecord));
+  return std::max(records_at + page_bytes + rings, least_window_bytes);
+}
 
 Eid address_of(uint32_t host) {
   Eid eid;
@@ -30,7 +37,7 @@ World::World(uint64_t seed, const WorldOptions& options)
   if (options.window) {
     window_.emplace("world-" + std::to_string(seed));
     window_->write("");
-    window_->cut(window_bytes);
+    window_->cut(options.scarce ? least_window(options.hosts) : many_rings);
   }
   for (uint32_t i = 0; i < options.hosts; ++i) {
     hosts_[i].address = address_of(i);

@@ -101,6 +101,7 @@ class World {
   void look_at_words(uint32_t host);
   void count_arrival(uint32_t host, WorkRecord& record);
   void settle(WorkRecord& record);
+  bool not_executed(Status status) const;
   bool taken_back(const WorkRecord& record) const;
   void flush(uint32_t host);
   template <class Queue>

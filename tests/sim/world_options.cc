@@ -40,6 +40,7 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
   options.window = prng.chance(0.25);
   options.stop = sometimes(prng, 0.5, 0.04);
   options.leave = sometimes(prng, 0.3, 1);
+  options.scarce = prng.chance(0.3);
   if (!options.window) return options;
   options.partition = 0;
   options.hold = {};
@@ -56,8 +57,8 @@ std::string WorldOptions::describe() const {
       << impairment.delay.count() << "+" << impairment.jitter.count() << " ns, partition "
       << partition << ", restart " << restart << ", flush " << flush << ", unsignalled "
       << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
-      << ", shared " << shared << ", notify " << notify << (window ? ", window" : "") << ", stop "
-      << stop << ", leave " << leave;
+      << ", shared " << shared << ", notify " << notify << (window ? ", window" : "")
+      << (window && scarce ? " with few rings" : "") << ", stop " << stop << ", leave " << leave;
   return out.str();
 }
 

@@ -12,11 +12,6 @@ namespace {
 
 using Kind = WorkRecord::Kind;
 
-bool not_executed(Status status) {
-  return status == Status::flushed || status == Status::peer_unreachable ||
-         status == Status::peer_restarted || status == Status::receiver_not_ready;
-}
-
 }  // namespace
 
 // ---- posting
@@ -236,6 +231,12 @@ void World::imply(uint32_t index, uint32_t jetty, uint64_t before) {
     --hosts_[index].jetties[jetty].outstanding;
     settle(earlier);
   }
+}
+
+bool World::not_executed(Status status) const {
+  return status == Status::flushed || status == Status::peer_unreachable ||
+         status == Status::peer_restarted || status == Status::receiver_not_ready ||
+         (options_.window && options_.scarce && status == Status::no_resources);
 }
 
 // Whether it was refused because its target was about to go.
