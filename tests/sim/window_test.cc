@@ -144,6 +144,38 @@ TEST_CASE("window: what a dead process has written into its ring arrives whole, 
   CHECK(same(std::span(inbox).first(two.bytes.size()), two.bytes));
 }
 
+// Swarm's seed 16334: the survivor was not run while its peer died and lived again. What it still
+// had for the one went to the other, behind its OPEN, and was taken for the new channel's.
+TEST_CASE("window: what was meant for the dead does not reach who lives in its place") {
+  WindowHosts hosts("w-next-life");
+  Host here = hosts.start({.berths = 64}, {.threads = Threads::inlined});
+  Host there = hosts.start();
+  const Endpoint place = there.device.endpoint();
+  const auto bytes = some_bytes(100);
+  const Imported dead = here.device.import(there.line).value();
+  here.jetty.post(write(bytes, dead.segment));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+
+  const std::vector<Work> works(40, write(bytes, dead.segment));
+  std::array<Completion, 1> none;
+  REQUIRE(here.jetty.post(works[0]) == 1);
+  REQUIRE(here.jetty.poll(none) == 0);
+  REQUIRE(here.jetty.post(std::span(works).subspan(1)) == 39);
+  hosts.kill(std::move(there));
+  there = hosts.start();
+  REQUIRE(there.device.endpoint() == place);
+  hosts.run_for(1s);
+  hosts.network().impairment.delay = 200us;
+  const Imported fresh = here.device.import(there.line).value();
+  Jetty second = here.device.jetty().value();
+  second.post(write(bytes, fresh.segment));
+  CHECK(only_status(second, 1s) == Status::ok);
+  auto ended = ends(here.jetty, 40, 5s);
+  CHECK(ended[Status::unknown] + ended[Status::peer_restarted] == 40);
+  CHECK(statistics_of(there).refused == 0);
+  CHECK(statistics_of(here).dropped_malformed == 0);
+}
+
 TEST_CASE("window: a device that closes says so, and its partner lets go") {
   Two two("w-leaves");
   for (int round = 0; round < 50; ++round) {
