@@ -290,4 +290,20 @@ void World::end_peacefully() {
   for (uint32_t host = 0; host < hosts_.size(); ++host) poll(host);
 }
 
+// Whoever shared a ring with the dead has been told of it, and keeps it from nobody.
+void World::check_rings() {
+  Intruder shared(*window_);
+  for (uint32_t number = 0; number < shared.rings(); ++number) {
+    const drivers::cxl::RingRecord& record = shared.record(number);
+    if (record.serial == 0) continue;
+    const bool sends = shared.place(record.from).record.generation == record.from_generation;
+    const bool receives = shared.place(record.to).record.generation == record.to_generation;
+    if (sends == receives) continue;
+    const drivers::cxl::RingControl& control = shared.ring(number).control;
+    if ((sends ? control.sender.let_go : control.receiver.let_go) != record.serial) {
+      throw Violation("a ring of the dead is let go by who shared it");
+    }
+  }
+}
+
 }  // namespace urma::test

@@ -112,6 +112,7 @@ class World {
   void end_peacefully();
   void post_closers();
   void check_end();
+  void check_rings();
   uint64_t outstanding() const;
   [[noreturn]] void fail(const WorkRecord& record, const std::string& rule) const;
 

@@ -356,6 +356,7 @@ void World::check_end() {
     }
   }
   for (const auto& memory : memories_) memory->check_all("at the end");
+  if (window_) check_rings();
   for (Host& host : hosts_) {
     if (std::ranges::any_of(host.words, [](uint64_t word) { return word != 0; })) {
       throw Violation("a notification came again, or was nobody's");
