@@ -139,6 +139,10 @@ void OptionReader::fail(const DeviceString::Option& option, std::string_view exp
                         "the value of " + option.key + " must be " + std::string(expected));
 }
 
+void OptionReader::text(std::string_view key, std::string& value) {
+  if (const auto* option = take(key)) value = option->value;
+}
+
 void OptionReader::size(std::string_view key, uint64_t& value, uint64_t least, uint64_t most) {
   const auto* option = take(key);
   if (option == nullptr) return;

@@ -49,6 +49,8 @@ class OptionReader {
   explicit OptionReader(const DeviceString& device)
       : device_(device), taken_(device.options.size()) {}
 
+  // Anything.
+  void text(std::string_view key, std::string& value);
   // 4096, 64K, 1M, 1G
   void size(std::string_view key, uint64_t& value, uint64_t least, uint64_t most);
   // 5%, 0.05

@@ -93,14 +93,19 @@ class PacketPort {
   virtual Time next_arrival() const { return never; }
   // Not null: time is simulated.
   virtual VirtualClock* clock() { return nullptr; }
+  // Its process is gone, as if it had been killed: nobody is told, what others see of it is what
+  // the system leaves, and what it had received is not released. Nothing but destruction follows.
+  // Only simulations need it; a port of which others see nothing has nothing to do.
+  virtual void abandon() {}
 };
 
 // A kind of port. To add one: a folder with a `Driver`, and `urma_driver(<name>)` in CMake.
 struct Driver {
   std::string_view name;
   std::string_view summary;
-  // Two devices that reach each other: what the conformance suite opens.
-  std::array<std::string_view, 2> pair;
+  // Two devices that reach each other, of each kind of port: what the conformance suite opens.
+  using Pair = std::array<std::string_view, 2>;
+  std::span<const Pair> pairs;
   Result<std::unique_ptr<PacketPort>> (*open)(const DeviceString& device);
 };
 

@@ -43,16 +43,17 @@ struct Impairment {
     std::array<Copy, 2> copies;
     size_t count = 0;
   };
+  Duration lateness(Prng& prng) const {
+    if (jitter == Duration{}) return delay;
+    return delay +
+           Duration(static_cast<int64_t>(prng.below(static_cast<uint64_t>(jitter.count()))));
+  }
   Fate decide(Prng& prng) const {
     Fate fate;
     if (loss > 0 && prng.chance(loss)) return fate;
     fate.count = duplicate > 0 && prng.chance(duplicate) ? 2 : 1;
     for (Copy& copy : std::span(fate.copies).first(fate.count)) {
-      copy.delay = delay;
-      if (jitter > Duration{}) {
-        copy.delay +=
-            Duration(static_cast<int64_t>(prng.below(static_cast<uint64_t>(jitter.count()))));
-      }
+      copy.delay = lateness(prng);
       if (reorder > 0 && prng.chance(reorder)) copy.delay += reorder_by;
       copy.corrupt = corrupt > 0 && prng.chance(corrupt);
     }

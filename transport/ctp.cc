@@ -130,6 +130,7 @@ std::optional<Why> Ctp::handle_timer(Time now) {
   if (now < looked_at_ + look_after) return std::nullopt;
   looked_at_ = now;
   const Ways::Way way = ways_.way(to_);
+  if (way.no_room) return Why::no_room;
   // Whoever lived there will never answer again.
   if (way.gone) return Why::left;
   if (way.taken != taken_) {

@@ -277,6 +277,7 @@ void Transport::handle_timers(Time now) {
     }
     ++counters_.channels_lost;
     Peer& peer = *peers_.find(channel.peer());
+    if (*dead == Why::no_room) peer.why_not = *dead;
     *dead == Why::left ? end_peer(peer, *dead, now) : end_channel(peer, *dead, now);
   }
   const size_t peers = peer_timers_.poll(now, due);

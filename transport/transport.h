@@ -156,6 +156,7 @@ class Transport final : public Channels {
   void handle_closed(const ReceivedSetup& closed);
   void begin_opening(Peer& peer, Time now);
   void cancel_opening(Peer& peer);
+  void pause_while_asking(const Endpoint& to);
   [[gnu::cold]] void handle_peer_timer(Peer& peer, Time now);
   void send_open(Peer& peer, Time now);
   void send_close(Peer& peer);

@@ -81,12 +81,11 @@ void Transport::begin_opening(Peer& peer, Time now) {
   // A channel that is only doubted keeps its TPN until another one replaces it.
   const bool doubted = live(peer.tp);
   if (doubted) {
-    // No number tells which channel a packet of CTP belongs to: from here on it would be the next.
-    if (compact()) ctps_.at(peer.tp).pause(true);
     peer.doubted_tpn = peer.tpn;
     peer.doubted_psn = peer.first_psn;
   }
   peer.opening = true;
+  pause_while_asking(peer.at);
   peer.refused = peer.given_up = false;
   peer.tpn = new_tpn();
   peer.first_psn = entropy_.below(Psn::modulus);
@@ -102,13 +101,21 @@ void Transport::cancel_opening(Peer& peer) {
   if (!peer.opening) return;
   tps_by_tpn_.erase(number(peer.tpn));
   peer.opening = false;
+  pause_while_asking(peer.at);
   if (!live(peer.tp)) return;
-  if (compact()) {
-    ctps_.at(peer.tp).pause(false);
-    pools_.active.add(peer.tp);
-  }
   peer.tpn = peer.doubted_tpn;
   peer.first_psn = peer.doubted_psn;
+}
+
+// No number tells which channel a packet of CTP belongs to: behind an OPEN it would be the next. So
+// nothing leaves then to where it went, be it on the channel of whoever lived there before.
+void Transport::pause_while_asking(const Endpoint& to) {
+  const uint32_t channel = compact() ? ctps_by_source_.find(source_key(to)) : none;
+  if (channel == none) return;
+  bool asking = false;
+  peers_.for_each([&](const Peer& peer) { asking = asking || (peer.opening && peer.at == to); });
+  ctps_.at(channel).pause(asking);
+  if (!asking) pools_.active.add(channel);
 }
 
 uint32_t Transport::mtu_to_ask(const Peer& peer) const {

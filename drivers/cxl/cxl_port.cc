@@ -137,7 +137,8 @@ Ways::Way CxlPort::way(const Endpoint& to) {
   const bool lives = window_.inhabited(place);
   if (window_.changes() != changes_seen_) look_around();
   Outbound& outbound = outbound_[place];
-  if (!outbound.ring) return {.gone = true, .no_room = lives && no_room_};
+  // Oneself is never gone.
+  if (!outbound.ring) return {.gone = place != place_, .no_room = lives && no_room_};
   return {.taken = outbound.ring.taken(), .empty = outbound.ring.empty(), .gone = !lives};
 }
 

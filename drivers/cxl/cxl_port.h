@@ -30,6 +30,7 @@ class CxlPort final : public PacketPort, public Ways {
   std::span<const int> descriptors() const override { return {}; }
   Bell* bell() override { return &bell_; }
   Ways* ways() override { return this; }
+  void abandon() override { window_.abandon(); }
 
   // Ways
   bool reserve(const Endpoint& to, uint32_t bytes) override;

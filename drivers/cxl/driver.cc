@@ -16,12 +16,12 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   return cxl::CxlPort::open(settings);
 }
 
+constexpr Driver::Pair pairs[] = {{"cxl:", "cxl:"}};
+
 }  // namespace
 
 extern const Driver cxl_driver;
-const Driver cxl_driver = {"cxl",
-                           "a window of memory that processes share: the fastest way on one host",
-                           {"cxl:", "cxl:"},
-                           open};
+const Driver cxl_driver = {
+    "cxl", "a window of memory that processes share: the fastest way on one host", pairs, open};
 
 }  // namespace urma::drivers

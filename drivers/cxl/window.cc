@@ -77,6 +77,12 @@ bool Window::held(uint32_t place) const {
 
 bool Window::here() const { return owner_ == getpid(); }
 
+void Window::abandon() {
+  owner_ = -1;
+  not_inherited_ = NotInherited();
+  close(std::exchange(descriptor_, -1));
+}
+
 void Window::changed() { changes_->count.fetch_add(1, std::memory_order_release); }
 
 // With the lock.

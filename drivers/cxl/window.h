@@ -35,8 +35,11 @@ class Window {
   const std::string& path() const { return path_; }
   // Somebody has cut off its file: what is here now are zeros of our own.
   bool lost() const { return guard_.lost(); }
-  // False in a child of the process that opened it, which has its memory, but not its place.
+  // False in a child of the process that opened it, which has its memory, but not its place; and
+  // when it was abandoned.
   bool here() const;
+  // As if this process had been killed: its locks go, and nothing else.
+  void abandon();
 
   // ---- places
 

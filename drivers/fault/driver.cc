@@ -19,12 +19,12 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
       std::make_unique<fault::FaultPort>(std::move(*inner), settings));
 }
 
+constexpr Driver::Pair pairs[] = {{"fault(delay=10us):udp:", "fault(in.delay=20us):udp:"}};
+
 }  // namespace
 
 extern const Driver fault_driver;
-const Driver fault_driver = {"fault",
-                             "wraps a device and loses, repeats, reorders, delays, corrupts",
-                             {"fault(delay=10us):udp:", "fault(in.delay=20us):udp:"},
-                             open};
+const Driver fault_driver = {
+    "fault", "wraps a device and loses, repeats, reorders, delays, corrupts", pairs, open};
 
 }  // namespace urma::drivers

@@ -35,6 +35,7 @@ class FaultPort final : public PacketPort {
   Bell* bell() override { return inner_->bell(); }
   Time next_arrival() const override;
   VirtualClock* clock() override { return inner_->clock(); }
+  void abandon() override { inner_->abandon(); }
 
  private:
   static constexpr uint32_t frame_count = 512;

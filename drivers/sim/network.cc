@@ -4,14 +4,16 @@
 #include <map>
 #include <mutex>
 
+#include "drivers/sim/clocked_port.h"
 #include "urma/base/assert.h"
 
 namespace urma::drivers::sim {
 namespace {
 
-constexpr uint32_t none = UINT32_MAX;
 // A pass costs something, so that an engine with endless work does not stop the clock.
 constexpr Duration pass_cost(200);
+// Nothing is anywhere at once, even when nobody asked for a delay.
+constexpr Duration least_delay(1000);
 
 void mix(uint64_t& hash, const void* data, size_t bytes) {
   const auto* at = static_cast<const unsigned char*>(data);
@@ -67,10 +69,23 @@ void Network::wake(const Endpoint& at) {
   }
 }
 
+void Network::stop(const Endpoint& at, bool stopped) {
+  for (Engine& engine : engines_) {
+    if (engine.at == at) engine.stopped = stopped;
+  }
+}
+
+Time Network::next_event() const {
+  Time next = events_.empty() ? never : events_.top().at;
+  for (const Engine& engine : engines_) {
+    if (!engine.stopped) next = std::min(next, engine.next);
+  }
+  return next;
+}
+
 bool Network::step(Time until) {
-  Time next = never;
-  for (const Engine& engine : engines_) next = std::min(next, engine.next);
-  if (!events_.empty()) next = std::min(next, events_.top().at);
+  hear_bells();
+  const Time next = next_event();
   if (next > until) {
     now_ = std::max(now_, until);
     return next != never;
@@ -83,12 +98,21 @@ bool Network::step(Time until) {
   }
   // By index: a pass may detach an engine.
   for (size_t i = 0; i < engines_.size(); ++i) {
-    if (engines_[i].next > now_) continue;
+    if (engines_[i].stopped || engines_[i].next > now_) continue;
     Driven* driven = engines_[i].driven;
     const Time wanted = std::max(driven->pass(now_), now_ + pass_cost);
     if (i < engines_.size() && engines_[i].driven == driven) engines_[i].next = wanted;
   }
   return true;
+}
+
+// Who was rung wakes when the impairment says so: its processor has something else to do.
+void Network::hear_bells() {
+  for (uint32_t i = 0; i < clocked_ports_.size(); ++i) {
+    if (clocked_ports_[i] == nullptr || !clocked_ports_[i]->was_rung()) continue;
+    const Duration late = impairment.lateness(prng_) + least_delay;
+    events_.push({now_ + late, order_++, Happens::owner_wakes, i});
+  }
 }
 
 Endpoint Network::add(Port& port, const Eid& wanted, Status& status) {
@@ -119,12 +143,22 @@ void Network::remove(Port& port) {
   }
 }
 
+void Network::add(ClockedPort& port) {
+  port.index_ = static_cast<uint32_t>(clocked_ports_.size());
+  clocked_ports_.push_back(&port);
+}
+
+void Network::remove(ClockedPort& port) { clocked_ports_[port.index_] = nullptr; }
+
 void Network::cut(const Endpoint& from, const Endpoint& to, bool severed_now) {
   std::erase_if(cuts_, [&](const Cut& cut) { return cut.from == from && cut.to == to; });
   if (severed_now) cuts_.push_back({from, to});
 }
 
 void Network::kill(const Endpoint& at) {
+  for (ClockedPort* port : clocked_ports_) {
+    if (port != nullptr && port->facts().self == at) port->abandon();
+  }
   dead_.push_back(at);
   for (Port* port : ports_) {
     if (port == nullptr || !(port->facts_.self == at)) continue;
@@ -158,39 +192,56 @@ void Network::transmit(Port& from, const TxFrame& frame, const Impairment& own) 
       flatten(frame, bytes_of(packet));
       if (port_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
       if (wire_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
-      // A wire takes some time even when nobody asked for a delay.
-      const Duration delay = port_copy.delay + wire_copy.delay + Duration(1000);
-      events_.push({now_ + delay, order_++, packet, none});
+      const Duration delay = port_copy.delay + wire_copy.delay + least_delay;
+      events_.push({now_ + delay, order_++, Happens::packet_arrives, packet});
     }
   }
 }
 
-void Network::gather_at(Port& port, Time at) { events_.push({at, order_++, none, port.index_}); }
+void Network::gather_at(Port& port, Time at) {
+  events_.push({at, order_++, Happens::port_gathers, port.index_});
+}
 
 void Network::handle(const Event& event) {
-  if (event.packet == none) {
-    if (ports_[event.port] != nullptr) ports_[event.port]->gather();
-    return;
+  switch (event.what) {
+    case Happens::packet_arrives:
+      return deliver(event.index);
+    case Happens::port_gathers:
+      if (ports_[event.index] != nullptr) ports_[event.index]->gather();
+      return;
+    case Happens::owner_wakes:
+      if (clocked_ports_[event.index] != nullptr) wake(clocked_ports_[event.index]->facts().self);
+      return;
   }
-  const Packet& header = headers_[event.packet];
+}
+
+void Network::deliver(uint32_t packet) {
+  const Packet& header = headers_[packet];
   for (Port* port : ports_) {
     if (port == nullptr || !(port->facts_.self == header.to)) continue;
     if (severed(header.from, header.to)) break;
     const bool room = port->inbox_count_ < port->inbox_.size() &&
                       port->inbox_bytes_ + header.bytes <= port->settings_.buffer_bytes;
     if (!room) break;
-    const int64_t when = now_.time_since_epoch().count();
-    mix(trace_hash_, &when, sizeof when);
-    mix(trace_hash_, header.to.address.bytes.data(), 16);
-    mix(trace_hash_, &header.bytes, sizeof header.bytes);
     // The transport header; what lies behind it holds addresses, which differ from run to run.
-    mix(trace_hash_, bytes_of(event.packet), std::min<size_t>(header.bytes, 16));
-    port->inbox_[(port->inbox_first_ + port->inbox_count_++) % port->inbox_.size()] = event.packet;
+    trace(header.from, header.to, header.bytes,
+          {bytes_of(packet), std::min<size_t>(header.bytes, 16)});
+    port->inbox_[(port->inbox_first_ + port->inbox_count_++) % port->inbox_.size()] = packet;
     port->inbox_bytes_ += header.bytes;
     wake(header.to);
     return;
   }
-  put_back(event.packet);
+  put_back(packet);
+}
+
+// Of addresses the last bytes: what is before them may be drawn by nobody's seed.
+void Network::trace(const Endpoint& from, const Endpoint& to, uint32_t length,
+                    std::span<const std::byte> bytes) {
+  const int64_t when = now_.time_since_epoch().count();
+  mix(trace_hash_, &when, sizeof when);
+  for (const Endpoint* end : {&from, &to}) mix(trace_hash_, end->address.bytes.data() + 14, 2);
+  mix(trace_hash_, &length, sizeof length);
+  mix(trace_hash_, bytes.data(), bytes.size());
 }
 
 // ---- a port
@@ -227,14 +278,14 @@ void Port::unlend(std::span<TxFrame* const> frames) {
   for (TxFrame* frame : frames) pool_.take_back(frame);
 }
 
-size_t Port::send(std::span<TxFrame* const> frames, Time now) {
+size_t Port::send(std::span<TxFrame* const> frames, Time) {
   ++counters_.calls_sent;
   counters_.frames_sent += frames.size();
   for (TxFrame* frame : frames) {
     held_[(held_first_ + held_count_++) % held_.size()] = frame;
   }
   if (settings_.hold > Duration{}) {
-    network_->gather_at(*this, now + settings_.hold);
+    network_->gather_at(*this, network_->now() + settings_.hold);
   } else {
     gather();
   }

@@ -13,6 +13,7 @@
 namespace urma::drivers::sim {
 
 class Port;
+class ClockedPort;
 
 // The medium of all ports with one name, and their clock.
 class Network final : public VirtualClock {
@@ -42,20 +43,24 @@ class Network final : public VirtualClock {
   void cut(const Endpoint& from, const Endpoint& to, bool severed);
   // The process at this address is gone: nothing it sends leaves, nothing reaches it.
   void kill(const Endpoint& at);
-  // Over everything that was delivered: when, to whom, which packet of which length.
+  // The process at this address is stopped, or goes on: its engine is not run, whatever comes.
+  void stop(const Endpoint& at, bool stopped);
+  // Over everything that was delivered: when, from where to where, which packet of which length.
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t packets_sent() const { return sent_; }
 
  private:
   friend class Port;
+  friend class ClockedPort;
 
   static constexpr uint32_t packets = 64 * 1024;
 
+  enum class Happens : uint8_t { packet_arrives, port_gathers, owner_wakes };
   struct Event {
     Time at;
     uint64_t order;
-    uint32_t packet;  // index, or none: a port gathers what it holds
-    uint32_t port;
+    Happens what;
+    uint32_t index;  // of a packet, a port, a clocked port
   };
   struct Later {
     bool operator()(const Event& a, const Event& b) const {
@@ -71,6 +76,7 @@ class Network final : public VirtualClock {
     Driven* driven;
     Endpoint at;
     Time next;
+    bool stopped = false;
   };
   struct Cut {
     Endpoint from;
@@ -79,10 +85,18 @@ class Network final : public VirtualClock {
 
   Endpoint add(Port& port, const Eid& wanted, Status& status);
   void remove(Port& port);
+  void add(ClockedPort& port);
+  void remove(ClockedPort& port);
   void transmit(Port& from, const TxFrame& frame, const Impairment& own);
   void wake(const Endpoint& at);
   void gather_at(Port& port, Time at);
+  void hear_bells();
+  Time next_event() const;
   void handle(const Event& event);
+  void deliver(uint32_t packet);
+  // `bytes`: what of it is the same in each run.
+  void trace(const Endpoint& from, const Endpoint& to, uint32_t length,
+             std::span<const std::byte> bytes);
   bool severed(const Endpoint& from, const Endpoint& to) const;
   std::byte* bytes_of(uint32_t packet) {
     return storage_.data() + size_t{packet} * packet_capacity;
@@ -98,7 +112,8 @@ class Network final : public VirtualClock {
   Region storage_;
   std::vector<Packet> headers_;
   std::vector<uint32_t> free_;
-  std::vector<Port*> ports_;  // null: gone
+  std::vector<Port*> ports_;                 // null: gone
+  std::vector<ClockedPort*> clocked_ports_;  // likewise
   std::vector<Engine> engines_;
   std::vector<Cut> cuts_;
   std::vector<Endpoint> dead_;

@@ -48,9 +48,11 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   return udp::UdpPort::open(settings);
 }
 
+constexpr Driver::Pair pairs[] = {{"udp:", "udp:"}};
+
 }  // namespace
 
 extern const Driver udp_driver;
-const Driver udp_driver = {"udp", "UDP sockets: any network, no privilege", {"udp:", "udp:"}, open};
+const Driver udp_driver = {"udp", "UDP sockets: any network, no privilege", pairs, open};
 
 }  // namespace urma::drivers

@@ -19,9 +19,11 @@ using drivers::PacketPort;
 template <class Function>
 void for_each_driver(Function&& function) {
   for (const Driver* driver : drivers::all_drivers()) {
-    INFO("driver " << driver->name);
-    PortPair ports(driver->pair[0], driver->pair[1]);
-    function(ports);
+    for (const Driver::Pair& pair : driver->pairs) {
+      INFO("device " << pair[0]);
+      PortPair ports(pair[0], pair[1]);
+      function(ports);
+    }
   }
 }
 

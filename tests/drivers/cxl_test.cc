@@ -315,6 +315,31 @@ TEST_CASE("places and descriptors are given back, by those who leave and by thos
   }
 }
 
+TEST_CASE("an abandoned port leaves what a killed process leaves, beside others of its process") {
+  const WindowFile window("abandoned");
+  const auto keeper = PortPair::open(window.device("?size=4M"));
+  for (int round = 0; round < 30; ++round) {
+    auto doomed = open_port_at(window);
+    REQUIRE(reach(*doomed, *keeper));
+    REQUIRE(reach(*keeper, *doomed));
+    const Endpoint there = doomed->facts().self;
+    const Packet last = send_to(*doomed, keeper->facts().self, 7);
+    doomed->abandon();
+    // Nothing has been said: what it wrote lies there, and who asks finds it gone.
+    RxFrame got;
+    REQUIRE(keeper->receive({&got, 1}, read_clock()) == 1);
+    CHECK(got.bytes == last.size());
+    keeper->release({&got, 1});
+    CHECK(keeper->ways()->way(there).gone);
+    const auto next = open_port_at(window);
+    REQUIRE(next->facts().self == there);
+    doomed.reset();
+    look({keeper.get()});
+    REQUIRE(reach(*next, *keeper));
+    REQUIRE(reach(*keeper, *next));
+  }
+}
+
 TEST_CASE("a window of dead processes is taken over with all that they held") {
   const WindowFile window("graves");
   const auto die = [&] {

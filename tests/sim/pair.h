@@ -27,7 +27,10 @@ class SimHosts {
   Host start(const std::string& options = "",
              const JettyOptions& jetty = {.berths = 64, .receives = 16},
              const DeviceOptions& device = {}) {
-    const std::string text = "sim:" + name_ + (options.empty() ? "" : "?" + options);
+    return start_at("sim:" + name_ + (options.empty() ? "" : "?" + options), jetty, device);
+  }
+  static Host start_at(const std::string& text, const JettyOptions& jetty,
+                       const DeviceOptions& device) {
     Device opened = open(text, device).value();
     Segment segment = opened.allocate(1 << 20).value();
     Jetty made = opened.jetty(jetty).value();
@@ -41,6 +44,9 @@ class SimHosts {
     network_->kill(host.device.endpoint());
     Host gone = std::move(host);
   }
+
+  // The process is stopped, or goes on.
+  void stop(Host& host, bool stopped = true) { network_->stop(host.device.endpoint(), stopped); }
 
   drivers::sim::Network& network() { return *network_; }
   const std::shared_ptr<drivers::sim::Network>& shared_network() const { return network_; }

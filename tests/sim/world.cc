@@ -1,23 +1,20 @@
 #include "tests/sim/world.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <sstream>
-
-#include "tests/sim/pattern.h"
 
 namespace urma::test {
 namespace {
 
 using Kind = WorkRecord::Kind;
 
-constexpr size_t memory_bytes = 4 << 20;
-constexpr size_t message_bytes = 64 * 1024;
-constexpr std::byte scribble{0x5a};
+// Rings enough for all pairs, and for what the dead leave to those who do not look.
+constexpr uint64_t many_rings = 64 << 20;
 
-double sometimes(Prng& prng, double chance, double most) {
-  return prng.chance(chance) ? prng.unit() * most : 0;
+// With a ring for each direction of each pair, and to oneself.
+uint64_t least_window(uint64_t hosts) {
+  using namespace drivers::cxl;
+  const uint64_t rings = hosts * hosts * (ring_bytes + sizeof(RingRecord));
+  return std::max(records_at + page_bytes + rings, least_window_bytes);
 }
 
 Eid address_of(uint32_t host) {
@@ -27,54 +24,7 @@ Eid address_of(uint32_t host) {
   return eid;
 }
 
-bool not_executed(Status status) {
-  return status == Status::flushed || status == Status::peer_unreachable ||
-         status == Status::peer_restarted || status == Status::receiver_not_ready;
-}
-
 }  // namespace
-
-WorldOptions WorldOptions::drawn(Prng& prng) {
-  WorldOptions options;
-  options.hosts = static_cast<uint32_t>(prng.between(2, 4));
-  options.jetties = static_cast<uint32_t>(prng.between(1, 4));
-  options.berths = static_cast<uint32_t>(prng.between(1, 64));
-  options.receives = static_cast<uint32_t>(prng.between(1, 32));
-  options.works = static_cast<uint32_t>(prng.between(100, 500));
-  options.mtu = 1024u << prng.below(4);
-  options.largest = prng.chance(0.3) ? 1'000'000 : prng.between(100, 100'000);
-  options.hold = prng.chance(0.5) ? Duration(static_cast<int64_t>(prng.below(20'000))) : Duration{};
-  options.impairment.loss = sometimes(prng, 0.6, 0.2);
-  options.impairment.duplicate = sometimes(prng, 0.4, 0.2);
-  options.impairment.reorder = sometimes(prng, 0.4, 0.3);
-  options.impairment.corrupt = sometimes(prng, 0.3, 0.05);
-  options.impairment.delay = Duration(static_cast<int64_t>(prng.below(200'000)));
-  options.impairment.jitter =
-      prng.chance(0.5) ? Duration(static_cast<int64_t>(prng.between(1, 100'000))) : Duration{};
-  options.partition = sometimes(prng, 0.4, 0.05);
-  options.restart = sometimes(prng, 0.3, 0.01);
-  options.flush = sometimes(prng, 0.3, 0.02);
-  options.unsignalled = sometimes(prng, 0.5, 0.8);
-  options.forged = sometimes(prng, 0.5, 0.2);
-  options.lazy = sometimes(prng, 0.5, 0.9);
-  options.reads = prng.chance(0.7);
-  options.shared = sometimes(prng, 0.5, 1);
-  options.notify = sometimes(prng, 0.7, 0.5);
-  return options;
-}
-
-std::string WorldOptions::describe() const {
-  std::ostringstream out;
-  out << hosts << " hosts, " << jetties << " Jetties of " << berths << "+" << receives << ", "
-      << works << " works up to " << largest << " B, MTU " << mtu << ", hold " << hold.count()
-      << " ns, loss " << impairment.loss << ", dup " << impairment.duplicate << ", reorder "
-      << impairment.reorder << ", corrupt " << impairment.corrupt << ", delay "
-      << impairment.delay.count() << "+" << impairment.jitter.count() << " ns, partition "
-      << partition << ", restart " << restart << ", flush " << flush << ", unsignalled "
-      << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
-      << ", shared " << shared << ", notify " << notify;
-  return out.str();
-}
 
 World::World(uint64_t seed, const WorldOptions& options)
     : seed_(seed),
@@ -84,6 +34,11 @@ World::World(uint64_t seed, const WorldOptions& options)
       network_(drivers::sim::Network::named(name_, seed)),
       hosts_(options.hosts) {
   network_->impairment = options.impairment;
+  if (options.window) {
+    window_.emplace("world-" + std::to_string(seed));
+    window_->write("");
+    window_->cut(options.scarce ? least_window(options.hosts) : many_rings);
+  }
   for (uint32_t i = 0; i < options.hosts; ++i) {
     hosts_[i].address = address_of(i);
     hosts_[i].imports.assign(options.hosts, std::vector<Host::Import>(options.jetties));
@@ -92,6 +47,10 @@ World::World(uint64_t seed, const WorldOptions& options)
 }
 
 World::~World() {
+  // After a violation works are under way: they must not touch what goes with the world.
+  for (Host& host : hosts_) {
+    if (host.device) network_->kill(host.device->endpoint());
+  }
   for (Host& host : hosts_) {
     host.jetties.clear();
     host.jfr.reset();
@@ -103,16 +62,21 @@ World::~World() {
 
 // ---- hosts
 
+std::string World::device_of(const Host& host) const {
+  if (window_) return "sim(net=" + name_ + "):" + window_->device("");
+  return "sim:" + name_ + "?address=" + to_string(host.address) +
+         "&mtu=" + std::to_string(options_.mtu) + "&hold=" + std::to_string(options_.hold.count()) +
+         "ns";
+}
+
 void World::start(uint32_t index) {
   Host& host = hosts_[index];
-  const std::string text = "sim:" + name_ + "?address=" + to_string(host.address) +
-                           "&mtu=" + std::to_string(options_.mtu) +
-                           "&hold=" + std::to_string(options_.hold.count()) + "ns";
   // Some poll for the shortest way, others are served.
   host.inlined = prng_.chance(0.5);
-  host.device.emplace(open(text, {.threads = host.inlined ? Threads::inlined : Threads::served,
-                                  .operation_timeout = options_.operation_timeout})
-                          .value());
+  host.device.emplace(
+      open(device_of(host), {.threads = host.inlined ? Threads::inlined : Threads::served,
+                             .operation_timeout = options_.operation_timeout})
+          .value());
   host.memory = std::make_shared<Memory>(memory_bytes);
   memories_.push_back(host.memory);
   host.segment.emplace(host.device->register_memory(host.memory->bytes()).value());
@@ -120,6 +84,10 @@ void World::start(uint32_t index) {
   host.word_segment.emplace(
       host.device->register_memory(std::as_writable_bytes(std::span(host.words))).value());
   host.not_notified.clear();
+  make_queues(host);
+}
+
+void World::make_queues(Host& host) {
   host.jetties.clear();
   host.jetties.resize(options_.jetties);
   host.descriptors.clear();
@@ -149,13 +117,10 @@ void World::start(uint32_t index) {
 // The process is gone: it says nothing, its works are nobody's, its memory must not change.
 void World::kill(uint32_t index) {
   Host& host = hosts_[index];
-  network_->kill(host.device->endpoint());
-  for (WorkRecord& work : works_) {
-    if (work.host != index || work.life != host.life || work.completed) continue;
-    work.completed = work.abandoned = true;
-    if (work.kind == Kind::read) work.memory->end_read(work.offset);
-    if (work.kind != Kind::read && work.kind != Kind::send) work.memory->unknown(work.offset);
-  }
+  const bool leaves = options_.leave > 0 && prng_.chance(options_.leave);
+  host.left.push_back(leaves);
+  leaves ? host.device->close() : network_->kill(host.device->endpoint());
+  abandon_works(index);
   host.memory->freeze();
   host.jetties.clear();
   host.jfr.reset();
@@ -165,19 +130,46 @@ void World::kill(uint32_t index) {
   ++host.life;
 }
 
+void World::abandon_works(uint32_t index) {
+  const Host& host = hosts_[index];
+  for (WorkRecord& work : works_) {
+    if (work.host != index || work.life != host.life || work.completed) continue;
+    work.completed = work.abandoned = true;
+    if (work.kind == Kind::read) work.memory->end_read(work.offset);
+    if (work.kind != Kind::read && work.kind != Kind::send) work.memory->unknown(work.offset);
+  }
+}
+
+void World::restart(uint32_t host) {
+  go_on(host);
+  kill(host);
+  advance(
+      Duration(static_cast<int64_t>(prng_.below(prng_.chance(0.3) ? 2'000'000'000 : 1'000'000))));
+  start(host);
+}
+
+void World::stop(uint32_t index) {
+  Host& host = hosts_[index];
+  if (host.stopped) return;
+  host.stopped = true;
+  network_->stop(host.device->endpoint(), true);
+  // Long enough for the verdict on a silent peer, some for giving it up.
+  const bool long_one = prng_.chance(0.2);
+  const auto length = static_cast<int64_t>(prng_.below(long_one ? 5'000'000'000 : 5'000'000));
+  stops_.push_back({network_->now() + Duration(length), index, long_one});
+}
+
+void World::go_on(uint32_t index) {
+  Host& host = hosts_[index];
+  if (!host.stopped) return;
+  host.stopped = false;
+  network_->stop(host.device->endpoint(), false);
+  std::erase_if(stops_, [&](const Stop& stop) { return stop.host == index; });
+}
+
 template <class Queue>
 void World::post_receives(Queue& queue, Buffers& buffers) {
   for (uint64_t tag = 0; tag < buffers.size(); ++tag) queue.receive(buffers[tag], tag);
-}
-
-const World::Host::Import& World::import(uint32_t host, uint32_t target, uint32_t jetty) {
-  Host::Import& import = hosts_[host].imports[target][jetty];
-  // Even a fresh import may be of a life that ends before the work arrives.
-  import.what = hosts_[host].device->import(hosts_[target].descriptors[jetty]).value();
-  import.words =
-      hosts_[host].device->import(hosts_[target].word_segment->descriptor()).value().segment;
-  import.life = hosts_[target].life;
-  return import;
 }
 
 // ---- time
@@ -193,10 +185,16 @@ void World::advance(Duration by) {
   if (network_->now() < until) network_->step(until);
 }
 
+// Between two acts. A long stop lasts for many of them, too.
+Duration World::pace() {
+  const Duration usual(static_cast<int64_t>(prng_.between(1'000, 100'000)));
+  return std::ranges::any_of(stops_, &Stop::long_one) ? 1000 * usual : usual;
+}
+
 void World::run() {
   for (uint32_t round = 0; works_.size() < options_.works; ++round) {
     act();
-    advance(Duration(static_cast<int64_t>(prng_.between(1'000, 100'000))));
+    advance(pace());
     if (round > 200'000) throw Violation("the world does not get anywhere");
   }
   end_peacefully();
@@ -206,39 +204,50 @@ void World::run() {
 void World::act() {
   make_trouble();
   for (uint32_t host = 0; host < hosts_.size(); ++host) {
+    if (hosts_[host].stopped) continue;
     if (!prng_.chance(options_.lazy)) poll(host);
     for (uint64_t posts = prng_.below(6); posts > 0; --posts) post_something(host);
   }
 }
 
 void World::make_trouble() {
+  end_trouble();
+  const auto any = [&] { return static_cast<uint32_t>(prng_.below(hosts_.size())); };
+  constexpr size_t most_cuts = 2;
+  if (healings_.size() < most_cuts && prng_.chance(options_.partition)) cut_something();
+  if (prng_.chance(options_.restart)) restart(any());
+  if (prng_.chance(options_.flush)) flush(any());
+  if (options_.stop > 0 && prng_.chance(options_.stop)) stop(any());
+}
+
+// What has lasted long enough.
+void World::end_trouble() {
+  const Time now = network_->now();
   std::erase_if(healings_, [&](const Healing& healing) {
-    if (healing.at > network_->now()) return false;
+    if (healing.at > now) return false;
     network_->cut(healing.from, healing.to, false);
     return true;
   });
+  for (uint32_t host = 0; host < hosts_.size(); ++host) {
+    const bool over = std::ranges::any_of(
+        stops_, [&](const Stop& stop) { return stop.host == host && stop.until <= now; });
+    if (over) go_on(host);
+  }
+}
+
+void World::cut_something() {
   const auto any = [&] { return static_cast<uint32_t>(prng_.below(hosts_.size())); };
-  constexpr size_t most_cuts = 2;
-  if (healings_.size() < most_cuts && prng_.chance(options_.partition)) {
-    const Endpoint from{hosts_[any()].address, ub_port};
-    const Endpoint to{hosts_[any()].address, ub_port};
-    network_->cut(from, to, true);
-    const auto length =
-        static_cast<int64_t>(prng_.below(prng_.chance(0.05) ? 3'000'000'000 : 5'000'000));
-    healings_.push_back({network_->now() + Duration(length), from, to});
-  }
-  if (prng_.chance(options_.restart)) {
-    const uint32_t host = any();
-    kill(host);
-    advance(
-        Duration(static_cast<int64_t>(prng_.below(prng_.chance(0.3) ? 2'000'000'000 : 1'000'000))));
-    start(host);
-  }
-  if (prng_.chance(options_.flush)) flush(any());
+  const Endpoint from{hosts_[any()].address, ub_port};
+  const Endpoint to{hosts_[any()].address, ub_port};
+  network_->cut(from, to, true);
+  const auto length =
+      static_cast<int64_t>(prng_.below(prng_.chance(0.05) ? 3'000'000'000 : 5'000'000));
+  healings_.push_back({network_->now() + Duration(length), from, to});
 }
 
 void World::flush(uint32_t host) {
   const auto which = static_cast<uint32_t>(prng_.below(options_.jetties));
+  if (hosts_[host].stopped) return;
   HostJetty& jetty = hosts_[host].jetties[which];
   jetty.flushing = true;
   jetty.jetty->flush().value();
@@ -249,282 +258,6 @@ void World::flush(uint32_t host) {
   if (jetty.outstanding != 0) throw Violation("a flush leaves no work outstanding");
   jetty.jetty->reset().value();
   post_receives(*jetty.jetty, jetty.receive_buffers);
-}
-
-void World::poll(uint32_t index) {
-  Host& host = hosts_[index];
-  if (!host.device) return;
-  for (HostJetty& jetty : host.jetties) poll(index, jetty);
-  if (!host.jfr) return;
-  std::array<Completion, 16> out;
-  for (size_t count = out.size(); count == out.size();) {
-    count = host.jfr->poll(out);
-    for (const Completion& completion : std::span(out).first(count)) {
-      if (completion.status == Status::flushed) {
-        throw Violation("a shared receive outlives a flush of its Jetties");
-      }
-      const auto tag = arrived(index, host.receive_buffers, completion);
-      if (tag) host.jfr->receive(host.receive_buffers[*tag], *tag);
-    }
-  }
-}
-
-void World::poll(uint32_t index, HostJetty& jetty) {
-  std::array<Completion, 16> out;
-  for (size_t count = out.size(); count == out.size();) {
-    count = jetty.jetty->poll(out);
-    for (const Completion& completion : std::span(out).first(count)) {
-      if (completion.operation != Operation::receive) {
-        completed(index, jetty, completion);
-        continue;
-      }
-      const auto tag = arrived(index, jetty.receive_buffers, completion);
-      if (tag && !jetty.flushing) jetty.jetty->receive(jetty.receive_buffers[*tag], *tag);
-    }
-  }
-  look_at_words(index);
-}
-
-// ---- works
-
-void World::split(WorkRecord& record) {
-  size_t at = 0;
-  for (uint64_t pieces = prng_.between(2, max_buffers); pieces > 1; --pieces) {
-    const size_t bytes = prng_.below(record.buffer.size() - at + 1);
-    record.pieces.push_back({record.buffer.data() + at, bytes});
-    at += bytes;
-  }
-  record.pieces.push_back({record.buffer.data() + at, record.buffer.size() - at});
-}
-
-void World::post_something(uint32_t index) {
-  if (works_.size() >= options_.works) return;
-  Host& host = hosts_[index];
-  const auto target = static_cast<uint32_t>(prng_.below(hosts_.size()));
-  const auto which = static_cast<uint32_t>(prng_.below(options_.jetties));
-  HostJetty& jetty = host.jetties[which];
-  if (jetty.jetty->vacant_berths() == 0) return;
-  const auto target_jetty = static_cast<uint32_t>(prng_.below(options_.jetties));
-  const Host::Import& imported = import(index, target, target_jetty);
-
-  WorkRecord& record = works_.emplace_back();
-  record.number = works_.size();
-  record.host = index;
-  record.life = host.life;
-  record.target = target;
-  record.target_life = hosts_[target].life;
-  record.target_jetty = target_jetty;
-  record.jetty = which;
-  record.memory = hosts_[target].memory;
-  record.signalled = !prng_.chance(options_.unsignalled);
-  record.posted = network_->now();
-  std::optional<Work> work = make_work(record, imported);
-  if (work) work->tag(record.number).signalled = record.signalled;
-  if (!work || jetty.jetty->post(*work) == 0) {
-    // No room in the memory or among the berths: as if it had not been thought of.
-    if (work && record.kind == Kind::read) record.memory->end_read(record.offset);
-    if (work && record.kind != Kind::read && record.kind != Kind::send) {
-      record.memory->not_written(record.offset, record.number);
-    }
-    works_.pop_back();
-    return;
-  }
-  if (record.kind == Kind::write_notify) hosts_[target].not_notified.push_back(record.number);
-  ++jetty.outstanding;
-}
-
-std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& import) {
-  const Imported& target = import.what;
-  const bool small = prng_.chance(0.5);
-  record.bytes = prng_.below(small ? 200 : options_.largest + 1);
-  const uint64_t dice = prng_.below(100);
-  record.kind = dice < 40   ? Kind::write
-                : dice < 60 ? Kind::write_immediate
-                : dice < 80 ? Kind::read
-                            : Kind::send;
-  if (record.kind == Kind::read && !options_.reads) record.kind = Kind::write;
-  if (prng_.chance(options_.forged)) record.kind = Kind::forged;
-  if (record.kind == Kind::write && options_.notify > 0 && prng_.chance(options_.notify)) {
-    record.kind = Kind::write_notify;
-  }
-  if (record.kind == Kind::send) record.bytes %= message_bytes + 1;
-  // One packet, whatever MTU is agreed: of a longer one what lies inside may be placed.
-  if (record.kind == Kind::forged) record.bytes = std::clamp<uint64_t>(record.bytes, 1, 1024);
-  record.offset = prng_.below(memory_bytes - record.bytes);
-  if (record.kind != Kind::send && !record.memory->free_to_write(record.offset, record.bytes)) {
-    return std::nullopt;
-  }
-  record.buffer.resize(record.bytes);
-  if (record.kind == Kind::read) {
-    record.memory->begin_read(record.offset, record.bytes);
-  } else {
-    fill_pattern(record.buffer, record.number);
-    if (record.kind != Kind::send) {
-      record.memory->begin_write(record.offset, record.bytes, record.number);
-    }
-  }
-  if (record.bytes > 0 && prng_.chance(0.3)) split(record);
-  const std::span<const Buffer> pieces = record.pieces;
-  const std::span<std::byte> whole = record.buffer;
-
-  switch (record.kind) {
-    case Kind::read:
-      return pieces.empty() ? read(whole, target.segment, record.offset)
-                            : read(pieces, target.segment, record.offset);
-    case Kind::send: {
-      Work work = pieces.empty() ? send(whole, target.jetty) : send(pieces, target.jetty);
-      return work.immediate(record.number);
-    }
-    case Kind::forged: {
-      // A wrong token, or a range that leaves the segment: it must change nothing.
-      RemoteSegment forged = target.segment;
-      if (prng_.chance(0.5)) {
-        forged.token = TokenValue(number(forged.token) ^ 1u << prng_.below(32));
-        return write(whole, forged, record.offset);
-      }
-      forged.bytes += 2 * record.bytes;
-      return write(whole, forged, memory_bytes - record.bytes + prng_.between(1, record.bytes));
-    }
-    default:
-      break;
-  }
-  Work work = pieces.empty() ? write(whole, target.segment, record.offset)
-                             : write(pieces, target.segment, record.offset);
-  if (record.kind == Kind::write_immediate) work.to(target.jetty).immediate(record.number);
-  if (record.kind == Kind::write_notify) {
-    work.notify(import.words, record.number * notify_bytes, record.number);
-  }
-  return work;
-}
-
-void World::fail(const WorkRecord& record, const std::string& rule) const {
-  std::ostringstream out;
-  out << rule << ": work " << record.number << " (kind " << static_cast<int>(record.kind) << ", "
-      << record.bytes << " B, host " << record.host << "." << record.life << " to " << record.target
-      << "." << record.target_life << ", status " << name(record.status) << ", " << record.arrivals
-      << " arrivals, posted at " << record.posted.time_since_epoch().count() << " ns, now "
-      << network_->now().time_since_epoch().count() << " ns)";
-  throw Violation(out.str());
-}
-
-void World::completed(uint32_t index, HostJetty& jetty, const Completion& completion) {
-  if (completion.tag == 0 || completion.tag > works_.size()) throw Violation("a tag was changed");
-  WorkRecord& record = works_[completion.tag - 1];
-  if (record.completed) fail(record, "each work completes once");
-  if (record.host != index) fail(record, "a work completes at its own Jetty");
-  if (!record.signalled && completion.ok()) fail(record, "an unsignalled success is silent");
-  record.status = completion.status;
-  record.completed = true;
-  --jetty.outstanding;
-  settle(record);
-  if (!completion.ok()) return;
-  imply(index, record.jetty, completion.tag - 1);
-}
-
-// A signalled success implies the unsignalled works of its Jetty that were posted before it.
-void World::imply(uint32_t index, uint32_t jetty, uint64_t before) {
-  for (uint64_t i = before; i-- > 0;) {
-    WorkRecord& earlier = works_[i];
-    if (earlier.completed || earlier.signalled || earlier.host != index ||
-        earlier.life != hosts_[index].life || earlier.jetty != jetty) {
-      continue;
-    }
-    earlier.completed = true;
-    --hosts_[index].jetties[jetty].outstanding;
-    settle(earlier);
-  }
-}
-
-// What the status says must be so.
-void World::settle(WorkRecord& record) {
-  ++completed_;
-  if (record.status == Status::unknown) ++unknown_;
-  const bool ok = record.status == Status::ok;
-  Memory& memory = *record.memory;
-  switch (record.kind) {
-    case Kind::write:
-    case Kind::write_immediate:
-    case Kind::write_notify:
-      if (ok) {
-        memory.wrote(record.offset, record.number);
-      } else if (not_executed(record.status)) {
-        memory.not_written(record.offset, record.number);
-      } else if (record.status == Status::unknown) {
-        memory.unknown(record.offset);
-      } else if (record.kind == Kind::write_immediate && record.status == Status::remote_access) {
-        memory.refused(record.offset);  // the data was welcome, the Jetty was not (flushed)
-      } else {
-        fail(record, "a good write is not refused");
-      }
-      break;
-    case Kind::forged:
-      if (ok) fail(record, "a forged access is refused");
-      memory.not_written(record.offset, record.number);
-      break;
-    case Kind::read:
-      if (ok) memory.check_read(record.offset, record.buffer, record.number);
-      memory.end_read(record.offset);
-      break;
-    case Kind::send:
-      if (!ok && !not_executed(record.status) && record.status != Status::unknown &&
-          record.status != Status::remote_access) {
-        fail(record, "a good message is not refused");
-      }
-      break;
-  }
-  // The buffer is the application's again: whatever still reads or writes it will be seen.
-  std::fill(record.buffer.begin(), record.buffer.end(), scribble);
-}
-
-// The tag of the buffer that is free again, if it filled one.
-std::optional<uint64_t> World::arrived(uint32_t index, Buffers& buffers,
-                                       const Completion& completion) {
-  if (completion.status == Status::flushed) return std::nullopt;  // posted again after the flush
-  if (!completion.ok() || completion.immediate == 0 || completion.immediate > works_.size()) {
-    throw Violation("an arrival makes no sense");
-  }
-  WorkRecord& record = works_[completion.immediate - 1];
-  if (completion.jetty != hosts_[index].jetties[record.target_jetty].jetty->id()) {
-    fail(record, "an arrival names the Jetty it came to");
-  }
-  count_arrival(index, record);
-  if (completion.bytes != record.bytes) fail(record, "an arrival tells its length");
-  if (record.kind == Kind::write_immediate) {
-    record.memory->arrived(record.offset, record.number);
-    return std::nullopt;
-  }
-  if (record.kind != Kind::send) fail(record, "only messages and immediates arrive");
-  std::vector<std::byte>& buffer = buffers[completion.tag];
-  if (!has_pattern(std::span(buffer).first(record.bytes), record.number)) {
-    fail(record, "a message arrives whole");
-  }
-  std::fill(buffer.begin(), buffer.end(), scribble);
-  return completion.tag;
-}
-
-void World::look_at_words(uint32_t index) {
-  Host& host = hosts_[index];
-  std::erase_if(host.not_notified, [&](uint64_t number) {
-    const std::atomic_ref word(host.words[number]);
-    const uint64_t seen = word.load(std::memory_order_acquire);
-    if (seen == 0) return false;
-    WorkRecord& record = works_[number - 1];
-    if (seen != number) fail(record, "a notification is the value that was posted");
-    count_arrival(index, record);
-    record.memory->arrived(record.offset, number);
-    word.store(0, std::memory_order_relaxed);  // what comes again will be seen at the end
-    return true;
-  });
-}
-
-void World::count_arrival(uint32_t index, WorkRecord& record) {
-  ++record.arrivals;
-  if (record.target != index || record.target_life != hosts_[index].life) {
-    fail(record, "a message arrives where it was sent");
-  }
-  if (record.arrivals > 1) fail(record, "a message, immediate or notification arrives once");
-  if (record.completed && not_executed(record.status))
-    fail(record, "not executed means not executed");
 }
 
 // ---- the end
@@ -538,6 +271,7 @@ void World::end_peacefully() {
   network_->impairment = {.delay = options_.impairment.delay};
   for (const Healing& healing : healings_) network_->cut(healing.from, healing.to, false);
   healings_.clear();
+  for (uint32_t host = 0; host < hosts_.size(); ++host) go_on(host);
   // The last unsignalled works are implied by one more work of each Jetty.
   for (uint32_t host = 0; host < hosts_.size(); ++host) {
     for (uint32_t j = 0; j < options_.jetties; ++j) closers_.push_back({host, j});
@@ -556,54 +290,19 @@ void World::end_peacefully() {
   for (uint32_t host = 0; host < hosts_.size(); ++host) poll(host);
 }
 
-void World::post_closers() {
-  std::erase_if(closers_, [&](const std::pair<uint32_t, uint32_t>& closer) {
-    Host& host = hosts_[closer.first];
-    HostJetty& jetty = host.jetties[closer.second];
-    if (jetty.jetty->vacant_berths() == 0) return false;
-    const Imported& target = import(closer.first, closer.first, closer.second).what;
-    WorkRecord& record = works_.emplace_back();
-    record.number = works_.size();
-    record.host = record.target = closer.first;
-    record.life = record.target_life = host.life;
-    record.jetty = closer.second;
-    record.memory = host.memory;
-    record.kind = Kind::read;
-    record.offset = memory_bytes - 1;
-    record.posted = network_->now();
-    while (!record.memory->free_to_write(record.offset, 0)) --record.offset;
-    record.memory->begin_read(record.offset, 0);
-    ++jetty.outstanding;
-    return jetty.jetty->post(
-               read(std::span<std::byte>{}, target.segment, record.offset).tag(record.number)) == 1;
-  });
-}
-
-void World::check_end() {
-  for (const WorkRecord& work : works_) {
-    const bool tells = work.kind == Kind::send || work.kind == Kind::write_immediate ||
-                       work.kind == Kind::write_notify;
-    const bool target_lives = work.target_life == hosts_[work.target].life;
-    if (tells && work.status == Status::ok && !work.abandoned && target_lives &&
-        work.arrivals != 1) {
-      fail(work, "a completed message, immediate or notification has arrived");
+// Whoever shared a ring with the dead has been told of it, and keeps it from nobody.
+void World::check_rings() {
+  Intruder shared(*window_);
+  for (uint32_t number = 0; number < shared.rings(); ++number) {
+    const drivers::cxl::RingRecord& record = shared.record(number);
+    if (record.serial == 0) continue;
+    const bool sends = shared.place(record.from).record.generation == record.from_generation;
+    const bool receives = shared.place(record.to).record.generation == record.to_generation;
+    if (sends == receives) continue;
+    const drivers::cxl::RingControl& control = shared.ring(number).control;
+    if ((sends ? control.sender.let_go : control.receiver.let_go) != record.serial) {
+      throw Violation("a ring of the dead is let go by who shared it");
     }
-    for (const std::byte byte : work.buffer) {
-      if (byte != scribble && !work.abandoned)
-        fail(work, "a buffer is left alone after its completion");
-    }
-  }
-  for (const auto& memory : memories_) memory->check_all("at the end");
-  for (Host& host : hosts_) {
-    if (std::ranges::any_of(host.words, [](uint64_t word) { return word != 0; })) {
-      throw Violation("a notification came again, or was nobody's");
-    }
-    const Statistics statistics = host.device->statistics().value();
-    // A read's data may be sent again after it was answered, from memory that has changed since.
-    if (options_.impairment.corrupt == 0 && !options_.reads && statistics.dropped_icrc > 0) {
-      throw Violation("a packet left with another ICRC than its bytes': memory was read too late");
-    }
-    if (statistics.dropped_malformed > 0) throw Violation("a packet of ours was malformed");
   }
 }
 

@@ -7,38 +7,13 @@
 #include <vector>
 
 #include "drivers/sim/network.h"
+#include "tests/drivers/window_file.h"
 #include "tests/sim/oracle.h"
+#include "tests/sim/world_options.h"
 #include "urma/base/prng.h"
 #include "urma/urma.hpp"
 
 namespace urma::test {
-
-// What may happen in a world. Drawn from the seed, each kind of trouble off in some worlds, so that
-// rare combinations are met (swarm testing).
-struct WorldOptions {
-  uint32_t hosts = 2;
-  uint32_t jetties = 2;  // per host
-  uint32_t berths = 32;
-  uint32_t receives = 16;
-  uint32_t works = 300;
-  uint32_t mtu = 4096;
-  uint64_t largest = 200'000;
-  Duration hold{};  // how late the device reads memory
-  drivers::Impairment impairment;
-  double partition = 0;  // chance, per act, of cutting a direction for a while
-  double restart = 0;    // chance, per act, that a host dies and comes back
-  double flush = 0;      // chance, per act, that a Jetty is flushed
-  double unsignalled = 0;
-  double forged = 0;  // works that must be refused
-  double lazy = 0;    // chance that a host does not poll in a round
-  bool reads = true;
-  double shared = 0;  // chance that the Jetties of a host share a receive queue
-  double notify = 0;  // chance that a write notifies
-  Duration operation_timeout = std::chrono::seconds(2);
-
-  static WorldOptions drawn(Prng& prng);
-  std::string describe() const;
-};
 
 // A world with one seed: the real engines on simulated wires under virtual time, applications that
 // do random things, and an oracle that knows what may come of it. Any breach throws a Violation.
@@ -56,6 +31,10 @@ class World {
   uint64_t unknown() const { return unknown_; }
 
  private:
+  static constexpr size_t memory_bytes = 4 << 20;
+  static constexpr size_t message_bytes = 64 * 1024;
+  static constexpr std::byte scribble{0x5a};
+
   using Buffers = std::vector<std::vector<std::byte>>;  // of receives, by tag
   struct HostJetty {
     std::optional<Jetty> jetty;
@@ -65,7 +44,9 @@ class World {
   };
   struct Host {
     uint32_t life = 0;
-    Eid address;
+    Eid address;  // on a wire
+    bool stopped = false;
+    std::vector<bool> left;  // by life: it closed its device, which takes its memory back
     std::optional<Device> device;
     bool inlined = false;  // its engine is run by polls, not by a thread
     std::shared_ptr<Memory> memory;
@@ -91,11 +72,25 @@ class World {
     Endpoint from;
     Endpoint to;
   };
+  struct Stop {
+    Time until;
+    uint32_t host;
+    bool long_one;
+  };
 
+  std::string device_of(const Host& host) const;
   void start(uint32_t host);
+  void make_queues(Host& host);
   void kill(uint32_t host);
+  void abandon_works(uint32_t host);
+  void restart(uint32_t host);
+  void stop(uint32_t host);
+  void go_on(uint32_t host);
+  Duration pace();
   void act();
   void make_trouble();
+  void end_trouble();
+  void cut_something();
   void poll(uint32_t host);
   void poll(uint32_t host, HostJetty& jetty);
   void post_something(uint32_t host);
@@ -106,6 +101,8 @@ class World {
   void look_at_words(uint32_t host);
   void count_arrival(uint32_t host, WorkRecord& record);
   void settle(WorkRecord& record);
+  bool not_executed(Status status) const;
+  bool taken_back(const WorkRecord& record) const;
   void flush(uint32_t host);
   template <class Queue>
   static void post_receives(Queue& queue, Buffers& buffers);
@@ -115,6 +112,7 @@ class World {
   void end_peacefully();
   void post_closers();
   void check_end();
+  void check_rings();
   uint64_t outstanding() const;
   [[noreturn]] void fail(const WorkRecord& record, const std::string& rule) const;
 
@@ -123,10 +121,12 @@ class World {
   Prng prng_;
   std::string name_;
   std::shared_ptr<drivers::sim::Network> network_;
+  std::optional<WindowFile> window_;
   std::vector<Host> hosts_;
   std::deque<WorkRecord> works_;  // by number - 1
   std::vector<std::shared_ptr<Memory>> memories_;
   std::vector<Healing> healings_;
+  std::vector<Stop> stops_;
   std::vector<std::pair<uint32_t, uint32_t>> closers_;  // host and Jetty: a last work to be posted
   uint64_t completed_ = 0;
   uint64_t unknown_ = 0;

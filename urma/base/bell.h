@@ -58,6 +58,8 @@ class Bell {
     set(timeout, until == never ? nap : std::min<Duration>(nap, until - read_clock()));
     ppoll(nullptr, 0, &timeout, nullptr);
   }
+  // Whether somebody has rung since `drowse`: for those who rest elsewhere.
+  bool rung() const { return (word_->load(std::memory_order_relaxed) & state_mask) == rang; }
   void awake() { word_->store(0, std::memory_order_relaxed); }
 
   // ---- who brings something, after it is published and a full fence

@@ -65,7 +65,7 @@ class Ways {
     uint64_t taken = 0;    // grows when the other end takes something
     bool empty = true;     // it has taken all
     bool gone = false;     // nobody lives there any more, or nobody can be reached there
-    bool no_room = false;  // the latter, for there is no room for another way
+    bool no_room = false;  // there is no way, for there is no room for another one
   };
   // Cold: may ask the system.
   virtual Way way(const Endpoint& to) = 0;

@@ -172,7 +172,7 @@ Time Runner::machine_time(const jetty::Jfc* polled) {
 // With the token. True: there may be more to do.
 bool Runner::run_pass(const jetty::Jfc* polled) {
   const Time machine = clock_ != nullptr ? clock_->now() : machine_time(polled);
-  const Time now = clock_ != nullptr ? machine : time_.advance(machine, next_deadline_);
+  const Time now = time_.advance(machine, next_deadline_);
   const bool busy = engine_.pass(now, polled);
   if (polled != nullptr)
     polled_.store(polled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -181,7 +181,7 @@ bool Runner::run_pass(const jetty::Jfc* polled) {
   if (polled != nullptr && engine_.told()) expects_post_.store(true, std::memory_order_relaxed);
   next_deadline_ = engine_.next_deadline();
   if (engine_.commands_wait()) next_deadline_ = std::min(next_deadline_, now + command_patience);
-  const Time due = clock_ != nullptr ? next_deadline_ : time_.to_machine(next_deadline_);
+  const Time due = time_.to_machine(next_deadline_);
   const Time planned = alarm_.load(std::memory_order_relaxed);
   if (due != planned) alarm_.store(due, std::memory_order_relaxed);
   // For a completion of somebody who sleeps there, or to get up earlier than was planned.

@@ -99,6 +99,12 @@ TEST_CASE("numbers, flags and addresses are what they say, and nothing else") {
   CHECK(flag("no", true) == false);
   for (const char* bad : {"YES", "true", "1", "n"}) CHECK_FALSE(flag(bad, true));
 
+  const auto any = [](const std::string& value) {
+    return read_it(value, std::string("before"),
+                   [](OptionReader& reader, std::string& out) { reader.text("it", out); });
+  };
+  CHECK(any("any-thing.1") == "any-thing.1");
+
   const auto address = [](const std::string& text) {
     return read_it(text, Eid{},
                    [](OptionReader& reader, Eid& value) { reader.address("it", value); });

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+
+#include "drivers/sim/network.h"
+
+namespace urma::drivers::sim {
+
+// Any port whose owner sleeps at a bell, under a network's time. Frames go where they always go;
+// the network hears the bells, and decides when who was rung wakes.
+class ClockedPort final : public PacketPort, public Ways {
+ public:
+  // `inner` has a bell.
+  ClockedPort(std::shared_ptr<Network> network, std::unique_ptr<PacketPort> inner);
+  ~ClockedPort() override;
+
+  const PortFacts& facts() const override { return facts_; }
+  PortCounters counters() const override { return inner_->counters(); }
+  size_t lend(std::span<TxFrame*> frames) override { return inner_->lend(frames); }
+  size_t send(std::span<TxFrame* const> frames, Time now) override;
+  void unlend(std::span<TxFrame* const> frames) override { inner_->unlend(frames); }
+  uint64_t settled() override { return dead_ ? taken_ : inner_->settled(); }
+  size_t receive(std::span<RxFrame> frames, Time now) override;
+  void release(std::span<const RxFrame> frames) override;
+  std::span<const int> descriptors() const override { return {}; }
+  Ways* ways() override { return ways_ != nullptr ? this : nullptr; }
+  Time next_arrival() const override { return dead_ ? never : inner_->next_arrival(); }
+  VirtualClock* clock() override { return network_.get(); }
+  void abandon() override;
+
+  // Ways. To the engine of somebody dead there is room for all it would say, and nobody to hear it:
+  // it comes to its end.
+  bool reserve(const Endpoint& to, uint32_t bytes) override {
+    return dead_ || ways_->reserve(to, bytes);
+  }
+  std::byte* begin(const Endpoint& to, uint32_t bytes) override {
+    return dead_ ? nullptr : ways_->begin(to, bytes);
+  }
+  void end() override { ways_->end(); }
+  void notify() override {
+    if (!dead_) ways_->notify();
+  }
+  Way way(const Endpoint& to) override { return dead_ ? Way{.gone = true} : ways_->way(to); }
+
+ private:
+  friend class Network;
+
+  // True once for each time that it was rung.
+  bool was_rung();
+
+  std::shared_ptr<Network> network_;
+  std::unique_ptr<PacketPort> inner_;
+  PortFacts facts_;
+  Ways* ways_;
+  Bell bell_;
+  uint64_t taken_ = 0;
+  uint32_t index_ = 0;
+  bool dead_ = false;
+  bool heard_ = false;  // the ring that the bell shows
+};
+
+}  // namespace urma::drivers::sim

@@ -1,0 +1,92 @@
+// Ports under a network's time: which can be, and what becomes of their time and of them.
+
+#include "drivers/sim/network.h"
+#include "tests/catch.h"
+#include "tests/drivers/ports.h"
+#include "tests/drivers/window_file.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string why_not(const std::string& device) {
+  const auto port = try_open_port(device);
+  REQUIRE_FALSE(port.ok());
+  return port.error().message;
+}
+
+TEST_CASE(
+    "only what sleeps at a bell can be put under a network's time, and the network is named") {
+  CHECK(why_not("sim(net=clocked):udp:127.0.0.1").find("only a window's") != std::string::npos);
+  CHECK(why_not("sim(net=clocked):sim:other").find("only a window's") != std::string::npos);
+  CHECK(why_not("sim(seed=1):cxl:").find("net=NAME") != std::string::npos);
+  CHECK(why_not("sim(net=clocked,loss=1%):cxl:").find("no such option") != std::string::npos);
+}
+
+// Who runs when its time has come, and counts how often.
+struct Sleeper final : drivers::VirtualClock::Driven {
+  drivers::PacketPort& port;
+  int passes = 0;
+  Time last{};
+
+  explicit Sleeper(drivers::PacketPort& its_port) : port(its_port) {
+    port.clock()->attach(*this, port.facts().self);
+  }
+  ~Sleeper() { port.clock()->detach(*this); }
+  Time pass(Time now) override {
+    ++passes;
+    last = now;
+    RxFrame frame;
+    while (port.receive({&frame, 1}, now) == 1) port.release({&frame, 1});
+    return never;
+  }
+};
+
+TEST_CASE("a ring of the bell wakes its owner after the network's delay, unless it is stopped") {
+  const WindowFile window("clocked");
+  const std::string text = "sim(net=clocked-bell):" + window.device("");
+  PortPair ports(text, text);
+  const auto network = drivers::sim::Network::named("clocked-bell", 1);
+  network->impairment.delay = 50us;
+  Sleeper sleeper(*ports.b);
+  const auto run_for = [&](Duration time) {
+    const Time until = network->now() + time;
+    while (network->now() < until) network->step(until);
+  };
+  run_for(1ms);
+  CHECK(sleeper.passes == 1);
+  const Packet packet = packet_of(60, 1);
+  for (int i = 0; i < 3; ++i) send_packet(ports, *ports.a, ports.b->facts().self, packet);
+  const Time sent = network->now();
+  run_for(1ms);
+  // A bell that has been rung is not rung again.
+  CHECK(sleeper.passes == 2);
+  CHECK(sleeper.last - sent >= 50us);
+  CHECK(sleeper.last - sent < 60us);
+
+  network->stop(ports.b->facts().self, true);
+  send_packet(ports, *ports.a, ports.b->facts().self, packet);
+  run_for(1s);
+  CHECK(sleeper.passes == 2);
+  CHECK_FALSE(ports.a->ways()->way(ports.b->facts().self).empty);
+  network->stop(ports.b->facts().self, false);
+  run_for(1us);
+  CHECK(sleeper.passes == 3);
+  CHECK(ports.a->ways()->way(ports.b->facts().self).empty);
+
+  // Whoever is killed reads nothing more, and what it says goes nowhere.
+  send_packet(ports, *ports.a, ports.b->facts().self, packet);
+  network->kill(ports.b->facts().self);
+  run_for(1ms);
+  const uint64_t settled = ports.b->settled();
+  REQUIRE(send_packet(ports, *ports.b, ports.a->facts().self, packet));
+  CHECK(ports.b->settled() == settled + 1);
+  RxFrame frame;
+  CHECK(ports.a->receive({&frame, 1}, network->now()) == 0);
+  CHECK(ports.b->receive({&frame, 1}, network->now()) == 0);
+  CHECK(ports.a->ways()->way(ports.b->facts().self).gone);
+}
+
+}  // namespace
+}  // namespace urma::test

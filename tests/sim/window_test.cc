@@ -1,0 +1,378 @@
+// Peers in one window: rings that are full, owners that are stopped, doubted, given up and killed.
+
+#include <map>
+#include <optional>
+
+#include "drivers/cxl/window_lock.h"
+#include "tests/catch.h"
+#include "tests/drivers/window_file.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t ring_bytes = drivers::cxl::ring_lines * drivers::cxl::line_bytes;
+
+// Hosts that share a window. They die as if they were killed.
+class WindowHosts : public SimHosts {
+ public:
+  explicit WindowHosts(const std::string& name, uint64_t bytes = 16 << 20)
+      : SimHosts(name), file_("sim-" + name), device_("sim(net=" + name + "):" + file_.device("")) {
+    file_.write("");
+    file_.cut(bytes);
+  }
+  Host start(const JettyOptions& jetty = {.berths = 64, .receives = 16},
+             const DeviceOptions& device = {}) const {
+    return start_at(device_, jetty, device);
+  }
+
+  const std::string& path() const { return file_.path(); }
+
+ private:
+  WindowFile file_;
+  std::string device_;
+};
+
+using Host = SimHosts::Host;
+
+// Two, and a channel between them.
+struct Two {
+  WindowHosts hosts;
+  Host here;
+  Host there;
+  Imported target;  // there, as seen from here
+  std::vector<std::byte> bytes = some_bytes(100);
+
+  explicit Two(const std::string& name, const JettyOptions& jetty = {.berths = 64, .receives = 16},
+               const DeviceOptions& device = {})
+      : hosts(name),
+        here(hosts.start(jetty, device)),
+        there(hosts.start(jetty, device)),
+        target(here.device.import(there.line).value()) {
+    REQUIRE(one_write(1s) == Status::ok);
+  }
+  Status one_write(Duration limit) {
+    here.jetty.post(write(bytes, target.segment));
+    return only_status(here.jetty, limit);
+  }
+};
+
+Statistics statistics_of(Host& host) { return host.device.statistics().value(); }
+
+// What the next `count` works have ended as.
+std::map<Status, size_t> ends(Jetty& jetty, size_t count, Duration limit) {
+  std::map<Status, size_t> ended;
+  for (size_t got = 0; got < count;) {
+    const auto completions = jetty.wait(limit);
+    REQUIRE_FALSE(completions.empty());
+    got += completions.size();
+    for (const Completion& completion : completions) ++ended[completion.status];
+  }
+  return ended;
+}
+
+size_t arrivals(Jetty& jetty, Duration limit) {
+  size_t count = 0;
+  for (;;) {
+    const auto completions = jetty.wait(limit);
+    if (completions.empty()) return count;
+    for (const Completion& completion : completions) count += completion.ok();
+  }
+}
+
+// ---- those who die
+
+TEST_CASE("window: a peer is killed with works in flight: all end at once, as what can be said") {
+  Two two("w-killed", {.berths = 1000});
+  const auto bytes = some_bytes(3000);
+  // More than a ring has room for: some have left, others have not.
+  const std::vector<Work> works(400, write(bytes, two.target.segment));
+  two.hosts.stop(two.there);
+  REQUIRE(two.here.jetty.post(works) == 400);
+  two.hosts.run_for(1ms);
+  two.hosts.stop(two.there, false);
+  two.hosts.kill(std::move(two.there));
+  const Time died = two.hosts.now();
+  auto ended = ends(two.here.jetty, 400, 5s);
+  CHECK(two.hosts.now() - died <= 21ms);  // the owner's lock is looked at, no silence is waited for
+  CHECK(ended[Status::unknown] > 0);
+  CHECK(ended[Status::peer_restarted] > 0);
+  CHECK(ended[Status::unknown] + ended[Status::peer_restarted] == 400);
+  CHECK(two.one_write(5s) == Status::peer_restarted);
+  CHECK(statistics_of(two.here).channels == 0);
+}
+
+TEST_CASE("window: who lives again in the place of the dead is another one, and served at once") {
+  Two two("w-lives");
+  for (unsigned life = 0; life < 20; ++life) {
+    const Endpoint place = two.there.device.endpoint();
+    two.hosts.kill(std::move(two.there));
+    two.there = two.hosts.start();
+    REQUIRE(two.there.device.endpoint() == place);
+    // The new one asks before the old one's end has been seen.
+    const Imported back = two.there.device.import(two.here.line).value();
+    const auto news = some_bytes(2000, life);
+    const Time begun = two.hosts.now();
+    two.there.jetty.post(write(news, back.segment, 4096 * life));
+    REQUIRE(only_status(two.there.jetty, 1s) == Status::ok);
+    REQUIRE(two.hosts.now() - begun < 1ms);
+    REQUIRE(same(two.here.segment.bytes().subspan(4096 * life, news.size()), news));
+    REQUIRE(two.one_write(1s) == Status::peer_restarted);
+    two.target = two.here.device.import(two.there.line).value();
+    REQUIRE(two.one_write(1s) == Status::ok);
+  }
+  const Statistics statistics = statistics_of(two.here);
+  CHECK(statistics.peers == 2);  // itself, and the last one
+  CHECK(statistics.channels == 1);
+}
+
+TEST_CASE("window: what a dead process has written into its ring arrives whole, and once") {
+  Two two("w-last-words");
+  const Imported back = two.there.device.import(two.here.line).value();
+  std::vector<std::byte> inbox(4096);
+  for (uint64_t tag = 0; tag < 8; ++tag) two.here.jetty.receive(inbox, tag);
+  two.there.jetty.post(send(two.bytes, back.jetty));
+  REQUIRE(arrivals(two.here.jetty, 10ms) == 1);
+  two.hosts.stop(two.here);
+  two.there.jetty.post(send(two.bytes, back.jetty));
+  two.hosts.run_for(1ms);
+  two.hosts.kill(std::move(two.there));
+  two.hosts.stop(two.here, false);
+  CHECK(arrivals(two.here.jetty, 100ms) == 1);
+  CHECK(same(std::span(inbox).first(two.bytes.size()), two.bytes));
+}
+
+// Swarm's seed 16334: the survivor was not run while its peer died and lived again. What it still
+// had for the one went to the other, behind its OPEN, and was taken for the new channel's.
+TEST_CASE("window: what was meant for the dead does not reach who lives in its place") {
+  WindowHosts hosts("w-next-life");
+  Host here = hosts.start({.berths = 64}, {.threads = Threads::inlined});
+  Host there = hosts.start();
+  const Endpoint place = there.device.endpoint();
+  const auto bytes = some_bytes(100);
+  const Imported dead = here.device.import(there.line).value();
+  here.jetty.post(write(bytes, dead.segment));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+
+  const std::vector<Work> works(40, write(bytes, dead.segment));
+  std::array<Completion, 1> none;
+  REQUIRE(here.jetty.post(works[0]) == 1);
+  REQUIRE(here.jetty.poll(none) == 0);
+  REQUIRE(here.jetty.post(std::span(works).subspan(1)) == 39);
+  hosts.kill(std::move(there));
+  there = hosts.start();
+  REQUIRE(there.device.endpoint() == place);
+  hosts.run_for(1s);
+  hosts.network().impairment.delay = 200us;
+  const Imported fresh = here.device.import(there.line).value();
+  Jetty second = here.device.jetty().value();
+  second.post(write(bytes, fresh.segment));
+  CHECK(only_status(second, 1s) == Status::ok);
+  auto ended = ends(here.jetty, 40, 5s);
+  CHECK(ended[Status::unknown] + ended[Status::peer_restarted] == 40);
+  CHECK(statistics_of(there).refused == 0);
+  CHECK(statistics_of(here).dropped_malformed == 0);
+}
+
+TEST_CASE("window: a device that closes says so, and its partner lets go") {
+  Two two("w-leaves");
+  for (int round = 0; round < 50; ++round) {
+    two.there.device.close();
+    const Time closed = two.hosts.now();
+    REQUIRE(two.one_write(5s) == Status::peer_restarted);
+    REQUIRE(two.hosts.now() - closed < 1ms);
+    Host gone = std::move(two.there);
+    two.there = two.hosts.start();
+    two.target = two.here.device.import(two.there.line).value();
+    REQUIRE(two.one_write(1s) == Status::ok);
+  }
+}
+
+// ---- those who do not read
+
+TEST_CASE("window: works wait for a full ring, nobody else does, and all of them end well") {
+  Two two("w-full", {.berths = 1000});
+  Host other = two.hosts.start();
+  const Imported elsewhere = two.here.device.import(other.line).value();
+  constexpr size_t each = 8000;
+  constexpr size_t count = 4 * ring_bytes / each;
+  const auto bytes = some_bytes(each);
+  two.hosts.stop(two.there);
+  for (size_t i = 0; i < count; ++i) {
+    REQUIRE(two.here.jetty.post(write(bytes, two.target.segment, i * 16)) == 1);
+  }
+  two.hosts.run_for(5ms);
+  Jetty second = two.here.device.jetty().value();
+  for (int i = 0; i < 10; ++i) {
+    const Time begun = two.hosts.now();
+    second.post(write(two.bytes, elsewhere.segment));
+    CHECK(only_status(second, 1s) == Status::ok);
+    CHECK(two.hosts.now() - begun < 200us);
+  }
+  CHECK(two.here.jetty.wait(100ms).empty());
+  two.hosts.stop(two.there, false);
+  CHECK(ends(two.here.jetty, count, 1s)[Status::ok] == count);
+  CHECK(same(two.there.segment.bytes().subspan((count - 1) * 16, each), bytes));
+  CHECK(statistics_of(two.here).channels_lost == 0);
+}
+
+TEST_CASE("window: two that fill each other's rings with reads both get them") {
+  Two two("w-reads", {.berths = 64});
+  const Imported back = two.there.device.import(two.here.line).value();
+  std::vector<std::byte> from_there(200'000);
+  std::vector<std::byte> from_here(200'000);
+  for (int i = 0; i < 32; ++i) {
+    REQUIRE(two.here.jetty.post(read(std::span(from_there), two.target.segment)) == 1);
+    REQUIRE(two.there.jetty.post(read(std::span(from_here), back.segment)) == 1);
+  }
+  CHECK(ends(two.here.jetty, 32, 1s)[Status::ok] == 32);
+  CHECK(ends(two.there.jetty, 32, 1s)[Status::ok] == 32);
+}
+
+// ---- those who are silent
+
+TEST_CASE("window: a peer that is stopped for less than the verdict costs nobody anything") {
+  Two two("w-short");
+  two.hosts.stop(two.there);
+  two.here.jetty.post(write(two.bytes, two.target.segment));
+  two.hosts.run_for(900ms);
+  two.hosts.stop(two.there, false);
+  CHECK(only_status(two.here.jetty, 1s) == Status::ok);
+  for (Host* host : {&two.here, &two.there}) CHECK(statistics_of(*host).channels_lost == 0);
+}
+
+TEST_CASE("window: a peer that is stopped past the verdict gets each message once") {
+  Two two("w-verdict", {.berths = 64, .receives = 16}, {.operation_timeout = 20s});
+  std::vector<std::byte> inbox(4096);
+  for (uint64_t tag = 0; tag < 8; ++tag) two.there.jetty.receive(inbox, tag);
+  two.hosts.stop(two.there);
+  two.here.jetty.post({send(two.bytes, two.target.jetty), send(two.bytes, two.target.jetty)});
+  two.hosts.run_for(1200ms);
+  CHECK(statistics_of(two.here).channels_lost == 1);
+  two.hosts.stop(two.there, false);
+  CHECK(ends(two.here.jetty, 2, 5s)[Status::ok] == 2);
+  CHECK(arrivals(two.there.jetty, 100ms) == 2);
+  // They lay in the ring, were executed, and came again on the new channel; and perhaps on one
+  // more, for a RESET does not say which channel it is about.
+  CHECK(statistics_of(two.there).repeated >= 2);
+  CHECK(statistics_of(two.there).channels == statistics_of(two.here).channels);
+}
+
+// Whoever was stopped still has the channel that it was given up on. Its next packet is answered by
+// RESET: it doubts the channel, holds back what it has, and asks for another one.
+TEST_CASE("window: who was given up while it was stopped doubts its channel, and loses no work") {
+  Two two("w-doubt", {.berths = 256, .receives = 256});
+  two.hosts.stop(two.there);
+  two.here.jetty.post(write(two.bytes, two.target.segment));
+  // The verdict, then the time-out of what had left, and of the attempts at another channel.
+  CHECK(only_status(two.here.jetty, 10s) == Status::unknown);
+  two.hosts.run_for(5s);
+  REQUIRE(statistics_of(two.here).channels == 0);
+  std::vector<std::byte> inbox(4096);
+  for (uint64_t tag = 0; tag < 256; ++tag) two.here.jetty.receive(inbox, tag);
+  const Imported back = two.there.device.import(two.here.line).value();
+  two.hosts.stop(two.there, false);
+  // Some are in the ring before the RESET, and others are held back.
+  for (int i = 0; i < 200; ++i) {
+    REQUIRE(two.there.jetty.post(send(two.bytes, back.jetty)) == 1);
+    two.hosts.run_for(100ns);
+  }
+  CHECK(ends(two.there.jetty, 200, 5s)[Status::ok] == 200);
+  CHECK(arrivals(two.here.jetty, 100ms) == 200);
+  CHECK(statistics_of(two.there).channels == 1);
+  CHECK(statistics_of(two.here).channels == 1);
+}
+
+TEST_CASE("window: both were stopped and gave each other up: there is one channel again") {
+  Two two("w-both", {.berths = 64, .receives = 16}, {.operation_timeout = 20s});
+  const Imported back = two.there.device.import(two.here.line).value();
+  two.hosts.stop(two.there);
+  two.here.jetty.post(write(two.bytes, two.target.segment));
+  two.hosts.run_for(1200ms);  // here asks for another channel now
+  two.there.jetty.post(write(two.bytes, back.segment));
+  two.hosts.stop(two.here);
+  two.hosts.stop(two.there, false);
+  two.hosts.run_for(1200ms);  // and so does there
+  two.hosts.stop(two.here, false);
+  CHECK(only_status(two.here.jetty, 5s) == Status::ok);
+  CHECK(only_status(two.there.jetty, 5s) == Status::ok);
+  for (Host* host : {&two.here, &two.there}) {
+    CHECK(statistics_of(*host).channels == 1);
+    CHECK(statistics_of(*host).peers == 2);
+  }
+}
+
+TEST_CASE("window: a peer is killed while it is stopped and asked for another channel") {
+  Two two("w-gone", {.berths = 64, .receives = 16}, {.operation_timeout = 20s});
+  two.hosts.stop(two.there);
+  two.here.jetty.post(write(two.bytes, two.target.segment));
+  two.hosts.run_for(1200ms);
+  two.hosts.kill(std::move(two.there));
+  const Time died = two.hosts.now();
+  CHECK(only_status(two.here.jetty, 30s) == Status::unknown);
+  CHECK(two.hosts.now() - died <= 21s);
+}
+
+TEST_CASE("window: a pair for which there is no ring waits until somebody goes") {
+  // Room for one pair.
+  WindowHosts hosts("w-few", 1536 << 10);
+  Host a = hosts.start();
+  Host b = hosts.start();
+  Host c = hosts.start();
+  const auto bytes = some_bytes(100);
+  const Imported to_b = a.device.import(b.line).value();
+  a.jetty.post(write(bytes, to_b.segment));
+  REQUIRE(only_status(a.jetty, 1s) == Status::ok);
+  const Imported to_c = a.device.import(c.line).value();
+  a.jetty.post(write(bytes, to_c.segment));
+  CHECK(only_status(a.jetty, 5s) == Status::no_resources);
+  hosts.run_for(500ms);  // that attempt is over
+  a.jetty.post(write(bytes, to_c.segment));
+  hosts.run_for(500ms);
+  hosts.kill(std::move(b));
+  CHECK(only_status(a.jetty, 5s) == Status::ok);
+}
+
+TEST_CASE("window: who finds no ring to itself is still itself, and gets one when somebody goes") {
+  WindowHosts hosts("w-self", 1536 << 10);
+  Host a = hosts.start();
+  Host b = hosts.start();
+  Host c = hosts.start();
+  const auto bytes = some_bytes(100);
+  const Imported to_b = a.device.import(b.line).value();
+  const Imported to_a = a.device.import(a.line).value();
+  a.jetty.post(write(bytes, to_b.segment));
+  REQUIRE(only_status(a.jetty, 1s) == Status::ok);
+  a.jetty.post(write(bytes, to_a.segment));
+  REQUIRE(only_status(a.jetty, 1s) == Status::ok);
+  const Imported to_c = c.device.import(c.line).value();
+  const Time posted = hosts.now();
+  c.jetty.post(write(bytes, to_c.segment));
+  CHECK(only_status(c.jetty, 10s) == Status::no_resources);
+  CHECK(hosts.now() - posted <= 2s + 10ms);
+  hosts.kill(std::move(b));
+  hosts.run_for(500ms);
+  c.jetty.post(write(bytes, to_c.segment));
+  CHECK(only_status(c.jetty, 10s) == Status::ok);
+}
+
+TEST_CASE(
+    "window: somebody has locked it: whoever writes to itself waits, and is not lost to itself") {
+  WindowHosts hosts("w-locked");
+  Host here = hosts.start();
+  const Imported to_self = here.device.import(here.line).value();
+  const auto bytes = some_bytes(100);
+  const int file = ::open(hosts.path().c_str(), O_RDWR | O_CLOEXEC);
+  std::optional<drivers::cxl::WindowLock> lock(std::in_place, file);
+  REQUIRE(lock->held());
+  here.jetty.post(write(bytes, to_self.segment));
+  CHECK(here.jetty.wait(100ms).empty());
+  lock.reset();
+  ::close(file);
+  CHECK(only_status(here.jetty, 1s) == Status::ok);
+}
+
+}  // namespace
+}  // namespace urma::test

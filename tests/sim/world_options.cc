@@ -1,0 +1,65 @@
+#include "tests/sim/world_options.h"
+
+#include <sstream>
+
+namespace urma::test {
+namespace {
+
+double sometimes(Prng& prng, double chance, double most) {
+  return prng.chance(chance) ? prng.unit() * most : 0;
+}
+
+}  // namespace
+
+WorldOptions WorldOptions::drawn(Prng& prng) {
+  WorldOptions options;
+  options.hosts = static_cast<uint32_t>(prng.between(2, 4));
+  options.jetties = static_cast<uint32_t>(prng.between(1, 4));
+  options.berths = static_cast<uint32_t>(prng.between(1, 64));
+  options.receives = static_cast<uint32_t>(prng.between(1, 32));
+  options.works = static_cast<uint32_t>(prng.between(100, 500));
+  options.mtu = 1024u << prng.below(4);
+  options.largest = prng.chance(0.3) ? 1'000'000 : prng.between(100, 100'000);
+  options.hold = prng.chance(0.5) ? Duration(static_cast<int64_t>(prng.below(20'000))) : Duration{};
+  options.impairment.loss = sometimes(prng, 0.6, 0.2);
+  options.impairment.duplicate = sometimes(prng, 0.4, 0.2);
+  options.impairment.reorder = sometimes(prng, 0.4, 0.3);
+  options.impairment.corrupt = sometimes(prng, 0.3, 0.05);
+  options.impairment.delay = Duration(static_cast<int64_t>(prng.below(200'000)));
+  options.impairment.jitter =
+      prng.chance(0.5) ? Duration(static_cast<int64_t>(prng.between(1, 100'000))) : Duration{};
+  options.partition = sometimes(prng, 0.4, 0.05);
+  options.restart = sometimes(prng, 0.3, 0.01);
+  options.flush = sometimes(prng, 0.3, 0.02);
+  options.unsignalled = sometimes(prng, 0.5, 0.8);
+  options.forged = sometimes(prng, 0.5, 0.2);
+  options.lazy = sometimes(prng, 0.5, 0.9);
+  options.reads = prng.chance(0.7);
+  options.shared = sometimes(prng, 0.5, 1);
+  options.notify = sometimes(prng, 0.7, 0.5);
+  options.window = prng.chance(0.25);
+  options.stop = sometimes(prng, 0.5, 0.04);
+  options.leave = sometimes(prng, 0.3, 1);
+  options.scarce = prng.chance(0.3);
+  if (!options.window) return options;
+  options.partition = 0;
+  options.hold = {};
+  options.impairment = {.delay = options.impairment.delay, .jitter = options.impairment.jitter};
+  return options;
+}
+
+std::string WorldOptions::describe() const {
+  std::ostringstream out;
+  out << hosts << " hosts, " << jetties << " Jetties of " << berths << "+" << receives << ", "
+      << works << " works up to " << largest << " B, MTU " << mtu << ", hold " << hold.count()
+      << " ns, loss " << impairment.loss << ", dup " << impairment.duplicate << ", reorder "
+      << impairment.reorder << ", corrupt " << impairment.corrupt << ", delay "
+      << impairment.delay.count() << "+" << impairment.jitter.count() << " ns, partition "
+      << partition << ", restart " << restart << ", flush " << flush << ", unsignalled "
+      << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
+      << ", shared " << shared << ", notify " << notify << (window ? ", window" : "")
+      << (window && scarce ? " with few rings" : "") << ", stop " << stop << ", leave " << leave;
+  return out.str();
+}
+
+}  // namespace urma::test

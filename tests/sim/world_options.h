@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+
+#include "drivers/impairment.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+
+// What may happen in a world. Drawn from the seed, each kind of trouble off in some worlds, so that
+// rare combinations are met (swarm testing).
+struct WorldOptions {
+  uint32_t hosts = 2;
+  uint32_t jetties = 2;  // per host
+  uint32_t berths = 32;
+  uint32_t receives = 16;
+  uint32_t works = 300;
+  uint32_t mtu = 4096;
+  uint64_t largest = 200'000;
+  Duration hold{};  // how late the device reads memory
+  drivers::Impairment impairment;
+  double partition = 0;  // chance, per act, of cutting a direction for a while
+  double restart = 0;    // chance, per act, that a host dies and comes back
+  double flush = 0;      // chance, per act, that a Jetty is flushed
+  double unsignalled = 0;
+  double forged = 0;  // works that must be refused
+  double lazy = 0;    // chance that a host does not poll in a round
+  bool reads = true;
+  double shared = 0;    // chance that the Jetties of a host share a receive queue
+  double notify = 0;    // chance that a write notifies
+  bool window = false;  // the hosts share a window, which loses nothing; delays are of their bells
+  double stop = 0;      // chance, per act, that a host is stopped for a while
+  bool scarce = false;  // of rings there are just enough when nobody holds those of the dead
+  double leave = 0;     // chance that a host which restarts closes its device first
+  Duration operation_timeout = std::chrono::seconds(2);
+
+  static WorldOptions drawn(Prng& prng);
+  std::string describe() const;
+};
+
+}  // namespace urma::test
