@@ -317,5 +317,43 @@ TEST_CASE("a lossless port has ways, and what it promised room arrives, in order
   });
 }
 
+TEST_CASE("what is written into a lossless port's own memory arrives in order with frames") {
+  for_each_driver([](PortPair& ports) {
+    Ways* const ways = ports.a->ways();
+    if (ways == nullptr) return;
+    const Endpoint there = ports.b->facts().self;
+    const auto write = [&](const Packet& packet) {
+      std::byte* const memory = ways->begin(there, static_cast<uint32_t>(packet.size()));
+      if (memory == nullptr) return false;
+      std::copy(packet.begin(), packet.end(), memory);
+      ways->end();
+      return true;
+    };
+    CHECK_FALSE(write(packet_of(50, 0)));  // a frame makes the way
+    REQUIRE(send_packet(ports, *ports.a, there, packet_of(50, 0)));
+    REQUIRE(receive_packets(ports, *ports.b, 1).size() == 1);
+    unsigned seed = 0;
+    for (const size_t bytes : {size_t{9}, size_t{29}, size_t{64}, size_t{5000}}) {
+      INFO("bytes " << bytes);
+      std::vector<Packet> sent;
+      for (bool full = false; !full;) {
+        sent.push_back(packet_of(bytes + seed % 7, seed));
+        ++seed;
+        full = !write(sent.back());
+        if (full) sent.pop_back();
+        if (full || seed % 5 != 0 || !ways->reserve(there, 200)) continue;
+        // What was promised room comes first.
+        CHECK_FALSE(write(packet_of(9, 1)));
+        sent.push_back(packet_of(100, seed));
+        REQUIRE(send_packet(ports, *ports.a, there, sent.back()));
+      }
+      CHECK(sent.size() >= 2);
+      CHECK((receive_packets(ports, *ports.b, sent.size()) == sent));
+      CHECK(ways->way(there).empty);
+    }
+    CHECK(ports.a->counters().send_failures == 0);
+  });
+}
+
 }  // namespace
 }  // namespace urma::test

@@ -1,0 +1,137 @@
+#include <atomic>
+#include <thread>
+
+#include "tests/api/helpers.h"
+
+namespace urma::test {
+namespace {
+
+// Two devices over a window, run by nobody but who polls them.
+struct Pair {
+  Medium medium{"cxl:"};
+  Side left = Side::open(medium.text(), {.threads = Threads::inlined});
+  Side right = Side::open(medium.text(), {.threads = Threads::inlined});
+  Imported to_right = left.device.import(right.line()).value();
+  Imported to_left = right.device.import(left.line()).value();
+  std::array<std::byte, 64> left_buffer{};
+  std::array<std::byte, 64> right_buffer{};
+
+  // What the left one sends, the right one has.
+  void ask() {
+    const auto question = bytes_like(8, 1);
+    REQUIRE(right.jetty.receive(right_buffer, 1));
+    REQUIRE(left.jetty.post(send(question, to_right.jetty)) == 1);
+    Completion completion;
+    for (int looks = 0; looks < 1'000'000; ++looks) {
+      REQUIRE(left.jetty.poll({&completion, 0}) == 0);
+      if (right.jetty.poll({&completion, 1}) == 1) break;
+    }
+    REQUIRE(completion.operation == Operation::receive);
+    REQUIRE(completion.ok());
+  }
+  // Without anybody looking at the right one, but for the first work: what it knows of its peer it
+  // learns in a pass.
+  bool left_gets(Completion& arrival, bool first) {
+    for (int looks = 0; looks < 10'000; ++looks) {
+      if (first) right.jetty.poll({&arrival, 0});
+      if (left.jetty.poll({&arrival, 1}) == 1 && arrival.operation == Operation::receive)
+        return true;
+    }
+    return false;
+  }
+};
+
+TEST_CASE("a small reply has left when post returns, and completes once when it is polled for") {
+  Pair pair;
+  const auto reply = bytes_like(8, 2);
+  for (int round = 0; round < 100; ++round) {
+    const bool message = round % 2 == 0;
+    INFO("round " << round << (message ? ": a message" : ": an immediate"));
+    pair.ask();
+    if (message) REQUIRE(pair.left.jetty.receive(pair.left_buffer, 2));
+    Work work = message ? send(reply, pair.to_left.jetty)
+                        : write(reply, pair.to_left.segment).to(pair.to_left.jetty).immediate(7);
+    REQUIRE(pair.right.jetty.post(work.tag(9)) == 1);
+    Completion arrival;
+    REQUIRE(pair.left_gets(arrival, round == 0));
+    CHECK(arrival.ok());
+    CHECK(arrival.immediate == (message ? 0 : 7));
+    const std::byte* const placed =
+        message ? pair.left_buffer.data() : pair.left.segment.bytes().data();
+    CHECK(std::equal(reply.begin(), reply.end(), placed));
+    uint32_t ended = 0;
+    for (int looks = 0; looks < 1000; ++looks) {
+      Completion completion;
+      pair.left.jetty.poll({&completion, 1});  // its own send
+      if (pair.right.jetty.poll({&completion, 1}) == 0) continue;
+      CHECK(completion.ok());
+      CHECK(completion.tag == 9);
+      ++ended;
+    }
+    CHECK(ended == 1);
+  }
+}
+
+// The poster takes the token between two polls of the other thread, or finds it taken.
+TEST_CASE("one thread replies to what another one polls for") {
+  constexpr uint64_t rounds = 3000;
+  for (const Threads mode : {Threads::inlined, Threads::automatic}) {
+    const Medium medium("cxl:");
+    Side asker = Side::open(medium.text(), {.threads = mode});
+    Side other = Side::open(medium.text(), {.threads = mode});
+    const Imported to_other = asker.device.import(other.line()).value();
+    const Imported to_asker = other.device.import(asker.line()).value();
+    const auto bytes = bytes_like(8, 3);
+    std::atomic<uint64_t> asked{0};
+    std::atomic<uint64_t> replies_ended{0};
+    std::atomic<bool> stop{false};
+    std::thread poller([&] {
+      std::array<Completion, 16> out;
+      while (!stop) {
+        const size_t count = other.jetty.poll(out);
+        for (const Completion& completion : std::span(out).first(count)) {
+          (completion.operation == Operation::receive ? asked : replies_ended) += completion.ok();
+        }
+        if (count == 0) std::this_thread::yield();
+      }
+    });
+    std::thread poster([&] {
+      for (uint64_t replied = 0; replied < rounds && !stop;) {
+        if (replied == asked) {
+          std::this_thread::yield();
+          continue;
+        }
+        replied +=
+            other.jetty.post(write(bytes, to_asker.segment).to(to_asker.jetty).immediate(replied));
+      }
+    });
+    uint64_t asks_ended = 0;
+    uint64_t answered = 0;
+    for (uint64_t sent = 0; answered < rounds;) {
+      if (sent == answered) {
+        sent += asker.jetty.post(write(bytes, to_other.segment).to(to_other.jetty).immediate(sent));
+      }
+      const auto completions = asker.jetty.wait(5s);
+      if (completions.empty()) break;
+      for (const Completion& completion : completions) {
+        if (!completion.ok()) continue;
+        const bool reply = completion.operation == Operation::receive;
+        if (reply) CHECK(completion.immediate == answered);
+        (reply ? answered : asks_ended) += 1;
+      }
+    }
+    asks_ended += collect(asker.jetty, rounds - asks_ended).size();
+    for (int tries = 0; tries < 5000 && replies_ended < rounds; ++tries) {
+      asker.jetty.wait(1ms);
+    }
+    stop = true;
+    poller.join();
+    poster.join();
+    CHECK(answered == rounds);
+    CHECK(asks_ended == rounds);
+    CHECK(replies_ended == rounds);
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
