@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "apps/urma_perf/failure.h"
 #include "apps/urma_perf/interrupt.h"
@@ -34,7 +35,8 @@ Stream::Stream(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool
     for (const uint32_t jetty : jetties) lanes_.push_back({jetty, g * group_, 0});
   }
   for (uint32_t i = 0; i < lanes_.size(); ++i) vacant_.push_back(i);
-  staged_.reserve(side.what().depth);
+  works_.resize(side.what().depth);
+  built_for_.assign(side.what().depth, UINT32_MAX);
 }
 
 void Stream::run(const Stop& stop, Outcome& outcome) {
@@ -65,9 +67,14 @@ void Stream::post_vacant(uint64_t most, Outcome& outcome) {
 void Stream::stage(uint32_t number, Outcome& outcome) {
   const Lane& lane = lanes_[number];
   staged_for_ = lane.jetty;
-  for (uint32_t slot = lane.first_slot; slot < lane.first_slot + group_; ++slot) {
-    staged_.push_back(side_.work(lane.jetty, slot, next_window_).tag(number));
-    if (slot + 1 < lane.first_slot + group_) staged_.back().unsignalled();
+  const uint32_t end = lane.first_slot + group_;
+  for (uint32_t slot = lane.first_slot; slot < end; ++slot) {
+    Work& work = works_[staged_];
+    if (std::exchange(built_for_[staged_++], lane.jetty) != lane.jetty) {
+      work = side_.work(lane.jetty, slot, next_window_);
+    }
+    side_.aim(work, lane.jetty, slot, next_window_);
+    work.tag(number).signalled = slot + 1 == end;
     window_at(lane.jetty, slot) = next_window_;
     outcome.windows += next_window_;
     next_window_ = next_window_ + 1 == Pattern::windows ? 0 : next_window_ + 1;
@@ -76,9 +83,9 @@ void Stream::stage(uint32_t number, Outcome& outcome) {
 }
 
 void Stream::post_staged() {
-  const size_t taken = staged_.empty() ? 0 : side_.jetties()[staged_for_].post(staged_);
-  const bool all = taken == staged_.size();
-  staged_.clear();
+  const auto staged = std::span(works_).first(std::exchange(staged_, 0));
+  if (staged.empty()) return;
+  const bool all = side_.jetties()[staged_for_].post(staged) == staged.size();
   // There are as many berths as slots.
   if (all) return;
   throw Failure(Exit::error,

@@ -53,8 +53,10 @@ class Stream {
   Taker taker_;
   uint32_t group_;
   std::vector<Lane> lanes_;
-  std::vector<uint32_t> vacant_;  // lanes
-  std::vector<Work> staged_;      // to be posted together, to one Jetty
+  std::vector<uint32_t> vacant_;     // lanes
+  std::vector<Work> works_;          // the first `staged_` to be posted together, to one Jetty
+  std::vector<uint32_t> built_for_;  // the Jetty of each
+  size_t staged_ = 0;
   uint32_t staged_for_ = 0;
   uint32_t next_window_ = 0;
   uint64_t posted_ = 0;  // in this round

@@ -243,11 +243,13 @@ void CxlPort::look_at(uint32_t ring, const Window::Ownership& owner) {
   Outbound& outbound = outbound_[owner.to];
   const bool lives = window_.generation(owner.to) == owner.to_generation;
   if (lives && outbound.ring) return;
-  Outbound found = {.ring = RingWriter(window_.ring_at(ring)),
-                    .index = ring,
-                    .serial = owner.serial,
-                    .to_generation = owner.to_generation};
-  lives ? void(outbound = found) : let_go(found);
+  if (!lives) {
+    return mark_let_go(ring, owner.serial, window_.ring_at(ring).control.sender.let_go);
+  }
+  outbound = {.ring = RingWriter(window_.ring_at(ring), marked_[owner.to]),
+              .index = ring,
+              .serial = owner.serial,
+              .to_generation = owner.to_generation};
 }
 
 void CxlPort::add_inbound(uint32_t ring, const Window::Ownership& owner) {

@@ -97,8 +97,9 @@ class CxlPort final : public PacketPort, public Ways {
   uint64_t changes_seen_ = 0;
   bool no_room_ = false;  // for the last pair that was asked for
   FramePool pool_{frame_count};
-  std::unique_ptr<Outbound[]> outbound_;  // by place
-  std::unique_ptr<Inbound[]> inbound_;    // most_inbound
+  std::unique_ptr<Outbound[]> outbound_;     // by place
+  RegionArray<MarkedLines> marked_{places};  // likewise; memory where it is used
+  std::unique_ptr<Inbound[]> inbound_;       // most_inbound
   std::array<uint32_t, places> touched_;
   uint32_t touched_count_ = 0;
   uint32_t begun_ = 0;             // place

@@ -11,7 +11,7 @@ namespace urma::drivers::cxl {
 
 inline constexpr size_t line_bytes = 64;
 inline constexpr uint64_t magic = 0x314e'4957'414d'5255;  // "URMAWIN1"
-inline constexpr uint32_t version = 2;
+inline constexpr uint32_t version = 3;
 
 // Written once, under the lock; `magic` last.
 struct alignas(line_bytes) Header {
@@ -77,12 +77,16 @@ struct alignas(line_bytes) Line {
 };
 static_assert(sizeof(Line) == line_bytes);
 
-// What a mark says, when it is not the number of bytes that follow it.
+// What a mark says: how many bytes follow it and, above these bits, in which lap of the ring it was
+// written. What another lap has left there is nothing, and so is zero.
+inline constexpr uint32_t mark_bytes_bits = 17;
+inline constexpr uint32_t one_lap = 1 << mark_bytes_bits;
 inline constexpr uint32_t nothing_yet = 0;
-inline constexpr uint32_t goes_on_at_the_beginning = UINT32_MAX;
+inline constexpr uint32_t goes_on_at_the_beginning = one_lap - 1;  // instead of bytes
 
 // A slice and its headers.
 inline constexpr uint32_t most_message_bytes = 64 * 1024 + 256;
+static_assert(most_message_bytes < goes_on_at_the_beginning);
 constexpr uint32_t lines_of(uint32_t message_bytes) {
   return (message_bytes + uint32_t{sizeof(uint32_t)} + uint32_t{line_bytes} - 1) / line_bytes;
 }
@@ -105,7 +109,7 @@ inline constexpr uint64_t places_at = 2 * line_bytes;
 inline constexpr uint64_t records_at = places_at + places * sizeof(Place);
 inline constexpr uint32_t most_rings = 1 << 20;
 // Whoever changes one of these changes the version as well.
-static_assert(version == 2 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
+static_assert(version == 3 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
               records_at == 32896);
 
 constexpr uint64_t rings_at(uint32_t rings) {

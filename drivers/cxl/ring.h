@@ -1,18 +1,42 @@
 #pragma once
 
-#include <cstring>
+#include <algorithm>
+#include <array>
 
 #include "drivers/cxl/layout.h"
 #include "drivers/frame_pool.h"
 
 namespace urma::drivers::cxl {
 
+// Which lines of a ring begin with a mark that its writer has written, or cleared, a lap ago: the
+// others hold what somebody's payload, or an earlier owner, has left there.
+class MarkedLines {
+ public:
+  bool has(uint32_t line) const { return words_[line / 64] >> line % 64 & 1; }
+  void add(uint32_t line) { words_[line / 64] |= uint64_t{1} << line % 64; }
+  void remove(uint32_t line, uint32_t lines) {
+    while (lines > 0) {
+      const uint32_t here = std::min(lines, 64 - line % 64);
+      const uint64_t ones = here == 64 ? ~uint64_t{0} : (uint64_t{1} << here) - 1;
+      words_[line / 64] &= ~(ones << line % 64);
+      line += here;
+      lines -= here;
+    }
+  }
+  void clear() { words_ = {}; }
+
+ private:
+  static_assert(ring_lines % 64 == 0);
+  std::array<uint64_t, ring_lines / 64> words_;
+};
+
 // The sending end of a ring. What it knows of its own place in it is private; of the other end it
 // reads one number, and only when it seems to be full.
 class RingWriter {
  public:
   RingWriter() = default;
-  explicit RingWriter(Ring& ring) : ring_(&ring) {}
+  // At the beginning of a ring's life. `marked` is this writer's own, and outlives it.
+  RingWriter(Ring& ring, MarkedLines& marked) : ring_(&ring), marked_(&marked) { marked.clear(); }
 
   explicit operator bool() const { return ring_ != nullptr; }
 
@@ -33,13 +57,20 @@ class RingWriter {
     return ring_->lines[begun_.line].content;
   }
   void end() {
-    // The mark behind it is cleared before this one is shown, so that the reader stops there.
-    mark(begun_.end.line).store(nothing_yet, std::memory_order_relaxed);
-    if (begun_.line != next_.line) {
-      mark(begun_.line).store(begun_bytes_, std::memory_order_relaxed);
-      mark(next_.line).store(goes_on_at_the_beginning, std::memory_order_release);
+    // The reader must find a mark behind it. To write one there costs the line, which it looks at.
+    if (!marked_->has(begun_.end.line)) {
+      mark(begun_.end.line).store(nothing_yet, std::memory_order_relaxed);
+      marked_->add(begun_.end.line);
+    }
+    if (begun_.line == next_.line) {
+      mark(begun_.line).store(next_.lap | begun_bytes_, std::memory_order_release);
+      marked_->remove(begun_.line + 1, lines_of(begun_bytes_) - 1);
     } else {
-      mark(begun_.line).store(begun_bytes_, std::memory_order_release);
+      mark(0).store((next_.lap + one_lap) | begun_bytes_, std::memory_order_relaxed);
+      mark(next_.line).store(next_.lap | goes_on_at_the_beginning, std::memory_order_release);
+      marked_->add(0);
+      marked_->remove(1, lines_of(begun_bytes_) - 1);
+      marked_->remove(next_.line + 1, ring_lines - next_.line - 1);
     }
     next_ = begun_.end;
     own_ahead();
@@ -65,6 +96,7 @@ class RingWriter {
   struct Position {
     uint64_t lines = 0;  // ever
     uint32_t line = 0;   // the same, in the ring
+    uint32_t lap = 0;    // as in a mark
   };
   struct Place {
     uint32_t line = 0;  // the first one
@@ -82,11 +114,11 @@ class RingWriter {
 #endif
   }
   // A message does not go over the ring's end.
-  static Place place_behind(const Position& position, uint32_t lines) {
-    const uint32_t left = ring_lines - position.line;
-    if (lines < left) return {position.line, {position.lines + lines, position.line + lines}};
-    if (lines == left) return {position.line, {position.lines + lines, 0}};
-    return {0, {position.lines + left + lines, lines}};
+  static Place place_behind(const Position& at, uint32_t lines) {
+    const uint32_t left = ring_lines - at.line;
+    if (lines < left) return {at.line, {at.lines + lines, at.line + lines, at.lap}};
+    if (lines == left) return {at.line, {at.lines + lines, 0, at.lap + one_lap}};
+    return {0, {at.lines + left + lines, lines, at.lap + one_lap}};
   }
   // The line behind it must be free as well.
   bool fits(uint64_t end) {
@@ -94,6 +126,7 @@ class RingWriter {
   }
 
   Ring* ring_ = nullptr;
+  MarkedLines* marked_ = nullptr;
   Position next_;
   Position planned_;  // with what has been promised room
   Place begun_;
@@ -108,27 +141,30 @@ class RingReader {
   explicit RingReader(Ring& ring) : ring_(&ring) {}
 
   explicit operator bool() const { return ring_ != nullptr; }
-  bool any() const {
-    return mark(line_).load(std::memory_order_relaxed) != nothing_yet && !broken_;
-  }
+  bool any() const { return says(std::memory_order_relaxed) != nothing_yet && !broken_; }
 
   // The next message: null if there is none. It stays where it is until `release` has passed it.
   const std::byte* read(uint32_t& message_bytes) {
-    uint32_t says = mark(line_).load(std::memory_order_acquire);
-    if (says == nothing_yet || broken_) return nullptr;
-    if (says == goes_on_at_the_beginning) {
+    uint32_t bytes = says(std::memory_order_acquire);
+    if (bytes == nothing_yet || broken_) return nullptr;
+    if (bytes == goes_on_at_the_beginning) {
       next_ += ring_lines - line_;
       line_ = 0;
-      says = mark(line_).load(std::memory_order_acquire);
+      lap_ += one_lap;
+      bytes = says(std::memory_order_acquire);
     }
-    const uint32_t lines = lines_of(says);
+    const uint32_t lines = lines_of(bytes);
     // What no writer of ours can have written: nothing behind it can be believed.
-    broken_ = says - 1 >= most_message_bytes || lines > ring_lines - line_;
+    broken_ = bytes - 1 >= most_message_bytes || lines > ring_lines - line_;
     if (broken_) return nullptr;
     const std::byte* const content = ring_->lines[line_].content;
     next_ += lines;
-    line_ = line_ + lines == ring_lines ? 0 : line_ + lines;
-    message_bytes = says;
+    line_ += lines;
+    if (line_ == ring_lines) {
+      line_ = 0;
+      lap_ += one_lap;
+    }
+    message_bytes = bytes;
     return content;
   }
   // What can be written over again: everything before this count of lines.
@@ -140,11 +176,16 @@ class RingReader {
   bool broken() const { return broken_; }
 
  private:
-  std::atomic<uint32_t>& mark(uint32_t line) const { return ring_->lines[line].mark; }
+  // The next mark, without its lap; one of another lap says nothing.
+  uint32_t says(std::memory_order order) const {
+    const uint32_t mark = ring_->lines[line_].mark.load(order) ^ lap_;
+    return mark < one_lap ? mark : nothing_yet;
+  }
 
   Ring* ring_ = nullptr;
   uint64_t next_ = 0;  // lines, ever
   uint32_t line_ = 0;  // the same, in the ring
+  uint32_t lap_ = 0;   // as in a mark
   bool broken_ = false;
 };
 

@@ -581,7 +581,7 @@ TEST_CASE("a ring whose mark makes no sense is counted, and read no more") {
   REQUIRE(reach(*ports.a, *ports.b));
   Intruder intruder(window);
   for (uint32_t ring = 0; ring < intruder.rings(); ++ring) {
-    for (auto& line : intruder.ring(ring).lines) line.mark = 1 << 30;
+    for (auto& line : intruder.ring(ring).lines) line.mark = cxl::goes_on_at_the_beginning - 1;
   }
   look({ports.b.get()});
   look({ports.b.get()});
