@@ -14,8 +14,6 @@ constexpr Duration longest_silence = std::chrono::microseconds(16);
 // Ten round trips of two processes on one host.
 constexpr Duration longest_hold = std::chrono::microseconds(64);
 constexpr uint32_t most_held = 16;
-// Of a read, whose data then takes its turn with other answers' no longer.
-constexpr uint32_t most_at_once = 4096;
 
 }  // namespace
 
@@ -183,8 +181,9 @@ void Answers::write(transport::PacketSlot& slot) {
 
 // Past the channel's queue; there it has arrived, and the duty is done.
 bool Answers::send_at_once(Record& record) {
-  if (record.read.bytes > most_at_once) return false;
-  transport::Channel& channel = *peers_.at(peer_of(record)).channel;
+  const PeerState& peer = peers_.at(peer_of(record));
+  if (record.read.bytes > std::min(transport::most_at_once, peer.facts.packet_bytes)) return false;
+  transport::Channel& channel = *peer.channel;
   const Packet out = packet(record, 0);
   const auto bytes = static_cast<uint32_t>(out.headers.bytes()) + out.data.bytes;
   std::byte* const to = channel.begin(bytes);

@@ -1,5 +1,7 @@
 #include "jetty/initiator.h"
 
+#include "urma/base/assert.h"
+
 namespace urma::jetty {
 namespace {
 
@@ -51,6 +53,7 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
       finish(jetty, lease, refused, false, now);
     }
   }
+  URMA_ASSERT(sent_ahead_ == Queues::none, "what was sent ahead is what `take` takes first");
   return count;
 }
 

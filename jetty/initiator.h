@@ -26,7 +26,8 @@ struct InitiatorCounters {
 
 // Carries works to their end: takes them from the Jetties, cuts them into slices, offers these to
 // channels, writes their packets when asked, understands the answers, and completes each work once.
-// Every change of a slice goes through `step` (slice_table.h).
+// Every change of a slice goes through `step` (slice_table.h), but for `end_executed`, which does
+// at once for a row of them what it says of each.
 class Initiator {
  public:
   struct Limits {

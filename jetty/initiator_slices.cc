@@ -13,8 +13,6 @@ namespace {
 // small ones.
 constexpr uint32_t most_offered_cost = 2 * slice_bytes;
 constexpr uint32_t least_slice_cost = most_offered_cost / 64;
-// What a packet that does not wait for its turn may hold.
-constexpr uint32_t most_at_once = 4096;
 constexpr Duration longest_receiver_wait = std::chrono::milliseconds(1);
 
 uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_cost); }
@@ -154,7 +152,8 @@ bool Initiator::write_at_once(const Slice& slice, const Flow& flow, const Queues
                               const PeerState& peer) {
   const Berth& berth = queues.berth(slice.berth);
   const uint32_t packet_bytes = peer.facts.packet_bytes;
-  if (slice.bytes > std::min(most_at_once, packet_bytes) && berth.operation != Operation::read) {
+  if (slice.bytes > std::min(transport::most_at_once, packet_bytes) &&
+      berth.operation != Operation::read) {
     return false;
   }
   const SlicePacket packet{.berth = berth,

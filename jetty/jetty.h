@@ -108,9 +108,11 @@ class Jetties {
   // Wakes the applications that sleep and were completed something since the last call. True: one
   // of them sleeps at the engine's descriptors, and the caller must wake it there.
   bool wake();
-  // The same for whoever polls this one: nobody sleeps there.
+  // The same for whoever polls this one: it needs no fence to know that it does not sleep there.
+  // Its descriptor may be armed, though.
   bool wake_others(const Jfc* polled) {
-    if (kick_ || to_wake_count_ != 1 || to_wake_[0] != polled) return wake();
+    const bool only = !kick_ && to_wake_count_ == 1 && to_wake_[0] == polled;
+    if (!only || !polled->awake_here()) return wake();
     to_wake_count_ = 0;
     return false;
   }

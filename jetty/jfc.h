@@ -46,6 +46,11 @@ class Jfc {
   // at the engine's descriptors (`sleep_elsewhere`), and the caller must wake it there.
   bool wake();
 
+  // ---- application, one thread at a time, and whoever runs a pass for it
+
+  // Nobody sleeps at it, or will before the caller has looked at it again.
+  bool awake_here() const { return sleeping_.load(std::memory_order_relaxed) == 0; }
+
   // ---- any thread, once there is a descriptor
 
   // Makes it readable, armed or not.

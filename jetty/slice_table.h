@@ -6,8 +6,8 @@
 
 namespace urma::jetty {
 
-// Who may end a slice, and how. One pure function owns the answer; nothing else in the library ends
-// a work that has a slice. It is exhausted in tests/exhaustive/slice_table_test.cc.
+// Who may end a slice, and how. One pure function owns the answer; nothing else in the library says
+// how a work ends that has a slice. It is exhausted in tests/exhaustive/slice_table_test.cc.
 
 enum class SliceState : uint8_t {
   held,         // cut or not, no TASSN yet: nothing of it can have left

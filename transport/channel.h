@@ -28,6 +28,9 @@ constexpr uint32_t packets_of(uint32_t bytes, uint32_t packet_bytes) {
   return bytes <= packet_bytes ? 1 : (bytes + packet_bytes - 1) / packet_bytes;
 }
 
+// What the packet of `Channel::begin` may hold: more takes its turn.
+inline constexpr uint32_t most_at_once = 4096;
+
 // What both ends agreed when the channel was made.
 struct Facts {
   uint32_t packet_bytes = 0;  // payload of a full packet (UB: MTU)

@@ -21,7 +21,8 @@ Ctp::Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools&
     : PacketChannel(index, ends, pools, counters, now), sink_(upwards.sink), ways_(upwards.ways) {}
 
 std::byte* Ctp::begin(uint32_t bytes) {
-  if (any_offered() || paused_ || blocked_) return nullptr;
+  // A set-up packet that waits may be the ACCEPT of this very channel: its peer knows it by that.
+  if (any_offered() || paused_ || blocked_ || pools_.setup_waits) return nullptr;
   std::byte* const packet = ways_.begin(to_, Ctph::size + bytes);
   if (packet == nullptr) return nullptr;
   const Ctph header{.opcode = Ctph::Opcode::packet};

@@ -35,6 +35,7 @@ struct Pools {
   Turns active;  // channels that may have something to send
   Burst burst;
   std::array<SliceRef, Burst::capacity> delivered;  // by one ack, at a time
+  bool setup_waits = false;                         // set-up packets are to leave first
   IcrcPrefix prefix;                                // of what was sent last
 
   // `packets`: in flight over all channels.

@@ -249,6 +249,7 @@ size_t Transport::fill_setup(std::span<TxFrame* const> frames) {
     pending_setup_.first = (pending_setup_.first + 1) % pending_setup_.capacity;
     --pending_setup_.count;
   }
+  pools_.setup_waits = pending_setup_.count > 0;
   return used;
 }
 

@@ -499,6 +499,7 @@ void Transport::push_setup(const Outgoing& message) {
   const uint32_t at = (pending_setup_.first + pending_setup_.count) % pending_setup_.capacity;
   pending_setup_.ring[at] = message;
   ++pending_setup_.count;
+  pools_.setup_waits = true;
 }
 
 }  // namespace urma::transport

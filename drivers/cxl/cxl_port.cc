@@ -138,7 +138,7 @@ Ways::Way CxlPort::way(const Endpoint& to) {
   if (window_.changes() != changes_seen_) look_around();
   Outbound& outbound = outbound_[place];
   // Oneself is never gone.
-  if (!outbound.ring) return {.gone = place != place_, .no_room = lives && no_room_};
+  if (!outbound.ring) return {.gone = place != place_, .no_room = lives && no_room_for_ == place};
   return {.taken = outbound.ring.taken(), .empty = outbound.ring.empty(), .gone = !lives};
 }
 
@@ -148,7 +148,8 @@ bool CxlPort::connect(uint32_t place) {
   if (outbound_[place].ring) return true;
   const Window::Claim claim = window_.claim_pair(place_, place);
   if (claim == Window::Claim::nobody_there) ++counters_.unreachable;
-  no_room_ = claim == Window::Claim::no_room;
+  if (no_room_for_ == place) no_room_for_ = places;
+  if (claim == Window::Claim::no_room) no_room_for_ = place;
   if (claim != Window::Claim::made) return false;
   look_around();
   return static_cast<bool>(outbound_[place].ring);

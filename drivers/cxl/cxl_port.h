@@ -95,7 +95,7 @@ class CxlPort final : public PacketPort, public Ways {
   PortCounters counters_;
   uint64_t sent_ = 0;
   uint64_t changes_seen_ = 0;
-  bool no_room_ = false;  // for the last pair that was asked for
+  uint32_t no_room_for_ = places;  // a place that was asked for last, if there was no room
   FramePool pool_{frame_count};
   std::unique_ptr<Outbound[]> outbound_;     // by place
   RegionArray<MarkedLines> marked_{places};  // likewise; memory where it is used

@@ -88,7 +88,8 @@ inline constexpr uint32_t goes_on_at_the_beginning = one_lap - 1;  // instead of
 inline constexpr uint32_t most_message_bytes = 64 * 1024 + 256;
 static_assert(most_message_bytes < goes_on_at_the_beginning);
 constexpr uint32_t lines_of(uint32_t message_bytes) {
-  return (message_bytes + uint32_t{sizeof(uint32_t)} + uint32_t{line_bytes} - 1) / line_bytes;
+  return (message_bytes + uint32_t{sizeof(uint32_t)} + uint32_t{line_bytes} - 1) /
+         uint32_t{line_bytes};
 }
 
 // Five large messages fit, and it stays in a level-two cache: with less two sides that copy wait

@@ -133,5 +133,54 @@ TEST_CASE("one thread replies to what another one polls for") {
   }
 }
 
+// What leaves at once must not arrive before what makes its channel.
+TEST_CASE("works that all sides post before there are channels go each once") {
+  for (const size_t bytes : {size_t{8}, size_t{8192}}) {
+    for (const size_t others : {size_t{1}, size_t{24}}) {
+      INFO(bytes << " bytes, " << others << " others");
+      const Medium medium("cxl:");
+      const DeviceOptions inlined{.threads = Threads::inlined};
+      Side one = Side::open(medium.text(), inlined);
+      std::vector<Side> sides;
+      for (size_t i = 0; i < others; ++i) sides.push_back(Side::open(medium.text(), inlined));
+      const auto data = bytes_like(bytes, 1);
+      std::vector<Imported> to_others;
+      for (Side& side : sides) {
+        to_others.push_back(one.device.import(side.line()).value());
+        const Imported there = side.device.import(one.line()).value();
+        REQUIRE(side.jetty.post(write(data, there.segment)) == 1);
+        REQUIRE(one.jetty.post(write(data, to_others.back().segment)) == 1);
+      }
+      size_t ended = 0;
+      Completion completion;
+      for (int looks = 0; looks < 1'000'000 && ended < 2 * others; ++looks) {
+        ended += one.jetty.poll({&completion, 1}) == 1 && completion.ok();
+        for (Side& side : sides) ended += side.jetty.poll({&completion, 1}) == 1 && completion.ok();
+      }
+      CHECK(ended == 2 * others);
+      const Statistics seen = one.device.statistics().value();
+      CHECK(seen.dropped_unknown_channel == 0);
+      CHECK(seen.retries == 0);
+      CHECK(seen.channels_made == others);
+    }
+  }
+}
+
+TEST_CASE("unregister waits for works that were posted just before, though no pass saw them") {
+  Pair pair;
+  constexpr size_t works = 40;
+  constexpr size_t bytes = 16 * 1024;
+  pair.ask();
+  Segment own = pair.left.device.allocate(works * bytes).value();
+  for (size_t i = 0; i < works; ++i) {
+    const auto part = own.bytes().subspan(i * bytes, bytes);
+    REQUIRE(pair.left.jetty.post(write(part, pair.to_right.segment)) == 1);
+  }
+  REQUIRE(own.unregister().ok());
+  // All have ended: none reads the memory any more.
+  std::array<Completion, works + 1> out;
+  CHECK(pair.left.jetty.poll(out) >= works);
+}
+
 }  // namespace
 }  // namespace urma::test

@@ -260,6 +260,32 @@ TEST_CASE("arming says when there is something, and a descriptor is readable onc
   }
 }
 
+TEST_CASE("an armed descriptor is rung also for what a look of its own thread brings") {
+  for (const std::string_view driver : media) {
+    INFO(driver);
+    const Medium medium(driver);
+    Side peer = Side::open(medium.text());
+    Side side = Side::open(medium.text());
+    const Imported remote = peer.device.import(side.line()).value();
+    const int descriptor = side.jetty.fd().value();
+    const auto bytes = bytes_like(8, 1);
+    Completion completion;
+    for (uint64_t round = 0; round < 100; ++round) {
+      REQUIRE(side.jetty.arm());
+      const Work work = write(bytes, remote.segment);
+      REQUIRE(peer.jetty.post(Work(work).to(remote.jetty).immediate(round)) == 1);
+      // Looks that take nothing, as nothing fits.
+      for (int looks = 0; looks < 20; ++looks) {
+        peer.jetty.poll({&completion, 1});
+        side.jetty.poll({&completion, 0});
+      }
+      REQUIRE(readable(descriptor));
+      REQUIRE(side.jetty.poll({&completion, 1}) == 1);
+      CHECK(completion.immediate == round);
+    }
+  }
+}
+
 TEST_CASE("closing a device makes its descriptors readable, also where nothing is outstanding") {
   for (const std::string_view driver : media) {
     for (const Threads threads : {Threads::automatic, Threads::served}) {

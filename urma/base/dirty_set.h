@@ -22,6 +22,10 @@ namespace urma {
 // The usual member, which was taken alone last, has the engine look at its flag and needs none
 // above. When another one becomes usual, the engine says so, fences, and looks at the flag of the
 // one before; who marks that one fences and looks at who is usual: one of them sees the other.
+//
+// A flag that is set again just before the engine clears it is cleared too: that what was published
+// with it is seen by the engine's next look, after its fence, is what processors keep that agree on
+// the order of stores (all that we run on), not what C++ says.
 // Writers: all flags - posters set, the engine clears and sets; `usual_` - the engine.
 class DirtySet {
  public:

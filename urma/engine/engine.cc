@@ -41,7 +41,6 @@ Engine::~Engine() { port_->unlend(std::span(frames_).first(lent_)); }
 bool Engine::pass(Time now, const jetty::Jfc* polled) {
   ++passes_;
   looked_only_ = false;
-  if (ways_ != nullptr) ways_->notify();  // what was sent ahead
   // What an application posts in answer to what the last pass brought it leaves first.
   const bool marked = dirty_.any();
   bool busy = received_last_ && marked;
@@ -129,6 +128,7 @@ void Engine::take_sent_ahead(uint32_t index, Time now) {
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   transactions_.initiator().take(jetty, works_per_pass, now);
   if (jetty.queues->berths().waiting() > 0) ready_.add(index);
+  ways_->notify();
   sent_ahead_ = true;
   rest_until_ = now;  // the next pass sees to the rest
 }

@@ -76,6 +76,10 @@ std::optional<TokenId> Engine::add_segment(const memseg::SegmentTable::Segment& 
 bool Engine::remove_segment(Unregistration& what, Time now) {
   if (!what.begun) {
     what.begun = true;
+    // What was posted before the call uses the memory, too, though no pass has seen it yet.
+    transactions_.jetties().for_each([&](jetty::Jetty& jetty) {
+      transactions_.initiator().take(jetty, jetty.queues->berths().waiting(), now);
+    });
     segments_.remove(what.id);
     what.fill = fill_;
     transactions_.initiator().flush_memory(what.base, what.bytes, now);

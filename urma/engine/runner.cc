@@ -33,7 +33,8 @@ constexpr Duration simulated_look = std::chrono::microseconds(1);
 constexpr Duration goodbye_limit = std::chrono::milliseconds(200);
 
 // How long the service thread looks on while the application polls: at first, and twice as long
-// each time that it has, because a look costs whoever polls 15 us and more on a virtual machine.
+// each time that it has all along, because a look costs whoever polls 15 us and more on a virtual
+// machine.
 constexpr Duration take_over_after = std::chrono::microseconds(200);
 constexpr Duration take_over_at_last_after = 16 * take_over_after;
 constexpr uint32_t passes_per_clock = 4;
@@ -176,8 +177,9 @@ bool Runner::run_pass(const jetty::Jfc* polled) {
   const Time machine = clock_ != nullptr ? clock_->now() : machine_time(polled);
   const Time now = time_.advance(machine, next_deadline_);
   const bool busy = engine_.pass(now, polled);
-  if (polled != nullptr)
+  if (polled != nullptr) {
     polled_.store(polled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   rouse_ = false;
   if (engine_.looked_only()) return false;
   if (polled != nullptr && engine_.told()) expects_post_.store(true, std::memory_order_relaxed);
@@ -340,8 +342,10 @@ void Runner::watch() {
       keeper_.store(Keeper::service, std::memory_order_relaxed);
       return;
     }
+    // Who polled a few times has perhaps stopped just now.
+    const bool polls = seen - polled > looks_of_a_poller;
+    patience = polls ? std::min(2 * patience, take_over_at_last_after) : take_over_after;
     polled = seen;
-    patience = std::min(2 * patience, take_over_at_last_after);
     set_timer(patience);
   }
 }
