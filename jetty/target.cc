@@ -36,12 +36,11 @@ bool Target::admits(const transport::Received& packet, size_t waiting) {
 // ---- requests
 
 bool Target::handle_message(const transport::Received& packet, Time now) {
-  using Headers = MessageHeaders;
-  if (packet.head.size() < Headers::size || !packet.last || packet.withdrawn) return false;
-  Headers headers;
-  if (!headers.assign(packet.head.first<Headers::size>()) || headers.offset.kib != 0) return false;
+  if (!packet.last || packet.withdrawn) return false;
+  MessageHeaders headers;
+  if (!headers.assign(packet.head) || headers.offset.kib != 0) return false;
   const PeerState& peer = peers_.at(packet.peer);
-  const auto data = packet.bytes.subspan(Headers::size);
+  const auto data = packet.bytes.subspan(headers.bytes);
   if (peer.assemblies > 0 || data.size() > peer.facts.packet_bytes) return false;
   ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id);
   if (record == nullptr || !record->is_next(headers.base.tassn)) return false;

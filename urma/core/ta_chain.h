@@ -57,26 +57,37 @@ inline size_t TaRequest::emit(const OpcodeInfo& info, std::span<std::byte> out) 
   return static_cast<size_t>(at - out.data());
 }
 
-// What a plain message begins with, the chain of a send.
+// What a message begins with, the chain of a send, with or without an immediate.
 struct MessageHeaders {
-  static constexpr size_t size = chain_bytes(info_of(TaOpcode::send));
-  static_assert(size == Btah::size + Mtetah::size + Ofstetah::size + Tvetah::size);
-
   Btah base;
   Mtetah target;
   Ofstetah offset;
+  Immetah immediate;
   Tvetah token;
+  bool with_immediate = false;
+  size_t bytes = 0;  // of the chain
 
-  // False: it is something else.
-  bool assign(HeaderView<size> in) {
-    if (!base.assign(in.first<Btah::size>())) return false;
-    target = Mtetah::parse(in.subspan<Btah::size, Mtetah::size>());
-    offset = Ofstetah::parse(in.subspan<Btah::size + Mtetah::size, Ofstetah::size>());
-    token = Tvetah::parse(in.last<Tvetah::size>());
-    return base.opcode == static_cast<uint8_t>(TaOpcode::send) && base.token_present &&
-           base.target_present && !base.user_data;
+  // False: it is something else, or it is cut off.
+  bool assign(std::span<const std::byte> head) {
+    constexpr size_t before = Btah::size + Mtetah::size + Ofstetah::size;
+    if (head.size() < before + Tvetah::size || !base.assign(head.first<Btah::size>())) return false;
+    with_immediate = base.opcode == static_cast<uint8_t>(TaOpcode::send_immediate);
+    if (base.opcode != static_cast<uint8_t>(TaOpcode::send) && !with_immediate) return false;
+    bytes = before + (with_immediate ? Immetah::size : 0) + Tvetah::size;
+    if (!base.token_present || !base.target_present || base.user_data || head.size() < bytes) {
+      return false;
+    }
+    target = Mtetah::parse(head.subspan<Btah::size, Mtetah::size>());
+    offset = Ofstetah::parse(head.subspan<Btah::size + Mtetah::size, Ofstetah::size>());
+    if (with_immediate) immediate = Immetah::parse(head.subspan<before, Immetah::size>());
+    token = Tvetah::parse(head.subspan(bytes - Tvetah::size).first<Tvetah::size>());
+    return true;
   }
 };
+static_assert(chain_bytes(info_of(TaOpcode::send)) ==
+              Btah::size + Mtetah::size + Ofstetah::size + Tvetah::size);
+static_assert(chain_bytes(info_of(TaOpcode::send_immediate)) ==
+              chain_bytes(info_of(TaOpcode::send)) + Immetah::size);
 
 struct ParsedRequest {
   TaRequest headers;

@@ -54,6 +54,29 @@ void for_all_requests(Function&& function) {
   }
 }
 
+TEST_CASE("the beginning of a message is what its chain says, whole or not at all") {
+  for_all_requests([](const OpcodeInfo& info, TaRequest& request) {
+    const auto wire = emitted(request, 5);
+    const bool message = info.to_jetty && info.offset && request.base.token_present;
+    const size_t chain = Btah::size + test::chain_bytes.at(info.opcode) + Tvetah::size;
+    for (size_t cut = 0; cut <= wire.size(); ++cut) {
+      const auto packet = std::span<const std::byte>(wire).first(cut);
+      MessageHeaders headers;
+      REQUIRE(headers.assign(packet) == (message && cut >= chain));
+      if (!message || cut < chain) continue;
+      const auto parsed = parse_request(packet);
+      REQUIRE(parsed);
+      CHECK(headers.bytes == cut - parsed->data.size());
+      CHECK(headers.with_immediate == info.immediate);
+      CHECK(headers.base == parsed->headers.base);
+      CHECK(headers.target == parsed->headers.target);
+      CHECK(headers.offset == parsed->headers.offset);
+      CHECK(headers.immediate == parsed->headers.immediate);
+      CHECK(headers.token == parsed->headers.token);
+    }
+  });
+}
+
 TEST_CASE("a request's chain has the specified length and comes back with its data") {
   for_all_requests([](const OpcodeInfo& info, TaRequest& request) {
     const size_t data = info.data ? 33 : 0;
