@@ -113,7 +113,8 @@ class URMA_API Jetty {
   // Takes works in order and returns how many: fewer than given when no berth is vacant (poll, then
   // post the rest). What is taken completes exactly once. The last vacant berth takes only a
   // signalled work. Buffers are borrowed until the completion is polled, those of inline data until
-  // this returns. Never blocks. 0 after close and in a forked child.
+  // this returns. Works leave when the device is next run (`Threads`), a small one that answers
+  // something over shared memory at once. Never blocks. 0 after close and in a forked child.
   size_t post(std::span<const Work> works);
   size_t post(const Work& work) { return post(std::span(&work, 1)); }
   size_t post(std::initializer_list<Work> works) {

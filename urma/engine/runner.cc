@@ -387,6 +387,7 @@ void Runner::wait(jetty::Jfc& jfc, Duration limit) {
 
 void Runner::wait_ourselves(jetty::Jfc& jfc, Time until) {
   if (keeps()) recall();
+  jfc.awake();  // its descriptor need not tell what this thread brings itself
   Time idle_since = never;
   const bool may = may_spin(spinning_.fetch_add(1, std::memory_order_relaxed) + 1);
   const Duration spin = may ? spin_before_sleep : Duration{};
