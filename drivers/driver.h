@@ -58,6 +58,36 @@ class VirtualClock {
   virtual uint64_t seed() = 0;
 };
 
+// Memory for segments that others on this medium map as well: what lies there they read and write
+// by themselves (Ways::hold). Engine thread, but for `prepare` and `empty`, which take their time.
+class SegmentMemory {
+ public:
+  virtual ~SegmentMemory() = default;
+
+  struct Lease {
+    uint32_t number = 0;   // the medium's, of the segment
+    uint64_t address = 0;  // by which all know its first byte
+    std::byte* base = nullptr;
+    uint64_t bytes = 0;
+  };
+  // Not now: somebody else is at it.
+  enum class Taken : uint8_t { taken, not_now, no_room };
+  virtual Taken take(uint64_t bytes, Lease& lease) = 0;
+  // Before it is used: zeros, and the system has memory for all of them. False: it has not.
+  virtual bool prepare(const Lease& lease) = 0;
+  // From now on others may use it so.
+  virtual void grant(const Lease& lease, TokenId id, TokenValue token, Rights rights) = 0;
+  // Nobody begins to any more. Those who had begun hold it for another moment.
+  virtual void revoke(const Lease& lease) = 0;
+  virtual void revoke_all() = 0;
+  // Cold: may ask the system whether who holds it lives.
+  virtual bool held(const Lease& lease) = 0;
+  // Revoked, and held by nobody: its memory goes back to the system.
+  virtual void empty(const Lease& lease) = 0;
+  // Revoked. Who holds it still may write there: until then nobody else gets it.
+  virtual void give_back(const Lease& lease) = 0;
+};
+
 // A port that carries packets, in bursts. A frame is in exactly one place: free, lent, in the
 // device, received. One thread at a time; nothing blocks; nothing allocates after open.
 class PacketPort {
@@ -89,6 +119,8 @@ class PacketPort {
   virtual Bell* bell() { return nullptr; }
   // Not null: it is lossless, and frames are sent only where there is room for them.
   virtual Ways* ways() { return nullptr; }
+  // Not null: segments can lie in memory of the medium's.
+  virtual SegmentMemory* memory() { return nullptr; }
   // When a frame that is held back (a simulated delay) may be received; `never` if none is.
   virtual Time next_arrival() const { return never; }
   // Not null: time is simulated.

@@ -3,7 +3,6 @@
 #include "jetty/slicer.h"
 #include "urma/base/assert.h"
 #include "urma/base/copy.h"
-#include "urma/base/flat_map.h"
 
 namespace urma::jetty {
 namespace {

@@ -32,8 +32,8 @@ struct Assembly {
   uint32_t tassn = 0;  // wire bits
   const OpcodeInfo* info = nullptr;
   Verdict verdict = Verdict::run;
-  ExecutionRecord* record = nullptr;  // not null: marked executing there
-  Tassn number{};                     // in the record
+  ExecutionRecord* record = nullptr;  // where it is noted that it was executed; null: need not be
+  Tassn number{};                     // there
   bool permit = false;                // holds one of the receiver's permits for immediates
   uint16_t receive = Queues::none;    // the receive slot that it fills
   Jetty* jetty = nullptr;             // its target, when it holds either

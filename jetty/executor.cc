@@ -53,6 +53,7 @@ bool Executor::finish(Assembly& assembly, const TaRequest& request) {
 
 bool Executor::deliver(const MessageHeaders& headers, std::span<const std::byte> data,
                        PeerId from) {
+  if (headers.offset.kib != 0) return false;
   Jetty* const jetty = target(headers.target, TokenValue(headers.token.token));
   if (jetty == nullptr || jetty->receives_from || !jetty->recycled.empty()) return false;
   Queues& queues = *jetty->queues;
@@ -73,6 +74,37 @@ bool Executor::deliver(const MessageHeaders& headers, std::span<const std::byte>
                      .from_jetty = JettyId(headers.base.rc_id),
                      .from = from},
                     lease);
+  return true;
+}
+
+bool Executor::deliver(const ImmediateHeaders& headers, std::span<const std::byte> data,
+                       PeerId from) {
+  Jetty* const jetty = target(headers.target, TokenValue(headers.immediate.token));
+  if (jetty == nullptr || jetty->receives_from || headers.memory.length != data.size()) {
+    return false;
+  }
+  Queues& queues = *jetty->queues;
+  if (jetty->immediates_raised - queues.immediates_polled() >= queues.receives().count()) {
+    return false;
+  }
+  if (!data.empty()) {
+    std::byte* const at =
+        segments_.check(TokenId(headers.memory.token_id), TokenValue(headers.token.token),
+                        headers.memory.address, data.size(), Rights::write);
+    if (at == nullptr) return false;
+    copy_bytes(at, data.data(), data.size());
+  }
+  ++jetty->immediates_raised;
+  jetties_.complete(*jetty,
+                    {.status = Status::ok,
+                     .operation = Operation::receive,
+                     .with_immediate = true,
+                     .bytes = headers.immediate.message_length,
+                     .immediate = headers.immediate.immediate,
+                     .jetty = jetty->id,
+                     .from_jetty = JettyId(headers.base.rc_id),
+                     .from = from},
+                    Queues::none);
   return true;
 }
 

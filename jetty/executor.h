@@ -16,6 +16,8 @@ class Executor {
   // All of it at once for a message in one packet, to a Jetty with a buffer of one piece for it.
   // False: not so, or it is refused; nothing has happened.
   bool deliver(const MessageHeaders& headers, std::span<const std::byte> data, PeerId from);
+  // The same for a write with an immediate, all of whose data this is, if any.
+  bool deliver(const ImmediateHeaders& headers, std::span<const std::byte> data, PeerId from);
 
   // Takes what the slice needs of its target (a receive slot, a permit), or says why not.
   void begin(Assembly& assembly, const TaRequest& request);

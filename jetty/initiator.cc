@@ -39,11 +39,16 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
   for (uint32_t i = 0; i < count; ++i) {
     const uint16_t lease = berths.take_posted();
     const Berth& berth = jetty.queues->berth(lease);
+    ++counters_.works;
+    const bool alone = jetty.outstanding == 0 && !noting_ && lease != ahead_.lease;
+    if (alone && all_copied(jetty, lease)) {
+      end_at_once(jetty, lease);
+      continue;
+    }
     WorkState& work = jetty.works[lease] = {};
     work.progress = now;
     jetty.gate.posted(lease, berth.signalled);
     append(jetty, lease, now);
-    ++counters_.works;
     Status refused = jetty.state == JettyState::ready ? berth.verdict : Status::flushed;
     Flow* flow = refused == Status::ok ? flow_for(jetty, berth.peer, refused) : nullptr;
     if (flow != nullptr) {
@@ -53,8 +58,35 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
       finish(jetty, lease, refused, false, now);
     }
   }
-  URMA_ASSERT(sent_ahead_ == Queues::none, "what was sent ahead is what `take` takes first");
+  URMA_ASSERT(ahead_.lease == Queues::none, "what was sent ahead is what `take` takes first");
   return count;
+}
+
+void Initiator::note(Jetty& jetty, Time now) {
+  noting_ = true;
+  take(jetty, jetty.queues->berths().waiting(), now);
+  noting_ = false;
+}
+
+// As nearly all works on mapped memory go: small, told to nobody, and done before anything is noted
+// of it. False: it is to be noted.
+bool Initiator::all_copied(Jetty& jetty, uint16_t lease) {
+  const Berth& berth = jetty.queues->berth(lease);
+  if (jetty.first_flow == Flow::none || jetty.state != JettyState::ready ||
+      berth.verdict != Status::ok || berth.bytes > transport::most_at_once || tells(berth)) {
+    return false;
+  }
+  const Flow& flow = flows_.at(jetty.first_flow);
+  if (!(flow.peer == berth.peer) || flow.peer_over) return false;
+  const PeerState& peer = peers_.at(flow.peer);
+  return peer.channel != nullptr && copy(*jetty.queues, lease, 0, peer) > 0;
+}
+
+// Of a Jetty that has nothing else outstanding: no completion is withheld for it.
+void Initiator::end_at_once(Jetty& jetty, uint16_t lease) {
+  if (jetty.queues->berth(lease).signalled) return show(jetty, lease, Status::ok);
+  jetty.queues->chain(lease, jetty.chained);
+  jetty.chained = lease;
 }
 
 // Nobody waits in line: the work's first slice, mostly its only one, need not either.
@@ -62,7 +94,9 @@ void Initiator::begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now) {
   WorkState& work = jetty.works[lease];
   work.flow = index_of(flow);
   PeerState& peer = peers_.at(flow.peer);
-  if (flow.first_to_cut == Queues::none && !flow.to_reoffer && peer.channel != nullptr) {
+  // What is large takes its turn.
+  const bool small = !noting_ && jetty.queues->berth(lease).bytes <= transport::most_at_once;
+  if (small && flow.first_to_cut == Queues::none && !flow.to_reoffer && peer.channel != nullptr) {
     cut_one(flow, jetty, lease, peer, now);
   }
   if (!work.cut) put_in_line(flow, jetty, lease, false);

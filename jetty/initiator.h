@@ -16,6 +16,8 @@ namespace urma::jetty {
 struct InitiatorCounters {
   uint64_t works = 0;
   uint64_t slices = 0;
+  uint64_t copied = 0;  // slices that this processor copied to or from mapped memory
+  uint64_t copied_bytes = 0;
   uint64_t not_ready = 0;     // answers "receiver not ready"
   uint64_t retries = 0;       // slices offered again
   uint64_t late_answers = 0;  // to slices that had ended
@@ -40,12 +42,14 @@ class Initiator {
 
   // ---- from the application
 
-  // Sends the work that was just posted, if it is small and nothing is in its way, before anything
-  // is noted of it: `take`, which must follow, notes it while the packet is on its way. False:
-  // nothing was sent.
+  // Sends or copies the work that was just posted, if it is small and nothing is in its way, before
+  // anything is noted of it: `take`, which must follow, notes it while the packet is on its way.
+  // False: nothing was done.
   bool send_ahead(Jetty& jetty);
   // Takes works that were posted, at most `budget`; returns how many.
   uint32_t take(Jetty& jetty, uint32_t budget, Time now);
+  // Takes all of them, but lets none of them begin.
+  void note(Jetty& jetty, Time now);
   // Everything outstanding of this Jetty ends, as soon as it is known how.
   void flush(Jetty& jetty, Time now);
   // Works that use this memory end; `using_memory` says whether any is left.
@@ -56,7 +60,8 @@ class Initiator {
 
   // ---- outwards
 
-  // Offers slices of works in line, at most `budget`. False: nothing more can be offered now.
+  // Offers slices of works in line, or copies them where memory is mapped, at most `budget`; large
+  // copies count for more. False: nothing more can be offered now.
   bool cut(uint32_t budget, Time now);
   void write(transport::PacketSlot& packet);
   // Packets written from now on belong to this fill; numbers only grow.
@@ -93,6 +98,8 @@ class Initiator {
   // Works.
   Flow* flow_for(Jetty& jetty, PeerId peer, Status& why_not);
   void begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now);
+  bool all_copied(Jetty& jetty, uint16_t lease);
+  void end_at_once(Jetty& jetty, uint16_t lease);
   void put_in_line(Flow& flow, Jetty& jetty, uint16_t lease, bool first);
   void take_out_of_line(Flow& flow, Jetty& jetty, uint16_t lease);
   [[gnu::cold]] void clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Time now);
@@ -106,8 +113,11 @@ class Initiator {
   // Slices.
   enum class Cut : uint8_t { done, blocked, no_memory };
   Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
-  bool send_at_once(Slice& slice, const Flow& flow, const Jetty& jetty, PeerState& peer, Time now);
-  bool write_at_once(const Slice& slice, const Flow& flow, const Queues& queues,
+  uint32_t copy(const Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer);
+  bool copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);
+  Cut cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
+  void append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work);
+  bool write_at_once(const Flow& flow, const Queues& queues, uint16_t lease, uint32_t from,
                      const PeerState& peer);
   bool window_open(const Flow& flow, const PeerState& peer);
   bool offer(Slice& slice, Flow& flow, PeerState& peer, Time now);
@@ -158,7 +168,14 @@ class Initiator {
   uint64_t fill_ = 0;
   uint64_t handed_ = 0;
   uint64_t settled_ = 0;
-  uint16_t sent_ahead_ = Queues::none;
+  // What `send_ahead` has done of the work that `take` takes next.
+  struct Ahead {
+    uint16_t lease = Queues::none;
+    uint32_t copied = 0;  // bytes
+    bool sent = false;    // and the rest of it
+  };
+  Ahead ahead_;
+  bool noting_ = false;
   uint32_t checks_ = 0;
   uint32_t next_serial_ = 1;
   Prng jitter_;

@@ -13,6 +13,8 @@ namespace {
 // small ones.
 constexpr uint32_t most_offered_cost = 2 * slice_bytes;
 constexpr uint32_t least_slice_cost = most_offered_cost / 64;
+// What is copied in the time of one more slice.
+constexpr uint32_t copied_like_one = 4096;
 
 uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_cost); }
 
@@ -49,8 +51,10 @@ bool Initiator::cut(uint32_t budget, Time now) {
     Jetty& jetty = jetties_.at(flow.jetty);
     Cut result = Cut::done;
     while (budget > 0 && flow.first_to_cut != Queues::none && result == Cut::done) {
+      const uint64_t before = counters_.copied_bytes;
       result = cut_one(flow, jetty, flow.first_to_cut, peer, now);
-      --budget;
+      const uint64_t cost = 1 + (counters_.copied_bytes - before) / copied_like_one;
+      budget -= static_cast<uint32_t>(std::min<uint64_t>(cost, budget));
       any = any || result == Cut::done;
     }
     // A blocked flow is brought back by what blocks it.
@@ -62,12 +66,83 @@ bool Initiator::cut(uint32_t budget, Time now) {
 // Of a work that is next: in line, or about to be.
 Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer,
                                   Time now) {
+  WorkState& work = jetty.works[lease];
+  const Ahead ahead = lease == ahead_.lease
+                          ? std::exchange(ahead_, Ahead{})
+                          : Ahead{.copied = copy(*jetty.queues, lease, work.cut_bytes, peer)};
+  if (copied(jetty, lease, ahead.copied, now)) return Cut::done;
+  const bool sent = ahead.sent || (work.open_slices == 0 &&
+                                   write_at_once(flow, *jetty.queues, lease, work.cut_bytes, peer));
+  if (!sent) return cut_slice(flow, jetty, lease, peer, now);
+  const Berth& berth = jetty.queues->berth(lease);
+  Slice& slice = *slices_.create();
+  slice.offset = work.cut_bytes;
+  slice.bytes = berth.bytes - work.cut_bytes;
+  slice.berth = lease;
+  slice.last = true;
+  slice.serial = next_serial_++;
+  slice.state = step(SliceState::offered, SliceEvent::pulled, false).state;
+  slice.expected = true;
+  peer.channel->expect_answers(1, now);
+  if (berth.operation == Operation::read) ++peer.reads_out;
+  append(flow, slice, jetty, work);
+  return Cut::done;
+}
+
+// Where memory is mapped, a slice is a copy. Returns its bytes; none: it goes by packets, which are
+// told why. The rest of a write that tells goes by a packet anyway, after its data.
+uint32_t Initiator::copy(const Queues& queues, uint16_t lease, uint32_t from,
+                         const PeerState& peer) {
+  const Berth& berth = queues.berth(lease);
+  const uint32_t bytes = std::min(berth.bytes - from, slice_bytes);
+  if (berth.operation == Operation::send || bytes == 0) return 0;
+  const bool read = berth.operation == Operation::read;
+  std::byte* const there = peer.channel->hold({.address = berth.address + from,
+                                               .bytes = bytes,
+                                               .id = berth.token_id,
+                                               .token = berth.token,
+                                               .wanted = read ? Rights::read : Rights::write});
+  if (there == nullptr) return 0;
+  if (overlaps(queues.pieces(lease), there, bytes)) {
+    // Our own segment onto itself: by packets it is what was there before.
+    peer.channel->let_go();
+    return 0;
+  }
+  if (read) {
+    scatter(queues.pieces(lease), from, {there, bytes});
+  } else {
+    copy_out(queues.pieces(lease), from, {there, bytes});
+  }
+  peer.channel->let_go();
+  ++counters_.copied;
+  counters_.copied_bytes += bytes;
+  return bytes;
+}
+
+// So many more bytes of it have been. False: its next slice is sent, perhaps to tell of them.
+bool Initiator::copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
+  if (bytes == 0) return false;
+  const Berth& berth = jetty.queues->berth(lease);
+  WorkState& work = jetty.works[lease];
+  work.cut_bytes += bytes;
+  work.progress = now;
+  work.executed = true;
+  if (work.cut_bytes < berth.bytes) return true;
+  if (tells(berth)) return false;
+  work.cut = true;
+  if (work.in_line) take_out_of_line(flows_.at(work.flow), jetty, lease);
+  if (work.open_slices == 0) finish(jetty, lease, work.status, false, now);
+  return true;
+}
+
+// Where packets take their turn.
+Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer,
+                                    Time now) {
   const Berth& berth = jetty.queues->berth(lease);
   WorkState& work = jetty.works[lease];
   const uint32_t bytes = std::min(berth.bytes - work.cut_bytes, slice_bytes);
   const bool last = work.cut_bytes + bytes == berth.bytes;
-  const bool tells = berth.with_immediate || berth.with_notify;
-  if (berth.operation == Operation::write && tells && last && work.open_slices > 0) {
+  if (berth.operation == Operation::write && tells(berth) && last && work.open_slices > 0) {
     // What it tells may not overtake the data; the works behind may.
     take_out_of_line(flow, jetty, lease);
     return Cut::done;
@@ -79,27 +154,32 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, Peer
   Slice* slice = slices_.create();
   if (slice == nullptr) return Cut::no_memory;
   slice->flow = index_of(flow);
-  slice->tassn = flow.next_tassn;
   slice->offset = work.cut_bytes;
   slice->bytes = bytes;
   slice->berth = lease;
   slice->last = last;
-  if (!send_at_once(*slice, flow, jetty, peer, now) && !offer(*slice, flow, peer, now)) {
+  if (!offer(*slice, flow, peer, now)) {
     slices_.destroy(slice);
     return Cut::no_memory;
   }
-  // A TASSN is given when a channel has accepted the slice, not when it is cut.
+  append(flow, *slice, jetty, work);
+  return Cut::done;
+}
+
+// A TASSN is given when a channel has accepted the slice, not when it is cut.
+void Initiator::append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work) {
+  slice.flow = index_of(flow);
+  slice.tassn = flow.next_tassn;
   ++flow.next_tassn;
-  ++counters_.slices;
-  const uint32_t index = slices_.index_of(slice);
-  slice->previous = flow.last_slice;
+  slice.previous = flow.last_slice;
+  const uint32_t index = slices_.index_of(&slice);
   (flow.last_slice != Slice::none ? slices_.at(flow.last_slice).next : flow.first_slice) = index;
   flow.last_slice = index;
+  ++counters_.slices;
   ++work.open_slices;
-  work.cut_bytes += bytes;
-  work.cut = last;
-  if (last && work.in_line) take_out_of_line(flow, jetty, lease);
-  return Cut::done;
+  work.cut_bytes += slice.bytes;
+  work.cut = slice.last;
+  if (slice.last && work.in_line) take_out_of_line(flow, jetty, slice.berth);
 }
 
 bool Initiator::window_open(const Flow& flow, const PeerState& peer) {
@@ -107,7 +187,7 @@ bool Initiator::window_open(const Flow& flow, const PeerState& peer) {
          flow.next_tassn - slices_.at(flow.first_slice).tassn < peer.facts.tassn_window;
 }
 
-// What is checked here is what `cut_one` would check: it must come to the same.
+// What is checked here is what `take` would check: it must come to the same.
 bool Initiator::send_ahead(Jetty& jetty) {
   Queues& queues = *jetty.queues;
   if (queues.berths().waiting() == 0 || jetty.first_flow == Flow::none) return false;
@@ -115,58 +195,42 @@ bool Initiator::send_ahead(Jetty& jetty) {
   const Berth& berth = queues.berth(lease);
   const Flow& flow = flows_.at(jetty.first_flow);
   if (!(flow.peer == berth.peer) || flow.peer_over || flow.first_to_cut != Queues::none ||
-      flow.to_reoffer || flow.offered_cost > 0 || jetty.state != JettyState::ready ||
-      berth.verdict != Status::ok || berth.operation == Operation::read || slices_.full()) {
+      flow.to_reoffer || jetty.state != JettyState::ready || berth.verdict != Status::ok) {
     return false;
   }
   const PeerState& peer = peers_.at(flow.peer);
-  if (peer.channel == nullptr || !window_open(flow, peer)) return false;
-  Slice slice;
-  slice.tassn = flow.next_tassn;
-  slice.bytes = berth.bytes;
-  slice.berth = lease;
-  slice.last = true;
-  if (!write_at_once(slice, flow, queues, peer)) return false;
-  sent_ahead_ = lease;
+  if (peer.channel == nullptr || berth.bytes > transport::most_at_once) return false;
+  const uint32_t copied = copy(queues, lease, 0, peer);
+  const bool over = copied > 0 && !tells(berth);
+  const bool sent = !over && write_at_once(flow, queues, lease, copied, peer);
+  if (copied == 0 && !sent) return false;
+  ahead_ = {.lease = lease, .copied = copied, .sent = sent};
   return true;
 }
 
-// Past the channel's queue, when nothing waits there.
-bool Initiator::send_at_once(Slice& slice, const Flow& flow, const Jetty& jetty, PeerState& peer,
-                             Time now) {
-  const bool sent = slice.berth == std::exchange(sent_ahead_, Queues::none);
-  if (!sent && !write_at_once(slice, flow, *jetty.queues, peer)) return false;
-  slice.serial = next_serial_++;
-  slice.state = step(SliceState::offered, SliceEvent::pulled, false).state;
-  slice.expected = true;
-  peer.channel->expect_answers(1, now);
-  if (jetty.queues->berth(slice.berth).operation == Operation::read) ++peer.reads_out;
-  return true;
-}
-
-// What lasts longer takes its turn.
-bool Initiator::write_at_once(const Slice& slice, const Flow& flow, const Queues& queues,
+// The rest of a work in one packet, past the channel's queue when nothing waits there. What lasts
+// longer takes its turn.
+bool Initiator::write_at_once(const Flow& flow, const Queues& queues, uint16_t lease, uint32_t from,
                               const PeerState& peer) {
-  const Berth& berth = queues.berth(slice.berth);
+  const Berth& berth = queues.berth(lease);
+  const uint32_t bytes = berth.bytes - from;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
-  if (slice.bytes > std::min(transport::most_at_once, packet_bytes) &&
-      berth.operation != Operation::read) {
+  const bool read = berth.operation == Operation::read;
+  const uint32_t most = read ? slice_bytes : std::min(transport::most_at_once, packet_bytes);
+  if (bytes > most || (read && peer.reads_out >= peer.facts.reads) || slices_.full() ||
+      !window_open(flow, peer)) {
     return false;
   }
-  const SlicePacket packet{.berth = berth,
-                           .notify = queues.notify(slice.berth),
-                           .pieces = queues.pieces(slice.berth),
-                           .slice = slice,
-                           .rc_id = flow.rc_id,
-                           .packet_bytes = packet_bytes,
-                           .index = 0};
-  const TaOpcode opcode = opcode_of(packet);
-  const uint32_t bytes = whole_bytes(packet, opcode);
-  std::byte* const to = peer.channel->begin(bytes);
-  if (to == nullptr) return false;
-  write_whole(packet, opcode, {to, bytes});
-  peer.channel->end();
-  return true;
+  return jetty::write_at_once({.berth = berth,
+                               .notify = queues.notify(lease),
+                               .pieces = queues.pieces(lease),
+                               .tassn = flow.next_tassn,
+                               .offset = from,
+                               .bytes = bytes,
+                               .last = true,
+                               .rc_id = flow.rc_id,
+                               .packet_bytes = packet_bytes},
+                              *peer.channel);
 }
 
 bool Initiator::is_read(const Slice& slice) {
@@ -254,7 +318,11 @@ void Initiator::write(transport::PacketSlot& packet) {
   write_packet({.berth = queues.berth(slice->berth),
                 .notify = queues.notify(slice->berth),
                 .pieces = queues.pieces(slice->berth),
-                .slice = *slice,
+                .tassn = slice->tassn,
+                .offset = slice->offset,
+                .bytes = slice->bytes,
+                .last = slice->last,
+                .retry = slice->retry,
                 .rc_id = flow.rc_id,
                 .packet_bytes = packet_bytes,
                 .index = packet.index},

@@ -1,6 +1,6 @@
 #include "jetty/jetty.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace urma::jetty {
 

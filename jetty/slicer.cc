@@ -8,6 +8,8 @@
 
 namespace urma::jetty {
 
+namespace {
+
 TaOpcode opcode_of(const SlicePacket& packet) {
   const Berth& berth = packet.berth;
   switch (berth.operation) {
@@ -19,12 +21,10 @@ TaOpcode opcode_of(const SlicePacket& packet) {
       break;
   }
   // Only the last slice tells, when all others have been placed.
-  if (!packet.slice.last) return TaOpcode::write;
+  if (!packet.last) return TaOpcode::write;
   if (berth.with_notify) return TaOpcode::write_notify;
   return berth.with_immediate ? TaOpcode::write_immediate : TaOpcode::write;
 }
-
-namespace {
 
 std::span<std::byte> rest_of_head(const TxFrame& frame) {
   return {frame.head + frame.head_bytes, TxFrame::head_room - frame.head_bytes};
@@ -35,22 +35,21 @@ template <TaOpcode opcode>
 size_t write_headers_of(const SlicePacket& packet, std::span<std::byte> out) {
   constexpr const OpcodeInfo& info = info_of(opcode);
   const Berth& berth = packet.berth;
-  const Slice& slice = packet.slice;
   const uint32_t offset = packet.index * packet.packet_bytes;
 
   TaRequest request;
   request.base = {.opcode = static_cast<uint8_t>(opcode),
                   .token_present = true,
-                  .tassn = slice.tassn.wire(),
+                  .tassn = packet.tassn.wire(),
                   .solicited = berth.solicited,
-                  .retry = slice.retry,
+                  .retry = packet.retry,
                   .rc_id = packet.rc_id};
   request.target.target = number(berth.target);
   request.offset.kib = offset / 1024;
   request.token.token = number(info.to_memory ? berth.token : berth.target_token);
-  request.memory = {.address = berth.address + slice.offset + offset,
+  request.memory = {.address = berth.address + packet.offset + offset,
                     .token_id = number(berth.token_id),
-                    .length = slice.bytes};
+                    .length = packet.bytes};
   request.immediate.immediate = berth.immediate;
   if (info.immediate && info.to_memory) {
     request.immediate.token = number(berth.target_token);
@@ -65,48 +64,57 @@ size_t write_headers_of(const SlicePacket& packet, std::span<std::byte> out) {
   return request.emit(info, out);
 }
 
-size_t write_headers(const SlicePacket& packet, TaOpcode opcode, std::span<std::byte> out) {
+// Calls what is written for the opcode of each request.
+template <class Function>
+auto for_opcode(TaOpcode opcode, Function&& function) {
   switch (opcode) {
     case TaOpcode::send:
-      return write_headers_of<TaOpcode::send>(packet, out);
+      return function.template operator()<TaOpcode::send>();
     case TaOpcode::send_immediate:
-      return write_headers_of<TaOpcode::send_immediate>(packet, out);
+      return function.template operator()<TaOpcode::send_immediate>();
     case TaOpcode::write:
-      return write_headers_of<TaOpcode::write>(packet, out);
+      return function.template operator()<TaOpcode::write>();
     case TaOpcode::write_immediate:
-      return write_headers_of<TaOpcode::write_immediate>(packet, out);
+      return function.template operator()<TaOpcode::write_immediate>();
     case TaOpcode::write_notify:
-      return write_headers_of<TaOpcode::write_notify>(packet, out);
+      return function.template operator()<TaOpcode::write_notify>();
     case TaOpcode::read:
-      return write_headers_of<TaOpcode::read>(packet, out);
+      return function.template operator()<TaOpcode::read>();
     case TaOpcode::answer:
     case TaOpcode::read_response:
-      return 0;
+      break;
   }
-  return 0;
+  URMA_ASSERT(false, "a slice is of a request");
+  return function.template operator()<TaOpcode::send>();
 }
 
 uint32_t payload_of(const SlicePacket& packet) {
   if (packet.berth.operation == Operation::read) return 0;
-  return std::min(packet.packet_bytes, packet.slice.bytes - packet.index * packet.packet_bytes);
+  return std::min(packet.packet_bytes, packet.bytes - packet.index * packet.packet_bytes);
 }
 
 }  // namespace
 
 void write_packet(const SlicePacket& packet, TxFrame& frame) {
-  const size_t headers = write_headers(packet, opcode_of(packet), rest_of_head(frame));
+  const size_t headers = for_opcode(opcode_of(packet), [&]<TaOpcode opcode>() {
+    return write_headers_of<opcode>(packet, rest_of_head(frame));
+  });
   frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + headers);
-  const uint32_t offset = packet.slice.offset + packet.index * packet.packet_bytes;
+  const uint32_t offset = packet.offset + packet.index * packet.packet_bytes;
   gather(packet.pieces, offset, payload_of(packet), frame);
 }
 
-uint32_t whole_bytes(const SlicePacket& packet, TaOpcode opcode) {
-  return static_cast<uint32_t>(chain_bytes(info_of(opcode))) + payload_of(packet);
-}
-
-void write_whole(const SlicePacket& packet, TaOpcode opcode, std::span<std::byte> out) {
-  const size_t headers = write_headers(packet, opcode, out);
-  copy_out(packet.pieces, packet.slice.offset, out.subspan(headers));
+bool write_at_once(const SlicePacket& packet, transport::Channel& channel) {
+  return for_opcode(opcode_of(packet), [&]<TaOpcode opcode>() {
+    constexpr size_t headers = chain_bytes(info_of(opcode));
+    const size_t payload = opcode == TaOpcode::read ? 0 : packet.bytes;
+    std::byte* const to = channel.begin(static_cast<uint32_t>(headers + payload));
+    if (to == nullptr) return false;
+    write_headers_of<opcode>(packet, {to, headers});
+    copy_out(packet.pieces, packet.offset, {to + headers, payload});
+    channel.end();
+    return true;
+  });
 }
 
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame) {
@@ -130,7 +138,7 @@ void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFr
   URMA_ASSERT(bytes == 0, "a slice lies inside its work");
 }
 
-void copy_out(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out) {
+void copy_out_pieces(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out) {
   for (const Piece& piece : pieces) {
     if (out.empty()) return;
     if (offset >= piece.bytes) {
@@ -145,7 +153,8 @@ void copy_out(std::span<const Piece> pieces, uint32_t offset, std::span<std::byt
   URMA_ASSERT(out.empty(), "a slice lies inside its work");
 }
 
-void scatter(std::span<const Piece> pieces, uint32_t offset, std::span<const std::byte> data) {
+void scatter_pieces(std::span<const Piece> pieces, uint32_t offset,
+                    std::span<const std::byte> data) {
   for (const Piece& piece : pieces) {
     if (data.empty()) return;
     if (offset >= piece.bytes) {

@@ -4,6 +4,8 @@
 
 #include "jetty/flow.h"
 #include "jetty/queues.h"
+#include "transport/channel.h"
+#include "urma/base/copy.h"
 #include "urma/core/frame.h"
 #include "urma/core/opcode.h"
 
@@ -15,17 +17,20 @@ struct SlicePacket {
   const Berth& berth;
   const NotifyTarget& notify;     // of a work that has one
   std::span<const Piece> pieces;  // of the whole work
-  const Slice& slice;
-  uint32_t rc_id;
-  uint32_t packet_bytes;  // payload of a full packet
-  uint16_t index;
+  Tassn tassn;
+  uint32_t offset = 0;  // of the slice, in the work
+  uint32_t bytes = 0;   // of the slice
+  bool last = false;    // slice of its work
+  bool retry = false;
+  uint32_t rc_id = 0;
+  uint32_t packet_bytes = 0;  // payload of a full packet
+  uint16_t index = 0;
 };
 void write_packet(const SlicePacket& packet, TxFrame& frame);
 
-// The same with a copy of its payload, into memory of `whole_bytes`.
-uint32_t whole_bytes(const SlicePacket& packet, TaOpcode opcode);
-void write_whole(const SlicePacket& packet, TaOpcode opcode, std::span<std::byte> out);
-TaOpcode opcode_of(const SlicePacket& packet);
+// The only packet of a slice, written with a copy of its payload where the channel has memory for
+// it. False: it has none.
+bool write_at_once(const SlicePacket& packet, transport::Channel& channel);
 
 // The packet of a slice that was withdrawn: its TASSN, so that the target can step over it.
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame);
@@ -34,9 +39,19 @@ void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame);
 void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFrame& frame);
 
 // Copies as many bytes of `pieces` from `offset` on as `out` holds.
-void copy_out(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out);
+void copy_out_pieces(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out);
+inline void copy_out(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out) {
+  if (pieces.size() != 1) return copy_out_pieces(pieces, offset, out);
+  copy_bytes(out.data(), pieces[0].data + offset, out.size());
+}
 
 // Copies `data` over `pieces` from `offset` on; the range lies inside.
-void scatter(std::span<const Piece> pieces, uint32_t offset, std::span<const std::byte> data);
+void scatter_pieces(std::span<const Piece> pieces, uint32_t offset,
+                    std::span<const std::byte> data);
+inline void scatter(std::span<const Piece> pieces, uint32_t offset,
+                    std::span<const std::byte> data) {
+  if (pieces.size() != 1) return scatter_pieces(pieces, offset, data);
+  copy_bytes(const_cast<std::byte*>(pieces[0].data) + offset, data.data(), data.size());
+}
 
 }  // namespace urma::jetty

@@ -35,10 +35,23 @@ bool Target::admits(const transport::Received& packet, size_t waiting) {
 
 // ---- requests
 
-bool Target::handle_message(const transport::Received& packet, Time now) {
-  if (!packet.last || packet.withdrawn) return false;
-  MessageHeaders headers;
-  if (!headers.assign(packet.head) || headers.offset.kib != 0) return false;
+bool Target::handle_at_once(const transport::Received& packet, Time now) {
+  if (!packet.last || packet.withdrawn || packet.head.empty()) return false;
+  switch (static_cast<TaOpcode>(packet.head[0])) {
+    case TaOpcode::send:
+    case TaOpcode::send_immediate:
+      return deliver<MessageHeaders>(packet, now);
+    case TaOpcode::write_immediate:
+      return deliver<ImmediateHeaders>(packet, now);
+    default:
+      return false;
+  }
+}
+
+template <class Headers>
+bool Target::deliver(const transport::Received& packet, Time now) {
+  Headers headers;
+  if (!headers.assign(packet.head)) return false;
   const PeerState& peer = peers_.at(packet.peer);
   const auto data = packet.bytes.subspan(headers.bytes);
   if (peer.assemblies > 0 || data.size() > peer.facts.packet_bytes) return false;

@@ -31,9 +31,10 @@ class Target {
 
   // Whether there is room for this packet after `waiting` others.
   bool admits(const transport::Received& packet, size_t waiting);
-  // The usual packet in a few steps: a message in one packet, the next of its queue, for a Jetty
-  // that waits for it. False: it is not, and nothing has happened.
-  bool handle_message(const transport::Received& packet, Time now);
+  // The usual packet in a few steps: a message or a write with an immediate, all of it in one
+  // packet, the next of its queue, for a Jetty that waits for it. False: it is not, and nothing has
+  // happened.
+  bool handle_at_once(const transport::Received& packet, Time now);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
   void handle_malformed() { ++counters_.malformed; }
   [[gnu::cold]] void handle_filler(const transport::Received& packet, Time now);
@@ -54,6 +55,8 @@ class Target {
  private:
   using Verdict = Assembly::Verdict;
 
+  template <class Headers>
+  bool deliver(const transport::Received& packet, Time now);
   void handle_read(const transport::Received& packet, const ParsedRequest& request, Time now);
   void begin(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
   bool leaves_segment(const transport::Received& packet, const ParsedRequest& request) const;

@@ -49,7 +49,7 @@ bool Transactions::admits(const transport::Received& packet, size_t waiting) {
 
 void Transactions::accept(std::span<const transport::Received> packets, Time now) {
   for (const transport::Received& packet : packets) {
-    if (target_.handle_message(packet, now)) continue;
+    if (target_.handle_at_once(packet, now)) continue;
     if (packet.withdrawn) {
       target_.handle_filler(packet, now);
       continue;

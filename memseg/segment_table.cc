@@ -48,9 +48,9 @@ std::byte* SegmentTable::check(TokenId id, TokenValue token, uint64_t address, u
   if (!entry.used || !has(entry.segment.rights, wanted)) return nullptr;
   // The comparison of two words takes the same time whichever bits differ.
   if ((number(entry.segment.token) ^ number(token)) != 0) return nullptr;
-  const auto base = reinterpret_cast<uint64_t>(entry.segment.base);
-  if (!within(base, entry.segment.bytes, address, bytes)) return nullptr;
-  return entry.segment.base + (address - base);
+  const Segment& segment = entry.segment;
+  if (!within(segment.address, segment.bytes, address, bytes)) return nullptr;
+  return segment.base + (address - segment.address);
 }
 
 }  // namespace urma::memseg

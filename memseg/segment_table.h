@@ -16,9 +16,10 @@ class SegmentTable {
     uint64_t bytes;
     TokenValue token;
     Rights rights;
+    uint64_t address = reinterpret_cast<uint64_t>(base);  // by which others know its first byte
   };
 
-  // False when the table is full. `base + bytes` must not wrap.
+  // False when the table is full. `base` and `address` plus `bytes` must not wrap.
   bool add(const Segment& segment, TokenId& id);
   // False when there is no such segment.
   bool remove(TokenId id);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "urma/base/time.h"
+#include "urma/core/frame.h"
 #include "urma/core/ids.h"
 
 namespace urma::transport {
@@ -54,6 +55,12 @@ class Channel {
   // others wait, or there is no room, or the medium has no such memory.
   virtual std::byte* begin(uint32_t) { return nullptr; }
   virtual void end() {}
+
+  // Where this part of a segment of the peer's lies, if this processor can reach it, and the peer
+  // lets it be used so: then a slice is a copy, and nothing is sent. Until `let_go`, soon, the peer
+  // does not have it to itself; one at a time. Null: offer the slice, and be told why.
+  virtual std::byte* hold(const MemoryRange&) { return nullptr; }
+  virtual void let_go() {}
 
   // How many more (or fewer) answers the user waits for. While there are any, or packets are
   // unacknowledged, a silent peer is asked for a sign of life, and at last given up.

@@ -18,12 +18,15 @@ constexpr Duration look_after = std::chrono::milliseconds(10);
 
 Ctp::Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools& pools,
          Counters& counters, Time now)
-    : PacketChannel(index, ends, pools, counters, now), sink_(upwards.sink), ways_(upwards.ways) {}
+    : PacketChannel(index, ends, pools, counters, now),
+      sink_(upwards.sink),
+      ways_(upwards.ways),
+      way_(upwards.ways.way_to(ends.to)) {}
 
 std::byte* Ctp::begin(uint32_t bytes) {
   // A set-up packet that waits may be the ACCEPT of this very channel: its peer knows it by that.
   if (any_offered() || paused_ || blocked_ || pools_.setup_waits) return nullptr;
-  std::byte* const packet = ways_.begin(to_, Ctph::size + bytes);
+  std::byte* const packet = ways_.begin(way_, Ctph::size + bytes);
   if (packet == nullptr) return nullptr;
   const Ctph header{.opcode = Ctph::Opcode::packet};
   header.emit(HeaderBytes<Ctph::size>(packet, Ctph::size));
@@ -33,6 +36,17 @@ std::byte* Ctp::begin(uint32_t bytes) {
 void Ctp::end() {
   ways_.end();
   ++counters_.sent;
+  watch_soon();
+}
+
+std::byte* Ctp::hold(const MemoryRange& range) {
+  if (paused_) return nullptr;
+  // Memory says nothing of whether its owner lives.
+  watch_soon();
+  return ways_.hold(way_, range);
+}
+
+void Ctp::watch_soon() {
   if (watching_ || to_watch_) return;
   to_watch_ = true;
   pools_.active.add(index_);
@@ -99,7 +113,7 @@ Ctp::Pulled Ctp::pull(std::span<TxFrame* const> frames, Time now) {
 }
 
 bool Ctp::begin_packet(TxFrame& frame, uint32_t bytes) {
-  if (!ways_.reserve(to_, bytes + header_allowance)) return false;
+  if (!ways_.reserve(way_, bytes + header_allowance)) return false;
   frame.head_bytes = Ctph::size;
   frame.piece_count = 0;
   frame.tail_bytes = 0;
@@ -130,7 +144,7 @@ std::optional<Why> Ctp::handle_timer(Time now) {
   if (!outstanding() && !blocked_) return std::nullopt;
   if (now < looked_at_ + look_after) return std::nullopt;
   looked_at_ = now;
-  const Ways::Way way = ways_.way(to_);
+  const Ways::State way = ways_.state(way_);
   if (way.no_room) return Why::no_room;
   // Whoever lived there will never answer again.
   if (way.gone) return Why::left;

@@ -27,6 +27,8 @@ class Ctp final : public PacketChannel {
   // Channel
   std::byte* begin(uint32_t bytes) override;
   void end() override;
+  std::byte* hold(const MemoryRange& range) override;
+  void let_go() override { ways_.let_go(); }
 
   // PacketChannel
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
@@ -47,10 +49,12 @@ class Ctp final : public PacketChannel {
   Pulled pull(std::span<TxFrame* const> frames, Time now);
   bool begin_packet(TxFrame& frame, uint32_t bytes);
   void watch(Time now);
+  void watch_soon();
   void note_room(bool full, Time now);
 
   PacketSink& sink_;
   Ways& ways_;
+  const uint32_t way_;
   bool watching_ = false;  // what was sent may not all have been taken
   bool to_watch_ = false;  // from the next `fill` on
   bool blocked_ = false;   // there was no room

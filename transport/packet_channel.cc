@@ -46,7 +46,7 @@ bool PacketChannel::offer(SliceRef slice, Class traffic, uint32_t bytes) {
 
 void PacketChannel::expect_answers(int32_t change, Time now) {
   // Silence counts from when there is something to answer.
-  if (!outstanding() && change > 0) last_heard_ = std::max(last_heard_, now);
+  if (awaited_ == 0 && change > 0 && !outstanding()) last_heard_ = std::max(last_heard_, now);
   URMA_ASSERT(change >= 0 || awaited_ >= static_cast<uint32_t>(-change),
               "no more answers are given up than were expected");
   awaited_ += static_cast<uint32_t>(change);

@@ -257,7 +257,9 @@ size_t Transport::fill_setup(std::span<TxFrame* const> frames) {
 // and that were promised it. Where there is no way yet, this makes one.
 bool Transport::may_take_room(const TxFrame& frame) {
   const auto bytes = static_cast<uint32_t>(frame.bytes());
-  return settings_.ways->reserve(frame.to, bytes) || settings_.ways->way(frame.to).gone;
+  Ways& ways = *settings_.ways;
+  const uint32_t way = ways.way_to(frame.to);
+  return ways.reserve(way, bytes) || ways.state(way).gone;
 }
 
 // ---- time

@@ -154,7 +154,8 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
       peer_timers_.arm(peers_.index_of(&peer), now + goodbye_retry);
     }
   } else if (peer.opening) {
-    const bool no_way = compact() && settings_.ways->way(peer.at).no_room;
+    Ways* const ways = settings_.ways;
+    const bool no_way = compact() && ways->state(ways->way_to(peer.at)).no_room;
     if (!peer.refused) peer.why_not = no_way ? Why::no_room : Why::unreachable;
     if (now - peer.opened_at < settings_.setup_timeout) return send_open(peer, now);
     cancel_opening(peer);

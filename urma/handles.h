@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <type_traits>
 
 #include "urma/engine/runner.h"
@@ -24,15 +25,22 @@ struct Device::State {
 
 struct Segment::State {
   std::shared_ptr<engine::Runner> runner;
-  Region owned;  // empty for memory of the caller's
+  Region owned;                                 // empty for memory of the caller's
+  std::optional<engine::Engine::Lease> leased;  // memory of the device's
   std::byte* base = nullptr;
   size_t bytes = 0;
   Rights rights = Rights::local_only;
   TokenId id{};
   TokenValue token{};
   bool registered = false;
+  bool fenced = true;  // once unregistered
 
+  ~State();
+  // False: the device has no memory of its own, or no room.
+  bool take_memory();
   Descriptor::Segment describe() const;
+  // By which others know its first byte.
+  uint64_t address() const { return leased ? leased->address : reinterpret_cast<uint64_t>(base); }
 };
 
 // Completions that `wait` returns, and where they come from.

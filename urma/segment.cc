@@ -9,6 +9,8 @@ namespace {
 
 constexpr size_t huge_page = 2 << 20;
 constexpr size_t page = 4096;
+// Somebody else takes memory there; who takes longer was stopped.
+constexpr Duration lock_patience = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -22,11 +24,55 @@ Segment& Segment::operator=(Segment&& other) noexcept {
 
 Segment::~Segment() {
   if (!state_) return;
-  // A fork's child has a copy of the memory and no part in the registration.
+  // The child of a fork has no part in the registration.
   if (state_->runner->here()) (void)unregister();
 }
 
+// Memory of the medium's, which others map. False: it has none, or no room.
+bool Segment::State::take_memory() {
+  using Taken = drivers::SegmentMemory::Taken;
+  engine::Engine::Lease lease;
+  drivers::SegmentMemory* memory = nullptr;
+  bool taken = false;
+  Time give_up = never;
+  runner->call([&](engine::Engine& engine, Time now) {
+    if (give_up == never) give_up = now + lock_patience;
+    memory = engine.port().memory();
+    const Taken answer = memory != nullptr ? memory->take(bytes, lease) : Taken::no_room;
+    taken = answer == Taken::taken;
+    return answer != Taken::not_now || now >= give_up;
+  });
+  if (!taken) return false;
+  leased = lease;
+  base = lease.base;
+  if (memory->prepare(lease)) return true;
+  runner->call([&](engine::Engine&, Time) {
+    memory->give_back(lease);
+    return true;
+  });
+  leased.reset();
+  return false;
+}
+
+Segment::State::~State() {
+  if (!leased || !runner->here()) return;
+  drivers::SegmentMemory* memory = nullptr;
+  bool held = true;
+  runner->call([&](engine::Engine& engine, Time) {
+    memory = engine.port().memory();
+    held = memory->held(*leased);
+    return true;
+  });
+  // Not in a pass: large ones take long.
+  if (!held) memory->empty(*leased);
+  runner->call([&](engine::Engine&, Time) {
+    memory->give_back(*leased);
+    return true;
+  });
+}
+
 std::span<std::byte> Segment::bytes() const { return {state_->base, state_->bytes}; }
+bool Segment::mapped() const { return state_->leased.has_value(); }
 Rights Segment::rights() const { return state_->rights; }
 
 std::string Segment::descriptor() const {
@@ -36,28 +82,36 @@ std::string Segment::descriptor() const {
 }
 
 Descriptor::Segment Segment::State::describe() const {
-  return {.id = id,
-          .token = token,
-          .address = reinterpret_cast<uint64_t>(base),
-          .bytes = bytes,
-          .rights = rights};
+  return {.id = id, .token = token, .address = address(), .bytes = bytes, .rights = rights};
 }
 
 Result<void> Segment::unregister() {
   if (!state_->runner->here()) return usable(*state_->runner, "unregister");
-  if (!state_->registered) return {};
-  state_->registered = false;
-  engine::Engine::Unregistration what{
-      .id = state_->id, .base = state_->base, .bytes = state_->bytes};
+  if (!state_->registered && state_->fenced) return {};
+  engine::Engine::Unregistration what{.id = state_->id,
+                                      .base = state_->base,
+                                      .bytes = state_->bytes,
+                                      .lease = state_->leased ? &*state_->leased : nullptr,
+                                      .begun = !std::exchange(state_->registered, false)};
   state_->runner->call(
       [&](engine::Engine& engine, Time now) { return engine.remove_segment(what, now); });
-  return {};
+  state_->fenced = what.fenced;
+  if (what.fenced) return {};
+  return error(Status::not_fenced,
+               "unregister: a process that maps this segment was in the middle of using it, and "
+               "does not go on (stopped?): it may still write there when it does. Ask again when "
+               "it has gone on, or has ended");
 }
 
 Result<Segment> Device::allocate(size_t bytes, Rights rights) {
   return guarded("allocate", [&]() -> Result<Segment> {
     if (bytes == 0) return error(Status::invalid_argument, "allocate: 0 bytes were asked for");
     auto segment = std::make_unique<Segment::State>();
+    segment->runner = state_->runner;
+    segment->bytes = bytes;
+    segment->rights = rights;
+    if (auto able = usable(*state_->runner, "allocate"); !able) return able.error();
+    if (segment->take_memory()) return add_segment(std::move(segment));
     segment->owned = Region::try_make(bytes, bytes >= huge_page ? huge_page : page);
     if (segment->owned.data() == nullptr) {
       return error(Status::no_resources, "allocate: the system gives no " + std::to_string(bytes) +
@@ -65,8 +119,6 @@ Result<Segment> Device::allocate(size_t bytes, Rights rights) {
     }
     if (bytes >= huge_page) madvise(segment->owned.data(), bytes, MADV_HUGEPAGE);
     segment->base = segment->owned.data();
-    segment->bytes = bytes;
-    segment->rights = rights;
     return add_segment(std::move(segment));
   });
 }
@@ -87,6 +139,7 @@ Result<Segment> Device::register_memory(std::span<std::byte> memory, Rights righ
 Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment) {
   if (auto able = usable(*state_->runner, "registering memory"); !able) return able.error();
   segment->runner = state_->runner;
+  const engine::Engine::Lease* const lease = segment->leased ? &*segment->leased : nullptr;
   uint32_t limit = 0;
   std::optional<TokenId> id;
   state_->runner->call([&](engine::Engine& engine, Time) {
@@ -95,7 +148,9 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment) {
     id = engine.add_segment({.base = segment->base,
                              .bytes = segment->bytes,
                              .token = segment->token,
-                             .rights = segment->rights});
+                             .rights = segment->rights,
+                             .address = segment->address()},
+                            lease);
     return true;
   });
   if (!id) {
@@ -111,7 +166,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment) {
 
 RemoteSegment Segment::local() const {
   RemoteSegment remote{.peer = {},
-                       .address = reinterpret_cast<uint64_t>(state_->base),
+                       .address = state_->address(),
                        .bytes = state_->bytes,
                        .token_id = state_->id,
                        .token = state_->token,

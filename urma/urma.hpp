@@ -56,6 +56,8 @@ class URMA_API Segment {
 
   std::span<std::byte> bytes() const;
   Rights rights() const;
+  // Whether it lies in memory that others on this device's medium map (RemoteSegment::mapped).
+  bool mapped() const;
 
   // One line of text that lets whoever has it access this memory (it holds the token).
   std::string descriptor() const;
@@ -66,7 +68,9 @@ class URMA_API Segment {
   // out has left, works of this device that use it have ended, and receives with buffers in it have
   // completed as `flushed`. At most one operation timeout, as a rule microseconds. Memory from
   // allocate() is given back by the destructor.
-  // Errors: closed, forked; not_fenced never on the drivers of this version.
+  // Errors: closed, forked; not_fenced: mapped memory, and a process that was copying did not go on
+  // for 0.5 ms (it was stopped): when it does it may write once more, up to 64 KiB. Nobody else is
+  // given the memory before.
   Result<void> unregister();
 
  private:
@@ -225,7 +229,10 @@ class URMA_API Device {
   Device& operator=(Device&&) noexcept;
   ~Device();
 
-  // Memory where the device likes it, zeroed; given back when the Segment is destroyed.
+  // Memory where the device likes it, zeroed; given back when the Segment is destroyed. On cxl it
+  // is the window's while that has room: others in the window then write and read it by themselves
+  // (Segment::mapped), and a child of fork shares it. Else, or while somebody who was stopped has
+  // the window's lock, it is private.
   // Errors: invalid_argument (0 bytes), no_resources, closed, forked.
   Result<Segment> allocate(size_t bytes, Rights rights = Rights::read | Rights::write);
   // Memory of the caller's; it must outlive the registration. Nothing is pinned by the drivers of
@@ -281,7 +288,8 @@ class URMA_API Device {
   Result<Statistics> statistics();
 
   // Ends everything made from this device and tells the peers. At most an operation timeout and
-  // 0.2 s. The destructor does it too.
+  // 0.2 s. The destructor does it too. A peer that was in the middle of a copy into a mapped
+  // segment may finish that one: `unregister` waits for it, before or after.
   void close();
 
  private:

@@ -16,8 +16,9 @@ struct Case {
   uint32_t jetties = 1;       // of each side
   uint32_t signal_every = 1;  // one work of so many has a completion
   bool verify = true;
-  bool limit = false;  // raw sockets beside it
-  uint64_t seed = 1;   // of the pattern
+  bool limit = false;       // raw sockets or memory beside it
+  bool own_memory = false;  // of each process, not the device's: nothing is mapped
+  uint64_t seed = 1;        // of the pattern
 };
 
 inline constexpr uint64_t most_memory_bytes = uint64_t{8} << 30;  // of one side

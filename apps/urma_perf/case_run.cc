@@ -69,6 +69,7 @@ void CaseRun::meet(Device& device) {
 Result CaseRun::run() {
   Result result;
   result.what = side_.what();
+  result.mapped = side_.other().mapped();
   if (limit_) result.limit_pattern = limit_->pattern();
   const Statistics begin = must(device_.statistics(), "statistics");
   warm_up();

@@ -40,6 +40,10 @@ Result Client::run(const Case& what, const Schedule& schedule) {
   result.device = device_text_;
   result.threads_mode = mine.threads_mode->name;
   if (!options_.verbose) return result;
+  fmt::print(stderr, "  {}\n",
+             result.mapped ? "writes and reads are copies by the client: the server's memory lies "
+                             "in the window, which both map"
+                           : "all goes by packets: the server's memory is its own");
   for (const Round& round : result.rounds) {
     fmt::print(stderr,
                "  {:.3f} s: {} messages, {:.0f}/s, p50 {:.2f} us, limit {:.4g}, x {:.2f}, "

@@ -30,6 +30,7 @@ Tests: {}
   --auto, --served   who runs the device: threads that poll while they do; always a thread of it
   --device STRING    cxl: (shared memory; default on one host), udp:10.0.0.5, "fault(loss=5%):udp:"
   --limit            measure bare sockets or memory too, in turns: how many times slower are works?
+  --private          memory of each process's own: nothing is mapped, all goes by packets
   --no-verify        do not look at the bytes
   --json             one JSON object on stdout instead of the table
 
@@ -85,6 +86,7 @@ Columns
     futex wake       as message, copied, asleep in futex
     stamped ring     _bw below 1 KiB: entries with numbers, 1024 in turn, credit every 64
     two-copy pipe    _bw from 1 KiB on: copied into one of 4 slots of up to 64 KiB, and out
+    copy             writes and reads of mapped memory, unless --private: by the client alone
   wait             how much of the time a thread that wanted to run had no processor, in the process
                    that had less. Rounds above 10 % are discarded and repeated, as often again as
                    --rounds; a row above 10 % means nothing

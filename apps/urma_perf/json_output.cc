@@ -53,6 +53,7 @@ json to_json(const Result& result) {
               {"signal_every", what.signal_every},
               {"threads_mode", result.threads_mode},
               {"verified", what.verify},
+              {"mapped", result.mapped},
               {"messages", result.times.count()},
               {"p50_us", result.us(0.5)},
               {"p90_us", result.us(0.9)},

@@ -45,6 +45,7 @@ void to_json(json& out, const Case& in) {
          {"signal_every", in.signal_every},
          {"verify", in.verify},
          {"limit", in.limit},
+         {"own_memory", in.own_memory},
          {"seed", in.seed}};
 }
 void from_json(const json& in, Case& out) {
@@ -61,6 +62,7 @@ void from_json(const json& in, Case& out) {
   out.signal_every = in.value("signal_every", out.signal_every);
   in.at("verify").get_to(out.verify);
   in.at("limit").get_to(out.limit);
+  out.own_memory = in.value("own_memory", out.own_memory);
   in.at("seed").get_to(out.seed);
 }
 

@@ -103,6 +103,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   for (size_t i = 0; i < threads_modes.size(); ++i)
     app.add_flag(threads_modes[i].option, words.modes[i]);
   app.add_flag("--no-verify", words.no_verify);
+  app.add_flag("--private", options.own_memory);
   app.add_flag("--limit", options.limit);
   app.add_flag("--json", options.json);
   app.add_option("--json-file", options.json_file);
@@ -239,6 +240,7 @@ Case Options::case_for(uint64_t bytes) const {
           .signal_every = signal_every,
           .verify = verify,
           .limit = limit,
+          .own_memory = own_memory,
           .seed = seed};
 }
 

@@ -30,6 +30,7 @@ struct Options {
   std::string device;       // empty: chosen
   std::string peer_device;  // with --self; empty: as `device`
   bool verify = true;
+  bool own_memory = false;
   bool limit = false;
   uint32_t rounds = 5;
   uint64_t seed = 1;

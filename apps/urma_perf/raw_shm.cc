@@ -215,6 +215,36 @@ bool ShmSender::send_piece(int64_t until) {
   return true;
 }
 
+void ShmCopier::copy() {
+  if (from_ + bytes_ > source_.size()) from_ = 0;
+  if (to_ + bytes_ > landing_.size()) to_ = 0;
+  std::memcpy(landing_.data() + to_, source_.data() + from_, bytes_);
+  // Each is done, not only the last one to a place.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  from_ += line;
+  to_ += step_;
+}
+
+void ShmCopier::run(int64_t until) {
+  const uint64_t per_clock =
+      std::clamp<uint64_t>(65536 / std::max<uint64_t>(bytes_, 1), 1, looks_per_clock);
+  int64_t time = now();
+  if (tally.first == 0) tally.add(0, time);
+  while (time < until) {
+    for (uint64_t i = 0; i < per_clock; ++i) copy();
+    time = now();
+    tally.add(per_clock * bytes_, time);
+  }
+}
+
+void ShmCopier::run(int64_t until, Histogram& times) {
+  for (int64_t begun = now(); begun < until; begun = now()) {
+    copy();
+    const int64_t took = now() - begun - clock_cost();
+    times.record(static_cast<uint64_t>(std::max<int64_t>(took, 0)));
+  }
+}
+
 void ShmReceiver::run(int64_t until) {
   const bool stamped = lane_.plan().way == Way::stamped;
   const uint64_t per_clock = stamped ? ring_slots * lane_.plan().bytes : piece_bytes;

@@ -148,6 +148,32 @@ class ShmSender {
   size_t at_ = 0;
 };
 
+// Copies between memory of one side's own and what both map, by that side alone: the other one has
+// nothing to do. Each from and to the next place, as works do.
+class ShmCopier {
+ public:
+  // `step`: from one place that messages land in to the next; sources lie a line apart.
+  ShmCopier(std::span<const std::byte> source, std::span<std::byte> landing, uint64_t bytes,
+            uint64_t step)
+      : source_(source), landing_(landing), bytes_(bytes), step_(step) {}
+
+  // As fast as they go, counted in `tally`.
+  void run(int64_t until);
+  // One by one.
+  void run(int64_t until, Histogram& times);
+  RawTally tally;
+
+ private:
+  void copy();
+
+  std::span<const std::byte> source_;
+  std::span<std::byte> landing_;
+  uint64_t bytes_;
+  uint64_t step_;
+  size_t from_ = 0;
+  size_t to_ = 0;
+};
+
 class ShmReceiver {
  public:
   ShmReceiver(const Lane& lane, std::span<std::byte> landing) : lane_(lane), landing_(landing) {}

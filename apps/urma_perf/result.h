@@ -36,6 +36,7 @@ struct Result {
   std::vector<Round> rounds;
   Verdict verdict;
   Counters counters;
+  bool mapped = false;                  // the server's memory, here
   std::string limit_pattern;            // what the limit was measured by; empty: there is none
   bool limit_of_clean_network = false;  // measured for another row
 

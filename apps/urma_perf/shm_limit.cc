@@ -50,6 +50,10 @@ ShmPlan stream_plan(const Case& what, Use looked_at) {
 
 ShmPlan shm_plan(const Case& what) {
   const Use looked_at = what.verify ? Use::read : Use::nothing;
+  const bool half = what.test->shape == Shape::half_round_trip;
+  if (!what.own_memory && !half && !what.test->told()) {
+    return {.there = {}, .back = {}, .pattern = "copy", .copies = true};
+  }
   switch (what.test->shape) {
     case Shape::half_round_trip:
       return bounce_plan(what, looked_at);
@@ -64,19 +68,38 @@ ShmPlan shm_plan(const Case& what) {
 ShmLimit::ShmLimit(Side& side, Place place)
     : side_(side), place_(place), plan_(shm_plan(side.what())) {
   if (place == Place::client) {
-    window_.emplace(ShmWindow::make(plan_.there.lane_bytes() + plan_.back.lane_bytes()));
+    window_.emplace(ShmWindow::make(window_bytes()));
   }
 }
 
+uint64_t ShmLimit::window_bytes() const {
+  if (!plan_.copies) return plan_.there.lane_bytes() + plan_.back.lane_bytes();
+  const Layout& layout = side_.layout();
+  return side_.what().test->reads() ? layout.source_bytes() : layout.landing_bytes();
+}
+
 void ShmLimit::meet(const std::string& told) {
-  const uint64_t there = plan_.there.lane_bytes();
   if (place_ == Place::client) {
     window_->forget_name();
   } else {
-    window_.emplace(ShmWindow::open(told, there + plan_.back.lane_bytes()));
+    window_.emplace(ShmWindow::open(told, window_bytes()));
   }
+  if (plan_.copies) return make_copier();
+  const uint64_t there = plan_.there.lane_bytes();
   make_loops({plan_.there, window_->bytes().first(there)},
              {plan_.back, window_->bytes().subspan(there)});
+}
+
+void ShmLimit::make_copier() {
+  if (place_ != Place::client) return;
+  const Layout& layout = side_.layout();
+  const uint64_t bytes = side_.what().bytes;
+  const uint64_t step = layout.slot_at(0, 1) - layout.slot_at(0, 0);
+  if (side_.what().test->reads()) {
+    copier_.emplace(window_->bytes(), side_.landing(), bytes, step);
+  } else {
+    copier_.emplace(side_.source(), window_->bytes(), bytes, step);
+  }
 }
 
 void ShmLimit::make_loops(const Lane& there, const Lane& back) {
@@ -108,6 +131,7 @@ void ShmLimit::begin() {
   round_trips_.clear();
   if (ping_) ping_->begin();
   if (receiver_) receiver_->tally = {};
+  if (copier_) copier_->tally = {};
 }
 
 void ShmLimit::run(int64_t until) {
@@ -115,6 +139,12 @@ void ShmLimit::run(int64_t until) {
   if (pong_) pong_->run(until);
   if (sender_) sender_->run(until);
   if (receiver_) receiver_->run(until);
+  if (!copier_) return;
+  if (side_.what().test->bandwidth()) {
+    copier_->run(until);
+  } else {
+    copier_->run(until, round_trips_);
+  }
 }
 
 }  // namespace urma::perf

@@ -14,6 +14,7 @@ struct ShmPlan {
   LanePlan there;  // from the client to the server
   LanePlan back;
   std::string_view pattern;
+  bool copies = false;  // no lanes: memory that both map, where the client copies
 };
 ShmPlan shm_plan(const Case& what);
 
@@ -30,10 +31,16 @@ class ShmLimit final : public Limit {
   void begin() override;
   void run(int64_t until) override;
 
-  bool receives() const override { return receiver_.has_value(); }
-  RawTally tally() const override { return receiver_ ? receiver_->tally : RawTally{}; }
+  // A copier does what there is to receive.
+  bool receives() const override { return receiver_ || copier_; }
+  RawTally tally() const override {
+    if (copier_) return copier_->tally;
+    return receiver_ ? receiver_->tally : RawTally{};
+  }
 
  private:
+  uint64_t window_bytes() const;
+  void make_copier();
   void make_loops(const Lane& there, const Lane& back);
 
   Side& side_;
@@ -45,6 +52,7 @@ class ShmLimit final : public Limit {
   std::optional<ShmPong> pong_;
   std::optional<ShmSender> sender_;
   std::optional<ShmReceiver> receiver_;
+  std::optional<ShmCopier> copier_;
 };
 
 }  // namespace urma::perf

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "apps/urma_perf/failure.h"
 
@@ -39,10 +40,23 @@ Side::Side(Device& device, const Case& what, Place place, std::span<Jfc* const> 
       ours_(pattern_of(what, place)),
       theirs_(pattern_of(what, opposite(place))),
       pulse_(std::make_unique<Pulse>(device)),
-      segment_(must(device.allocate(layout_.bytes()), "memory for the test")),
+      own_memory_(nullptr, &std::free),
+      segment_(make_segment(device)),
       receives_(receives_for(what, place)) {
   touch_memory();
   make_jetties(device, completions);
+}
+
+Segment Side::make_segment(Device& device) {
+  constexpr const char* what = "memory for the test";
+  if (!case_.own_memory) return must(device.allocate(layout_.bytes()), what);
+  constexpr size_t page = 4096;
+  const size_t bytes = (layout_.bytes() + page - 1) / page * page;
+  own_memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes)));
+  if (own_memory_ == nullptr) {
+    throw Failure(Exit::error, fmt::format("{}: the system gives no {} bytes", what, bytes));
+  }
+  return must(device.register_memory({own_memory_.get(), bytes}), what);
 }
 
 void Side::touch_memory() {

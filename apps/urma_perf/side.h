@@ -68,6 +68,7 @@ class Side {
   std::span<std::byte> at(uint64_t offset, uint64_t bytes) const {
     return segment_.bytes().subspan(offset, bytes);
   }
+  Segment make_segment(Device& device);
   void touch_memory();
   bool sends_data() const;
   bool gets_data() const;
@@ -79,6 +80,7 @@ class Side {
   Pattern ours_;
   Pattern theirs_;
   std::unique_ptr<Pulse> pulse_;
+  std::unique_ptr<std::byte, void (*)(void*)> own_memory_;
   Segment segment_;
   uint32_t receives_ = 0;
   std::vector<Jetty> jetties_;

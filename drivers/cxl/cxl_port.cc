@@ -84,8 +84,7 @@ size_t CxlPort::send(std::span<TxFrame* const> frames, Time) {
   return frames.size();
 }
 
-std::byte* CxlPort::begin(const Endpoint& to, uint32_t bytes) {
-  const uint32_t place = place_of(to);
+std::byte* CxlPort::begin(uint32_t place, uint32_t bytes) {
   if (place == places || bytes - 1 >= most_message_bytes) return nullptr;
   RingWriter& ring = outbound_[place].ring;
   if (!ring || ring.promised()) return nullptr;
@@ -123,16 +122,14 @@ void CxlPort::unlend(std::span<TxFrame* const> frames) {
   for (TxFrame* const frame : frames) pool_.take_back(frame);
 }
 
-bool CxlPort::reserve(const Endpoint& to, uint32_t bytes) {
-  const uint32_t place = place_of(to);
+bool CxlPort::reserve(uint32_t place, uint32_t bytes) {
   if (place == places) return false;
   // A channel to oneself is set up without a packet that would make the ring.
   if (!outbound_[place].ring && (place != place_ || !connect(place))) return false;
   return outbound_[place].ring.reserve(bytes);
 }
 
-Ways::Way CxlPort::way(const Endpoint& to) {
-  const uint32_t place = place_of(to);
+Ways::State CxlPort::state(uint32_t place) {
   if (place == places || window_.lost()) return {.gone = true};
   const bool lives = window_.inhabited(place);
   if (window_.changes() != changes_seen_) look_around();

@@ -30,14 +30,22 @@ class CxlPort final : public PacketPort, public Ways {
   std::span<const int> descriptors() const override { return {}; }
   Bell* bell() override { return &bell_; }
   Ways* ways() override { return this; }
+  SegmentMemory* memory() override { return window_.parts().granules > 0 ? &window_ : nullptr; }
   void abandon() override { window_.abandon(); }
 
-  // Ways
-  bool reserve(const Endpoint& to, uint32_t bytes) override;
-  std::byte* begin(const Endpoint& to, uint32_t bytes) override;
+  // Ways: each place is one.
+  uint32_t way_to(const Endpoint& endpoint) const override { return place_of(endpoint); }
+  bool reserve(uint32_t place, uint32_t bytes) override;
+  std::byte* begin(uint32_t place, uint32_t bytes) override;
   void end() override;
   void notify() override;
-  Way way(const Endpoint& to) override;
+  std::byte* hold(uint32_t place, const MemoryRange& range) override {
+    // Of the life that its rings are with.
+    if (place >= places || !outbound_[place].ring) return nullptr;
+    return window_.hold(place, outbound_[place].to_generation, range);
+  }
+  void let_go() override { window_.let_go(); }
+  State state(uint32_t place) override;
 
  private:
   static constexpr uint32_t frame_count = 256;

@@ -11,7 +11,7 @@ namespace urma::drivers::cxl {
 
 inline constexpr size_t line_bytes = 64;
 inline constexpr uint64_t magic = 0x314e'4957'414d'5255;  // "URMAWIN1"
-inline constexpr uint32_t version = 3;
+inline constexpr uint32_t version = 4;
 
 // Written once, under the lock; `magic` last.
 struct alignas(line_bytes) Header {
@@ -38,11 +38,17 @@ struct alignas(line_bytes) PlaceRecord {
 struct alignas(line_bytes) PlaceBell {
   std::atomic<uint32_t> word;
 };
+// Whose memory its owner is in the middle of reading or writing: the number of a segment and one,
+// or zero. Who revokes a segment waits until no place names it.
+struct alignas(line_bytes) PlaceHold {
+  std::atomic<uint32_t> segment;
+};
 struct Place {
   PlaceRecord record;
   PlaceBell bell;
+  PlaceHold hold;
 };
-static_assert(sizeof(Place) == 2 * line_bytes);
+static_assert(sizeof(Place) == 3 * line_bytes);
 inline constexpr uint32_t places = 256;
 
 // Whose a ring is. Under the lock; a serial of zero: nobody's yet. Each new owner gets another one,
@@ -104,27 +110,78 @@ struct Ring {
 inline constexpr uint32_t ring_bytes = sizeof(Ring);
 static_assert(ring_bytes == 4096 + ring_lines * line_bytes);
 
-// Header, changes, places, records; then, from a page on, the rings.
+// A segment in the window is a row of granules; the record of the first one, which is the segment's
+// number, says what it is. `granules` and `owner`, under the lock: none is free memory. The rest is
+// written by its owner while `epoch` is even: odd, it may be read and written by whoever has said
+// so in its place. When its owner is gone, whoever needs the memory makes the epoch even.
+struct alignas(line_bytes) SegmentRecord {
+  std::atomic<uint64_t> epoch;
+  std::atomic<uint64_t> bytes;
+  std::atomic<uint32_t> granules;
+  std::atomic<uint32_t> owner;  // place; `places`: given back, while somebody held it
+  std::atomic<uint32_t> owner_generation;
+  std::atomic<uint32_t> token_id;
+  std::atomic<uint32_t> token;
+  std::atomic<uint32_t> rights;
+};
+static_assert(sizeof(SegmentRecord) == line_bytes);
+
+// How the parts of a window follow from its size: header, changes, places, records; from a page on
+// the rings; then, in its last half unless it is small, segments.
 inline constexpr uint64_t page_bytes = 4096;
 inline constexpr uint64_t places_at = 2 * line_bytes;
 inline constexpr uint64_t records_at = places_at + places * sizeof(Place);
-inline constexpr uint32_t most_rings = 1 << 20;
-// Whoever changes one of these changes the version as well.
-static_assert(version == 3 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
-              records_at == 32896);
-
-constexpr uint64_t rings_at(uint32_t rings) {
-  const uint64_t end = records_at + uint64_t{rings} * sizeof(RingRecord);
-  return (end + page_bytes - 1) / page_bytes * page_bytes;
-}
-constexpr uint32_t rings_in(uint64_t window_bytes) {
-  if (window_bytes < records_at + page_bytes) return 0;
-  const uint64_t rings =
-      (window_bytes - records_at - page_bytes) / (ring_bytes + sizeof(RingRecord));
-  return static_cast<uint32_t>(rings < most_rings ? rings : most_rings);
-}
 inline constexpr uint64_t least_window_bytes = 1 << 20;
-static_assert(rings_in(least_window_bytes) >= 2);
-static_assert(rings_at(rings_in(least_window_bytes)) + 2 * ring_bytes <= least_window_bytes);
+inline constexpr uint32_t most_rings = 1 << 20;
+inline constexpr uint32_t most_granules = 1 << 14;
+inline constexpr uint64_t least_granule_bytes = 64 * 1024;
+inline constexpr uint64_t least_with_segments = 8 << 20;
+
+struct Parts {
+  uint64_t granule_bytes = least_granule_bytes;
+  uint32_t granules = 0;
+  uint32_t rings = 0;
+  uint64_t segments_at = 0;  // their records
+  uint64_t rings_at = 0;
+  uint64_t memory_at = 0;
+
+  static constexpr Parts of(uint64_t window_bytes) {
+    Parts out;
+    const uint64_t memory = window_bytes < least_with_segments ? 0 : window_bytes / 2;
+    while (memory / out.granule_bytes > most_granules) out.granule_bytes *= 2;
+    out.granules = static_cast<uint32_t>(memory / out.granule_bytes);
+    const uint64_t fixed = records_at + page_bytes +
+                           uint64_t{out.granules} * (sizeof(SegmentRecord) + out.granule_bytes);
+    if (window_bytes < fixed) return out;
+    const uint64_t rings = (window_bytes - fixed) / (ring_bytes + sizeof(RingRecord));
+    out.rings = static_cast<uint32_t>(rings < most_rings ? rings : most_rings);
+    out.segments_at = records_at + uint64_t{out.rings} * sizeof(RingRecord);
+    const uint64_t records_end = out.segments_at + uint64_t{out.granules} * sizeof(SegmentRecord);
+    out.rings_at = (records_end + page_bytes - 1) / page_bytes * page_bytes;
+    out.memory_at = window_bytes / page_bytes * page_bytes - out.granules * out.granule_bytes;
+    return out;
+  }
+};
+constexpr bool fits(uint64_t window_bytes) {
+  const Parts parts = Parts::of(window_bytes);
+  return parts.rings >= 2 &&
+         parts.rings_at + uint64_t{parts.rings} * ring_bytes <= parts.memory_at &&
+         parts.memory_at + parts.granules * parts.granule_bytes <= window_bytes;
+}
+static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
+              fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
+// Whoever changes one of these changes the version as well.
+static_assert(version == 4 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
+              records_at == 49280 && sizeof(SegmentRecord) == 64 &&
+              Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);
+
+// The address of a byte in a segment of the window: its segment's number, and which byte of it.
+// Everywhere the same, and no address of private memory (RemoteSegment::mapped).
+inline constexpr uint64_t in_the_window = uint64_t{1} << 63;
+inline constexpr unsigned offset_bits = 46;
+static_assert(most_granules <= 1u << (63 - offset_bits));
+constexpr uint64_t address_of(uint32_t segment, uint64_t offset) {
+  return in_the_window | uint64_t{segment} << offset_bits | offset;
+}
 
 }  // namespace urma::drivers::cxl

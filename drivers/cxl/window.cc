@@ -26,13 +26,16 @@ Window::Window(Window&& other) noexcept
       base_(std::exchange(other.base_, nullptr)),
       bytes_(other.bytes_),
       id_(other.id_),
-      rings_(other.rings_),
+      parts_(other.parts_),
       own_(std::exchange(other.own_, nobody)),
+      own_generation_(other.own_generation_),
       is_file_(other.is_file_),
       guard_(std::move(other.guard_)),
       changes_(other.changes_),
       places_(other.places_),
-      records_(other.records_) {}
+      records_(other.records_),
+      segments_(other.segments_),
+      own_hold_(other.own_hold_) {}
 
 Window::~Window() {
   guard_ = Guard();
@@ -89,6 +92,7 @@ void Window::changed() { changes_->count.fetch_add(1, std::memory_order_release)
 void Window::end_place(uint32_t place) {
   std::atomic<uint32_t>& generation = places_[place].record.generation;
   generation.store(generation.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  places_[place].hold.segment.store(0, std::memory_order_relaxed);
   changed();
   tell_partners(place);
 }
@@ -97,7 +101,7 @@ void Window::end_place(uint32_t place) {
 void Window::tell_partners(uint32_t place) const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const uint32_t ended = generation(place) - 1;
-  for (uint32_t ring = 0; ring < rings_; ++ring) {
+  for (uint32_t ring = 0; ring < parts_.rings; ++ring) {
     const Ownership owner = ownership(ring);
     const bool sent = owner.from == place && owner.from_generation == ended;
     const bool received = owner.to == place && owner.to_generation == ended;
@@ -126,6 +130,9 @@ Result<uint32_t> Window::join() {
     generation.store(generation.load(std::memory_order_relaxed) | 1, std::memory_order_release);
     changed();
     own_ = place;
+    own_generation_ = generation.load(std::memory_order_relaxed);
+    own_hold_ = &places_[place].hold;
+    own_hold_->segment.store(0, std::memory_order_relaxed);
     return place;
   }
   return because(Status::no_resources,
@@ -146,7 +153,7 @@ void Window::leave(uint32_t place) {
     if (generation(other) % 2 == 1) return;
   }
   // The last one switches off the light: the rings' memory goes back to the system.
-  const uint64_t from = rings_at(rings_);
+  const uint64_t from = parts_.rings_at;
   fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
             static_cast<off_t>(bytes_ - from));
 }
@@ -177,7 +184,7 @@ Window::Ownership Window::ownership(uint32_t ring) const {
 }
 
 Ring& Window::ring_at(uint32_t ring) const {
-  return *reinterpret_cast<Ring*>(base_ + rings_at(rings_) + uint64_t{ring} * ring_bytes);
+  return *reinterpret_cast<Ring*>(base_ + parts_.rings_at + uint64_t{ring} * ring_bytes);
 }
 
 // With the lock: whether nobody will touch it any more. Who is gone does not; its memory may be
@@ -196,14 +203,14 @@ bool Window::free_again(uint32_t ring) const {
 }
 
 std::optional<uint32_t> Window::free_ring(uint32_t after) const {
-  for (uint32_t ring = after; ring < rings_; ++ring) {
+  for (uint32_t ring = after; ring < parts_.rings; ++ring) {
     if (free_again(ring)) return ring;
   }
   return std::nullopt;
 }
 
 bool Window::take_ring_memory(uint32_t ring) const {
-  return take_memory(rings_at(rings_) + uint64_t{ring} * ring_bytes, ring_bytes) == 0;
+  return take_memory(parts_.rings_at + uint64_t{ring} * ring_bytes, ring_bytes) == 0;
 }
 
 void Window::give(uint32_t ring, uint32_t from, uint32_t to) {
@@ -233,7 +240,7 @@ Window::Claim Window::claim_pair(uint32_t from, uint32_t to) {
     return Claim::nobody_there;
   }
   uint32_t not_let_go = 0;
-  for (uint32_t ring = 0; ring < rings_; ++ring) {
+  for (uint32_t ring = 0; ring < parts_.rings; ++ring) {
     const Ownership owner = ownership(ring);
     if (owner.serial == 0 || owner.from != from || owner.to != to) continue;
     const bool current =

@@ -21,17 +21,18 @@ struct WindowSettings {
 
 // A mapped window, and what changes hands in it: places and rings. Everything here is the control
 // path; it takes the window's lock, but `claim_pair` does not wait for it.
-class Window {
+class Window final : public SegmentMemory {
  public:
   // Opens the window, makes it when there is none, and takes back what the dead held.
   static Result<Window> open(const WindowSettings& settings);
   Window(Window&& other) noexcept;
   Window& operator=(Window&&) = delete;
-  ~Window();
+  ~Window() override;
 
   uint64_t id() const { return id_; }
   uint64_t bytes() const { return bytes_; }
-  uint32_t rings() const { return rings_; }
+  uint32_t rings() const { return parts_.rings; }
+  const Parts& parts() const { return parts_; }
   const std::string& path() const { return path_; }
   // Somebody has cut off its file: what is here now are zeros of our own.
   bool lost() const { return guard_.lost(); }
@@ -55,6 +56,30 @@ class Window {
   Claim claim_pair(uint32_t from, uint32_t to);
   // Whether somebody lives there. Ends the place of whoever has died.
   bool inhabited(uint32_t place);
+
+  // ---- segments: SegmentMemory
+
+  Taken take(uint64_t bytes, Lease& lease) override;
+  bool prepare(const Lease& lease) override;
+  void grant(const Lease& lease, TokenId id, TokenValue token, Rights rights) override;
+  void revoke(const Lease& lease) override;
+  void revoke_all() override;
+  bool held(const Lease& lease) override;
+  void empty(const Lease& lease) override;
+  void give_back(const Lease& lease) override;
+  // Of the life at a place: Ways::hold. `let_go` ends it.
+  std::byte* hold(uint32_t place, uint32_t generation, const MemoryRange& range) {
+    if ((range.address & in_the_window) == 0 || lost()) return nullptr;
+    const auto segment = static_cast<uint32_t>((range.address & ~in_the_window) >> offset_bits);
+    if (segment >= parts_.granules) return nullptr;
+    // First it is said, then it is looked: whoever revokes it does the one, and then the other.
+    own_hold_->segment.store(segment + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::byte* const at = allowed(segment, place, generation, range);
+    if (at == nullptr) let_go();
+    return at;
+  }
+  void let_go() { own_hold_->segment.store(0, std::memory_order_release); }
 
   // ---- without the lock; any of it may change at any time
 
@@ -97,6 +122,21 @@ class Window {
   std::optional<uint32_t> free_ring(uint32_t after) const;
   bool take_ring_memory(uint32_t ring) const;
   void give(uint32_t ring, uint32_t from, uint32_t to);
+  std::byte* allowed(uint32_t segment, uint32_t place, uint32_t generation,
+                     const MemoryRange& range) const;
+  uint32_t granules_taken(uint32_t segment);
+  // Nobody has cut off the window, or written it over: what is there can be believed to be ours.
+  bool owns_place() const {
+    return here() && !lost() && own_ != nobody && generation(own_) == own_generation_;
+  }
+  uint64_t granules_for(uint64_t bytes) const {
+    return (bytes + parts_.granule_bytes - 1) / parts_.granule_bytes;
+  }
+  bool punch(const Lease& lease) const;
+  bool held(uint32_t place, uint32_t segment) const;
+  std::byte* memory_of(uint32_t segment) const {
+    return base_ + parts_.memory_at + segment * parts_.granule_bytes;
+  }
   void changed();
 
   std::string path_;
@@ -106,14 +146,17 @@ class Window {
   std::byte* base_ = nullptr;
   uint64_t bytes_ = 0;
   uint64_t id_ = 0;
-  uint32_t rings_ = 0;
+  Parts parts_;
   static constexpr uint32_t nobody = UINT32_MAX;
   uint32_t own_ = nobody;  // the place that we hold
+  uint32_t own_generation_ = 0;
   bool is_file_ = false;
   Guard guard_;
   Changes* changes_ = nullptr;
   Place* places_ = nullptr;
   RingRecord* records_ = nullptr;
+  SegmentRecord* segments_ = nullptr;
+  PlaceHold* own_hold_ = nullptr;  // of our place
 };
 
 }  // namespace urma::drivers::cxl

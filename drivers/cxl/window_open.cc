@@ -155,12 +155,12 @@ Result<void> Window::open_file(const WindowSettings& settings) {
                    "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
   }
   bytes_ = bytes;
-  rings_ = rings_in(bytes);
+  parts_ = Parts::of(bytes);
   const bool all_of_it = settings.bytes != 0;
   if (!fresh) return found(all_of_it);
   if (auto made = make(all_of_it); !made) {
     // Whoever comes next begins with nothing, as we did.
-    if (ftruncate(descriptor_, 0) != 0) return made.error();
+    [[maybe_unused]] const int emptied = ftruncate(descriptor_, 0);
     return made.error();
   }
   return {};
@@ -194,13 +194,14 @@ Result<void> Window::map() {
   changes_ = reinterpret_cast<Changes*>(base_ + line_bytes);
   places_ = reinterpret_cast<Place*>(base_ + places_at);
   records_ = reinterpret_cast<RingRecord*>(base_ + records_at);
+  segments_ = reinterpret_cast<SegmentRecord*>(base_ + parts_.segments_at);
   return {};
 }
 
 // A window that nobody has begun, or not finished, or that nobody of another layout lives in. With
 // the lock. Until all of it is there it has no magic.
 Result<void> Window::make(bool all_of_it) {
-  const uint64_t taken = all_of_it ? bytes_ : rings_at(rings_);
+  const uint64_t taken = all_of_it ? bytes_ : parts_.rings_at;
   if (const int why = take_memory(0, taken); why != 0) {
     return because(Status::no_resources,
                    "cannot have " + std::to_string(taken) + " bytes of memory: " + system_says(why),
@@ -211,9 +212,9 @@ Result<void> Window::make(bool all_of_it) {
   }
   Header& header = header_of(base_);
   header.magic.store(0, std::memory_order_release);
-  std::memset(base_ + line_bytes, 0, rings_at(rings_) - line_bytes);
+  std::memset(base_ + line_bytes, 0, parts_.rings_at - line_bytes);
   header.version.store(version, std::memory_order_relaxed);
-  header.rings.store(rings_, std::memory_order_relaxed);
+  header.rings.store(parts_.rings, std::memory_order_relaxed);
   header.bytes.store(bytes_, std::memory_order_relaxed);
   header.boot.store(this_boot(), std::memory_order_relaxed);
   id_ = SecureEntropy().next();
@@ -225,7 +226,7 @@ Result<void> Window::make(bool all_of_it) {
 // With the lock.
 Result<void> Window::found(bool all_of_it) {
   // A page that has no memory yet needs some even to be read.
-  if (const int why = take_memory(0, rings_at(rings_)); why != 0) {
+  if (const int why = take_memory(0, parts_.rings_at); why != 0) {
     return because(Status::no_resources,
                    "has no memory left in its file system: " + system_says(why),
                    "free some there (df)");
@@ -233,7 +234,7 @@ Result<void> Window::found(bool all_of_it) {
   if (auto mapped = map(); !mapped) return mapped.error();
   const Says says = read(header_of(base_));
   const bool of_another_layout =
-      says.magic == magic && (says.version != version || says.rings != rings_in(says.bytes));
+      says.magic == magic && (says.version != version || says.rings != Parts::of(says.bytes).rings);
   if (unfinished(says) || (of_another_layout && !any_place_is_locked(descriptor_))) {
     return make(all_of_it);
   }
@@ -259,11 +260,12 @@ Result<void> Window::examine(const Says& says) const {
                        std::to_string(version),
                    "use one version of liburma on this window, or remove it when nobody uses it");
   }
-  if (says.bytes != bytes_ || says.rings != rings_) {
+  if (says.bytes != bytes_ || says.rings != parts_.rings) {
     return because(Status::invalid_argument,
                    "was made with " + std::to_string(says.bytes) + " bytes and " +
                        std::to_string(says.rings) + " rings, and has " + std::to_string(bytes_) +
-                       " and " + std::to_string(rings_) + " now: it was cut off, or written over",
+                       " and " + std::to_string(parts_.rings) +
+                       " now: it was cut off, or written over",
                    "remove it when nobody uses it; it is made anew");
   }
   if (says.boot != this_boot()) {

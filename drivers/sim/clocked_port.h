@@ -23,6 +23,7 @@ class ClockedPort final : public PacketPort, public Ways {
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return {}; }
+  SegmentMemory* memory() override { return inner_->memory(); }
   Ways* ways() override { return ways_ != nullptr ? this : nullptr; }
   Time next_arrival() const override { return dead_ ? never : inner_->next_arrival(); }
   VirtualClock* clock() override { return network_.get(); }
@@ -30,17 +31,22 @@ class ClockedPort final : public PacketPort, public Ways {
 
   // Ways. To the engine of somebody dead there is room for all it would say, and nobody to hear it:
   // it comes to its end.
-  bool reserve(const Endpoint& to, uint32_t bytes) override {
-    return dead_ || ways_->reserve(to, bytes);
+  uint32_t way_to(const Endpoint& endpoint) const override { return ways_->way_to(endpoint); }
+  bool reserve(uint32_t way, uint32_t bytes) override {
+    return dead_ || ways_->reserve(way, bytes);
   }
-  std::byte* begin(const Endpoint& to, uint32_t bytes) override {
-    return dead_ ? nullptr : ways_->begin(to, bytes);
+  std::byte* begin(uint32_t way, uint32_t bytes) override {
+    return dead_ ? nullptr : ways_->begin(way, bytes);
   }
   void end() override { ways_->end(); }
+  std::byte* hold(uint32_t way, const MemoryRange& range) override {
+    return dead_ ? nullptr : ways_->hold(way, range);
+  }
+  void let_go() override { ways_->let_go(); }
   void notify() override {
     if (!dead_) ways_->notify();
   }
-  Way way(const Endpoint& to) override { return dead_ ? Way{.gone = true} : ways_->way(to); }
+  State state(uint32_t way) override { return dead_ ? State{.gone = true} : ways_->state(way); }
 
  private:
   friend class Network;

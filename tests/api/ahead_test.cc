@@ -74,7 +74,7 @@ TEST_CASE("a small reply has left when post returns, and completes once when it 
 
 // The poster takes the token between two polls of the other thread, or finds it taken.
 TEST_CASE("one thread replies to what another one polls for") {
-  constexpr uint64_t rounds = 3000;
+  constexpr uint64_t rounds = 1000;
   for (const Threads mode : {Threads::inlined, Threads::automatic}) {
     const Medium medium("cxl:");
     Side asker = Side::open(medium.text(), {.threads = mode});

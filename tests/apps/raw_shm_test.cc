@@ -27,8 +27,9 @@ Bytes pattern_bytes(size_t count) {
   return bytes;
 }
 
+// Of memory that is not mapped, so that both sides have something to do.
 Case case_of(std::string_view test, uint64_t bytes) {
-  return {.test = find_test(test), .bytes = bytes};
+  return {.test = find_test(test), .bytes = bytes, .own_memory = true};
 }
 
 // Two lanes in one window, as two processes have them.
@@ -155,6 +156,24 @@ TEST_CASE("the pattern of the limit follows from test and size") {
   REQUIRE(pattern("write_bw", 65536) == "two-copy pipe");
   REQUIRE(shm_plan(case_of("read_bw", 8)).back.way == Way::stamped);
   REQUIRE(shm_plan(case_of("read_lat", 8)).there.way == Way::number);
+  for (const Test& test : all_tests()) {
+    const bool alone = shm_plan({.test = &test, .bytes = 8}).copies;
+    REQUIRE(alone == (test.operation != Operation::send && !test.immediate));
+  }
+}
+
+TEST_CASE("a copier copies each place in turn, and counts what it has copied") {
+  const Bytes source = pattern_bytes(4096);
+  Bytes landing(3 * 4096 + 100);
+  ShmCopier copier(source, landing, 4096, 4096);
+  copier.run(now() + slice);
+  REQUIRE(copier.tally.bytes_per_second() > 0);
+  for (size_t i = 0; i < 3; ++i) {
+    REQUIRE(std::equal(source.begin(), source.end(), landing.begin() + i * 4096));
+  }
+  Histogram times;
+  copier.run(now() + slice, times);
+  REQUIRE(times.count() > 0);
 }
 
 TEST_CASE("the driver of a device string says what it is compared with") {

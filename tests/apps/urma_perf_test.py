@@ -60,21 +60,27 @@ def test_one_test_with_limit():
 def test_every_limit():
     """The loops of --limit, as they run between rounds of ours."""
     sizes = [8, 64, 4096, 65536, 1 << 20]
-    for device, name, patterns in (
+    for device, test, patterns in (
             ("cxl:", "send_lat", ["inline ring"] + 3 * ["message, copied"]),
             ("cxl:", "write_imm_lat", 2 * ["write, slot"] + 3 * ["message, read"]),
-            ("cxl:", "write_lat", 2 * ["data, slot"] + 3 * ["message, slot"]),
-            ("cxl:", "read_lat", 2 * ["data, slot"] + 3 * ["message, slot"]),
+            ("cxl:", "write_lat", 5 * ["copy"]),
+            ("cxl:", "read_lat", 5 * ["copy"]),
+            ("cxl:", "write_bw", 5 * ["copy"]),
+            ("cxl:", "read_bw", 5 * ["copy"]),
+            ("cxl:", "write_lat --private", 2 * ["data, slot"] + 3 * ["message, slot"]),
+            ("cxl:", "read_lat --private", 2 * ["data, slot"] + 3 * ["message, slot"]),
             ("cxl:", "send_bw", 2 * ["stamped ring"] + 2 * ["two-copy pipe"]),
-            ("cxl:", "write_bw", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
-            ("cxl:", "read_bw", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
+            ("cxl:", "write_bw --private", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
+            ("cxl:", "read_bw --private", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
             ("cxl:", "wake_lat", 4 * ["futex wake"]),
             ("udp:", "wake_lat", 4 * ["udp wake"])):
         some = sizes[:len(patterns)]
-        done = results("--self", name, "--device", device, "--seconds", "0.05", "--limit",
+        done = results("--self", *test.split(), "--device", device, "--seconds", "0.05", "--limit",
                        "--rounds", "2", "--size", ",".join(map(str, some)))
         assert [result["size_bytes"] for result in done] == some
-        assert [result["limit_pattern"] for result in done] == patterns, (device, name)
+        assert [result["limit_pattern"] for result in done] == patterns, (device, test)
+        assert all(result["mapped"] == (device == "cxl:" and "--private" not in test)
+                   for result in done), (device, test)
         assert all(result["limit"] > 0 and result["device"] == device for result in done)
 
 

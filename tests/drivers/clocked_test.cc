@@ -69,11 +69,11 @@ TEST_CASE("a ring of the bell wakes its owner after the network's delay, unless 
   send_packet(ports, *ports.a, ports.b->facts().self, packet);
   run_for(1s);
   CHECK(sleeper.passes == 2);
-  CHECK_FALSE(ports.a->ways()->way(ports.b->facts().self).empty);
+  CHECK_FALSE(state_of(*ports.a, ports.b->facts().self).empty);
   network->stop(ports.b->facts().self, false);
   run_for(1us);
   CHECK(sleeper.passes == 3);
-  CHECK(ports.a->ways()->way(ports.b->facts().self).empty);
+  CHECK(state_of(*ports.a, ports.b->facts().self).empty);
 
   // Whoever is killed reads nothing more, and what it says goes nowhere.
   send_packet(ports, *ports.a, ports.b->facts().self, packet);
@@ -85,7 +85,7 @@ TEST_CASE("a ring of the bell wakes its owner after the network's delay, unless 
   RxFrame frame;
   CHECK(ports.a->receive({&frame, 1}, network->now()) == 0);
   CHECK(ports.b->receive({&frame, 1}, network->now()) == 0);
-  CHECK(ports.a->ways()->way(ports.b->facts().self).gone);
+  CHECK(state_of(*ports.a, ports.b->facts().self).gone);
 }
 
 }  // namespace

@@ -278,14 +278,15 @@ TEST_CASE("a lossless port has ways, and what it promised room arrives, in order
     CHECK((ways != nullptr) == ports.a->facts().lossless);
     if (ways == nullptr) return;
     const Endpoint there = ports.b->facts().self;
+    const uint32_t way = ways->way_to(there);
     // The first packet makes the way.
-    CHECK_FALSE(ways->reserve(there, 100));
+    CHECK_FALSE(ways->reserve(way, 100));
     REQUIRE(send_packet(ports, *ports.a, there, packet_of(50, 0)));
     REQUIRE(receive_packets(ports, *ports.b, 1).size() == 1);
-    CHECK_FALSE(ways->way(there).gone);
-    CHECK(ways->way(there).empty);
+    CHECK_FALSE(ways->state(way).gone);
+    CHECK(ways->state(way).empty);
     unsigned seed = 0;
-    uint64_t taken = ways->way(there).taken;
+    uint64_t taken = ways->state(way).taken;
     for (const size_t bytes : {size_t{64}, size_t{1000}, size_t{ports.a->facts().mtu} + 75}) {
       INFO("bytes " << bytes);
       // As much as there is room for, in bursts as an engine sends them.
@@ -294,7 +295,7 @@ TEST_CASE("a lossless port has ways, and what it promised room arrives, in order
       while (!full) {
         const size_t before = sent.size();
         while (!full && sent.size() < before + 16) {
-          full = !ways->reserve(there, static_cast<uint32_t>(bytes + 96));
+          full = !ways->reserve(way, static_cast<uint32_t>(bytes + 96));
           if (!full) sent.push_back(packet_of(bytes, ++seed));
         }
         for (size_t i = before; i < sent.size(); ++i) {
@@ -303,17 +304,17 @@ TEST_CASE("a lossless port has ways, and what it promised room arrives, in order
       }
       CHECK(sent.size() >= 2);
       CHECK(ports.a->counters().send_failures == 0);
-      CHECK_FALSE(ways->way(there).empty);
+      CHECK_FALSE(ways->state(way).empty);
       CHECK((receive_packets(ports, *ports.b, sent.size()) == sent));
-      CHECK(ways->way(there).empty);
-      CHECK(ways->way(there).taken > taken);
-      taken = ways->way(there).taken;
-      CHECK(ways->reserve(there, static_cast<uint32_t>(bytes)));
+      CHECK(ways->state(way).empty);
+      CHECK(ways->state(way).taken > taken);
+      taken = ways->state(way).taken;
+      CHECK(ways->reserve(way, static_cast<uint32_t>(bytes)));
       REQUIRE(send_packet(ports, *ports.a, there, packet_of(bytes, 1)));
       REQUIRE(receive_packets(ports, *ports.b, 1).size() == 1);
     }
     ports.b.reset();
-    CHECK(ways->way(there).gone);
+    CHECK(ways->state(way).gone);
   });
 }
 
@@ -322,8 +323,9 @@ TEST_CASE("what is written into a lossless port's own memory arrives in order wi
     Ways* const ways = ports.a->ways();
     if (ways == nullptr) return;
     const Endpoint there = ports.b->facts().self;
+    const uint32_t way = ways->way_to(there);
     const auto write = [&](const Packet& packet) {
-      std::byte* const memory = ways->begin(there, static_cast<uint32_t>(packet.size()));
+      std::byte* const memory = ways->begin(way, static_cast<uint32_t>(packet.size()));
       if (memory == nullptr) return false;
       std::copy(packet.begin(), packet.end(), memory);
       ways->end();
@@ -341,7 +343,7 @@ TEST_CASE("what is written into a lossless port's own memory arrives in order wi
         ++seed;
         full = !write(sent.back());
         if (full) sent.pop_back();
-        if (full || seed % 5 != 0 || !ways->reserve(there, 200)) continue;
+        if (full || seed % 5 != 0 || !ways->reserve(way, 200)) continue;
         // What was promised room comes first.
         CHECK_FALSE(write(packet_of(9, 1)));
         sent.push_back(packet_of(100, seed));
@@ -349,7 +351,7 @@ TEST_CASE("what is written into a lossless port's own memory arrives in order wi
       }
       CHECK(sent.size() >= 2);
       CHECK((receive_packets(ports, *ports.b, sent.size()) == sent));
-      CHECK(ways->way(there).empty);
+      CHECK(ways->state(way).empty);
     }
     CHECK(ports.a->counters().send_failures == 0);
   });

@@ -210,7 +210,7 @@ void on_file_system(const char* kind, const char* options, Function&& function) 
 }
 
 TEST_CASE("a full file system is an error at open, and later a connection refused: never a fault") {
-  on_file_system("tmpfs", "size=1536k", [](const std::string& folder) {
+  on_file_system("tmpfs", "size=2M", [](const std::string& folder) {
     const std::string path = "cxl:" + folder + "/w";
     const auto port = try_open_port(path + "?size=4M");
     if (port.ok() || port.status() != Status::no_resources) return 1;
@@ -330,7 +330,7 @@ TEST_CASE("an abandoned port leaves what a killed process leaves, beside others 
     REQUIRE(keeper->receive({&got, 1}, read_clock()) == 1);
     CHECK(got.bytes == last.size());
     keeper->release({&got, 1});
-    CHECK(keeper->ways()->way(there).gone);
+    CHECK(state_of(*keeper, there).gone);
     const auto next = open_port_at(window);
     REQUIRE(next->facts().self == there);
     doomed.reset();
@@ -367,7 +367,7 @@ TEST_CASE("a child of fork neither keeps its parent's place nor gives it away") 
           return 0;
         }) == 0);
   look({ports.a.get(), ports.b.get()});
-  CHECK(ports.a->ways()->way(ports.b->facts().self).gone == false);
+  CHECK(state_of(*ports.a, ports.b->facts().self).gone == false);
   CHECK(reach(*ports.a, *ports.b));
   const auto third = open_port_at(window);
   CHECK(third->facts().self.address.bytes[15] == std::byte{3});
@@ -624,7 +624,7 @@ TEST_CASE("a window that is cut off while it is used is lost, and its processes 
               send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60'000, 2));
               look({ports.a.get(), ports.b.get()});
             }
-            if (left < 1000 && !ports.a->ways()->way(ports.b->facts().self).gone) return 3;
+            if (left < 1000 && !state_of(*ports.a, ports.b->facts().self).gone) return 3;
             ports.a.reset();
             return sum == 12345 ? 4 : 0;
           }) == 0);

@@ -40,6 +40,11 @@ inline bool readable(const drivers::PacketPort& port, int milliseconds) {
   return ::poll(descriptors.data(), descriptors.size(), milliseconds) > 0;
 }
 
+// Of the way from a lossless port to this endpoint.
+inline Ways::State state_of(drivers::PacketPort& from, const Endpoint& to) {
+  return from.ways()->state(from.ways()->way_to(to));
+}
+
 using Packet = std::vector<std::byte>;
 
 inline Packet packet_of(size_t bytes, unsigned seed) {

@@ -64,7 +64,8 @@ class Intruder {
   ~Intruder() { munmap(base_, bytes_); }
 
   std::span<std::byte> all() { return {base_, bytes_}; }
-  uint32_t rings() const { return drivers::cxl::rings_in(bytes_); }
+  drivers::cxl::Parts parts() const { return drivers::cxl::Parts::of(bytes_); }
+  uint32_t rings() const { return parts().rings; }
   drivers::cxl::Header& header() { return *at<drivers::cxl::Header>(0); }
   drivers::cxl::Place& place(uint32_t number) {
     using drivers::cxl::Place;
@@ -74,9 +75,12 @@ class Intruder {
     using drivers::cxl::RingRecord;
     return *at<RingRecord>(drivers::cxl::records_at + ring * sizeof(RingRecord));
   }
+  drivers::cxl::SegmentRecord& segment(uint32_t number) {
+    using drivers::cxl::SegmentRecord;
+    return *at<SegmentRecord>(parts().segments_at + number * sizeof(SegmentRecord));
+  }
   drivers::cxl::Ring& ring(uint32_t number) {
-    return *at<drivers::cxl::Ring>(drivers::cxl::rings_at(rings()) +
-                                   uint64_t{number} * drivers::cxl::ring_bytes);
+    return *at<drivers::cxl::Ring>(parts().rings_at + uint64_t{number} * drivers::cxl::ring_bytes);
   }
 
  private:

@@ -21,7 +21,7 @@ namespace {
 
 namespace cxl = drivers::cxl;
 
-constexpr uint64_t window_bytes = 4 << 20;
+constexpr uint64_t window_bytes = cxl::least_with_segments;
 constexpr Duration in_time = std::chrono::seconds(12);
 
 const std::string& path() {
@@ -57,6 +57,7 @@ class Host {
                                 .token = token,
                                 .rights = Rights::read | Rights::write});
     for (uint64_t tag = 0; tag < receives; ++tag) receive(tag);
+    take_mapped();
   }
 
   bool pass(Time now) { return engine_.pass(now, nullptr); }
@@ -72,13 +73,18 @@ class Host {
               .token = token,
               .rights = Rights::read | Rights::write};
     jetty_there_ = {.peer = peer, .id = other.made_.id, .token = other.made_.token};
+    mapped_there_ = there_;
+    mapped_there_.address = other.mapped_.lease.address;
+    mapped_there_.token_id = other.mapped_.id;
   }
   void post(uint32_t kind, uint32_t bytes) {
     const std::span<std::byte> data = std::span(own_).first(bytes);
-    Work work = kind == 0   ? write(data, there_)
-                : kind == 1 ? read(data, there_)
+    const RemoteSegment& there = kind >= 4 ? mapped_there_ : there_;
+    kind %= 4;
+    Work work = kind == 0   ? write(data, there)
+                : kind == 1 ? read(data, there)
                 : kind == 2
-                    ? write(data, there_).to(jetty_there_).immediate(1)
+                    ? write(data, there).to(jetty_there_).immediate(1)
                     : send(data.first(std::min<size_t>(bytes, max_send_bytes)), jetty_there_);
     posted_ += queues_->post({&work, 1});
     engine_.dirty().mark(made_.handle.index);
@@ -96,6 +102,22 @@ class Host {
       }
     }
     require(ended_ <= posted_, "a work ends once");
+  }
+  // Gives the mapped segment back, and takes another one.
+  void renew(Time now) {
+    if (mapped_.lease.bytes == 0) return take_mapped();
+    engine::Engine::Unregistration what{.id = mapped_.id,
+                                        .base = mapped_.lease.base,
+                                        .bytes = segment_bytes,
+                                        .lease = &mapped_.lease};
+    while (!engine_.remove_segment(what, now)) {
+      engine_.pass(now, nullptr);
+      poll();
+      now += std::chrono::microseconds(100);
+    }
+    engine_.port().memory()->give_back(mapped_.lease);
+    mapped_ = {};
+    take_mapped();
   }
   bool all_ended() const { return ended_ == posted_; }
 
@@ -120,6 +142,22 @@ class Host {
             .controller = &congestion::controllers().front(),
             .limits = {.jetties = 2, .peers = 8, .segments = 2}};
   }
+  void take_mapped() {
+    drivers::SegmentMemory* const memory = engine_.port().memory();
+    drivers::SegmentMemory::Lease lease;
+    if (memory == nullptr ||
+        memory->take(segment_bytes, lease) != drivers::SegmentMemory::Taken::taken) {
+      return;
+    }
+    if (!memory->prepare(lease)) return memory->give_back(lease);
+    mapped_.lease = lease;
+    mapped_.id = *engine_.add_segment({.base = lease.base,
+                                       .bytes = segment_bytes,
+                                       .token = token,
+                                       .rights = Rights::read | Rights::write,
+                                       .address = lease.address},
+                                      &mapped_.lease);
+  }
   std::span<std::byte> segment() { return std::span(memory_).subspan(guard, segment_bytes); }
   void receive(uint64_t tag) {
     const Buffer buffer{buffers_.data() + tag % receives * receive_bytes, receive_bytes};
@@ -135,7 +173,12 @@ class Host {
   std::shared_ptr<jetty::Queues> queues_;
   engine::Engine::JettyMade made_;
   TokenId id_{};
+  struct Mapped {
+    engine::Engine::Lease lease;
+    TokenId id{};
+  } mapped_;
   RemoteSegment there_;
+  RemoteSegment mapped_there_;
   RemoteJetty jetty_there_;
   uint64_t posted_ = 0;
   uint64_t ended_ = 0;
@@ -163,22 +206,26 @@ class Scribbler {
   }
 
  private:
-  static constexpr uint32_t rings = cxl::rings_in(window_bytes);
+  static constexpr cxl::Parts parts = cxl::Parts::of(window_bytes);
 
   // Where something lies that means something, mostly.
   static uint64_t place(Input& input) {
     // Those that two or three devices use.
-    const uint32_t ring = input.chance(230) ? input.below(4) : input.below(rings);
+    const uint32_t ring = input.chance(230) ? input.below(4) : input.below(parts.rings);
     const uint32_t place = input.chance(230) ? input.below(3) : input.below(cxl::places);
-    const uint64_t ring_at = cxl::rings_at(rings) + uint64_t{ring} * cxl::ring_bytes;
+    const uint64_t ring_at = parts.rings_at + uint64_t{ring} * cxl::ring_bytes;
     const uint64_t lines_at = ring_at + sizeof(cxl::RingControl);
-    switch (input.below(10)) {
+    const uint32_t segment = input.chance(230) ? input.below(6) : input.below(parts.granules);
+    switch (input.below(12)) {
+      case 10:
+      case 11:
+        return parts.segments_at + segment * sizeof(cxl::SegmentRecord) + 4 * input.below(10);
       case 0:
         return 4 * input.below(8);
       case 1:
         return cxl::line_bytes;
       case 2:
-        return cxl::places_at + place * sizeof(cxl::Place) + cxl::line_bytes * input.below(2);
+        return cxl::places_at + place * sizeof(cxl::Place) + cxl::line_bytes * input.below(3);
       case 3:
         return cxl::records_at + ring * sizeof(cxl::RingRecord) + 4 * input.below(5);
       case 4:
@@ -245,11 +292,11 @@ class Script {
     switch (input_.below(16)) {
       case 0:
       case 1:
-        return host.post(input_.below(4), input_.below(64));
+        return host.post(input_.below(8), input_.below(64));
       case 2:
-        return host.post(input_.below(4), input_.below(90'000));
+        return host.post(input_.below(8), input_.below(90'000));
       case 3:
-        for (int i = 0; i < 8; ++i) host.post(input_.below(4), 64);
+        for (int i = 0; i < 8; ++i) host.post(input_.below(8), 64);
         return;
       case 4:
       case 5:
@@ -267,8 +314,10 @@ class Script {
         if (input_.chance(16)) cut();
         return;
       case 11:
-        if (input_.chance(32)) restart();
-        return;
+        if (input_.chance(32)) return restart();
+        if (!input_.chance(64)) return;
+        host.renew(now_);
+        return meet();
       default:
         return scribbler_->scribble(input_);
     }

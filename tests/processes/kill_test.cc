@@ -160,7 +160,8 @@ TEST_CASE("a target that is stopped for long is given up, and taken back when it
     REQUIRE(collect(here.jetty, 1).at(0).ok());
     target.stop();
     const Time stopped = read_clock();
-    here.jetty.post(write(bytes, remote.segment));
+    // Its memory can be written while it is stopped, but it cannot be told.
+    here.jetty.post(write(bytes, remote.segment).to(remote.jetty).immediate(1));
     CHECK(collect(here.jetty, 1, 10s).at(0).status == Status::unknown);
     CHECK(since(stopped) < 3s + 500ms);
     target.go_on();

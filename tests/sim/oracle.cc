@@ -6,7 +6,8 @@
 
 namespace urma::test {
 
-Memory::Memory(size_t bytes) : bytes_(bytes), expected_(bytes) {}
+Memory::Memory(size_t bytes) : own_(bytes), bytes_(own_), expected_(bytes) {}
+Memory::Memory(std::span<std::byte> bytes) : bytes_(bytes), expected_(bytes.size()) {}
 
 bool Memory::overlaps(uint64_t offset, uint64_t bytes) const {
   auto next = ranges_.lower_bound(offset);
@@ -29,7 +30,7 @@ void Memory::begin_read(uint64_t offset, uint64_t bytes) { ranges_[offset] = {by
 void Memory::end_read(uint64_t offset) { ranges_.erase(offset); }
 
 void Memory::check_read(uint64_t offset, std::span<const std::byte> bytes, uint64_t work) const {
-  for (size_t i = 0; i < bytes.size(); ++i) {
+  for (size_t i = 0; i < bytes.size() && !gone_; ++i) {
     require(bytes[i] == expected_[offset + i], offset + i, work, "a read returns what was written");
   }
 }
@@ -41,6 +42,7 @@ void Memory::require(bool holds, uint64_t offset, uint64_t work, const char* rul
 }
 
 void Memory::arrived(uint64_t offset, uint64_t work) {
+  if (gone_) return;
   const auto at = ranges_.find(offset);
   if (at == ranges_.end() || at->second.work != work) return;  // long over
   const auto range = std::span(bytes_).subspan(offset, at->second.bytes);
@@ -48,6 +50,7 @@ void Memory::arrived(uint64_t offset, uint64_t work) {
 }
 
 void Memory::wrote(uint64_t offset, uint64_t work) {
+  if (gone_) return end_read(offset);
   const Range range = ranges_.at(offset);
   require(has_pattern(std::span(bytes_).subspan(offset, range.bytes), work), offset, work,
           "a completed write is in place");
@@ -57,6 +60,7 @@ void Memory::wrote(uint64_t offset, uint64_t work) {
 }
 
 void Memory::not_written(uint64_t offset, uint64_t work) {
+  if (gone_) return end_read(offset);
   const Range range = ranges_.at(offset);
   for (uint64_t i = 0; i < range.bytes; ++i) {
     require(bytes_[offset + i] == expected_[offset + i], offset + i, work,
@@ -68,15 +72,20 @@ void Memory::not_written(uint64_t offset, uint64_t work) {
 void Memory::unknown(uint64_t offset) { ranges_.at(offset).tainted = true; }
 
 void Memory::refused(uint64_t offset) {
+  if (gone_) return end_read(offset);
   const Range range = ranges_.at(offset);
   for (uint64_t i = 0; i < range.bytes; ++i) expected_[offset + i] = bytes_[offset + i];
   ranges_.erase(offset);
 }
 
-void Memory::freeze() { frozen_ = bytes_; }
+void Memory::freeze() {
+  frozen_ = own_;
+  gone_ = own_.empty();
+}
 
 void Memory::check_all(const std::string& where) const {
-  if (!frozen_.empty() && frozen_ != bytes_) {
+  if (gone_) return;
+  if (!frozen_.empty() && frozen_ != own_) {
     throw Violation(where + ": memory of a dead process was written");
   }
   uint64_t done = 0;

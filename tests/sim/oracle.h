@@ -22,6 +22,8 @@ struct Violation : std::runtime_error {
 class Memory {
  public:
   explicit Memory(size_t bytes);
+  // Of the host's own: it goes with it.
+  explicit Memory(std::span<std::byte> bytes);
 
   std::span<std::byte> bytes() { return bytes_; }
   size_t size() const { return bytes_.size(); }
@@ -49,7 +51,7 @@ class Memory {
 
   // Everything, at the end of a run.
   void check_all(const std::string& where) const;
-  // The host is gone: from here on nothing may change.
+  // The host is gone: from here on nothing may change, or, if it was the host's, nothing is known.
   void freeze();
 
  private:
@@ -63,7 +65,9 @@ class Memory {
   bool overlaps(uint64_t offset, uint64_t bytes) const;
   void require(bool holds, uint64_t offset, uint64_t work, const char* rule) const;
 
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte> own_;
+  std::span<std::byte> bytes_;
+  bool gone_ = false;
   std::vector<std::byte> expected_;
   std::vector<std::byte> frozen_;
   std::map<uint64_t, Range> ranges_;  // by offset: busy or tainted

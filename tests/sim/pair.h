@@ -14,6 +14,7 @@ namespace urma::test {
 class SimHosts {
  public:
   struct Host {
+    std::vector<std::byte> memory;  // of the segment
     Device device;
     Segment segment;
     Jetty jetty;
@@ -32,11 +33,14 @@ class SimHosts {
   static Host start_at(const std::string& text, const JettyOptions& jetty,
                        const DeviceOptions& device) {
     Device opened = open(text, device).value();
-    Segment segment = opened.allocate(1 << 20).value();
+    // Private, so that all goes by packets.
+    std::vector<std::byte> memory(1 << 20);
+    Segment segment = opened.register_memory(memory).value();
     Jetty made = opened.jetty(jetty).value();
     Descriptor both = parse_descriptor(segment.descriptor()).value();
     both.jetty = parse_descriptor(made.descriptor()).value().jetty;
-    return {std::move(opened), std::move(segment), std::move(made), to_string(both)};
+    return {std::move(memory), std::move(opened), std::move(segment), std::move(made),
+            to_string(both)};
   }
 
   // The process ends without a word.

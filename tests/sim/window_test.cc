@@ -315,47 +315,66 @@ TEST_CASE("window: a peer is killed while it is stopped and asked for another ch
   CHECK(two.hosts.now() - died <= 21s);
 }
 
-TEST_CASE("window: a pair for which there is no ring waits until somebody goes") {
-  // Room for one pair.
-  WindowHosts hosts("w-few", 1536 << 10);
+// Three, in a window with two rings.
+struct Few {
+  WindowHosts hosts;
   Host a = hosts.start();
   Host b = hosts.start();
   Host c = hosts.start();
-  const auto bytes = some_bytes(100);
-  const Imported to_b = a.device.import(b.line).value();
-  a.jetty.post(write(bytes, to_b.segment));
-  REQUIRE(only_status(a.jetty, 1s) == Status::ok);
-  const Imported to_c = a.device.import(c.line).value();
-  a.jetty.post(write(bytes, to_c.segment));
-  CHECK(only_status(a.jetty, 5s) == Status::no_resources);
-  hosts.run_for(500ms);  // that attempt is over
-  a.jetty.post(write(bytes, to_c.segment));
-  hosts.run_for(500ms);
-  hosts.kill(std::move(b));
-  CHECK(only_status(a.jetty, 5s) == Status::ok);
+  std::vector<std::byte> bytes = some_bytes(100);
+
+  explicit Few(const std::string& name) : hosts(name, 1536 << 10) {}
+  static Imported seen(Host& from, const Host& to) { return from.device.import(to.line).value(); }
+  void post(Host& from, const Imported& to) {
+    REQUIRE(from.jetty.post(write(bytes, to.segment)) == 1);
+  }
+  Status one_write(Host& from, const Imported& to) {
+    post(from, to);
+    return only_status(from.jetty, 10s);
+  }
+};
+
+TEST_CASE("window: a pair for which there is no ring waits until somebody goes") {
+  Few few("w-few");
+  REQUIRE(few.one_write(few.a, Few::seen(few.a, few.b)) == Status::ok);
+  const Imported to_c = Few::seen(few.a, few.c);
+  CHECK(few.one_write(few.a, to_c) == Status::no_resources);
+  few.hosts.run_for(500ms);  // that attempt is over
+  few.post(few.a, to_c);
+  few.hosts.run_for(500ms);
+  few.hosts.kill(std::move(few.b));
+  CHECK(only_status(few.a.jetty, 5s) == Status::ok);
 }
 
 TEST_CASE("window: who finds no ring to itself is still itself, and gets one when somebody goes") {
-  WindowHosts hosts("w-self", 1536 << 10);
-  Host a = hosts.start();
-  Host b = hosts.start();
-  Host c = hosts.start();
-  const auto bytes = some_bytes(100);
-  const Imported to_b = a.device.import(b.line).value();
-  const Imported to_a = a.device.import(a.line).value();
-  a.jetty.post(write(bytes, to_b.segment));
-  REQUIRE(only_status(a.jetty, 1s) == Status::ok);
-  a.jetty.post(write(bytes, to_a.segment));
-  REQUIRE(only_status(a.jetty, 1s) == Status::ok);
-  const Imported to_c = c.device.import(c.line).value();
-  const Time posted = hosts.now();
-  c.jetty.post(write(bytes, to_c.segment));
-  CHECK(only_status(c.jetty, 10s) == Status::no_resources);
-  CHECK(hosts.now() - posted <= 2s + 10ms);
-  hosts.kill(std::move(b));
-  hosts.run_for(500ms);
-  c.jetty.post(write(bytes, to_c.segment));
-  CHECK(only_status(c.jetty, 10s) == Status::ok);
+  Few few("w-self");
+  REQUIRE(few.one_write(few.a, Few::seen(few.a, few.b)) == Status::ok);
+  REQUIRE(few.one_write(few.a, Few::seen(few.a, few.a)) == Status::ok);
+  const Imported to_self = Few::seen(few.c, few.c);
+  const Time posted = few.hosts.now();
+  CHECK(few.one_write(few.c, to_self) == Status::no_resources);
+  CHECK(few.hosts.now() - posted <= 2s + 10ms);
+  few.hosts.kill(std::move(few.b));
+  few.hosts.run_for(500ms);
+  CHECK(few.one_write(few.c, to_self) == Status::ok);
+}
+
+// That there was no ring for one peer says nothing of another one, in whose place somebody else
+// lives now.
+TEST_CASE("window: a peer that was replaced is over, also where another one found no ring") {
+  Few few("w-replaced");
+  const Imported to_b = Few::seen(few.a, few.b);
+  REQUIRE(few.one_write(few.a, to_b) == Status::ok);
+  REQUIRE(few.one_write(few.a, Few::seen(few.a, few.c)) == Status::no_resources);
+  const Endpoint place = few.b.device.endpoint();
+  few.hosts.stop(few.b);
+  few.post(few.a, to_b);
+  few.hosts.run_for(1ms);
+  few.hosts.kill(std::move(few.b));
+  few.b = few.hosts.start();
+  REQUIRE(few.b.device.endpoint() == place);
+  CHECK(only_status(few.a.jetty, 5s) == Status::unknown);
+  CHECK(few.one_write(few.a, to_b) == Status::peer_restarted);
 }
 
 TEST_CASE(

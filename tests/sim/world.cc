@@ -8,13 +8,14 @@ namespace {
 using Kind = WorkRecord::Kind;
 
 // Rings enough for all pairs, and for what the dead leave to those who do not look.
-constexpr uint64_t many_rings = 64 << 20;
+constexpr uint64_t many_rings = 128 << 20;
 
 // With a ring for each direction of each pair, and to oneself.
 uint64_t least_window(uint64_t hosts) {
   using namespace drivers::cxl;
-  const uint64_t rings = hosts * hosts * (ring_bytes + sizeof(RingRecord));
-  return std::max(records_at + page_bytes + rings, least_window_bytes);
+  uint64_t bytes = least_window_bytes;
+  while (Parts::of(bytes).rings < hosts * hosts) bytes += page_bytes;
+  return bytes;
 }
 
 Eid address_of(uint32_t host) {
@@ -77,9 +78,14 @@ void World::start(uint32_t index) {
       open(device_of(host), {.threads = host.inlined ? Threads::inlined : Threads::served,
                              .operation_timeout = options_.operation_timeout})
           .value());
-  host.memory = std::make_shared<Memory>(memory_bytes);
+  if (options_.mapped) {
+    host.segment.emplace(host.device->allocate(memory_bytes).value());
+    host.memory = std::make_shared<Memory>(host.segment->bytes());
+  } else {
+    host.memory = std::make_shared<Memory>(memory_bytes);
+    host.segment.emplace(host.device->register_memory(host.memory->bytes()).value());
+  }
   memories_.push_back(host.memory);
-  host.segment.emplace(host.device->register_memory(host.memory->bytes()).value());
   host.words.assign(options_.works + options_.hosts * options_.jetties + 1, 0);
   host.word_segment.emplace(
       host.device->register_memory(std::as_writable_bytes(std::span(host.words))).value());

@@ -41,6 +41,7 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
   options.stop = sometimes(prng, 0.5, 0.04);
   options.leave = sometimes(prng, 0.3, 1);
   options.scarce = prng.chance(0.3);
+  options.mapped = options.window && prng.chance(0.5);
   if (!options.window) return options;
   options.partition = 0;
   options.hold = {};
@@ -58,7 +59,8 @@ std::string WorldOptions::describe() const {
       << partition << ", restart " << restart << ", flush " << flush << ", unsignalled "
       << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
       << ", shared " << shared << ", notify " << notify << (window ? ", window" : "")
-      << (window && scarce ? " with few rings" : "") << ", stop " << stop << ", leave " << leave;
+      << (window && scarce ? " with few rings" : "") << (mapped ? ", mapped" : "") << ", stop "
+      << stop << ", leave " << leave;
   return out.str();
 }
 

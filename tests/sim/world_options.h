@@ -31,6 +31,7 @@ struct WorldOptions {
   bool window = false;  // the hosts share a window, which loses nothing; delays are of their bells
   double stop = 0;      // chance, per act, that a host is stopped for a while
   bool scarce = false;  // of rings there are just enough when nobody holds those of the dead
+  bool mapped = false;  // their memory lies in it
   double leave = 0;     // chance that a host which restarts closes its device first
   Duration operation_timeout = std::chrono::seconds(2);
 

@@ -11,6 +11,8 @@ namespace urma {
 inline void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   const auto both_ends = [=](auto word) {
     std::memcpy(&word, from, sizeof word);
+    // Whoever looks at memory that is mapped sees one store of one word.
+    if (bytes == sizeof word) return static_cast<void>(std::memcpy(to, &word, sizeof word));
     auto last = word;
     std::memcpy(&last, from + bytes - sizeof word, sizeof word);
     std::memcpy(to, &word, sizeof word);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "urma/core/endpoint.h"
+#include "urma/core/rights.h"
 
 namespace urma {
 
@@ -16,6 +17,15 @@ struct Piece {
 
 inline constexpr unsigned max_pieces = 16;
 inline constexpr uint32_t largest_rtp_mtu = 8192;  // payload of a packet where packets may be lost
+
+// A part of somebody's segment, and what shows that it may be used so.
+struct MemoryRange {
+  uint64_t address = 0;  // the owner's
+  uint64_t bytes = 0;    // not zero
+  TokenId id{};
+  TokenValue token{};
+  Rights wanted = Rights::local_only;
+};
 
 // One packet on its way out, in a frame lent by a driver: headers in the driver's memory, payload
 // where it lies, padding and ICRC behind it. Whoever holds the frame fills it; `send` gives it
@@ -47,28 +57,37 @@ struct RxFrame {
   const Endpoint* from = nullptr;  // as long as `data`
 };
 
-// The way to one endpoint over a medium that loses nothing and keeps the order: it can be full, and
-// it shows how far the other end has read. Engine thread.
+// The ways to endpoints over a medium that loses nothing and keeps the order: each can be full, and
+// shows how far the other end has read. Engine thread.
 class Ways {
  public:
   virtual ~Ways() = default;
+  // What the way to this endpoint is called, from open to close.
+  virtual uint32_t way_to(const Endpoint& endpoint) const = 0;
   // Whether there is room for one more frame of at most so many bytes, behind those that were
   // promised room since the last `send`.
-  virtual bool reserve(const Endpoint& to, uint32_t bytes) = 0;
+  virtual bool reserve(uint32_t way, uint32_t bytes) = 0;
   // Without a frame: the medium's own memory, behind all that was sent, for a packet of exactly so
   // many bytes. It has left when it is written and `end` is called; whoever sleeps is woken by
   // `notify`, once for many. Null: there is no room, or frames that were promised room come first.
-  virtual std::byte* begin(const Endpoint& to, uint32_t bytes) = 0;
+  virtual std::byte* begin(uint32_t way, uint32_t bytes) = 0;
   virtual void end() = 0;
   virtual void notify() = 0;
-  struct Way {
+
+  // Where this part of a segment of the other end's lies, if the medium maps it here and the other
+  // end lets it be used so. Until `let_go`, soon, its owner does not have it to itself: one at a
+  // time. Null: not so, or not allowed; whom a packet asks says which.
+  virtual std::byte* hold(uint32_t, const MemoryRange&) { return nullptr; }
+  virtual void let_go() {}
+
+  struct State {
     uint64_t taken = 0;    // grows when the other end takes something
     bool empty = true;     // it has taken all
     bool gone = false;     // nobody lives there any more, or nobody can be reached there
     bool no_room = false;  // there is no way, for there is no room for another one
   };
   // Cold: may ask the system.
-  virtual Way way(const Endpoint& to) = 0;
+  virtual State state(uint32_t way) = 0;
 };
 
 }  // namespace urma

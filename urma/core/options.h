@@ -12,7 +12,7 @@ namespace urma {
 // Whose thread runs a device.
 enum class Threads : uint8_t {
   // The application's threads while they poll or wait, which is the shortest way; a thread of the
-  // device's own 0.2 to 3 ms after they stopped. That one sleeps while there is nothing to do.
+  // device's own 0.2 to 3.2 ms after they stopped. That one sleeps while there is nothing to do.
   automatic,
   // Always the thread of the device's own.
   served,

@@ -14,6 +14,8 @@ struct Statistics {
   uint64_t retries = 0;             // slices sent again as transactions
   uint64_t timeouts = 0;            // works whose time was up
   uint64_t unknown = 0;             // works that ended so
+  uint64_t copied = 0;  // slices copied to or from mapped memory, of which nobody is told
+  uint64_t copied_bytes = 0;
 
   // Works of peers.
   uint64_t executed = 0;   // slices

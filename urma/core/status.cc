@@ -78,7 +78,8 @@ constexpr StatusInfo catalogue[] = {
     {Status::not_fenced, "not_fenced",
      "The segment is gone from the tables, but a late write by another process could not be ruled "
      "out.",
-     "Do not reuse the memory until it is no longer listed as quarantined."},
+     "Let that process go on, or end it; until then do not rely on what the memory holds. The "
+     "library gives it to nobody else."},
 };
 
 constexpr bool in_order() {

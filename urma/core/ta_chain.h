@@ -84,6 +84,32 @@ struct MessageHeaders {
     return true;
   }
 };
+// The same of a write with an immediate.
+struct ImmediateHeaders {
+  static constexpr size_t bytes = chain_bytes(info_of(TaOpcode::write_immediate));
+
+  Btah base;
+  Mtetah target;
+  Maetah memory;
+  Immetah immediate;
+  Tvetah token;
+
+  bool assign(std::span<const std::byte> head) {
+    constexpr size_t memory_at = Btah::size + Mtetah::size;
+    constexpr size_t immediate_at = memory_at + Maetah::size;
+    static_assert(immediate_at + Immetah::size + Tvetah::size == bytes);
+    if (head.size() < bytes || !base.assign(head.first<Btah::size>())) return false;
+    if (base.opcode != static_cast<uint8_t>(TaOpcode::write_immediate) || !base.token_present ||
+        !base.target_present || base.user_data) {
+      return false;
+    }
+    target = Mtetah::parse(head.subspan<Btah::size, Mtetah::size>());
+    memory = Maetah::parse(head.subspan<memory_at, Maetah::size>());
+    immediate = Immetah::parse(head.subspan<immediate_at, Immetah::size>());
+    token = Tvetah::parse(head.subspan<immediate_at + Immetah::size, Tvetah::size>());
+    return true;
+  }
+};
 static_assert(chain_bytes(info_of(TaOpcode::send)) ==
               Btah::size + Mtetah::size + Ofstetah::size + Tvetah::size);
 static_assert(chain_bytes(info_of(TaOpcode::send_immediate)) ==

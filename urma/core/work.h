@@ -5,6 +5,7 @@
 #include <span>
 
 #include "urma/core/ids.h"
+#include "urma/core/rights.h"
 #include "urma/core/status.h"
 
 namespace urma {
@@ -15,20 +16,6 @@ inline constexpr size_t max_buffers = 16;                       // scatter/gathe
 inline constexpr uint64_t notify_bytes = 8;                     // a notification; its alignment
 inline constexpr uint32_t max_inline_bytes = 192;               // JettyOptions::inline_bytes
 
-// What a segment lets others do (UB 9). Without any, it serves its owner's works only.
-enum class Rights : uint8_t {
-  local_only = 0,
-  read = 1,
-  write = 2,
-  atomic = 4,
-};
-constexpr Rights operator|(Rights a, Rights b) {
-  return static_cast<Rights>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
-}
-constexpr bool has(Rights all, Rights wanted) {
-  return (static_cast<uint8_t>(all) & static_cast<uint8_t>(wanted)) == static_cast<uint8_t>(wanted);
-}
-
 // Somebody's registered memory, as imported. A value: copy it, keep it in a work, share it between
 // threads; it is good on the device that imported it.
 struct RemoteSegment {
@@ -38,6 +25,10 @@ struct RemoteSegment {
   TokenId token_id{};
   TokenValue token{};
   Rights rights = Rights::local_only;
+
+  // Whether it lies in memory of its medium's, a window's, which all devices there map: writes and
+  // reads of it are copies by this processor, and its owner hears only what it is told.
+  bool mapped() const { return address >> 63 != 0; }
 };
 
 // Somebody's Jetty, as imported: where sends and immediates go.
@@ -115,7 +106,9 @@ inline Work& Work::notify(const RemoteSegment& where, uint64_t at, uint64_t valu
   return *this;
 }
 
-// Copies `from` to `to` at `offset`. 0 to max_write_bytes.
+// Copies `from` to `to` at `offset`. 0 to max_write_bytes. 1, 2, 4 or 8 aligned bytes of a mapped
+// segment change by one store; of others each byte may be stored more than once until the work has
+// completed: who must know when all is there is told (immediate, notify).
 inline Work write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset = 0) {
   Work work;
   work.operation = Operation::write;

@@ -82,15 +82,20 @@ class Engine {
   bool flush_jetty(uint32_t index, Time now);
   void reset_jetty(uint32_t index);
   bool destroy_jetty(uint32_t index, Time now);
-  // Nothing when there are Limits::segments of them.
-  std::optional<TokenId> add_segment(const memseg::SegmentTable::Segment& segment);
+  using Lease = drivers::SegmentMemory::Lease;
+  // Nothing when there are Limits::segments of them. `lease`: if it lies in memory of the port's.
+  std::optional<TokenId> add_segment(const memseg::SegmentTable::Segment& segment,
+                                     const Lease* lease = nullptr);
   // Of an unregistration in progress; zero-initialised by its caller.
   struct Unregistration {
     TokenId id{};
     std::byte* base = nullptr;
     uint64_t bytes = 0;
+    const Lease* lease = nullptr;  // as in `add_segment`
     bool begun = false;
     uint64_t fill = 0;
+    Time since{};
+    bool fenced = true;  // false: somebody held it for longer than is waited
   };
   bool remove_segment(Unregistration& what, Time now);
   // Flushes all Jetties and removes all segments.
@@ -108,6 +113,7 @@ class Engine {
   static constexpr uint32_t commands_per_pass = 8;
   static constexpr uint32_t looks_at_once = 4;
 
+  bool let_go(const Lease& lease);
   bool quiet(Time now) const;
   bool receive(Time now);
   [[gnu::cold]] bool run_commands(Time now);
@@ -163,6 +169,7 @@ class Engine {
   bool looked_only_ = false;
   bool told_ = false;
   bool kick_ = false;
+  bool ending_ = false;  // no more segments
   uint64_t passes_ = 0;
 };
 

@@ -5,6 +5,12 @@
 // What control calls do inside a pass.
 
 namespace urma::engine {
+namespace {
+
+// A copy of a slice takes microseconds: who holds a segment for longer does not run.
+constexpr Duration most_held = std::chrono::microseconds(500);
+
+}  // namespace
 
 // ---- Jetties
 
@@ -66,35 +72,55 @@ bool Engine::destroy_jetty(uint32_t index, Time now) {
 
 // ---- segments
 
-std::optional<TokenId> Engine::add_segment(const memseg::SegmentTable::Segment& segment) {
+std::optional<TokenId> Engine::add_segment(const memseg::SegmentTable::Segment& segment,
+                                           const Lease* lease) {
   TokenId id{};
-  return segments_.add(segment, id) ? std::optional(id) : std::nullopt;
+  if (ending_ || !segments_.add(segment, id)) return std::nullopt;
+  if (lease != nullptr) port_->memory()->grant(*lease, id, segment.token, segment.rights);
+  return id;
 }
 
-// A fence: no check succeeds any more, what was gathered has been read by the driver, and no work
-// of ours uses the memory.
+// A fence: no check succeeds any more, what was gathered has been read by the driver, no work of
+// ours uses the memory, and nobody who maps it is in the middle of a copy. One of them may have
+// been stopped there: that is not waited for, but said.
 bool Engine::remove_segment(Unregistration& what, Time now) {
   if (!what.begun) {
     what.begun = true;
     // What was posted before the call uses the memory, too, though no pass has seen it yet.
-    transactions_.jetties().for_each([&](jetty::Jetty& jetty) {
-      transactions_.initiator().take(jetty, jetty.queues->berths().waiting(), now);
-    });
+    transactions_.jetties().for_each(
+        [&](jetty::Jetty& jetty) { transactions_.initiator().note(jetty, now); });
     segments_.remove(what.id);
+    if (what.lease != nullptr) port_->memory()->revoke(*what.lease);
     what.fill = fill_;
     transactions_.initiator().flush_memory(what.base, what.bytes, now);
     transactions_.target().flush_memory(what.base, what.bytes);
   }
-  return settled(what.fill) && !transactions_.initiator().using_memory(what.base, what.bytes);
+  if (!settled(what.fill) || transactions_.initiator().using_memory(what.base, what.bytes)) {
+    return false;
+  }
+  if (what.since == Time{}) what.since = now;
+  what.fenced = what.lease == nullptr || let_go(*what.lease);
+  return what.fenced || now - what.since > most_held;
+}
+
+// Mostly who holds it lets go in a moment.
+bool Engine::let_go(const Lease& lease) {
+  constexpr int looks = 32;
+  for (int i = 0; i < looks; ++i) {
+    if (!port_->memory()->held(lease)) return true;
+  }
+  return false;
 }
 
 bool Engine::end_everything(Time now) {
+  ending_ = true;
   bool ended = true;
   transactions_.jetties().for_each([&](jetty::Jetty& jetty) {
     if (jetty.id == names_jetty) return;
     ended = flush_jetty(transactions_.jetties().index_of(jetty), now) && ended;
   });
   segments_.clear();
+  if (port_->memory() != nullptr) port_->memory()->revoke_all();
   return ended && settled(fill_);
 }
 
@@ -112,6 +138,8 @@ Statistics Engine::statistics() {
   out.retries = initiator.retries;
   out.timeouts = initiator.timeouts;
   out.unknown = initiator.unknown;
+  out.copied = initiator.copied;
+  out.copied_bytes = initiator.copied_bytes;
   out.executed = target.executed;
   out.refused = target.refused;
   out.not_ready = target.not_ready;

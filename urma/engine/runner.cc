@@ -32,11 +32,12 @@ constexpr Duration closing_patience = std::chrono::milliseconds(100);
 constexpr Duration simulated_look = std::chrono::microseconds(1);
 constexpr Duration goodbye_limit = std::chrono::milliseconds(200);
 
-// How long the service thread looks on while the application polls: at first, and twice as long
-// each time that it has all along, because a look costs whoever polls 15 us and more on a virtual
-// machine.
+// How long the service thread looks on: at first, and twice as long each time that it finds the
+// application polling, because a look costs whoever polls 15 us and more on a virtual machine.
 constexpr Duration take_over_after = std::chrono::microseconds(200);
 constexpr Duration take_over_at_last_after = 16 * take_over_after;
+// Who polled so lately polls still.
+constexpr Duration between_polls = std::chrono::microseconds(20);
 constexpr uint32_t passes_per_clock = 4;
 // Looks in vain after which an application is one that polls.
 constexpr uint32_t looks_of_a_poller = 32;
@@ -177,9 +178,7 @@ bool Runner::run_pass(const jetty::Jfc* polled) {
   const Time machine = clock_ != nullptr ? clock_->now() : machine_time(polled);
   const Time now = time_.advance(machine, next_deadline_);
   const bool busy = engine_.pass(now, polled);
-  if (polled != nullptr) {
-    polled_.store(polled_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
+  if (polled != nullptr) polled_at_.store(machine, std::memory_order_relaxed);
   rouse_ = false;
   if (engine_.looked_only()) return false;
   if (polled != nullptr && engine_.told()) expects_post_.store(true, std::memory_order_relaxed);
@@ -328,7 +327,6 @@ void Runner::serve() {
 // Until nobody polls or waits any more, or the engine is handed over, or it is to stop. Who brings
 // one of these says so and then sets the timer: each time after we have set it, we look.
 void Runner::watch() {
-  uint32_t polled = polled_.load(std::memory_order_relaxed);
   Duration patience = take_over_after;
   set_timer(patience);
   while (!keeps() && !stop_.load(std::memory_order_relaxed)) {
@@ -336,16 +334,14 @@ void Runner::watch() {
     [[maybe_unused]] const ssize_t got = ::read(timer_, &fired, sizeof fired);
     // Whoever sleeps there sets the timer when it leaves.
     if (at_descriptors_.load()) continue;
-    const uint32_t seen = polled_.load(std::memory_order_relaxed);
-    if (seen == polled) {
+    const Duration silent = read_clock() - polled_at_.load(std::memory_order_relaxed);
+    if (silent >= take_over_after) {
       looks_.store(0, std::memory_order_relaxed);
       keeper_.store(Keeper::service, std::memory_order_relaxed);
       return;
     }
-    // Who polled a few times has perhaps stopped just now.
-    const bool polls = seen - polled > looks_of_a_poller;
-    patience = polls ? std::min(2 * patience, take_over_at_last_after) : take_over_after;
-    polled = seen;
+    patience =
+        silent < between_polls ? std::min(2 * patience, take_over_at_last_after) : take_over_after;
     set_timer(patience);
   }
 }

@@ -25,13 +25,13 @@ namespace urma::engine {
 //
 // Automatic: the keeper is who sees to it that passes are run: the application while it polls or
 // waits, else the service thread. While the application keeps, the service thread sleeps at its
-// timer, and when that fires looks whether passes were polled since. If not, and if nobody sleeps
-// at the descriptors, it takes over: it runs passes and sleeps at the descriptors itself. Whoever
-// polls for long or waits recalls it; whoever sleeps at a descriptor of its own hands over to it.
-// Finding another thread asleep at the descriptors, it gives back, and goes to its timer: which
-// whoever leaves the descriptors or hands over sets, after having said so.
+// timer, and when that fires looks when a pass was polled last. If that is long ago, and if nobody
+// sleeps at the descriptors, it takes over: it runs passes and sleeps at the descriptors itself.
+// Whoever polls for long or waits recalls it; whoever sleeps at a descriptor of its own hands over
+// to it. Finding another thread asleep at the descriptors, it gives back, and goes to its timer:
+// which whoever leaves the descriptors or hands over sets, after having said so.
 //
-// Writers: token, `polled_` - who runs; `asleep_` - the sleeper, cleared by whoever wakes it;
+// Writers: token, `polled_at_` - who runs; `asleep_` - the sleeper, cleared by whoever wakes it;
 // `alarm_` - who has the token; `keeper_` - the service takes over and gives back, the application
 // recalls and hands over; `at_descriptors_` - who sleeps there.
 class Runner final : public drivers::VirtualClock::Driven {
@@ -152,8 +152,8 @@ class Runner final : public drivers::VirtualClock::Driven {
 
   alignas(64) std::atomic<bool> token_{false};
   // Something has come: what the application posts first is sent ahead, the rest together.
-  std::atomic<bool> expects_post_{false};        // who has the token
-  alignas(64) std::atomic<uint32_t> polled_{0};  // passes
+  std::atomic<bool> expects_post_{false};      // who has the token
+  alignas(64) std::atomic<Time> polled_at_{};  // when the last pass of an application was run
   // When the next pass is due, in the machine's time.
   alignas(64) std::atomic<Time> alarm_{never};
   // Read by whoever posts; written around a sleep, and when the device closes.

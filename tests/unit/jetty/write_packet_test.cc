@@ -10,7 +10,7 @@ namespace urma::test {
 namespace {
 
 using jetty::Berth;
-using jetty::Slice;
+
 using jetty::SlicePacket;
 
 constexpr uint16_t room = 16;  // of the transport header, in front
@@ -67,18 +67,20 @@ Written written(const SlicePacket& packet) {
 template <class Function>
 void for_all_packets(const Posted& posted, uint32_t packet_bytes, Function&& function) {
   const Berth& berth = posted.berth;
-  Slice slice;
-  slice.tassn = Tassn::first(0xfffe);
+  SlicePacket slice{.berth = berth,
+                    .notify = posted.notify,
+                    .pieces = posted.memory.pieces(),
+                    .tassn = Tassn::first(0xfffe),
+                    .rc_id = 0x51234,
+                    .packet_bytes = packet_bytes};
   do {
     slice.bytes = std::min(jetty::slice_bytes, berth.bytes - slice.offset);
     slice.last = slice.offset + slice.bytes == berth.bytes;
     slice.retry = slice.offset % 3 == 1;
     const uint32_t packets =
         berth.operation == Operation::read ? 1 : transport::packets_of(slice.bytes, packet_bytes);
-    for (uint32_t index = 0; index < packets; ++index) {
-      function(slice, static_cast<uint16_t>(index),
-               written({berth, posted.notify, posted.memory.pieces(), slice, 0x51234, packet_bytes,
-                        static_cast<uint16_t>(index)}));
+    for (slice.index = 0; slice.index < packets; ++slice.index) {
+      function(slice, slice.index, written(slice));
     }
     slice.offset += slice.bytes;
     ++slice.tassn;
@@ -95,7 +97,7 @@ TEST_CASE("the packets of a write place each byte once, where it belongs, whatev
       const Berth& berth = posted.berth;
       std::map<uint64_t, std::byte> target;
       bool told = false;
-      for_all_packets(posted, 4096, [&](const Slice& slice, uint16_t, const Written& packet) {
+      for_all_packets(posted, 4096, [&](const SlicePacket& slice, uint16_t, const Written& packet) {
         const TaRequest& headers = packet.request.headers;
         const bool tells = with_immediate && slice.last;
         REQUIRE(packet.request.info->opcode ==
@@ -130,7 +132,7 @@ TEST_CASE("every packet of the last slice of a write with notify says what to st
     Posted posted(Operation::write, false, bytes, prng);
     posted.berth.with_notify = true;
     size_t placed = 0;
-    for_all_packets(posted, 1024, [&](const Slice& slice, uint16_t, const Written& packet) {
+    for_all_packets(posted, 1024, [&](const SlicePacket& slice, uint16_t, const Written& packet) {
       const TaRequest& headers = packet.request.headers;
       REQUIRE(packet.request.info->opcode ==
               (slice.last ? TaOpcode::write_notify : TaOpcode::write));
@@ -157,7 +159,7 @@ TEST_CASE("the packets of a send say where in the message their bytes belong") {
       const Posted posted(Operation::send, with_immediate, bytes, prng);
       std::vector<std::byte> message(bytes);
       size_t placed = 0;
-      for_all_packets(posted, 2048, [&](const Slice&, uint16_t, const Written& packet) {
+      for_all_packets(posted, 2048, [&](const SlicePacket&, uint16_t, const Written& packet) {
         const TaRequest& headers = packet.request.headers;
         REQUIRE(packet.request.info->opcode ==
                 (with_immediate ? TaOpcode::send_immediate : TaOpcode::send));
@@ -183,7 +185,7 @@ TEST_CASE("a read is one packet for each slice, without data") {
   Prng prng(3);
   for (const uint32_t bytes : sizes) {
     const Posted posted(Operation::read, false, bytes, prng);
-    for_all_packets(posted, 1024, [&](const Slice& slice, uint16_t, const Written& packet) {
+    for_all_packets(posted, 1024, [&](const SlicePacket& slice, uint16_t, const Written& packet) {
       REQUIRE(packet.request.info->opcode == TaOpcode::read);
       REQUIRE(packet.request.headers.memory ==
               Maetah{.address = posted.berth.address + slice.offset,
@@ -199,17 +201,18 @@ TEST_CASE("every packet names its slice, and all but a slice's last are full") {
   Prng prng(4);
   for (const Operation operation : {Operation::write, Operation::read, Operation::send}) {
     const Posted posted(operation, coin(prng), operation == Operation::send ? 9000 : 200'000, prng);
-    for_all_packets(posted, 1024, [&](const Slice& slice, uint16_t index, const Written& packet) {
-      const Btah& base = packet.request.headers.base;
-      REQUIRE(base.tassn == slice.tassn.wire());
-      REQUIRE(base.rc_id == 0x51234);
-      REQUIRE(base.retry == slice.retry);
-      REQUIRE(base.solicited == posted.berth.solicited);
-      REQUIRE(base.order == Order::none);
-      REQUIRE(base.token_present);
-      if (operation == Operation::read) return;
-      REQUIRE(packet.request.data.size() == std::min(1024u, slice.bytes - index * 1024u));
-    });
+    for_all_packets(
+        posted, 1024, [&](const SlicePacket& slice, uint16_t index, const Written& packet) {
+          const Btah& base = packet.request.headers.base;
+          REQUIRE(base.tassn == slice.tassn.wire());
+          REQUIRE(base.rc_id == 0x51234);
+          REQUIRE(base.retry == slice.retry);
+          REQUIRE(base.solicited == posted.berth.solicited);
+          REQUIRE(base.order == Order::none);
+          REQUIRE(base.token_present);
+          if (operation == Operation::read) return;
+          REQUIRE(packet.request.data.size() == std::min(1024u, slice.bytes - index * 1024u));
+        });
   }
 }
 
@@ -218,7 +221,7 @@ TEST_CASE("a packet written again is the same packet") {
   const Posted posted(Operation::write, true, 150'000, prng);
   std::vector<std::vector<std::byte>> first, second;
   for (auto* round : {&first, &second}) {
-    for_all_packets(posted, 8192, [&](const Slice&, uint16_t, const Written& packet) {
+    for_all_packets(posted, 8192, [&](const SlicePacket&, uint16_t, const Written& packet) {
       round->push_back(packet.wire);
     });
   }

@@ -1,0 +1,151 @@
+// Which memory of a window is whose, and who is using it.
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/cxl/window.h"
+#include "drivers/cxl/window_lock.h"
+
+namespace urma::drivers::cxl {
+namespace {
+
+constexpr bool is_open(uint64_t epoch) { return epoch % 2 == 1; }
+
+// Nobody begins to use it any more, and who has begun can be seen.
+void close_to_all(SegmentRecord& record) {
+  const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
+  if (is_open(epoch)) record.epoch.store(epoch + 1, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace
+
+// With the lock: how many granules this one and those behind it are that somebody has. What nobody
+// has any more, and nobody uses, is free from now on.
+uint32_t Window::granules_taken(uint32_t segment) {
+  SegmentRecord& record = segments_[segment];
+  const uint32_t granules =
+      std::min(record.granules.load(std::memory_order_relaxed), parts_.granules - segment);
+  if (granules == 0) return 0;
+  const uint32_t owner = record.owner.load(std::memory_order_relaxed);
+  if (owner < places &&
+      generation(owner) == record.owner_generation.load(std::memory_order_relaxed)) {
+    return granules;
+  }
+  close_to_all(record);
+  for (uint32_t place = 0; place < places; ++place) {
+    if (held(place, segment)) return granules;
+  }
+  record.granules.store(0, std::memory_order_relaxed);
+  return 0;
+}
+
+Window::Taken Window::take(uint64_t bytes, Lease& lease) {
+  const uint64_t wanted = granules_for(bytes);
+  if (wanted > parts_.granules || !owns_place()) return Taken::no_room;
+  const WindowLock lock(descriptor_);
+  if (!lock.held()) return Taken::not_now;
+  release_dead();
+  uint32_t free = 0;
+  for (uint32_t granule = 0; granule < parts_.granules && free < wanted;) {
+    const uint32_t taken = granules_taken(granule);
+    free = taken == 0 ? free + 1 : 0;
+    granule += std::max(taken, 1u);
+    lease.number = granule - free;
+  }
+  if (free < wanted) return Taken::no_room;
+  SegmentRecord& record = segments_[lease.number];
+  close_to_all(record);
+  record.bytes.store(bytes, std::memory_order_relaxed);
+  record.owner.store(own_, std::memory_order_relaxed);
+  record.owner_generation.store(generation(own_), std::memory_order_relaxed);
+  record.granules.store(static_cast<uint32_t>(wanted), std::memory_order_relaxed);
+  lease.address = address_of(lease.number, 0);
+  lease.base = memory_of(lease.number);
+  lease.bytes = bytes;
+  return Taken::taken;
+}
+
+// Its size is what we were given, not what the window says now: others' memory lies beside it.
+bool Window::punch(const Lease& lease) const {
+  if (!is_file_ || !owns_place()) return false;
+  return fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                   static_cast<off_t>(lease.base - base_),
+                   static_cast<off_t>(granules_for(lease.bytes) * parts_.granule_bytes)) == 0;
+}
+
+bool Window::prepare(const Lease& lease) {
+  const bool emptied = punch(lease);
+  const auto at = static_cast<uint64_t>(lease.base - base_);
+  const uint64_t bytes = granules_for(lease.bytes) * parts_.granule_bytes;
+  if (!owns_place() || take_memory(at, bytes) != 0) return false;
+  if (!emptied) std::memset(lease.base, 0, lease.bytes);
+  return true;
+}
+
+void Window::grant(const Lease& lease, TokenId id, TokenValue token, Rights rights) {
+  if (!owns_place()) return;
+  SegmentRecord& record = segments_[lease.number];
+  record.token_id.store(number(id), std::memory_order_relaxed);
+  record.token.store(number(token), std::memory_order_relaxed);
+  record.rights.store(static_cast<uint32_t>(rights), std::memory_order_relaxed);
+  const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
+  record.epoch.store(epoch + 1 + epoch % 2, std::memory_order_release);
+}
+
+void Window::revoke(const Lease& lease) {
+  if (owns_place()) close_to_all(segments_[lease.number]);
+}
+
+void Window::revoke_all() {
+  if (!owns_place()) return;
+  for (uint32_t segment = 0; segment < parts_.granules; ++segment) {
+    SegmentRecord& record = segments_[segment];
+    const bool ours = record.granules.load(std::memory_order_relaxed) > 0 &&
+                      record.owner.load(std::memory_order_relaxed) == own_ &&
+                      record.owner_generation.load(std::memory_order_relaxed) == own_generation_;
+    if (ours) close_to_all(record);
+  }
+}
+
+bool Window::held(uint32_t place, uint32_t segment) const {
+  return places_[place].hold.segment.load(std::memory_order_acquire) == segment + 1;
+}
+
+// The dead hold nothing.
+bool Window::held(const Lease& lease) {
+  if (!here()) return false;
+  for (uint32_t place = 0; place < places; ++place) {
+    if (held(place, lease.number) && inhabited(place)) return true;
+  }
+  return false;
+}
+
+void Window::empty(const Lease& lease) { punch(lease); }
+
+// Whoever needs it looks first whether somebody holds it still.
+void Window::give_back(const Lease& lease) {
+  if (owns_place()) segments_[lease.number].owner.store(places, std::memory_order_release);
+}
+
+std::byte* Window::allowed(uint32_t segment, uint32_t place, uint32_t generation,
+                           const MemoryRange& range) const {
+  const SegmentRecord& record = segments_[segment];
+  if (!is_open(record.epoch.load(std::memory_order_acquire))) return nullptr;
+  const uint64_t offset = range.address & ((uint64_t{1} << offset_bits) - 1);
+  const uint64_t bytes = record.bytes.load(std::memory_order_relaxed);
+  // Whatever the record says: nothing outside of the window's segments.
+  const uint64_t most = (parts_.granules - segment) * parts_.granule_bytes;
+  const bool theirs = record.owner.load(std::memory_order_relaxed) == place &&
+                      record.owner_generation.load(std::memory_order_relaxed) == generation;
+  const bool known = record.token_id.load(std::memory_order_relaxed) == number(range.id) &&
+                     record.token.load(std::memory_order_relaxed) == number(range.token);
+  const auto rights = static_cast<Rights>(record.rights.load(std::memory_order_relaxed));
+  if (!theirs || !known || !has(rights, range.wanted)) return nullptr;
+  const bool inside = bytes <= most && offset <= bytes && range.bytes <= bytes - offset;
+  return inside ? memory_of(segment) + offset : nullptr;
+}
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,309 @@
+// Segments that lie in a window: what its processors copy themselves, with the same checks and the
+// same completions as packets.
+
+#include <cstring>
+
+#include "tests/api/helpers.h"
+#include "tests/drivers/window_file.h"
+#include "urma/base/clock.h"
+
+namespace urma::test {
+namespace {
+
+constexpr size_t segment_bytes = 1 << 20;
+
+// Two devices in a window, and a segment of the right one's: the window's memory, or its own.
+struct Pair {
+  explicit Pair(bool mapped)
+      : segment(mapped ? right.device.allocate(segment_bytes).value()
+                       : right.device.register_memory(memory).value()),
+        there(left.device.import(segment.descriptor()).value().segment),
+        told(left.device.import(right.line()).value().jetty) {}
+
+  WindowFile window{"mapped"};
+  std::vector<std::byte> memory = std::vector<std::byte>(segment_bytes);
+  Side left = Side::open(window.device("?size=64M"), {.threads = Threads::inlined});
+  Side right = Side::open(window.device(""), {.threads = Threads::served});
+  Segment segment;
+  RemoteSegment there;
+  RemoteJetty told;
+
+  Completion run(const Work& work) {
+    REQUIRE(left.jetty.post(work) == 1);
+    const auto completions = collect(left.jetty, 1);
+    REQUIRE(completions.size() == 1);
+    return completions[0];
+  }
+  uint64_t copied() { return left.device.statistics().value().copied; }
+};
+
+// Its record's in the window.
+uint32_t number_of(const RemoteSegment& segment) {
+  return static_cast<uint32_t>((segment.address & ~drivers::cxl::in_the_window) >>
+                               drivers::cxl::offset_bits);
+}
+
+bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+TEST_CASE("a write into the window and a read of it are copies, of which the owner hears nothing") {
+  Pair pair(true);
+  REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());  // makes the channel
+  const uint64_t before = pair.right.device.statistics().value().executed;
+  for (const size_t bytes : {1, 8, 63, 4095, 4096, 4097, 65'535, 65'536, 65'537, 1'000'003}) {
+    INFO("bytes " << bytes);
+    const auto data = bytes_like(bytes, static_cast<unsigned>(bytes));
+    const uint64_t copied = pair.copied();
+    const Completion written = pair.run(write(data, pair.there, 40).tag(7));
+    CHECK(written.ok());
+    CHECK(written.tag == 7);
+    CHECK(written.bytes == bytes);
+    CHECK(same(pair.segment.bytes().subspan(40, bytes), data));
+    std::vector<std::byte> back(bytes);
+    CHECK(pair.run(read(back, pair.there, 40)).ok());
+    CHECK(back == data);
+    CHECK(pair.copied() - copied == 2 * ((bytes + 65'535) / 65'536));
+  }
+  CHECK(pair.right.device.statistics().value().executed == before);
+}
+
+TEST_CASE("pieces are gathered into the window and scattered from it") {
+  Pair pair(true);
+  const auto data = bytes_like(150'000, 3);
+  std::vector<std::byte> from = data;
+  std::vector<std::byte> to(data.size());
+  const auto pieces_of = [](std::vector<std::byte>& bytes) {
+    std::vector<Buffer> pieces;
+    for (size_t at = 0; at < bytes.size(); at += 10'007) {
+      pieces.push_back({bytes.data() + at, std::min<size_t>(10'007, bytes.size() - at)});
+    }
+    return pieces;
+  };
+  const auto out = pieces_of(from);
+  const auto in = pieces_of(to);
+  REQUIRE(out.size() == 15);
+  CHECK(pair.run(write(std::span(out), pair.there, 1)).ok());
+  CHECK(pair.run(read(std::span(in), pair.there, 1)).ok());
+  CHECK(to == data);
+  CHECK(pair.copied() == 6);
+}
+
+TEST_CASE("an immediate and a notification come after all the data, and say how much it was") {
+  Pair pair(true);
+  for (const size_t bytes : {0, 8, 4096, 70'000, 1'000'000}) {
+    INFO("bytes " << bytes);
+    const auto data = bytes_like(bytes, 9);
+    REQUIRE(pair.left.jetty.post(write(data, pair.there).to(pair.told).immediate(77)) == 1);
+    bool ended = false;
+    for (int waits = 0; waits < 1000 && !ended; ++waits) {
+      for (const Completion& completion : pair.left.jetty.wait(1ms)) ended = completion.ok();
+    }
+    REQUIRE(ended);
+    const auto arrived = collect(pair.right.jetty, 1);
+    REQUIRE(arrived.size() == 1);
+    CHECK(arrived[0].immediate == 77);
+    CHECK(arrived[0].bytes == bytes);
+    CHECK(same(pair.segment.bytes().first(bytes), data));
+
+    const uint64_t value = 1000 + bytes;
+    CHECK(pair.run(write(data, pair.there).notify(pair.there, segment_bytes - 8, value)).ok());
+    uint64_t seen = 0;
+    std::memcpy(&seen, pair.segment.bytes().last(8).data(), sizeof seen);
+    CHECK(seen == value);
+  }
+}
+
+// What is refused for one kind of memory is refused for the other, and with the same status.
+TEST_CASE("token, bounds and rights are asked of the window as they are of a peer") {
+  Pair mapped(true);
+  Pair own(false);
+  const auto ends = [](Pair& pair) {
+    std::vector<Status> out;
+    std::vector<std::byte> bytes(100'000);
+    const auto both = [&](const RemoteSegment& segment, uint64_t offset) {
+      out.push_back(pair.run(write(bytes, segment, offset)).status);
+      out.push_back(pair.run(read(bytes, segment, offset)).status);
+      out.push_back(pair.run(write(bytes, segment, offset).to(pair.told).immediate(1)).status);
+      out.push_back(pair.run(write(bytes, segment, offset).notify(pair.there, 8, 1)).status);
+    };
+    both(pair.there, 0);
+    both(pair.there, segment_bytes - 100'000);
+    // What the initiator could see by itself is hidden from it.
+    RemoteSegment forged = pair.there;
+    forged.bytes += 100'000;
+    both(forged, segment_bytes - 99'999);
+    both(forged, segment_bytes);
+    forged = pair.there;
+    forged.token = TokenValue(number(forged.token) ^ 1);
+    both(forged, 0);
+    forged = pair.there;
+    forged.token_id = TokenId(number(forged.token_id) ^ 1);
+    both(forged, 0);
+    forged = pair.there;
+    forged.address += uint64_t{1} << 50;
+    both(forged, 0);
+    return out;
+  };
+  const auto statuses = ends(mapped);
+  const auto others = ends(own);
+  for (size_t i = 0; i < others.size(); ++i) {
+    INFO("work " << i);
+    CHECK(statuses[i] == others[i]);
+  }
+  CHECK(own.copied() == 0);
+}
+
+TEST_CASE("rights of a segment in the window hold for whoever maps it") {
+  Pair pair(true);
+  const auto bytes = bytes_like(100, 1);
+  for (const Rights rights : {Rights::read, Rights::write, Rights::local_only}) {
+    const Segment less = pair.right.device.allocate(4096, rights).value();
+    RemoteSegment all = pair.left.device.import(less.descriptor()).value().segment;
+    all.rights = Rights::read | Rights::write;
+    std::vector<std::byte> back(100);
+    CHECK(pair.run(write(bytes, all)).ok() == has(rights, Rights::write));
+    CHECK(pair.run(read(back, all)).ok() == has(rights, Rights::read));
+    CHECK((less.bytes()[0] != std::byte{}) == has(rights, Rights::write));
+  }
+}
+
+TEST_CASE("after unregister nobody who maps the memory reaches it, nor whoever has it next") {
+  Pair pair(true);
+  const auto bytes = bytes_like(5000, 1);
+  REQUIRE(pair.run(write(bytes, pair.there)).ok());
+  REQUIRE(pair.segment.unregister().ok());
+  const uint64_t copied = pair.copied();
+  CHECK(pair.run(write(bytes_like(5000, 2), pair.there)).status == Status::remote_access);
+  CHECK(same(pair.segment.bytes().first(5000), bytes));
+  { const Segment gone = std::move(pair.segment); }
+  pair.segment = pair.right.device.allocate(segment_bytes).value();
+  // Where the old one lay: it is zeros, and the old token opens nothing.
+  const RemoteSegment next = pair.left.device.import(pair.segment.descriptor()).value().segment;
+  REQUIRE(next.address == pair.there.address);
+  CHECK(pair.segment.bytes()[0] == std::byte{});
+  CHECK(pair.run(write(bytes, pair.there)).status == Status::remote_access);
+  CHECK(pair.segment.bytes()[0] == std::byte{});
+  CHECK(pair.copied() == copied);
+  CHECK(pair.run(write(bytes, next)).ok());
+}
+
+TEST_CASE("whose window was taken away gets no memory in the one that somebody else has made") {
+  Pair pair(true);
+  REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());
+  pair.window.cut(0);
+  CHECK(pair.left.segment.bytes()[0] == std::byte{});  // the fault tells that it is lost
+  const Side other = Side::open(pair.window.device("?size=64M"), {.threads = Threads::inlined});
+  REQUIRE(other.segment.mapped());
+  std::ranges::fill(other.segment.bytes(), std::byte{0xab});
+  const Segment own = pair.left.device.allocate(segment_bytes).value();
+  CHECK_FALSE(own.mapped());
+  { const Segment gone = std::move(pair.left.segment); }
+  const auto same = [](std::byte byte) { return byte == std::byte{0xab}; };
+  CHECK(std::ranges::all_of(other.segment.bytes(), same));
+}
+
+TEST_CASE("what the window says of a segment's size harms nobody beside it") {
+  Pair pair(true);
+  std::vector<Segment> all;
+  for (int i = 0; i < 3; ++i) all.push_back(pair.right.device.allocate(65536).value());
+  std::ranges::fill(all[1].bytes(), std::byte{0xab});
+  Intruder(pair.window).segment(number_of(all[0].local())).granules.store(300);
+  { const Segment gone = std::move(all[0]); }
+  CHECK(all[1].bytes()[0] == std::byte{0xab});
+}
+
+TEST_CASE("from a mapped segment onto itself: what arrives is what was there before") {
+  const WindowFile window("mapped-self");
+  Side side = Side::open(window.device("?size=64M"), {.threads = Threads::inlined});
+  const RemoteSegment self = side.device.import(side.line()).value().segment;
+  const auto data = bytes_like(4000, 5);
+  for (int i = 0; i < 2; ++i) {
+    std::ranges::copy(data, side.segment.bytes().begin());
+    REQUIRE(side.jetty.post(write(side.segment.bytes().first(4000), self, 8)) == 1);
+    REQUIRE(collect(side.jetty, 1).at(0).ok());
+    CHECK(same(side.segment.bytes().subspan(8, 4000), data));
+  }
+}
+
+TEST_CASE(
+    "a large write is copied in parts, between which others go on; cut short, it is unknown") {
+  Pair pair(true);
+  REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());
+  Jetty other = pair.left.device.jetty({.berths = 4}).value();
+  const auto large = bytes_like(segment_bytes, 2);
+  const auto small = bytes_like(8, 3);
+  Completion completion;
+  REQUIRE(pair.left.jetty.post(write(large, pair.there)) == 1);
+  CHECK(pair.left.jetty.poll({&completion, 1}) == 0);
+  REQUIRE(other.post(write(small, pair.there)) == 1);
+  CHECK(other.poll({&completion, 1}) == 1);
+  CHECK(completion.ok());
+  CHECK(pair.left.jetty.poll({&completion, 1}) == 0);
+  REQUIRE(pair.left.jetty.flush().ok());
+  REQUIRE(pair.left.jetty.poll({&completion, 1}) == 1);
+  CHECK(completion.status == Status::unknown);
+  REQUIRE(pair.left.jetty.reset().ok());
+  CHECK(pair.run(write(large, pair.there)).ok());
+  CHECK(same(pair.segment.bytes(), large));
+}
+
+// As if a process had been stopped in the middle of a copy: its place names the segment.
+TEST_CASE("a segment that somebody holds is not said to be fenced, and nobody gets its memory") {
+  Pair pair(true);
+  const auto bytes = bytes_like(100, 1);
+  REQUIRE(pair.run(write(bytes, pair.there)).ok());
+  Intruder stopped(pair.window);
+  const uint32_t number = number_of(pair.there);
+  // A third one's, which lives.
+  const Side third = Side::open(pair.window.device(""), {.threads = Threads::inlined});
+  auto& hold = stopped.place(2).hold.segment;
+  REQUIRE(stopped.place(2).record.generation.load() % 2 == 1);
+  hold.store(number + 1);
+  const Time begun = read_clock();
+  const auto unregistered = pair.segment.unregister();
+  CHECK(unregistered.status() == Status::not_fenced);
+  CHECK(pair.segment.unregister().status() == Status::not_fenced);
+  CHECK(read_clock() - begun < 100ms);
+  CHECK(pair.run(write(bytes, pair.there)).status == Status::remote_access);
+  pair.segment = pair.right.device.allocate(4096).value();
+  // All memory that there is but this.
+  std::vector<Segment> all;
+  for (;;) {
+    Segment more = pair.right.device.allocate(drivers::cxl::least_granule_bytes).value();
+    if (!more.local().mapped()) break;
+    const uint32_t at = number_of(more.local());
+    REQUIRE((at < number || at >= number + segment_bytes / drivers::cxl::least_granule_bytes));
+    all.push_back(std::move(more));
+  }
+  hold.store(0);
+  Segment last = pair.right.device.allocate(segment_bytes).value();
+  CHECK(last.local().mapped());
+  CHECK(last.unregister().ok());
+}
+
+TEST_CASE("what the dead held is held no longer, and their memory is somebody else's") {
+  const WindowFile window("mapped-dead");
+  Side here = Side::open(window.device("?size=16M"), {.threads = Threads::inlined});
+  const uint32_t granules = Intruder(window).parts().granules;
+  // It takes all of it, says that it holds the segment of ours, and is no more.
+  const uint32_t ours = number_of(here.segment.local());
+  const int taken = in_child([&] {
+    Side there = Side::open(window.device(""), {.threads = Threads::inlined});
+    std::vector<Segment> all;
+    do all.push_back(there.device.allocate(drivers::cxl::least_granule_bytes).value());
+    while (all.back().local().mapped());
+    Intruder hand(window);
+    hand.place(1).hold.segment.store(ours + 1);
+    _exit(static_cast<int>(all.size() - 1));
+    return 0;
+  });
+  CHECK(static_cast<uint32_t>(taken) == granules - 2 * (segment_bytes >> 16));
+  CHECK(here.segment.unregister().ok());
+  { const Segment gone = std::move(here.segment); }
+  const Segment all = here.device.allocate(granules * drivers::cxl::least_granule_bytes).value();
+  CHECK(all.local().mapped());
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+namespace urma {
+
+// What a segment lets others do (UB 9). Without any, it serves its owner's works only.
+enum class Rights : uint8_t {
+  local_only = 0,
+  read = 1,
+  write = 2,
+  atomic = 4,
+};
+constexpr Rights operator|(Rights a, Rights b) {
+  return static_cast<Rights>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
+}
+constexpr bool has(Rights all, Rights wanted) {
+  return (static_cast<uint8_t>(all) & static_cast<uint8_t>(wanted)) == static_cast<uint8_t>(wanted);
+}
+
+}  // namespace urma
