@@ -216,6 +216,15 @@ TEST_CASE("the memory of a process that sits in pause() is written and read back
 struct Used {
   double seconds = 0;
   uint64_t switches = 0;
+
+  // In a second.
+  bool is_nothing() const {
+#if defined(__SANITIZE_THREAD__)  // its runtime wakes up by itself
+    return seconds < 0.01;
+#else
+    return seconds < 0.01 && switches < 10;
+#endif
+  }
 };
 Used used_by(pid_t process) {
   Used out;
@@ -248,19 +257,19 @@ TEST_CASE("a process that is idle among a hundred peers uses nothing") {
     peers.back().jetty.post(write(bytes, remote.segment));
     REQUIRE(collect(peers.back().jetty, 1).at(0).ok());
   }
-  // Until it has looked after what it sent to all of them once more.
-  std::this_thread::sleep_for(500ms);
-  const Used before = used_by(idle.pid());
-  std::this_thread::sleep_for(2s);
-  const Used after = used_by(idle.pid());
-  const double seconds = after.seconds - before.seconds;
-  const uint64_t switches = after.switches - before.switches;
-  std::printf("idle among %zu peers for 2 s: %.3f ms of processor time, %llu context switches\n",
-              peers.size(), seconds * 1e3, static_cast<unsigned long long>(switches));
-  CHECK(seconds < 0.03 * 2);
-#if !defined(__SANITIZE_THREAD__)  // its runtime wakes up by itself
-  CHECK(switches < 20);
-#endif
+  // It looks after what it sent until all of them have read it. Where the processors have other
+  // things to do, a hundred service threads take their time to do that.
+  Used used;
+  for (int second = 0; second < 10; ++second) {
+    const Used before = used_by(idle.pid());
+    std::this_thread::sleep_for(1s);
+    const Used after = used_by(idle.pid());
+    used = {.seconds = after.seconds - before.seconds, .switches = after.switches - before.switches};
+    if (used.is_nothing()) break;
+  }
+  std::printf("idle among %zu peers for 1 s: %.3f ms of processor time, %llu context switches\n",
+              peers.size(), used.seconds * 1e3, static_cast<unsigned long long>(used.switches));
+  CHECK(used.is_nothing());
 }
 
 #if !defined(__SANITIZE_THREAD__)  // it takes the mapping that mends a window for a racing write
