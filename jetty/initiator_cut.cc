@@ -221,16 +221,16 @@ bool Initiator::write_at_once(const Flow& flow, const Queues& queues, uint16_t l
       !window_open(flow, peer)) {
     return false;
   }
-  return jetty::write_at_once({.berth = berth,
-                               .notify = queues.notify(lease),
-                               .pieces = queues.pieces(lease),
-                               .tassn = flow.next_tassn,
-                               .offset = from,
-                               .bytes = bytes,
-                               .last = true,
-                               .rc_id = flow.rc_id,
-                               .packet_bytes = packet_bytes},
-                              *peer.channel);
+  return write_straight({.berth = berth,
+                         .notify = queues.notify(lease),
+                         .pieces = queues.pieces(lease),
+                         .tassn = flow.next_tassn,
+                         .offset = from,
+                         .bytes = bytes,
+                         .last = true,
+                         .rc_id = flow.rc_id,
+                         .packet_bytes = packet_bytes},
+                        *peer.channel);
 }
 
 bool Initiator::is_read(const Slice& slice) {

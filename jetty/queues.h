@@ -74,7 +74,7 @@ struct Berth {
   Piece piece;  // the only one, or none; several lie in Queues::pieces
 };
 
-// Whether its target is told when all of it is there, beside a send, which is nothing else.
+// Whether a write also tells its target, when all of it is there.
 inline bool tells(const Berth& berth) { return berth.with_immediate || berth.with_notify; }
 
 // Where a write notifies. Few works have one, and berths lie close together: it lies apart.

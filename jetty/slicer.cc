@@ -104,7 +104,7 @@ void write_packet(const SlicePacket& packet, TxFrame& frame) {
   gather(packet.pieces, offset, payload_of(packet), frame);
 }
 
-bool write_at_once(const SlicePacket& packet, transport::Channel& channel) {
+bool write_straight(const SlicePacket& packet, transport::Channel& channel) {
   return for_opcode(opcode_of(packet), [&]<TaOpcode opcode>() {
     constexpr size_t headers = chain_bytes(info_of(opcode));
     const size_t payload = opcode == TaOpcode::read ? 0 : packet.bytes;

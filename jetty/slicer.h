@@ -30,7 +30,7 @@ void write_packet(const SlicePacket& packet, TxFrame& frame);
 
 // The only packet of a slice, written with a copy of its payload where the channel has memory for
 // it. False: it has none.
-bool write_at_once(const SlicePacket& packet, transport::Channel& channel);
+bool write_straight(const SlicePacket& packet, transport::Channel& channel);
 
 // The packet of a slice that was withdrawn: its TASSN, so that the target can step over it.
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame);

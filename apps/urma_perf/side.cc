@@ -43,6 +43,8 @@ Side::Side(Device& device, const Case& what, Place place, std::span<Jfc* const> 
       own_memory_(nullptr, &std::free),
       segment_(make_segment(device)),
       receives_(receives_for(what, place)) {
+  // As under a wrapper: all goes by packets then, and is compared with what packets could do.
+  case_.own_memory = !segment_.mapped();
   touch_memory();
   make_jetties(device, completions);
 }

@@ -111,9 +111,10 @@ inline constexpr uint32_t ring_bytes = sizeof(Ring);
 static_assert(ring_bytes == 4096 + ring_lines * line_bytes);
 
 // A segment in the window is a row of granules; the record of the first one, which is the segment's
-// number, says what it is. `granules` and `owner`, under the lock: none is free memory. The rest is
-// written by its owner while `epoch` is even: odd, it may be read and written by whoever has said
-// so in its place. When its owner is gone, whoever needs the memory makes the epoch even.
+// number, says what it is. `granules` and `owner` are set under the lock, none being free memory;
+// the owner gives it back without. The rest is written by its owner while `epoch` is even: odd, it
+// may be read and written by whoever has said so in its place. When its owner is gone, whoever
+// needs the memory makes the epoch even.
 struct alignas(line_bytes) SegmentRecord {
   std::atomic<uint64_t> epoch;
   std::atomic<uint64_t> bytes;

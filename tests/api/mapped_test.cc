@@ -1,6 +1,7 @@
 // Segments that lie in a window: what its processors copy themselves, with the same checks and the
 // same completions as packets.
 
+#include <atomic>
 #include <cstring>
 
 #include "tests/api/helpers.h"
@@ -108,9 +109,8 @@ TEST_CASE("an immediate and a notification come after all the data, and say how 
 
     const uint64_t value = 1000 + bytes;
     CHECK(pair.run(write(data, pair.there).notify(pair.there, segment_bytes - 8, value)).ok());
-    uint64_t seen = 0;
-    std::memcpy(&seen, pair.segment.bytes().last(8).data(), sizeof seen);
-    CHECK(seen == value);
+    auto& word = *reinterpret_cast<uint64_t*>(pair.segment.bytes().last(8).data());
+    CHECK(std::atomic_ref(word).load(std::memory_order_acquire) == value);
   }
 }
 

@@ -73,6 +73,8 @@ def test_every_limit():
             ("cxl:", "write_bw --private", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
             ("cxl:", "read_bw --private", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
             ("cxl:", "wake_lat", 4 * ["futex wake"]),
+            # A wrapper maps nothing.
+            ("fault(seed=1):cxl:", "write_bw", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
             ("udp:", "wake_lat", 4 * ["udp wake"])):
         some = sizes[:len(patterns)]
         done = results("--self", *test.split(), "--device", device, "--seconds", "0.05", "--limit",

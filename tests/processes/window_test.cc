@@ -264,7 +264,8 @@ TEST_CASE("a process that is idle among a hundred peers uses nothing") {
     const Used before = used_by(idle.pid());
     std::this_thread::sleep_for(1s);
     const Used after = used_by(idle.pid());
-    used = {.seconds = after.seconds - before.seconds, .switches = after.switches - before.switches};
+    used = {.seconds = after.seconds - before.seconds,
+            .switches = after.switches - before.switches};
     if (used.is_nothing()) break;
   }
   std::printf("idle among %zu peers for 1 s: %.3f ms of processor time, %llu context switches\n",

@@ -7,6 +7,7 @@ import subprocess
 from tree import CPP, code_of, expect, main
 
 COLUMNS = 100
+PROSE_COLUMNS = 120
 README_LINES = 20
 SPACES_ONLY = CPP + (".py", ".cmake", "CMakeLists.txt")
 DATA_PATH = ("transport/", "jetty/", "memseg/", "ordering/", "congestion/")
@@ -70,6 +71,14 @@ def check_readmes(tree):
             yield "%s:%d: %d lines, at most %d" % (path, README_LINES + 1, count, README_LINES)
 
 
+def check_prose(tree):
+    """Texts are read in terminals, too; a table's row cannot be broken."""
+    for path in tree.named(".md"):
+        for number, line in enumerate(tree.lines(path), 1):
+            if len(line) > PROSE_COLUMNS and not line.startswith("|"):
+                yield "%s:%d: %d columns, at most %d" % (path, number, len(line), PROSE_COLUMNS)
+
+
 def check_banned(tree):
     rules = [(re.compile(pattern), *rest) for pattern, *rest in BANNED]
     for path in tree.named(*CPP):
@@ -113,7 +122,8 @@ def check_format(tree):
 
 def check(tree):
     problems = []
-    for part in (check_lines, check_readmes, check_banned, check_allowances, check_format):
+    for part in (check_lines, check_readmes, check_prose, check_banned, check_allowances,
+                 check_format):
         problems += part(tree)
     return problems
 
@@ -159,6 +169,8 @@ def self_test():
     expect(lambda tree: list(check_readmes(tree)),
            {"README.md": "a\n" * 99, "a/README.md": "a\n" * 20, "b/README.md": "a\n" * 21},
            "b/README.md:21: 21 lines")
+    expect(lambda tree: list(check_prose(tree)),
+           {"a.md": "x" * 120 + "\n|" + "x" * 120 + "\n" + "x" * 121 + "\n"}, "a.md:3: 121 columns")
     needed = "steady_clock::now();\nsleep_for(1);\nmake_unique;\nstd::mutex m;\n"
     every = {place + ("x.cc" if place.endswith(("/", ".")) else ""): needed
              for _, _, _, allowed in BANNED for place in allowed}

@@ -57,6 +57,12 @@ inline size_t TaRequest::emit(const OpcodeInfo& info, std::span<std::byte> out) 
   return static_cast<size_t>(at - out.data());
 }
 
+// Reads the BTAH of a request to a Jetty of `opcode`, with its token. False: it is something else.
+inline bool assign_base(Btah& base, TaOpcode opcode, std::span<const std::byte> head) {
+  return base.assign(head.first<Btah::size>()) && base.opcode == static_cast<uint8_t>(opcode) &&
+         base.token_present && base.target_present && !base.user_data;
+}
+
 // What a message begins with, the chain of a send, with or without an immediate.
 struct MessageHeaders {
   Btah base;
@@ -70,13 +76,11 @@ struct MessageHeaders {
   // False: it is something else, or it is cut off.
   bool assign(std::span<const std::byte> head) {
     constexpr size_t before = Btah::size + Mtetah::size + Ofstetah::size;
-    if (head.size() < before + Tvetah::size || !base.assign(head.first<Btah::size>())) return false;
-    with_immediate = base.opcode == static_cast<uint8_t>(TaOpcode::send_immediate);
-    if (base.opcode != static_cast<uint8_t>(TaOpcode::send) && !with_immediate) return false;
+    if (head.size() < before + Tvetah::size) return false;
+    with_immediate = !assign_base(base, TaOpcode::send, head);
+    if (with_immediate && !assign_base(base, TaOpcode::send_immediate, head)) return false;
     bytes = before + (with_immediate ? Immetah::size : 0) + Tvetah::size;
-    if (!base.token_present || !base.target_present || base.user_data || head.size() < bytes) {
-      return false;
-    }
+    if (head.size() < bytes) return false;
     target = Mtetah::parse(head.subspan<Btah::size, Mtetah::size>());
     offset = Ofstetah::parse(head.subspan<Btah::size + Mtetah::size, Ofstetah::size>());
     if (with_immediate) immediate = Immetah::parse(head.subspan<before, Immetah::size>());
@@ -84,6 +88,11 @@ struct MessageHeaders {
     return true;
   }
 };
+static_assert(chain_bytes(info_of(TaOpcode::send)) ==
+              Btah::size + Mtetah::size + Ofstetah::size + Tvetah::size);
+static_assert(chain_bytes(info_of(TaOpcode::send_immediate)) ==
+              chain_bytes(info_of(TaOpcode::send)) + Immetah::size);
+
 // The same of a write with an immediate.
 struct ImmediateHeaders {
   static constexpr size_t bytes = chain_bytes(info_of(TaOpcode::write_immediate));
@@ -98,11 +107,7 @@ struct ImmediateHeaders {
     constexpr size_t memory_at = Btah::size + Mtetah::size;
     constexpr size_t immediate_at = memory_at + Maetah::size;
     static_assert(immediate_at + Immetah::size + Tvetah::size == bytes);
-    if (head.size() < bytes || !base.assign(head.first<Btah::size>())) return false;
-    if (base.opcode != static_cast<uint8_t>(TaOpcode::write_immediate) || !base.token_present ||
-        !base.target_present || base.user_data) {
-      return false;
-    }
+    if (head.size() < bytes || !assign_base(base, TaOpcode::write_immediate, head)) return false;
     target = Mtetah::parse(head.subspan<Btah::size, Mtetah::size>());
     memory = Maetah::parse(head.subspan<memory_at, Maetah::size>());
     immediate = Immetah::parse(head.subspan<immediate_at, Immetah::size>());
@@ -110,10 +115,6 @@ struct ImmediateHeaders {
     return true;
   }
 };
-static_assert(chain_bytes(info_of(TaOpcode::send)) ==
-              Btah::size + Mtetah::size + Ofstetah::size + Tvetah::size);
-static_assert(chain_bytes(info_of(TaOpcode::send_immediate)) ==
-              chain_bytes(info_of(TaOpcode::send)) + Immetah::size);
 
 struct ParsedRequest {
   TaRequest headers;
