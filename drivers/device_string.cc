@@ -208,6 +208,12 @@ void OptionReader::address(std::string_view key, Eid& value) {
 }
 
 void OptionReader::flag(std::string_view key, bool& value) {
+  std::optional<bool> given;
+  flag(key, given);
+  value = given.value_or(value);
+}
+
+void OptionReader::flag(std::string_view key, std::optional<bool>& value) {
   const auto* option = take(key);
   if (option == nullptr) return;
   if (option->value != "yes" && option->value != "no") return fail(*option, "yes or no");

@@ -60,6 +60,7 @@ class OptionReader {
   void number(std::string_view key, uint64_t& value);
   // yes, no
   void flag(std::string_view key, bool& value);
+  void flag(std::string_view key, std::optional<bool>& value);
   // 127.0.0.1, ::1
   void address(std::string_view key, Eid& value);
   // For what only the driver knows about a value that was taken: it is not among those expected.

@@ -23,7 +23,7 @@ CxlPort::CxlPort(Window window, uint32_t place)
     : window_(std::move(window)),
       place_(place),
       generation_(window_.generation(place)),
-      bell_(window_.place_at(place).bell.word),
+      bell_(window_.bell_of(place)),
       outbound_(std::make_unique<Outbound[]>(places)),
       inbound_(std::make_unique<Inbound[]>(most_inbound)) {
   sources_.reserve(most_inbound);
@@ -34,7 +34,8 @@ CxlPort::CxlPort(Window window, uint32_t place)
   facts_.lossless = true;
   facts_.description = "window " + window_.path() + ", place " + std::to_string(place + 1) +
                        " of " + std::to_string(places) + ", room for " +
-                       std::to_string(window_.rings()) + " rings";
+                       std::to_string(window_.rings()) + " rings" +
+                       (window_.coherent() ? "" : ", not coherent");
 }
 
 CxlPort::~CxlPort() {
@@ -114,7 +115,7 @@ void CxlPort::notify() {
     Outbound& outbound = outbound_[place];
     outbound.touched = false;
     if (outbound.ring) outbound.ring.written();
-    Bell(window_.place_at(place).bell.word).ring(outbound.rung, place_ + 1);
+    window_.bell_of(place).ring(outbound.rung, place_ + 1);
   }
 }
 
@@ -244,7 +245,7 @@ void CxlPort::look_at(uint32_t ring, const Window::Ownership& owner) {
   if (!lives) {
     return mark_let_go(ring, owner.serial, window_.ring_at(ring).control.sender.let_go);
   }
-  outbound = {.ring = RingWriter(window_.ring_at(ring), marked_[owner.to]),
+  outbound = {.ring = RingWriter(window_.ring_at(ring), marked_[owner.to], window_.caches()),
               .index = ring,
               .serial = owner.serial,
               .to_generation = owner.to_generation};
@@ -256,11 +257,11 @@ void CxlPort::add_inbound(uint32_t ring, const Window::Ownership& owner) {
     if (known.index == ring && known.serial == owner.serial) return;
   }
   const auto& gone = window_.ring_at(ring).control.receiver.let_go;
-  if (gone.load(std::memory_order_relaxed) == owner.serial) return;
+  if (window_.seen(gone) == owner.serial) return;
   if (sources_.size() == most_inbound || !may_add(ring, owner)) return;
   uint32_t free = 0;
   while (inbound_[free].index != none) ++free;
-  inbound_[free] = {.ring = RingReader(window_.ring_at(ring)),
+  inbound_[free] = {.ring = RingReader(window_.ring_at(ring), window_.caches()),
                     .index = ring,
                     .serial = owner.serial,
                     .from_generation = owner.from_generation,
@@ -305,7 +306,7 @@ void CxlPort::let_go(Inbound& inbound) {
 
 // Not over the mark of whoever has the ring now.
 void CxlPort::mark_let_go(uint32_t ring, uint32_t serial, std::atomic<uint32_t>& mark) const {
-  if (window_.ownership(ring).serial == serial) mark.store(serial, std::memory_order_release);
+  if (window_.ownership(ring).serial == serial) window_.tell(mark, serial);
 }
 
 void CxlPort::forget(Inbound& inbound) {

@@ -30,7 +30,11 @@ class CxlPort final : public PacketPort, public Ways {
   std::span<const int> descriptors() const override { return {}; }
   Bell* bell() override { return &bell_; }
   Ways* ways() override { return this; }
-  SegmentMemory* memory() override { return window_.parts().granules > 0 ? &window_ : nullptr; }
+  // Where memory is not coherent a copy is not enough: the line that its owner has stored in and
+  // not written back would go over it one day.
+  SegmentMemory* memory() override {
+    return window_.coherent() && window_.parts().granules > 0 ? &window_ : nullptr;
+  }
   void abandon() override { window_.abandon(); }
 
   // Ways: each place is one.

@@ -7,6 +7,9 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   cxl::WindowSettings settings{.path = device.address};
   OptionReader options(device);
   options.size("size", settings.bytes, cxl::least_window_bytes, uint64_t{1} << 46);
+  options.flag("coherent", settings.coherent);
+  options.number("double", settings.double_seed);
+  if (settings.coherent.value_or(true)) options.refuse("double", "coherent=no beside it");
   if (auto done = options.finish(); !done) return done.error();
   if (!settings.path.empty() && settings.path.front() != '/') {
     return device_error(device, device.address_place,

@@ -11,7 +11,7 @@ namespace urma::drivers::cxl {
 
 inline constexpr size_t line_bytes = 64;
 inline constexpr uint64_t magic = 0x314e'4957'414d'5255;  // "URMAWIN1"
-inline constexpr uint32_t version = 4;
+inline constexpr uint32_t version = 5;
 
 // Written once, under the lock; `magic` last.
 struct alignas(line_bytes) Header {
@@ -21,6 +21,7 @@ struct alignas(line_bytes) Header {
   std::atomic<uint64_t> bytes;  // of the window
   std::atomic<uint64_t> id;     // random: what its addresses are made of
   std::atomic<uint64_t> boot;   // of the kernel whose locks say who lives
+  std::atomic<uint32_t> coherent;
 };
 static_assert(sizeof(Header) == line_bytes);
 
@@ -172,7 +173,7 @@ constexpr bool fits(uint64_t window_bytes) {
 static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
               fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
 // Whoever changes one of these changes the version as well.
-static_assert(version == 4 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
+static_assert(version == 5 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
               records_at == 49280 && sizeof(SegmentRecord) == 64 &&
               Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "drivers/cxl/caches.h"
 #include "drivers/cxl/layout.h"
 #include "drivers/frame_pool.h"
 
@@ -35,8 +36,14 @@ class MarkedLines {
 class RingWriter {
  public:
   RingWriter() = default;
-  // At the beginning of a ring's life. `marked` is this writer's own, and outlives it.
-  RingWriter(Ring& ring, MarkedLines& marked) : ring_(&ring), marked_(&marked) { marked.clear(); }
+  // At the beginning of a ring's life. `marked` is this writer's own, and outlives it. `caches`:
+  // null where memory is coherent.
+  RingWriter(Ring& ring, MarkedLines& marked, Caches* caches = nullptr)
+      : ring_(&ring), marked_(&marked), caches_(caches) {
+    marked.clear();
+    // What this processor has of it is of another life.
+    if (caches_ != nullptr) caches_->refresh(&ring, sizeof ring);
+  }
 
   explicit operator bool() const { return ring_ != nullptr; }
 
@@ -57,17 +64,18 @@ class RingWriter {
     return ring_->lines[begun_.line].content;
   }
   void end() {
+    if (caches_ != nullptr) caches_->write_back(ring_->lines[begun_.line].content, begun_bytes_);
     // The reader must find a mark behind it. To write one there costs the line, which it looks at.
     if (!marked_->has(begun_.end.line)) {
-      mark(begun_.end.line).store(nothing_yet, std::memory_order_relaxed);
+      mark(begun_.end.line, nothing_yet);
       marked_->add(begun_.end.line);
     }
     if (begun_.line == next_.line) {
-      mark(begun_.line).store(next_.lap | begun_bytes_, std::memory_order_release);
+      mark(begun_.line, next_.lap | begun_bytes_);
       marked_->remove(begun_.line + 1, lines_of(begun_bytes_) - 1);
     } else {
-      mark(0).store((next_.lap + one_lap) | begun_bytes_, std::memory_order_relaxed);
-      mark(next_.line).store(next_.lap | goes_on_at_the_beginning, std::memory_order_release);
+      mark(0, (next_.lap + one_lap) | begun_bytes_);
+      mark(next_.line, next_.lap | goes_on_at_the_beginning);
       marked_->add(0);
       marked_->remove(1, lines_of(begun_bytes_) - 1);
       marked_->remove(next_.line + 1, ring_lines - next_.line - 1);
@@ -86,7 +94,9 @@ class RingWriter {
 
   // Lines that the other end has taken. It may say anything: more than there was is not believed.
   uint64_t taken() {
-    const uint64_t says = ring_->control.receiver.taken.load(std::memory_order_acquire);
+    const auto& receiver = ring_->control.receiver;
+    if (caches_ != nullptr) caches_->refresh(&receiver, sizeof receiver);
+    const uint64_t says = receiver.taken.load(std::memory_order_acquire);
     if (says >= taken_ && says <= next_.lines) taken_ = says;
     return taken_;
   }
@@ -103,7 +113,11 @@ class RingWriter {
     Position end;
   };
 
-  std::atomic<uint32_t>& mark(uint32_t line) { return ring_->lines[line].mark; }
+  void mark(uint32_t line, uint32_t value) {
+    std::atomic<uint32_t>& mark = ring_->lines[line].mark;
+    mark.store(value, std::memory_order_release);
+    if (caches_ != nullptr) caches_->write_back(&mark, sizeof mark);
+  }
   // The lines of the messages to come are the reader's still. Asked for when they are written, each
   // would hold up all stores behind it: a row of small messages takes a third longer.
   void own_ahead() const {
@@ -127,6 +141,7 @@ class RingWriter {
 
   Ring* ring_ = nullptr;
   MarkedLines* marked_ = nullptr;
+  Caches* caches_ = nullptr;
   Position next_;
   Position planned_;  // with what has been promised room
   Place begun_;
@@ -138,7 +153,9 @@ class RingWriter {
 class RingReader {
  public:
   RingReader() = default;
-  explicit RingReader(Ring& ring) : ring_(&ring) {}
+  explicit RingReader(Ring& ring, Caches* caches = nullptr) : ring_(&ring), caches_(caches) {
+    if (caches_ != nullptr) caches_->refresh(&ring, sizeof ring);
+  }
 
   explicit operator bool() const { return ring_ != nullptr; }
   bool any() const { return says(std::memory_order_relaxed) != nothing_yet && !broken_; }
@@ -158,6 +175,7 @@ class RingReader {
     broken_ = bytes - 1 >= most_message_bytes || lines > ring_lines - line_;
     if (broken_) return nullptr;
     const std::byte* const content = ring_->lines[line_].content;
+    if (caches_ != nullptr) caches_->refresh(content, bytes);
     next_ += lines;
     line_ += lines;
     if (line_ == ring_lines) {
@@ -170,7 +188,9 @@ class RingReader {
   // What can be written over again: everything before this count of lines.
   uint64_t next() const { return next_; }
   void release(uint64_t until) {
-    ring_->control.receiver.taken.store(until, std::memory_order_release);
+    auto& receiver = ring_->control.receiver;
+    receiver.taken.store(until, std::memory_order_release);
+    if (caches_ != nullptr) caches_->write_back(&receiver, sizeof receiver);
   }
   // A mark made no sense. Nothing is read any more.
   bool broken() const { return broken_; }
@@ -178,11 +198,14 @@ class RingReader {
  private:
   // The next mark, without its lap; one of another lap says nothing.
   uint32_t says(std::memory_order order) const {
-    const uint32_t mark = ring_->lines[line_].mark.load(order) ^ lap_;
+    const std::atomic<uint32_t>& next = ring_->lines[line_].mark;
+    if (caches_ != nullptr) caches_->refresh(&next, sizeof next);
+    const uint32_t mark = next.load(order) ^ lap_;
     return mark < one_lap ? mark : nothing_yet;
   }
 
   Ring* ring_ = nullptr;
+  Caches* caches_ = nullptr;
   uint64_t next_ = 0;  // lines, ever
   uint32_t line_ = 0;  // the same, in the ring
   uint32_t lap_ = 0;   // as in a mark

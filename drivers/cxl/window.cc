@@ -23,7 +23,9 @@ Window::Window(Window&& other) noexcept
       descriptor_(std::exchange(other.descriptor_, -1)),
       not_inherited_(std::move(other.not_inherited_)),
       owner_(other.owner_),
-      base_(std::exchange(other.base_, nullptr)),
+      mapped_(std::exchange(other.mapped_, nullptr)),
+      base_(other.base_),
+      caches_(std::move(other.caches_)),
       bytes_(other.bytes_),
       id_(other.id_),
       parts_(other.parts_),
@@ -39,7 +41,7 @@ Window::Window(Window&& other) noexcept
 
 Window::~Window() {
   guard_ = Guard();
-  if (base_ != nullptr) munmap(base_, bytes_);
+  if (mapped_ != nullptr) munmap(mapped_, bytes_);
   not_inherited_ = NotInherited();
   if (descriptor_ >= 0) close(descriptor_);
 }
@@ -86,12 +88,11 @@ void Window::abandon() {
   close(std::exchange(descriptor_, -1));
 }
 
-void Window::changed() { changes_->count.fetch_add(1, std::memory_order_release); }
+void Window::changed() { tell(changes_->count, changes() + 1); }
 
 // With the lock.
 void Window::end_place(uint32_t place) {
-  std::atomic<uint32_t>& generation = places_[place].record.generation;
-  generation.store(generation.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  tell(places_[place].record.generation, generation(place) + 1);
   places_[place].hold.segment.store(0, std::memory_order_relaxed);
   changed();
   tell_partners(place);
@@ -107,7 +108,7 @@ void Window::tell_partners(uint32_t place) const {
     const bool received = owner.to == place && owner.to_generation == ended;
     const uint32_t partner = sent ? owner.to : owner.from;
     if ((!sent && !received) || partner >= places) continue;
-    Bell(places_[partner].bell.word).ring();
+    bell_of(partner).ring();
   }
 }
 
@@ -125,12 +126,11 @@ Result<uint32_t> Window::join() {
     if (generation(place) % 2 == 1) continue;
     // Generations may have been written over; the lock is what counts.
     if (!lock_place(descriptor_, place)) continue;
-    places_[place].bell.word.store(0, std::memory_order_relaxed);
-    std::atomic<uint32_t>& generation = places_[place].record.generation;
-    generation.store(generation.load(std::memory_order_relaxed) | 1, std::memory_order_release);
+    bell_of(place).awake();
+    own_generation_ = generation(place) | 1;
+    tell(places_[place].record.generation, own_generation_);
     changed();
     own_ = place;
-    own_generation_ = generation.load(std::memory_order_relaxed);
     own_hold_ = &places_[place].hold;
     own_hold_->segment.store(0, std::memory_order_relaxed);
     return place;
@@ -172,13 +172,13 @@ bool Window::inhabited(uint32_t place) {
 Window::Ownership Window::ownership(uint32_t ring) const {
   const RingRecord& record = records_[ring];
   Ownership out{};
-  out.serial = record.serial.load(std::memory_order_acquire);
+  out.serial = seen(record.serial);
   out.from = record.from.load(std::memory_order_relaxed);
   out.to = record.to.load(std::memory_order_relaxed);
   out.from_generation = record.from_generation.load(std::memory_order_relaxed);
   out.to_generation = record.to_generation.load(std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
-  const uint32_t again = record.serial.load(std::memory_order_relaxed);
+  const uint32_t again = seen(record.serial);
   if ((out.serial & changing) != 0 || again != out.serial) out.serial = 0;
   return out;
 }
@@ -196,10 +196,8 @@ bool Window::free_again(uint32_t ring) const {
   const bool receiver_gone = generation(owner.to) != owner.to_generation;
   if (sender_gone && receiver_gone) return true;
   const RingControl& control = ring_at(ring).control;
-  if (!sender_gone && control.sender.let_go.load(std::memory_order_acquire) != owner.serial) {
-    return false;
-  }
-  return receiver_gone || control.receiver.let_go.load(std::memory_order_acquire) == owner.serial;
+  if (!sender_gone && seen(control.sender.let_go) != owner.serial) return false;
+  return receiver_gone || seen(control.receiver.let_go) == owner.serial;
 }
 
 std::optional<uint32_t> Window::free_ring(uint32_t after) const {
@@ -216,19 +214,19 @@ bool Window::take_ring_memory(uint32_t ring) const {
 void Window::give(uint32_t ring, uint32_t from, uint32_t to) {
   RingRecord& record = records_[ring];
   Ring& memory = ring_at(ring);
-  const uint32_t before = record.serial.load(std::memory_order_relaxed) & ~changing;
+  const uint32_t before = seen(record.serial) & ~changing;
   const uint32_t serial = (before + 1) & ~changing;
-  record.serial.store(before | changing, std::memory_order_relaxed);
+  tell(record.serial, before | changing);
   std::atomic_thread_fence(std::memory_order_release);
-  memory.control.receiver.taken.store(0, std::memory_order_relaxed);
-  memory.control.receiver.let_go.store(0, std::memory_order_relaxed);
-  memory.control.sender.let_go.store(0, std::memory_order_relaxed);
-  memory.lines[0].mark.store(nothing_yet, std::memory_order_relaxed);
+  tell(memory.control.receiver.taken, uint64_t{0});
+  tell(memory.control.receiver.let_go, uint32_t{0});
+  tell(memory.control.sender.let_go, uint32_t{0});
+  tell(memory.lines[0].mark, nothing_yet);
   record.from.store(from, std::memory_order_relaxed);
   record.to.store(to, std::memory_order_relaxed);
   record.from_generation.store(generation(from), std::memory_order_relaxed);
   record.to_generation.store(generation(to), std::memory_order_relaxed);
-  record.serial.store(serial == 0 ? 1 : serial, std::memory_order_release);
+  tell(record.serial, serial == 0 ? 1 : serial);
 }
 
 Window::Claim Window::claim_pair(uint32_t from, uint32_t to) {

@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "drivers/cxl/caches.h"
 #include "drivers/cxl/guard.h"
 #include "drivers/cxl/layout.h"
 #include "drivers/driver.h"
+#include "urma/base/bell.h"
 #include "urma/base/not_inherited.h"
 
 namespace urma::drivers::cxl {
@@ -17,6 +19,9 @@ class WindowLock;
 struct WindowSettings {
   std::string path;    // empty: this user's own in /dev/shm
   uint64_t bytes = 0;  // 0: what is there, else the default, most of it not taken yet
+  // Nobody keeps its memory coherent between those who map it. Nothing: as it was made, or it is.
+  std::optional<bool> coherent = {};
+  uint64_t double_seed = 0;  // not 0: caches are acted (ActedCaches)
 };
 
 // A mapped window, and what changes hands in it: places and rings. Everything here is the control
@@ -32,6 +37,8 @@ class Window final : public SegmentMemory {
   uint64_t id() const { return id_; }
   uint64_t bytes() const { return bytes_; }
   uint32_t rings() const { return parts_.rings; }
+  bool coherent() const { return caches_ == nullptr; }
+  Caches* caches() const { return caches_.get(); }
   const Parts& parts() const { return parts_; }
   const std::string& path() const { return path_; }
   // Somebody has cut off its file: what is here now are zeros of our own.
@@ -83,11 +90,22 @@ class Window final : public SegmentMemory {
 
   // ---- without the lock; any of it may change at any time
 
-  uint64_t changes() const { return changes_->count.load(std::memory_order_acquire); }
-  uint32_t generation(uint32_t place) const {
-    return place_at(place).record.generation.load(std::memory_order_acquire);
+  uint64_t changes() const { return seen(changes_->count); }
+  uint32_t generation(uint32_t place) const { return seen(places_[place].record.generation); }
+  // Where processes of this kernel sleep: no cache is in their way.
+  Bell bell_of(uint32_t place) const {
+    return Bell(reinterpret_cast<Place*>(mapped_ + places_at)[place].bell.word);
   }
-  Place& place_at(uint32_t place) const { return places_[place]; }
+  template <class Value>
+  Value seen(const std::atomic<Value>& word) const {
+    if (caches_ != nullptr) caches_->refresh(&word, sizeof word);
+    return word.load(std::memory_order_acquire);
+  }
+  template <class Value>
+  void tell(std::atomic<Value>& word, Value value) const {
+    word.store(value, std::memory_order_release);
+    if (caches_ != nullptr) caches_->write_back(&word, sizeof word);
+  }
   // Whose a ring is; a serial of zero: nobody's, or in the making.
   struct Ownership {
     uint32_t serial;
@@ -103,13 +121,15 @@ class Window final : public SegmentMemory {
   struct Says;
 
   Window() = default;
-  Result<void> map();
+  Result<void> map(const WindowSettings& settings);
+  Result<void> put_caches_between(uint64_t double_seed);
+  void work_on(std::byte* base);
   Result<int> open_path() const;
   static Says read(const Header& header);
   static bool unfinished(const Says& says);
-  Result<void> found(bool all_of_it);
-  Result<void> make(bool all_of_it);
-  Result<void> examine(const Says& says) const;
+  Result<void> found(const WindowSettings& settings);
+  Result<void> make(const WindowSettings& settings);
+  Result<void> examine(const Says& says, const WindowSettings& settings) const;
   Result<void> open_file(const WindowSettings& settings);
   void release_dead();
   void end_place(uint32_t place);
@@ -143,7 +163,9 @@ class Window final : public SegmentMemory {
   int descriptor_ = -1;
   NotInherited not_inherited_;  // or a child would hold our place
   pid_t owner_ = -1;
-  std::byte* base_ = nullptr;
+  std::byte* mapped_ = nullptr;
+  std::byte* base_ = nullptr;  // what is worked on: a copy, if caches are acted
+  std::unique_ptr<Caches> caches_;
   uint64_t bytes_ = 0;
   uint64_t id_ = 0;
   Parts parts_;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "drivers/cxl/acted_caches.h"
 #include "drivers/cxl/window.h"
 #include "drivers/cxl/window_lock.h"
 #include "urma/base/entropy.h"
@@ -51,6 +52,7 @@ struct Window::Says {
   uint64_t bytes;
   uint64_t id;
   uint64_t boot;
+  bool coherent;
   bool blank;
 };
 
@@ -62,6 +64,7 @@ Window::Says Window::read(const Header& header) {
           .bytes = header.bytes.load(std::memory_order_relaxed),
           .id = header.id.load(std::memory_order_relaxed),
           .boot = header.boot.load(std::memory_order_relaxed),
+          .coherent = header.coherent.load(std::memory_order_relaxed) != 0,
           .blank = std::memcmp(&header, zeros, sizeof zeros) == 0};
 }
 
@@ -156,9 +159,8 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   }
   bytes_ = bytes;
   parts_ = Parts::of(bytes);
-  const bool all_of_it = settings.bytes != 0;
-  if (!fresh) return found(all_of_it);
-  if (auto made = make(all_of_it); !made) {
+  if (!fresh) return found(settings);
+  if (auto made = make(settings); !made) {
     // Whoever comes next begins with nothing, as we did.
     [[maybe_unused]] const int emptied = ftruncate(descriptor_, 0);
     return made.error();
@@ -168,7 +170,7 @@ Result<void> Window::open_file(const WindowSettings& settings) {
 
 // By another opening than the one that has our locks: a mapping keeps its own alive, also in a
 // child of fork that outlives us.
-Result<void> Window::map() {
+Result<void> Window::map(const WindowSettings& settings) {
   const Result<int> again = open_path();
   if (!again) return again.error();
   struct stat ours {};
@@ -189,67 +191,98 @@ Result<void> Window::map() {
                    "name a file in /dev/shm or hugetlbfs (with free huge pages), a /dev/dax device "
                    "or a prefetchable BAR; a size that is what the device has");
   }
-  base_ = static_cast<std::byte*>(at);
-  if (is_file_) guard_ = Guard(base_, bytes_);
+  mapped_ = static_cast<std::byte*>(at);
+  if (is_file_) guard_ = Guard(mapped_, bytes_);
+  work_on(mapped_);
+  return settings.coherent.value_or(true) ? Result<void>()
+                                          : put_caches_between(settings.double_seed);
+}
+
+Result<void> Window::put_caches_between(uint64_t double_seed) {
+  if (double_seed != 0) {
+    auto acted = ActedCaches::make(mapped_, bytes_, double_seed);
+    if (acted == nullptr) {
+      return because(Status::no_resources, "cannot have a copy of its own: " + system_says(errno),
+                     "a smaller window: cxl:PATH?size=16M");
+    }
+    work_on(acted->copy());
+    caches_ = std::move(acted);
+    return {};
+  }
+  caches_ = processor_caches();
+  if (caches_ != nullptr) return {};
+  return because(Status::unsupported,
+                 "is not coherent, and this processor is none whose caches we can write back",
+                 "x86-64 or aarch64, or a window that is coherent");
+}
+
+void Window::work_on(std::byte* base) {
+  base_ = base;
   changes_ = reinterpret_cast<Changes*>(base_ + line_bytes);
   places_ = reinterpret_cast<Place*>(base_ + places_at);
   records_ = reinterpret_cast<RingRecord*>(base_ + records_at);
   segments_ = reinterpret_cast<SegmentRecord*>(base_ + parts_.segments_at);
-  return {};
 }
 
 // A window that nobody has begun, or not finished, or that nobody of another layout lives in. With
 // the lock. Until all of it is there it has no magic.
-Result<void> Window::make(bool all_of_it) {
-  const uint64_t taken = all_of_it ? bytes_ : parts_.rings_at;
+Result<void> Window::make(const WindowSettings& settings) {
+  const uint64_t taken = settings.bytes != 0 ? bytes_ : parts_.rings_at;
   if (const int why = take_memory(0, taken); why != 0) {
     return because(Status::no_resources,
                    "cannot have " + std::to_string(taken) + " bytes of memory: " + system_says(why),
                    "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
   }
   if (base_ == nullptr) {
-    if (auto mapped = map(); !mapped) return mapped.error();
+    if (auto mapped = map(settings); !mapped) return mapped.error();
   }
   Header& header = header_of(base_);
-  header.magic.store(0, std::memory_order_release);
+  if (caches_ != nullptr) caches_->refresh(base_, parts_.rings_at);
+  tell(header.magic, uint64_t{0});
   std::memset(base_ + line_bytes, 0, parts_.rings_at - line_bytes);
   header.version.store(version, std::memory_order_relaxed);
   header.rings.store(parts_.rings, std::memory_order_relaxed);
   header.bytes.store(bytes_, std::memory_order_relaxed);
   header.boot.store(this_boot(), std::memory_order_relaxed);
+  header.coherent.store(coherent() ? 1 : 0, std::memory_order_relaxed);
   id_ = SecureEntropy().next();
   header.id.store(id_, std::memory_order_relaxed);
-  header.magic.store(magic, std::memory_order_release);
+  if (caches_ != nullptr) caches_->write_back(base_, parts_.rings_at);
+  tell(header.magic, magic);
   return {};
 }
 
 // With the lock.
-Result<void> Window::found(bool all_of_it) {
+Result<void> Window::found(const WindowSettings& settings) {
   // A page that has no memory yet needs some even to be read.
   if (const int why = take_memory(0, parts_.rings_at); why != 0) {
     return because(Status::no_resources,
                    "has no memory left in its file system: " + system_says(why),
                    "free some there (df)");
   }
-  if (auto mapped = map(); !mapped) return mapped.error();
+  if (auto mapped = map(settings); !mapped) return mapped.error();
+  if (caches_ != nullptr) caches_->refresh(base_, sizeof(Header));
   const Says says = read(header_of(base_));
   const bool of_another_layout =
       says.magic == magic && (says.version != version || says.rings != Parts::of(says.bytes).rings);
   if (unfinished(says) || (of_another_layout && !any_place_is_locked(descriptor_))) {
-    return make(all_of_it);
+    return make(settings);
   }
-  if (auto fine = examine(says); !fine) return fine.error();
-  if (const int why = all_of_it ? take_memory(0, bytes_) : 0; why != 0) {
+  if (auto fine = examine(says, settings); !fine) return fine.error();
+  if (const int why = settings.bytes != 0 ? take_memory(0, bytes_) : 0; why != 0) {
     return because(Status::no_resources,
                    "cannot have all of its " + size_text(bytes_) + ": " + system_says(why),
                    "a smaller window, or a file system with more room (df)");
+  }
+  if (!says.coherent && coherent()) {
+    if (auto done = put_caches_between(0); !done) return done.error();
   }
   id_ = says.id;
   release_dead();
   return {};
 }
 
-Result<void> Window::examine(const Says& says) const {
+Result<void> Window::examine(const Says& says, const WindowSettings& settings) const {
   if (says.magic != magic) {
     return because(Status::invalid_argument, "is something else: it does not begin as one",
                    "choose another path, or remove it if you need it no more");
@@ -267,6 +300,11 @@ Result<void> Window::examine(const Says& says) const {
                        " and " + std::to_string(parts_.rings) +
                        " now: it was cut off, or written over",
                    "remove it when nobody uses it; it is made anew");
+  }
+  if (settings.coherent.value_or(says.coherent) != says.coherent) {
+    return because(Status::invalid_argument,
+                   says.coherent ? "was made as coherent" : "was made as not coherent",
+                   "leave coherent= out, or remove it when nobody uses it");
   }
   if (says.boot != this_boot()) {
     return because(Status::unsupported,

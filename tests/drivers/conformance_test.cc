@@ -9,6 +9,7 @@
 
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
+#include "tests/drivers/window_file.h"
 
 namespace urma::test {
 namespace {
@@ -18,13 +19,19 @@ using drivers::PacketPort;
 
 template <class Function>
 void for_each_driver(Function&& function) {
+  const auto on = [&](std::string_view first, std::string_view second) {
+    INFO("device " << first);
+    PortPair ports(first, second);
+    function(ports);
+  };
   for (const Driver* driver : drivers::all_drivers()) {
-    for (const Driver::Pair& pair : driver->pairs) {
-      INFO("device " << pair[0]);
-      PortPair ports(pair[0], pair[1]);
-      function(ports);
-    }
+    for (const Driver::Pair& pair : driver->pairs) on(pair[0], pair[1]);
   }
+  const WindowFile flushed("flushed");
+  on(flushed.device("?size=16M&coherent=no"), flushed.device("?size=16M&coherent=no"));
+  const WindowFile acted("acted");
+  on(acted.device("?size=16M&coherent=no&double=1"),
+     acted.device("?size=16M&coherent=no&double=2"));
 }
 
 std::vector<TxFrame*> lend_all(PacketPort& port) {

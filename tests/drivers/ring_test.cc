@@ -2,6 +2,8 @@
 
 #include "drivers/cxl/ring.h"
 
+#include "drivers/cxl/acted_caches.h"
+
 #include <deque>
 #include <map>
 #include <memory>
@@ -18,13 +20,20 @@ using namespace drivers::cxl;
 // Both ends of a ring, and what should be in it.
 class RingModel {
  public:
-  explicit RingModel(uint64_t seed) : prng_(seed) {
+  enum class Memory : uint8_t { coherent, not_coherent };
+
+  explicit RingModel(uint64_t seed, Memory memory = Memory::coherent) : prng_(seed) {
     std::memset(static_cast<void*>(ring_.get()), 0xa5, sizeof(Ring));
     // What `Window::give` does.
     ring_->control.receiver.taken = 0;
     ring_->lines[0].mark = nothing_yet;
-    writer_ = RingWriter(*ring_, marked_);
-    reader_ = RingReader(*ring_);
+    if (memory == Memory::not_coherent) {
+      auto* const bytes = reinterpret_cast<std::byte*>(ring_.get());
+      writers_caches_ = ActedCaches::make(bytes, sizeof(Ring), seed);
+      readers_caches_ = ActedCaches::make(bytes, sizeof(Ring), seed + 1);
+    }
+    writer_ = RingWriter(ring_in(writers_caches_), marked_, writers_caches_.get());
+    reader_ = RingReader(ring_in(readers_caches_), readers_caches_.get());
   }
 
   bool write(uint32_t bytes) {
@@ -86,6 +95,9 @@ class RingModel {
     uint64_t until;
   };
 
+  Ring& ring_in(const std::unique_ptr<ActedCaches>& caches) {
+    return caches == nullptr ? *ring_ : *reinterpret_cast<Ring*>(caches->copy());
+  }
   void check(const Message& message, const std::byte* at) const {
     const uint32_t head = std::min<uint32_t>(message.bytes, 20);
     const uint32_t tail = std::min<uint32_t>(message.bytes - head, 8);
@@ -99,6 +111,8 @@ class RingModel {
   }
 
   std::unique_ptr<Ring> ring_ = std::make_unique<Ring>();
+  std::unique_ptr<ActedCaches> writers_caches_;
+  std::unique_ptr<ActedCaches> readers_caches_;
   MarkedLines marked_;
   RingWriter writer_;
   RingReader reader_;
@@ -122,8 +136,7 @@ TEST_CASE("messages of every size go through a ring as they were") {
   CHECK(model.empty());
 }
 
-TEST_CASE("a reader that keeps messages, a writer that fills the ring, sizes of all kinds") {
-  RingModel model(2);
+void read_and_write_at_random(RingModel& model) {
   Prng& prng = model.prng();
   const auto any_size = [&] {
     return static_cast<uint32_t>(prng.between(1, uint64_t{most_message_bytes} >> prng.below(17)));
@@ -146,6 +159,13 @@ TEST_CASE("a reader that keeps messages, a writer that fills the ring, sizes of 
   }
   while (model.kept() > 0) model.release();
   CHECK(model.empty());
+}
+
+TEST_CASE("a reader that keeps messages, a writer that fills the ring, sizes of all kinds") {
+  RingModel coherent(2);
+  read_and_write_at_random(coherent);
+  RingModel not_coherent(2, RingModel::Memory::not_coherent);
+  read_and_write_at_random(not_coherent);
 }
 
 TEST_CASE("what was promised room has it, and not everything is refused") {

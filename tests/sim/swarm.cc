@@ -1,5 +1,5 @@
 // Runs worlds. A seed decides everything: swarm --seeds 17-17 repeats world 17. With --windows
-// those in a window only.
+// those in a window only; with --not-coherent all of them in windows that nobody keeps coherent.
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,9 +10,12 @@
 namespace urma::test {
 namespace {
 
+bool not_coherent = false;
+
 WorldOptions options_of(uint64_t seed) {
   Prng prng(seed);
-  return WorldOptions::drawn(prng);
+  const WorldOptions drawn = WorldOptions::drawn(prng);
+  return not_coherent ? drawn.not_coherent() : drawn;
 }
 
 struct Outcome {
@@ -42,8 +45,9 @@ bool run_seed(const char* program, uint64_t seed, bool verbose, Outcome& total) 
     }
     return true;
   } catch (const std::exception& failure) {
-    std::printf("seed %lu: %s\n  world: %s\n  repeat: %s --seeds %lu-%lu\n", seed, failure.what(),
-                options_of(seed).describe().c_str(), program, seed, seed);
+    std::printf("seed %lu: %s\n  world: %s\n  repeat: %s %s--seeds %lu-%lu\n", seed, failure.what(),
+                options_of(seed).describe().c_str(), program, not_coherent ? "--not-coherent " : "",
+                seed, seed);
     return false;
   }
 }
@@ -61,11 +65,14 @@ int main(int count, char** arguments) {
       verbose = true;
     } else if (std::strcmp(arguments[i], "--windows") == 0) {
       windows = true;
+    } else if (std::strcmp(arguments[i], "--not-coherent") == 0) {
+      urma::test::not_coherent = true;
     } else if (i + 1 < count && std::strcmp(arguments[i], "--seeds") == 0 &&
                std::sscanf(arguments[i + 1], "%lu-%lu", &first, &last) == 2) {
       ++i;
     } else {
-      std::fprintf(stderr, "usage: %s [-v] [--windows] --seeds FIRST-LAST\n", arguments[0]);
+      std::fprintf(stderr, "usage: %s [-v] [--windows] [--not-coherent] --seeds FIRST-LAST\n",
+                   arguments[0]);
       return 2;
     }
   }

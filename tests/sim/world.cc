@@ -63,8 +63,16 @@ World::~World() {
 
 // ---- hosts
 
+// Other evictions in each life.
+std::string World::acted_caches(const Host& host) const {
+  if (!options_.acted) return "";
+  const auto index = static_cast<uint64_t>(&host - hosts_.data());
+  const uint64_t seed = seed_ << 20 | memories_.size() << 8 | index;
+  return "?coherent=no&double=" + std::to_string(seed + 1);
+}
+
 std::string World::device_of(const Host& host) const {
-  if (window_) return "sim(net=" + name_ + "):" + window_->device("");
+  if (window_) return "sim(net=" + name_ + "):" + window_->device(acted_caches(host));
   return "sim:" + name_ + "?address=" + to_string(host.address) +
          "&mtu=" + std::to_string(options_.mtu) + "&hold=" + std::to_string(options_.hold.count()) +
          "ns";

@@ -79,6 +79,7 @@ class World {
   };
 
   std::string device_of(const Host& host) const;
+  std::string acted_caches(const Host& host) const;
   void start(uint32_t host);
   void make_queues(Host& host);
   void kill(uint32_t host);

@@ -42,11 +42,23 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
   options.leave = sometimes(prng, 0.3, 1);
   options.scarce = prng.chance(0.3);
   options.mapped = options.window && prng.chance(0.5);
-  if (!options.window) return options;
-  options.partition = 0;
-  options.hold = {};
-  options.impairment = {.delay = options.impairment.delay, .jitter = options.impairment.jitter};
-  return options;
+  return options.window ? options.in_window() : options;
+}
+
+WorldOptions WorldOptions::in_window() const {
+  WorldOptions out = *this;
+  out.window = true;
+  out.partition = 0;
+  out.hold = {};
+  out.impairment = {.delay = impairment.delay, .jitter = impairment.jitter};
+  return out;
+}
+
+WorldOptions WorldOptions::not_coherent() const {
+  WorldOptions out = in_window();
+  out.mapped = false;
+  out.acted = true;
+  return out;
 }
 
 std::string WorldOptions::describe() const {
@@ -59,8 +71,8 @@ std::string WorldOptions::describe() const {
       << partition << ", restart " << restart << ", flush " << flush << ", unsignalled "
       << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
       << ", shared " << shared << ", notify " << notify << (window ? ", window" : "")
-      << (window && scarce ? " with few rings" : "") << (mapped ? ", mapped" : "") << ", stop "
-      << stop << ", leave " << leave;
+      << (window && scarce ? " with few rings" : "") << (mapped ? ", mapped" : "")
+      << (acted ? ", not coherent" : "") << ", stop " << stop << ", leave " << leave;
   return out.str();
 }
 

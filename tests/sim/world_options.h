@@ -32,10 +32,14 @@ struct WorldOptions {
   double stop = 0;      // chance, per act, that a host is stopped for a while
   bool scarce = false;  // of rings there are just enough when nobody holds those of the dead
   bool mapped = false;  // their memory lies in it
+  bool acted = false;   // nobody keeps it coherent, says the double
   double leave = 0;     // chance that a host which restarts closes its device first
   Duration operation_timeout = std::chrono::seconds(2);
 
   static WorldOptions drawn(Prng& prng);
+  // The same world, in a window that nobody keeps coherent.
+  WorldOptions not_coherent() const;
+  WorldOptions in_window() const;
   std::string describe() const;
 };
 
