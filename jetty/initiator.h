@@ -18,12 +18,13 @@ struct InitiatorCounters {
   uint64_t slices = 0;
   uint64_t copied = 0;  // slices that this processor copied to or from mapped memory
   uint64_t copied_bytes = 0;
-  uint64_t not_ready = 0;     // answers "receiver not ready"
-  uint64_t retries = 0;       // slices offered again
-  uint64_t late_answers = 0;  // to slices that had ended
-  uint64_t malformed = 0;     // responses that make no sense
-  uint64_t timeouts = 0;      // works whose time was up
-  uint64_t unknown = 0;       // works that ended so
+  uint64_t copied_past_caches = 0;  // of those slices
+  uint64_t not_ready = 0;           // answers "receiver not ready"
+  uint64_t retries = 0;             // slices offered again
+  uint64_t late_answers = 0;        // to slices that had ended
+  uint64_t malformed = 0;           // responses that make no sense
+  uint64_t timeouts = 0;            // works whose time was up
+  uint64_t unknown = 0;             // works that ended so
 };
 
 // Carries works to their end: takes them from the Jetties, cuts them into slices, offers these to
@@ -57,6 +58,9 @@ class Initiator {
   bool using_memory(const std::byte* base, uint64_t bytes);
   // The Jetty has no work outstanding and goes away.
   void detach(Jetty& jetty);
+  // Works of so many bytes are copied past the caches.
+  void copy_past_caches_from(uint64_t bytes) { past_caches_from_ = bytes; }
+  uint64_t past_caches_from() const { return past_caches_from_; }
 
   // ---- outwards
 
@@ -115,6 +119,8 @@ class Initiator {
   Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
   uint32_t copy(const Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer);
   bool copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);
+  [[gnu::cold]] void copy_bulk(std::span<const Piece> pieces, uint32_t from,
+                               std::span<std::byte> there, bool read);
   Cut cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
   void append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work);
   bool write_at_once(const Flow& flow, const Queues& queues, uint16_t lease, uint32_t from,
@@ -176,6 +182,7 @@ class Initiator {
   };
   Ahead ahead_;
   bool noting_ = false;
+  uint64_t past_caches_from_ = UINT64_MAX;
   uint32_t checks_ = 0;
   uint32_t next_serial_ = 1;
   Prng jitter_;

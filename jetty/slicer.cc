@@ -124,49 +124,26 @@ void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame) {
 }
 
 void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFrame& frame) {
-  for (const Piece& piece : pieces) {
-    if (bytes == 0) return;
-    if (offset >= piece.bytes) {
-      offset -= piece.bytes;
-      continue;
-    }
-    const uint32_t here = std::min(piece.bytes - offset, bytes);
-    frame.pieces[frame.piece_count++] = {piece.data + offset, here};
-    offset = 0;
-    bytes -= here;
-  }
-  URMA_ASSERT(bytes == 0, "a slice lies inside its work");
+  for_parts(pieces, offset, bytes, [&](const std::byte* data, uint32_t here) {
+    frame.pieces[frame.piece_count++] = {data, here};
+  });
 }
 
 void copy_out_pieces(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out) {
-  for (const Piece& piece : pieces) {
-    if (out.empty()) return;
-    if (offset >= piece.bytes) {
-      offset -= piece.bytes;
-      continue;
-    }
-    const size_t here = std::min<size_t>(piece.bytes - offset, out.size());
-    copy_bytes(out.data(), piece.data + offset, here);
-    offset = 0;
-    out = out.subspan(here);
-  }
-  URMA_ASSERT(out.empty(), "a slice lies inside its work");
+  std::byte* to = out.data();
+  for_parts(pieces, offset, out.size(), [&](const std::byte* data, uint32_t here) {
+    copy_bytes(to, data, here);
+    to += here;
+  });
 }
 
 void scatter_pieces(std::span<const Piece> pieces, uint32_t offset,
                     std::span<const std::byte> data) {
-  for (const Piece& piece : pieces) {
-    if (data.empty()) return;
-    if (offset >= piece.bytes) {
-      offset -= piece.bytes;
-      continue;
-    }
-    const size_t here = std::min<size_t>(piece.bytes - offset, data.size());
-    copy_bytes(const_cast<std::byte*>(piece.data) + offset, data.data(), here);
-    offset = 0;
-    data = data.subspan(here);
-  }
-  URMA_ASSERT(data.empty(), "what is placed lies inside its buffer");
+  const std::byte* from = data.data();
+  for_parts(pieces, offset, data.size(), [&](const std::byte* to, uint32_t here) {
+    copy_bytes(const_cast<std::byte*>(to), from, here);
+    from += here;
+  });
 }
 
 }  // namespace urma::jetty

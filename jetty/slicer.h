@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "jetty/flow.h"
 #include "jetty/queues.h"
 #include "transport/channel.h"
+#include "urma/base/assert.h"
 #include "urma/base/copy.h"
 #include "urma/core/frame.h"
 #include "urma/core/opcode.h"
@@ -34,6 +36,23 @@ bool write_straight(const SlicePacket& packet, transport::Channel& channel);
 
 // The packet of a slice that was withdrawn: its TASSN, so that the target can step over it.
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame);
+
+// Calls `each` with the parts of `pieces` that are their `bytes` bytes from `offset` on.
+template <class Each>
+void for_parts(std::span<const Piece> pieces, uint32_t offset, size_t bytes, Each&& each) {
+  for (const Piece& piece : pieces) {
+    if (bytes == 0) return;
+    if (offset >= piece.bytes) {
+      offset -= piece.bytes;
+      continue;
+    }
+    const auto here = static_cast<uint32_t>(std::min<size_t>(piece.bytes - offset, bytes));
+    each(piece.data + offset, here);
+    offset = 0;
+    bytes -= here;
+  }
+  URMA_ASSERT(bytes == 0, "a slice lies inside its work");
+}
 
 // Names `bytes` bytes of `pieces` from `offset` on as the frame's payload.
 void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFrame& frame);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "urma/base/clock.h"
+#include "urma/engine/copy_choice.h"
 #include "urma/handles.h"
 
 namespace urma {
@@ -224,6 +225,16 @@ Imported imported_from(const Descriptor& descriptor, PeerId peer) {
   return imported;
 }
 
+// Only who may copy that much has it measured.
+void choose_copy(engine::Runner& runner, const RemoteSegment& segment) {
+  if (!segment.mapped() || segment.bytes < engine::least_past_caches) return;
+  const uint64_t from = engine::past_caches_from();
+  runner.call([&](engine::Engine& engine, Time) {
+    engine.transactions().initiator().copy_past_caches_from(from);
+    return true;
+  });
+}
+
 Result<Imported> import_line(engine::Runner& runner, const std::string& line) {
   Result<Descriptor> descriptor = parse_descriptor(line);
   if (!descriptor) return descriptor.error();
@@ -234,7 +245,11 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line) {
     peer = engine.transport().know(descriptor->eid, descriptor->at, descriptor->life);
     return true;
   });
-  if (peer) return imported_from(*descriptor, peer);
+  if (peer) {
+    const Imported imported = imported_from(*descriptor, peer);
+    choose_copy(runner, imported.segment);
+    return imported;
+  }
   return error(Status::no_resources,
                "import: this device knows as many peers as it was opened for");
 }

@@ -44,6 +44,10 @@ Result Client::run(const Case& what, const Schedule& schedule) {
              result.mapped ? "writes and reads are copies by the client: the server's memory lies "
                              "in the window, which both map"
                            : "all goes by packets: the server's memory is its own");
+  if (result.mapped && what.bytes >= result.past_caches_from) {
+    fmt::print(stderr, "  past the caches: here that is faster from {} on\n",
+               size_text(result.past_caches_from));
+  }
   for (const Round& round : result.rounds) {
     fmt::print(stderr,
                "  {:.3f} s: {} messages, {:.0f}/s, p50 {:.2f} us, limit {:.4g}, x {:.2f}, "

@@ -36,9 +36,10 @@ struct Result {
   std::vector<Round> rounds;
   Verdict verdict;
   Counters counters;
-  bool mapped = false;                  // the server's memory, here
-  std::string limit_pattern;            // what the limit was measured by; empty: there is none
-  bool limit_of_clean_network = false;  // measured for another row
+  bool mapped = false;                     // the server's memory, here
+  uint64_t past_caches_from = UINT64_MAX;  // Statistics
+  std::string limit_pattern;               // what the limit was measured by; empty: there is none
+  bool limit_of_clean_network = false;     // measured for another row
 
   double us(double part) const { return static_cast<double>(times.percentile(part)) / 1000; }
   double max_us() const { return static_cast<double>(times.max()) / 1000; }

@@ -69,6 +69,30 @@ TEST_CASE("a write into the window and a read of it are copies, of which the own
   CHECK(pair.right.device.statistics().value().executed == before);
 }
 
+TEST_CASE("what is larger than caches goes past them where that was measured to be faster") {
+  constexpr size_t bytes = 17'000'001;
+  const WindowFile window("large");
+  Side left = Side::open(window.device("?size=64M"), {.threads = Threads::inlined});
+  Side right = Side::open(window.device(""), {.threads = Threads::served});
+  Segment segment = right.device.allocate(bytes + 100).value();
+  CHECK(left.device.statistics().value().past_caches_from == UINT64_MAX);
+  const RemoteSegment there = left.device.import(segment.descriptor()).value().segment;
+  const uint64_t from = left.device.statistics().value().past_caches_from;
+  CHECK(from >= 4 << 20);
+  const auto data = bytes_like(bytes, 5);
+  std::vector<std::byte> back(bytes);
+  const Buffer pieces[] = {{back.data(), 7'000'003}, {back.data() + 7'000'003, bytes - 7'000'003}};
+  REQUIRE(left.jetty.post(write(data, there, 33)) == 1);
+  CHECK(collect(left.jetty, 1, 10s).at(0).ok());
+  REQUIRE(left.jetty.post(read(pieces, there, 33)) == 1);
+  CHECK(collect(left.jetty, 1, 10s).at(0).ok());
+  CHECK(same(segment.bytes().subspan(33, bytes), data));
+  CHECK(back == data);
+  const Statistics statistics = left.device.statistics().value();
+  CHECK(statistics.copied >= 2 * (bytes / 65'536));
+  CHECK(statistics.copied_past_caches == (bytes >= from ? statistics.copied : 0));
+}
+
 TEST_CASE("pieces are gathered into the window and scattered from it") {
   Pair pair(true);
   const auto data = bytes_like(150'000, 3);

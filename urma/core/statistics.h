@@ -16,6 +16,7 @@ struct Statistics {
   uint64_t unknown = 0;             // works that ended so
   uint64_t copied = 0;  // slices copied to or from mapped memory, of which nobody is told
   uint64_t copied_bytes = 0;
+  uint64_t copied_past_caches = 0;  // of these: past the caches, for their works are too large
 
   // Works of peers.
   uint64_t executed = 0;   // slices
@@ -43,6 +44,9 @@ struct Statistics {
   uint64_t peers = 0;     // now
   uint64_t jetties = 0;   // now
   uint64_t segments = 0;  // now
+  // From how many bytes on works are copied past the caches: measured when the first segment is
+  // imported that is mapped, and large enough. UINT64_MAX: none is.
+  uint64_t past_caches_from = UINT64_MAX;
   uint64_t channels_made = 0;
   uint64_t channels_lost = 0;
 

@@ -140,6 +140,8 @@ Statistics Engine::statistics() {
   out.unknown = initiator.unknown;
   out.copied = initiator.copied;
   out.copied_bytes = initiator.copied_bytes;
+  out.copied_past_caches = initiator.copied_past_caches;
+  out.past_caches_from = transactions_.initiator().past_caches_from();
   out.executed = target.executed;
   out.refused = target.refused;
   out.not_ready = target.not_ready;
