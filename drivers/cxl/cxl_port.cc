@@ -34,7 +34,7 @@ CxlPort::CxlPort(Window window, uint32_t place)
   facts_.lossless = true;
   facts_.description = "window " + window_.path() + ", place " + std::to_string(place + 1) +
                        " of " + std::to_string(places) + ", room for " +
-                       std::to_string(window_.rings()) + " rings" +
+                       std::to_string(window_.rings()) + " rings, " + window_.pages() +
                        (window_.coherent() ? "" : ", not coherent");
 }
 

@@ -32,6 +32,7 @@ Window::Window(Window&& other) noexcept
       own_(std::exchange(other.own_, nobody)),
       own_generation_(other.own_generation_),
       is_file_(other.is_file_),
+      pages_(std::move(other.pages_)),
       guard_(std::move(other.guard_)),
       changes_(other.changes_),
       places_(other.places_),

@@ -8,6 +8,7 @@
 #include "drivers/cxl/caches.h"
 #include "drivers/cxl/guard.h"
 #include "drivers/cxl/layout.h"
+#include "drivers/cxl/pages.h"
 #include "drivers/driver.h"
 #include "urma/base/bell.h"
 #include "urma/base/not_inherited.h"
@@ -41,6 +42,7 @@ class Window final : public SegmentMemory {
   Caches* caches() const { return caches_.get(); }
   const Parts& parts() const { return parts_; }
   const std::string& path() const { return path_; }
+  const std::string& pages() const { return pages_.text; }
   // Somebody has cut off its file: what is here now are zeros of our own.
   bool lost() const { return guard_.lost(); }
   // False in a child of the process that opened it, which has its memory, but not its place; and
@@ -131,6 +133,7 @@ class Window final : public SegmentMemory {
   Result<void> make(const WindowSettings& settings);
   Result<void> examine(const Says& says, const WindowSettings& settings) const;
   Result<void> open_file(const WindowSettings& settings);
+  std::string more_room() const;
   void release_dead();
   void end_place(uint32_t place);
   void tell_partners(uint32_t place) const;
@@ -173,6 +176,7 @@ class Window final : public SegmentMemory {
   uint32_t own_ = nobody;  // the place that we hold
   uint32_t own_generation_ = 0;
   bool is_file_ = false;
+  Pages pages_;
   Guard guard_;
   Changes* changes_ = nullptr;
   Place* places_ = nullptr;

@@ -70,7 +70,8 @@ Window::Taken Window::take(uint64_t bytes, Lease& lease) {
 
 // Its size is what we were given, not what the window says now: others' memory lies beside it.
 bool Window::punch(const Lease& lease) const {
-  if (!is_file_ || !owns_place()) return false;
+  // Of huge pages only whole ones are given back, and the others keep what is in them.
+  if (!is_file_ || pages_.bytes > page_bytes || !owns_place()) return false;
   return fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                    static_cast<off_t>(lease.base - base_),
                    static_cast<off_t>(granules_for(lease.bytes) * parts_.granule_bytes)) == 0;

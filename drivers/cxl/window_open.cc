@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -112,8 +111,7 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   owner_ = getpid();
   not_inherited_ = NotInherited(descriptor_);
   struct stat about {};
-  struct statfs system {};
-  if (fstat(descriptor_, &about) != 0 || fstatfs(descriptor_, &system) != 0) {
+  if (fstat(descriptor_, &about) != 0) {
     return because(Status::io_error, "cannot be looked at: " + system_says(errno),
                    "choose another path");
   }
@@ -142,9 +140,8 @@ Result<void> Window::open_file(const WindowSettings& settings) {
                    "is there and has " + size_text(file_bytes) + ", not " + size_text(bytes),
                    "leave size out, or remove the file when nobody uses it");
   }
-  // hugetlbfs has files of whole pages only.
-  const auto page = static_cast<uint64_t>(system.f_bsize);
-  if (file_bytes == 0 && is_file_ && page > page_bytes) bytes = (bytes + page - 1) / page * page;
+  pages_ = pages_of(descriptor_);
+  if (file_bytes == 0 && is_file_) bytes = (bytes + pages_.bytes - 1) / pages_.bytes * pages_.bytes;
   if (bytes < least_window_bytes || bytes > most_bytes) {
     return because(Status::invalid_argument,
                    "has " + std::to_string(bytes) + " bytes: it was cut off, or is something else",
@@ -155,7 +152,7 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   if (fresh && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
     return because(Status::no_resources,
                    "cannot have " + size_text(bytes) + ": " + system_says(errno),
-                   "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
+                   "a smaller size, cxl:PATH?size=1M, or " + more_room());
   }
   bytes_ = bytes;
   parts_ = Parts::of(bytes);
@@ -192,6 +189,7 @@ Result<void> Window::map(const WindowSettings& settings) {
                    "or a prefetchable BAR; a size that is what the device has");
   }
   mapped_ = static_cast<std::byte*>(at);
+  if (pages_.asked) madvise(mapped_, bytes_, MADV_HUGEPAGE);
   if (is_file_) guard_ = Guard(mapped_, bytes_);
   work_on(mapped_);
   return settings.coherent.value_or(true) ? Result<void>()
@@ -231,7 +229,7 @@ Result<void> Window::make(const WindowSettings& settings) {
   if (const int why = take_memory(0, taken); why != 0) {
     return because(Status::no_resources,
                    "cannot have " + std::to_string(taken) + " bytes of memory: " + system_says(why),
-                   "a smaller size, cxl:PATH?size=1M, or a file system with more room (df)");
+                   "a smaller size, cxl:PATH?size=1M, or " + more_room());
   }
   if (base_ == nullptr) {
     if (auto mapped = map(settings); !mapped) return mapped.error();
@@ -252,13 +250,17 @@ Result<void> Window::make(const WindowSettings& settings) {
   return {};
 }
 
+std::string Window::more_room() const {
+  return pages_.bytes > page_bytes ? "more huge pages (sysctl vm.nr_hugepages)"
+                                   : "a file system with more room (df)";
+}
+
 // With the lock.
 Result<void> Window::found(const WindowSettings& settings) {
   // A page that has no memory yet needs some even to be read.
   if (const int why = take_memory(0, parts_.rings_at); why != 0) {
     return because(Status::no_resources,
-                   "has no memory left in its file system: " + system_says(why),
-                   "free some there (df)");
+                   "has no memory left in its file system: " + system_says(why), more_room());
   }
   if (auto mapped = map(settings); !mapped) return mapped.error();
   if (caches_ != nullptr) caches_->refresh(base_, sizeof(Header));
@@ -272,7 +274,7 @@ Result<void> Window::found(const WindowSettings& settings) {
   if (const int why = settings.bytes != 0 ? take_memory(0, bytes_) : 0; why != 0) {
     return because(Status::no_resources,
                    "cannot have all of its " + size_text(bytes_) + ": " + system_says(why),
-                   "a smaller window, or a file system with more room (df)");
+                   "a smaller window, or " + more_room());
   }
   if (!says.coherent && coherent()) {
     if (auto done = put_caches_between(0); !done) return done.error();

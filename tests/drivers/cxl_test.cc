@@ -238,6 +238,47 @@ TEST_CASE("a full file system is an error at open, and later a connection refuse
   });
 }
 
+bool says(const drivers::PacketPort& port, std::string_view what) {
+  return port.facts().description.find(what) != std::string::npos;
+}
+// Whether memory that was written and given back is zeros for whoever gets it next.
+bool begins_with_zeros(drivers::PacketPort& port) {
+  constexpr size_t bytes = 100'000;
+  for (int turn = 0; turn < 2; ++turn) {
+    drivers::SegmentMemory& memory = *port.memory();
+    drivers::SegmentMemory::Lease lease;
+    using Taken = drivers::SegmentMemory::Taken;
+    if (memory.take(bytes, lease) != Taken::taken || !memory.prepare(lease)) return false;
+    const std::span all(lease.base, bytes);
+    if (std::ranges::any_of(all, [](std::byte byte) { return byte != std::byte{}; })) return false;
+    std::ranges::fill(all, std::byte{1});
+    memory.revoke(lease);
+    memory.give_back(lease);
+  }
+  return true;
+}
+
+TEST_CASE("huge pages are used where there are any, and a port says so") {
+  const WindowFile small;
+  CHECK(says(**try_open_port(small.device("?size=64M")), "pages"));
+  on_file_system("tmpfs", "huge=always", [](const std::string& folder) {
+    const auto port = try_open_port("cxl:" + folder + "/w?size=64M");
+    if (!port.ok() || !says(**port, "huge pages where")) return 1;
+    return begins_with_zeros(**port) ? 0 : 2;
+  });
+  on_file_system("hugetlbfs", "pagesize=2M", [](const std::string& folder) {
+    const auto port = try_open_port("cxl:" + folder + "/w?size=16M");
+    if (!port.ok()) {
+      // There are no such pages in the system's pool: an error that says what is missing.
+      return port.error().message.find("huge") != std::string::npos ? 0 : 1;
+    }
+    if (!says(**port, "pages of 2M")) return 2;
+    const auto other = try_open_port("cxl:" + folder + "/w");
+    if (!other.ok() || !reach(**port, **other)) return 3;
+    return begins_with_zeros(**port) ? 0 : 4;
+  });
+}
+
 TEST_CASE("a file system that takes nothing in advance will do, as a BAR's resource file does") {
   on_file_system("ramfs", nullptr, [](const std::string& folder) {
     const auto a = try_open_port("cxl:" + folder + "/w?size=4M");

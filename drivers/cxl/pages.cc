@@ -1,0 +1,53 @@
+#include "drivers/cxl/pages.h"
+
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include <fstream>
+
+namespace urma::drivers::cxl {
+namespace {
+
+// What comes last in the line of the mount that this file system is, its options.
+std::string mount_options(dev_t device) {
+  const std::string wanted =
+      std::to_string(major(device)) + ":" + std::to_string(minor(device)) + " ";
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    const size_t id = line.find(' ');
+    const size_t parent = line.find(' ', id + 1);
+    if (parent != std::string::npos && line.compare(parent + 1, wanted.size(), wanted) == 0) {
+      return line.substr(line.rfind(' ') + 1);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Pages pages_of(int descriptor) {
+  struct stat about {};
+  struct statfs system {};
+  if (fstat(descriptor, &about) != 0 || fstatfs(descriptor, &system) != 0) return {};
+  Pages out;
+  if (!S_ISREG(about.st_mode)) {
+    out.text = "the device's own pages";
+  } else if (system.f_type == HUGETLBFS_MAGIC) {
+    out.bytes = static_cast<uint64_t>(system.f_bsize);
+    out.text = "pages of " + std::to_string(out.bytes >> 20) + "M";
+  } else if (const std::string options = mount_options(about.st_dev);
+             options.find("huge=") != std::string::npos &&
+             options.find("huge=never") == std::string::npos) {
+    out.asked = true;
+    out.text = "huge pages where the system has some";
+  } else {
+    out.text =
+        "pages of 4K (huge ones: a file in hugetlbfs, or mount -o remount,huge=advise "
+        "of its tmpfs)";
+  }
+  return out;
+}
+
+}  // namespace urma::drivers::cxl
