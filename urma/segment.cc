@@ -1,5 +1,3 @@
-#include <sys/mman.h>
-
 #include <optional>
 
 #include "urma/handles.h"
@@ -117,7 +115,7 @@ Result<Segment> Device::allocate(size_t bytes, Rights rights) {
       return error(Status::no_resources, "allocate: the system gives no " + std::to_string(bytes) +
                                              " bytes of address space");
     }
-    if (bytes >= huge_page) madvise(segment->owned.data(), bytes, MADV_HUGEPAGE);
+    if (bytes >= huge_page) segment->owned.use_huge_pages();
     segment->base = segment->owned.data();
     return add_segment(std::move(segment));
   });

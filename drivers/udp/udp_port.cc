@@ -143,7 +143,8 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
   facts_.description = "UDP socket on " + to_string(self) + (own_port ? " (off the UB port)" : "") +
                        ", MTU " + std::to_string(mtu) + (gso_ ? ", GSO" : ", no GSO") +
                        (sockets_[0].gro() ? ", GRO" : ", no GRO") + ", receive buffer " +
-                       std::to_string(facts_.buffer_bytes / 1024) + " KiB";
+                       std::to_string(facts_.buffer_bytes / 1024) + " KiB" +
+                       (storage_.use_huge_pages() ? ", huge pages where there are any" : "");
 }
 
 UdpPort::~UdpPort() = default;

@@ -54,6 +54,10 @@ Region& Region::operator=(Region&& other) noexcept {
   return *this;
 }
 
+bool Region::use_huge_pages() const {
+  return mapped_ != nullptr && madvise(mapped_, mapped_bytes_, MADV_HUGEPAGE) == 0;
+}
+
 Region::~Region() {
   if (mapped_ != nullptr) munmap(mapped_, mapped_bytes_);
 }

@@ -19,6 +19,9 @@ class Region {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
+  // For what is used all over: faults are few, and so are entries of the TLB. False: there are
+  // none.
+  bool use_huge_pages() const;
 
  private:
   std::byte* mapped_ = nullptr;
