@@ -1,0 +1,106 @@
+"""What is compared with what: rows of the tables, lines of the picture. Data only."""
+
+import dataclasses
+
+from programs import Pingpong, Ucx, Urma
+
+# Of a line of the tables: how fast, by this field of the figures.
+LATENCY, RATE, BANDWIDTH = "us", "per_second", "bytes_per_second"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A work of liburma, what it must reach, and what other programs do for the same purpose."""
+
+    name: str
+    ours: Urma
+    size: int
+    by: str
+    peers: tuple = ()
+    most_times: float = None  # at most so many times slower than the limit
+    least_rate: float = None  # or at least so many messages per second
+
+
+STREAM = " --depth 256 --signal-every 64"
+# urma_perf writes from and to as many places as --depth says, 4 MiB in all unless told otherwise;
+# ucx_perftest from and to one. A cache makes that a difference: beside it, few places.
+
+
+def uct(test, layout="short", transport="posix"):
+    return Ucx(test, transport, layout)
+
+
+ROWS = (
+    Row("send 8 B, half round trip", Urma("send_lat"), 8, LATENCY,
+        (uct("am_lat"), Ucx("tag_lat"), Pingpong()), most_times=1.5),
+    Row("send 64 B, half round trip", Urma("send_lat"), 64, LATENCY,
+        (uct("am_lat"), Ucx("tag_lat"), Pingpong()), most_times=1.6),
+    Row("send 8 B, rate", Urma("send_bw" + STREAM), 8, RATE,
+        (uct("am_bw"), Ucx("tag_bw")), least_rate=10e6),
+    Row("write_imm 8 B, half round trip", Urma("write_imm_lat"), 8, LATENCY,
+        (uct("put_lat"), Ucx("ucp_put_lat")), most_times=1.5),
+    Row("write 8 B, post to completion", Urma("write_lat"), 8, LATENCY, (uct("put_bw"),)),
+    Row("write 8 B, rate", Urma("write_bw" + STREAM), 8, RATE,
+        (uct("put_bw"), uct("am_bw"), Ucx("ucp_put_bw")), least_rate=15e6),
+    Row("write 64 KiB", Urma("write_bw"), 1 << 16, BANDWIDTH, most_times=1.11),
+    Row("write 1 MiB", Urma("write_bw"), 1 << 20, BANDWIDTH, most_times=1.11),
+    Row("write 64 KiB, one place", Urma("write_bw --depth 1"), 1 << 16, BANDWIDTH,
+        (uct("put_bw", "bcopy"), Ucx("ucp_put_bw"))),
+    Row("write 1 MiB, one place", Urma("write_bw --depth 1"), 1 << 20, BANDWIDTH,
+        (uct("put_bw", "bcopy"), Ucx("ucp_put_bw"))),
+    Row("read 8 B, post to completion", Urma("read_lat"), 8, LATENCY,
+        (uct("get", "bcopy"), Ucx("ucp_get")), most_times=1.3),
+    Row("read 4 KiB, post to completion", Urma("read_lat"), 4096, LATENCY,
+        (uct("get", "bcopy"), Ucx("ucp_get")), most_times=1.3),
+    Row("write 64 KiB, private", Urma("write_bw --private"), 1 << 16, BANDWIDTH, most_times=1.33),
+    Row("write 1 MiB, private", Urma("write_bw --private"), 1 << 20, BANDWIDTH, most_times=1.33),
+    Row("write 64 KiB, private, 4 places", Urma("write_bw --private --depth 4"), 1 << 16, BANDWIDTH,
+        (uct("put_bw", "zcopy", "cma"), Ucx("tag_bw"))),
+    Row("write 1 MiB, private, 4 places", Urma("write_bw --private --depth 4"), 1 << 20, BANDWIDTH,
+        (uct("put_bw", "zcopy", "cma"), Ucx("tag_bw"))),
+    Row("udp: write_imm 64 B, half round trip", Urma("write_imm_lat --device udp:"), 64, LATENCY,
+        (Pingpong("udp;ofi_rxd"), Pingpong("tcp;ofi_rxm"), Ucx("tag_lat", tls="tcp")),
+        most_times=1.6),
+    Row("udp: send 64 B, rate", Urma("send_bw --device udp:" + STREAM), 64, RATE,
+        (Ucx("tag_bw", tls="tcp"),)),
+    Row("udp: write 1 MiB", Urma("write_bw --device udp:"), 1 << 20, BANDWIDTH,
+        (Ucx("tag_bw", tls="tcp"),)),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """Of the picture: a work at each size, and the name of the line of its limit, if that has one.
+    """
+
+    name: str
+    work: object
+    limit: str = ""
+    large: object = None  # instead, from 16 KiB on
+
+    def at(self, size):
+        return self.large if self.large and size >= 1 << 14 else self.work
+
+
+SIZES = (8,) + tuple(4 ** i for i in range(2, 12))  # to 4 MiB
+
+# The peers do not look at what arrives; here liburma and its limit do not either.
+MAPPED, PRIVATE = "liburma, mapped", "liburma, private (packets)"
+RAW_MAPPED, RAW_PRIVATE = "raw limit, mapped", "raw limit, private"
+NAMES = (MAPPED, PRIVATE, "UCX put", "UCX tag", RAW_MAPPED, RAW_PRIVATE, "libfabric shm")
+COLOUR_OF = {RAW_MAPPED: 0, RAW_PRIVATE: 1}  # a limit looks like what it limits, but dashed
+
+
+WRITES, PRIVATE_WRITES = "write_bw --no-verify", "write_bw --no-verify --private"
+LATENCY_LINES = (
+    Line(MAPPED, Urma("write_imm_lat --no-verify"), RAW_MAPPED),
+    Line(PRIVATE, Urma("write_imm_lat --no-verify --private")),
+    Line("UCX tag", Ucx("tag_lat")),
+    Line("libfabric shm", Pingpong()),
+)
+BANDWIDTH_LINES = (
+    Line(MAPPED, Urma(WRITES), RAW_MAPPED, Urma(WRITES + " --depth 4")),
+    Line(PRIVATE, Urma(PRIVATE_WRITES), RAW_PRIVATE, Urma(PRIVATE_WRITES + " --depth 4")),
+    Line("UCX put", Ucx("ucp_put_bw")),
+    Line("UCX tag", Ucx("tag_bw")),
+)

@@ -1,0 +1,121 @@
+"""Two panels of lines on logarithmic axes, as SVG. Knows nothing of what is measured."""
+
+import dataclasses
+import math
+from xml.sax.saxutils import escape
+
+WIDTH, HEIGHT = 1060, 530
+PANEL_WIDTH, PANEL_HEIGHT, TOP, LEFT, GAP = 420, 330, 60, 70, 110
+# Distinct for colour-blind eyes, too (Okabe and Ito).
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#000000")
+INK, GRID, PAPER = "#222222", "#dddddd", "#ffffff"
+
+
+@dataclasses.dataclass
+class Style:
+    colour: str
+    dashed: bool = False
+
+
+@dataclasses.dataclass
+class Panel:
+    title: str
+    y_label: str
+    lines: dict  # name: [(size, value)]
+
+
+def size_text(size):
+    for shift, unit in ((20, "M"), (10, "K")):
+        if size >= 1 << shift:
+            return "%d%s" % (size >> shift, unit)
+    return str(size)
+
+
+def text(x, y, content, anchor="middle", size=13, more=""):
+    return '<text x="%.1f" y="%.1f" text-anchor="%s" font-size="%d"%s>%s</text>' % (
+        x, y, anchor, size, more, escape(content))
+
+
+def line(x1, y1, x2, y2, colour=GRID, width=1.0, dashed=False):
+    return '<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%g"%s/>' % (
+        x1, y1, x2, y2, colour, width, ' stroke-dasharray="6 4"' if dashed else "")
+
+
+class Axes:
+    """Where a point of a panel lies. Upwards from a 1, 2 or 5 to another one."""
+
+    def __init__(self, panel, left):
+        points = [point for line_ in panel.lines.values() for point in line_]
+        sizes = [size for size, _ in points] or [8, 16]
+        values = [value for _, value in points if value > 0] or [1]
+        self.left = left
+        self.sizes = sorted(set(sizes))
+        ticks = [digit * 10.0 ** decade for decade in range(-9, 10) for digit in (1, 2, 5)]
+        self.low = max(tick for tick in ticks if tick <= min(values))
+        self.high = min(tick for tick in ticks if tick >= max(values) and tick > self.low)
+
+    def x(self, size):
+        low, high = math.log2(self.sizes[0]), math.log2(self.sizes[-1])
+        return self.left + PANEL_WIDTH * (math.log2(size) - low) / max(high - low, 1)
+
+    def y(self, value):
+        part = math.log(value / self.low) / math.log(self.high / self.low)
+        return TOP + PANEL_HEIGHT * (1 - part)
+
+    def grid(self):
+        """Heights of lines, and whether one has its number."""
+        decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        each = [(digit * 10.0 ** decade, digit == 1)
+                for decade in decades for digit in range(1, 10)]
+        return [one for one in each if self.low * 0.999 <= one[0] <= self.high * 1.001]
+
+    def draw(self, panel):
+        bottom, right = TOP + PANEL_HEIGHT, self.left + PANEL_WIDTH
+        yield text((self.left + right) / 2, TOP - 18, panel.title, size=16)
+        for value, numbered in self.grid():
+            at = self.y(value)
+            yield line(self.left, at, right, at, GRID, 1 if numbered else 0.4)
+            if numbered or value in (self.low, self.high):
+                yield text(self.left - 8, at + 4, "%g" % value, "end")
+        for size in self.sizes:
+            yield line(self.x(size), TOP, self.x(size), bottom)
+            yield text(self.x(size), bottom + 18, size_text(size))
+        yield line(self.left, bottom, right, bottom, INK)
+        yield line(self.left, TOP, self.left, bottom, INK)
+        yield text((self.left + right) / 2, bottom + 40, "bytes of a message")
+        x, y = self.left - 50, TOP + PANEL_HEIGHT / 2
+        yield text(x, y, panel.y_label, more=' transform="rotate(-90 %.1f %.1f)"' % (x, y))
+
+
+def curve(axes, points, style):
+    at = [(axes.x(size), axes.y(value)) for size, value in sorted(points) if value > 0]
+    yield '<polyline points="%s" fill="none" stroke="%s" stroke-width="2"%s/>' % (
+        " ".join("%.1f,%.1f" % point for point in at), style.colour,
+        ' stroke-dasharray="6 4"' if style.dashed else "")
+    if not style.dashed:
+        for x, y in at:
+            yield '<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>' % (x, y, style.colour)
+
+
+def legend(styles):
+    columns = 4
+    for i, (name, style) in enumerate(styles.items()):
+        x = LEFT + (i % columns) * (WIDTH - LEFT) / columns
+        y = TOP + PANEL_HEIGHT + 72 + (i // columns) * 24
+        yield line(x, y, x + 34, y, style.colour, 2, style.dashed)
+        yield text(x + 42, y + 4, name, "start")
+
+
+def svg(panels, styles, note):
+    """`styles` are of all names of lines, in the legend's order."""
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" '
+             'font-family="sans-serif" fill="%s">' % (WIDTH, HEIGHT, WIDTH, HEIGHT, INK),
+             '<rect width="100%%" height="100%%" fill="%s"/>' % PAPER]
+    for i, panel in enumerate(panels):
+        axes = Axes(panel, LEFT + i * (PANEL_WIDTH + GAP))
+        parts += axes.draw(panel)
+        for name, points in panel.lines.items():
+            parts += curve(axes, points, styles[name])
+    parts += legend(styles)
+    parts.append(text(LEFT, HEIGHT - 10, note, "start", 11))
+    return "\n".join(parts + ["</svg>"]) + "\n"

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""bench/compare without its peers: compare_test.py ROOT. What they print was recorded."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(sys.argv[1])
+COMPARE = ROOT / "bench/compare"
+sys.path.insert(0, str(ROOT / "bench"))
+
+import cases  # noqa: E402
+import plot  # noqa: E402
+import programs  # noqa: E402
+import report  # noqa: E402
+
+UCX = """\
+iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr
+[thread 0]1383,354.667,360.953,360.953,11081.77,11081.77,2770,2770
+2000,354.662,361.758,361.201,11057.13,11074.16,2764,2769
+"""
+PINGPONG = """\
+bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
+4m      2k      =2k      15g         1.37s  12223.75     343.13       0.00
+"""
+# Other programs in their place: they take the same arguments, find each other, and print that.
+FAKE = '''#!%s
+import json, os, signal, socket, sys, time
+name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
+def option(*names):
+    return next(words[words.index(one) + 1] for one in names if one in words)
+if name == "urma_perf":
+    if os.environ.get("FAKE") == "hang":
+        time.sleep(600)
+    rate = words[1].endswith("bw")
+    print(json.dumps({"schema": "urma_perf/1", "results": [{
+        "size_bytes": int(option("--size")), "wrong": int(os.environ.get("FAKE") == "wrong"),
+        "p50_us": 0.3, "messages_per_second": 2e6, "bytes_per_second": 16e6,
+        "run_queue_wait_percent": 50 if os.environ.get("FAKE") == "busy" else 1,
+        "limit": 3e6 if rate else 0.2, "limit_unit": "messages_per_second" if rate else "us",
+        "times_limit": 1.5, "limit_pattern": "a ring"}]}))
+elif "127.0.0.1" not in words:
+    server = socket.create_server(("127.0.0.1", int(option("-p" if "ucx" in name else "-B"))))
+    server.accept()
+else:
+    socket.create_connection(("127.0.0.1", int(option("-p" if "ucx" in name else "-P"))))
+    if os.environ.get("FAKE") == "hang":
+        time.sleep(600)
+    if os.environ.get("FAKE") == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    print(%r if "ucx" in name else %r)
+''' % (sys.executable, UCX, PINGPONG)
+
+
+def near(value, expected):
+    assert abs(value - expected) <= 1e-9 * abs(expected), (value, expected)
+
+
+def fails(action, *words):
+    try:
+        action()
+    except programs.Failed as failure:
+        assert all(word in str(failure) for word in words), failure
+        return
+    raise AssertionError("nothing failed: " + " ".join(words))
+
+
+# ---- the parts
+
+
+def test_what_ucx_prints():
+    figures = cases.uct("put_bw").figures(UCX, 4 << 20)
+    near(figures["us"], 354.662)
+    near(figures["per_second"], 2769)
+    near(figures["bytes_per_second"], 11074.16 * 1048576)
+    for output in ("", "ucx_perftest: unrecognized\n", UCX.split("\n")[0], "1,2,3,4,5,6,7,8\n"):
+        fails(lambda: programs.Ucx("tag_lat").figures(output, 8), "ucp sm tag_lat", "no figures")
+
+
+def test_what_fi_pingpong_prints():
+    figures = programs.Pingpong().figures(PINGPONG, 4 << 20)
+    near(figures["bytes_per_second"], 12223.75e6)
+    near(figures["us"], (4 << 20) / 12223.75)
+    near(figures["per_second"], 12223.75e6 / (4 << 20))
+    small = PINGPONG.split("\n")[0] + "\n8  20k  =20k  312k  0.02s  13.41  0.60  1.68\n"
+    near(programs.Pingpong().figures(small, 8)["us"], 8 / 13.41)
+    for output in ("", PINGPONG.split("\n")[0], small.replace("13.41", "0.00")):
+        fails(lambda: programs.Pingpong().figures(output, 8), "shm", "no figures")
+
+
+def test_what_urma_perf_prints():
+    result = {"size_bytes": 64, "wrong": 0, "p50_us": 5.0, "messages_per_second": 2e6,
+              "bytes_per_second": 128e6, "run_queue_wait_percent": 1, "limit": 3e6,
+              "limit_unit": "messages_per_second", "times_limit": 1.5, "limit_pattern": "a ring"}
+
+    def figures(schema="urma_perf/1", **more):
+        return programs.urma_figures(json.dumps({"schema": schema, "results": [result | more]}))
+
+    near(figures()["limit_bytes_per_second"], 192e6)
+    near(figures()["limit_per_second"], 3e6)
+    near(figures(limit_unit="bytes_per_second", limit=192e6)["limit_per_second"], 3e6)
+    near(figures(limit_unit="us", limit=0.2)["limit_us"], 0.2)
+    fails(lambda: figures(wrong=2), "2 messages with WRONG bytes")
+    fails(lambda: figures(schema="urma_perf/2"), "Fix: ")
+    fails(lambda: programs.urma_figures("oops\n"), "no JSON: oops")
+
+
+def run_of(key, number, good=True, **figures):
+    return {"key": key, "round": number, "good": good, "wait_percent": 1, **figures}
+
+
+def test_medians_and_ratios():
+    assert report.median([]) is None
+    assert report.median([3, 1, 2]) == 2 and report.median([4, 1, 2, 3]) == 2.5
+    # Of the third round the peer has nothing good; the fourth was repeated.
+    runs = [run_of("a", i, us=us) for i, us in enumerate((2, 3, 100, 4))]
+    runs += [run_of("b", i, i != 2, us=us) for i, us in enumerate((1, 2, 1, 1))]
+    runs += [run_of("b", 3, False, us=50)]
+    assert report.typical(runs, "a", "us") == 3.5 and report.typical(runs, "c", "us") is None
+    assert report.times_peer(runs, "a", "b", "us") == (2, 1.5, 4)
+    rates = [run_of("a", 0, per_second=10), run_of("b", 0, per_second=20)]
+    assert report.times_peer(rates, "a", "b", "per_second") == (2, 2, 2)
+    assert report.times_peer(runs, "a", "c", "us") is None
+    texts = [report.three_digits(value) for value in (0, 0.01234, 0.25, 1.5, 12.345, 9876)]
+    assert texts == ["0", "0.0123", "0.250", "1.50", "12.3", "9876"], texts
+
+
+def test_bounds():
+    row = cases.ROWS[0]
+    assert row.most_times == 1.5
+    assert report.bound(row, 1, (1.5, 1, 2)) == "1.5: kept"
+    assert report.bound(row, 1, (1.6, 1, 2)) == "1.5: **missed**"
+    assert report.bound(row, None, None) == "1.5"
+    row = next(row for row in cases.ROWS if row.least_rate)
+    assert report.bound(row, 9e6, None) == "10 M/s: **missed**"
+    names = [report.peer_key(row, peer) for row in cases.ROWS for peer in row.peers]
+    assert len(names) == len(set(names))
+
+
+def test_page():
+    page = "a\n%s\nold\n%s\nb\n" % (report.BEGIN, report.END)
+    assert report.put_into(page, "new\n") == page.replace("old", "new")
+    for bad in ("", report.BEGIN, report.END + report.BEGIN):
+        assert report.put_into(bad, "new\n") is None
+
+
+def test_picture():
+    lines = {"one": [(8, 0.2), (4 << 20, 300)], "two": [(8, 1)]}
+    panels = [plot.Panel("A <b> & c", "us", lines), plot.Panel("Nothing", "GB/s", {})]
+    styles = {"one": plot.Style("#000000"), "two": plot.Style("#ff0000", dashed=True)}
+    whole = xml.etree.ElementTree.fromstring(plot.svg(panels, styles, "a note"))
+    names = {text.text for text in whole.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"A <b> & c", "us", "GB/s", "one", "two", "a note"} <= names
+    assert {"8", "4M", "1", "100", "500"} <= names
+    lines = [line.get("points") for line in whole.iter("{http://www.w3.org/2000/svg}polyline")]
+    assert len(lines) == 2 and len(lines[0].split()) == 2
+    assert whole.find("{http://www.w3.org/2000/svg}rect").get("fill") == plot.PAPER
+
+
+# ---- the program
+
+
+class Place:
+    """A directory with programs in the peers' place."""
+
+    def __init__(self, folder, *present):
+        self.folder = pathlib.Path(folder)
+        for name in present:
+            path = self.folder / name
+            path.write_text(FAKE)
+            path.chmod(0o755)
+
+    def start(self, *arguments, fake=""):
+        words = [sys.executable, COMPARE, "--urma-perf", self.folder / "urma_perf", "--seconds",
+                 "0.01", "--rounds", "2", "--only", "send 8 B, half", "--most-wait", "1e6",
+                 *arguments]
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env={"PATH": str(self.folder), "FAKE": fake})
+
+    def run(self, *arguments, fake=""):
+        process = self.start(*arguments, fake=fake)
+        out, err = process.communicate(timeout=30)
+        assert self.living() == [], self.living()
+        return process.returncode, out, err
+
+    def living(self):
+        """Numbers of the processes that run from here."""
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if len(words) > 1 and words[1].startswith(bytes(self.folder) + b"/"):
+                found.append(int(entry.name))
+        return found
+
+    def until(self, condition):
+        end = time.monotonic() + 10
+        while not condition(self.living()):
+            assert time.monotonic() < end, self.living()
+            time.sleep(0.01)
+
+
+def test_a_whole_run(folder):
+    place = Place(folder, "urma_perf", "ucx_perftest", "fi_pingpong")
+    page, figures = place.folder / "page.md", place.folder / "figures.json"
+    page.write_text("x\n%s\n%s\ny\n" % (report.BEGIN, report.END))
+    code, out, err = place.run("--into", page, "--json", figures)
+    assert code == 0, (out, err)
+    assert "| send 8 B, half round trip | 0.300 us | 0.200 us | a ring | 1.50 (1.50..1.50)" in out
+    assert "| UCX uct posix am_lat short | 355 us |" in out
+    assert page.read_text() == "x\n%s\n%s%s\ny\n" % (report.BEGIN, out, report.END)
+    whole = json.loads(figures.read_text())
+    assert whole["schema"] == "urma_compare/1" and whole["rounds"] == 2
+    # Each program in each round.
+    assert len({(run["key"], run["round"]) for run in whole["runs"]}) == 8
+    for run in whole["runs"]:
+        assert run["us"] > 0 and run["wait_percent"] >= 0 and run["command"]
+    code, out, err = place.run("--most-wait", "10", fake="busy")
+    assert code == 0 and "| send 8 B, half round trip | - | - |" in out, (out, err)
+
+
+def test_missing_peers(folder):
+    place = Place(folder, "urma_perf")
+    code, out, err = place.run()
+    assert code == 0 and "0.300 us" in out and "| UCX" not in out, (out, err)
+    for name in ("ucx_perftest", "fi_pingpong"):
+        assert name + " is not installed" in err, err
+    assert "apt-get install ucx-utils libfabric-bin" in err
+    code, out, err = place.run("--urma-perf", "/nonexistent/urma_perf")
+    assert code == 1 and "Fix: ./quickstart" in err and not out, (out, err)
+
+
+def test_peers_that_fail(folder):
+    place = Place(folder, "urma_perf", "ucx_perftest")
+    code, out, err = place.run("--patience", "0.3", fake="crash")
+    assert code == 0 and "am_lat short, 8 bytes, its client: signal 11" in out.replace(
+        "\n  ", " "), (out, err)
+    begin = time.monotonic()
+    (place.folder / "urma_perf").write_text(FAKE.replace('"hang"', '"never"'))
+    code, out, err = place.run("--patience", "0.3", "--rounds", "1", fake="hang")
+    assert code == 0 and "hung, and was ended" in out.replace("\n  ", " "), (out, err)
+    assert time.monotonic() - begin < 10
+    code, out, err = place.run(fake="wrong")
+    assert code == 1 and "WRONG bytes" in out, (out, err)
+
+
+def test_nobody_is_left_behind(folder):
+    place = Place(folder, "urma_perf")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        process = place.start(fake="hang")
+        place.until(lambda living: len(living) == 1)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=10)
+        assert process.returncode in (130, 143, -signal.SIGKILL), (out, err)
+        place.until(lambda living: not living)
+
+
+def test_usage(folder):
+    place = Place(folder, "urma_perf")
+    code, out, err = place.run("--help")
+    assert code == 0 and "--rounds" in out and "--svg" in out and not err
+    page = place.folder / "page.md"
+    page.write_text("no marks\n")
+    for words in (["--only", "tickle"], ["--into", page], ["--into", "/nonexistent/page.md"]):
+        code, out, err = place.run(*words)
+        assert code == 1 and "Fix: " in err and not out, (words, out, err)
+    assert place.run("--rounds", "0")[0] == 2
+
+
+def main():
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            if test.__code__.co_argcount == 0:
+                test()
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                test(folder)
+
+
+main()
