@@ -148,34 +148,47 @@ def last_words(output):
 class Process:
     """A child on one processor, that ends with this object or with this program."""
 
+    living = []
+    ends_us = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
     def __init__(self, command, processor, environment):
         # A file, not a pipe: nobody has to read it for the child to go on.
         self.output_file = tempfile.TemporaryFile()
 
         def bind():
             _libc.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+            os.setpgid(0, 0)  # Ctrl-C comes from us, once
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, self.ends_us)
             if processor is not None:
                 os.sched_setaffinity(0, {processor})
 
+        # Not between its start and our knowing of it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, self.ends_us)
         self.begin = time.monotonic()
         self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output_file,
                                       stderr=subprocess.STDOUT, preexec_fn=bind,
                                       env={**os.environ, **environment})
         self.descriptor = os.pidfd_open(self.child.pid)
         self.wait_percent = 0.0
+        self.living.append(self)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, self.ends_us)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        # Asked first: libfabric then removes its files in /dev/shm.
-        for number, patience in ((signal.SIGTERM, 1), (signal.SIGKILL, 10)):
+        self.end()
+
+    def end(self):
+        # Asked first: urma_perf then ends its server, libfabric removes its files in /dev/shm.
+        for number, patience in ((signal.SIGINT, 2), (signal.SIGTERM, 1), (signal.SIGKILL, 10)):
             if self.child.poll() is None:
                 self.child.send_signal(number)
                 select.select([self.descriptor], [], [], patience)
         self.child.wait()
         os.close(self.descriptor)
         self.output_file.close()
+        self.living.remove(self)
 
     def wait(self, patience):
         """Its exit status; None if it still runs. Asleep meanwhile: both processors are in use."""

@@ -63,6 +63,8 @@ def three_digits(value):
 def amount(value, by):
     if value is None:
         return "-"
+    if by == LATENCY and value < 0.1:
+        return "%.3f us" % value  # nobody measures less than a nanosecond
     unit, scale = {LATENCY: (" us", 1), RATE: (" M/s", 1e6)}.get(by, (" GB/s", 1e9))
     return three_digits(value / scale) + unit
 

@@ -128,6 +128,8 @@ def test_medians_and_ratios():
     assert report.times_peer(rates, "a", "b", "per_second") == (2, 2, 2)
     assert report.times_peer(runs, "a", "c", "us") is None
     texts = [report.three_digits(value) for value in (0, 0.01234, 0.25, 1.5, 12.345, 9876)]
+    assert report.amount(0.004, cases.LATENCY) == "0.004 us"
+    assert report.amount(0.85e6, cases.RATE) == "0.850 M/s"
     assert texts == ["0", "0.0123", "0.250", "1.50", "12.3", "9876"], texts
 
 
