@@ -15,6 +15,21 @@
 namespace urma::drivers {
 
 // What a medium is, as data: the layers above adapt to it.
+// Where segments of the medium's memory lie in this process. Whose they are, and whether they may
+// be used, only `Ways::hold` says: this is for having lines fetched ahead.
+struct MappedMemory {
+  std::byte* base = nullptr;
+  uint64_t granule_bytes = 0;
+  unsigned offset_bits = 0;
+
+  const std::byte* at(uint64_t address) const {
+    const uint64_t granule = address << 1 >> (offset_bits + 1);
+    const uint64_t offset = address & ((uint64_t{1} << offset_bits) - 1);
+    return reinterpret_cast<const std::byte*>(reinterpret_cast<uintptr_t>(base) +
+                                              granule * granule_bytes + offset);
+  }
+};
+
 struct PortFacts {
   Endpoint self;              // where others reach this port
   Eid eid;                    // the entity that lives there
@@ -22,7 +37,8 @@ struct PortFacts {
   uint32_t buffer_bytes = 0;  // what it can hold that has not been received yet
   // It loses nothing and keeps the order of what one endpoint sends to another: then it has `ways`.
   bool lossless = false;
-  std::string description;  // for people: what was chosen and why
+  MappedMemory mapped = {};  // none, if it has no `memory`
+  std::string description;   // for people: what was chosen and why
 };
 
 // Counted by the driver's thread; a snapshot for statistics.

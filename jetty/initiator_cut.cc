@@ -16,6 +16,8 @@ constexpr uint32_t most_offered_cost = 2 * slice_bytes;
 constexpr uint32_t least_slice_cost = most_offered_cost / 64;
 // What is copied in the time of one more slice.
 constexpr uint32_t copied_like_one = 4096;
+// What tells sends a packet in any case: so much data costs less in it than a hold does.
+constexpr uint32_t most_beside_headers = 128;
 
 uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_cost); }
 
@@ -97,6 +99,7 @@ uint32_t Initiator::copy(const Queues& queues, uint16_t lease, uint32_t from,
   const Berth& berth = queues.berth(lease);
   const uint32_t bytes = std::min(berth.bytes - from, slice_bytes);
   if (berth.operation == Operation::send || bytes == 0) return 0;
+  if (tells(berth) && berth.bytes <= most_beside_headers) return 0;
   const bool read = berth.operation == Operation::read;
   std::byte* const there = peer.channel->hold({.address = berth.address + from,
                                                .bytes = bytes,

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 
+#include "urma/base/prefetch.h"
 #include "urma/handles.h"
 
 namespace urma {
@@ -216,9 +218,29 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
   return Jetty(std::move(state));
 }
 
+namespace {
+
+// While a work is posted, memory can send its first lines; the rest is fetched in a row anyway.
+void fetch_ahead(const drivers::MappedMemory& mapped, const Work& work) {
+  constexpr size_t line = 64;
+  constexpr size_t most = 16 * line;
+  const size_t bytes = std::min(most, work.buffers.empty() ? work.buffer.bytes : most);
+  const std::byte* const begin = mapped.at(work.segment.address + work.offset);
+  for (const std::byte* at = begin; at < begin + bytes; at += line) {
+    prefetch_to_read(at);
+  }
+}
+
+}  // namespace
+
 size_t Jetty::post(std::span<const Work> works) {
   engine::Runner& runner = state_->runner();
   if (!runner.here() || !runner.open()) return 0;
+  if (const drivers::MappedMemory& mapped = runner.port_facts().mapped; mapped.base != nullptr) {
+    for (const Work& work : works) {
+      if (work.operation == Operation::read && work.segment.mapped()) fetch_ahead(mapped, work);
+    }
+  }
   const size_t taken = state_->queues->post(works);
   if (taken > 0) runner.posted(state_->made.handle.index);
   return taken;

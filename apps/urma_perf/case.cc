@@ -53,6 +53,14 @@ std::string objection(const Case& what) {
         "multiple of --signal-every",
         what.depth, what.signal_every);
   }
+  if (what.spread != 0 && !what.test->reads()) {
+    return fmt::format("{} reads nothing that could be spread. Fix: leave --spread out, or read",
+                       what.test->name);
+  }
+  if (what.spread > most_memory_bytes) {
+    return fmt::format("a spread of {} is more than {}. Fix: choose another --spread",
+                       size_text(what.spread), size_text(most_memory_bytes));
+  }
   if (const uint64_t needed = Layout(what).bytes(); needed > most_memory_bytes) {
     return fmt::format(
         "{} Jetties with {} messages of {} need {} MiB of memory on each side, more "

@@ -18,6 +18,7 @@ struct Case {
   bool verify = true;
   bool limit = false;       // raw sockets or memory beside it
   bool own_memory = false;  // of each process, not the device's: nothing is mapped
+  uint64_t spread = 0;      // reads: from random places of so many bytes; 0: from one
   uint64_t seed = 1;        // of the pattern
 };
 

@@ -8,6 +8,7 @@ namespace urma::perf {
 namespace {
 
 constexpr uint64_t page = 4096;
+constexpr uint64_t line = 64;
 // The raw loops receive 64 KiB at a time into the landing places, wherever they are there.
 constexpr uint64_t raw_slack = 64 * 1024;
 
@@ -27,11 +28,14 @@ Layout::Layout(const Case& what)
       stride_(round_up(what.bytes, what.bytes < page ? 64 : page)),
       source_(round_up(lanes_ * sizeof(uint64_t), page)),
       source_bytes_(Pattern::source_bytes(what.bytes)),
-      landing_(source_ + round_up(source_bytes_, page)),
+      // Not of whole pages: their first lines would all be in the same sets of a cache.
+      source_stride_(round_up(source_bytes_, line) + line),
+      sources_(static_cast<uint32_t>(std::max<uint64_t>(what.spread / source_stride_, 1))),
+      landing_(source_ + round_up(sources_ * source_stride_, page)),
       bytes_(landing_ + round_up(lanes_ * stride_, page) + raw_slack) {}
 
-uint64_t Layout::source_at(uint32_t window) const {
-  return source_ + uint64_t{window} * Pattern::window_bytes;
+uint64_t Layout::source_at(uint32_t window, uint32_t source) const {
+  return source_ + source * source_stride_ + uint64_t{window} * Pattern::window_bytes;
 }
 
 }  // namespace urma::perf

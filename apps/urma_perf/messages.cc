@@ -46,6 +46,7 @@ void to_json(json& out, const Case& in) {
          {"verify", in.verify},
          {"limit", in.limit},
          {"own_memory", in.own_memory},
+         {"spread", in.spread},
          {"seed", in.seed}};
 }
 void from_json(const json& in, Case& out) {
@@ -63,6 +64,7 @@ void from_json(const json& in, Case& out) {
   in.at("verify").get_to(out.verify);
   in.at("limit").get_to(out.limit);
   out.own_memory = in.value("own_memory", out.own_memory);
+  out.spread = in.value("spread", out.spread);
   in.at("seed").get_to(out.seed);
 }
 

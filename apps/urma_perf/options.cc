@@ -15,7 +15,7 @@ namespace {
 struct Words {
   std::string what, host;
   std::optional<std::string> size, seconds, count, depth, signal_every, jetties, threads, rounds,
-      seed, cpu, report_to, speaks;
+      seed, spread, cpu, report_to, speaks;
   std::array<bool, threads_modes.size()> modes{};
   bool no_verify = false;
   bool help = false, help_all = false, version = false;
@@ -58,14 +58,14 @@ double read_seconds(const std::string& text) {
   return value;
 }
 
-uint64_t read_size(std::string_view text) {
+uint64_t read_size(std::string_view option, std::string_view text) {
   constexpr std::string_view wanted = "bytes, with K, M or G if you like: 64, 4K or 64,4K,1M";
   uint64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
   const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
   if (failure != std::errc{} || shift < 0 || value == 0 || value > (max_write_bytes >> shift)) {
-    refuse("--size", text, wanted);
+    refuse(option, text, wanted);
   }
   return value << shift;
 }
@@ -74,7 +74,7 @@ std::vector<uint64_t> read_sizes(std::string_view text) {
   std::vector<uint64_t> sizes;
   for (size_t at = 0; at <= text.size();) {
     const size_t comma = std::min(text.find(',', at), text.size());
-    sizes.push_back(read_size(text.substr(at, comma - at)));
+    sizes.push_back(read_size("--size", text.substr(at, comma - at)));
     at = comma + 1;
   }
   return sizes;
@@ -104,6 +104,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
     app.add_flag(threads_modes[i].option, words.modes[i]);
   app.add_flag("--no-verify", words.no_verify);
   app.add_flag("--private", options.own_memory);
+  app.add_option("--spread", words.spread);
   app.add_flag("--limit", options.limit);
   app.add_flag("--json", options.json);
   app.add_option("--json-file", options.json_file);
@@ -117,6 +118,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
 void read_words(const Words& words, Options& options) {
   constexpr uint64_t any = UINT64_MAX;
   if (words.size) options.sizes = read_sizes(*words.size);
+  if (words.spread) options.spread = read_size("--spread", *words.spread);
   if (words.seconds) options.seconds = read_seconds(*words.seconds);
   read_number("--count", words.count, options.count, 1, any);
   read_number("--depth", words.depth, options.depth, 1, most_depth);
@@ -194,6 +196,7 @@ void refuse_strangers(const Words& words, const Options& options) {
                                     {"--threads", words.threads.has_value()},
                                     {"--rounds", words.rounds.has_value()},
                                     {"--limit", options.limit},
+                                    {"--spread", words.spread.has_value()},
                                     {"--seed", words.seed.has_value()}}) {
     if (given && !measures)
       usage(fmt::format("{} belongs to a test. Fix: name one of {}", name, test_names()));
@@ -241,6 +244,7 @@ Case Options::case_for(uint64_t bytes) const {
           .verify = verify,
           .limit = limit,
           .own_memory = own_memory,
+          .spread = spread,
           .seed = seed};
 }
 

@@ -31,6 +31,7 @@ struct Options {
   std::string peer_device;  // with --self; empty: as `device`
   bool verify = true;
   bool own_memory = false;
+  uint64_t spread = 0;
   bool limit = false;
   uint32_t rounds = 5;
   uint64_t seed = 1;

@@ -221,7 +221,7 @@ void ShmCopier::copy() {
   std::memcpy(landing_.data() + to_, source_.data() + from_, bytes_);
   // Each is done, not only the last one to a place.
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  from_ += line;
+  from_ = spread_ ? draw_.of(source_.size() / line) * line : from_ + line;
   to_ += step_;
 }
 

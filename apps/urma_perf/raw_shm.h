@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "apps/urma_perf/draw.h"
 #include "apps/urma_perf/histogram.h"
 #include "apps/urma_perf/raw.h"
 
@@ -157,6 +158,8 @@ class ShmCopier {
             uint64_t step)
       : source_(source), landing_(landing), bytes_(bytes), step_(step) {}
 
+  // From here on from random places of the source.
+  void spread() { spread_ = true; }
   // As fast as they go, counted in `tally`.
   void run(int64_t until);
   // One by one.
@@ -172,6 +175,8 @@ class ShmCopier {
   uint64_t step_;
   size_t from_ = 0;
   size_t to_ = 0;
+  bool spread_ = false;
+  Draw draw_{1};
 };
 
 class ShmReceiver {

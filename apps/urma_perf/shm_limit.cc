@@ -75,7 +75,8 @@ ShmLimit::ShmLimit(Side& side, Place place)
 uint64_t ShmLimit::window_bytes() const {
   if (!plan_.copies) return plan_.there.lane_bytes() + plan_.back.lane_bytes();
   const Layout& layout = side_.layout();
-  return side_.what().test->reads() ? layout.source_bytes() : layout.landing_bytes();
+  return side_.what().test->reads() ? layout.sources() * layout.source_stride()
+                                    : layout.landing_bytes();
 }
 
 void ShmLimit::meet(const std::string& told) {
@@ -96,7 +97,10 @@ void ShmLimit::make_copier() {
   const uint64_t bytes = side_.what().bytes;
   const uint64_t step = layout.slot_at(0, 1) - layout.slot_at(0, 0);
   if (side_.what().test->reads()) {
+    // A page that nobody has written is the same one everywhere.
+    std::ranges::fill(window_->bytes(), std::byte{1});
     copier_.emplace(window_->bytes(), side_.landing(), bytes, step);
+    if (layout.sources() > 1) copier_->spread();
   } else {
     copier_.emplace(side_.source(), window_->bytes(), bytes, step);
   }

@@ -45,6 +45,7 @@ Side::Side(Device& device, const Case& what, Place place, std::span<Jfc* const> 
       receives_(receives_for(what, place)) {
   // As under a wrapper: all goes by packets then, and is compared with what packets could do.
   case_.own_memory = !segment_.mapped();
+  for (uint32_t i = 0; i < what.jetties; ++i) draws_.emplace_back(what.seed + i);
   touch_memory();
   make_jetties(device, completions);
 }
@@ -63,11 +64,13 @@ Segment Side::make_segment(Device& device) {
 
 void Side::touch_memory() {
   if (sends_data()) {
-    pulse_->in_slices(at(layout_.source_begin(), layout_.source_bytes()),
-                      [this](std::span<std::byte> slice, size_t begin) {
-                        ours_.fill(slice, begin);
-                        return true;
-                      });
+    for (uint32_t source = 0; source < layout_.sources(); ++source) {
+      pulse_->in_slices(at(layout_.source_at(0, source), layout_.source_bytes()),
+                        [this](std::span<std::byte> slice, size_t begin) {
+                          ours_.fill(slice, begin);
+                          return true;
+                        });
+    }
   }
   if (gets_data()) {
     pulse_->in_slices(landing(), [](std::span<std::byte> slice, size_t) {
@@ -136,12 +139,18 @@ void Side::aim(Work& work, uint32_t jetty, uint32_t slot_number, uint32_t window
   if (case_.test->reads()) {
     const auto to = slot(jetty, slot_number);
     work.buffer = {to.data(), to.size()};
-    work.offset = layout_.source_at(window);
+    work.offset = layout_.source_at(window, any_source(jetty));
     return;
   }
   work.buffer = {at(layout_.source_at(window), case_.bytes).data(), case_.bytes};
   work.offset = layout_.slot_at(jetty, slot_number);
   work.immediate_value = pack(slot_number, window);
+}
+
+// Those of a Jetty are one thread's to draw.
+uint32_t Side::any_source(uint32_t jetty) const {
+  if (layout_.sources() == 1) return 0;
+  return static_cast<uint32_t>(draws_[jetty].of(layout_.sources()));
 }
 
 void Side::beat_for(int64_t time) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/urma_perf/case.h"
+#include "apps/urma_perf/draw.h"
 #include "apps/urma_perf/layout.h"
 #include "apps/urma_perf/pattern.h"
 #include "apps/urma_perf/pulse.h"
@@ -68,6 +69,7 @@ class Side {
   std::span<std::byte> at(uint64_t offset, uint64_t bytes) const {
     return segment_.bytes().subspan(offset, bytes);
   }
+  uint32_t any_source(uint32_t jetty) const;
   Segment make_segment(Device& device);
   void touch_memory();
   bool sends_data() const;
@@ -81,6 +83,7 @@ class Side {
   Pattern theirs_;
   std::unique_ptr<Pulse> pulse_;
   std::unique_ptr<std::byte, void (*)(void*)> own_memory_;
+  mutable std::vector<Draw> draws_;  // of each Jetty
   Segment segment_;
   uint32_t receives_ = 0;
   std::vector<Jetty> jetties_;

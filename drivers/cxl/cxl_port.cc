@@ -32,6 +32,7 @@ CxlPort::CxlPort(Window window, uint32_t place)
   facts_.mtu = 64 * 1024;
   facts_.buffer_bytes = ring_lines * uint32_t{line_bytes};
   facts_.lossless = true;
+  if (memory() != nullptr) facts_.mapped = window_.mapped();
   facts_.description = "window " + window_.path() + ", place " + std::to_string(place + 1) +
                        " of " + std::to_string(places) + ", room for " +
                        std::to_string(window_.rings()) + " rings, " + window_.pages() +

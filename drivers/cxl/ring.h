@@ -6,6 +6,7 @@
 #include "drivers/cxl/caches.h"
 #include "drivers/cxl/layout.h"
 #include "drivers/frame_pool.h"
+#include "urma/base/prefetch.h"
 
 namespace urma::drivers::cxl {
 
@@ -121,11 +122,9 @@ class RingWriter {
   // The lines of the messages to come are the reader's still. Asked for when they are written, each
   // would hold up all stores behind it: a row of small messages takes a third longer.
   void own_ahead() const {
-#if defined(__x86_64__)
     constexpr uint32_t lines_ahead = 8;
     const uint32_t line = next_.line + lines_ahead;
-    asm volatile("prefetchw %0" ::"m"(ring_->lines[line < ring_lines ? line : line - ring_lines]));
-#endif
+    prefetch_to_write(&ring_->lines[line < ring_lines ? line : line - ring_lines]);
   }
   // A message does not go over the ring's end.
   static Place place_behind(const Position& at, uint32_t lines) {

@@ -76,6 +76,7 @@ class Window final : public SegmentMemory {
   bool held(const Lease& lease) override;
   void empty(const Lease& lease) override;
   void give_back(const Lease& lease) override;
+  MappedMemory mapped() const { return {memory_of(0), parts_.granule_bytes, offset_bits}; }
   // Of the life at a place: Ways::hold. `let_go` ends it.
   std::byte* hold(uint32_t place, uint32_t generation, const MemoryRange& range) {
     if ((range.address & in_the_window) == 0 || lost()) return nullptr;
