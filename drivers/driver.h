@@ -92,7 +92,13 @@ class SegmentMemory {
   // Before it is used: zeros, and the system has memory for all of them. False: it has not.
   virtual bool prepare(const Lease& lease) = 0;
   // From now on others may use it so.
-  virtual void grant(const Lease& lease, TokenId id, TokenValue token, Rights rights) = 0;
+  struct Grant {
+    TokenId id{};
+    TokenValue token{};
+    Rights rights = Rights::local_only;
+    AtomicDomain atomics = AtomicDomain::processor;
+  };
+  virtual void grant(const Lease& lease, const Grant& grant) = 0;
   // Nobody begins to any more. Those who had begun hold it for another moment.
   virtual void revoke(const Lease& lease) = 0;
   virtual void revoke_all() = 0;

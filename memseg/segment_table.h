@@ -17,6 +17,7 @@ class SegmentTable {
     TokenValue token;
     Rights rights;
     uint64_t address = reinterpret_cast<uint64_t>(base);  // by which others know its first byte
+    AtomicDomain atomics = AtomicDomain::processor;
   };
 
   // False when the table is full. `base` and `address` plus `bytes` must not wrap.

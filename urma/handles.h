@@ -30,6 +30,7 @@ struct Segment::State {
   std::byte* base = nullptr;
   size_t bytes = 0;
   Rights rights = Rights::local_only;
+  AtomicDomain atomics = AtomicDomain::processor;
   TokenId id{};
   TokenValue token{};
   bool registered = false;

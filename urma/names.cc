@@ -217,7 +217,8 @@ Imported imported_from(const Descriptor& descriptor, PeerId peer) {
                         .bytes = segment->bytes,
                         .token_id = segment->id,
                         .token = segment->token,
-                        .rights = segment->rights};
+                        .rights = segment->rights,
+                        .atomics = segment->atomics};
   }
   if (const auto& jetty = descriptor.jetty) {
     imported.jetty = {.peer = peer, .id = jetty->id, .token = jetty->token};

@@ -72,6 +72,7 @@ Segment::State::~State() {
 std::span<std::byte> Segment::bytes() const { return {state_->base, state_->bytes}; }
 bool Segment::mapped() const { return state_->leased.has_value(); }
 Rights Segment::rights() const { return state_->rights; }
+AtomicDomain Segment::atomics() const { return state_->atomics; }
 
 std::string Segment::descriptor() const {
   Descriptor descriptor = describe_device(*state_->runner);
@@ -80,7 +81,12 @@ std::string Segment::descriptor() const {
 }
 
 Descriptor::Segment Segment::State::describe() const {
-  return {.id = id, .token = token, .address = address(), .bytes = bytes, .rights = rights};
+  return {.id = id,
+          .token = token,
+          .address = address(),
+          .bytes = bytes,
+          .rights = rights,
+          .atomics = atomics};
 }
 
 Result<void> Segment::unregister() {
@@ -101,13 +107,14 @@ Result<void> Segment::unregister() {
                "it has gone on, or has ended");
 }
 
-Result<Segment> Device::allocate(size_t bytes, Rights rights) {
+Result<Segment> Device::allocate(size_t bytes, Rights rights, AtomicDomain atomics) {
   return guarded("allocate", [&]() -> Result<Segment> {
     if (bytes == 0) return error(Status::invalid_argument, "allocate: 0 bytes were asked for");
     auto segment = std::make_unique<Segment::State>();
     segment->runner = state_->runner;
     segment->bytes = bytes;
     segment->rights = rights;
+    segment->atomics = atomics;
     if (auto able = usable(*state_->runner, "allocate"); !able) return able.error();
     if (segment->take_memory()) return add_segment(std::move(segment));
     segment->owned = Region::try_make(bytes, bytes >= huge_page ? huge_page : page);
@@ -121,7 +128,8 @@ Result<Segment> Device::allocate(size_t bytes, Rights rights) {
   });
 }
 
-Result<Segment> Device::register_memory(std::span<std::byte> memory, Rights rights) {
+Result<Segment> Device::register_memory(std::span<std::byte> memory, Rights rights,
+                                        AtomicDomain atomics) {
   return guarded("register_memory", [&]() -> Result<Segment> {
     if (memory.empty()) {
       return error(Status::invalid_argument, "register_memory: 0 bytes were given");
@@ -130,6 +138,7 @@ Result<Segment> Device::register_memory(std::span<std::byte> memory, Rights righ
     segment->base = memory.data();
     segment->bytes = memory.size();
     segment->rights = rights;
+    segment->atomics = atomics;
     return add_segment(std::move(segment));
   });
 }
@@ -147,7 +156,8 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment) {
                              .bytes = segment->bytes,
                              .token = segment->token,
                              .rights = segment->rights,
-                             .address = segment->address()},
+                             .address = segment->address(),
+                             .atomics = segment->atomics},
                             lease);
     return true;
   });
@@ -168,7 +178,8 @@ RemoteSegment Segment::local() const {
                        .bytes = state_->bytes,
                        .token_id = state_->id,
                        .token = state_->token,
-                       .rights = state_->rights};
+                       .rights = state_->rights,
+                       .atomics = state_->atomics};
   if (usable(*state_->runner, "local").ok()) remote.peer = state_->runner->self();
   return remote;
 }

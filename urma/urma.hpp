@@ -56,6 +56,7 @@ class URMA_API Segment {
 
   std::span<std::byte> bytes() const;
   Rights rights() const;
+  AtomicDomain atomics() const;
   // Whether it lies in memory that others on this device's medium map (RemoteSegment::mapped).
   bool mapped() const;
 
@@ -233,12 +234,15 @@ class URMA_API Device {
   // is the window's while that has room: others in the window then write and read it by themselves
   // (Segment::mapped), and a child of fork shares it. Else, or while somebody who was stopped has
   // the window's lock, it is private.
+  // `atomics`: who will execute them; this version has none, but tells peers (AtomicDomain).
   // Errors: invalid_argument (0 bytes), no_resources, closed, forked.
-  Result<Segment> allocate(size_t bytes, Rights rights = Rights::read | Rights::write);
+  Result<Segment> allocate(size_t bytes, Rights rights = Rights::read | Rights::write,
+                           AtomicDomain atomics = AtomicDomain::processor);
   // Memory of the caller's; it must outlive the registration. Nothing is pinned by the drivers of
   // this version. Errors: as above.
   Result<Segment> register_memory(std::span<std::byte> memory,
-                                  Rights rights = Rights::read | Rights::write);
+                                  Rights rights = Rights::read | Rights::write,
+                                  AtomicDomain atomics = AtomicDomain::processor);
 
   // Errors: invalid_argument, no_resources (Jetties; entries of a shared completion queue, with the
   // sum that would be needed), closed, forked.

@@ -125,6 +125,7 @@ struct alignas(line_bytes) SegmentRecord {
   std::atomic<uint32_t> token_id;
   std::atomic<uint32_t> token;
   std::atomic<uint32_t> rights;
+  std::atomic<uint32_t> atomics;  // AtomicDomain
 };
 static_assert(sizeof(SegmentRecord) == line_bytes);
 

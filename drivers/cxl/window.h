@@ -70,7 +70,7 @@ class Window final : public SegmentMemory {
 
   Taken take(uint64_t bytes, Lease& lease) override;
   bool prepare(const Lease& lease) override;
-  void grant(const Lease& lease, TokenId id, TokenValue token, Rights rights) override;
+  void grant(const Lease& lease, const Grant& grant) override;
   void revoke(const Lease& lease) override;
   void revoke_all() override;
   bool held(const Lease& lease) override;

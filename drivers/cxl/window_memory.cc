@@ -86,12 +86,13 @@ bool Window::prepare(const Lease& lease) {
   return true;
 }
 
-void Window::grant(const Lease& lease, TokenId id, TokenValue token, Rights rights) {
+void Window::grant(const Lease& lease, const Grant& grant) {
   if (!owns_place()) return;
   SegmentRecord& record = segments_[lease.number];
-  record.token_id.store(number(id), std::memory_order_relaxed);
-  record.token.store(number(token), std::memory_order_relaxed);
-  record.rights.store(static_cast<uint32_t>(rights), std::memory_order_relaxed);
+  record.token_id.store(number(grant.id), std::memory_order_relaxed);
+  record.token.store(number(grant.token), std::memory_order_relaxed);
+  record.rights.store(static_cast<uint32_t>(grant.rights), std::memory_order_relaxed);
+  record.atomics.store(static_cast<uint32_t>(grant.atomics), std::memory_order_relaxed);
   const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
   record.epoch.store(epoch + 1 + epoch % 2, std::memory_order_release);
 }
@@ -144,7 +145,10 @@ std::byte* Window::allowed(uint32_t segment, uint32_t place, uint32_t generation
   const bool known = record.token_id.load(std::memory_order_relaxed) == number(range.id) &&
                      record.token.load(std::memory_order_relaxed) == number(range.token);
   const auto rights = static_cast<Rights>(record.rights.load(std::memory_order_relaxed));
+  const bool by_processors = record.atomics.load(std::memory_order_relaxed) ==
+                             static_cast<uint32_t>(AtomicDomain::processor);
   if (!theirs || !known || !has(rights, range.wanted)) return nullptr;
+  if (has(range.wanted, Rights::atomic) && !by_processors) return nullptr;
   const bool inside = bytes <= most && offset <= bytes && range.bytes <= bytes - offset;
   return inside ? memory_of(segment) + offset : nullptr;
 }

@@ -258,6 +258,42 @@ bool begins_with_zeros(drivers::PacketPort& port) {
   return true;
 }
 
+TEST_CASE("a processor holds memory for atomics only where they are the processors'") {
+  const WindowFile window;
+  const auto owner = try_open_port(window.device("?size=64M"));
+  const auto other = try_open_port(window.device(""));
+  REQUIRE(owner.ok());
+  REQUIRE(other.ok());
+  REQUIRE(reach(**other, **owner));
+  drivers::SegmentMemory& memory = *(*owner)->memory();
+  drivers::SegmentMemory::Lease lease;
+  REQUIRE(memory.take(64, lease) == drivers::SegmentMemory::Taken::taken);
+  REQUIRE(memory.prepare(lease));
+  Ways& ways = *(*other)->ways();
+  const uint32_t way = ways.way_to((*owner)->facts().self);
+  for (const AtomicDomain domain :
+       {AtomicDomain::processor, AtomicDomain::engine, AtomicDomain::device}) {
+    memory.grant(lease, {.id = TokenId(1),
+                         .token = TokenValue(2),
+                         .rights = Rights::read | Rights::atomic,
+                         .atomics = domain});
+    const auto may = [&](Rights wanted) {
+      const bool held = ways.hold(way, {.address = lease.address,
+                                        .bytes = 8,
+                                        .id = TokenId(1),
+                                        .token = TokenValue(2),
+                                        .wanted = wanted}) != nullptr;
+      ways.let_go();
+      return held;
+    };
+    CHECK(may(Rights::read));
+    CHECK_FALSE(may(Rights::write));
+    CHECK(may(Rights::atomic) == (domain == AtomicDomain::processor));
+    memory.revoke(lease);
+  }
+  memory.give_back(lease);
+}
+
 TEST_CASE("huge pages are used where there are any, and a port says so") {
   const WindowFile small;
   CHECK(says(**try_open_port(small.device("?size=64M")), "pages"));

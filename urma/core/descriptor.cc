@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cinttypes>
+#include <span>
 #include <vector>
 
 namespace urma {
@@ -37,6 +38,17 @@ std::optional<Rights> parse_rights(std::string_view text) {
   return text.empty() ? std::nullopt : std::optional(rights);
 }
 
+constexpr std::string_view domain_names[] = {"processor", "engine", "device"};
+
+// What is not said is the processor's.
+std::optional<AtomicDomain> parse_domain(std::span<const std::string_view> said) {
+  if (said.empty()) return AtomicDomain::processor;
+  for (size_t i = 1; i < std::size(domain_names); ++i) {
+    if (said[0] == domain_names[i]) return static_cast<AtomicDomain>(i);
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (size_t at = 0;;) {
@@ -56,15 +68,16 @@ std::optional<uint64_t> parse_number(std::string_view text, int base, uint64_t l
 
 std::optional<Descriptor::Segment> parse_segment(std::string_view text) {
   const auto parts = split(text, ':');
-  if (parts.size() != 5) return std::nullopt;
+  if (parts.size() != 5 && parts.size() != 6) return std::nullopt;
   const auto id = parse_number(parts[0], 16, id_limit - 1);
   const auto token = parse_number(parts[1], 16, UINT32_MAX);
   const auto address = parse_number(parts[2], 16, UINT64_MAX);
   const auto bytes = parse_number(parts[3], 10, UINT64_MAX);
   const auto rights = parse_rights(parts[4]);
-  if (!id || !token || !address || !bytes || !rights) return std::nullopt;
+  const auto atomics = parse_domain(std::span(parts).subspan(5));
+  if (!id || !token || !address || !bytes || !rights || !atomics) return std::nullopt;
   if (*bytes > UINT64_MAX - *address) return std::nullopt;
-  return Descriptor::Segment{TokenId(*id), TokenValue(*token), *address, *bytes, *rights};
+  return Descriptor::Segment{TokenId(*id), TokenValue(*token), *address, *bytes, *rights, *atomics};
 }
 
 std::optional<Descriptor::Jetty> parse_jetty(std::string_view text) {
@@ -119,6 +132,10 @@ std::string to_string(const Descriptor& descriptor) {
     line += " segment=" + hex(number(segment->id)) + ":" + hex(number(segment->token)) + ":" +
             hex(segment->address) + ":" + std::to_string(segment->bytes) + ":" +
             rights_text(segment->rights);
+    if (segment->atomics != AtomicDomain::processor) {
+      line += ':';
+      line += domain_names[static_cast<size_t>(segment->atomics)];
+    }
   }
   if (const auto& jetty = descriptor.jetty) {
     line += " jetty=" + hex(number(jetty->id)) + ":" + hex(number(jetty->token));

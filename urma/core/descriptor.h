@@ -16,6 +16,8 @@ namespace urma {
 //   urma1 at=127.0.0.1:4792 eid=127.0.0.1 life=9c0f3b...
 //   segment=1f:8b2d90aa:7f1200000000:1048576:rw
 //         jetty=417:90aa8b2d
+//
+// A segment whose atomics are not the processors' says whose they are: ...:rwa:engine
 struct Descriptor {
   struct Segment {
     TokenId id{};
@@ -23,6 +25,7 @@ struct Descriptor {
     uint64_t address = 0;
     uint64_t bytes = 0;
     Rights rights = Rights::local_only;
+    AtomicDomain atomics = AtomicDomain::processor;
     friend bool operator==(const Segment&, const Segment&) = default;
   };
   struct Jetty {

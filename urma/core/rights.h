@@ -18,4 +18,12 @@ constexpr bool has(Rights all, Rights wanted) {
   return (static_cast<uint8_t>(all) & static_cast<uint8_t>(wanted)) == static_cast<uint8_t>(wanted);
 }
 
+// Who executes the atomics on a segment: one for all, whichever way they come, and for its owner's
+// own as well, or they are none. Fixed when it is registered.
+enum class AtomicDomain : uint8_t {
+  processor,  // instructions of whoever maps it, up to 8 bytes
+  engine,     // the owner's engine
+  device,     // the owner's device
+};
+
 }  // namespace urma

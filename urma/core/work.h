@@ -25,6 +25,7 @@ struct RemoteSegment {
   TokenId token_id{};
   TokenValue token{};
   Rights rights = Rights::local_only;
+  AtomicDomain atomics = AtomicDomain::processor;
 
   // Whether it lies in memory of its medium's, a window's, which all devices there map: writes and
   // reads of it are copies by this processor, and its owner hears only what it is told.

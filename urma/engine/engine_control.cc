@@ -76,7 +76,11 @@ std::optional<TokenId> Engine::add_segment(const memseg::SegmentTable::Segment& 
                                            const Lease* lease) {
   TokenId id{};
   if (ending_ || !segments_.add(segment, id)) return std::nullopt;
-  if (lease != nullptr) port_->memory()->grant(*lease, id, segment.token, segment.rights);
+  if (lease != nullptr) {
+    port_->memory()->grant(
+        *lease,
+        {.id = id, .token = segment.token, .rights = segment.rights, .atomics = segment.atomics});
+  }
   return id;
 }
 

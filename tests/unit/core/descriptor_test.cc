@@ -60,6 +60,18 @@ TEST_CASE("a line means what it says") {
             .value() == descriptor);
 }
 
+TEST_CASE("who executes a segment's atomics is said if it is not the processor") {
+  std::string line = good;
+  for (const auto& [domain, name] :
+       {std::pair(AtomicDomain::engine, "engine"), {AtomicDomain::device, "device"}}) {
+    line = good;
+    line.replace(line.find(":rwa"), 4, std::string(":rwa:") + name);
+    const Descriptor descriptor = parse_descriptor(line).value();
+    CHECK(descriptor.segment->atomics == domain);
+    CHECK(to_string(descriptor) == line);
+  }
+}
+
 std::string with(std::string_view part, std::string_view instead) {
   std::string line = good;
   const size_t at = line.find(part);
@@ -102,6 +114,8 @@ TEST_CASE("what is not exactly a descriptor is refused, quoting the word that is
       {with(":rwa", ":rx"), ":rx\""},
       {with(":rwa", ":r-"), ":r-\""},
       {with(":rwa", ":rwa:"), ":rwa:\""},
+      {with(":rwa", ":rwa:processor"), ":rwa:processor\""},
+      {with(":rwa", ":rwa:engine:engine"), ":rwa:engine:engine\""},
   };
   for (const auto& [line, quoted] : cases) {
     INFO(line);
