@@ -272,6 +272,38 @@ TEST_CASE(
   CHECK(same(pair.segment.bytes(), large));
 }
 
+TEST_CASE("data that was copied, of which the owner was not told, is not said to be nowhere") {
+  const WindowFile window("untold");
+  Side left = Side::open(window.device("?size=64M"), {.threads = Threads::inlined});
+  Jetty other = left.device.jetty({.berths = 256}).value();
+  // Never polled once the channel is there: the ring to it fills.
+  Side right = Side::open(window.device(""), {.threads = Threads::inlined});
+  const Imported there = left.device.import(right.line()).value();
+  const auto message = bytes_like(4000, 1);
+  std::vector<std::byte> room(4000);
+  REQUIRE(right.jetty.receive(room));
+  REQUIRE(other.post(send(message, there.jetty)) == 1);
+  for (bool ended = false; !ended;) {
+    std::array<Completion, 4> some;
+    right.jetty.poll(some);
+    ended = other.poll(some) > 0;
+  }
+  for (int i = 0; i < 200; ++i) other.post(send(message, there.jetty));
+  left.jetty.wait(1ms);
+  // What was posted first after a completion is copied, and sent, at once, if it can be.
+  std::vector<std::byte> word(8);
+  REQUIRE(left.jetty.post(read(word, there.segment)) == 1);
+  REQUIRE(collect(left.jetty, 1).at(0).ok());
+  const auto data = bytes_like(300, 2);
+  const uint64_t copied = left.device.statistics().value().copied;
+  REQUIRE(left.jetty.post(write(data, there.segment).to(there.jetty).immediate(1)) == 1);
+  left.jetty.wait(1ms);
+  CHECK(left.device.statistics().value().copied == copied + 1);
+  CHECK(same(right.segment.bytes().first(300), data));
+  REQUIRE(left.jetty.flush().ok());
+  CHECK(collect(left.jetty, 1).at(0).status == Status::unknown);
+}
+
 // As if a process had been stopped in the middle of a copy: its place names the segment.
 TEST_CASE("a segment that somebody holds is not said to be fenced, and nobody gets its memory") {
   Pair pair(true);
