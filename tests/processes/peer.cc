@@ -1,12 +1,17 @@
-// peer DEVICE serve NAME         publishes a segment and a Jetty, receives whatever comes
+// peer DEVICE serve NAME [BYTES] publishes a segment and a Jetty, receives whatever comes
 // peer DEVICE write NAME TARGET  publishes too, and writes into what TARGET names, without end
 //
 // peer DEVICE pause NAME BYTES   publishes so much memory, and makes no call any more
 //
 // peer DEVICE fork NAME          as serve, with a child of fork that does nothing for a minute
 //
+// peer DEVICE copy TARGET REPORT writes into what TARGET names and reads it, large works; when it
+//                                is refused, into what has the name next (REPORT: a file for it)
+//
 // Says "ready" when it is (the last one: its child's number), and never ends by itself.
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/processes/copies.h"
 #include "urma/urma.hpp"
 
 using namespace std::chrono_literals;
@@ -56,6 +62,23 @@ void sit_in_pause(urma::Device& device, const char* name, size_t bytes) {
   for (;;) pause();
 }
 
+void copy_for_ever(urma::Device& device, const char* target, const char* path) {
+  using urma::test::Report;
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  void* const at = mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (at == MAP_FAILED) std::abort();
+  Report& report = *static_cast<Report*>(at);
+  urma::Jetty jetty = device.jetty({.berths = urma::test::stripes.size()}).value();
+  std::puts("ready");
+  std::fflush(stdout);
+  for (;;) {
+    urma::test::Copies copies(jetty, device.import(target, 60s).value().segment, report);
+    while (copies.turn(1s)) {
+    }
+    ++report.over;
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -64,7 +87,12 @@ int main(int count, char** arguments) {
   if (std::strcmp(arguments[2], "pause") == 0) {
     sit_in_pause(device, arguments[3], std::strtoull(arguments[4], nullptr, 10));
   }
-  urma::Segment segment = device.allocate(1 << 20).value();
+  if (std::strcmp(arguments[2], "copy") == 0) {
+    copy_for_ever(device, arguments[3], arguments[4]);
+  }
+  const bool sized = std::strcmp(arguments[2], "serve") == 0 && count > 4;
+  const size_t bytes = sized ? std::strtoull(arguments[4], nullptr, 10) : 1 << 20;
+  urma::Segment segment = device.allocate(bytes).value();
   urma::Jetty jetty = device.jetty({.berths = 15, .receives = receives}).value();
   std::vector<std::vector<std::byte>> buffers(receives, std::vector<std::byte>(4096));
   for (uint64_t tag = 0; tag < receives; ++tag) jetty.receive(buffers[tag], tag);

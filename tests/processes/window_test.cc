@@ -8,33 +8,14 @@
 #include <thread>
 
 #include "tests/drivers/window_file.h"
-#include "tests/processes/child.h"
-#include "tests/processes/traffic.h"
+#include "tests/processes/bystanders.h"
 #include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {
 
-// More by URMA_TEST_ROUNDS=200.
-int rounds() {
-  const char* const asked = std::getenv("URMA_TEST_ROUNDS");
-  return asked != nullptr ? std::atoi(asked) : 20;
-}
-
 std::vector<std::string> serve(const std::string& device, const std::string& name) {
   return {URMA_TEST_PEER, device, "serve", name};
-}
-
-double milliseconds(Duration duration) {
-  return std::chrono::duration<double, std::milli>(duration).count();
-}
-
-size_t entries_of(const std::string& folder, const std::string& beginning = {}) {
-  size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    count += entry.path().filename().string().starts_with(beginning);
-  }
-  return count;
 }
 
 uint64_t memory_of(const WindowFile& window) {
@@ -42,50 +23,6 @@ uint64_t memory_of(const WindowFile& window) {
   stat(window.path().c_str(), &about);
   return static_cast<uint64_t>(about.st_blocks) * 512;
 }
-
-// A pair that has nothing to do with those who are killed, and runs all the time.
-class Pair {
- public:
-  explicit Pair(const std::string& device)
-      : other_(serve(device, "calm")),
-        side_(Side::open(device)),
-        traffic_(side_.jetty, side_.device.import("urma://localhost/calm").value()),
-        thread_([this] { run(); }) {}
-  ~Pair() { end(); }
-
-  // The longest gap since the last call.
-  Duration gap() {
-    asked_ = true;
-    while (asked_) std::this_thread::sleep_for(1ms);
-    return gap_;
-  }
-  bool end() {
-    if (!thread_.joinable()) return true;
-    stop_ = true;
-    thread_.join();
-    traffic_.finish();
-    return traffic_.all_completed() && traffic_.ended(Status::ok) == traffic_.completed();
-  }
-
- private:
-  void run() {
-    while (!stop_) {
-      traffic_.turn();
-      if (!asked_) continue;
-      gap_ = traffic_.longest_gap();
-      traffic_.measure_gaps_from_now();
-      asked_ = false;
-    }
-  }
-
-  Child other_;
-  Side side_;
-  Traffic traffic_;
-  std::atomic<bool> stop_{false};
-  std::atomic<bool> asked_{false};
-  Duration gap_{};
-  std::thread thread_;
-};
 
 // Our target dies in the middle of our works.
 void kill_target(Side& here, const std::string& device, Duration after) {
@@ -134,7 +71,7 @@ TEST_CASE("processes are killed again and again, and a pair in the same window d
   const std::string device = window.device("?size=64M");
   Side here = Side::open(device, {}, {.berths = 64, .receives = 256});
   here.device.publish("victim", here.segment, here.jetty).value();
-  Pair calm(device);
+  Pair calm(device, serve(device, "calm"));
   Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
   const auto moment = [&] { return 1ms + Duration(static_cast<int64_t>(prng.below(30'000'000))); };
   // What it costs on this machine that others run at all.

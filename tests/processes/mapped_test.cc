@@ -1,0 +1,516 @@
+// Processes that are stopped or killed in the middle of a copy into memory of another one's, and
+// those into whose memory others copy.
+
+#include <cstdio>
+#include <functional>
+#include <initializer_list>
+
+#include "tests/drivers/window_file.h"
+#include "tests/processes/bystanders.h"
+#include "tests/processes/copies.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+constexpr size_t granule_bytes = drivers::cxl::least_granule_bytes;
+constexpr size_t slice_bytes = 64 << 10;  // what is copied under one hold
+
+// Memory of no file, which another process can map.
+class SharedReport {
+ public:
+  SharedReport() : file_(memfd_create("report", MFD_CLOEXEC)) {
+    if (ftruncate(file_, sizeof(Report)) != 0) return;
+    void* const at = mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    report_ = static_cast<Report*>(at);
+  }
+  SharedReport(const SharedReport&) = delete;
+  SharedReport& operator=(const SharedReport&) = delete;
+  ~SharedReport() {
+    munmap(report_, sizeof(Report));
+    close(file_);
+  }
+
+  Report& operator*() const { return *report_; }
+  std::string path() const {
+    return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_);
+  }
+
+ private:
+  int file_;
+  Report* report_ = nullptr;
+};
+
+std::vector<std::string> serve(const std::string& device, const std::string& name, size_t bytes) {
+  return {URMA_TEST_PEER, device, "serve", name, std::to_string(bytes)};
+}
+
+std::vector<std::string> copy(const std::string& device, const SharedReport& report) {
+  return {URMA_TEST_PEER, device, "copy", "urma://localhost/canvas", report.path()};
+}
+
+uint64_t sum(const std::atomic<uint64_t> (&counts)[32]) {
+  uint64_t out = 0;
+  for (const auto& count : counts) out += count;
+  return out;
+}
+
+bool only(const std::atomic<uint64_t> (&counts)[32], std::initializer_list<Status> statuses) {
+  uint64_t these = 0;
+  for (const Status status : statuses) these += counts[static_cast<size_t>(status)];
+  return these == sum(counts);
+}
+
+uint64_t of(const std::atomic<uint64_t> (&counts)[32], Status status) {
+  return counts[static_cast<size_t>(status)];
+}
+
+[[nodiscard]] bool comes(const std::function<bool()>& what) {
+  for (const Time begun = read_clock(); !what();) {
+    if (since(begun) > 10s) return false;
+    std::this_thread::sleep_for(200us);
+  }
+  return true;
+}
+
+// A segment's memory, whoever has it now.
+std::span<std::byte> memory_of(Intruder& window, const RemoteSegment& segment) {
+  const drivers::cxl::Parts parts = window.parts();
+  const uint64_t number =
+      (segment.address & ~drivers::cxl::in_the_window) >> drivers::cxl::offset_bits;
+  return window.all().subspan(parts.memory_at + number * parts.granule_bytes, segment.bytes);
+}
+
+// All that a window has left: large ones, then whatever fits in between.
+std::vector<Segment> take_the_rest(Device& device) {
+  std::vector<Segment> out;
+  for (const size_t bytes : {canvas_bytes, granule_bytes}) {
+    for (;;) {
+      Segment segment = device.allocate(bytes).value();
+      if (!segment.mapped()) break;
+      out.push_back(std::move(segment));
+    }
+  }
+  return out;
+}
+
+size_t bytes_of(const std::vector<Segment>& segments) {
+  size_t bytes = 0;
+  for (const Segment& segment : segments) bytes += segment.bytes().size();
+  return bytes;
+}
+
+bool all_are(std::span<const std::byte> bytes, std::byte value) {
+  return bytes[0] == value && std::memcmp(&bytes[0], &bytes[1], bytes.size() - 1) == 0;
+}
+
+// From the first byte that differs to the last: how many.
+size_t changed(std::span<const std::byte> before, std::span<const std::byte> now) {
+  if (std::memcmp(before.data(), now.data(), now.size()) == 0) return 0;
+  size_t first = 0;
+  size_t last = now.size() - 1;
+  while (before[first] == now[first]) ++first;
+  while (before[last] == now[last]) --last;
+  return last - first + 1;
+}
+
+Duration moment(Prng& prng, Duration most) {
+  return Duration(static_cast<int64_t>(prng.below(static_cast<uint64_t>(most.count()))));
+}
+
+// What was found out about one who was stopped.
+struct Stopped {
+  int fenced = 0;
+  int not_fenced = 0;
+  int finished = 0;  // of these: the copy went on when its process did
+  Duration longest{};
+  Duration shortest = 1h;
+};
+
+// Memory is taken away from one who was stopped while it writes there. It may finish the copy that
+// it is in the middle of, if that was said; nobody's memory is touched by it.
+void stop_and_take_away(Side& here, const WindowFile& window, const Child& writer, Report& report,
+                        Duration after, Stopped& found) {
+  Intruder any(window);
+  const size_t room = bytes_of(take_the_rest(here.device)) - canvas_bytes;
+  std::optional<Segment> canvas = here.device.allocate(canvas_bytes).value();
+  REQUIRE(canvas->mapped());
+  const std::span<std::byte> memory = memory_of(any, canvas->local());
+  const uint64_t over = report.over;
+  report.begin_again();
+  here.device.publish("canvas", *canvas).value();
+  REQUIRE(comes([&] { return report.all_written(); }));
+  std::this_thread::sleep_for(after);
+  writer.stop();
+  here.device.unpublish("canvas").value();
+  const Time begun = read_clock();
+  const Status status = canvas->unregister().status();
+  const Duration took = since(begun);
+  const bool fenced = status == Status::ok;
+  REQUIRE((fenced || status == Status::not_fenced));
+  int& count = fenced ? found.fenced : found.not_fenced;
+  if (!fenced) {
+    found.shortest = std::min(found.shortest, took);
+    found.longest = std::max(found.longest, took);
+  }
+  const std::vector<std::byte> before(memory.begin(), memory.end());
+  // Asked again, or left behind: then somebody else has whatever can be had.
+  const bool left_behind = ++count % 2 == 0;
+  std::vector<Segment> others;
+  if (left_behind) {
+    canvas.reset();
+    others = take_the_rest(here.device);
+    CHECK(bytes_of(others) == (fenced ? room + canvas_bytes : room));
+    for (const Segment& other : others) std::ranges::fill(other.bytes(), std::byte{0xab});
+  } else {
+    CHECK(canvas->unregister().status() == status);
+  }
+  writer.go_on();
+  REQUIRE(comes([&] { return report.over > over; }));
+  for (const Segment& other : others) CHECK(all_are(other.bytes(), std::byte{0xab}));
+  if (canvas) CHECK(canvas->unregister().ok());
+  const bool nobodys = !left_behind || !fenced;
+  const size_t finished = nobodys ? changed(before, memory) : 0;
+  CHECK(finished <= (fenced ? 0 : slice_bytes));
+  found.finished += finished > 0;
+  // What was said to be written is there, and after a work was refused none was not.
+  CHECK(whole(nobodys ? memory : std::span<const std::byte>(before), report));
+  CHECK(only(report.ended, {Status::ok, Status::unknown, Status::remote_access}));
+  CHECK(only(report.late, {Status::remote_access}));
+  CHECK(sum(report.late) == stripes.size());
+  CHECK(report.torn == 0);
+  others.clear();
+  canvas.reset();
+  CHECK(bytes_of(take_the_rest(here.device)) == room + canvas_bytes);
+}
+
+TEST_CASE(
+    "who is stopped in the middle of a copy is waited for, and then touches nobody's memory") {
+  const WindowFile window("stopped");
+  const std::string device = window.device("?size=16M");
+  Side here = Side::open(device);
+  const SharedReport report;
+  const Child writer(copy(device, report));
+  REQUIRE(writer.said() == "ready");
+  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  Stopped found;
+  int round = 0;
+  for (const Time begun = read_clock(); round < 200 && since(begun) < 10s; ++round) {
+    if (round >= 3 * rounds() && found.fenced > 1 && found.not_fenced > 1) break;
+    INFO("round " << round);
+    stop_and_take_away(here, window, writer, *report, moment(prng, 3ms), found);
+  }
+  std::printf(
+      "stopped %d times: %d fenced, %d not (said after %.2f to %.2f ms; %d finished a copy)\n",
+      round, found.fenced, found.not_fenced, milliseconds(found.shortest),
+      milliseconds(found.longest), found.finished);
+  CHECK(found.fenced > 0);
+  CHECK(found.not_fenced > 0);
+  CHECK(found.shortest >= 500us);
+  CHECK(found.longest < 250ms);
+}
+
+// As above, but whose memory it is was killed, and has not been able to ask who holds it.
+TEST_CASE("who is stopped in the middle of a copy to one who is killed: others get what is free") {
+  const WindowFile window("both");
+  const std::string device = window.device("?size=16M");
+  Side here = Side::open(device);
+  Intruder any(window);
+  const SharedReport shared;
+  Report& report = *shared;
+  const Child writer(copy(device, shared));
+  REQUIRE(writer.said() == "ready");
+  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  const size_t room = bytes_of(take_the_rest(here.device));
+  int held = 0;
+  int finished = 0;
+  int round = 0;
+  for (const Time begun = read_clock(); round < 200 && since(begun) < 10s; ++round) {
+    if (round >= rounds() && held > 0 && held < round) break;
+    INFO("round " << round);
+    const uint64_t over = report.over;
+    report.begin_again();
+    Child target(serve(device, "canvas", canvas_bytes));
+    const RemoteSegment canvas = here.device.import("urma://localhost/canvas").value().segment;
+    REQUIRE(comes([&] { return report.all_written(); }));
+    std::this_thread::sleep_for(moment(prng, 3ms));
+    writer.stop();
+    target.end(SIGKILL);
+    const std::span<std::byte> memory = memory_of(any, canvas);
+    const std::vector<std::byte> before(memory.begin(), memory.end());
+    std::vector<Segment> others = take_the_rest(here.device);
+    const bool free = bytes_of(others) == room;
+    CHECK((free || bytes_of(others) == room - canvas_bytes));
+    held += !free;
+    for (const Segment& other : others) std::ranges::fill(other.bytes(), std::byte{0xab});
+    writer.go_on();
+    REQUIRE(comes([&] { return report.over > over; }));
+    for (const Segment& other : others) CHECK(all_are(other.bytes(), std::byte{0xab}));
+    if (!free) {
+      const size_t bytes = changed(before, memory);
+      CHECK(bytes <= slice_bytes);
+      finished += bytes > 0;
+    }
+    CHECK(whole(free ? std::span<const std::byte>(before) : memory, report));
+    CHECK(only(report.ended,
+               {Status::ok, Status::unknown, Status::peer_unreachable, Status::peer_restarted}));
+    CHECK(of(report.late, Status::ok) == 0);
+    CHECK(report.torn == 0);
+    others.clear();
+    CHECK(bytes_of(take_the_rest(here.device)) == room);
+  }
+  std::printf("stopped %d times, the target killed: %d held its memory (%d finished a copy)\n",
+              round, held, finished);
+  CHECK(held > 0);
+}
+
+TEST_CASE("who is killed in the middle of a copy holds nothing") {
+  const WindowFile window("killed");
+  const std::string device = window.device("?size=32M");
+  Side here = Side::open(device);
+  Intruder any(window);
+  Pair calm(device, serve(device, "calm", 1 << 20));
+  const SharedReport report;
+  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  Duration longest{};
+  int held = 0;
+  const auto kill_one = [&](Duration after, bool stopped) {
+    Segment canvas = here.device.allocate(canvas_bytes).value();
+    REQUIRE(canvas.mapped());
+    (*report).begin_again();
+    here.device.publish("canvas", canvas).value();
+    Child writer(copy(device, report));
+    REQUIRE(comes([&] { return (*report).all_written(); }));
+    std::this_thread::sleep_for(after);
+    if (stopped) {
+      writer.stop();
+      held += !canvas.unregister().ok();
+    }
+    writer.end(SIGKILL);
+    const Time killed = read_clock();
+    CHECK(canvas.unregister().ok());
+    longest = std::max(longest, since(killed));
+    CHECK(whole(canvas.bytes(), *report));
+    CHECK(only((*report).ended, {Status::ok}));
+    CHECK((*report).torn == 0);
+    here.device.unpublish("canvas").value();
+  };
+  for (int round = 0; round < 3; ++round) kill_one(10ms, false);
+  calm.gap();
+  std::this_thread::sleep_for(300ms);
+  const Duration usual = calm.gap();
+  const size_t descriptors = entries_of("/proc/self/fd");
+  const size_t room = bytes_of(take_the_rest(here.device));
+  longest = {};
+  for (int round = 0; round < rounds(); ++round) {
+    INFO("round " << round);
+    kill_one(moment(prng, 5ms), round % 2 == 1);
+  }
+  const Duration gap = calm.gap();
+  std::printf(
+      "killed %d times: fenced after %.2f ms (%d when stopped while they held it); longest gap of "
+      "the bystanders %.1f ms (%.1f)\n",
+      rounds(), milliseconds(longest), held, milliseconds(gap), milliseconds(usual));
+  CHECK(longest < 100ms);
+  CHECK(gap < 100ms + 5 * usual);
+  CHECK(bytes_of(take_the_rest(here.device)) == room);
+  CHECK(calm.end());
+  CHECK(entries_of("/proc/self/fd") == descriptors);
+  CHECK(entries_of("/dev/shm", "urma-test-" + std::to_string(getpid())) == 1);
+}
+
+TEST_CASE("a target is killed while others copy: works end, and the next one has its memory") {
+  const WindowFile window("target");
+  const std::string device = window.device("?size=64M");
+  Side here = Side::open(device);
+  Intruder any(window);
+  Pair calm(device, serve(device, "calm", 1 << 20));
+  const size_t room = bytes_of(take_the_rest(here.device));
+  constexpr size_t bytes_of_one = 8 << 20;
+  REQUIRE(room < 5 * bytes_of_one);
+  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  Report report{};
+  std::map<Status, uint64_t> late;
+  Duration slowest_end{};
+  Duration slowest_told{};
+  Duration slowest_new{};
+  calm.gap();
+  std::this_thread::sleep_for(300ms);
+  const Duration usual = calm.gap();
+  for (int round = 0; round < rounds(); ++round) {
+    INFO("round " << round);
+    const auto command = serve(device, "phoenix", bytes_of_one);
+    std::optional<Child> target(std::in_place, command);
+    const Imported old = here.device.import("urma://localhost/phoenix").value();
+    REQUIRE(old.segment.mapped());
+    Copies copies(here.jetty, old.segment, report);
+    const Duration after = moment(prng, 20ms);
+    for (const Time begun = read_clock(); since(begun) < after || !report.all_written();) {
+      REQUIRE(copies.turn(1s));
+    }
+    target->end(SIGKILL);
+    const Time killed = read_clock();
+    // Sometimes it is there again before anybody can have noticed.
+    const bool at_once = round % 2 == 1;
+    if (at_once) target.emplace(command);
+    while (copies.turn(10ms) && since(killed) < 10s) {
+    }
+    slowest_end = std::max(slowest_end, since(killed));
+    CHECK(sum(report.late) == stripes.size());
+    CHECK(of(report.late, Status::ok) == 0);
+    CHECK(only(report.ended,
+               {Status::ok, Status::unknown, Status::peer_unreachable, Status::peer_restarted}));
+    for (const Status status : {Status::unknown, Status::peer_unreachable, Status::peer_restarted})
+      late[status] += of(report.late, status);
+    CHECK(report.torn == 0);
+    if (!at_once) {
+      CHECK(whole(memory_of(any, old.segment), report));
+      target.emplace(command);
+    }
+    Time begun = read_clock();
+    const auto bytes = bytes_like(100'000, static_cast<unsigned>(round));
+    here.jetty.post(write(bytes, old.segment));
+    const auto told = collect(here.jetty, 1, 10s);
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].status == Status::peer_restarted);
+    slowest_told = std::max(slowest_told, since(begun));
+    begun = read_clock();
+    const Imported fresh = here.device.import("urma://localhost/phoenix").value();
+    REQUIRE(fresh.segment.mapped());
+    here.jetty.post(write(bytes, fresh.segment));
+    REQUIRE(collect(here.jetty, 1).at(0).ok());
+    slowest_new = std::max(slowest_new, since(begun));
+    std::vector<std::byte> back(bytes.size());
+    here.jetty.post(read(back, fresh.segment));
+    REQUIRE(collect(here.jetty, 1).at(0).ok());
+    CHECK(back == bytes);
+  }
+  const Duration gap = calm.gap();
+  std::printf(
+      "%d targets killed, %zu MiB through %zu: works ended after %.1f ms (late ones: %llu "
+      "unknown, %llu unreachable, %llu restarted), old import told after %.1f ms, new one written "
+      "after %.1f ms; longest gap of the bystanders %.1f ms (%.1f)\n",
+      rounds(), 2 * static_cast<size_t>(rounds()) * bytes_of_one >> 20, room >> 20,
+      milliseconds(slowest_end), static_cast<unsigned long long>(late[Status::unknown]),
+      static_cast<unsigned long long>(late[Status::peer_unreachable]),
+      static_cast<unsigned long long>(late[Status::peer_restarted]), milliseconds(slowest_told),
+      milliseconds(slowest_new), milliseconds(gap), milliseconds(usual));
+  CHECK(slowest_end < 3s + 500ms);
+  CHECK(slowest_told < 3s + 500ms);
+  CHECK(slowest_new < 500ms);
+  CHECK(gap < 100ms + 5 * usual);
+  CHECK(bytes_of(take_the_rest(here.device)) == room);
+  CHECK(calm.end());
+  CHECK(entries_of("/dev/shm", "urma-test-" + std::to_string(getpid())) == 1);
+}
+
+// A target that is stopped, and who copies into its memory.
+struct Sleeper {
+  Sleeper(const WindowFile& window, const std::string& device)
+      : here(Side::open(device)),
+        telling(here.device.jetty({.berths = 4}).value()),
+        any(window),
+        target(serve(device, "sleeper", canvas_bytes)),
+        remote(here.device.import("urma://localhost/sleeper").value()) {}
+
+  // A word behind the stripes.
+  void tell() {
+    const Work work = write(std::as_bytes(std::span(&number, 1)), remote.segment, canvas_bytes - 8);
+    REQUIRE(telling.post(Work(work).to(remote.jetty).immediate(1)) == 1);
+  }
+  // For so long, or until they are over. How long none of them ended at most.
+  Duration copy(Copies& copies, Duration time) const {
+    Duration longest{};
+    Time last = read_clock();
+    uint64_t ended = sum(report.ended);
+    for (const Time begun = last; since(begun) < time && copies.turn(10ms);) {
+      if (sum(report.ended) == ended) continue;
+      ended = sum(report.ended);
+      longest = std::max(longest, since(last));
+      last = read_clock();
+    }
+    return std::max(longest, since(last));
+  }
+  bool all_is_there() { return whole(memory_of(any, remote.segment), report); }
+
+  Side here;
+  Jetty telling;
+  Intruder any;
+  Child target;
+  Imported remote;
+  Report report{};
+  uint64_t number = 0x0123'4567'89ab'cdef;
+};
+
+TEST_CASE("a target is stopped while others copy: they go on, and what it is told waits for it") {
+  const WindowFile window("sleeper");
+  Sleeper sleeper(window, window.device("?size=64M"));
+  Copies copies(sleeper.here.jetty, sleeper.remote.segment, sleeper.report);
+  sleeper.copy(copies, 50ms);
+  Duration longest{};
+  for (int round = 0; round < 3; ++round) {
+    INFO("round " << round);
+    sleeper.target.stop();
+    sleeper.tell();
+    longest = std::max(longest, sleeper.copy(copies, 300ms));
+    CHECK(collect(sleeper.telling, 1, 1ms).empty());
+    sleeper.target.go_on();
+    const Time woken = read_clock();
+    CHECK(collect(sleeper.telling, 1).at(0).ok());
+    CHECK(since(woken) < 500ms);
+  }
+  // For longer than somebody who is asked may be silent.
+  sleeper.target.stop();
+  const uint64_t before = sum(sleeper.report.ended);
+  longest = std::max(longest, sleeper.copy(copies, 1500ms));
+  const uint64_t count = sum(sleeper.report.ended) - before;
+  sleeper.target.go_on();
+  sleeper.tell();
+  CHECK(collect(sleeper.telling, 1).at(0).ok());
+  while (copies.wait(1s)) {
+  }
+  std::printf("a target was stopped for 1.5 s: %llu works on its memory, longest gap %.1f ms\n",
+              static_cast<unsigned long long>(count), milliseconds(longest));
+  CHECK(count > 0);
+  CHECK(longest < 100ms);
+  CHECK(only(sleeper.report.ended, {Status::ok}));
+  CHECK(sleeper.report.torn == 0);
+  CHECK(sleeper.all_is_there());
+}
+
+// Copies need its processor as little as before, but the channel that would carry what they cannot
+// do is given up.
+TEST_CASE("a target is stopped and told in vain: copies end in time as well, and are taken up") {
+  const WindowFile window("dozer");
+  Sleeper sleeper(window, window.device("?size=64M"));
+  Copies copies(sleeper.here.jetty, sleeper.remote.segment, sleeper.report);
+  sleeper.copy(copies, 50ms);
+  sleeper.target.stop();
+  const Time stopped = read_clock();
+  sleeper.tell();
+  sleeper.copy(copies, 10s);
+  const Duration over = since(stopped);
+  // Silence, in vain for a new channel, and the last works, which are posted after that.
+  CHECK(over < 6s);
+  CHECK(collect(sleeper.telling, 1).at(0).status == Status::unknown);
+  CHECK(only(sleeper.report.ended, {Status::ok, Status::unknown, Status::peer_unreachable}));
+  CHECK(of(sleeper.report.late, Status::ok) == 0);
+  CHECK(sleeper.report.torn == 0);
+  CHECK(sleeper.all_is_there());
+  sleeper.target.go_on();
+  const Time woken = read_clock();
+  Copies again(sleeper.here.jetty, sleeper.remote.segment, sleeper.report);
+  sleeper.tell();
+  CHECK(collect(sleeper.telling, 1).at(0).ok());
+  while (!sleeper.report.all_written() && since(woken) < 5s) again.turn(10ms);
+  std::printf("a target was told in vain: all ended after %.0f ms, and went on %.1f ms after it\n",
+              milliseconds(over), milliseconds(since(woken)));
+  CHECK(since(woken) < 1s);
+  while (again.wait(1s)) {
+  }
+  CHECK(only(sleeper.report.ended, {Status::ok}));
+  CHECK(sleeper.all_is_there());
+}
+
+}  // namespace
+}  // namespace urma::test
