@@ -10,11 +10,10 @@ namespace urma::test {
 
 inline Duration since(Time begun) { return read_clock() - begun; }
 
-// Keeps a Jetty busy and notes how long nothing came back.
+// Keeps a Jetty busy and notes how its works ended.
 class Traffic {
  public:
-  Traffic(Jetty& jetty, const Imported& target)
-      : jetty_(jetty), target_(target), last_(read_clock()) {}
+  Traffic(Jetty& jetty, const Imported& target) : jetty_(jetty), target_(target) {}
 
   void turn() {
     const Work works[] = {write(bytes_, target_.segment),
@@ -24,10 +23,6 @@ class Traffic {
     std::array<Completion, 64> out;
     const size_t count = jetty_.poll(out);
     for (const Completion& completion : std::span(out).first(count)) ++ended_[completion.status];
-    if (count > 0) {
-      longest_gap_ = std::max(longest_gap_, since(last_));
-      last_ = read_clock();
-    }
     completed_ += count;
   }
   void finish() {
@@ -41,11 +36,6 @@ class Traffic {
 
   bool all_completed() const { return completed_ == posted_; }
   uint64_t completed() const { return completed_; }
-  Duration longest_gap() const { return longest_gap_; }
-  void measure_gaps_from_now() {
-    last_ = read_clock();
-    longest_gap_ = {};
-  }
   uint64_t ended(Status status) { return ended_[status]; }
 
  private:
@@ -55,8 +45,6 @@ class Traffic {
   uint64_t posted_ = 0;
   uint64_t completed_ = 0;
   std::map<Status, uint64_t> ended_;
-  Time last_;
-  Duration longest_gap_{};
 };
 
 }  // namespace urma::test
