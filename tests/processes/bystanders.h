@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -62,7 +62,11 @@ class ProcessorWaits {
 // Of the thread that calls: stands still while it waits for a processor.
 inline Time own_clock() {
   thread_local const ProcessorWaits waits("thread-self");
-  return read_clock() - waits.sum();
+  for (;;) {
+    const Duration before = waits.sum();
+    const Time now = read_clock();
+    if (waits.sum() == before) return now - before;
+  }
 }
 
 // A pair that has nothing to do with those who are killed, and runs all the time.
@@ -92,28 +96,18 @@ class Pair {
   }
 
  private:
-  // To look costs some microseconds: so often, while all goes well.
-  static constexpr Duration look_after = 2ms;
-
   void run() {
-    here_.emplace("thread-self");
-    there_.emplace(std::to_string(other_.pid()));
-    Duration waited = here_->sum() + there_->sum();
+    const ProcessorWaits others(std::to_string(other_.pid()));
+    const auto clock = [&] { return own_clock() - others.sum(); };
     Duration longest{};
     uint64_t completed = traffic_.completed();
-    Time looked_at = read_clock();
-    Time last = looked_at;
+    Time last = clock();
     while (!stop_) {
       traffic_.turn();
       const bool any = std::exchange(completed, traffic_.completed()) != traffic_.completed();
       if (!any && !asked_) continue;
-      const Time now = read_clock();
-      if (now - looked_at > look_after) {
-        const Duration before = std::exchange(waited, here_->sum() + there_->sum());
-        longest = std::max(longest, now - last - (waited - before));
-        looked_at = now;
-      }
-      last = now;
+      const Time now = clock();
+      longest = std::max(longest, now - std::exchange(last, now));
       if (!asked_) continue;
       gap_ = std::exchange(longest, Duration{});
       asked_ = false;
@@ -126,8 +120,6 @@ class Pair {
   std::atomic<bool> stop_{false};
   std::atomic<bool> asked_{false};
   Duration gap_{};
-  std::optional<ProcessorWaits> here_;
-  std::optional<ProcessorWaits> there_;
   std::thread thread_;
 };
 
