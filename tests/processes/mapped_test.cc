@@ -143,15 +143,16 @@ void stop_and_take_away(Side& here, const WindowFile& window, const Child& write
   std::this_thread::sleep_for(after);
   writer.stop();
   here.device.unpublish("canvas").value();
-  const Time begun = own_clock();
+  const Time begun = read_clock();
+  const Time own_begun = own_clock();
   const Status status = canvas->unregister().status();
-  const Duration took = own_clock() - begun;
+  const Duration own = own_clock() - own_begun;
   const bool fenced = status == Status::ok;
   REQUIRE((fenced || status == Status::not_fenced));
   int& count = fenced ? found.fenced : found.not_fenced;
   if (!fenced) {
-    found.shortest = std::min(found.shortest, took);
-    found.longest = std::max(found.longest, took);
+    found.shortest = std::min(found.shortest, since(begun));
+    found.longest = std::max(found.longest, own);
   }
   const std::vector<std::byte> before(memory.begin(), memory.end());
   // Asked again, or left behind: then somebody else has whatever can be had.
