@@ -196,8 +196,12 @@ TEST_CASE(
   Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
   Stopped found;
   int round = 0;
-  for (const Time begun = read_clock(); round < 200 && since(begun) < 10s; ++round) {
-    if (round >= 3 * rounds() && found.fenced > 1 && found.not_fenced > 1) break;
+  const Time begun = read_clock();
+  const auto enough = [&] {
+    const bool both = found.fenced > 1 && found.not_fenced > 1;
+    return (both && (round >= 3 * rounds() || since(begun) > 10s)) || since(begun) > 60s;
+  };
+  for (; round < 200 && !enough(); ++round) {
     INFO("round " << round);
     stop_and_take_away(here, window, writer, *report, moment(prng, 3ms), found);
   }
@@ -226,8 +230,12 @@ TEST_CASE("who is stopped in the middle of a copy to one who is killed: others g
   int held = 0;
   int finished = 0;
   int round = 0;
-  for (const Time begun = read_clock(); round < 200 && since(begun) < 10s; ++round) {
-    if (round >= rounds() && held > 0 && held < round) break;
+  const Time begun = read_clock();
+  const auto enough = [&] {
+    const bool both = held > 0 && held < round;
+    return (both && (round >= rounds() || since(begun) > 10s)) || since(begun) > 60s;
+  };
+  for (; round < 200 && !enough(); ++round) {
     INFO("round " << round);
     const uint64_t over = report.over;
     report.begin_again();
