@@ -14,7 +14,6 @@
 
 namespace urma::drivers {
 
-// What a medium is, as data: the layers above adapt to it.
 // Where segments of the medium's memory lie in this process. Whose they are, and whether they may
 // be used, only `Ways::hold` says: this is for having lines fetched ahead.
 struct MappedMemory {
@@ -30,6 +29,7 @@ struct MappedMemory {
   }
 };
 
+// What a medium is, as data: the layers above adapt to it.
 struct PortFacts {
   Endpoint self;              // where others reach this port
   Eid eid;                    // the entity that lives there

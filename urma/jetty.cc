@@ -224,7 +224,8 @@ namespace {
 void fetch_ahead(const drivers::MappedMemory& mapped, const Work& work) {
   constexpr size_t line = 64;
   constexpr size_t most = 16 * line;
-  const size_t bytes = std::min(most, work.buffers.empty() ? work.buffer.bytes : most);
+  const size_t bytes =
+      std::min(most, work.buffers.empty() ? work.buffer.bytes : work.buffers[0].bytes);
   const std::byte* const begin = mapped.at(work.segment.address + work.offset);
   for (const std::byte* at = begin; at < begin + bytes; at += line) {
     prefetch_to_read(at);

@@ -119,8 +119,9 @@ Result<Segment> Device::allocate(size_t bytes, Rights rights, AtomicDomain atomi
     if (segment->take_memory()) return add_segment(std::move(segment));
     segment->owned = Region::try_make(bytes, bytes >= huge_page ? huge_page : page);
     if (segment->owned.data() == nullptr) {
-      return error(Status::no_resources, "allocate: the system gives no " + std::to_string(bytes) +
-                                             " bytes of address space");
+      return Error{Status::no_resources, "allocate: the system gives no " + std::to_string(bytes) +
+                                             " bytes of address space. Fix: ask for less, or "
+                                             "allow this process more (ulimit -v)"};
     }
     if (bytes >= huge_page) segment->owned.use_huge_pages();
     segment->base = segment->owned.data();

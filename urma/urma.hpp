@@ -69,9 +69,9 @@ class URMA_API Segment {
   // out has left, works of this device that use it have ended, and receives with buffers in it have
   // completed as `flushed`. At most one operation timeout, as a rule microseconds. Memory from
   // allocate() is given back by the destructor.
-  // Errors: closed, forked; not_fenced: mapped memory, and a process that was copying did not go on
-  // for 0.5 ms (it was stopped): when it does it may write once more, up to 64 KiB. Nobody else is
-  // given the memory before.
+  // Errors: closed, forked; not_fenced, after some 1 ms: mapped memory, and a process that was
+  // copying did not go on for 0.5 ms (it was stopped, or has no processor): when it does it may
+  // write once more, up to 64 KiB. Nobody else is given the memory before. Ask again then.
   Result<void> unregister();
 
  private:
@@ -232,8 +232,9 @@ class URMA_API Device {
 
   // Memory where the device likes it, zeroed; given back when the Segment is destroyed. On cxl it
   // is the window's while that has room: others in the window then write and read it by themselves
-  // (Segment::mapped), and a child of fork shares it. Else, or while somebody who was stopped has
-  // the window's lock, it is private.
+  // (Segment::mapped). A child of fork shares it for as long as it lives, and must not write there
+  // once this process has unregistered it. Else, or while somebody who was stopped has the window's
+  // lock, it is private.
   // `atomics`: who will execute them; this version has none, but tells peers (AtomicDomain).
   // Errors: invalid_argument (0 bytes), no_resources, closed, forked.
   Result<Segment> allocate(size_t bytes, Rights rights = Rights::read | Rights::write,

@@ -6,6 +6,7 @@
 
 #include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/layout.h"
 #include "apps/urma_perf/live.h"
 
 namespace urma::perf {
@@ -28,6 +29,14 @@ Client::Client(const Options& options, const std::string& device, const std::str
   fmt::print(stderr, "client: {}\nserver: {}\n", description(), server_description());
 }
 
+std::string Client::why_not_mapped(const Case& what) const {
+  if (options_.own_memory) return "--private";
+  if (!device_text_.starts_with("cxl:")) return device_text_ + " maps nobody's memory";
+  if (description().find("not coherent") != std::string::npos) return "nobody keeps it coherent";
+  return fmt::format("the window has less than 8M, or no {} left for segments",
+                     size_text(Layout(what).bytes()));
+}
+
 Result Client::run(const Case& what, const Schedule& schedule) {
   Schedule mine = schedule;
   mine.processors = processors_;
@@ -43,7 +52,7 @@ Result Client::run(const Case& what, const Schedule& schedule) {
   fmt::print(stderr, "  {}\n",
              result.mapped ? "writes and reads are copies by the client: the server's memory lies "
                              "in the window, which both map"
-                           : "all goes by packets: the server's memory is its own");
+                           : "all goes by packets: " + why_not_mapped(what));
   if (result.mapped && what.bytes >= result.past_caches_from) {
     fmt::print(stderr, "  past the caches: here that is faster from {} on\n",
                size_text(result.past_caches_from));

@@ -23,6 +23,7 @@ class Client {
   const std::string& server_description() const { return link_.welcome().device; }
 
  private:
+  std::string why_not_mapped(const Case& what) const;
   Result measure(const Case& what, Schedule& schedule);
 
   const Options& options_;

@@ -43,7 +43,6 @@ void ActedCaches::refresh(const void* at, size_t bytes) {
 
 template <class Function>
 void ActedCaches::for_lines(const void* at, size_t bytes, Function&& each) {
-  evict_some();
   const auto begin = static_cast<size_t>(static_cast<const std::byte*>(at) - copy_);
   for (size_t line = begin / line_bytes * line_bytes; line < begin + bytes; line += line_bytes) {
     each(line);

@@ -9,7 +9,8 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   options.size("size", settings.bytes, cxl::least_window_bytes, uint64_t{1} << 46);
   options.flag("coherent", settings.coherent);
   options.number("double", settings.double_seed);
-  if (settings.coherent.value_or(true)) options.refuse("double", "coherent=no beside it");
+  if (settings.coherent.value_or(true))
+    options.refuse("double", "left out, or stand beside coherent=no");
   if (auto done = options.finish(); !done) return done.error();
   if (!settings.path.empty() && settings.path.front() != '/') {
     return device_error(device, device.address_place,

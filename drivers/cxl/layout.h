@@ -4,14 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
-// What lies in a window. Everything follows from its size; nothing in it is an address or an
-// offset. Integers are the machine's own (little endian on all that we run on).
+// What lies in a window. Everything follows from its size; nothing that is read there is an address
+// or an offset. Integers are the machine's own (little endian on all that we run on).
 
 namespace urma::drivers::cxl {
 
 inline constexpr size_t line_bytes = 64;
 inline constexpr uint64_t magic = 0x314e'4957'414d'5255;  // "URMAWIN1"
-inline constexpr uint32_t version = 5;
+inline constexpr uint32_t version = 6;
 
 // Written once, under the lock; `magic` last.
 struct alignas(line_bytes) Header {
@@ -127,7 +127,8 @@ struct alignas(line_bytes) SegmentRecord {
   std::atomic<uint32_t> rights;
   std::atomic<uint32_t> atomics;  // AtomicDomain
 };
-static_assert(sizeof(SegmentRecord) == line_bytes);
+static_assert(sizeof(SegmentRecord) == line_bytes && offsetof(SegmentRecord, granules) == 16 &&
+              offsetof(SegmentRecord, atomics) == 40);
 
 // How the parts of a window follow from its size: header, changes, places, records; from a page on
 // the rings; then, in its last half unless it is small, segments.
@@ -174,7 +175,7 @@ constexpr bool fits(uint64_t window_bytes) {
 static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
               fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
 // Whoever changes one of these changes the version as well.
-static_assert(version == 5 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
+static_assert(version == 6 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
               records_at == 49280 && sizeof(SegmentRecord) == 64 &&
               Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);
 

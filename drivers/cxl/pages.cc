@@ -38,14 +38,13 @@ Pages pages_of(int descriptor) {
     out.bytes = static_cast<uint64_t>(system.f_bsize);
     out.text = "pages of " + std::to_string(out.bytes >> 20) + "M";
   } else if (const std::string options = mount_options(about.st_dev);
-             options.find("huge=") != std::string::npos &&
-             options.find("huge=never") == std::string::npos) {
+             options.find("huge=always") != std::string::npos ||
+             options.find("huge=within_size") != std::string::npos) {
     out.asked = true;
     out.text = "huge pages where the system has some";
   } else {
-    out.text =
-        "pages of 4K (huge ones: a file in hugetlbfs, or mount -o remount,huge=advise "
-        "of its tmpfs)";
+    // With huge=advise, memory that a file takes in advance, as ours does, comes in small pages.
+    out.text = "pages of 4K (huge ones: a file in hugetlbfs, or in a tmpfs with huge=within_size)";
   }
   return out;
 }

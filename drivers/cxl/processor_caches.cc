@@ -33,7 +33,9 @@ class ProcessorCaches final : public Caches {
 
   void write_back(const void* at, size_t bytes) override {
     if (!has_clwb_) return flush(at, bytes);
-    for_lines(at, bytes, line_bytes, [](char* line) { asm volatile("clwb %0" : "+m"(*line)); });
+    for_lines(at, bytes, line_bytes, [](char* line) {
+      asm volatile("clwb %0" : "+m"(*line)::"memory");
+    });
     asm volatile("sfence" ::: "memory");
   }
   void refresh(const void* at, size_t bytes) override { flush(at, bytes); }
@@ -43,11 +45,11 @@ class ProcessorCaches final : public Caches {
   void flush(const void* at, size_t bytes) const {
     if (has_clflushopt_) {
       for_lines(at, bytes, line_bytes, [](char* line) {
-        asm volatile("clflushopt %0" : "+m"(*line));
+        asm volatile("clflushopt %0" : "+m"(*line)::"memory");
       });
     } else {
       for_lines(at, bytes, line_bytes, [](char* line) {
-        asm volatile("clflush %0" : "+m"(*line));
+        asm volatile("clflush %0" : "+m"(*line)::"memory");
       });
     }
     asm volatile("mfence" ::: "memory");
@@ -69,11 +71,15 @@ class ProcessorCaches final : public Caches {
   }
 
   void write_back(const void* at, size_t bytes) override {
-    for_lines(at, bytes, step_, [](char* line) { asm volatile("dc cvac, %0" ::"r"(line)); });
+    for_lines(at, bytes, step_, [](char* line) {
+      asm volatile("dc cvac, %0" ::"r"(line) : "memory");
+    });
     asm volatile("dsb sy" ::: "memory");
   }
   void refresh(const void* at, size_t bytes) override {
-    for_lines(at, bytes, step_, [](char* line) { asm volatile("dc civac, %0" ::"r"(line)); });
+    for_lines(at, bytes, step_, [](char* line) {
+      asm volatile("dc civac, %0" ::"r"(line) : "memory");
+    });
     asm volatile("dsb sy" ::: "memory");
   }
 

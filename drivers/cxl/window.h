@@ -154,7 +154,7 @@ class Window final : public SegmentMemory {
     return here() && !lost() && own_ != nobody && generation(own_) == own_generation_;
   }
   uint64_t granules_for(uint64_t bytes) const {
-    return (bytes + parts_.granule_bytes - 1) / parts_.granule_bytes;
+    return bytes / parts_.granule_bytes + (bytes % parts_.granule_bytes != 0 ? 1 : 0);
   }
   bool punch(const Lease& lease) const;
   bool held(uint32_t place, uint32_t segment) const;

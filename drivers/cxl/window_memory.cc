@@ -44,7 +44,7 @@ uint32_t Window::granules_taken(uint32_t segment) {
 
 Window::Taken Window::take(uint64_t bytes, Lease& lease) {
   const uint64_t wanted = granules_for(bytes);
-  if (wanted > parts_.granules || !owns_place()) return Taken::no_room;
+  if (wanted == 0 || wanted > parts_.granules || !owns_place()) return Taken::no_room;
   const WindowLock lock(descriptor_);
   if (!lock.held()) return Taken::not_now;
   release_dead();

@@ -131,6 +131,11 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   const auto file_bytes = static_cast<uint64_t>(about.st_size);
   uint64_t bytes = settings.bytes != 0 ? settings.bytes : file_bytes;
   if (bytes == 0 && is_file_) bytes = default_bytes;
+  // Of whole pages, also for whoever asks for it with the same words as its maker.
+  pages_ = pages_of(descriptor_);
+  if (is_file_ && bytes != file_bytes && bytes <= most_bytes) {
+    bytes = (bytes + pages_.bytes - 1) / pages_.bytes * pages_.bytes;
+  }
   if (bytes == 0) {
     return because(Status::invalid_argument, "is a device that does not say how large it is",
                    "say it: cxl:" + path_ + "?size=1G");
@@ -140,8 +145,6 @@ Result<void> Window::open_file(const WindowSettings& settings) {
                    "is there and has " + size_text(file_bytes) + ", not " + size_text(bytes),
                    "leave size out, or remove the file when nobody uses it");
   }
-  pages_ = pages_of(descriptor_);
-  if (file_bytes == 0 && is_file_) bytes = (bytes + pages_.bytes - 1) / pages_.bytes * pages_.bytes;
   if (bytes < least_window_bytes || bytes > most_bytes) {
     return because(Status::invalid_argument,
                    "has " + std::to_string(bytes) + " bytes: it was cut off, or is something else",
@@ -264,20 +267,22 @@ Result<void> Window::found(const WindowSettings& settings) {
   }
   if (auto mapped = map(settings); !mapped) return mapped.error();
   if (caches_ != nullptr) caches_->refresh(base_, sizeof(Header));
-  const Says says = read(header_of(base_));
+  Says says = read(header_of(base_));
   const bool of_another_layout =
       says.magic == magic && (says.version != version || says.rings != Parts::of(says.bytes).rings);
   if (unfinished(says) || (of_another_layout && !any_place_is_locked(descriptor_))) {
     return make(settings);
+  }
+  if (says.magic == magic && !says.coherent && coherent()) {
+    if (auto done = put_caches_between(0); !done) return done.error();
+    caches_->refresh(base_, sizeof(Header));
+    says = read(header_of(base_));
   }
   if (auto fine = examine(says, settings); !fine) return fine.error();
   if (const int why = settings.bytes != 0 ? take_memory(0, bytes_) : 0; why != 0) {
     return because(Status::no_resources,
                    "cannot have all of its " + size_text(bytes_) + ": " + system_says(why),
                    "a smaller window, or " + more_room());
-  }
-  if (!says.coherent && coherent()) {
-    if (auto done = put_caches_between(0); !done) return done.error();
   }
   id_ = says.id;
   release_dead();
@@ -306,7 +311,7 @@ Result<void> Window::examine(const Says& says, const WindowSettings& settings) c
   if (settings.coherent.value_or(says.coherent) != says.coherent) {
     return because(Status::invalid_argument,
                    says.coherent ? "was made as coherent" : "was made as not coherent",
-                   "leave coherent= out, or remove it when nobody uses it");
+                   "leave coherent= out, choose another path, or remove it when nobody uses it");
   }
   if (says.boot != this_boot()) {
     return because(Status::unsupported,

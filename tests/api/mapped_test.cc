@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "tests/api/helpers.h"
 #include "tests/drivers/window_file.h"
@@ -270,6 +271,48 @@ TEST_CASE(
   REQUIRE(pair.left.jetty.reset().ok());
   CHECK(pair.run(write(large, pair.there)).ok());
   CHECK(same(pair.segment.bytes(), large));
+}
+
+TEST_CASE("more than there is of a window takes nothing from anybody") {
+  Pair pair(true);
+  std::ranges::fill(pair.segment.bytes(), std::byte{0xab});
+  for (const size_t bytes :
+       {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 65'535, SIZE_MAX / 2, SIZE_MAX / 4}) {
+    const auto none = pair.left.device.allocate(bytes);
+    REQUIRE_FALSE(none.ok());
+    CHECK(none.status() == Status::no_resources);
+  }
+  const Segment more = pair.left.device.allocate(segment_bytes).value();
+  std::ranges::fill(more.bytes(), std::byte{1});
+  const auto still = [](std::byte byte) { return byte == std::byte{0xab}; };
+  CHECK(std::ranges::all_of(pair.segment.bytes(), still));
+  CHECK(pair.run(write(bytes_like(100, 1), pair.there)).ok());
+}
+
+TEST_CASE("a word of 1 to 8 bytes changes by one store") {
+  Pair pair(true);
+  const auto changes_whole = [&]<class Word>(Word ones) {
+    Word& word = *reinterpret_cast<Word*>(pair.segment.bytes().data());
+    std::atomic<bool> done{false};
+    uint64_t torn = 0;
+    std::thread watcher([&] {
+      while (!done) {
+        const Word seen = std::atomic_ref(word).load(std::memory_order_relaxed);
+        torn += seen != 0 && seen != ones;
+      }
+    });
+    for (int i = 0; i < 20'000; ++i) {
+      const Word value = i % 2 == 0 ? ones : Word{};
+      pair.run(write(std::as_bytes(std::span(&value, 1)), pair.there));
+    }
+    done = true;
+    watcher.join();
+    CHECK(torn == 0);
+  };
+  changes_whole(uint8_t{0xff});
+  changes_whole(uint16_t{0xffff});
+  changes_whole(uint32_t{0xffffffff});
+  changes_whole(~uint64_t{0});
 }
 
 TEST_CASE("data that was copied, of which the owner was not told, is not said to be nowhere") {

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
@@ -294,12 +295,24 @@ TEST_CASE("a processor holds memory for atomics only where they are the processo
   memory.give_back(lease);
 }
 
+TEST_CASE("who asks for a window with its maker's words gets it, whatever its pages") {
+  const WindowFile window;
+  const auto maker = try_open_port(window.device("?size=1500000"));
+  CHECK(maker.ok());
+  CHECK(try_open_port(window.device("?size=1500000")).ok());
+  CHECK_FALSE(try_open_port(window.device("?size=2500000")).ok());
+}
+
 TEST_CASE("huge pages are used where there are any, and a port says so") {
   const WindowFile small;
   CHECK(says(**try_open_port(small.device("?size=64M")), "pages"));
   on_file_system("tmpfs", "huge=always", [](const std::string& folder) {
     const auto port = try_open_port("cxl:" + folder + "/w?size=64M");
     if (!port.ok() || !says(**port, "huge pages where")) return 1;
+    std::ifstream system("/proc/meminfo");
+    for (std::string line; std::getline(system, line);) {
+      if (line.starts_with("ShmemHugePages:") && line.find(" 0 kB") != line.npos) return 3;
+    }
     return begins_with_zeros(**port) ? 0 : 2;
   });
   on_file_system("hugetlbfs", "pagesize=2M", [](const std::string& folder) {

@@ -29,8 +29,10 @@ inline void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
     both_ends(uint64_t{});
   } else if (bytes >= 4) {
     both_ends(uint32_t{});
-  } else {
-    for (size_t i = 0; i < bytes; ++i) to[i] = from[i];
+  } else if (bytes >= 2) {
+    both_ends(uint16_t{});
+  } else if (bytes == 1) {
+    *to = *from;
   }
 }
 

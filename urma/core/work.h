@@ -108,8 +108,9 @@ inline Work& Work::notify(const RemoteSegment& where, uint64_t at, uint64_t valu
 }
 
 // Copies `from` to `to` at `offset`. 0 to max_write_bytes. 1, 2, 4 or 8 aligned bytes of a mapped
-// segment change by one store; of others each byte may be stored more than once until the work has
-// completed: who must know when all is there is told (immediate, notify).
+// segment change by one store; of more, or of other segments, each byte may be stored more than
+// once until the work has completed: who must know when all is there is told (immediate, notify).
+// Where both lie in one window, but are reached through two devices, they must not overlap.
 inline Work write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset = 0) {
   Work work;
   work.operation = Operation::write;
