@@ -190,7 +190,8 @@ void Initiator::clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Ti
     if (only_cancelled && !work.cancelled) {
       put_in_line(flow, jetty, lease, false);
     } else {
-      const SliceEvent end = event == SliceEvent::cancel ? cancellation(flow, work) : event;
+      const bool asked = event == SliceEvent::cancel;
+      const SliceEvent end = asked ? cancellation(flow, work, SliceState::held) : event;
       give_up_rest(jetty, lease, step(SliceState::held, end, false).status, now);
     }
     lease = next;

@@ -136,7 +136,7 @@ class Initiator {
   void stop_expecting(Slice& slice, Time now);
   [[gnu::cold]] void wait_for_receiver(Slice& slice, uint8_t timer, Time now);
   [[gnu::cold]] void reoffer(Flow& flow, PeerState& peer, Time now);
-  SliceEvent cancellation(const Flow& flow, const WorkState& work);
+  SliceEvent cancellation(const Flow& flow, const WorkState& work, SliceState state);
   [[gnu::cold]] void sweep(Flow& flow, Time now);
   Slice* find(transport::SliceRef ref);
   Slice* find(Flow& flow, Tassn tassn);

@@ -165,6 +165,7 @@ Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, Pe
     take_out_of_line(flow, jetty, lease);
     return Cut::done;
   }
+  if (peer.channel->silent()) return Cut::blocked;
   const transport::Facts& facts = peer.facts;
   if (flow.offered_cost >= most_offered_cost || !window_open(flow, peer)) return Cut::blocked;
   if (berth.operation == Operation::read && peer.reads_out >= facts.reads) return Cut::blocked;

@@ -45,9 +45,10 @@ void Initiator::sweep_jetty(Jetty& jetty, Time now) {
 }
 
 // What ends a cancelled work: that nobody answers, if it has waited for a channel all its time.
-SliceEvent Initiator::cancellation(const Flow& flow, const WorkState& work) {
+SliceEvent Initiator::cancellation(const Flow& flow, const WorkState& work, SliceState state) {
   const PeerState* peer = peers_.find(flow.peer);
-  const bool no_channel = peer == nullptr || peer->channel == nullptr;
+  const bool no_channel = peer == nullptr || peer->channel == nullptr ||
+                          (state == SliceState::held && peer->channel->silent());
   return work.timed_out && no_channel ? SliceEvent::unreachable : SliceEvent::cancel;
 }
 
@@ -62,7 +63,7 @@ void Initiator::sweep(Flow& flow, Time now) {
     if (work.overdue) {
       apply(slice, SliceEvent::overdue, now);
     } else if (work.cancelled) {
-      apply(slice, cancellation(flow, work), now);
+      apply(slice, cancellation(flow, work, slice.state), now);
     }
   }
 }

@@ -62,6 +62,10 @@ class Channel {
   virtual std::byte* hold(const MemoryRange&) { return nullptr; }
   virtual void let_go() {}
 
+  // The other end lives, but stands still: it has taken nothing for so long that nothing should be
+  // offered to it. What it holds can be had. PacketSink::up is called again when it goes on.
+  virtual bool silent() const { return false; }
+
   // How many more (or fewer) answers the user waits for. While there are any, or packets are
   // unacknowledged, a silent peer is asked for a sign of life, and at last given up.
   virtual void expect_answers(int32_t change, Time now) = 0;

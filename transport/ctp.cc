@@ -25,7 +25,7 @@ Ctp::Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools&
 
 std::byte* Ctp::begin(uint32_t bytes) {
   // A set-up packet that waits may be the ACCEPT of this very channel: its peer knows it by that.
-  if (any_offered() || paused_ || blocked_ || pools_.setup_waits) return nullptr;
+  if (any_offered() || paused_ || blocked_ || silent_ || pools_.setup_waits) return nullptr;
   std::byte* const packet = ways_.begin(way_, Ctph::size + bytes);
   if (packet == nullptr) return nullptr;
   const Ctph header{.opcode = Ctph::Opcode::packet};
@@ -154,7 +154,7 @@ std::optional<Why> Ctp::handle_timer(Time now) {
   }
   watching_ = !way.empty;
   if (!outstanding() && !blocked_) return std::nullopt;
-  if (now >= last_heard_ + verdict_after) return Why::silent;
+  silent_ = now >= last_heard_ + verdict_after;
   if (way.empty && now >= last_heard_ + keep_alive_after) keep_alive_due_ = true;
   return std::nullopt;
 }

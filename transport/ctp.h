@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "transport/packet_channel.h"
 
 namespace urma::transport {
@@ -7,7 +9,8 @@ namespace urma::transport {
 // One channel over a medium that loses nothing and keeps the order (CTP, UB 6.2): a slice is one
 // packet, nothing is acknowledged or repeated, and no number is on the wire. What a peer has taken
 // is its sign of life; what it has no room for waits here. That something was taken is no progress
-// of the work that it belongs to: an answer is.
+// of the work that it belongs to: an answer is. Silence ends no channel, for the medium says who
+// lives: it only ends that more is asked.
 class Ctp final : public PacketChannel {
  public:
   struct Upwards {
@@ -19,9 +22,10 @@ class Ctp final : public PacketChannel {
 
   // Nothing is pulled meanwhile.
   void pause(bool paused) { paused_ = paused; }
-  // Something of the peer's has come.
-  void handle_packet(Time now) {
+  // Something of the peer's has come. True: it had been silent.
+  bool handle_packet(Time now) {
     if (now - last_heard_ > hearing_grain || !heard_) hear(now);
+    return silent_ && !std::exchange(silent_, false);
   }
 
   // Channel
@@ -29,6 +33,7 @@ class Ctp final : public PacketChannel {
   void end() override;
   std::byte* hold(const MemoryRange& range) override;
   void let_go() override { ways_.let_go(); }
+  bool silent() const override { return silent_; }
 
   // PacketChannel
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
@@ -59,6 +64,7 @@ class Ctp final : public PacketChannel {
   bool to_watch_ = false;  // from the next `fill` on
   bool blocked_ = false;   // there was no room
   bool paused_ = false;
+  bool silent_ = false;
   Time blocked_since_{};
   Time retry_at_{};
   Time looked_at_{};  // at what the peer has taken

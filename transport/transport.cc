@@ -112,7 +112,7 @@ bool Transport::take_compact(const RxFrame& frame, Time now, size_t& count) {
     return false;
   }
   note_heard(channel);
-  channel.handle_packet(now);
+  if (channel.handle_packet(now)) sink_.up(channel.peer(), channel, now);
   const bool filler = header->opcode == Ctph::Opcode::filler;
   if (filler && frame.bytes == Ctph::size) return false;  // it was asked whether we live
   Received& out = fresh_[count];
@@ -271,8 +271,10 @@ void Transport::handle_timers(Time now) {
   for (const uint32_t index : std::span(due).first(channels)) {
     if (!live(index)) continue;
     PacketChannel& channel = at(index);
+    const bool silent = channel.silent();
     const std::optional<Why> dead = channel.handle_timer(now);
     if (!dead) {
+      if (silent && !channel.silent()) sink_.up(channel.peer(), channel, now);
       pools_.active.add(index);
       // Armed anew by `fill`; this keeps the deadline if there is no frame for it.
       tp_timers_.arm(index, std::max(channel.next_deadline(), now + TimerWheel::tick));
@@ -393,15 +395,18 @@ void Transport::forget_one() {
 }
 
 // An idle channel says nothing of its peer. When somebody else needs its place it is asked, so that
-// one that has died is found out and forgotten; one in each call.
+// one that has died, or stands still, is found out and forgotten; one in each call.
 void Transport::probe_longest_silent(Time now) {
   PacketChannel* longest = nullptr;
   for_each_channel([&](PacketChannel& channel) {
     const Peer& peer = *peers_.find(channel.peer());
-    if (!channel.idle() || peer.asked_for || peer.eid == settings_.eid) return;
+    const bool needed = !channel.idle() && !channel.silent();
+    if (needed || peer.asked_for || peer.eid == settings_.eid) return;
     if (longest == nullptr || channel.last_heard() < longest->last_heard()) longest = &channel;
   });
-  if (longest != nullptr) longest->probe(now);
+  if (longest == nullptr) return;
+  if (longest->silent()) return end_channel(*peers_.find(longest->peer()), Why::silent, now);
+  longest->probe(now);
 }
 
 // Enters the peer under its EID, in front of other lives.

@@ -56,6 +56,7 @@ class PacketSink {
   // Every packet of these slices has been acknowledged, in the order in which they were offered.
   virtual void delivered(PeerId peer, std::span<const SliceRef> slices, Time now) = 0;
 
+  // Again when its channel is not silent any more.
   virtual void up(PeerId peer, Channel& channel, Time now) = 0;
   // The channel, if there was one, is gone already. After `restarted` and `left` so is the peer.
   virtual void down(PeerId peer, Why why, Time now) = 0;

@@ -69,7 +69,7 @@ class URMA_API Segment {
   // out has left, works of this device that use it have ended, and receives with buffers in it have
   // completed as `flushed`. At most one operation timeout, as a rule microseconds. Memory from
   // allocate() is given back by the destructor.
-  // Errors: closed, forked; not_fenced, after some 1 ms: mapped memory, and a process that was
+  // Errors: closed, forked; not_fenced, after 0.5 to 0.8 ms: mapped memory, and a process that was
   // copying did not go on for 0.5 ms (it was stopped, or has no processor): when it does it may
   // write once more, up to 64 KiB. Nobody else is given the memory before. Ask again then.
   Result<void> unregister();

@@ -20,8 +20,10 @@ namespace {
 
 // Going to sleep and waking costs some 25 us; something may come sooner.
 constexpr Duration spin_before_sleep = std::chrono::microseconds(50);
-// Commands that are not done are looked at again after this.
-constexpr Duration command_patience = std::chrono::milliseconds(1);
+// Commands that are not done are looked at again after this: some end within half a millisecond.
+constexpr Duration command_patience = std::chrono::microseconds(250);
+// Whoever is served by another thread of the application, which may stop doing so, looks again.
+constexpr Duration served_patience = std::chrono::milliseconds(1);
 // A port that cannot wake anybody is asked this often.
 constexpr Duration port_patience = std::chrono::microseconds(100);
 // A bell in a window that somebody has cut off is never rung again: so its sleeper looks.
@@ -392,7 +394,7 @@ void Runner::wait_ourselves(jetty::Jfc& jfc, Time until) {
     if (begun >= until) break;
     const Ran ran = try_pass(&jfc);
     // Whoever has the token runs the engine for us, but may stop doing so.
-    if (ran == Ran::by_another) jfc.sleep(command_patience);
+    if (ran == Ran::by_another) jfc.sleep(served_patience);
     if (ran == Ran::busy) idle_since = never;
     if (ran != Ran::idle) continue;
     const Time now = read_clock();
@@ -407,7 +409,7 @@ void Runner::wait_ourselves(jetty::Jfc& jfc, Time until) {
 void Runner::wait_at_descriptors(jetty::Jfc& jfc, Time until) {
   const Time now = read_clock();
   if (at_descriptors_.exchange(true)) {
-    const Duration patience = has_service() ? closing_patience : command_patience;
+    const Duration patience = has_service() ? closing_patience : served_patience;
     return jfc.sleep(std::min(patience, until - now));
   }
   spinning_.fetch_sub(1, std::memory_order_relaxed);
