@@ -119,8 +119,6 @@ class Initiator {
   Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
   uint32_t copy(const Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer);
   bool copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);
-  [[gnu::cold]] void copy_bulk(std::span<const Piece> pieces, uint32_t from,
-                               std::span<std::byte> there, bool read);
   Cut cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
   void append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work);
   bool write_at_once(const Flow& flow, const Queues& queues, uint16_t lease, uint32_t from,

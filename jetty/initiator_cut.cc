@@ -5,7 +5,6 @@
 
 #include "jetty/initiator.h"
 #include "jetty/slicer.h"
-#include "urma/base/bulk_copy.h"
 
 namespace urma::jetty {
 namespace {
@@ -112,29 +111,20 @@ uint32_t Initiator::copy(const Queues& queues, uint16_t lease, uint32_t from,
     peer.channel->let_go();
     return 0;
   }
-  if (berth.bytes >= past_caches_from_) {
-    copy_bulk(queues.pieces(lease), from, {there, bytes}, read);
-  } else if (read) {
-    scatter(queues.pieces(lease), from, {there, bytes});
+  const bool past_caches = berth.bytes >= past_caches_from_;
+  const std::span<std::byte> theirs(there, bytes);
+  if (read) {
+    past_caches ? scatter_past_caches(queues.pieces(lease), from, theirs)
+                : scatter(queues.pieces(lease), from, theirs);
   } else {
-    copy_out(queues.pieces(lease), from, {there, bytes});
+    past_caches ? copy_out_past_caches(queues.pieces(lease), from, theirs)
+                : copy_out(queues.pieces(lease), from, theirs);
   }
+  counters_.copied_past_caches += past_caches;
   peer.channel->let_go();
   ++counters_.copied;
   counters_.copied_bytes += bytes;
   return bytes;
-}
-
-// As `scatter` and `copy_out`, past the caches.
-void Initiator::copy_bulk(std::span<const Piece> pieces, uint32_t from, std::span<std::byte> there,
-                          bool read) {
-  std::byte* at = there.data();
-  for_parts(pieces, from, there.size(), [&](const std::byte* data, uint32_t here) {
-    std::byte* const ours = const_cast<std::byte*>(data);
-    copy_past_caches(read ? ours : at, read ? at : ours, here);
-    at += here;
-  });
-  ++counters_.copied_past_caches;
 }
 
 // So many more bytes of it have been. False: its next slice is sent, perhaps to tell of them.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "urma/base/assert.h"
+#include "urma/base/bulk_copy.h"
 #include "urma/base/copy.h"
 #include "urma/core/ta_chain.h"
 
@@ -129,21 +130,45 @@ void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFr
   });
 }
 
-void copy_out_pieces(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out) {
+namespace {
+
+template <class Copy>
+void copy_out_with(Copy copy, std::span<const Piece> pieces, uint32_t offset,
+                   std::span<std::byte> out) {
   std::byte* to = out.data();
   for_parts(pieces, offset, out.size(), [&](const std::byte* data, uint32_t here) {
-    copy_bytes(to, data, here);
+    copy(to, data, here);
     to += here;
   });
 }
 
-void scatter_pieces(std::span<const Piece> pieces, uint32_t offset,
-                    std::span<const std::byte> data) {
+template <class Copy>
+void scatter_with(Copy copy, std::span<const Piece> pieces, uint32_t offset,
+                  std::span<const std::byte> data) {
   const std::byte* from = data.data();
   for_parts(pieces, offset, data.size(), [&](const std::byte* to, uint32_t here) {
-    copy_bytes(const_cast<std::byte*>(to), from, here);
+    copy(const_cast<std::byte*>(to), from, here);
     from += here;
   });
+}
+
+}  // namespace
+
+void copy_out_pieces(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out) {
+  copy_out_with(copy_bytes, pieces, offset, out);
+}
+void copy_out_past_caches(std::span<const Piece> pieces, uint32_t offset,
+                          std::span<std::byte> out) {
+  copy_out_with(copy_past_caches, pieces, offset, out);
+}
+
+void scatter_pieces(std::span<const Piece> pieces, uint32_t offset,
+                    std::span<const std::byte> data) {
+  scatter_with(copy_bytes, pieces, offset, data);
+}
+void scatter_past_caches(std::span<const Piece> pieces, uint32_t offset,
+                         std::span<const std::byte> data) {
+  scatter_with(copy_past_caches, pieces, offset, data);
 }
 
 }  // namespace urma::jetty

@@ -73,4 +73,9 @@ inline void scatter(std::span<const Piece> pieces, uint32_t offset,
   copy_bytes(const_cast<std::byte*>(pieces[0].data) + offset, data.data(), data.size());
 }
 
+// The same for what no cache should hold (copy_past_caches).
+void copy_out_past_caches(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out);
+void scatter_past_caches(std::span<const Piece> pieces, uint32_t offset,
+                         std::span<const std::byte> data);
+
 }  // namespace urma::jetty

@@ -103,7 +103,8 @@ Result<void> Segment::unregister() {
   if (what.fenced) return {};
   return error(Status::not_fenced,
                "unregister: a process that maps this segment was in the middle of using it, and "
-               "does not go on (stopped?): it may still write there when it does. Ask again when "
+               "does not go on (it is stopped, or has no processor): it may still write there when "
+               "it does. Ask again when "
                "it has gone on, or has ended");
 }
 

@@ -81,9 +81,9 @@ Result CaseRun::run() {
     if (done.messages > 0) result.rounds.push_back(std::move(done));
   }
   result.settle(schedule_.rounds);
-  result.past_caches_from = must(device_.statistics(), "statistics").past_caches_from;
   const auto totals = link_.ask<Totals>("finish", nullptr);
   const Statistics end = must(device_.statistics(), "statistics");
+  result.past_caches_from = end.past_caches_from;
   result.counters = combine(difference(end, begin), totals.counters);
   return result;
 }

@@ -48,7 +48,8 @@ Other options
   --rounds N           each size is measured in so many parts, between which the limit is (5)
   --signal-every N     only one of N works has a completion (1): of _bw, where --depth is a
                        multiple of it, and of send_lat, write_imm_lat, wake_lat, up to 32
-  --spread BYTES       reads from random places of so much memory: 64M has none in a cache
+  --spread BYTES       reads from random places of so much memory: 64M has none in a cache; a
+                       limit is spread likewise where it is a copy
   --seed N             of the bytes (1)
   --json-file FILE     the JSON object into a file, which is there whole or not at all
   --cpu N              bind this process to processor N

@@ -54,6 +54,7 @@ json to_json(const Result& result) {
               {"threads_mode", result.threads_mode},
               {"verified", what.verify},
               {"mapped", result.mapped},
+              {"spread_bytes", what.spread},
               {"past_caches", result.mapped && result.what.bytes >= result.past_caches_from},
               {"messages", result.times.count()},
               {"p50_us", result.us(0.5)},

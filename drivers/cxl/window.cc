@@ -77,7 +77,7 @@ int Window::take_memory(uint64_t at, uint64_t bytes) const {
 // ---- places
 
 // Whether its owner lives. The kernel does not tell us of our own locks.
-bool Window::held(uint32_t place) const {
+bool Window::lives(uint32_t place) const {
   return place == own_ || place_is_locked(descriptor_, place);
 }
 
@@ -94,7 +94,7 @@ void Window::changed() { tell(changes_->count, changes() + 1); }
 // With the lock.
 void Window::end_place(uint32_t place) {
   tell(places_[place].record.generation, generation(place) + 1);
-  places_[place].hold.segment.store(0, std::memory_order_relaxed);
+  tell(places_[place].hold.segment, uint32_t{0});
   changed();
   tell_partners(place);
 }
@@ -115,7 +115,7 @@ void Window::tell_partners(uint32_t place) const {
 
 void Window::release_dead() {
   for (uint32_t place = 0; place < places; ++place) {
-    if (generation(place) % 2 == 1 && !held(place)) end_place(place);
+    if (generation(place) % 2 == 1 && !lives(place)) end_place(place);
   }
 }
 
@@ -133,7 +133,7 @@ Result<uint32_t> Window::join() {
     changed();
     own_ = place;
     own_hold_ = &places_[place].hold;
-    own_hold_->segment.store(0, std::memory_order_relaxed);
+    tell(own_hold_->segment, uint32_t{0});
     return place;
   }
   return because(Status::no_resources,
@@ -161,9 +161,9 @@ void Window::leave(uint32_t place) {
 
 bool Window::inhabited(uint32_t place) {
   if (generation(place) % 2 == 0) return false;
-  if (held(place)) return true;
+  if (lives(place)) return true;
   const WindowLock lock(descriptor_);
-  if (lock.held() && generation(place) % 2 == 1 && !held(place)) end_place(place);
+  if (lock.held() && generation(place) % 2 == 1 && !lives(place)) end_place(place);
   return false;
 }
 
@@ -234,7 +234,7 @@ Window::Claim Window::claim_pair(uint32_t from, uint32_t to) {
   const WindowLock lock(descriptor_);
   if (!lock.held()) return Claim::not_now;
   if (to >= places || generation(to) % 2 == 0) return Claim::nobody_there;
-  if (!held(to)) {
+  if (!lives(to)) {
     end_place(to);
     return Claim::nobody_there;
   }

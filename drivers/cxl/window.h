@@ -25,8 +25,9 @@ struct WindowSettings {
   uint64_t double_seed = 0;  // not 0: caches are acted (ActedCaches)
 };
 
-// A mapped window, and what changes hands in it: places and rings. Everything here is the control
-// path; it takes the window's lock, but `claim_pair` does not wait for it.
+// A mapped window, and what changes hands in it: places, rings and memory. All of that is the
+// control path and takes the window's lock, for which `claim_pair` and `take` do not wait. `hold`,
+// `let_go` and what is below "without the lock" are the data path.
 class Window final : public SegmentMemory {
  public:
   // Opens the window, makes it when there is none, and takes back what the dead held.
@@ -134,6 +135,7 @@ class Window final : public SegmentMemory {
   Result<void> make(const WindowSettings& settings);
   Result<void> examine(const Says& says, const WindowSettings& settings) const;
   Result<void> open_file(const WindowSettings& settings);
+  Result<uint64_t> choose_size(const WindowSettings& settings, uint64_t file_bytes) const;
   std::string more_room() const;
   void release_dead();
   void end_place(uint32_t place);
@@ -141,7 +143,7 @@ class Window final : public SegmentMemory {
   int take_memory(uint64_t at, uint64_t bytes) const;
   Error because(Status status, std::string_view why, std::string_view fix) const;
   Error cannot_lock(const WindowLock& lock) const;
-  bool held(uint32_t place) const;
+  bool lives(uint32_t place) const;
   bool free_again(uint32_t ring) const;
   std::optional<uint32_t> free_ring(uint32_t after) const;
   bool take_ring_memory(uint32_t ring) const;
@@ -157,7 +159,7 @@ class Window final : public SegmentMemory {
     return bytes / parts_.granule_bytes + (bytes % parts_.granule_bytes != 0 ? 1 : 0);
   }
   bool punch(const Lease& lease) const;
-  bool held(uint32_t place, uint32_t segment) const;
+  bool holds(uint32_t place, uint32_t segment) const;
   std::byte* memory_of(uint32_t segment) const {
     return base_ + parts_.memory_at + segment * parts_.granule_bytes;
   }

@@ -36,7 +36,7 @@ uint32_t Window::granules_taken(uint32_t segment) {
   }
   close_to_all(record);
   for (uint32_t place = 0; place < places; ++place) {
-    if (held(place, segment)) return granules;
+    if (holds(place, segment)) return granules;
   }
   record.granules.store(0, std::memory_order_relaxed);
   return 0;
@@ -112,7 +112,7 @@ void Window::revoke_all() {
   }
 }
 
-bool Window::held(uint32_t place, uint32_t segment) const {
+bool Window::holds(uint32_t place, uint32_t segment) const {
   return places_[place].hold.segment.load(std::memory_order_acquire) == segment + 1;
 }
 
@@ -120,7 +120,7 @@ bool Window::held(uint32_t place, uint32_t segment) const {
 bool Window::held(const Lease& lease) {
   if (!here()) return false;
   for (uint32_t place = 0; place < places; ++place) {
-    if (held(place, lease.number) && inhabited(place)) return true;
+    if (holds(place, lease.number) && inhabited(place)) return true;
   }
   return false;
 }

@@ -129,10 +129,31 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   // What it was before it was ours to see.
   if (is_file_ && fstat(descriptor_, &about) != 0) about.st_size = 0;
   const auto file_bytes = static_cast<uint64_t>(about.st_size);
+  pages_ = pages_of(descriptor_);
+  const Result<uint64_t> size = choose_size(settings, file_bytes);
+  if (!size) return size.error();
+  const bool fresh = file_bytes == 0 && is_file_;
+  if (fresh && ftruncate(descriptor_, static_cast<off_t>(*size)) != 0) {
+    return because(Status::no_resources,
+                   "cannot have " + size_text(*size) + ": " + system_says(errno),
+                   "a smaller size, cxl:PATH?size=1M, or " + more_room());
+  }
+  bytes_ = *size;
+  parts_ = Parts::of(bytes_);
+  if (!fresh) return found(settings);
+  if (auto made = make(settings); !made) {
+    // Whoever comes next begins with nothing, as we did.
+    [[maybe_unused]] const int emptied = ftruncate(descriptor_, 0);
+    return made.error();
+  }
+  return {};
+}
+
+// What is asked for, what is there, or the default; of whole pages, also for whoever asks for it
+// with the same words as its maker.
+Result<uint64_t> Window::choose_size(const WindowSettings& settings, uint64_t file_bytes) const {
   uint64_t bytes = settings.bytes != 0 ? settings.bytes : file_bytes;
   if (bytes == 0 && is_file_) bytes = default_bytes;
-  // Of whole pages, also for whoever asks for it with the same words as its maker.
-  pages_ = pages_of(descriptor_);
   if (is_file_ && bytes != file_bytes && bytes <= most_bytes) {
     bytes = (bytes + pages_.bytes - 1) / pages_.bytes * pages_.bytes;
   }
@@ -151,21 +172,7 @@ Result<void> Window::open_file(const WindowSettings& settings) {
                    "a window has 1M at least: choose another path, or remove the file when nobody "
                    "uses it; it is made anew");
   }
-  const bool fresh = file_bytes == 0 && is_file_;
-  if (fresh && ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) {
-    return because(Status::no_resources,
-                   "cannot have " + size_text(bytes) + ": " + system_says(errno),
-                   "a smaller size, cxl:PATH?size=1M, or " + more_room());
-  }
-  bytes_ = bytes;
-  parts_ = Parts::of(bytes);
-  if (!fresh) return found(settings);
-  if (auto made = make(settings); !made) {
-    // Whoever comes next begins with nothing, as we did.
-    [[maybe_unused]] const int emptied = ftruncate(descriptor_, 0);
-    return made.error();
-  }
-  return {};
+  return bytes;
 }
 
 // By another opening than the one that has our locks: a mapping keeps its own alive, also in a

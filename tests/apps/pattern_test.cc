@@ -89,11 +89,17 @@ TEST_CASE("the bytes of another seed, and untouched ones, are no window's") {
 TEST_CASE("the places of a layout do not overlap") {
   for (const Test& test : all_tests()) {
     for (const uint64_t bytes : {1, 64, 100, 5000, 65536}) {
-      const Case what{
-          .test = &test, .bytes = bytes, .depth = test.bandwidth() ? 7u : 1u, .jetties = 3};
+      Case what{.test = &test, .bytes = bytes, .depth = test.bandwidth() ? 7u : 1u, .jetties = 3};
+      if (test.reads()) what.spread = 10 << 20;
       const Layout layout(what);
+      REQUIRE((layout.sources() > 1) == test.reads());
       REQUIRE(layout.ledger_bytes() <= layout.source_begin());
-      REQUIRE(layout.source_at(Pattern::windows - 1) + bytes <= layout.landing_begin());
+      const uint32_t last = layout.sources() - 1;
+      REQUIRE(layout.source_at(Pattern::windows - 1, last) + bytes <= layout.landing_begin());
+      if (last > 0) {
+        REQUIRE(layout.source_at(0, 1) >= layout.source_at(Pattern::windows - 1, 0) + bytes);
+        REQUIRE(layout.source_at(0, last) - layout.source_at(0, 0) > 9 << 20);
+      }
       uint64_t end = layout.landing_begin();
       for (uint32_t jetty = 0; jetty < what.jetties; ++jetty) {
         for (uint32_t slot = 0; slot < layout.slots(); ++slot) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <set>
 #include <vector>
 
 #include "apps/urma_perf/failure.h"
@@ -174,6 +175,22 @@ TEST_CASE("a copier copies each place in turn, and counts what it has copied") {
   Histogram times;
   copier.run(now() + slice, times);
   REQUIRE(times.count() > 0);
+}
+
+TEST_CASE("a copier that is spread copies from lines all over its source") {
+  // Each line holds its own number.
+  Bytes source(64 * 64);
+  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i / 64);
+  Bytes landing(64);
+  ShmCopier copier(source, landing, 64, 64);
+  copier.spread();
+  std::set<std::byte> lines;
+  for (int i = 0; i < 100'000 && lines.size() < 64; ++i) {
+    copier.run(now() + 1000);
+    REQUIRE(landing == Bytes(64, landing[0]));
+    lines.insert(landing[0]);
+  }
+  REQUIRE(lines.size() == 64);
 }
 
 TEST_CASE("the driver of a device string says what it is compared with") {

@@ -86,6 +86,14 @@ def test_every_limit():
         assert all(result["limit"] > 0 and result["device"] == device for result in done)
 
 
+def test_spread():
+    (near,) = results("--self", "read_lat", "--seconds", "0.05", "--rounds", "1", "--size", "64")
+    (far,) = results("--self", "read_lat", "--seconds", "0.2", "--rounds", "2", "--size", "64",
+                     "--spread", "64M", "--limit")
+    assert near["spread_bytes"] == 0 and far["spread_bytes"] == 64 << 20
+    assert far["mapped"] and far["limit_pattern"] == "copy" and far["limit"] > 0
+
+
 def test_wake_served():
     results("--self", "wake_lat", "--seconds", "0.1", "--served", "--size", "4K")
 
@@ -303,6 +311,7 @@ def test_errors_have_codes_and_cures():
                             (2, ["--self", "write_lat", "--device", "nonsense"]),
                             (2, ["--self", "write_lat", "--device", "udp:", "--peer-device", "no"]),
                             (2, ["--self", "write_lat", "--cpu", "1000"]),
+                            (2, ["--self", "write_lat", "--spread", "64M"]),
                             (5, ["write_lat", "127.77.77.77"]),
                             (5, ["write_lat", "no-such-host.invalid"]),
                             (1, ["--self", "write_lat", "--json-file", "/nonexistent/x"]),

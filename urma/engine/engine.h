@@ -113,7 +113,7 @@ class Engine {
   static constexpr uint32_t commands_per_pass = 8;
   static constexpr uint32_t looks_at_once = 4;
 
-  bool let_go(const Lease& lease);
+  bool is_released(const Lease& lease);
   bool quiet(Time now) const;
   bool receive(Time now);
   [[gnu::cold]] bool run_commands(Time now);

@@ -103,12 +103,12 @@ bool Engine::remove_segment(Unregistration& what, Time now) {
     return false;
   }
   if (what.since == Time{}) what.since = now;
-  what.fenced = what.lease == nullptr || let_go(*what.lease);
+  what.fenced = what.lease == nullptr || is_released(*what.lease);
   return what.fenced || now - what.since > most_held;
 }
 
 // Mostly who holds it lets go in a moment.
-bool Engine::let_go(const Lease& lease) {
+bool Engine::is_released(const Lease& lease) {
   constexpr int looks = 32;
   for (int i = 0; i < looks; ++i) {
     if (!port_->memory()->held(lease)) return true;

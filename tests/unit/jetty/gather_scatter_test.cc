@@ -5,8 +5,11 @@
 namespace urma::test {
 namespace {
 
+using jetty::copy_out;
+using jetty::copy_out_past_caches;
 using jetty::gather;
 using jetty::scatter;
+using jetty::scatter_past_caches;
 
 std::vector<std::byte> part(const std::vector<std::byte>& all, size_t offset, size_t bytes) {
   const auto first = all.begin() + static_cast<ptrdiff_t>(offset);
@@ -64,8 +67,31 @@ TEST_CASE("every range is scattered as if memory lay in one piece, and its neigh
         }
         scatter(memory.pieces(), offset, data);
         REQUIRE(memory.flat() == expected);
+        std::vector<std::byte> back(bytes);
+        copy_out(memory.pieces(), offset, back);
+        REQUIRE(back == data);
       }
     }
+  }
+}
+
+// Of some kilobytes, so that whole lines are among them.
+TEST_CASE("past the caches every range goes where it goes through them") {
+  Prng prng(4);
+  for (int round = 0; round < 300; ++round) {
+    const auto size = static_cast<uint32_t>(1 + prng.below(5000));
+    const Scattered memory(size, prng);
+    const auto offset = static_cast<uint32_t>(prng.below(size));
+    const size_t bytes = prng.below(size - offset + 1);
+    auto expected = memory.flat();
+    std::vector<std::byte> back(bytes);
+    copy_out_past_caches(memory.pieces(), offset, back);
+    REQUIRE(back == part(expected, offset, bytes));
+    for (size_t i = 0; i < bytes; ++i) {
+      back[i] = expected[offset + i] = static_cast<std::byte>(prng.next());
+    }
+    scatter_past_caches(memory.pieces(), offset, back);
+    REQUIRE(memory.flat() == expected);
   }
 }
 
