@@ -31,6 +31,7 @@ struct Assembly {
   uint32_t rc_id = 0;
   uint32_t tassn = 0;  // wire bits
   const OpcodeInfo* info = nullptr;
+  bool solicited = false;
   Verdict verdict = Verdict::run;
   ExecutionRecord* record = nullptr;  // where it is noted that it was executed; null: need not be
   Tassn number{};                     // there

@@ -67,6 +67,7 @@ bool Executor::deliver(const MessageHeaders& headers, std::span<const std::byte>
                     {.status = Status::ok,
                      .operation = Operation::receive,
                      .with_immediate = headers.with_immediate,
+                     .solicited = headers.base.solicited,
                      .bytes = static_cast<uint32_t>(data.size()),
                      .tag = slot.tag,
                      .immediate = headers.immediate.immediate,
@@ -99,6 +100,7 @@ bool Executor::deliver(const ImmediateHeaders& headers, std::span<const std::byt
                     {.status = Status::ok,
                      .operation = Operation::receive,
                      .with_immediate = true,
+                     .solicited = headers.base.solicited,
                      .bytes = headers.immediate.message_length,
                      .immediate = headers.immediate.immediate,
                      .jetty = jetty->id,
@@ -242,12 +244,31 @@ bool Executor::writable(const TaRequest& request, uint64_t start) const {
                          request.memory.length, Rights::write) != nullptr;
 }
 
+std::optional<Event> Executor::complaint(const TaRequest& request, const OpcodeInfo& info) const {
+  const Event bad_token{.kind = EventKind::bad_tokens};
+  const auto token = TokenValue(request.token.token);
+  const bool to_jetty = info.opcode != TaOpcode::read && (!info.to_memory || info.immediate);
+  if ((info.to_memory || info.opcode == TaOpcode::read) && request.memory.length > 0 &&
+      (!request.base.token_present || !segments_.names(TokenId(request.memory.token_id), token))) {
+    return bad_token;
+  }
+  if (!to_jetty) return std::nullopt;
+  Jetty* const jetty = jetties_.find(JettyId(request.target.target));
+  const TokenValue theirs = info.to_memory ? TokenValue(request.immediate.token) : token;
+  if (jetty == nullptr || number(jetty->token) != number(theirs)) return bad_token;
+  const Event error{.kind = EventKind::jetty_error, .status = Status::flushed, .jetty = jetty->id};
+  if (jetty->state != JettyState::ready) return error;
+  if (jetties_.receiver(*jetty) == nullptr) return error;
+  return std::nullopt;
+}
+
 // ---- what the application is told
 
 Completion Executor::arrival(const Assembly& assembly, Status status) const {
   return {.status = status,
           .operation = Operation::receive,
           .with_immediate = assembly.info->immediate,
+          .solicited = assembly.solicited,
           .immediate = assembly.immediate,
           .jetty = assembly.jetty->id,
           .from_jetty = JettyId(assembly.rc_id),

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
+
 #include "jetty/assembly.h"
 #include "jetty/jetty.h"
 #include "memseg/segment_table.h"
+#include "urma/core/event.h"
 
 namespace urma::jetty {
 
@@ -34,6 +37,9 @@ class Executor {
 
   // Whether all of the slice, which begins there, may be written.
   bool writable(const TaRequest& request, uint64_t start) const;
+
+  // What the owner should know of a request that was refused.
+  std::optional<Event> complaint(const TaRequest& request, const OpcodeInfo& info) const;
 
   // Completes the receives that wait, as flushed.
   void flush_receives(Jetty& jetty);

@@ -16,6 +16,7 @@ constexpr uint32_t not_sleeping = 0;
 constexpr uint32_t sleeping_here = 1;
 constexpr uint32_t sleeping_elsewhere = 2;
 constexpr uint32_t sleeping_at_descriptor = 3;
+constexpr uint32_t sleeping_till_solicited = 4;  // there, too
 
 }  // namespace
 
@@ -28,6 +29,7 @@ Jfc::~Jfc() {
   release_retired(UINT64_MAX);
   not_inherited_ = NotInherited();
   if (descriptor_ >= 0) ::close(descriptor_);
+  if (member_ != nullptr) Jfce::leave(*member_);
 }
 
 bool Jfc::reserve(uint32_t entries) {
@@ -77,17 +79,20 @@ void Jfc::push(const Completion& completion, Queues* queues, uint16_t lease) {
   entry.lease = lease;
   entry.mark.store(lap(written_), std::memory_order_release);
   ++written_;
+  urgent_ |= completion.solicited || completion.status != Status::ok;
 }
 
 bool Jfc::wake() {
   // Pairs with the fences of the sleepers: either they see the entry, or we see them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (sleeping_.load(std::memory_order_relaxed) == not_sleeping) return false;
+  const bool urgent = std::exchange(urgent_, false);
+  const uint32_t where = sleeping_.load(std::memory_order_relaxed);
+  if (where == not_sleeping || (where == sleeping_till_solicited && !urgent)) return false;
   // It may have woken by itself meanwhile, and sleep elsewhere now. Acquire: the descriptor.
   const uint32_t sleeping = sleeping_.exchange(not_sleeping, std::memory_order_acquire);
   if (sleeping == sleeping_here) futex_wake_all(sleeping_);
   // With the token, as without it the Jfc may be gone. Nobody is woken twice for one sleep.
-  if (sleeping == sleeping_at_descriptor) ring();
+  if (sleeping == sleeping_at_descriptor || sleeping == sleeping_till_solicited) ring();
   return sleeping == sleeping_elsewhere;
 }
 
@@ -138,18 +143,29 @@ bool Jfc::make_descriptor() {
   return true;
 }
 
+void Jfc::attach(std::shared_ptr<Jfce> events, uint64_t tag) {
+  auto member = std::make_unique<Jfce::Member>();
+  member->tag = tag;
+  member_ = member.release();
+  events_ = std::move(events);
+}
+
 void Jfc::ring() const {
+  if (events_ != nullptr) return events_->tell(*member_);
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(descriptor_, &one, sizeof one);
 }
 
 // Each time it is read, not only after a ring that was seen: a late one leaves it readable while
 // nothing is there, and whoever waits then would turn in circles.
-bool Jfc::arm() {
-  if (ready() || descriptor_ < 0) return false;
-  uint64_t rings = 0;
-  [[maybe_unused]] const ssize_t got = ::read(descriptor_, &rings, sizeof rings);
-  sleeping_.store(sleeping_at_descriptor, std::memory_order_release);
+bool Jfc::arm(bool solicited) {
+  if (ready() || (descriptor_ < 0 && events_ == nullptr)) return false;
+  if (events_ == nullptr) {
+    uint64_t rings = 0;
+    [[maybe_unused]] const ssize_t got = ::read(descriptor_, &rings, sizeof rings);
+  }
+  sleeping_.store(solicited ? sleeping_till_solicited : sleeping_at_descriptor,
+                  std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!ready()) return true;
   awake();

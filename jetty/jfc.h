@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "jetty/jfce.h"
 #include "urma/base/not_inherited.h"
 #include "urma/base/time.h"
 #include "urma/core/work.h"
@@ -53,7 +54,7 @@ class Jfc {
 
   // ---- any thread, once there is a descriptor
 
-  // Makes it readable, armed or not.
+  // Makes it readable, armed or not; or tells its channel.
   void ring() const;
 
   // ---- application, one thread at a time
@@ -69,9 +70,14 @@ class Jfc {
   // An eventfd that outlives all who may write to it. False: errno says why there is none.
   bool make_descriptor();
   int descriptor() const { return descriptor_; }  // negative: none
-  // The next `wake` makes the descriptor readable, which until then it is not. False: there is
-  // something, or no descriptor.
-  bool arm();
+  // From now on it has no descriptor of its own: who sleeps at it sleeps at this channel. Before
+  // there is one, and once. Throws std::bad_alloc.
+  void attach(std::shared_ptr<Jfce> events, uint64_t tag);
+  bool attached() const { return events_ != nullptr; }
+  // The next `wake` makes the descriptor readable, which until then it is not, or tells the
+  // channel. `solicited`: the next one after a completion that asks for it, or that failed. False:
+  // there is something, or nowhere to sleep.
+  bool arm(bool solicited);
 
  private:
   struct alignas(64) Entry {
@@ -94,11 +100,14 @@ class Jfc {
   std::atomic<uint32_t> reserved_{0};
 
   alignas(64) uint64_t written_ = 0;  // engine
+  bool urgent_ = false;               // engine: something solicited, or failed, since the last wake
   alignas(64) uint64_t read_ = 0;     // application
   Queues* releasing_ = nullptr;       // application: taken from retired_, not polled to the end
   alignas(64) std::atomic<uint32_t> sleeping_{0};
   int descriptor_ = -1;
   NotInherited not_inherited_;
+  std::shared_ptr<Jfce> events_;
+  Jfce::Member* member_ = nullptr;
 };
 
 }  // namespace urma::jetty

@@ -24,6 +24,7 @@ struct PeerState {
   uint32_t records = 0;            // Target: of queues that used sends or immediates
   uint32_t latest_record = none;   // Target: the one that was asked for last
   uint32_t reads_in = 0;           // Target: reads being answered
+  bool lost = false;               // and somebody was told
 };
 
 class PeerStates {

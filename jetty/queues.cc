@@ -105,7 +105,7 @@ void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
     notify_[lease] = {work.notify_address, work.notify_token_id, work.notify_token};
   }
   berth.signalled = work.signalled;
-  berth.solicited = work.solicited;
+  berth.solicited = work.solicits;
   berth.verdict = examine(work, bytes, buffers.size());
   if (work.copied && berth.verdict == Status::ok) {
     if (bytes <= inline_bytes_ && work.operation != Operation::read) {

@@ -14,9 +14,10 @@ constexpr uint8_t not_ready_timer = 4;
 }  // namespace
 
 Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments,
-               Jetties& jetties)
+               Jetties& jetties, EventSink& events)
     : reads_(limits.reads),
       peers_(peers),
+      events_(events),
       executor_(segments, jetties),
       answers_(limits.answers, peers, segments),
       records_(limits.records, limits.share, peers),
@@ -102,7 +103,8 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                  .slice = packet.slice,
                  .rc_id = request.headers.base.rc_id,
                  .tassn = request.headers.base.tassn,
-                 .info = request.info};
+                 .info = request.info,
+                 .solicited = request.headers.base.solicited};
   if (request.info->to_memory)
     fresh.needed = transport::packets_of(request.headers.memory.length, packet_bytes);
   begin(fresh, packet, request);
@@ -213,6 +215,7 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
     case Verdict::refuse:
     case Verdict::no_receives:
       ++counters_.refused;
+      complain(assembly.peer, request, *assembly.info);
       executor_.release(assembly);
       abandon(assembly, Mark::none);
       return answer(assembly, Response::completer_error,
@@ -229,6 +232,14 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
                     static_cast<uint8_t>(CompleterError::no_room), false, now);
     case Verdict::ignore:
       return;
+  }
+}
+
+// The peer is told that it was refused; here it is said when somebody should look after it.
+void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info) {
+  if (auto event = executor_.complaint(request, info)) {
+    event->peer = peer;
+    events_.raise(*event);
   }
 }
 
@@ -261,6 +272,7 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
   }
   if (headers.memory.length > 0 && executor_.readable(headers) == nullptr) {
     ++counters_.refused;
+    complain(packet.peer, headers, *request.info);
     answer.info = static_cast<uint8_t>(CompleterError::remote_abort);
     return answers_.add(answer, now);
   }

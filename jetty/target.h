@@ -1,6 +1,7 @@
 #pragma once
 
 #include "jetty/answers.h"
+#include "jetty/event_sink.h"
 #include "jetty/execution_record.h"
 #include "jetty/executor.h"
 #include "urma/base/flat_map.h"
@@ -27,7 +28,8 @@ class Target {
     uint32_t share;       // of these, each peer's own
     uint32_t reads;       // being answered, for each peer
   };
-  Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties);
+  Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties,
+         EventSink& events);
 
   // Whether there is room for this packet after `waiting` others.
   bool admits(const transport::Received& packet, size_t waiting);
@@ -68,6 +70,7 @@ class Target {
   bool well_formed(const transport::Received& packet, const ParsedRequest& request,
                    uint32_t packet_bytes) const;
 
+  [[gnu::cold]] void complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info);
   static uint64_t key(uint32_t channel, uint32_t slice) { return uint64_t{channel} << 32 | slice; }
   Assembly* find(const transport::Received& packet);
   Assembly* create(const Assembly& assembly);
@@ -75,6 +78,7 @@ class Target {
 
   const uint32_t reads_;
   PeerStates& peers_;
+  EventSink& events_;
   Executor executor_;
   Answers answers_;
   ExecutionRecords records_;

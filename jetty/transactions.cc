@@ -1,10 +1,13 @@
 #include "jetty/transactions.h"
 
+#include <utility>
+
 namespace urma::jetty {
 
 Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
-                           transport::Channels& channels, uint64_t seed)
-    : jetties_(limits.jetties),
+                           transport::Channels& channels, EventSink& events, uint64_t seed)
+    : events_(events),
+      jetties_(limits.jetties),
       peers_(limits.peers),
       initiator_({.jetties = limits.jetties, .flows = limits.flows, .slices = limits.slices},
                  jetties_, peers_, channels, seed),
@@ -13,7 +16,7 @@ Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
                .records = limits.records,
                .share = limits.share,
                .reads = limits.reads},
-              peers_, segments, jetties_) {}
+              peers_, segments, jetties_, events) {}
 
 void Transactions::write(std::span<transport::PacketSlot> packets) {
   for (transport::PacketSlot& packet : packets) {
@@ -30,6 +33,23 @@ namespace {
 
 const OpcodeInfo* opcode_of(const transport::Received& packet) {
   return packet.head.empty() ? nullptr : find_opcode(static_cast<uint8_t>(packet.head[0]));
+}
+
+Status status_of(transport::Why why) {
+  using transport::Why;
+  switch (why) {
+    case Why::refused:
+      return Status::version_mismatch;
+    case Why::no_room:
+      return Status::no_resources;
+    case Why::unreachable:
+      return Status::peer_unreachable;
+    case Why::silent:
+    case Why::restarted:
+    case Why::left:
+      return Status::timed_out;
+  }
+  return Status::timed_out;
 }
 
 // What was parsed of a packet's head, with all of its payload.
@@ -89,16 +109,32 @@ void Transactions::up(PeerId peer, transport::Channel& channel, Time now) {
   PeerState& state = peers_.at(peer);
   state.channel = &channel;
   state.facts = channel.facts();
+  if (std::exchange(state.lost, false)) events_.raise({.kind = EventKind::peer_back, .peer = peer});
   initiator_.up(state, now);
 }
 
+// Said once, until it is back.
+void Transactions::lose(PeerState& peer, Status why) {
+  if (std::exchange(peer.lost, true)) return;
+  events_.raise({.kind = EventKind::peer_lost, .status = why, .peer = peer.id});
+}
+
+void Transactions::silent(PeerId peer) { lose(peers_.at(peer), Status::timed_out); }
+
 void Transactions::down(PeerId peer, transport::Why why, Time now) {
-  const bool over = why == transport::Why::restarted || why == transport::Why::left;
-  if (PeerState* state = peers_.find(peer)) {
-    target_.down(*state, over);
-    initiator_.down(*state, why, now);
+  using transport::Why;
+  const bool over = why == Why::restarted || why == Why::left;
+  PeerState* const state = peers_.find(peer);
+  if (state == nullptr) return;
+  if (over) {
+    const bool left = why == Why::left;
+    events_.raise({.kind = left ? EventKind::peer_left : EventKind::peer_restarted, .peer = peer});
+  } else {
+    lose(*state, status_of(why));
   }
-  if (over && peers_.find(peer) != nullptr) peers_.forget(peer);
+  target_.down(*state, over);
+  initiator_.down(*state, why, now);
+  if (over) peers_.forget(peer);
 }
 
 }  // namespace urma::jetty

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "jetty/event_sink.h"
 #include "jetty/initiator.h"
 #include "jetty/target.h"
 
@@ -21,7 +22,7 @@ class Transactions final : public transport::PacketSource, public transport::Pac
   };
 
   Transactions(const Limits& limits, memseg::SegmentTable& segments, transport::Channels& channels,
-               uint64_t seed);
+               EventSink& events, uint64_t seed);
 
   Jetties& jetties() { return jetties_; }
   Initiator& initiator() { return initiator_; }
@@ -35,9 +36,13 @@ class Transactions final : public transport::PacketSource, public transport::Pac
   void accept(std::span<const transport::Received> packets, Time now) override;
   void delivered(PeerId peer, std::span<const transport::SliceRef> slices, Time now) override;
   void up(PeerId peer, transport::Channel& channel, Time now) override;
+  void silent(PeerId peer) override;
   void down(PeerId peer, transport::Why why, Time now) override;
 
  private:
+  void lose(PeerState& peer, Status why);
+
+  EventSink& events_;
   Jetties jetties_;
   PeerStates peers_;
   Initiator initiator_;

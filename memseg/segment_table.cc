@@ -53,4 +53,9 @@ std::byte* SegmentTable::check(TokenId id, TokenValue token, uint64_t address, u
   return segment.base + (address - segment.address);
 }
 
+bool SegmentTable::names(TokenId id, TokenValue token) const {
+  if (number(id) >= entries_.size() || !entries_[number(id)].used) return false;
+  return (number(entries_[number(id)].segment.token) ^ number(token)) == 0;
+}
+
 }  // namespace urma::memseg

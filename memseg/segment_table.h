@@ -34,6 +34,9 @@ class SegmentTable {
   std::byte* check(TokenId id, TokenValue token, uint64_t address, uint64_t bytes,
                    Rights wanted) const;
 
+  // Whether there is such a segment and this is its token, whatever else was refused.
+  bool names(TokenId id, TokenValue token) const;
+
   uint32_t size() const { return size_; }
 
  private:

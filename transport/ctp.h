@@ -25,7 +25,7 @@ class Ctp final : public PacketChannel {
   // Something of the peer's has come. True: it had been silent.
   bool handle_packet(Time now) {
     if (now - last_heard_ > hearing_grain || !heard_) hear(now);
-    return silent_ && !std::exchange(silent_, false);
+    return std::exchange(silent_, false);
   }
 
   // Channel

@@ -275,6 +275,7 @@ void Transport::handle_timers(Time now) {
     const std::optional<Why> dead = channel.handle_timer(now);
     if (!dead) {
       if (silent && !channel.silent()) sink_.up(channel.peer(), channel, now);
+      if (!silent && channel.silent()) sink_.silent(channel.peer());
       pools_.active.add(index);
       // Armed anew by `fill`; this keeps the deadline if there is no frame for it.
       tp_timers_.arm(index, std::max(channel.next_deadline(), now + TimerWheel::tick));

@@ -58,6 +58,8 @@ class PacketSink {
 
   // Again when its channel is not silent any more.
   virtual void up(PeerId peer, Channel& channel, Time now) = 0;
+  // The channel is silent from now on (`Channel::silent`): `up` follows, or `down`.
+  virtual void silent(PeerId) {}
   // The channel, if there was one, is gone already. After `restarted` and `left` so is the peer.
   virtual void down(PeerId peer, Why why, Time now) = 0;
 };

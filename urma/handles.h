@@ -53,11 +53,18 @@ struct CompletionSource {
   size_t poll(std::span<Completion> out);
   std::span<const Completion> wait(Duration limit);
   Result<int> fd();
-  bool arm();
+  bool arm(Wake wake);
+  Result<void> attach(const std::shared_ptr<urma::jetty::Jfce>& events, uint64_t tag);
 };
 
 struct Jfc::State {
   CompletionSource source;
+};
+
+struct Jfce::State {
+  std::shared_ptr<engine::Runner> runner;  // of the device that it was made by
+  std::shared_ptr<urma::jetty::Jfce> events;
+  std::array<uint64_t, 64> taken;
 };
 
 struct Jetty::State {

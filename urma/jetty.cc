@@ -51,8 +51,8 @@ Error foreign(std::string_view call, std::string_view what) {
 }
 
 // Why nobody would make a descriptor readable.
-Error nobody_wakes(const engine::Runner& runner) {
-  const std::string what = "fd: this device ";
+Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
+  const std::string what = std::string(call) + ": this device ";
   return Error{Status::unsupported,
                runner.simulated()
                    ? what + "is simulated, and its time stands while anybody sleeps. Fix: wait()"
@@ -92,7 +92,11 @@ Result<int> CompletionSource::fd() {
     // Whoever takes it out of an epoll set asks after close, too.
     if (runner->here() && jfc->descriptor() >= 0) return jfc->descriptor();
     if (auto able = usable(*runner, "fd"); !able) return able.error();
-    if (!runner->has_service()) return nobody_wakes(*runner);
+    if (!runner->has_service()) return nobody_wakes(*runner, "fd");
+    if (jfc->attached()) {
+      return Error{Status::invalid_argument,
+                   "fd: this queue is attached to a Jfce. Fix: sleep at that one's fd()"};
+    }
     if (runner->give_descriptor(jfc)) return jfc->descriptor();
     return Error{Status::no_resources, std::string("fd: making an eventfd: ") +
                                            std::strerror(errno) +
@@ -100,11 +104,28 @@ Result<int> CompletionSource::fd() {
   });
 }
 
-bool CompletionSource::arm() {
-  if (!runner->here() || runner->closed() || !jfc->arm()) return false;
+bool CompletionSource::arm(Wake wake) {
+  if (!runner->here() || runner->closed() || !jfc->arm(wake == Wake::solicited)) return false;
   runner->hand_over();
   // Arming may have taken the ring of a close.
   return !runner->closed();
+}
+
+Result<void> CompletionSource::attach(const std::shared_ptr<urma::jetty::Jfce>& events,
+                                      uint64_t tag) {
+  return guarded("attach", [&]() -> Result<void> {
+    if (auto able = usable(*runner, "attach"); !able) return able.error();
+    if (!runner->has_service()) return nobody_wakes(*runner, "attach");
+    if (jfc->attached() || jfc->descriptor() >= 0) {
+      return Error{Status::invalid_argument,
+                   std::string("attach: this queue has ") +
+                       (jfc->attached() ? "a Jfce already" : "a descriptor of its own") +
+                       ". Fix: attach it once, before fd() is called; Jetties that share a Jfc "
+                       "share its Jfce"};
+    }
+    runner->attach(jfc, events, tag);
+    return {};
+  });
 }
 
 Jfc::Jfc(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -115,7 +136,7 @@ Jfc::~Jfc() = default;
 size_t Jfc::poll(std::span<Completion> out) { return state_->source.poll(out); }
 std::span<const Completion> Jfc::wait(Duration limit) { return state_->source.wait(limit); }
 Result<int> Jfc::fd() { return state_->source.fd(); }
-bool Jfc::arm() { return state_->source.arm(); }
+bool Jfc::arm(Wake wake) { return state_->source.arm(wake); }
 
 Result<Jfc> Device::jfc(uint32_t depth) {
   if (auto able = usable(*state_->runner, "jfc"); !able) return able.error();
@@ -260,7 +281,7 @@ bool Jetty::receive(std::span<const Buffer> buffers, uint64_t tag) {
 size_t Jetty::poll(std::span<Completion> out) { return state_->source.poll(out); }
 std::span<const Completion> Jetty::wait(Duration limit) { return state_->source.wait(limit); }
 Result<int> Jetty::fd() { return state_->source.fd(); }
-bool Jetty::arm() { return state_->source.arm(); }
+bool Jetty::arm(Wake wake) { return state_->source.arm(wake); }
 uint32_t Jetty::vacant_berths() const { return state_->queues->vacant_berths(); }
 uint32_t Jetty::vacant_receives() const { return state_->queues->vacant_receives(); }
 

@@ -39,6 +39,7 @@
 
 #include "urma/base/export.h"
 #include "urma/core/descriptor.h"
+#include "urma/core/event.h"
 #include "urma/core/options.h"
 #include "urma/core/result.h"
 #include "urma/core/statistics.h"
@@ -98,10 +99,11 @@ class URMA_API Jfc {
   size_t poll(std::span<Completion> out);
   std::span<const Completion> wait(Duration limit);
   Result<int> fd();
-  bool arm();
+  bool arm(Wake wake = Wake::any);
 
  private:
   friend class Device;
+  friend class Jfce;
   struct State;
   explicit Jfc(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
@@ -150,12 +152,15 @@ class URMA_API Jetty {
   // It becomes readable, once, when there is something to poll after `arm` returned true, and when
   // the device closes; now and then for nothing. Do not read, write or close it: `arm` makes it
   // unreadable, and the library closes it with the queue. One for all that complete into one queue.
-  // Errors: unsupported on inlined and simulated devices, no_resources, closed, forked.
+  // Errors: unsupported on inlined and simulated devices, no_resources, closed, forked;
+  // invalid_argument: it is attached to a Jfce.
   Result<int> fd();
   // For the thread that polls. False: poll first, there is something (after close and in a forked
-  // child always), or there was no `fd`. A `wait` disarms. An automatic device is run by its own
-  // thread from here on, until somebody polls for longer than it takes to find nothing, or waits.
-  bool arm();
+  // child always), or there was no `fd` and no Jfce. A `wait` disarms. An automatic device is run
+  // by its own thread from here on, until somebody polls for longer than it takes to find nothing,
+  // or waits. Wake::solicited: sleep on while what completes is neither solicited nor failed; it is
+  // polled later.
+  bool arm(Wake wake = Wake::any);
 
   // For the thread that posts works, and the one that posts receives: what they can post now.
   // Others may poll meanwhile. There are no receives when a Jfr has them.
@@ -176,6 +181,7 @@ class URMA_API Jetty {
 
  private:
   friend class Device;
+  friend class Jfce;
   struct State;
   explicit Jetty(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
@@ -203,7 +209,7 @@ class URMA_API Jfr {
   size_t poll(std::span<Completion> out) { return jetty_.poll(out); }
   std::span<const Completion> wait(Duration limit) { return jetty_.wait(limit); }
   Result<int> fd() { return jetty_.fd(); }
-  bool arm() { return jetty_.arm(); }
+  bool arm(Wake wake = Wake::any) { return jetty_.arm(wake); }
   uint32_t vacant_receives() const { return jetty_.vacant_receives(); }
 
   JettyId id() const { return jetty_.id(); }
@@ -212,8 +218,56 @@ class URMA_API Jfr {
 
  private:
   friend class Device;
+  friend class Jfce;
   explicit Jfr(Jetty jetty) : jetty_(std::move(jetty)) {}
   Jetty jetty_;
+};
+
+// One descriptor for who sleeps until any of several completion queues has something (UB: JFCE), be
+// they of one device or of several of this process:
+//
+//   auto events = device.jfce().value();
+//   events.attach(jetty, 7).value();     // before its fd() or arm()
+//   jetty.arm();                         // false: poll it first
+//   for (;;) {
+//     epoll_wait(...);                   // events.fd() is readable
+//     for (uint64_t tag : events.wait(0s)) {
+//       do { poll the queue `tag` until it is empty } while (!its arm());
+//     }
+//   }
+//
+// It is woken once for all that came at once. Move only; used by one thread at a time. Its queues
+// may go before it, or after it, and then wake nobody.
+class URMA_API Jfce {
+ public:
+  Jfce(Jfce&&) noexcept;
+  Jfce& operator=(Jfce&&) noexcept;
+  ~Jfce();
+
+  // From now on `arm` of this queue is for this channel, which will call it `tag`. For the thread
+  // that polls it. Jetties and Jfrs that complete into a shared Jfc are attached with that one.
+  // Errors: invalid_argument (it has a descriptor, or is attached), unsupported on inlined and
+  // simulated devices, no_resources, closed, forked.
+  Result<void> attach(Jetty& jetty, uint64_t tag);
+  Result<void> attach(Jfr& jfr, uint64_t tag) { return attach(jfr.jetty_, tag); }
+  Result<void> attach(Jfc& jfc, uint64_t tag);
+
+  // Readable when armed queues have something, and when their device closes; now and then for
+  // nothing. Do not read, write or close it. It lives as long as this object and its queues.
+  int fd() const;
+  // The tags of queues that were told since they were armed, at most as many as `tags` holds: poll
+  // those until they are empty, and arm them again. Fewer than it holds: fd() is not readable any
+  // more. Never blocks. 0 in a forked child.
+  size_t take(std::span<uint64_t> tags);
+  // The same, waiting for the first one at most `limit`. The span, of at most 64, is good until the
+  // next call.
+  std::span<const uint64_t> wait(Duration limit);
+
+ private:
+  friend class Device;
+  struct State;
+  explicit Jfce(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
 };
 
 // What an import finds: a segment, a Jetty, or both. What was not published is empty (bytes 0, no
@@ -252,6 +306,18 @@ class URMA_API Device {
   Result<Jfr> jfr(const JfrOptions& options = {});
   // `depth`: entries; a Jetty needs berths + 2 * receives of them, a Jfr 2 * receives. 1 to 2^22.
   Result<Jfc> jfc(uint32_t depth);
+
+  // Errors: no_resources, closed, forked.
+  Result<Jfce> jfce();
+
+  // Takes events, which no completion tells (urma/core/event.h), oldest first; returns how many.
+  // Never blocks. 256 and more are kept for who does not ask, then `missed` counts. After close,
+  // when there are none left: one `closed`. 0 in a forked child. By one thread at a time.
+  size_t events(std::span<Event> out);
+  // Readable while there are events to take, and when the device closes. Do not read, write or
+  // close it. An inlined device finds out what happens only while it is polled. Errors:
+  // no_resources, closed, forked.
+  Result<int> events_fd();
 
   // Lets others find a segment, a Jetty or both by name, for as long as this device is open or
   // until unpublished. A name is unique per address of this host.

@@ -56,6 +56,17 @@ struct Left {
   uint32_t bytes = 0;  // of a read
 };
 
+// Each event names what it is about.
+class Events final : public jetty::EventSink {
+ public:
+  void raise(const Event& event) override {
+    const bool of_jetty = event.kind == EventKind::jetty_error;
+    require(of_jetty == (event.jetty != JettyId{}), "an event of a Jetty says which");
+    require(static_cast<bool>(event.peer), "an event of a peer says whose");
+    require(event.count == 1, "each is told once");
+  }
+};
+
 class Script final : public transport::Channels {
  public:
   Script(const uint8_t* data, size_t size) : input_(data, size) {
@@ -654,6 +665,7 @@ class Script final : public transport::Channels {
   std::array<std::unique_ptr<FakeChannel>, peers> channels_;
   std::shared_ptr<Jfc> jfc_;
   std::shared_ptr<Queues> queues_;
+  Events events_;
   const std::unique_ptr<jetty::Transactions> transactions_ =
       std::make_unique<jetty::Transactions>(jetty::Transactions::Limits{.jetties = 2,
                                                                         .peers = 4,
@@ -664,7 +676,7 @@ class Script final : public transport::Channels {
                                                                         .records = 2,
                                                                         .share = 1,
                                                                         .reads = 3},
-                                            table_, *this, 1);
+                                            table_, *this, events_, 1);
   jetty::Jetty* jetty_ = nullptr;
   jetty::Jetty* sharer_ = nullptr;
   Time now_{std::chrono::seconds(100)};

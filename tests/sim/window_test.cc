@@ -251,6 +251,9 @@ TEST_CASE("window: a peer that is stopped for long keeps its channel, and gets e
   two.here.jetty.post({send(two.bytes, two.target.jetty), send(two.bytes, two.target.jetty)});
   two.hosts.run_for(1200ms);
   // Silent: this one is not even put in the ring.
+  std::array<Event, 4> events;
+  REQUIRE(two.here.device.events(events) == 1);
+  CHECK(events[0].kind == EventKind::peer_lost);
   two.here.jetty.post(send(two.bytes, two.target.jetty));
   two.hosts.run_for(100ms);
   two.hosts.stop(two.there, false);
@@ -258,6 +261,9 @@ TEST_CASE("window: a peer that is stopped for long keeps its channel, and gets e
   CHECK(arrivals(two.there.jetty, 100ms) == 3);
   CHECK(statistics_of(two.here).channels_lost == 0);
   CHECK(statistics_of(two.there).repeated == 0);
+  two.hosts.run_for(1ms);
+  REQUIRE(two.here.device.events(events) == 1);
+  CHECK(events[0].kind == EventKind::peer_back);
 }
 
 TEST_CASE("window: what a stopped peer is asked ends in time, and it is asked no more than fits") {

@@ -21,6 +21,12 @@ enum class Threads : uint8_t {
   inlined,
 };
 
+// What wakes whoever sleeps at a descriptor.
+enum class Wake : uint8_t {
+  any,        // each completion
+  solicited,  // arrivals whose poster asked for it (Work::solicited), and whatever failed
+};
+
 // How many of each a device holds at most. They bound its memory, which is address space until
 // used.
 struct Limits {

@@ -60,7 +60,7 @@ struct Work {
   bool with_notify = false;
   Status notify_verdict = Status::ok;  // what is wrong with where the notification goes
   bool signalled = true;
-  bool solicited = false;
+  bool solicits = false;
   bool copied = false;
   Buffer buffer;                    // used when `buffers` is empty
   std::span<const Buffer> buffers;  // up to max_buffers; read by `post`, not kept
@@ -85,6 +85,9 @@ struct Work {
   Work& notify(const RemoteSegment& where, uint64_t at, uint64_t value);
   // The user's own 64 bits, in the completion.
   Work& tag(uint64_t value) { return tag_value = value, *this; }
+  // Solicited (UB: FCE): who sleeps at the target for such arrivals only is woken
+  // (Wake::solicited). Sends, and writes with immediate.
+  Work& solicited() { return solicits = true, *this; }
   // Inline data (UB): `post` copies the bytes, and the buffer is the application's again when it
   // returns. Writes and sends of up to JettyOptions::inline_bytes; others complete as `bad_work`.
   Work& inline_data() { return copied = true, *this; }
@@ -169,8 +172,9 @@ struct Completion {
   Status status = Status::ok;  // to be printed: name(status); what to do: describe(status).cure
   Operation operation = Operation::write;  // `receive`: something arrived
   bool with_immediate = false;
-  uint32_t bytes = 0;  // of the work; of the message that arrived
-  uint64_t tag = 0;    // the work's; the receive's (0 for an immediate without message)
+  bool solicited = false;  // receive: its poster asked for whoever sleeps here to be woken
+  uint32_t bytes = 0;      // of the work; of the message that arrived
+  uint64_t tag = 0;        // the work's; the receive's (0 for an immediate without message)
   uint64_t immediate = 0;
   JettyId jetty{};       // which of our Jetties
   JettyId from_jetty{};  // receive: the Jetty that posted it

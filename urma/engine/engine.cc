@@ -29,7 +29,7 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       entropy_(std::move(entropy)),
       segments_(settings.limits.segments),
       transactions_({.jetties = settings.limits.jetties + 1, .peers = settings.limits.peers},
-                    segments_, transport_, entropy_->next()),
+                    segments_, transport_, located_events_, entropy_->next()),
       transport_(transport_settings(settings, *port_), *entropy_, transactions_),
       dirty_(settings.limits.jetties + 1),
       names_(transactions_.jetties(), transport_, dirty_, port_->clock() != nullptr),
@@ -68,10 +68,18 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   settle(now);
   kick_ = transactions_.jetties().wake_others(polled) || kick_;
   busy = busy || filled_ > 0 || ready_.size() > 0 || transport_.wants_to_send();
-  const Time due = std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
-                             transactions_.target().answers().next_deadline()});
+  events_.deliver(now);
+  const Time due =
+      std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
+                transactions_.target().answers().next_deadline(), events_.next_deadline()});
   rest_until_ = busy ? now : std::max(due, now);
   return busy;
+}
+
+void Engine::Events::raise(const Event& event) {
+  Event located = event;
+  if (const auto peer = engine_.transport_.facts(event.peer)) located.from = peer->at;
+  engine_.events_.raise(located);
 }
 
 // Nothing that the last pass left is due, and nothing has been asked for since. What waits for

@@ -14,6 +14,7 @@
 #include "urma/core/options.h"
 #include "urma/core/statistics.h"
 #include "urma/engine/command.h"
+#include "urma/engine/event_queue.h"
 #include "urma/engine/name_service.h"
 
 namespace urma::engine {
@@ -67,6 +68,7 @@ class Engine {
   NameService& names() { return names_; }
   drivers::PacketPort& port() { return *port_; }
   Entropy& entropy() { return *entropy_; }
+  EventQueue& events() { return events_; }  // its other end: any thread, one at a time
   const EngineSettings& settings() const { return settings_; }
   Statistics statistics();
 
@@ -126,6 +128,18 @@ class Engine {
   Ways* const ways_;  // the port's, if it has any
   const EngineSettings settings_;
   std::unique_ptr<Entropy> entropy_;
+  // Knows where a peer is, as long as the transport does.
+  class Events final : public jetty::EventSink {
+   public:
+    explicit Events(Engine& engine) : engine_(engine) {}
+    void raise(const Event& event) override;
+
+   private:
+    Engine& engine_;
+  };
+
+  EventQueue events_;
+  Events located_events_{*this};
   memseg::SegmentTable segments_;
   jetty::Transactions transactions_;
   transport::Transport transport_;

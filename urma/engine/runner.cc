@@ -130,6 +130,7 @@ void Runner::close() {
       transport.close(now);
       saying_goodbye = true;
     }
+    engine.events().hand_over(now);
     return saying_goodbye && (transport.closed() || now >= give_up);
   });
   if (running_) {
@@ -155,7 +156,16 @@ bool Runner::give_descriptor(const std::shared_ptr<jetty::Jfc>& jfc) {
   return false;
 }
 
+void Runner::attach(const std::shared_ptr<jetty::Jfc>& jfc,
+                    const std::shared_ptr<jetty::Jfce>& events, uint64_t tag) {
+  const std::lock_guard lock(given_mutex_);
+  std::erase_if(given_, [](const auto& given) { return given.expired(); });
+  given_.emplace_back(jfc);
+  jfc->attach(events, tag);
+}
+
 void Runner::ring_descriptors() {
+  if (engine_.events().descriptor() >= 0) engine_.events().ring();
   const std::lock_guard lock(given_mutex_);
   for (const auto& given : given_) {
     if (const auto jfc = given.lock()) jfc->ring();

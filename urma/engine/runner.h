@@ -94,6 +94,10 @@ class Runner final : public drivers::VirtualClock::Driven {
     };
     carry(command);
   }
+  EventQueue& events() { return engine_.events(); }
+  // Has the channel told when the device closes, too. Throws std::bad_alloc.
+  void attach(const std::shared_ptr<jetty::Jfc>& jfc, const std::shared_ptr<jetty::Jfce>& events,
+              uint64_t tag);
   // What never changes after open.
   const drivers::PortFacts& port_facts() const { return port_facts_; }
   Incarnation life() const { return engine_.settings().life; }

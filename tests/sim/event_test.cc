@@ -1,0 +1,162 @@
+// What a device tells beside completions: peers that go and come, and what is tried on it.
+
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Host = SimHosts::Host;
+
+std::vector<Event> events_of(Host& host) {
+  std::vector<Event> all;
+  std::array<Event, 8> out;
+  while (const size_t count = host.device.events(out)) {
+    all.insert(all.end(), out.begin(), out.begin() + static_cast<ptrdiff_t>(count));
+  }
+  return all;
+}
+
+std::vector<EventKind> kinds_of(Host& host) {
+  std::vector<EventKind> kinds;
+  for (const Event& event : events_of(host)) kinds.push_back(event.kind);
+  return kinds;
+}
+
+using Kinds = std::vector<EventKind>;
+
+TEST_CASE("events: a path is cut and heals, and its peer is lost once and back") {
+  SimHosts hosts("e-cut");
+  Host here = hosts.start("", {}, {.operation_timeout = 20s});
+  Host there = hosts.start("address=fd00::21");
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(100);
+  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  CHECK(events_of(here).empty());
+  const Endpoint at = there.device.endpoint();
+  for (const bool cut : {true, false}) {
+    hosts.network().cut(here.device.endpoint(), at, cut);
+    if (cut) here.jetty.post(write(bytes, target.segment));
+    hosts.run_for(3s);
+  }
+  CHECK(only_status(here.jetty, 20s) == Status::ok);
+  const std::vector<Event> events = events_of(here);
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].kind == EventKind::peer_lost);
+  CHECK(events[0].status == Status::timed_out);
+  CHECK(events[0].from == at);
+  CHECK(events[0].peer == target.segment.peer);
+  CHECK(events[1].kind == EventKind::peer_back);
+  CHECK(events[1].peer == target.segment.peer);
+}
+
+TEST_CASE("events: a peer is killed, and another life is at its address") {
+  SimHosts hosts("e-life");
+  Host here = hosts.start();
+  Host there = hosts.start("address=fd00::22");
+  const Imported old = here.device.import(there.line).value();
+  const auto bytes = some_bytes(100);
+  here.jetty.post(write(bytes, old.segment));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  hosts.kill(std::move(there));
+  here.jetty.post(write(bytes, old.segment));
+  CHECK(only_status(here.jetty, 10s) == Status::unknown);
+  CHECK(kinds_of(here) == Kinds{EventKind::peer_lost});
+  there = hosts.start("address=fd00::22");
+  here.jetty.post(write(bytes, here.device.import(there.line).value().segment));
+  CHECK(only_status(here.jetty, 5s) == Status::ok);
+  hosts.run_for(10ms);
+  CHECK(kinds_of(here) == Kinds{EventKind::peer_restarted});
+  there.device.close();
+  hosts.run_for(10ms);
+  CHECK(kinds_of(here) == Kinds{EventKind::peer_left});
+}
+
+TEST_CASE("events: nobody at the address") {
+  SimHosts hosts("e-nobody");
+  Host here = hosts.start();
+  Host there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  hosts.kill(std::move(there));
+  const auto bytes = some_bytes(100);
+  here.jetty.post(write(bytes, target.segment));
+  CHECK(only_status(here.jetty, 10s) == Status::peer_unreachable);
+  hosts.run_for(1s);
+  const std::vector<Event> events = events_of(here);
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].kind == EventKind::peer_lost);
+  CHECK(events[0].status == Status::peer_unreachable);
+}
+
+// A flood of one kind is counted, and what else happens is told in its turn.
+TEST_CASE("events: bad tokens without end crowd nothing out, and are all counted") {
+  SimHosts hosts("e-flood");
+  Host here = hosts.start();
+  Host there = hosts.start();
+  Host other = hosts.start();
+  Imported target = here.device.import(there.line).value();
+  target.segment.token = TokenValue(number(target.segment.token) + 1);
+  const auto bytes = some_bytes(100);
+  uint64_t refused = 0;
+  for (int round = 0; round < 400; ++round) {
+    while (here.jetty.post(write(bytes, target.segment)) == 1) {
+    }
+    const auto ended = here.jetty.wait(1s);
+    for (const Completion& completion : ended) {
+      REQUIRE(completion.status == Status::remote_access);
+      ++refused;
+    }
+    hosts.run_for(1ms);
+    if (round == 200) {
+      const Imported good = other.device.import(there.line).value();
+      other.jetty.post(write(bytes, good.segment));
+      REQUIRE(only_status(other.jetty, 1s) == Status::ok);
+      other.device.close();
+    }
+  }
+  for (;;) {
+    const auto ended = here.jetty.wait(10ms);
+    if (ended.empty()) break;
+    refused += ended.size();
+  }
+  REQUIRE(refused > 10'000);
+  uint64_t counted = 0;
+  bool left = false;
+  const std::vector<Event> events = events_of(there);
+  for (const Event& event : events) {
+    left = left || event.kind == EventKind::peer_left;
+    if (event.kind == EventKind::bad_tokens) counted += event.count;
+  }
+  CHECK(left);
+  // What was not taken in time is gathered and comes when it is.
+  hosts.run_for(10ms);
+  for (const Event& event : events_of(there)) counted += event.count;
+  CHECK(counted == refused);
+  CHECK(events.size() <= 256);
+}
+
+TEST_CASE("events: a Jetty whose Jfr is gone says so") {
+  SimHosts hosts("e-jfr");
+  Host here = hosts.start();
+  Host there = hosts.start();
+  std::optional<Jfr> jfr(there.device.jfr({.receives = 4}).value());
+  Jetty jetty = there.device.jetty({.berths = 1, .receives_from = &*jfr}).value();
+  const RemoteJetty target = here.device.import(jetty.descriptor()).value().jetty;
+  const auto bytes = some_bytes(10);
+  std::vector<std::byte> inbox(64);
+  jfr->receive(inbox);
+  here.jetty.post(send(bytes, target));
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  jfr.reset();
+  here.jetty.post({send(bytes, target), send(bytes, target)});
+  REQUIRE(here.jetty.wait(1s).front().status == Status::remote_unsupported);
+  hosts.run_for(10ms);
+  const std::vector<Event> events = events_of(there);
+  REQUIRE(!events.empty());
+  CHECK(events[0].kind == EventKind::jetty_error);
+  CHECK(events[0].jetty == jetty.id());
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,27 @@
+#include "urma/core/event.h"
+
+namespace urma {
+
+const char* name(EventKind kind) {
+  switch (kind) {
+    case EventKind::peer_lost:
+      return "peer_lost";
+    case EventKind::peer_back:
+      return "peer_back";
+    case EventKind::peer_restarted:
+      return "peer_restarted";
+    case EventKind::peer_left:
+      return "peer_left";
+    case EventKind::jetty_error:
+      return "jetty_error";
+    case EventKind::bad_tokens:
+      return "bad_tokens";
+    case EventKind::missed:
+      return "missed";
+    case EventKind::closed:
+      return "closed";
+  }
+  return "no such event";
+}
+
+}  // namespace urma

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "urma/base/export.h"
+#include "urma/core/endpoint.h"
+#include "urma/core/ids.h"
+#include "urma/core/status.h"
+
+namespace urma {
+
+// What happens to a device that is no work's end.
+enum class EventKind : uint8_t {
+  // A peer answers nobody, or no channel to it can be made; `status` says why. It may be back.
+  peer_lost,
+  // A peer that was lost is there again, the same life of it.
+  peer_back,
+  // Another life runs at its address: what was imported of the old one is void.
+  peer_restarted,
+  // It closed its device, or its process ended.
+  peer_left,
+  // What comes to this Jetty is refused: it was flushed, or its Jfr is gone.
+  jetty_error,
+  // Requests that named no segment or Jetty of ours, or a wrong token.
+  bad_tokens,
+  // So many others found no room, because `Device::events` was not called.
+  missed,
+  // The device has been closed: the last one.
+  closed,
+};
+
+// One event, or `count` of the same kind, peer and Jetty that came soon after one another.
+struct Event {
+  EventKind kind = EventKind::missed;
+  Status status = Status::ok;  // why, where there is more to say
+  uint32_t count = 1;
+  JettyId jetty{};  // jetty_error
+  PeerId peer{};    // the others: as Completion::from and RemoteSegment::peer name it
+  Endpoint from{};  // and where it is or was
+};
+
+// "peer_lost", and so on. Any thread.
+URMA_API const char* name(EventKind kind);
+
+}  // namespace urma

@@ -1,0 +1,79 @@
+#include <cerrno>
+#include <cstring>
+
+#include "urma/handles.h"
+
+namespace urma {
+namespace {
+
+Error no_descriptor(std::string_view call) {
+  return Error{Status::no_resources, std::string(call) +
+                                         ": making an eventfd: " + std::strerror(errno) +
+                                         ". Fix: close descriptors, or allow more (ulimit -n)"};
+}
+
+}  // namespace
+
+// ---- several queues
+
+Jfce::Jfce(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Jfce::Jfce(Jfce&&) noexcept = default;
+Jfce& Jfce::operator=(Jfce&&) noexcept = default;
+Jfce::~Jfce() = default;
+
+Result<Jfce> Device::jfce() {
+  if (auto able = usable(*state_->runner, "jfce"); !able) return able.error();
+  return guarded("jfce", [&]() -> Result<Jfce> {
+    auto state = std::make_unique<Jfce::State>();
+    state->runner = state_->runner;
+    state->events = std::make_shared<urma::jetty::Jfce>();
+    if (!state->events->make_descriptor()) return no_descriptor("jfce");
+    return Jfce(std::move(state));
+  });
+}
+
+Result<void> Jfce::attach(Jetty& jetty, uint64_t tag) {
+  return jetty.state_->source.attach(state_->events, tag);
+}
+Result<void> Jfce::attach(Jfc& jfc, uint64_t tag) {
+  return jfc.state_->source.attach(state_->events, tag);
+}
+
+int Jfce::fd() const { return state_->events->descriptor(); }
+
+size_t Jfce::take(std::span<uint64_t> tags) {
+  return state_->runner->here() ? state_->events->take(tags) : 0;
+}
+
+std::span<const uint64_t> Jfce::wait(Duration limit) {
+  size_t count = take(state_->taken);
+  if (count == 0 && limit > Duration{} && state_->runner->here()) {
+    state_->events->await(limit);
+    count = take(state_->taken);
+  }
+  return std::span(state_->taken).first(count);
+}
+
+// ---- what no completion tells
+
+Result<int> Device::events_fd() {
+  return guarded("events_fd", [&]() -> Result<int> {
+    engine::EventQueue& events = state_->runner->events();
+    // Whoever takes it out of an epoll set asks after close, too.
+    if (state_->runner->here() && events.descriptor() >= 0) return events.descriptor();
+    if (auto able = usable(*state_->runner, "events_fd"); !able) return able.error();
+    if (events.make_descriptor()) return events.descriptor();
+    return no_descriptor("events_fd");
+  });
+}
+
+size_t Device::events(std::span<Event> out) {
+  if (!state_->runner->here() || out.empty()) return 0;
+  const bool closed = state_->runner->closed();
+  const size_t count = state_->runner->events().take(out);
+  if (count > 0 || !closed) return count;
+  out[0] = {.kind = EventKind::closed};
+  return 1;
+}
+
+}  // namespace urma
