@@ -1,6 +1,5 @@
 #include "urma/engine/name_files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -10,7 +9,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <set>
 #include <utility>
 
@@ -20,31 +18,10 @@ namespace {
 constexpr size_t longest_name = 64;
 constexpr size_t longest_file = 4096;
 
-Error system_error(const std::string& what, int why) {
-  const Status status =
-      why == EACCES || why == EPERM ? Status::permission_denied : Status::io_error;
-  return error(status, "names: " + what + ": " + std::strerror(why));
-}
-
-// A directory that is ours alone; where there is none, there are no names.
-Result<void> trust(const std::string& path) {
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) {
-    if (errno == ENOENT) return {};
-    return system_error("looking at " + path, errno);
-  }
-  if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0) {
-    return Error{Status::permission_denied,
-                 "names: " + path +
-                     " is not a directory of this user with mode 0700. Fix: remove "
-                     "it, or set XDG_RUNTIME_DIR to a directory of your own"};
-  }
-  return {};
-}
-
-Result<void> make_directory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return trust(path);
-  return system_error("making " + path, errno);
+OwnDirectory own(std::string path) {
+  return {.path = std::move(path),
+          .what = "names",
+          .cure = "remove it, or set XDG_RUNTIME_DIR to a directory of your own"};
 }
 
 bool usable_runtime_directory(const char* path) {
@@ -94,25 +71,13 @@ std::optional<Publication> decode(const Eid& address, const std::string& text) {
 
 // The file's text if a living process holds it.
 std::optional<Publication> read_held(const std::string& path, const Eid& address) {
-  const OwnedDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.get() < 0) return std::nullopt;
-  // Its publisher holds the lock exclusively as long as it lives.
-  if (flock(file.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
+  const OwnedDescriptor file = open_to_look(path);
+  if (file.get() < 0 || !held(file)) return std::nullopt;
   std::string text(longest_file, '\0');
   const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
   if (got <= 0) return std::nullopt;
   text.resize(static_cast<size_t>(got));
   return decode(address, text);
-}
-
-std::vector<std::string> entries(const std::string& path) {
-  std::vector<std::string> out;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
-  if (directory == nullptr) return out;
-  while (const dirent* entry = readdir(directory.get())) {
-    if (entry->d_name[0] != '.') out.emplace_back(entry->d_name);
-  }
-  return out;
 }
 
 // A publication and where it is, as people write it.
@@ -170,56 +135,23 @@ NameFiles NameFiles::of_this_user() {
   return NameFiles(directory);
 }
 
-// Whole before anything can be thrown, so that it is closed then.
-OwnedDescriptor::OwnedDescriptor(int descriptor) : OwnedDescriptor() {
-  descriptor_ = descriptor;
-  not_inherited_ = NotInherited(descriptor);
-}
-
-OwnedDescriptor::OwnedDescriptor(OwnedDescriptor&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
-      not_inherited_(std::move(other.not_inherited_)) {}
-
-OwnedDescriptor& OwnedDescriptor::operator=(OwnedDescriptor&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(not_inherited_, other.not_inherited_);
-  return *this;
-}
-
-OwnedDescriptor::~OwnedDescriptor() {
-  if (descriptor_ < 0) return;
-  not_inherited_ = NotInherited();
-  close(descriptor_);
-}
-
-NameFiles::Held& NameFiles::Held::operator=(Held&& other) noexcept {
-  std::swap(file_, other.file_);
-  std::swap(path_, other.path_);
-  return *this;
-}
-
-NameFiles::Held::~Held() {
-  // While we hold the lock nobody replaces the file, so it is ours that goes.
-  if (file_.get() >= 0) unlink(path_.c_str());
-}
-
 Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string& name,
                                            const Publication& publication) {
   const std::string names = directory_ + "/names";
   const std::string directory = names + "/" + to_string(at.address);
   for (const std::string& path : {directory_, names, directory}) {
-    if (auto made = make_directory(path); !made) return made.error();
+    if (auto made = own(path).make(); !made) return made.error();
   }
   // Publishers take turns, so that looking whether a file is held and replacing it are one step.
   const OwnedDescriptor turn(
       ::open((directory + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (turn.get() < 0) return system_error("opening " + directory + "/.lock", errno);
-  if (flock(turn.get(), LOCK_EX) != 0) return system_error("locking " + directory, errno);
+  if (turn.get() < 0) return own(directory).failure("opening " + directory + "/.lock", errno);
+  if (flock(turn.get(), LOCK_EX) != 0) return own(directory).failure("locking " + directory, errno);
 
   const std::string path = directory + "/" + name;
   {
-    const OwnedDescriptor old(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (old.get() >= 0 && flock(old.get(), LOCK_SH | LOCK_NB) != 0) {
+    const OwnedDescriptor old = open_to_look(path);
+    if (old.get() >= 0 && held(old)) {
       return Error{Status::address_in_use, "the name \"" + name + "\" is published at " +
                                                to_string(at.address) +
                                                " by another process, or already by this one. Fix: "
@@ -229,25 +161,27 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   const std::string draft = directory + "/.new-" + name;
   OwnedDescriptor file(
       ::open(draft.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0) return system_error("making " + draft, errno);
-  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) return system_error("locking " + draft, errno);
+  if (file.get() < 0) return own(directory).failure("making " + draft, errno);
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0)
+    return own(directory).failure("locking " + draft, errno);
   const std::string text = encode(at.address, publication);
   const ssize_t written = pwrite(file.get(), text.data(), text.size(), 0);
   if (text.size() > longest_file || written != static_cast<ssize_t>(text.size())) {
     const int why = errno;
     unlink(draft.c_str());
-    return system_error("writing " + draft, text.size() > longest_file ? EFBIG : why);
+    return own(directory).failure("writing " + draft, text.size() > longest_file ? EFBIG : why);
   }
-  if (rename(draft.c_str(), path.c_str()) != 0) return system_error("naming " + path, errno);
+  if (rename(draft.c_str(), path.c_str()) != 0)
+    return own(directory).failure("naming " + path, errno);
   return Held(std::move(file), path);
 }
 
 Result<Publication> NameFiles::find(const Eid& from, std::optional<Eid> address,
                                     const std::string& name) const {
-  if (auto trusted = trust(directory_); !trusted) return trusted.error();
+  if (auto trusted = own(directory_).trust(); !trusted) return trusted.error();
   std::vector<Found> here;
   std::vector<Found> elsewhere;
-  for (const std::string& place : entries(directory_ + "/names")) {
+  for (const std::string& place : entries_of(directory_ + "/names")) {
     const Result<Eid> at = parse_address(place);
     if (!at || (address && *address != *at)) continue;
     auto held = read_held(directory_ + "/names/" + place + "/" + name, *at);
@@ -262,9 +196,9 @@ Result<Publication> NameFiles::find(const Eid& from, std::optional<Eid> address,
 
 Publications NameFiles::all(const Eid& address) const {
   Publications found;
-  if (!trust(directory_)) return found;
+  if (!own(directory_).trust()) return found;
   const std::string place = directory_ + "/names/" + to_string(address);
-  for (const std::string& name : entries(place)) {
+  for (const std::string& name : entries_of(place)) {
     if (auto held = read_held(place + "/" + name, address)) found.emplace(name, std::move(*held));
   }
   return found;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "urma/base/not_inherited.h"
 #include "urma/core/descriptor.h"
 #include "urma/core/options.h"
+#include "urma/engine/held_file.h"
 
 namespace urma::engine {
 
@@ -24,21 +24,6 @@ using Publications = std::map<std::string, Publication, std::less<>>;
 // 1 to 64 letters, digits, '.', '_' or '-', not starting with '.'.
 bool valid_name(std::string_view name);
 
-// An open file, which a child of fork does not keep open. Move only.
-class OwnedDescriptor {
- public:
-  OwnedDescriptor() = default;
-  explicit OwnedDescriptor(int descriptor);
-  OwnedDescriptor(OwnedDescriptor&& other) noexcept;
-  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept;
-  ~OwnedDescriptor();
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_ = -1;
-  NotInherited not_inherited_;
-};
-
 // The names that processes of this user publish on this host: one file each, in a directory of the
 // user's own (mode 0700), held under a lock by its publisher for as long as it lives. A file whose
 // lock is free belongs to nobody any more.
@@ -48,21 +33,8 @@ class NameFiles {
   // made before something is published.
   static NameFiles of_this_user();
 
-  // A file held under lock; closing it ends the publication.
-  class Held {
-   public:
-    Held() = default;
-    Held(OwnedDescriptor file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
-    Held(Held&& other) noexcept = default;
-    Held& operator=(Held&& other) noexcept;
-    ~Held();
-    // In a child of the publisher: the file is not ours to remove.
-    void abandon() { file_ = OwnedDescriptor(); }
-
-   private:
-    OwnedDescriptor file_;
-    std::string path_;
-  };
+  // Its end ends the publication.
+  using Held = HeldFile;
   Result<Held> publish(const Endpoint& at, const std::string& name, const Publication& publication);
 
   // What is published under this name at this address (nothing: at any address that a device at
