@@ -1,6 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+
+#include "transport/channel.h"
+#include "urma/core/endpoint.h"
 
 namespace urma::transport {
 
@@ -29,6 +33,22 @@ struct Counters {
   uint64_t timeouts = 0;  // retransmission time-outs
   uint64_t channels_made = 0;
   uint64_t channels_lost = 0;
+};
+
+// What has become of peers: how often, and of whom last. For people.
+struct PeerNews {
+  struct Of {
+    uint64_t count = 0;
+    Endpoint latest;
+  };
+  Of made;                 // channels
+  std::array<Of, 6> down;  // by Why: channels that ended, were not made, and peers that are over
+  Of& of(Why why) { return down[static_cast<size_t>(why)]; }
+  const Of& of(Why why) const { return down[static_cast<size_t>(why)]; }
+  static void note(Of& news, const Endpoint& whom) {
+    ++news.count;
+    news.latest = whom;
+  }
 };
 
 }  // namespace urma::transport

@@ -457,7 +457,7 @@ void Transport::destroy_peer(Peer& peer) {
 
 void Transport::end_peer(Peer& peer, Why why, Time now) {
   drop_channel(peer);
-  sink_.down(id_of(peer), why, now);
+  tell_down(peer, why, now);
   destroy_peer(peer);
 }
 
@@ -508,6 +508,7 @@ void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mt
   }
   tps_by_tpn_.insert(number(peer.tpn), peer.tp);
   ++counters_.channels_made;
+  PeerNews::note(news_.made, peer.at);
   sink_.up(id_of(peer), at(peer.tp), now);
 }
 
@@ -546,6 +547,11 @@ void Transport::drop_channel(Peer& peer) {
 
 void Transport::end_channel(Peer& peer, Why why, Time now) {
   drop_channel(peer);
+  tell_down(peer, why, now);
+}
+
+void Transport::tell_down(Peer& peer, Why why, Time now) {
+  PeerNews::note(news_.of(why), peer.at);
   sink_.down(id_of(peer), why, now);
 }
 

@@ -76,6 +76,7 @@ class Transport final : public Channels {
 
   const Endpoint& self() const { return settings_.self; }
   const Counters& counters() const { return counters_; }
+  const PeerNews& news() const { return news_; }
   uint32_t channel_count() const { return tps_.size() + ctps_.size(); }
   uint32_t peer_count() const { return peers_.size(); }
 
@@ -204,12 +205,14 @@ class Transport final : public Channels {
   void make_channel_to_self(Peer& peer, Time now);
   [[gnu::cold]] void end_channel(Peer& peer, Why why, Time now);
   void drop_channel(Peer& peer);
+  void tell_down(Peer& peer, Why why, Time now);
   PeerId id_of(const Peer& peer) const { return peers_.handle_of(&peer); }
 
   const Settings settings_;
   Entropy& entropy_;
   PacketSink& sink_;
   Counters counters_;
+  PeerNews news_;
   Pools pools_;
   Slab<Peer> peers_;
   Slab<Tp> tps_;    // RTP

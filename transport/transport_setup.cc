@@ -160,7 +160,7 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
     if (now - peer.opened_at < settings_.setup_timeout) return send_open(peer, now);
     cancel_opening(peer);
     peer.given_up = true;
-    if (!live(peer.tp)) sink_.down(id_of(peer), peer.why_not, now);
+    if (!live(peer.tp)) tell_down(peer, peer.why_not, now);
   } else if (peer.answered_open) {
     // It asked and was never heard of again. It may never have had the answer, and still be asking.
     --peer.attempt_seen;

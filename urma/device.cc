@@ -137,8 +137,8 @@ std::string Device::description() const {
   return state_->text + ": " + state_->runner->port_facts().description;
 }
 
-Result<Statistics> Device::statistics() {
-  if (auto able = usable(*state_->runner, "statistics"); !able) return able.error();
+Result<Statistics> Device::stats() {
+  if (auto able = usable(*state_->runner, "stats"); !able) return able.error();
   Statistics out;
   state_->runner->call([&](engine::Engine& engine, Time) {
     out = engine.statistics();

@@ -356,7 +356,8 @@ class URMA_API Device {
   Eid eid() const;
   // What was opened and what it chose, for people.
   std::string description() const;
-  Result<Statistics> statistics();
+  // What it has counted: `all_metrics` explains each number. Errors: closed, forked.
+  Result<Statistics> stats();
 
   // Ends everything made from this device and tells the peers. At most an operation timeout and
   // 0.2 s. The destructor does it too. A peer that was in the middle of a copy into a mapped

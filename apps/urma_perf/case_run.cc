@@ -71,7 +71,7 @@ Result CaseRun::run() {
   result.what = side_.what();
   result.mapped = side_.other().mapped();
   if (limit_) result.limit_pattern = limit_->pattern();
-  const Statistics begin = must(device_.statistics(), "statistics");
+  const Statistics begin = must(device_.stats(), "statistics");
   warm_up();
   uint32_t good = 0;
   for (uint32_t i = 0; i < schedule_.most_rounds && good < schedule_.rounds; ++i) {
@@ -82,7 +82,7 @@ Result CaseRun::run() {
   }
   result.settle(schedule_.rounds);
   const auto totals = link_.ask<Totals>("finish", nullptr);
-  const Statistics end = must(device_.statistics(), "statistics");
+  const Statistics end = must(device_.stats(), "statistics");
   result.past_caches_from = end.past_caches_from;
   result.counters = combine(difference(end, begin), totals.counters);
   return result;

@@ -75,7 +75,7 @@ Side met(Device& device, const Setup& setup, Jfc& completions) {
 Session::Running::Running(Device& device, const Setup& setup, Jfc& completions, bool alone)
     : side(met(device, setup, completions)),
       responder(side, alone),
-      begin(must(device.statistics(), "statistics")) {
+      begin(must(device.stats(), "statistics")) {
   if (!setup.what.limit) return;
   limit =
       make_limit(limit_kind(device.description()), side, Place::server, device.endpoint().address);
@@ -123,7 +123,7 @@ Report Session::end() {
 
 Totals Session::finish() {
   if (!running_) return {};
-  const Statistics end = must(device_.statistics(), "statistics");
+  const Statistics end = must(device_.stats(), "statistics");
   Totals totals{.counters = difference(end, running_->begin)};
   running_.reset();
   return totals;

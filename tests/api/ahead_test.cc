@@ -158,7 +158,7 @@ TEST_CASE("works that all sides post before there are channels go each once") {
         for (Side& side : sides) ended += side.jetty.poll({&completion, 1}) == 1 && completion.ok();
       }
       CHECK(ended == 2 * others);
-      const Statistics seen = one.device.statistics().value();
+      const Statistics seen = one.device.stats().value();
       CHECK(seen.dropped_unknown_channel == 0);
       CHECK(seen.retries == 0);
       CHECK(seen.channels_made == others);

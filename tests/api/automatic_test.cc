@@ -170,13 +170,13 @@ TEST_CASE("who sleeps at a descriptor while another thread waits keeps nobody bu
       while (waiting) other.wait(200ms);
     });
     std::this_thread::sleep_for(20ms);
-    const uint64_t before = side.device.statistics().value().passes;
+    const uint64_t before = side.device.stats().value().passes;
     for (int i = 0; i < 25; ++i) {
       REQUIRE(side.jetty.arm());
       std::this_thread::sleep_for(10ms);
     }
     INFO(driver);
-    CHECK(side.device.statistics().value().passes - before <= 5000);
+    CHECK(side.device.stats().value().passes - before <= 5000);
     waiting = false;
     waiter.join();
   }

@@ -21,11 +21,11 @@ TEST_CASE("a process that makes no call is written to and read from") {
 
 TEST_CASE("what the system refuses to send is counted") {
   Side user = Side::open("udp:127.0.0.1");
-  REQUIRE(user.device.statistics().value().send_failures == 0);
+  REQUIRE(user.device.stats().value().send_failures == 0);
   // A broadcast address, which a socket may not send to unless it has asked for it.
   CHECK(user.device.import("urma://127.255.255.255:4792/x", 100ms).status() ==
         Status::peer_unreachable);
-  const Statistics statistics = user.device.statistics().value();
+  const Statistics statistics = user.device.stats().value();
   CHECK(statistics.send_failures > 0);
   CHECK(statistics.unreachable == 0);
 }
@@ -88,7 +88,7 @@ TEST_CASE("closing with works in flight completes them, and later calls say clos
   CHECK(user.device.jetty().status() == Status::closed);
   CHECK(user.device.allocate(1).status() == Status::closed);
   CHECK(user.device.import("urma://localhost/x").status() == Status::closed);
-  CHECK(user.device.statistics().status() == Status::closed);
+  CHECK(user.device.stats().status() == Status::closed);
   CHECK(user.segment.unregister().ok());
 }
 

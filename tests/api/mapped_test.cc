@@ -36,7 +36,7 @@ struct Pair {
     REQUIRE(completions.size() == 1);
     return completions[0];
   }
-  uint64_t copied() { return left.device.statistics().value().copied; }
+  uint64_t copied() { return left.device.stats().value().copied; }
 };
 
 // Its record's in the window.
@@ -52,7 +52,7 @@ bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
 TEST_CASE("a write into the window and a read of it are copies, of which the owner hears nothing") {
   Pair pair(true);
   REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());  // makes the channel
-  const uint64_t before = pair.right.device.statistics().value().executed;
+  const uint64_t before = pair.right.device.stats().value().executed;
   for (const size_t bytes : {1, 8, 63, 4095, 4096, 4097, 65'535, 65'536, 65'537, 1'000'003}) {
     INFO("bytes " << bytes);
     const auto data = bytes_like(bytes, static_cast<unsigned>(bytes));
@@ -67,7 +67,7 @@ TEST_CASE("a write into the window and a read of it are copies, of which the own
     CHECK(back == data);
     CHECK(pair.copied() - copied == 2 * ((bytes + 65'535) / 65'536));
   }
-  CHECK(pair.right.device.statistics().value().executed == before);
+  CHECK(pair.right.device.stats().value().executed == before);
 }
 
 TEST_CASE("what is larger than caches goes past them where that was measured to be faster") {
@@ -76,9 +76,9 @@ TEST_CASE("what is larger than caches goes past them where that was measured to 
   Side left = Side::open(window.device("?size=64M"), {.threads = Threads::inlined});
   Side right = Side::open(window.device(""), {.threads = Threads::served});
   Segment segment = right.device.allocate(bytes + 100).value();
-  CHECK(left.device.statistics().value().past_caches_from == UINT64_MAX);
+  CHECK(left.device.stats().value().past_caches_from == UINT64_MAX);
   const RemoteSegment there = left.device.import(segment.descriptor()).value().segment;
-  const uint64_t from = left.device.statistics().value().past_caches_from;
+  const uint64_t from = left.device.stats().value().past_caches_from;
   CHECK(from >= 4 << 20);
   const auto data = bytes_like(bytes, 5);
   std::vector<std::byte> back(bytes);
@@ -89,7 +89,7 @@ TEST_CASE("what is larger than caches goes past them where that was measured to 
   CHECK(collect(left.jetty, 1, 10s).at(0).ok());
   CHECK(same(segment.bytes().subspan(33, bytes), data));
   CHECK(back == data);
-  const Statistics statistics = left.device.statistics().value();
+  const Statistics statistics = left.device.stats().value();
   CHECK(statistics.copied >= 2 * (bytes / 65'536));
   CHECK(statistics.copied_past_caches == (bytes >= from ? statistics.copied : 0));
 }
@@ -133,7 +133,7 @@ TEST_CASE("an immediate and a notification come after all the data, and say how 
     CHECK(same(pair.segment.bytes().first(bytes), data));
     // That was before what its service thread places next. The thread sanitizer sees no order in
     // what goes through a window, which is mapped twice here.
-    REQUIRE(pair.right.device.statistics().ok());
+    REQUIRE(pair.right.device.stats().ok());
 
     const uint64_t value = 1000 + bytes;
     CHECK(pair.run(write(data, pair.there).notify(pair.there, segment_bytes - 8, value)).ok());
@@ -341,10 +341,10 @@ TEST_CASE("data that was copied, of which the owner was not told, is not said to
   REQUIRE(left.jetty.post(read(word, there.segment)) == 1);
   REQUIRE(collect(left.jetty, 1).at(0).ok());
   const auto data = bytes_like(300, 2);
-  const uint64_t copied = left.device.statistics().value().copied;
+  const uint64_t copied = left.device.stats().value().copied;
   REQUIRE(left.jetty.post(write(data, there.segment).to(there.jetty).immediate(1)) == 1);
   left.jetty.wait(1ms);
-  CHECK(left.device.statistics().value().copied == copied + 1);
+  CHECK(left.device.stats().value().copied == copied + 1);
   CHECK(same(right.segment.bytes().first(300), data));
   REQUIRE(left.jetty.flush().ok());
   CHECK(collect(left.jetty, 1).at(0).status == Status::unknown);

@@ -33,8 +33,8 @@ TEST_CASE("128 Jetties on 8 threads towards one peer: one channel, every work on
     }
     for (std::thread& thread : threads) thread.join();
     CHECK(completed == 8 * 16 * 20);
-    CHECK(user.device.statistics().value().channels == 1);
-    CHECK(owner.device.statistics().value().channels == 1);
+    CHECK(user.device.stats().value().channels == 1);
+    CHECK(owner.device.stats().value().channels == 1);
   }
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("control calls from many threads while traffic flows") {
           failed += done.size() != 1 || !done[0].ok();
           jetty.flush().value();
           jetty.reset().value();
-          (void)user.device.statistics();
+          (void)user.device.stats();
         }
       });
     }
@@ -148,7 +148,7 @@ TEST_CASE("control calls that wait do not keep others waiting") {
   }
   std::this_thread::sleep_for(100ms);
   const auto before = std::chrono::steady_clock::now();
-  for (int i = 0; i < 10; ++i) CHECK(side.device.statistics().ok());
+  for (int i = 0; i < 10; ++i) CHECK(side.device.stats().ok());
   CHECK(std::chrono::steady_clock::now() - before < 500ms);
   for (std::thread& thread : threads) thread.join();
 }
@@ -248,9 +248,9 @@ TEST_CASE("a device that falls asleep while control calls send for it wakes in t
   const Imported remote = user.device.import(owner.line()).value();
   const auto bytes = bytes_like(100, 1);
   for (int round = 0; round < 60; ++round) {
-    (void)user.device.statistics();
+    (void)user.device.stats();
     REQUIRE(user.jetty.post(write(bytes, remote.segment)) == 1);
-    (void)user.device.statistics();
+    (void)user.device.stats();
     REQUIRE(collect(user.jetty, 1, 4s).size() == 1);
   }
 }
@@ -308,9 +308,9 @@ TEST_CASE("an idle device sleeps") {
   side.jetty.post(write(bytes, remote.segment));
   REQUIRE(collect(side.jetty, 1).at(0).ok());
   std::this_thread::sleep_for(2500ms);  // the last timers have fired
-  const uint64_t before = side.device.statistics().value().passes;
+  const uint64_t before = side.device.stats().value().passes;
   std::this_thread::sleep_for(500ms);
-  CHECK(side.device.statistics().value().passes - before <= 4);  // the two calls themselves
+  CHECK(side.device.stats().value().passes - before <= 4);  // the two calls themselves
 }
 
 }  // namespace

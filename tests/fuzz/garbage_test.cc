@@ -181,8 +181,7 @@ void withstand(uint64_t datagrams, const char* owner_device, const char* writer_
   CHECK(std::equal(memory.begin(), memory.begin() + guard, before.begin()));
   CHECK(std::equal(memory.end() - guard, memory.end(), before.end() - guard));
   // The kernel drops what does not fit into a socket's buffer, and does not tell.
-  const uint64_t counted =
-      dropped(owner.statistics().value()) + dropped(writer.statistics().value());
+  const uint64_t counted = dropped(owner.stats().value()) + dropped(writer.stats().value());
   CHECK(counted > sent / 3);
 }
 

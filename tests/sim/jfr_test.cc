@@ -111,7 +111,7 @@ TEST_CASE("senders wait for the shared queue, and whoever comes first gets its b
   const auto bytes = some_bytes(3000);
   shared.here.jetty.post({send(bytes, shared.targets[0]), send(bytes, shared.targets[1])});
   CHECK(shared.here.jetty.wait(3s).empty());  // longer than the operation time-out
-  CHECK(shared.there.device.statistics().value().not_ready > 100);
+  CHECK(shared.there.device.stats().value().not_ready > 100);
   std::vector<std::byte> inbox(4096);
   for (uint64_t tag = 1; tag <= 2; ++tag) {
     REQUIRE(shared.jfr->receive(inbox, tag));

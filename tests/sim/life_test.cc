@@ -99,7 +99,7 @@ TEST_CASE("a restarted peer is served although the survivor still has its old ch
     REQUIRE(same(survivor.segment.bytes().subspan(4096 * life, news.size()), news));
   }
   // Lives that are over leave nothing behind: itself, and the last one.
-  const Statistics statistics = survivor.device.statistics().value();
+  const Statistics statistics = survivor.device.stats().value();
   CHECK(statistics.peers == 2);
   CHECK(statistics.channels == 1);
 }
@@ -141,7 +141,7 @@ TEST_CASE("a send whose answer is lost with its channel is delivered once and to
   hosts.run_for(100ms);
   for (const Completion& completion : there.jetty.wait(10ms)) arrived += completion.ok();
   CHECK(arrived == 2);
-  CHECK(there.device.statistics().value().repeated == 2);
+  CHECK(there.device.stats().value().repeated == 2);
 }
 
 TEST_CASE("a path cut for less than the verdict costs nobody anything") {
@@ -157,7 +157,7 @@ TEST_CASE("a path cut for less than the verdict costs nobody anything") {
   hosts.run_for(800ms);
   hosts.network().cut(here.device.endpoint(), there.device.endpoint(), false);
   CHECK(only_status(here.jetty, 1s) == Status::ok);
-  CHECK(here.device.statistics().value().channels_lost == 0);
+  CHECK(here.device.stats().value().channels_lost == 0);
 }
 
 TEST_CASE("both ask for a channel at once: there is one, and both use it") {
@@ -172,8 +172,8 @@ TEST_CASE("both ask for a channel at once: there is one, and both use it") {
     b.jetty.post(write(bytes, to_a.segment));
     CHECK(only_status(a.jetty, 1s) == Status::ok);
     CHECK(only_status(b.jetty, 1s) == Status::ok);
-    CHECK(a.device.statistics().value().channels_made == 1);
-    CHECK(b.device.statistics().value().channels_made == 1);
+    CHECK(a.device.stats().value().channels_made == 1);
+    CHECK(b.device.stats().value().channels_made == 1);
   }
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("who is asked by address and asks at the same time is one peer, with o
     a.jetty.post(write(bytes, to_b.segment));
     CHECK(only_status(a.jetty, 1s) == Status::ok);
     for (auto* host : {&a, &b}) {
-      const Statistics statistics = host->device.statistics().value();
+      const Statistics statistics = host->device.stats().value();
       CHECK(statistics.peers == 2);  // itself, and the other
       CHECK(statistics.channels_made == 1);
     }
@@ -213,7 +213,7 @@ TEST_CASE("a device that closes says so: its peers need no time-out") {
   here.jetty.post(write(bytes, target.segment));
   CHECK(only_status(here.jetty, 5s) == Status::peer_restarted);
   CHECK(hosts.now() - closed < 1ms);
-  CHECK(here.device.statistics().value().channels == 0);
+  CHECK(here.device.stats().value().channels == 0);
 }
 
 TEST_CASE("a path that swallows large packets gets a channel of smaller ones") {

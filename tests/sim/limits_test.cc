@@ -32,9 +32,9 @@ TEST_CASE("an EID that is an address is had by nobody at another address") {
   Stranger itself(hosts, "2001:db8::67");
   CHECK(itself.connect(server.device.endpoint()));
   CHECK(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
-  const Statistics statistics = server.device.statistics().value();
+  const Statistics statistics = server.device.stats().value();
   CHECK(statistics.peers == 3);  // itself, the victim, and who came as itself
-  CHECK(victim.device.statistics().value().channels_made == 1);
+  CHECK(victim.device.stats().value().channels_made == 1);
 }
 
 TEST_CASE("a drawn EID with a living channel is had by nobody else, even if that channel is idle") {
@@ -51,7 +51,7 @@ TEST_CASE("a drawn EID with a living channel is had by nobody else, even if that
     CHECK_FALSE(thief.connect(server.device.endpoint()));
   }
   CHECK(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
-  CHECK(victim.device.statistics().value().channels_made == 1);
+  CHECK(victim.device.stats().value().channels_made == 1);
 
   // Who has gone has nothing to lose: the same process may have moved.
   hosts.kill(std::move(victim));
@@ -129,7 +129,7 @@ TEST_CASE("slices that one peer begins and never ends leave room for those of ot
     stranger.send({.slice = slice, .last = false}, request, bytes);
     if (slice % 1024 == 0) stranger.answers();
   }
-  CHECK(server.device.statistics().value().dropped_other > 0);
+  CHECK(server.device.stats().value().dropped_other > 0);
 
   const Imported to_server = client.device.import(server.line).value();
   const Imported to_client = server.device.import(client.line).value();
@@ -153,7 +153,7 @@ TEST_CASE("answers that one peer never acknowledges leave room for those of othe
     stranger.send({.slice = slice}, request, some_bytes(1));
     if (slice % 256 == 0) stranger.answers();
   }
-  CHECK(server.device.statistics().value().dropped_other > 0);
+  CHECK(server.device.stats().value().dropped_other > 0);
   const Imported to_server = client.device.import(server.line).value();
   const auto more = some_bytes(100'000);
   CHECK(status_of(client.jetty, write(more, to_server.segment), 100ms) == Status::ok);
@@ -322,7 +322,7 @@ TEST_CASE("clients that live keep their place: who comes too late is told so") {
   CHECK(ended[Status::no_resources] == 10 - ended[Status::ok]);
   for (unsigned client = 0; client < ended[Status::ok]; ++client) {
     CHECK(status_of(clients[client].jetty, write(bytes, targets[client].segment)) == Status::ok);
-    CHECK(clients[client].device.statistics().value().channels_made == 1);
+    CHECK(clients[client].device.stats().value().channels_made == 1);
   }
   // A place that becomes free is taken.
   hosts.kill(std::move(clients.front()));

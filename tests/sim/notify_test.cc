@@ -79,7 +79,7 @@ TEST_CASE("who sees the value that is notified sees the data, of every size, wha
   }
   // Nobody was told but by the word.
   CHECK(pair.there.jetty.poll(out) == 0);
-  CHECK(pair.here.device.statistics().value().retransmitted > 0);
+  CHECK(pair.here.device.stats().value().retransmitted > 0);
 }
 
 TEST_CASE("a notification into another segment, of inline data, of pieces, behind other works") {
@@ -220,7 +220,7 @@ TEST_CASE("a notification whose answer is lost with its channel comes once and i
   pair.hosts.run_for(100ms);
   CHECK(word(pair.there.segment) == 0);
   CHECK(same(pair.there.segment.bytes().first(later.size()), later));
-  CHECK(pair.there.device.statistics().value().repeated == 1);
+  CHECK(pair.there.device.stats().value().repeated == 1);
 }
 
 // Two packets of a write with notify, as a stranger sends them.
@@ -289,7 +289,7 @@ TEST_CASE("the target checks where it is to notify, first and last, and forgets 
   word(write.there.segment) = 0;
   CHECK(write.answer(good, good).status == Response::success);
   CHECK(word(write.there.segment) == 0);
-  CHECK(write.there.device.statistics().value().repeated == 1);
+  CHECK(write.there.device.stats().value().repeated == 1);
 }
 
 TEST_CASE("a notification that is withdrawn on its way never comes") {

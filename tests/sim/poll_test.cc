@@ -120,7 +120,7 @@ TEST_CASE("in a conversation answers wait for replies, for a while") {
   while (polled.here.jetty.vacant_berths() < 64) polled.poll_once();
   CHECK(polled.hosts.now() - silent_since < 30us);
   // Fewer packets than one for each message, one for each answer and one for each acknowledgement.
-  const Statistics all = polled.there.device.statistics().value();
+  const Statistics all = polled.there.device.stats().value();
   CHECK(all.packets_sent < 400 + 400 / 4);
   CHECK(all.retransmitted == 0);
 }

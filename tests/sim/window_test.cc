@@ -59,7 +59,7 @@ struct Two {
   }
 };
 
-Statistics statistics_of(Host& host) { return host.device.statistics().value(); }
+Statistics statistics_of(Host& host) { return host.device.stats().value(); }
 
 // What the next `count` works have ended as.
 std::map<Status, size_t> ends(Jetty& jetty, size_t count, Duration limit) {

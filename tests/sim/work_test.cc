@@ -189,7 +189,7 @@ TEST_CASE("inline data is the application's again when post returns, whatever th
     std::ranges::fill(bytes, std::byte{0xee});
   }
   for (const Completion& completion : collect(here.jetty, 64)) CHECK(completion.ok());
-  CHECK(here.device.statistics().value().retransmitted > 0);
+  CHECK(here.device.stats().value().retransmitted > 0);
   const auto arrived = collect(there.jetty, 32);
   REQUIRE(arrived.size() == 32);
   std::map<uint32_t, unsigned> sizes;
@@ -264,7 +264,7 @@ TEST_CASE(
   CHECK(hosts.now() - ready < 2ms);
   CHECK(same(std::span(inbox).first(3000), bytes));
   // Asking costs little: a millisecond apart.
-  const Statistics statistics = here.device.statistics().value();
+  const Statistics statistics = here.device.stats().value();
   CHECK(statistics.receiver_not_ready > 100);
   CHECK(statistics.receiver_not_ready < 6000);
 }
@@ -422,8 +422,8 @@ TEST_CASE("many Jetties towards one peer share one channel") {
   for (int i = 0; i < 128; ++i) jetties.push_back(here.device.jetty({.berths = 4}).value());
   for (Jetty& jetty : jetties) jetty.post(write(bytes, target.segment));
   for (Jetty& jetty : jetties) CHECK(collect(jetty, 1).at(0).ok());
-  CHECK(here.device.statistics().value().channels == 1);
-  CHECK(there.device.statistics().value().channels == 1);
+  CHECK(here.device.stats().value().channels == 1);
+  CHECK(there.device.stats().value().channels == 1);
 }
 
 TEST_CASE("a JFC shared by Jetties completes for all of them, and refuses more than it can hold") {

@@ -361,7 +361,7 @@ void World::check_end() {
     if (std::ranges::any_of(host.words, [](uint64_t word) { return word != 0; })) {
       throw Violation("a notification came again, or was nobody's");
     }
-    const Statistics statistics = host.device->statistics().value();
+    const Statistics statistics = host.device->stats().value();
     // A read's data may be sent again after it was answered, from memory that has changed since.
     if (options_.impairment.corrupt == 0 && !options_.reads && statistics.dropped_icrc > 0) {
       throw Violation("a packet left with another ICRC than its bytes': memory was read too late");

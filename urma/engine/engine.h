@@ -185,6 +185,7 @@ class Engine {
   bool kick_ = false;
   bool ending_ = false;  // no more segments
   uint64_t passes_ = 0;
+  uint64_t not_fenced_ = 0;
 };
 
 }  // namespace urma::engine

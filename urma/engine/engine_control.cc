@@ -104,7 +104,10 @@ bool Engine::remove_segment(Unregistration& what, Time now) {
   }
   if (what.since == Time{}) what.since = now;
   what.fenced = what.lease == nullptr || is_released(*what.lease);
-  return what.fenced || now - what.since > most_held;
+  if (what.fenced) return true;
+  if (now - what.since <= most_held) return false;
+  ++not_fenced_;
+  return true;
 }
 
 // Mostly who holds it lets go in a moment.
@@ -134,6 +137,7 @@ Statistics Engine::statistics() {
   const jetty::InitiatorCounters& initiator = transactions_.initiator().counters();
   const jetty::TargetCounters& target = transactions_.target().counters();
   const transport::Counters& packets = transport_.counters();
+  const transport::PeerNews& peers = transport_.news();
   const drivers::PortCounters port = port_->counters();
   Statistics out;
   out.works = initiator.works;
@@ -165,10 +169,16 @@ Statistics Engine::statistics() {
   out.dropped_unknown_channel = packets.unknown_channel;
   out.dropped_other =
       packets.wrong_source + packets.wrong_partition + packets.invalid_psn + packets.no_memory;
-  out.channels = transport_.channel_count();
   out.peers = transport_.peer_count();
+  out.peers_restarted = peers.of(transport::Why::restarted).count;
+  out.peers_left = peers.of(transport::Why::left).count;
+  out.channels = transport_.channel_count();
+  out.channels_not_made = peers.of(transport::Why::unreachable).count +
+                          peers.of(transport::Why::refused).count +
+                          peers.of(transport::Why::no_room).count;
   out.jetties = transactions_.jetties().size();
   out.segments = segments_.size();
+  out.not_fenced = not_fenced_;
   out.channels_made = packets.channels_made;
   out.channels_lost = packets.channels_lost;
   out.frames_sent = port.frames_sent;

@@ -1,0 +1,112 @@
+#include "urma/core/statistics.h"
+
+namespace urma {
+namespace {
+
+constexpr auto total = Metric::Window::since_open;
+constexpr auto now = Metric::Window::now;
+
+// The parts.
+constexpr std::string_view own = "works of this process";
+constexpr std::string_view peers = "works of peers";
+constexpr std::string_view packets = "packets";
+constexpr std::string_view objects = "peers and objects";
+constexpr std::string_view driver = "driver";
+
+using S = Statistics;
+
+constexpr Metric metrics[] = {
+    {"works", "works", total, own, "Taken from Jetties by the device.", &S::works},
+    {"completions", "completions", total, own, "Shown to Jetties, those of arrivals included.",
+     &S::completions},
+    {"receiver_not_ready", "answers", total, own,
+     "Targets said that they had no receive slot (RNR).", &S::receiver_not_ready},
+    {"retries", "slices", total, own, "Sent again as transactions, after that or a new channel.",
+     &S::retries},
+    {"timeouts", "works", total, own, "Given up after their operation timeout.", &S::timeouts},
+    {"unknown", "works", total, own, "Ended as unknown: they may or may not have executed.",
+     &S::unknown},
+    {"copied", "slices", total, own, "Copied to or from mapped memory, of which nobody is told.",
+     &S::copied},
+    {"copied_bytes", "bytes", total, own, "Copied so.", &S::copied_bytes},
+    {"copied_past_caches", "slices", total, own,
+     "Copied past the caches, for their works are too large for these.", &S::copied_past_caches},
+    {"past_caches_from", "bytes", now, own,
+     "Works from this size on go past the caches; none: not measured yet, or of no use.",
+     &S::past_caches_from},
+
+    {"executed", "slices", total, peers, "Executed here for peers.", &S::executed},
+    {"refused", "slices", total, peers,
+     "Refused: a wrong token, out of bounds, without the right, an unknown operation.",
+     &S::refused},
+    {"not_ready", "answers", total, peers, "Peers were told that there was no receive slot here.",
+     &S::not_ready},
+    {"repeated", "slices", total, peers, "Came again after they had been executed.", &S::repeated},
+    {"withdrawn", "slices", total, peers, "Given up by their initiator before they were whole.",
+     &S::withdrawn},
+
+    {"packets_sent", "packets", total, packets, "Data sent, retransmissions included.",
+     &S::packets_sent},
+    {"retransmitted", "packets", total, packets, "Sent again, for they seemed lost.",
+     &S::retransmitted},
+    {"filler", "packets", total, packets, "Sent in the place of withdrawn ones, or to be alive.",
+     &S::filler},
+    {"acks_sent", "packets", total, packets, "Acknowledgements sent.", &S::acks_sent},
+    {"packets_received", "packets", total, packets, "Received, of any kind, with the ICRC right.",
+     &S::packets_received},
+    {"duplicates", "packets", total, packets, "Received again.", &S::duplicates},
+    {"out_of_order", "packets", total, packets, "Received before others that were sent earlier.",
+     &S::out_of_order},
+    {"retransmission_timeouts", "timeouts", total, packets,
+     "Nothing was acknowledged for so long that packets were sent again.",
+     &S::retransmission_timeouts},
+    {"dropped_icrc", "packets", total, packets, "Dropped: damaged on the way, or of strangers.",
+     &S::dropped_icrc},
+    {"dropped_malformed", "packets", total, packets, "Dropped: whole, but they make no sense.",
+     &S::dropped_malformed},
+    {"dropped_unknown_channel", "packets", total, packets,
+     "Dropped: for a channel that there is not, or no more.", &S::dropped_unknown_channel},
+    {"dropped_other", "packets", total, packets,
+     "Dropped: wrong source or partition, a PSN out of range, no memory.", &S::dropped_other},
+
+    {"peers", "peers", now, objects, "Other devices that are known, and this one to itself.",
+     &S::peers},
+    {"peers_restarted", "peers", total, objects,
+     "Found to be gone: another process runs at their address.", &S::peers_restarted},
+    {"peers_left", "peers", total, objects, "Closed their devices, or were forgotten.",
+     &S::peers_left},
+    {"channels", "channels", now, objects, "To peers.", &S::channels},
+    {"channels_made", "channels", total, objects, "Made.", &S::channels_made},
+    {"channels_not_made", "channels", total, objects,
+     "Given up: nobody answered in time, or one of another version, or one without room.",
+     &S::channels_not_made},
+    {"channels_lost", "channels", total, objects, "Lost: nothing was heard of the peer any more.",
+     &S::channels_lost},
+    {"jetties", "Jetties", now, objects, "Open, JFRs and one of the device's own included.",
+     &S::jetties},
+    {"segments", "segments", now, objects, "Registered.", &S::segments},
+    {"not_fenced", "calls", total, objects,
+     "Of unregister, which could not ensure that no late copy arrives.", &S::not_fenced},
+
+    {"frames_sent", "frames", total, driver, "Handed to the medium.", &S::frames_sent},
+    {"frames_received", "frames", total, driver, "Taken from the medium.", &S::frames_received},
+    {"send_calls", "calls", total, driver, "Of the system to send, or their like.", &S::send_calls},
+    {"receive_calls", "calls", total, driver, "Of the system to receive, or their like.",
+     &S::receive_calls},
+    {"send_failures", "frames", total, driver,
+     "Not taken by the medium: too large, filtered, no memory.", &S::send_failures},
+    {"unreachable", "messages", total, driver, "Of the network: nobody can be reached there.",
+     &S::unreachable},
+    {"faults_injected", "faults", total, driver, "Made on purpose, by the driver `fault`.",
+     &S::faults_injected},
+    {"passes", "passes", total, driver, "Of the engine.", &S::passes},
+};
+
+static_assert(sizeof(Statistics) == std::size(metrics) * sizeof(uint64_t),
+              "each number has one row");
+
+}  // namespace
+
+std::span<const Metric> all_metrics() { return metrics; }
+
+}  // namespace urma
