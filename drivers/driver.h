@@ -51,6 +51,7 @@ struct PortCounters {
   uint64_t unreachable = 0;    // told so by the other side's host
   uint64_t malformed = 0;      // what came and was no frame
   uint64_t injected = 0;       // faults, by a wrapper
+  int latest_failure = 0;      // errno of the last of send_failures, if the system gave one
 };
 
 // The clock that a simulated medium runs on. Real ones have none: the engine reads the machine's.

@@ -14,6 +14,10 @@ Result<void> examine(const DeviceOptions& options) {
     return Error{Status::invalid_argument,
                  "open: operation_timeout is not within 10 ms to 1 h. Fix: choose one that is"};
   }
+  if (options.log.per_second < 1 || options.log.per_second > 10) {
+    return Error{Status::invalid_argument,
+                 "open: log.per_second is not within 1 to 10. Fix: choose one that is"};
+  }
   const Limits& limits = options.limits;
   if (limits.jetties == 0 || limits.jetties > most.jetties || limits.peers == 0 ||
       limits.peers > most.peers || limits.segments == 0 || limits.segments > most.segments) {
@@ -47,6 +51,17 @@ std::string device_to_reach(const drivers::DeviceString& opened, const Eid& self
 std::unique_ptr<Entropy> entropy_for(drivers::PacketPort& port) {
   if (port.clock() != nullptr) return std::make_unique<SeededEntropy>(port.clock()->seed());
   return std::make_unique<SecureEntropy>();
+}
+
+// The page that others see, or why there is none; `number` is nobody else's.
+Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFacts& facts,
+                                   uint64_t number) {
+  ObservedDevice device = engine::this_process();
+  device.device = text;
+  device.description = facts.description;
+  device.endpoint = to_string(facts.self);
+  device.eid = to_string(facts.eid);
+  return engine::StatsFiles::of_this_user().publish(device, number);
 }
 
 }  // namespace
@@ -101,8 +116,19 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   auto state = std::make_unique<Device::State>();
   state->text = text;
   state->reach = device_to_reach(*parsed, (*port)->facts().self.address);
+  std::optional<engine::StatsFile> page;
+  if (options.observable && (*port)->clock() == nullptr) {
+    Result<engine::StatsFile> made = page_for(text, (*port)->facts(), entropy->next());
+    if (made) page = std::move(*made);
+    if (!made) state->unseen = made.error().message;
+  }
+  std::unique_ptr<engine::Log> log;
+  if (options.log.call) log = std::make_unique<engine::Log>(options.log, state->text);
   state->runner = std::make_shared<engine::Runner>(std::move(*port), settings, options.threads,
                                                    std::move(entropy));
+  if (page || log != nullptr) {
+    state->runner->report_to(std::make_unique<engine::Reporter>(std::move(page), std::move(log)));
+  }
   if (auto started = state->runner->start(); !started) return started.error();
   return Device(std::move(state));
 }
@@ -134,7 +160,9 @@ void Device::close() {
 Endpoint Device::endpoint() const { return state_->runner->port_facts().self; }
 Eid Device::eid() const { return state_->runner->port_facts().eid; }
 std::string Device::description() const {
-  return state_->text + ": " + state_->runner->port_facts().description;
+  const std::string unseen =
+      state_->unseen.empty() ? "" : "; urma_stat does not see it: " + state_->unseen;
+  return state_->text + ": " + state_->runner->port_facts().description + unseen;
 }
 
 Result<Statistics> Device::stats() {

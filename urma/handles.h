@@ -17,8 +17,9 @@ namespace urma {
 
 struct Device::State {
   std::shared_ptr<engine::Runner> runner;
-  std::string text;   // the device string
-  std::string reach;  // what others on this host open in order to reach it
+  std::string text;    // the device string
+  std::string unseen;  // why others do not see what it counts, if they should
+  std::string reach;   // what others on this host open in order to reach it
   std::mutex published_mutex;
   std::map<std::string, engine::NameFiles::Held, std::less<>> published;
 };

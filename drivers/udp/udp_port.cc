@@ -269,6 +269,7 @@ size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
       if (handle_send_error(why) && !std::exchange(tried, true)) continue;
       // This message cannot be sent: as lost as if the network had dropped it.
       counters_.send_failures += alone ? 1 : batch_->frames[0];
+      counters_.latest_failure = why;
       sent = 1;
     }
     tried = false;

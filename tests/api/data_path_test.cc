@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/api/helpers.h"
+#include "urma/observe.hpp"
 
 extern "C" {
 void* __libc_malloc(size_t);
@@ -236,12 +237,39 @@ TEST_CASE("nor does who sleeps at a descriptor, nor who wakes it there") {
   }
 }
 
+TEST_CASE("nor does a device that is observed, and that compares its counters for a log") {
+  const DeviceOptions options{.threads = Threads::inlined,
+                              .log = {.call = [](const LogLine&) {}, .level = LogLevel::error}};
+  const auto reports = [] {
+    uint64_t sum = 0;
+    const Observed all = observe_devices().value();
+    for (const ObservedDevice& device : all.devices) {
+      if (device.pid == static_cast<uint64_t>(getpid())) sum += device.reports;
+    }
+    return sum;
+  };
+  Side a = Side::open("udp:", options);
+  Side b = Side::open("udp:", options);
+  const Imported to_b = a.device.import(b.line()).value();
+  const Imported to_a = b.device.import(a.line()).value();
+  exchange(a, b, to_b, to_a, 5);
+  const uint64_t before = reports();
+  allocations = locks = 0;
+  armed = true;
+  const auto until = std::chrono::steady_clock::now() + 300ms;
+  while (std::chrono::steady_clock::now() < until) exchange(a, b, to_b, to_a, 1);
+  armed = false;
+  CHECK(reports() > before);
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
+}
+
 TEST_CASE("strangers who ask for names do not make an engine look at files for each question") {
   Side asked = Side::open("udp:127.0.0.226");
   REQUIRE(asked.device.endpoint().port == ub_port);
   std::atomic<uint64_t> found{0};
   const auto ask = [&](uint64_t questions) {
-    Side stranger = Side::open("udp:");
+    Side stranger = Side::open("udp:", {.observable = false});  // else it looks for old pages
     for (uint64_t i = 0; i < questions; ++i) {
       found += stranger.device.import("urma://127.0.0.226:4792/nothing", 1ms).ok();
     }

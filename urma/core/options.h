@@ -6,6 +6,7 @@
 
 #include "urma/base/time.h"
 #include "urma/core/ids.h"
+#include "urma/core/log.h"
 
 namespace urma {
 
@@ -42,6 +43,10 @@ struct DeviceOptions {
   // Congestion control by name; empty: the default.
   std::string congestion{};
   Limits limits{};
+  // Whether other processes of this user can see what it counts (urma_stat, urma/observe.hpp): a
+  // page in /dev/shm, until it is closed. A simulated device has none.
+  bool observable = true;
+  LogOptions log{};
 };
 
 class Jfc;

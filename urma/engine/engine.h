@@ -12,10 +12,10 @@
 #include "urma/base/entropy.h"
 #include "urma/base/turns.h"
 #include "urma/core/options.h"
-#include "urma/core/statistics.h"
 #include "urma/engine/command.h"
 #include "urma/engine/event_queue.h"
 #include "urma/engine/name_service.h"
+#include "urma/engine/news.h"
 
 namespace urma::engine {
 
@@ -71,6 +71,7 @@ class Engine {
   EventQueue& events() { return events_; }  // its other end: any thread, one at a time
   const EngineSettings& settings() const { return settings_; }
   Statistics statistics();
+  Snapshot snapshot();
 
   // ---- control operations; those that return bool are called again in later passes until true
 

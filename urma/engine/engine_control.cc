@@ -192,4 +192,10 @@ Statistics Engine::statistics() {
   return out;
 }
 
+Snapshot Engine::snapshot() {
+  return {.counts = statistics(),
+          .peers = transport_.news(),
+          .send_failure = port_->counters().latest_failure};
+}
+
 }  // namespace urma::engine

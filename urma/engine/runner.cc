@@ -79,10 +79,19 @@ Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
   if (clock_ != nullptr) clock_->attach(*this, port_facts_.self);
 }
 
+void Runner::report_to(std::unique_ptr<Reporter> reporter) {
+  reporter_ = std::move(reporter);
+  reporting_ = true;
+  report_at_ = Time{};
+}
+
 Result<void> Runner::start() {
   wake_descriptor_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake_descriptor_ < 0) {
     return error(Status::no_resources, std::string("making an eventfd: ") + std::strerror(errno));
+  }
+  if (reporter_ != nullptr) {
+    if (auto started = reporter_->start(port_facts_.description); !started) return started;
   }
   if (!has_service()) return {};
   timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -106,6 +115,8 @@ Runner::~Runner() {
   if (here()) {
     close();
     if (clock_ != nullptr) clock_->detach(*this);
+  } else if (reporter_ != nullptr) {
+    reporter_->abandon();
   }
   // In a child the thread and the peers are the parent's; only what was copied is given back.
   for (const int descriptor : {wake_descriptor_, timer_}) {
@@ -133,6 +144,7 @@ void Runner::close() {
     engine.events().hand_over(now);
     return saying_goodbye && (transport.closed() || now >= give_up);
   });
+  if (reporter_ != nullptr) report_last();
   if (running_) {
     stop_.store(true);
     set_timer(Duration(1));
@@ -143,6 +155,17 @@ void Runner::close() {
   closed_.store(1, std::memory_order_release);
   futex_wake_all(closed_);
   ring_descriptors();
+}
+
+void Runner::report_last() {
+  Snapshot last;
+  call([&](Engine& engine, Time) {
+    last = engine.snapshot();
+    reporting_ = false;
+    report_at_ = never;
+    return true;
+  });
+  reporter_->close(last);
 }
 
 // ---- descriptors to wait at
@@ -189,19 +212,30 @@ Time Runner::machine_time(const jetty::Jfc* polled) {
 bool Runner::run_pass(const jetty::Jfc* polled) {
   const Time machine = clock_ != nullptr ? clock_->now() : machine_time(polled);
   const Time now = time_.advance(machine, next_deadline_);
+  const bool timer_ran = now >= next_deadline_;
   const bool busy = engine_.pass(now, polled);
   if (polled != nullptr) polled_at_.store(machine, std::memory_order_relaxed);
   rouse_ = false;
+  if (machine >= report_at_) {
+    report(machine);
+  } else if ((busy || timer_ran) && report_at_ == never && reporting_) {
+    report_at_ = machine + Reporter::interval;
+  }
   if (engine_.looked_only()) return false;
   if (polled != nullptr && engine_.told()) expects_post_.store(true, std::memory_order_relaxed);
   next_deadline_ = engine_.next_deadline();
   if (engine_.commands_wait()) next_deadline_ = std::min(next_deadline_, now + command_patience);
-  const Time due = time_.to_machine(next_deadline_);
+  const Time due = std::min(time_.to_machine(next_deadline_), report_at_);
   const Time planned = alarm_.load(std::memory_order_relaxed);
   if (due != planned) alarm_.store(due, std::memory_order_relaxed);
   // For a completion of somebody who sleeps there, or to get up earlier than was planned.
   rouse_ = engine_.take_kick() || due < planned;
   return busy;
+}
+
+void Runner::report(Time machine) {
+  const bool told_all = reporter_->report(engine_, machine);
+  report_at_ = told_all ? never : machine + Reporter::interval;
 }
 
 // Somebody waits for what is posted first after something has come. What has to be noted of it, and

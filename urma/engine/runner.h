@@ -12,6 +12,7 @@
 #include "urma/engine/engine.h"
 #include "urma/engine/engine_time.h"
 #include "urma/engine/name_files.h"
+#include "urma/engine/reporter.h"
 
 namespace urma::engine {
 
@@ -40,6 +41,8 @@ class Runner final : public drivers::VirtualClock::Driven {
          std::unique_ptr<Entropy> entropy);
   ~Runner() override;
 
+  // Before `start`: what is to be told of this device while it is open.
+  void report_to(std::unique_ptr<Reporter> reporter);
   // Starts the engine's thread, if it has one.
   Result<void> start();
   // Ends all works and segments, tells the peers, stops the thread. Commands still work after it.
@@ -118,6 +121,8 @@ class Runner final : public drivers::VirtualClock::Driven {
   bool run_pass(const jetty::Jfc* polled);
   bool send_ahead(uint32_t jetty);
   Time machine_time(const jetty::Jfc* polled);
+  [[gnu::cold]] void report(Time machine);
+  void report_last();
   void wake();
   void sleep(jetty::Jfc* jfc, Time until);
   void poll_descriptors(Time until);
@@ -148,9 +153,13 @@ class Runner final : public drivers::VirtualClock::Driven {
   uint32_t passes_since_clock_ = 0;  // token
   EngineTime time_;                  // token
   Time next_deadline_ = never;       // token; engine time
-  bool rouse_ = false;               // token; whoever sleeps at the descriptors must look
-  const bool lossless_;              // time matters only to limits, none of them short
-  Bell* const bell_;                 // of the port, if that is where to sleep
+  // When the next report is due, in the machine's time; never: nothing has changed since the last.
+  Time report_at_ = never;  // token
+  bool reporting_ = false;  // token
+  std::unique_ptr<Reporter> reporter_;
+  bool rouse_ = false;   // token; whoever sleeps at the descriptors must look
+  const bool lossless_;  // time matters only to limits, none of them short
+  Bell* const bell_;     // of the port, if that is where to sleep
   int wake_descriptor_ = -1;
   int timer_ = -1;  // where the service thread sleeps while the application keeps
 

@@ -1,0 +1,184 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+
+#include "tests/api/helpers.h"
+
+namespace urma::test {
+namespace {
+
+// What a device has told.
+class Heard {
+ public:
+  struct Line {
+    LogLevel level;
+    std::string kind;
+    uint64_t count;
+    std::string text;
+  };
+  LogOptions options(LogLevel level = LogLevel::info, uint32_t per_second = 1) {
+    return {.call =
+                [this](const LogLine& line) {
+                  const std::lock_guard lock(mutex_);
+                  lines_.push_back(
+                      {line.level, std::string(line.kind), line.count, std::string(line.text)});
+                  came_.notify_all();
+                },
+            .level = level,
+            .per_second = per_second};
+  }
+  // The lines of this kind, when they have come to this sum or time is up.
+  std::vector<Line> of(const std::string& kind, uint64_t sum = 1) {
+    std::unique_lock lock(mutex_);
+    std::vector<Line> found;
+    came_.wait_for(lock, 10s, [&] {
+      found.clear();
+      uint64_t counted = 0;
+      for (const Line& line : lines_) {
+        if (line.kind != kind) continue;
+        found.push_back(line);
+        counted += line.count;
+      }
+      return counted >= sum;
+    });
+    return found;
+  }
+  std::vector<Line> all() {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::vector<Line> lines_;
+};
+
+TEST_CASE("a device tells when it is opened, meets a peer, loses it and is closed") {
+  Heard heard;
+  Side side = Side::open("udp:", {.log = heard.options()});
+  {
+    Side peer = Side::open("udp:");
+    const auto bytes = bytes_like(100, 1);
+    side.jetty.post(write(bytes, side.device.import(peer.line()).value().segment));
+    REQUIRE(collect(side.jetty, 1).at(0).ok());
+    const auto made = heard.of("channel_made");
+    REQUIRE(made.size() == 1);
+    CHECK(made[0].level == LogLevel::info);
+    CHECK(made[0].text.starts_with("udp:: "));
+    CHECK(made[0].text.find(to_string(peer.device.endpoint())) != std::string::npos);
+  }
+  CHECK(heard.of("peer_left").size() == 1);
+  side.device.close();
+  const auto all = heard.all();
+  CHECK(all.front().kind == "opened");
+  CHECK(all.back().kind == "closed");
+  CHECK(all.size() == 4);
+}
+
+TEST_CASE("what comes too soon is in the next line's sum, at the latest at the end") {
+  Heard heard;
+  const auto bytes = bytes_like(10, 1);
+  {
+    Side owner = Side::open("udp:", {.log = heard.options(LogLevel::warning)});
+    Side user = Side::open("udp:");
+    RemoteSegment wrong = user.device.import(owner.line()).value().segment;
+    wrong.token = TokenValue(~number(wrong.token));
+    for (int i = 0; i < 20; ++i) {
+      user.jetty.post(write(bytes, wrong));
+      REQUIRE(collect(user.jetty, 1).at(0).status == Status::remote_access);
+      usleep(10'000);
+    }
+    CHECK(heard.of("refused").size() == 1);
+  }
+  uint64_t sum = 0;
+  for (const Heard::Line& line : heard.all()) {
+    CHECK(line.kind == "refused");  // and none is of a level that nobody asked for
+    CHECK(line.level == LogLevel::warning);
+    CHECK(line.text.find("Fix: ") != std::string::npos);
+    sum += line.count;
+  }
+  CHECK(sum == 20);
+  CHECK(heard.all().size() == 2);
+}
+
+TEST_CASE("what the system refuses is an error, with what it said") {
+  Heard heard;
+  Side user = Side::open("udp:127.0.0.1", {.log = heard.options(LogLevel::error)});
+  CHECK(user.device.import("urma://127.255.255.255:4792/x", 100ms).status() ==
+        Status::peer_unreachable);
+  const auto failed = heard.of("send_failed");
+  REQUIRE_FALSE(failed.empty());
+  CHECK(failed[0].text.find("Permission denied") != std::string::npos);
+}
+
+TEST_CASE("whoever is slow to listen keeps neither the device nor its peers") {
+  std::mutex slow;
+  std::atomic<int> told{0};
+  Side owner = Side::open("udp:", {.log = {.call = [&](const LogLine&) {
+                                     ++told;
+                                     const std::lock_guard lock(slow);
+                                   }}});
+  std::unique_lock waits(slow);
+  Side user = Side::open("udp:");
+  const Imported remote = user.device.import(owner.line()).value();
+  const auto bytes = bytes_like(5000, 1);
+  const auto until = std::chrono::steady_clock::now() + 500ms;
+  while (std::chrono::steady_clock::now() < until) {
+    user.jetty.post(write(bytes, remote.segment));
+    REQUIRE(collect(user.jetty, 1).at(0).ok());
+  }
+  CHECK(told <= 2);
+  CHECK(owner.device.stats().ok());
+  waits.unlock();
+  owner.device.close();
+  CHECK(told >= 3);  // opened, the channel, closed
+}
+
+TEST_CASE("a listener may ask its device, and the device may be asked for no log") {
+  Side* asked = nullptr;
+  std::atomic<bool> ready{false};
+  std::atomic<uint64_t> answers{0};
+  Side side = Side::open("udp:", {.log = {.call = [&](const LogLine&) {
+                                    if (ready) answers += asked->device.stats().ok();
+                                  }}});
+  asked = &side;
+  ready = true;
+  Side peer = Side::open("udp:");
+  const auto bytes = bytes_like(5000, 1);
+  side.jetty.post(write(bytes, side.device.import(peer.line()).value().segment));
+  REQUIRE(collect(side.jetty, 1).at(0).ok());
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  while (answers == 0 && std::chrono::steady_clock::now() < until) usleep(1000);
+  CHECK(answers > 0);
+  side.device.close();
+
+  for (const uint32_t wrong : {0u, 11u}) {
+    const auto refused = open("udp:", {.log = {.per_second = wrong}});
+    CHECK(refused.status() == Status::invalid_argument);
+  }
+}
+
+TEST_CASE("in a child of fork nobody is told anything") {
+  Heard heard;
+  std::optional<Side> side = Side::open("udp:", {.log = heard.options()});
+  REQUIRE(heard.of("opened").size() == 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    side.reset();
+    _exit(heard.all().size() == 1 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  side.reset();
+  CHECK(heard.of("closed").size() == 1);
+}
+
+}  // namespace
+}  // namespace urma::test

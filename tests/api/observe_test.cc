@@ -1,0 +1,150 @@
+#include "urma/observe.hpp"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include "tests/api/helpers.h"
+
+namespace urma::test {
+namespace {
+
+// The devices of this process: other tests have some, too.
+std::vector<ObservedDevice> seen_here() {
+  std::vector<ObservedDevice> out;
+  Observed all = observe_devices().value();
+  for (ObservedDevice& device : all.devices) {
+    if (device.pid == static_cast<uint64_t>(getpid())) out.push_back(std::move(device));
+  }
+  return out;
+}
+
+// Whether the only device of this process is at last seen so.
+bool comes_to(const std::function<bool(const ObservedDevice&)>& what) {
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  while (std::chrono::steady_clock::now() < until) {
+    const auto seen = seen_here();
+    if (seen.size() == 1 && what(seen[0])) return true;
+    std::this_thread::sleep_for(5ms);
+  }
+  return false;
+}
+
+TEST_CASE("what a device counts is seen from outside, also when it sleeps, until it is closed") {
+  for (const Threads threads : {Threads::automatic, Threads::served}) {
+    for (const std::string_view driver : media) {
+      const Medium medium(driver);
+      INFO(driver);
+      Device device = open(medium.text(), {.threads = threads}).value();
+      Segment segment = device.allocate(1 << 16).value();
+      Jetty jetty = device.jetty().value();
+      const auto bytes = bytes_like(5000, 1);
+      for (int i = 0; i < 10; ++i) {
+        jetty.post(write(bytes, segment.local()));
+        REQUIRE(collect(jetty, 1).at(0).ok());
+      }
+      const Statistics stats = device.stats().value();
+      // Nobody calls it any more, and all of this is reported all the same.
+      CHECK(comes_to([&](const ObservedDevice& seen) {
+        return *seen.find("works") == 10 && *seen.find("completions") == stats.completions &&
+               *seen.find("segments") == 1;
+      }));
+      const ObservedDevice seen = seen_here().at(0);
+      CHECK(seen.device == medium.text());
+      CHECK(seen.endpoint == to_string(device.endpoint()));
+      CHECK(device.description() == seen.device + ": " + seen.description);
+      // Asleep it reports nothing: each report would be somebody awake for nothing.
+      CHECK(comes_to([&](const ObservedDevice& before) {
+        std::this_thread::sleep_for(250ms);
+        return seen_here().at(0).reports == before.reports;
+      }));
+      device.close();
+      CHECK(seen_here().empty());
+    }
+  }
+}
+
+TEST_CASE("an inlined device reports while it is polled, often while it has much to do") {
+  Side side = Side::open("udp:", {.threads = Threads::inlined});
+  const auto bytes = bytes_like(100, 1);
+  uint64_t done = 0;
+  const auto works_for = [&](Duration time) {
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < until) {
+      side.jetty.post(write(bytes, side.segment.local()));
+      done += collect(side.jetty, 1).size();
+    }
+  };
+  works_for(50ms);
+  const uint64_t before = seen_here().at(0).reports;
+  works_for(1s);
+  const uint64_t reports = seen_here().at(0).reports - before;
+  CHECK(reports >= 2);   // on a machine however busy
+  CHECK(reports <= 11);  // more would cost
+  std::array<Completion, 1> out;
+  CHECK(comes_to([&](const ObservedDevice& seen) {
+    side.jetty.poll(out);
+    return *seen.find("works") == done;
+  }));
+}
+
+TEST_CASE("who wants no page has none, and neither has a simulated device") {
+  const Device hidden = open("udp:", {.observable = false}).value();
+  const Device simulated = open("sim:here").value();
+  CHECK(seen_here().empty());
+  CHECK(hidden.description().find("urma_stat") == std::string::npos);
+}
+
+TEST_CASE("a child of fork neither keeps its parent's page nor removes it") {
+  std::optional<Side> side = Side::open("udp:");
+  REQUIRE(seen_here().size() == 1);
+  int running[2];
+  REQUIRE(pipe(running) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    side.reset();
+    [[maybe_unused]] const ssize_t told = ::write(running[1], "", 1);
+    _exit(static_cast<int>(sleep(60)));
+  }
+  char byte = 0;
+  REQUIRE(::read(running[0], &byte, 1) == 1);
+  for (const int end : running) close(end);
+  CHECK(seen_here().size() == 1);
+  side.reset();
+  CHECK(seen_here().empty());
+  kill(child, SIGKILL);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+}
+
+// As a user whose directory somebody else has made.
+int opens_unseen() {
+  if (setresgid(64'123, 64'123, 64'123) != 0 || setresuid(64'123, 64'123, 64'123) != 0) return 2;
+  const Result<Device> device = open("udp:");
+  if (!device) return 3;
+  const std::string description = device->description();
+  if (description.find("urma_stat does not see it") == description.npos) return 4;
+  if (description.find("Fix: ") == description.npos) return 5;
+  return observe_devices().status() == Status::permission_denied ? 0 : 6;
+}
+
+TEST_CASE("a device opens though it cannot be seen, and says so") {
+  if (geteuid() != 0) return;  // nobody else can be played
+  const char* directory = "/dev/shm/urma-devices-64123";
+  REQUIRE((mkdir(directory, 0700) == 0 || errno == EEXIST));
+  const pid_t child = fork();
+  if (child == 0) _exit(opens_unseen());
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  rmdir(directory);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+}  // namespace
+}  // namespace urma::test

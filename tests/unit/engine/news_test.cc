@@ -1,0 +1,61 @@
+#include "urma/engine/news.h"
+
+#include <cerrno>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "tests/catch.h"
+#include "tests/unit/mentions.h"
+
+namespace urma::test {
+namespace {
+
+using engine::all_news;
+using engine::NewsKind;
+using engine::Snapshot;
+
+// Everything has happened this often.
+Snapshot everything(uint64_t times) {
+  Snapshot out;
+  for (const Metric& metric : all_metrics()) out.counts.*metric.value = times;
+  for (auto* of : {&out.peers.made, &out.peers.down[0], &out.peers.down[1], &out.peers.down[2],
+                   &out.peers.down[3], &out.peers.down[4], &out.peers.down[5]}) {
+    *of = {times, parse_endpoint("10.0.0.5:4792").value()};
+  }
+  out.send_failure = EMSGSIZE;
+  return out;
+}
+
+TEST_CASE("each line is one line, says how many, and how to cure what should not be") {
+  const Snapshot now = everything(7);
+  std::set<std::string_view> names;
+  for (const NewsKind& kind : all_news()) {
+    INFO(kind.name);
+    CHECK(names.insert(kind.name).second);
+    CHECK(kind.count(Snapshot{}) == 0);
+    CHECK(kind.count(now) == 7);
+    for (const uint64_t count : {1, 7}) {
+      const std::string text = kind.text(now, count);
+      CHECK(text.find('\n') == text.npos);
+      CHECK(mentions(text, "Fix: ") == (kind.level != LogLevel::info));
+      CHECK((count == 1 || mentions(text, "7 ")));
+      CHECK((count != 1 || !mentions(text, "7 ")));
+    }
+  }
+  CHECK(names.contains("peer_restarted"));
+}
+
+TEST_CASE("peers are named, and so is what the system said") {
+  const Snapshot now = everything(3);
+  for (const NewsKind& kind : all_news()) {
+    const std::string text = kind.text(now, 3);
+    if (kind.name.starts_with("peer_") || kind.name.starts_with("channel_")) {
+      CHECK(mentions(text, "10.0.0.5"));
+    }
+    if (kind.name == "send_failed") CHECK(mentions(text, "Message too long"));
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,212 @@
+#include "urma/engine/stats_page.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/catch.h"
+#include "tests/unit/mentions.h"
+#include "urma/base/crc32.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+using engine::StatsPage;
+using Bytes = std::vector<std::byte>;
+
+ObservedDevice facts() {
+  ObservedDevice out;
+  out.pid = 4711;
+  out.process = "a process";
+  out.process_started = 1000;
+  out.opened = 2000;
+  out.device = "udp:127.0.0.1";
+  out.description = "socket\nwith \x1b[2J and \xff";
+  out.endpoint = "127.0.0.1:4792";
+  out.eid = "127.0.0.1";
+  return out;
+}
+
+// What any two moments differ in, everywhere.
+Statistics numbers(uint64_t seed) {
+  Statistics out;
+  uint64_t value = seed * 1'000'000;
+  for (const Metric& metric : all_metrics()) out.*metric.value = ++value;
+  return out;
+}
+
+// The file as its process writes it.
+struct File {
+  StatsPage page{facts()};
+  Bytes bytes{page.bytes().begin(), page.bytes().end()};
+
+  void write(uint64_t seed) {
+    const auto next = page.next(numbers(seed), Time(Duration(static_cast<int64_t>(seed))));
+    std::copy(next.bytes.begin(), next.bytes.end(),
+              bytes.begin() + static_cast<ptrdiff_t>(next.offset));
+  }
+};
+
+bool of_moment(const ObservedDevice& device, uint64_t seed) {
+  const Statistics wanted = numbers(seed);
+  for (size_t i = 0; i < all_metrics().size(); ++i) {
+    if (device.metrics[i].value != wanted.*all_metrics()[i].value) return false;
+  }
+  return device.moment == Time(Duration(static_cast<int64_t>(seed)));
+}
+
+TEST_CASE("a page says what its writer wrote, explains it, and shows nothing that moves a cursor") {
+  File file;
+  const ObservedDevice before = StatsPage::parse(file.bytes).value();
+  CHECK(*before.find("works") == 0);
+  CHECK(*before.find("past_caches_from") == UINT64_MAX);
+  for (uint64_t seed = 1; seed < 5; ++seed) {
+    file.write(seed);
+    const ObservedDevice device = StatsPage::parse(file.bytes).value();
+    CHECK(of_moment(device, seed));
+    CHECK(device.reports == 1 + seed);
+  }
+  const ObservedDevice device = StatsPage::parse(file.bytes).value();
+  CHECK(device.pid == 4711);
+  CHECK(device.process == "a process");
+  CHECK(device.process_started == 1000);
+  CHECK(device.opened == 2000);
+  CHECK(device.device == "udp:127.0.0.1");
+  CHECK(device.description == "socket?with ?[2J and ?");
+  CHECK(device.endpoint == "127.0.0.1:4792");
+  CHECK(device.eid == "127.0.0.1");
+  REQUIRE(device.metrics.size() == all_metrics().size());
+  for (size_t i = 0; i < device.metrics.size(); ++i) {
+    const Metric& metric = all_metrics()[i];
+    CHECK(device.metrics[i].name == metric.name);
+    CHECK(device.metrics[i].unit == metric.unit);
+    CHECK(device.metrics[i].window == name(metric.window));
+    CHECK(device.metrics[i].part == metric.part);
+    CHECK(device.metrics[i].meaning == metric.meaning);
+  }
+  CHECK(device.find("nonsense") == nullptr);
+}
+
+TEST_CASE("texts of any length fit") {
+  ObservedDevice long_ones = facts();
+  long_ones.description.assign(100'000, 'd');
+  long_ones.device.assign(100'000, 'u');
+  const StatsPage page(long_ones);
+  CHECK(page.bytes().size() <= StatsPage::most_bytes);
+  CHECK(StatsPage::parse(page.bytes())->description == std::string(1000, 'd'));
+}
+
+TEST_CASE("whoever stops in the middle of a write leaves the moment before") {
+  for (uint64_t seed : {1, 2}) {
+    File file;
+    for (uint64_t i = 1; i <= seed; ++i) file.write(i);
+    const auto next =
+        file.page.next(numbers(seed + 1), Time(Duration(static_cast<int64_t>(seed) + 1)));
+    for (size_t stopped_after = 0; stopped_after < next.bytes.size(); ++stopped_after) {
+      Bytes torn = file.bytes;
+      std::copy_n(next.bytes.begin(), stopped_after,
+                  torn.begin() + static_cast<ptrdiff_t>(next.offset));
+      // The last bytes of a number may be what they were before.
+      const bool all_there = std::equal(next.bytes.begin(), next.bytes.end(),
+                                        torn.begin() + static_cast<ptrdiff_t>(next.offset));
+      REQUIRE(of_moment(StatsPage::parse(torn).value(), all_there ? seed + 1 : seed));
+    }
+  }
+}
+
+TEST_CASE("cut off anywhere it is refused, and says so") {
+  File file;
+  file.write(1);
+  for (size_t bytes = 0; bytes < file.bytes.size(); ++bytes) {
+    // Memory of exactly this size: who reads beyond it is caught by the address sanitizer.
+    const Bytes short_one(file.bytes.begin(), file.bytes.begin() + static_cast<ptrdiff_t>(bytes));
+    const auto page = StatsPage::parse(short_one);
+    REQUIRE_FALSE(page.ok());
+    REQUIRE(mentions(page.error().message, "Fix: "));
+  }
+}
+
+TEST_CASE("whatever is wrong with its bytes, it is one of the moments written or an error") {
+  File file;
+  file.write(1);
+  file.write(2);
+  Prng prng(1);
+  const auto check = [&](const Bytes& bytes) {
+    const auto page = StatsPage::parse(bytes);
+    if (!page) {
+      REQUIRE(mentions(page.error().message, "Fix: "));
+      return;
+    }
+    const bool one_of_them = of_moment(*page, 1) || of_moment(*page, 2);
+    REQUIRE(one_of_them);
+  };
+  for (size_t bit = 0; bit < file.bytes.size() * 8; ++bit) {
+    Bytes bytes = file.bytes;
+    bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    check(bytes);
+  }
+  for (int round = 0; round < 20'000; ++round) {
+    Bytes bytes = file.bytes;
+    for (uint64_t changes = 1 + prng.below(8); changes > 0; --changes) {
+      const size_t at = prng.below(static_cast<uint32_t>(bytes.size()));
+      // The header, too, though it is small.
+      bytes[prng.below(2) == 0 ? at : at % 32] = static_cast<std::byte>(prng.below(256));
+    }
+    bytes.resize(prng.below(4) == 0 ? prng.below(static_cast<uint32_t>(bytes.size()))
+                                    : bytes.size());
+    check(bytes);
+  }
+}
+
+// Its text changed, and said to be whole.
+Bytes with_text(Bytes bytes, std::string_view old_one, std::string_view new_one) {
+  REQUIRE(old_one.size() == new_one.size());
+  const auto found =
+      std::search(bytes.begin(), bytes.end(), old_one.begin(), old_one.end(),
+                  [](std::byte byte, char c) { return byte == static_cast<std::byte>(c); });
+  REQUIRE(found != bytes.end());
+  std::transform(new_one.begin(), new_one.end(), found,
+                 [](char c) { return static_cast<std::byte>(c); });
+  uint32_t text_bytes = 0;
+  std::memcpy(&text_bytes, bytes.data() + 12, sizeof text_bytes);
+  const uint32_t head = crc32_update(crc32_start, bytes.data(), 20);
+  const uint32_t sum = crc32_finish(crc32_update(head, bytes.data() + 24, text_bytes));
+  std::memcpy(bytes.data() + 20, &sum, sizeof sum);
+  return bytes;
+}
+
+TEST_CASE("a page of another version is shown as that version explains it") {
+  File file;
+  file.write(1);
+  const ObservedDevice renamed =
+      StatsPage::parse(with_text(file.bytes, "metric\tworks\tworks", "metric\tdeeds\tdeeds"))
+          .value();
+  CHECK(renamed.find("works") == nullptr);
+  CHECK(*renamed.find("deeds") == numbers(1).works);
+  CHECK(renamed.metrics[0].unit == "deeds");
+  const ObservedDevice unknown_fact =
+      StatsPage::parse(with_text(file.bytes, "eid\t", "xyz\t")).value();
+  CHECK(unknown_fact.eid.empty());
+  CHECK(unknown_fact.endpoint == "127.0.0.1:4792");
+
+  Bytes later = file.bytes;
+  later[8] = std::byte{2};
+  const Error error = StatsPage::parse(later).error();
+  CHECK(error.status == Status::version_mismatch);
+  CHECK(mentions(error.message, "layout 2"));
+}
+
+TEST_CASE("a text that makes no sense is damaged, though its checksum is right") {
+  File file;
+  file.write(1);
+  for (const auto& [old_one, new_one] :
+       {std::pair("pid\t4711", "pid\t47x1"), std::pair("pid\t4711", "pid\t    "),
+        std::pair("metric\tworks\tworks", "mettic\tworks\tworks"),
+        std::pair("metric\tworks\t", "metric\t\t\t\t\t\t\t"), std::pair("eid\t1", "eid\t\x1b")}) {
+    INFO(new_one);
+    CHECK(StatsPage::parse(with_text(file.bytes, old_one, new_one)).status() == Status::io_error);
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
