@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "apps/urma_stat/look.h"
+
+namespace urma::stat {
+
+// One object and the end of its line: over several lines without an interval, on one with it.
+std::string look_json(const Look& look, std::optional<double> interval_seconds);
+std::string metrics_json();
+
+}  // namespace urma::stat

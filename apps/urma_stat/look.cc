@@ -1,0 +1,89 @@
+#include "apps/urma_stat/look.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "apps/urma_stat/failure.h"
+
+namespace urma::stat {
+namespace {
+
+// A look may find values as old as this, and the next look others: so much may the time between
+// two reports differ from that between two looks.
+constexpr double report_seconds = 0.2;
+
+// Devices report by the same clock.
+Time monotonic() {
+  return Time(
+      std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
+}
+
+double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string key(const ObservedDevice& device) {
+  return fmt::format("{} {} {} {} {}", device.pid, device.process_started, device.opened,
+                     device.endpoint, device.device);
+}
+
+}  // namespace
+
+std::optional<double> Row::value(std::string_view metric) const {
+  const uint64_t* found = device.find(metric);
+  return found == nullptr ? std::nullopt : std::optional(static_cast<double>(*found));
+}
+
+std::optional<double> Row::rate(std::string_view metric) const {
+  for (size_t i = 0; i < device.metrics.size(); ++i) {
+    if (device.metrics[i].name == metric) return rates[i];
+  }
+  return std::nullopt;
+}
+
+bool Watcher::wanted(const ObservedDevice& device) const {
+  return who_.empty() || std::to_string(device.pid) == who_ || device.process == who_;
+}
+
+Row Watcher::row(ObservedDevice device, double seconds) const {
+  Row out{.device = std::move(device), .rates = {}, .age_seconds = {}};
+  out.rates.resize(out.device.metrics.size());
+  if (out.device.moment != Time{}) {
+    out.age_seconds = std::max(0.0, seconds_of(monotonic() - out.device.moment));
+  }
+  const auto before = before_.find(key(out.device));
+  if (before == before_.end()) return out;
+  // One that was idle has not reported for long, and did all of it since the look before.
+  const double between = std::clamp(seconds_of(out.device.moment - before->second.moment),
+                                    seconds - report_seconds, seconds + report_seconds);
+  for (size_t i = 0; i < out.rates.size(); ++i) {
+    const ObservedMetric& metric = out.device.metrics[i];
+    const uint64_t* old = before->second.find(metric.name);
+    if (old == nullptr || metric.window == name(Metric::Window::now)) continue;
+    const uint64_t grown = metric.value - std::min(*old, metric.value);
+    out.rates[i] = static_cast<double>(grown) / std::max(between, seconds / 2);
+  }
+  return out;
+}
+
+Look Watcher::look() {
+  Result<Observed> seen = observe_devices();
+  if (!seen) throw Failure(Exit::error, seen.error().message);
+  const Time now = monotonic();
+  const double seconds = seconds_of(now - std::exchange(looked_at_, now));
+  Look out{.rows = {},
+           .skipped = std::move(seen->skipped),
+           .time = std::chrono::duration_cast<std::chrono::seconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count()};
+  std::map<std::string, ObservedDevice> these;
+  for (ObservedDevice& device : seen->devices) {
+    if (!wanted(device)) continue;
+    these.emplace(key(device), device);
+    out.rows.push_back(row(std::move(device), seconds));
+  }
+  before_ = std::move(these);
+  return out;
+}
+
+}  // namespace urma::stat

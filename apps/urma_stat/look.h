@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "urma/observe.hpp"
+
+namespace urma::stat {
+
+// A device, and what it did since the look before.
+struct Row {
+  ObservedDevice device;
+  // By metric, per second; empty: not known yet. Of what is "now" there is none.
+  std::vector<std::optional<double>> rates;
+  std::optional<double> age_seconds;  // of the values; nothing: it has not reported yet
+
+  // Nothing: its version has no such metric, or no rate of it is known.
+  std::optional<double> value(std::string_view metric) const;
+  std::optional<double> rate(std::string_view metric) const;
+};
+
+struct Look {
+  std::vector<Row> rows;
+  std::vector<std::string> skipped;
+  int64_t time = 0;  // seconds since 1970
+};
+
+class Watcher {
+ public:
+  // `who`: a process by its number or name; empty: all.
+  explicit Watcher(std::string who) : who_(std::move(who)) {}
+
+  Look look();
+
+ private:
+  bool wanted(const ObservedDevice& device) const;
+  Row row(ObservedDevice device, double seconds) const;
+
+  std::string who_;
+  std::map<std::string, ObservedDevice> before_;
+  Time looked_at_{};
+};
+
+}  // namespace urma::stat

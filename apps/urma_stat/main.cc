@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <set>
+
+#include "apps/urma_stat/failure.h"
+#include "apps/urma_stat/json.h"
+#include "apps/urma_stat/look.h"
+#include "apps/urma_stat/options.h"
+#include "apps/urma_stat/output.h"
+#include "apps/urma_stat/text.h"
+
+namespace urma::stat {
+namespace {
+
+std::atomic<int> signals{0};
+static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
+
+void count_signal(int) {
+  if (signals.fetch_add(1) > 0) _exit(static_cast<int>(Exit::interrupted));
+}
+
+void handle_signals() {
+  struct sigaction action {};
+  action.sa_handler = count_signal;  // without SA_RESTART: who sleeps wakes up
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // writing fails instead, and says so
+}
+
+bool interrupted() { return signals.load(std::memory_order_relaxed) > 0; }
+
+void rest(double seconds) {
+  const double whole = std::floor(seconds);
+  timespec left{static_cast<time_t>(whole), static_cast<long>((seconds - whole) * 1e9)};
+  nanosleep(&left, nullptr);  // Ctrl-C ends it
+}
+
+// What cannot be read is said once, on stderr; JSON has it, too.
+class Complaints {
+ public:
+  void say(const Look& look) {
+    for (const std::string& one : look.skipped) {
+      if (said_.insert(one).second) fmt::print(stderr, "urma_stat: {}\n", one);
+    }
+  }
+
+ private:
+  std::set<std::string> said_;
+};
+
+Failure nobody(const std::string& who) {
+  return {Exit::error, fmt::format("no process {} of this user has an open device here. Fix: "
+                                   "urma_stat shows those that have",
+                                   who)};
+}
+
+std::string text_of(const Options& options, const Look& look) {
+  const bool rates = options.watch.has_value();
+  if (options.json) return look_json(look, options.watch);
+  return options.who.empty() ? table(look, rates) : details(look, rates);
+}
+
+Exit show_once(const Options& options, Output& output) {
+  Watcher watcher(options.who);
+  Complaints complaints;
+  const Look look = watcher.look();
+  complaints.say(look);
+  if (look.rows.empty() && !options.who.empty()) throw nobody(options.who);
+  output.write(text_of(options, look));
+  return Exit::ok;
+}
+
+Exit watch(const Options& options, Output& output) {
+  Watcher watcher(options.who);
+  Complaints complaints;
+  // Rates are known from the second look on.
+  if (watcher.look().rows.empty() && !options.who.empty()) throw nobody(options.who);
+  for (uint64_t looks = 0; looks < options.count.value_or(UINT64_MAX); ++looks) {
+    rest(*options.watch);
+    if (interrupted()) return Exit::interrupted;
+    const Look look = watcher.look();
+    const bool redraws = output.terminal() && !options.json;
+    if (!redraws) complaints.say(look);
+    if (look.rows.empty() && !options.who.empty()) {
+      fmt::print(stderr, "urma_stat: process {} has closed its device, or ended\n", options.who);
+      return Exit::ok;
+    }
+    std::string text = text_of(options, look);
+    if (options.json) {
+      output.write(text);
+    } else if (redraws) {
+      for (const std::string& one : look.skipped) text += "\n" + one + "\n";
+      output.redraw(fmt::format("{}   each {} s   Ctrl-C ends it\n\n{}", date(look.time),
+                                *options.watch, text));
+    } else {
+      output.write(fmt::format("{}\n{}\n", date(look.time), text));
+    }
+  }
+  return Exit::ok;
+}
+
+Exit run(const Options& options) {
+  Output output;
+  switch (options.mode) {
+    case Options::Mode::help:
+      output.write(help());
+      return Exit::ok;
+    case Options::Mode::version:
+      output.write(fmt::format("urma_stat {}\n", URMA_VERSION));
+      return Exit::ok;
+    case Options::Mode::metrics:
+      output.write(options.json ? metrics_json() : metrics_text());
+      return Exit::ok;
+    case Options::Mode::show:
+      return options.watch ? watch(options, output) : show_once(options, output);
+  }
+  return Exit::error;
+}
+
+Exit main_exit(int count, char** arguments) {
+  try {
+    const Options options = parse_options(count, arguments);
+    handle_signals();
+    return run(options);
+  } catch (const Failure& failure) {
+    fmt::print(stderr, "urma_stat: {}\n", failure.what());
+    return failure.exit();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "urma_stat: {}. Fix: report this as a fault of urma_stat\n", e.what());
+    return Exit::error;
+  }
+}
+
+}  // namespace
+}  // namespace urma::stat
+
+int main(int count, char** arguments) {
+  return static_cast<int>(urma::stat::main_exit(count, arguments));
+}

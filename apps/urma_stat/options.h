@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace urma::stat {
+
+// What the command line says, checked.
+struct Options {
+  enum class Mode : uint8_t { help, version, metrics, show };
+
+  Mode mode = Mode::show;
+  std::string who;              // a process, by number or name; empty: all
+  std::optional<double> watch;  // seconds between two looks
+  std::optional<uint64_t> count;
+  bool json = false;
+};
+
+// Throws a Failure (usage) that says what is wrong and what would be right.
+Options parse_options(int count, char** arguments);
+
+// One screen.
+std::string_view help();
+
+}  // namespace urma::stat

@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""urma_stat as people and scripts use it: urma_stat_test.py URMA_STAT URMA_TEST_PEER"""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM, PEER = sys.argv[1:3]
+DIRECTORY = f"/dev/shm/urma-devices-{os.geteuid()}"
+STRANGER = 64124  # a user nobody has
+
+
+def run(*arguments, program=PROGRAM, **more):
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=30, **more)
+
+
+def look(*arguments):
+    """What is seen, by process."""
+    done = run("--json", *arguments)
+    assert done.returncode == 0, done
+    whole = json.loads(done.stdout)
+    assert whole["schema"] == "urma_stat/1" and isinstance(whole["time"], int)
+    return {device["pid"]: device for device in whole["devices"]}
+
+
+def comes_to(what):
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        if what():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not come to that")
+
+
+@contextlib.contextmanager
+def peer(*arguments, program=PEER, **more):
+    process = subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, text=True, **more)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@contextlib.contextmanager
+def two_at_work():
+    name = f"stat-{os.getpid()}"
+    with peer("udp:", "serve", name) as server:
+        with peer("udp:", "write", name + "-writer", f"urma://localhost/{name}") as writer:
+            yield server, writer
+
+
+def pages_of(process):
+    return [name for name in os.listdir(DIRECTORY) if name.startswith(f"{process.pid}-")]
+
+
+def test_two_processes_are_seen_at_work_and_not_when_killed():
+    with two_at_work() as (server, writer):
+        before = look()[writer.pid]
+        assert before["device"] == "udp:" and before["process"] == os.path.basename(PEER)
+        assert before["process_started"] <= before["opened"] <= time.time() + 1
+        comes_to(lambda: look()[writer.pid]["metrics"]["works"]["value"]
+                 > before["metrics"]["works"]["value"])
+        comes_to(lambda: look()[server.pid]["metrics"]["executed"]["value"] > 0)
+        for one in look()[writer.pid]["metrics"].values():
+            assert one["unit"] and one["meaning"] and one["window"] in ("since open", "now")
+
+        # The table has both, the whole list those that were asked for, by number or name.
+        table = run().stdout
+        assert all(f" {process.pid} " in table for process in (server, writer)), table
+        whole = run(str(writer.pid)).stdout
+        assert f"process      {writer.pid} " in whole and "past_caches_from" in whole
+        assert "Taken from Jetties by the device." in whole and "EID 127." in whole
+        by_name = look(os.path.basename(PEER))
+        assert {server.pid, writer.pid} <= set(by_name)
+        assert set(look(str(server.pid))) == {server.pid}
+
+        done = run("--watch", "0.3", "--count", "2", "--json", str(writer.pid))
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        assert done.returncode == 0 and len(lines) == 2
+        for line in lines:
+            (device,) = line["devices"]
+            assert line["interval_seconds"] == 0.3
+            assert device["metrics"]["works"]["per_second"] > 0
+            assert device["metrics"]["jetties"]["per_second"] is None
+        done = run("--watch", "0.2", "--count", "2")
+        assert done.stdout.count("works/s") == 2 and "\x1b" not in done.stdout, done
+
+        (page,) = pages_of(writer)
+        assert os.stat(f"{DIRECTORY}/{page}").st_mode & 0o777 == 0o600
+        assert os.stat(DIRECTORY).st_mode & 0o777 == 0o700
+        watching = subprocess.Popen([PROGRAM, str(writer.pid), "--watch", "0.2"],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert watching.stdout.readline()
+        writer.kill()
+        writer.wait()
+        out, err = watching.communicate(timeout=20)
+        assert watching.returncode == 0 and "closed its device, or ended" in err, err
+        assert writer.pid not in look() and server.pid in look()
+        assert not pages_of(writer)
+
+
+def test_what_was_closed_in_peace_leaves_nothing():
+    with peer("udp:", "serve", f"stat-{os.getpid()}") as process:
+        assert pages_of(process)
+        # Sleeping, it is seen, and is left asleep.
+        comes_to(lambda: look()[process.pid]["age_seconds"] is not None)
+        comes_to(lambda: look()[process.pid]["age_seconds"] > 0.5)
+    run()
+    assert not pages_of(process)
+
+
+def test_strangers_files_are_said_and_skipped():
+    os.makedirs(DIRECTORY, mode=0o700, exist_ok=True)
+    junk = f"{DIRECTORY}/junk-{os.getpid()}"
+    spoiled = f"{DIRECTORY}/{os.getpid()}-0123456789abcdef"
+    try:
+        with open(junk, "w") as file:
+            file.write("hello")
+        with open(spoiled, "wb") as file:
+            file.write(os.urandom(8000))
+            file.flush()
+            fcntl.flock(file, fcntl.LOCK_EX)
+            done = run()
+            assert done.returncode == 0, done
+            for path in (junk, spoiled):
+                assert f"{path} is no page of a device. Fix: " in done.stderr, done
+            skipped = json.loads(run("--json").stdout)["skipped"]
+            assert any(junk in one for one in skipped) and any(spoiled in one for one in skipped)
+        run()  # nobody holds it any more
+        assert not os.path.exists(spoiled) and os.path.exists(junk)
+    finally:
+        for path in (junk, spoiled):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
+
+def test_other_users_are_not_seen():
+    if os.geteuid() != 0:
+        print("(skipped: only root can play another user)")
+        return
+    as_stranger = {"user": STRANGER, "group": STRANGER, "extra_groups": [], "cwd": "/"}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        # Where they were built strangers may not look.
+        program, other = (shutil.copy(path, folder) for path in (PROGRAM, PEER))
+        done = run(program=program, **as_stranger)
+        assert done.returncode == 0 and done.stdout == "No device of this user is open here.\n"
+        name = f"stat-{os.getpid()}"
+        with peer("udp:", "serve", name, program=other, **as_stranger) as process:
+            assert process.pid not in look()
+            done = run(str(process.pid), program=program, **as_stranger)
+            assert done.returncode == 0 and "jetties" in done.stdout, done
+            done = run(str(process.pid))
+            assert done.returncode == 1, done
+        run(program=program, **as_stranger)
+    os.rmdir(f"/dev/shm/urma-devices-{STRANGER}")  # empty, or somebody left a page
+
+
+def test_metrics():
+    whole = json.loads(run("--metrics", "--json").stdout)
+    text = run("--metrics").stdout
+    assert whole["schema"] == "urma_stat/1" and len(whole["metrics"]) > 40
+    for metric in whole["metrics"]:
+        assert set(metric) == {"name", "unit", "window", "part", "meaning"}
+        (line,) = [line for line in text.splitlines() if line.split()[:1] == [metric["name"]]
+                   and line.startswith("  ")]
+        assert metric["unit"] in line and line.endswith(metric["meaning"])
+
+
+def test_on_a_terminal_each_look_takes_the_place_of_the_one_before():
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, 0x5414, b"\x05\x00\x28\x00\x00\x00\x00\x00")  # TIOCSWINSZ: 5 rows of 40
+    with peer("udp:", "serve", f"stat-{os.getpid()}") as process:
+        done = subprocess.run([PROGRAM, str(process.pid), "--watch", "0.2", "--count", "2"],
+                              stdout=theirs, stderr=subprocess.PIPE, timeout=30, text=True,
+                              env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # what there was has been read
+        while part := os.read(ours, 65536):
+            shown += part
+    os.close(ours)
+    assert done.returncode == 0, done
+    assert shown.count(b"\x1b[2J") == 1 and shown.count(b"\x1b[H") == 2, shown
+    assert b"... the rest does not fit" in shown
+    rows = [row for row in shown.split(b"\r\n")]
+    assert all(len(row.replace(b"\x1b[K", b"")) <= 40 + len(b"\x1b[2J\x1b[H\x1b[J")
+               for row in rows), rows
+
+
+def test_errors_have_codes_and_cures():
+    for code, arguments in ((2, ["--nonsense"]), (2, ["one", "two"]), (2, ["--watch", "0"]),
+                            (2, ["--watch", "nan"]), (2, ["--watch", "1x"]), (2, ["--watch"]),
+                            (2, ["--watch", "1e9"]), (2, ["--count", "3"]),
+                            (2, ["--watch", "1", "--count", "0"]),
+                            (2, ["--watch", "1", "--count", "-1"]), (2, ["--metrics", "1"]),
+                            (1, ["no-such-process"]), (1, ["no-such-process", "--watch", "1"]),
+                            (1, ["999999999999999999999"])):
+        done = run(*arguments)
+        assert done.returncode == code, (arguments, done)
+        assert done.stderr.startswith("urma_stat: ") and "Fix: " in done.stderr, done
+        assert not done.stdout, done
+    for arguments in ([], ["--json"], ["--metrics"], ["--help"], ["--watch", "0.2"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=30)
+        assert done.returncode == 1 and "No space left" in done.stderr, (arguments, done)
+        assert "Fix: " in done.stderr, done
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        with os.fdopen(write_end, "w") as pipe:
+            done = subprocess.run([PROGRAM, *arguments], stdout=pipe, stderr=subprocess.PIPE,
+                                  text=True, timeout=30)
+        assert done.returncode == 1 and "Broken pipe" in done.stderr, (arguments, done)
+
+
+def test_ctrl_c():
+    watching = subprocess.Popen([PROGRAM, "--watch", "0.2"], stdout=subprocess.PIPE, text=True)
+    assert watching.stdout.readline()
+    watching.send_signal(signal.SIGINT)
+    out, _ = watching.communicate(timeout=20)
+    assert watching.returncode == 130
+
+
+def test_help_is_one_screen():
+    done = run("--help")
+    assert done.returncode == 0 and len(done.stdout.splitlines()) <= 40
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+    assert run("--version").stdout.startswith("urma_stat ")
+
+
+def main():
+    for name, test in sorted(globals().items()):
+        if name.startswith("test_"):
+            begun = time.monotonic()
+            test()
+            print(f"{time.monotonic() - begun:5.1f} s  {name}")
+
+
+main()
