@@ -20,26 +20,29 @@ Result<void> examine(const JettyOptions& options) {
                      "receives 0 and give the Jfr as many as all its Jetties need"};
   }
   if (options.inline_bytes > max_inline_bytes) {
-    return error(Status::invalid_argument,
-                 "jetty: inline_bytes " + std::to_string(options.inline_bytes) +
-                     " is not within 0 to " + std::to_string(max_inline_bytes));
+    return Error{Status::invalid_argument, "jetty: inline_bytes is " +
+                                               std::to_string(options.inline_bytes) +
+                                               ", more than a berth can hold. Fix: choose 0 to " +
+                                               std::to_string(max_inline_bytes)};
   }
   if (options.berths <= most_berths && options.receives <= most_berths &&
       (options.berths + options.receives > 0 || options.receives_from != nullptr)) {
     return {};
   }
-  return error(Status::invalid_argument, "jetty: berths " + std::to_string(options.berths) +
+  return Error{Status::invalid_argument, "jetty: berths is " + std::to_string(options.berths) +
                                              " and receives " + std::to_string(options.receives) +
-                                             " are not within 0 to " + std::to_string(most_berths) +
-                                             ", one of them at least 1");
+                                             ", which no Jetty can have. Fix: choose 0 to " +
+                                             std::to_string(most_berths) +
+                                             " for each, and at least 1 for one of them"};
 }
 
 Error no_entries(std::string_view call, const urma::jetty::Jfc& jfc, uint32_t entries) {
-  return error(Status::no_resources,
+  return Error{Status::no_resources,
                std::string(call) + ": its completion queue has " + std::to_string(jfc.depth()) +
                    " entries, " + std::to_string(jfc.reserved()) + " are taken, and it needs " +
-                   std::to_string(entries) + " (berths + 2 * receives): " +
-                   std::to_string(jfc.reserved() + entries) + " in all");
+                   std::to_string(entries) + " (berths + 2 * receives). Fix: make the queue with " +
+                   std::to_string(jfc.reserved() + entries) +
+                   " in all, or poll it when Jetties that completed there have been destroyed"};
 }
 
 // One engine writes a completion queue, and takes the receives of a JFR.
@@ -141,9 +144,9 @@ bool Jfc::arm(Wake wake) { return state_->source.arm(wake); }
 Result<Jfc> Device::jfc(uint32_t depth) {
   if (auto able = usable(*state_->runner, "jfc"); !able) return able.error();
   if (depth == 0 || depth > deepest_jfc) {
-    return error(Status::invalid_argument, "jfc: a depth of " + std::to_string(depth) +
-                                               " is not within 1 to " +
-                                               std::to_string(deepest_jfc));
+    return Error{Status::invalid_argument, "jfc: no queue can have a depth of " +
+                                               std::to_string(depth) + ". Fix: choose 1 to " +
+                                               std::to_string(deepest_jfc)};
   }
   return guarded("jfc", [&]() -> Result<Jfc> {
     auto state = std::make_unique<Jfc::State>();
@@ -183,9 +186,9 @@ Result<Jfr> Device::jfr(const JfrOptions& options) {
   return guarded("jfr", [&]() -> Result<Jfr> {
     if (auto able = usable(*state_->runner, "jfr"); !able) return able.error();
     if (options.receives == 0 || options.receives > most_berths) {
-      return error(Status::invalid_argument, "jfr: receives " + std::to_string(options.receives) +
-                                                 " are not within 1 to " +
-                                                 std::to_string(most_berths));
+      return Error{Status::invalid_argument,
+                   "jfr: receives is " + std::to_string(options.receives) +
+                       ", which no Jfr can have. Fix: choose 1 to " + std::to_string(most_berths)};
     }
     auto made = make_jetty("jfr", {.berths = 0,
                                    .receives = options.receives,

@@ -132,9 +132,9 @@ Error not_answered(const Location& where, Status status) {
     return error(status, "the process at " + at + " speaks another version of the set-up");
   }
   if (status == Status::no_resources) {
-    return error(status,
-                 "the process at " + at +
-                     " has no room for another peer. Fix: open it with larger Limits::peers");
+    return Error{status, "the process at " + at +
+                             " has no room for another peer. Fix: open it with larger "
+                             "Limits::peers"};
   }
   return error(Status::peer_unreachable,
                "nobody answered at " + at + " for \"" + where.name + "\"");
@@ -251,8 +251,9 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line) {
     choose_copy(runner, imported.segment);
     return imported;
   }
-  return error(Status::no_resources,
-               "import: this device knows as many peers as it was opened for");
+  return Error{Status::no_resources,
+               "import: this device knows as many peers as it was opened for. Fix: open it with "
+               "larger Limits::peers"};
 }
 
 }  // namespace
@@ -292,9 +293,9 @@ Result<void> Device::publish_line(std::string_view name, const std::string& line
   engine::Runner& runner = *state_->runner;
   if (auto able = usable(runner, "publish"); !able) return able.error();
   if (!engine::valid_name(name)) {
-    return error(Status::invalid_argument, "publish: \"" + std::string(name.substr(0, 80)) +
-                                               "\" is no valid name (1 to 64 of A-Z a-z 0-9 . _ -, "
-                                               "not starting with a dot)");
+    return Error{Status::invalid_argument, "publish: \"" + std::string(name.substr(0, 80)) +
+                                               "\" is no valid name. Fix: 1 to 64 of A-Z a-z 0-9 "
+                                               ". _ -, not starting with a dot"};
   }
   // All that is needed is allocated here, and moved inside the pass.
   engine::Publications one;
@@ -328,8 +329,9 @@ Result<void> Device::unpublish(std::string_view name) {
     const auto found = state_->published.find(name);
     if (found == state_->published.end()) {
       return guarded("unpublish", [&]() -> Result<void> {
-        return error(Status::not_found,
-                     "unpublish: this device does not publish \"" + std::string(name) + "\"");
+        return Error{Status::not_found, "unpublish: this device does not publish \"" +
+                                            std::string(name) +
+                                            "\". Fix: unpublish what it has published, once"};
       });
     }
     state_->published.erase(found);

@@ -101,16 +101,18 @@ Result<void> Segment::unregister() {
       [&](engine::Engine& engine, Time now) { return engine.remove_segment(what, now); });
   state_->fenced = what.fenced;
   if (what.fenced) return {};
-  return error(Status::not_fenced,
+  return Error{Status::not_fenced,
                "unregister: a process that maps this segment was in the middle of using it, and "
                "does not go on (it is stopped, or has no processor): it may still write there when "
-               "it does. Ask again when "
-               "it has gone on, or has ended");
+               "it does. Fix: let it go on, or end it, and ask again"};
 }
 
 Result<Segment> Device::allocate(size_t bytes, Rights rights, AtomicDomain atomics) {
   return guarded("allocate", [&]() -> Result<Segment> {
-    if (bytes == 0) return error(Status::invalid_argument, "allocate: 0 bytes were asked for");
+    if (bytes == 0) {
+      return Error{Status::invalid_argument,
+                   "allocate: 0 bytes were asked for. Fix: ask for 1 at least"};
+    }
     auto segment = std::make_unique<Segment::State>();
     segment->runner = state_->runner;
     segment->bytes = bytes;
@@ -134,7 +136,8 @@ Result<Segment> Device::register_memory(std::span<std::byte> memory, Rights righ
                                         AtomicDomain atomics) {
   return guarded("register_memory", [&]() -> Result<Segment> {
     if (memory.empty()) {
-      return error(Status::invalid_argument, "register_memory: 0 bytes were given");
+      return Error{Status::invalid_argument,
+                   "register_memory: 0 bytes were given. Fix: give memory of 1 at least"};
     }
     auto segment = std::make_unique<Segment::State>();
     segment->base = memory.data();

@@ -67,11 +67,12 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   std::string_view port;
   if (text.starts_with('[')) {
     const size_t close = text.find(']');
-    if (close == text.npos) return bad(text, "lacks the closing bracket of its address");
+    if (close == text.npos)
+      return bad(text, "lacks the closing bracket of its address. Fix: write it like [::1]:4792");
     host = text.substr(1, close - 1);
     port = text.substr(close + 1);
     if (!port.empty() && port.front() != ':') {
-      return bad(text, "has something other than :PORT after its address");
+      return bad(text, "has something other than :PORT after its address. Fix: write [::1]:4792");
     }
   } else if (std::count(text.begin(), text.end(), ':') == 1) {
     host = text.substr(0, text.find(':'));

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "urma/base/export.h"
@@ -8,7 +10,7 @@
 namespace urma {
 
 // How a work ended, or why a call refused. Each is explained once, in status.cc; `describe` gives
-// its name, what it means and what to do about it.
+// its name, what it means, what may have caused it and what to do about it.
 enum class Status : uint8_t {
   ok,
 
@@ -43,8 +45,15 @@ enum class Status : uint8_t {
 struct StatusInfo {
   Status status;
   std::string_view name;
-  std::string_view meaning;
+  std::string_view meaning;                     // what it says, and whether anything was executed
+  std::array<std::string_view, 3> may_be = {};  // why, likeliest first; then empty ones
   std::string_view cure;
+
+  std::span<const std::string_view> causes() const {
+    size_t count = 0;
+    while (count < may_be.size() && !may_be[count].empty()) ++count;
+    return std::span(may_be).first(count);
+  }
 };
 
 // For any value, also one that is no Status. To print one: urma::name(completion.status).

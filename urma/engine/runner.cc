@@ -59,6 +59,11 @@ bool may_spin(uint32_t spinning) {
 // The service thread spins beside the application's own.
 bool service_may_spin() { return may_spin(2); }
 
+Error no_descriptor(const char* what) {
+  return {Status::no_resources, std::string("open: making ") + what + ": " + std::strerror(errno) +
+                                    ". Fix: close descriptors, or allow more (ulimit -n)"};
+}
+
 }  // namespace
 
 Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings,
@@ -88,7 +93,7 @@ void Runner::report_to(std::unique_ptr<Reporter> reporter) {
 Result<void> Runner::start() {
   wake_descriptor_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake_descriptor_ < 0) {
-    return error(Status::no_resources, std::string("making an eventfd: ") + std::strerror(errno));
+    return no_descriptor("an eventfd");
   }
   if (reporter_ != nullptr) {
     if (auto started = reporter_->start(port_facts_.description); !started) return started;
@@ -96,15 +101,17 @@ Result<void> Runner::start() {
   if (!has_service()) return {};
   timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
   if (timer_ < 0) {
-    return error(Status::no_resources, std::string("making a timer: ") + std::strerror(errno));
+    return no_descriptor("a timer");
   }
   const auto entry = [](void* self) -> void* {
     static_cast<Runner*>(self)->serve();
     return nullptr;
   };
   if (const int why = pthread_create(&thread_, nullptr, entry, this); why != 0) {
-    return error(Status::no_resources,
-                 std::string("starting the engine's thread: ") + std::strerror(why));
+    return Error{Status::no_resources,
+                 std::string("open: starting the device's thread: ") + std::strerror(why) +
+                     ". Fix: allow more threads (ulimit -u, a container's pids limit), or open it "
+                     "with Threads::inlined"};
   }
   pthread_setname_np(thread_, "urma-engine");
   running_ = true;

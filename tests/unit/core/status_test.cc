@@ -14,7 +14,7 @@ bool is_sentence(std::string_view text) {
   return text.size() > 4 && text.front() >= 'A' && text.front() <= 'Z' && text.back() == '.';
 }
 
-TEST_CASE("every status is explained: a name like the enumerator's, a meaning, a cure") {
+TEST_CASE("every status is explained: a name like the enumerator's, a meaning, causes, a cure") {
   std::set<std::string_view> names, meanings;
   size_t count = 0;
   for (const StatusInfo& info : all_statuses()) {
@@ -26,6 +26,10 @@ TEST_CASE("every status is explained: a name like the enumerator's, a meaning, a
                       [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; }));
     CHECK(is_sentence(info.meaning));
     CHECK(is_sentence(info.cure));
+    CHECK(info.causes().empty() == (info.status == Status::ok));
+    for (const std::string_view cause : info.causes()) CHECK(is_sentence(cause));
+    // What a message ends with must say something where the message stands.
+    CHECK(info.cure.find("The message") == std::string_view::npos);
     CHECK(names.insert(info.name).second);
     CHECK(meanings.insert(info.meaning).second);
   }
@@ -69,6 +73,7 @@ TEST_CASE("a number that is no status is described all the same, and not as succ
     REQUIRE_FALSE(info.name.empty());
     REQUIRE(is_sentence(info.meaning));
     REQUIRE(is_sentence(info.cure));
+    REQUIRE_FALSE(info.causes().empty());
   }
 }
 
