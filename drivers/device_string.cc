@@ -106,7 +106,9 @@ std::optional<Number> parse(std::string_view text, std::string_view& rest) {
 Result<DeviceString> parse_device_string(std::string_view text) {
   constexpr size_t longest = 512;
   if (text.size() > longest) {
-    return Error{Status::invalid_argument, "a device string has at most 512 characters"};
+    return Error{Status::invalid_argument,
+                 "a device string of " + std::to_string(text.size()) +
+                     " characters. Fix: shorten it to 512, for example by a shorter path"};
   }
   return Parser(text).device();
 }
@@ -122,15 +124,26 @@ Error device_error(const DeviceString& device, size_t place, std::string_view wh
               "\"): " + std::string(why) + std::string(has_fix ? "" : general)};
 }
 
-const DeviceString::Option* OptionReader::take(std::string_view key) {
-  known_ += known_.empty() ? "" : ", ";
-  known_ += key;
+const DeviceString::Option* OptionReader::take(std::string_view key, std::string expected,
+                                               const OptionSays& says) {
+  rows_.push_back({.key = std::string(key),
+                   .expected = std::move(expected),
+                   .value = {},
+                   .given = false,
+                   .meaning = std::string(says.meaning)});
   for (size_t i = 0; i < device_.options.size(); ++i) {
     if (device_.options[i].key != key) continue;
     taken_[i] = true;
+    rows_.back().given = true;
     return &device_.options[i];
   }
   return nullptr;
+}
+
+// What the option last taken is now.
+void OptionReader::note(std::string value, const OptionSays& says) {
+  Row& row = rows_.back();
+  row.value = row.given || says.left_out.empty() ? std::move(value) : std::string(says.left_out);
 }
 
 void OptionReader::fail(const DeviceString::Option& option, std::string_view expected) {
@@ -139,85 +152,114 @@ void OptionReader::fail(const DeviceString::Option& option, std::string_view exp
                         "the value of " + option.key + " must be " + std::string(expected));
 }
 
-void OptionReader::text(std::string_view key, std::string& value) {
-  if (const auto* option = take(key)) value = option->value;
+void OptionReader::text(std::string_view key, std::string& value, OptionSays says) {
+  if (const auto* option = take(key, "a word", says)) value = option->value;
+  note(value, says);
 }
 
-void OptionReader::size(std::string_view key, uint64_t& value, uint64_t least, uint64_t most) {
-  const auto* option = take(key);
-  if (option == nullptr) return;
-  std::string_view unit;
-  const auto number = parse<uint64_t>(option->value, unit);
-  uint64_t factor = 0;
-  if (unit.empty()) factor = 1;
-  if (unit == "K") factor = 1 << 10;
-  if (unit == "M") factor = 1 << 20;
-  if (unit == "G") factor = 1 << 30;
-  const bool fits = number && factor > 0 && *number <= most / factor && *number * factor >= least;
-  if (!fits) {
-    return fail(*option, "a size from " + std::to_string(least) + " to " + std::to_string(most) +
-                             " bytes, with K, M or G if you like");
+void OptionReader::size(std::string_view key, uint64_t& value, uint64_t least, uint64_t most,
+                        OptionSays says) {
+  const auto* option =
+      take(key, "a size from " + size_text(least) + " to " + size_text(most), says);
+  if (option != nullptr) {
+    std::string_view unit;
+    const auto number = parse<uint64_t>(option->value, unit);
+    uint64_t factor = 0;
+    if (unit.empty()) factor = 1;
+    if (unit == "K") factor = 1 << 10;
+    if (unit == "M") factor = 1 << 20;
+    if (unit == "G") factor = 1 << 30;
+    const bool fits = number && factor > 0 && *number <= most / factor && *number * factor >= least;
+    if (fits) {
+      value = *number * factor;
+    } else {
+      fail(*option, "a size from " + std::to_string(least) + " to " + std::to_string(most) +
+                        " bytes, with K, M or G if you like");
+    }
   }
-  value = *number * factor;
+  note(size_text(value), says);
 }
 
-void OptionReader::fraction(std::string_view key, double& value) {
-  const auto* option = take(key);
-  if (option == nullptr) return;
-  std::string_view unit;
-  const auto number = parse<double>(option->value, unit);
-  const double result = number.value_or(-1) / (unit == "%" ? 100 : 1);
-  if (!(unit.empty() || unit == "%") || !(result >= 0 && result <= 1)) {
-    return fail(*option, "a fraction, like 5% or 0.05");
+void OptionReader::fraction(std::string_view key, double& value, OptionSays says) {
+  const std::string_view expected = "a fraction, like 5% or 0.05";
+  const auto* option = take(key, std::string(expected), says);
+  if (option != nullptr) {
+    std::string_view unit;
+    const auto number = parse<double>(option->value, unit);
+    const double result = number.value_or(-1) / (unit == "%" ? 100 : 1);
+    if ((unit.empty() || unit == "%") && result >= 0 && result <= 1) {
+      value = result;
+    } else {
+      fail(*option, expected);
+    }
   }
-  value = result;
+  note(fraction_text(value), says);
 }
 
-void OptionReader::duration(std::string_view key, Duration& value) {
-  const auto* option = take(key);
-  if (option == nullptr) return;
-  std::string_view unit;
-  const auto number = parse<double>(option->value, unit);
-  double factor = 0;
-  if (unit == "ns") factor = 1;
-  if (unit == "us") factor = 1e3;
-  if (unit == "ms") factor = 1e6;
-  if (unit == "s") factor = 1e9;
-  constexpr double longest = 3600e9;
-  if (!number || factor == 0 || !(*number >= 0 && *number * factor <= longest)) {
-    return fail(*option, "a time up to an hour with its unit, like 10us, 3ms or 1s");
+void OptionReader::duration(std::string_view key, Duration& value, OptionSays says) {
+  const std::string_view expected = "a time up to an hour with its unit, like 10us, 3ms or 1s";
+  const auto* option = take(key, std::string(expected), says);
+  if (option != nullptr) {
+    std::string_view unit;
+    const auto number = parse<double>(option->value, unit);
+    double factor = 0;
+    if (unit == "ns") factor = 1;
+    if (unit == "us") factor = 1e3;
+    if (unit == "ms") factor = 1e6;
+    if (unit == "s") factor = 1e9;
+    constexpr double longest = 3600e9;
+    if (number && factor != 0 && *number >= 0 && *number * factor <= longest) {
+      value = Duration(static_cast<int64_t>(*number * factor));
+    } else {
+      fail(*option, expected);
+    }
   }
-  value = Duration(static_cast<int64_t>(*number * factor));
+  note(duration_text(value), says);
 }
 
-void OptionReader::number(std::string_view key, uint64_t& value) {
-  const auto* option = take(key);
-  if (option == nullptr) return;
-  std::string_view rest;
-  const auto number = parse<uint64_t>(option->value, rest);
-  if (!number || !rest.empty()) return fail(*option, "a whole number");
-  value = *number;
+void OptionReader::number(std::string_view key, uint64_t& value, OptionSays says) {
+  const auto* option = take(key, "a whole number", says);
+  if (option != nullptr) {
+    std::string_view rest;
+    const auto number = parse<uint64_t>(option->value, rest);
+    if (number && rest.empty()) {
+      value = *number;
+    } else {
+      fail(*option, "a whole number");
+    }
+  }
+  note(std::to_string(value), says);
 }
 
-void OptionReader::address(std::string_view key, Eid& value) {
-  const auto* option = take(key);
-  if (option == nullptr) return;
-  const Result<Eid> address = parse_address(option->value);
-  if (!address) return fail(*option, "an IPv4 or IPv6 address");
-  value = *address;
+void OptionReader::address(std::string_view key, Eid& value, OptionSays says) {
+  const auto* option = take(key, "an IPv4 or IPv6 address", says);
+  if (option != nullptr) {
+    const Result<Eid> address = parse_address(option->value);
+    if (address) {
+      value = *address;
+    } else {
+      fail(*option, "an IPv4 or IPv6 address");
+    }
+  }
+  note(to_string(value), says);
 }
 
-void OptionReader::flag(std::string_view key, bool& value) {
-  std::optional<bool> given;
-  flag(key, given);
-  value = given.value_or(value);
+void OptionReader::flag(std::string_view key, bool& value, OptionSays says) {
+  std::optional<bool> given = value;
+  flag(key, given, says);
+  value = *given;
 }
 
-void OptionReader::flag(std::string_view key, std::optional<bool>& value) {
-  const auto* option = take(key);
-  if (option == nullptr) return;
-  if (option->value != "yes" && option->value != "no") return fail(*option, "yes or no");
-  value = option->value == "yes";
+void OptionReader::flag(std::string_view key, std::optional<bool>& value, OptionSays says) {
+  const auto* option = take(key, "yes or no", says);
+  if (option != nullptr) {
+    if (option->value == "yes" || option->value == "no") {
+      value = option->value == "yes";
+    } else {
+      fail(*option, "yes or no");
+    }
+  }
+  note(value ? yes_or_no(*value) : "", says);
 }
 
 void OptionReader::refuse(std::string_view key, std::string_view expected) {
@@ -228,12 +270,26 @@ void OptionReader::refuse(std::string_view key, std::string_view expected) {
 
 Result<void> OptionReader::finish() {
   if (error_) return *error_;
+  std::string known;
+  for (const Row& row : rows_) known += (known.empty() ? "" : ", ") + row.key;
   for (size_t i = 0; i < device_.options.size(); ++i) {
     if (taken_[i]) continue;
     return device_error(device_, device_.options[i].place,
-                        device_.name + " has no such option; it has: " + known_);
+                        device_.name + " has no such option; it has: " + known);
   }
   return {};
+}
+
+SettingList OptionReader::settings() const {
+  SettingList out;
+  for (const Row& row : rows_) {
+    out.push_back({.name = device_.name + "." + row.key,
+                   .value = row.value,
+                   .origin = row.given ? Origin::device_string : Origin::by_default,
+                   .source = {},
+                   .meaning = row.meaning});
+  }
+  return out;
 }
 
 }  // namespace urma::drivers

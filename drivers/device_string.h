@@ -9,6 +9,7 @@
 #include "urma/base/time.h"
 #include "urma/core/endpoint.h"
 #include "urma/core/result.h"
+#include "urma/core/setting.h"
 
 namespace urma::drivers {
 
@@ -42,40 +43,65 @@ Result<DeviceString> parse_device_string(std::string_view text);
 // is the fix.
 Error device_error(const DeviceString& device, size_t place, std::string_view why);
 
+// For people: what an option does, and what is so without it, if that is no plain value.
+struct OptionSays {
+  std::string_view meaning = {};
+  std::string_view left_out = {};
+};
+
 // Takes options out of a DeviceString one by one; what is left at the end is an error that names
 // the options there are. The first thing that does not fit is remembered, the rest ignored.
+//
+// What is read is noted, with what it may be and what it is: the same calls document a driver, read
+// a device string and say afterwards which value came from where.
 class OptionReader {
  public:
+  struct Row {
+    std::string key;
+    std::string expected;
+    std::string value;  // after it was read
+    bool given = false;
+    std::string meaning;
+  };
+
   explicit OptionReader(const DeviceString& device)
       : device_(device), taken_(device.options.size()) {}
 
   // Anything.
-  void text(std::string_view key, std::string& value);
+  void text(std::string_view key, std::string& value, OptionSays says = {});
   // 4096, 64K, 1M, 1G
-  void size(std::string_view key, uint64_t& value, uint64_t least, uint64_t most);
+  void size(std::string_view key, uint64_t& value, uint64_t least, uint64_t most,
+            OptionSays says = {});
   // 5%, 0.05
-  void fraction(std::string_view key, double& value);
+  void fraction(std::string_view key, double& value, OptionSays says = {});
   // 10us, 3ms, 1s
-  void duration(std::string_view key, Duration& value);
-  void number(std::string_view key, uint64_t& value);
+  void duration(std::string_view key, Duration& value, OptionSays says = {});
+  void number(std::string_view key, uint64_t& value, OptionSays says = {});
   // yes, no
-  void flag(std::string_view key, bool& value);
-  void flag(std::string_view key, std::optional<bool>& value);
+  void flag(std::string_view key, bool& value, OptionSays says = {});
+  void flag(std::string_view key, std::optional<bool>& value, OptionSays says = {});
   // 127.0.0.1, ::1
-  void address(std::string_view key, Eid& value);
+  void address(std::string_view key, Eid& value, OptionSays says = {});
   // For what only the driver knows about a value that was taken: it is not among those expected.
   void refuse(std::string_view key, std::string_view expected);
 
   // An error if anything did not fit, or was not asked for.
   Result<void> finish();
 
+  // All options that were asked for, in order.
+  const std::vector<Row>& rows() const { return rows_; }
+  // The same as settings of this driver.
+  SettingList settings() const;
+
  private:
-  const DeviceString::Option* take(std::string_view key);
+  const DeviceString::Option* take(std::string_view key, std::string expected,
+                                   const OptionSays& says);
+  void note(std::string value, const OptionSays& says);
   void fail(const DeviceString::Option& option, std::string_view expected);
 
   const DeviceString& device_;
   std::vector<bool> taken_;
-  std::string known_;
+  std::vector<Row> rows_;
   std::optional<Error> error_;
 };
 

@@ -1,6 +1,39 @@
 #include "drivers/driver.h"
 
 namespace urma::drivers {
+namespace {
+
+FormInfo describe(const Driver& driver, const Driver::Form& form) {
+  FormInfo out{.text = std::string(form.text),
+               .meaning = std::string(form.meaning),
+               .example = std::string(form.example),
+               .wraps = form.wraps,
+               .options = {}};
+  // Nothing is given, so what is read is what there is, and its defaults.
+  DeviceString nothing;
+  nothing.name = driver.name;
+  OptionReader reader(nothing);
+  form.options(reader);
+  for (const OptionReader::Row& row : reader.rows()) {
+    out.options.push_back(
+        {.key = row.key, .values = row.expected, .by_default = row.value, .meaning = row.meaning});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<DriverInfo> describe_drivers() {
+  std::vector<DriverInfo> out;
+  for (const Driver* driver : all_drivers()) {
+    out.push_back(
+        {.name = std::string(driver->name), .summary = std::string(driver->summary), .forms = {}});
+    for (const Driver::Form& form : driver->forms) {
+      out.back().forms.push_back(describe(*driver, form));
+    }
+  }
+  return out;
+}
 
 Result<std::unique_ptr<PacketPort>> open_port(const DeviceString& device) {
   std::string names;

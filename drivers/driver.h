@@ -5,12 +5,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "drivers/device_string.h"
 #include "urma/base/bell.h"
 #include "urma/base/time.h"
+#include "urma/core/driver_info.h"
 #include "urma/core/frame.h"
 #include "urma/core/result.h"
+#include "urma/core/setting.h"
 
 namespace urma::drivers {
 
@@ -39,6 +42,7 @@ struct PortFacts {
   bool lossless = false;
   MappedMemory mapped = {};  // none, if it has no `memory`
   std::string description;   // for people: what was chosen and why
+  SettingList settings;      // the same, one by one: the options as they were read, and what is
 };
 
 // Counted by the driver's thread; a snapshot for statistics.
@@ -162,10 +166,22 @@ struct Driver {
   using Pair = std::array<std::string_view, 2>;
   std::span<const Pair> pairs;
   Result<std::unique_ptr<PacketPort>> (*open)(const DeviceString& device);
+  // How its device strings are written (FormInfo). `options` asks the reader for each option there
+  // is, as `open` does.
+  struct Form {
+    std::string_view text;
+    std::string_view meaning;
+    std::string_view example;
+    void (*options)(OptionReader& reader);
+    bool wraps = false;
+  };
+  std::span<const Form> forms = {};
 };
 
 // All drivers built into this library.
 std::span<const Driver* const> all_drivers();
+// What there is to know of them without opening anything.
+std::vector<DriverInfo> describe_drivers();
 // Opens what a parsed device string names, wrappers included.
 Result<std::unique_ptr<PacketPort>> open_port(const DeviceString& device);
 

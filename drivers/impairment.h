@@ -25,13 +25,14 @@ struct Impairment {
            jitter == Duration{};
   }
   void read_options(OptionReader& options, const std::string& prefix = "") {
-    options.fraction(prefix + "loss", loss);
-    options.fraction(prefix + "dup", duplicate);
-    options.fraction(prefix + "corrupt", corrupt);
-    options.fraction(prefix + "reorder", reorder);
-    options.duration(prefix + "delay", delay);
-    options.duration(prefix + "jitter", jitter);
-    options.duration(prefix + "reorder_by", reorder_by);
+    options.fraction(prefix + "loss", loss, {"packets that are lost"});
+    options.fraction(prefix + "dup", duplicate, {"packets that come twice"});
+    options.fraction(prefix + "corrupt", corrupt,
+                     {"packets of which one to four bits are flipped"});
+    options.fraction(prefix + "reorder", reorder, {"packets that are held back by reorder_by"});
+    options.duration(prefix + "delay", delay, {"of every packet"});
+    options.duration(prefix + "jitter", jitter, {"more delay, at random up to this"});
+    options.duration(prefix + "reorder_by", reorder_by, {"how long those are held back"});
   }
 
   // What becomes of one packet: none, one or two copies.

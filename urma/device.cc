@@ -68,10 +68,10 @@ Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFac
 
 Error no_memory(std::string_view call) {
   try {
-    return error(Status::no_resources,
+    return Error{Status::no_resources,
                  std::string(call) +
-                     ": the system gives this process no more memory (its limits: "
-                     "ulimit -v, a cgroup's, overcommit)");
+                     ": the system gives this process no more memory. Fix: release some, or allow "
+                     "it more (ulimit -v, a container's memory limit, vm.overcommit_memory)"};
   } catch (const std::bad_alloc&) {
     return {Status::no_resources, {}};
   }
@@ -115,6 +115,8 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
                                         .limits = options.limits};
   auto state = std::make_unique<Device::State>();
   state->text = text;
+  state->options = options;
+  state->congestion = (*kind)->name;
   state->reach = device_to_reach(*parsed, (*port)->facts().self.address);
   std::optional<engine::StatsFile> page;
   if (options.observable && (*port)->clock() == nullptr) {

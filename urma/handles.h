@@ -17,9 +17,11 @@ namespace urma {
 
 struct Device::State {
   std::shared_ptr<engine::Runner> runner;
-  std::string text;    // the device string
-  std::string unseen;  // why others do not see what it counts, if they should
-  std::string reach;   // what others on this host open in order to reach it
+  std::string text;  // the device string
+  DeviceOptions options;
+  std::string congestion;  // by name
+  std::string unseen;      // why others do not see what it counts, if they should
+  std::string reach;       // what others on this host open in order to reach it
   std::mutex published_mutex;
   std::map<std::string, engine::NameFiles::Held, std::less<>> published;
 };

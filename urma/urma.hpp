@@ -36,12 +36,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "urma/base/export.h"
 #include "urma/core/descriptor.h"
+#include "urma/core/driver_info.h"
 #include "urma/core/event.h"
 #include "urma/core/options.h"
 #include "urma/core/result.h"
+#include "urma/core/setting.h"
 #include "urma/core/statistics.h"
 #include "urma/core/work.h"
 
@@ -356,6 +359,9 @@ class URMA_API Device {
   Eid eid() const;
   // What was opened and what it chose, for people.
   std::string description() const;
+  // All that it works with, one by one, and who decided it: options, the system, the medium. Any
+  // thread. Errors: closed, forked, no_resources.
+  Result<SettingList> settings();
   // What it has counted: `all_metrics` explains each number. Errors: closed, forked.
   Result<Statistics> stats();
 
@@ -389,5 +395,8 @@ inline constexpr std::string_view default_device = "cxl:";
 // version_mismatch, io_error.
 URMA_API Result<Device> open(std::string_view device = default_device,
                              const DeviceOptions& options = {});
+
+// The drivers of this build and how their device strings are written. Opens nothing.
+URMA_API std::vector<DriverInfo> list_drivers();
 
 }  // namespace urma

@@ -16,10 +16,10 @@ Result<std::unique_ptr<PacketPort>> CxlPort::open(const WindowSettings& settings
   if (!window) return window.error();
   const Result<uint32_t> place = window->join();
   if (!place) return place.error();
-  return std::unique_ptr<PacketPort>(new CxlPort(std::move(*window), *place));
+  return std::unique_ptr<PacketPort>(new CxlPort(std::move(*window), *place, settings));
 }
 
-CxlPort::CxlPort(Window window, uint32_t place)
+CxlPort::CxlPort(Window window, uint32_t place, const WindowSettings& settings)
     : window_(std::move(window)),
       place_(place),
       generation_(window_.generation(place)),
@@ -33,10 +33,47 @@ CxlPort::CxlPort(Window window, uint32_t place)
   facts_.buffer_bytes = ring_lines * uint32_t{line_bytes};
   facts_.lossless = true;
   if (memory() != nullptr) facts_.mapped = window_.mapped();
+  const Pages& pages = window_.pages();
   facts_.description = "window " + window_.path() + ", place " + std::to_string(place + 1) +
                        " of " + std::to_string(places) + ", room for " +
-                       std::to_string(window_.rings()) + " rings, " + window_.pages() +
+                       std::to_string(window_.rings()) + " rings, " + pages.text +
+                       (pages.advice.empty() ? "" : " (" + pages.advice + ")") +
                        (window_.coherent() ? "" : ", not coherent");
+  state_settings(settings);
+}
+
+// Everything that was chosen, and by whom.
+void CxlPort::state_settings(const WindowSettings& settings) {
+  SettingList& out = facts_.settings;
+  out = settings.options;
+  const bool named = !settings.path.empty();
+  out.push_back({"window", window_.path(), named ? Origin::device_string : Origin::by_default,
+                 named ? "" : "this user's own", "the file or device that all here map"});
+  out.push_back({"window_size", size_text(window_.bytes()),
+                 settings.bytes != 0 ? Origin::device_string : Origin::system,
+                 settings.bytes != 0 ? "all of it taken" : "as it was made; taken as it is used",
+                 "how large it is, in bytes"});
+  out.push_back({"segment_memory",
+                 size_text(uint64_t{window_.parts().granules} * window_.parts().granule_bytes),
+                 Origin::driver, "half of a window of 8M or more",
+                 "what is for segments that all here map, in bytes"});
+  out.push_back({"coherent", yes_or_no(window_.coherent()),
+                 settings.coherent ? Origin::device_string : Origin::system,
+                 settings.coherent ? "" : "as it was made",
+                 "whether processors keep its memory coherent; if not, nothing is mapped"});
+  out.push_back({"pages", window_.pages().text, Origin::system, window_.pages().advice,
+                 "what the window is mapped with"});
+  out.push_back({"place", std::to_string(place_ + 1) + " of " + std::to_string(places),
+                 Origin::drawn, "the first that was free", "which of its devices this one is"});
+  out.push_back({"rings", std::to_string(window_.rings()), Origin::driver, "follows from the size",
+                 "room for one way between two devices each"});
+  out.push_back({"address", to_string(facts_.self), Origin::driver,
+                 "the window's number, the place", "where others reach this device"});
+  out.push_back({"eid", to_string(facts_.eid), Origin::driver, "the address", "who it is"});
+  out.push_back({"mtu", size_text(facts_.mtu), Origin::driver, "a slice is one packet",
+                 "largest payload of a packet, in bytes"});
+  out.push_back({"receive_buffer", size_text(facts_.buffer_bytes), Origin::driver, "a ring",
+                 "what waits for this device from each other one, in bytes"});
 }
 
 CxlPort::~CxlPort() {

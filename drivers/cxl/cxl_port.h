@@ -80,7 +80,8 @@ class CxlPort final : public PacketPort, public Ways {
     Endpoint from;
   };
 
-  CxlPort(Window window, uint32_t place);
+  CxlPort(Window window, uint32_t place, const WindowSettings& settings);
+  void state_settings(const WindowSettings& settings);
 
   Endpoint endpoint_of(uint32_t place) const;
   uint32_t place_of(const Endpoint& endpoint) const;  // `places`: of another window, or none

@@ -44,7 +44,8 @@ Pages pages_of(int descriptor) {
     out.text = "huge pages where the system has some";
   } else {
     // With huge=advise, memory that a file takes in advance, as ours does, comes in small pages.
-    out.text = "pages of 4K (huge ones: a file in hugetlbfs, or in a tmpfs with huge=within_size)";
+    out.text = "pages of 4K";
+    out.advice = "huge ones: a file in hugetlbfs, or in a tmpfs with huge=within_size";
   }
   return out;
 }

@@ -23,6 +23,7 @@ struct WindowSettings {
   // Nobody keeps its memory coherent between those who map it. Nothing: as it was made, or it is.
   std::optional<bool> coherent = {};
   uint64_t double_seed = 0;  // not 0: caches are acted (ActedCaches)
+  SettingList options = {};  // as they were read, for whoever asks
 };
 
 // A mapped window, and what changes hands in it: places, rings and memory. All of that is the
@@ -43,7 +44,7 @@ class Window final : public SegmentMemory {
   Caches* caches() const { return caches_.get(); }
   const Parts& parts() const { return parts_; }
   const std::string& path() const { return path_; }
-  const std::string& pages() const { return pages_.text; }
+  const Pages& pages() const { return pages_; }
   // Somebody has cut off its file: what is here now are zeros of our own.
   bool lost() const { return guard_.lost(); }
   // False in a child of the process that opened it, which has its memory, but not its place; and

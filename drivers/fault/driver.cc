@@ -3,16 +3,22 @@
 namespace urma::drivers {
 namespace {
 
+void read_options(OptionReader& options, fault::Settings& settings) {
+  options.number("seed", settings.seed, {"of all chance: the same seed, the same faults"});
+  settings.out.read_options(options);
+  settings.in.read_options(options, "in.");
+}
+
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   if (!device.inner) {
-    return device_error(device, device.place, "fault wraps another device: fault(loss=5%):udp:");
+    return device_error(device, device.place,
+                        "fault wraps another device. Fix: fault(loss=5%):udp:");
   }
   fault::Settings settings;
   OptionReader options(device);
-  options.number("seed", settings.seed);
-  settings.out.read_options(options);
-  settings.in.read_options(options, "in.");
+  read_options(options, settings);
   if (auto done = options.finish(); !done) return done.error();
+  settings.options = options.settings();
   Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
   if (!inner) return inner.error();
   return std::unique_ptr<PacketPort>(
@@ -21,10 +27,19 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
 
 constexpr Driver::Pair pairs[] = {{"fault(delay=10us):udp:", "fault(in.delay=20us):udp:"}};
 
+constexpr Driver::Form forms[] = {{"fault(OPTIONS):DEVICE",
+                                   "what DEVICE sends is impaired; what it receives by in.OPTION",
+                                   "fault(loss=5%):udp:",
+                                   [](OptionReader& options) {
+                                     fault::Settings settings;
+                                     read_options(options, settings);
+                                   },
+                                   true}};
+
 }  // namespace
 
 extern const Driver fault_driver;
 const Driver fault_driver = {
-    "fault", "wraps a device and loses, repeats, reorders, delays, corrupts", pairs, open};
+    "fault", "wraps a device and loses, repeats, reorders, delays, corrupts", pairs, open, forms};
 
 }  // namespace urma::drivers

@@ -20,8 +20,16 @@ FaultPort::FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings
       sent_(buffer_count) {
   // What it does to packets only RTP mends, and RTP's packets are smaller.
   facts_.lossless = false;
+  facts_.mapped = {};  // segments there would go around it
   facts_.mtu = std::min(facts_.mtu, largest_rtp_mtu);
   facts_.description += ", with faults injected";
+  facts_.settings.insert(facts_.settings.end(), settings.options.begin(), settings.options.end());
+  if (facts_.mtu != inner_->facts().mtu) {
+    set(facts_.settings,
+        {"mtu", size_text(facts_.mtu), Origin::driver,
+         "fault: what it does to packets only RTP mends, whose packets are smaller",
+         "largest payload of a packet, in bytes"});
+  }
   free_.reserve(buffer_count);
   for (uint32_t i = buffer_count; i-- > 0;) free_.push_back(i);
   for (Line* line : {&out_, &in_}) {

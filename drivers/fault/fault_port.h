@@ -15,6 +15,7 @@ struct Settings {
   Impairment out;
   Impairment in;
   uint64_t seed = 1;
+  SettingList options = {};  // as they were read, for whoever asks
 };
 
 // Impairs the packets of the port it owns, each direction by its own rules.

@@ -8,13 +8,15 @@ constexpr uint32_t traced_bytes = 9;
 
 }  // namespace
 
-ClockedPort::ClockedPort(std::shared_ptr<Network> network, std::unique_ptr<PacketPort> inner)
+ClockedPort::ClockedPort(std::shared_ptr<Network> network, std::unique_ptr<PacketPort> inner,
+                         const SettingList& options)
     : network_(std::move(network)),
       inner_(std::move(inner)),
       facts_(inner_->facts()),
       ways_(inner_->ways()),
       bell_(*inner_->bell()) {
   facts_.description += ", virtual time";
+  facts_.settings.insert(facts_.settings.end(), options.begin(), options.end());
   bell_.drowse();
   network_->add(*this);
 }

@@ -11,7 +11,8 @@ namespace urma::drivers::sim {
 class ClockedPort final : public PacketPort, public Ways {
  public:
   // `inner` has a bell.
-  ClockedPort(std::shared_ptr<Network> network, std::unique_ptr<PacketPort> inner);
+  ClockedPort(std::shared_ptr<Network> network, std::unique_ptr<PacketPort> inner,
+              const SettingList& options);
   ~ClockedPort() override;
 
   const PortFacts& facts() const override { return facts_; }

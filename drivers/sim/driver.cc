@@ -3,48 +3,59 @@
 namespace urma::drivers {
 namespace {
 
+constexpr OptionSays seed_says = {"of all chance there; counts for who names the network first"};
+
+void read_clock_options(OptionReader& options, std::string& name, uint64_t& seed) {
+  options.text("net", name, {"the network in whose time it lives", "none: it must be given"});
+  options.number("seed", seed, seed_says);
+}
+
+void read_port_options(OptionReader& options, sim::Port::Settings& settings, uint64_t& seed) {
+  uint64_t mtu = settings.mtu;
+  uint64_t buffer = settings.buffer_bytes;
+  options.number("seed", seed, seed_says);
+  options.size("mtu", mtu, 1024, 8192, {"largest payload of a packet: 1024, 2048, 4096 or 8192"});
+  if ((mtu & (mtu - 1)) != 0) options.refuse("mtu", "1024, 2048, 4096 or 8192");
+  options.size("buffer", buffer, 64 * 1024, 1 << 30, {"what waits for this device"});
+  options.duration("hold", settings.hold, {"memory is read so much later, as a NIC does"});
+  options.address("address", settings.address, {"its address", "the next one, fd00::1 and up"});
+  settings.impairment.read_options(options);
+  settings.mtu = static_cast<uint32_t>(mtu);
+  settings.buffer_bytes = static_cast<uint32_t>(buffer);
+}
+
 Result<std::unique_ptr<PacketPort>> open_clocked(const DeviceString& device) {
   std::string name;
   uint64_t seed = 1;
   OptionReader options(device);
-  options.text("net", name);
-  options.number("seed", seed);
+  read_clock_options(options, name, seed);
   if (auto done = options.finish(); !done) return done.error();
   if (name.empty()) {
     return device_error(device, device.place,
-                        "the network whose time it lives in is missing: sim(net=NAME):cxl:");
+                        "the network whose time it lives in is missing. Fix: sim(net=NAME):cxl:");
   }
   Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
   if (!inner) return inner.error();
   if ((*inner)->bell() == nullptr) {
-    return device_error(device, device.inner->place,
-                        "its time cannot be simulated: only a window's can, sim(net=NAME):cxl:");
+    return device_error(
+        device, device.inner->place,
+        "its time cannot be simulated: only a window's can. Fix: sim(net=NAME):cxl:");
   }
-  return std::unique_ptr<PacketPort>(
-      std::make_unique<sim::ClockedPort>(sim::Network::named(name, seed), std::move(*inner)));
+  return std::unique_ptr<PacketPort>(std::make_unique<sim::ClockedPort>(
+      sim::Network::named(name, seed), std::move(*inner), options.settings()));
 }
 
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   if (device.inner) return open_clocked(device);
   sim::Port::Settings settings;
   uint64_t seed = 1;
-  uint64_t mtu = settings.mtu;
-  uint64_t buffer = settings.buffer_bytes;
   OptionReader options(device);
-  options.number("seed", seed);
-  options.size("mtu", mtu, 1024, 8192);
-  options.size("buffer", buffer, 64 * 1024, 1 << 30);
-  options.duration("hold", settings.hold);
-  options.address("address", settings.address);
-  settings.impairment.read_options(options);
+  read_port_options(options, settings, seed);
   if (auto done = options.finish(); !done) return done.error();
-  if ((mtu & (mtu - 1)) != 0) {
-    return device_error(device, device.place, "mtu must be 1024, 2048, 4096 or 8192");
-  }
-  settings.mtu = static_cast<uint32_t>(mtu);
-  settings.buffer_bytes = static_cast<uint32_t>(buffer);
+  settings.options = options.settings();
   if (device.address.empty()) {
-    return device_error(device, device.address_place, "the network's name is missing here");
+    return device_error(device, device.address_place,
+                        "the network's name is missing here. Fix: sim:NAME");
   }
   return sim::Port::open(sim::Network::named(device.address, seed), settings);
 }
@@ -53,10 +64,25 @@ constexpr Driver::Pair pairs[] = {
     {"sim:conformance", "sim:conformance?hold=2us"},
     {"sim(net=conformance-window):cxl:", "sim(net=conformance-window):cxl:"}};
 
+constexpr Driver::Form forms[] = {
+    {"sim:NAME", "a network of this process, which appears when it is first named", "sim:net",
+     [](OptionReader& options) {
+       sim::Port::Settings settings;
+       uint64_t seed = 1;
+       read_port_options(options, settings, seed);
+     }},
+    {"sim(OPTIONS):cxl:PATH", "a window, in the time of a simulated network", "sim(net=net):cxl:",
+     [](OptionReader& options) {
+       std::string name;
+       uint64_t seed = 1;
+       read_clock_options(options, name, seed);
+     },
+     true}};
+
 }  // namespace
 
 extern const Driver sim_driver;
 const Driver sim_driver = {
-    "sim", "an in-process network under virtual time, for tests and teaching", pairs, open};
+    "sim", "an in-process network under virtual time, for tests and teaching", pairs, open, forms};
 
 }  // namespace urma::drivers

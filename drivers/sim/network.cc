@@ -255,14 +255,27 @@ Result<std::unique_ptr<PacketPort>> Port::open(std::shared_ptr<Network> network,
   Status status = Status::ok;
   const Endpoint self = network->add(*port, settings.address, status);
   if (status != Status::ok) {
-    return error(
-        status, "sim: another port of this network has the address " + to_string(settings.address));
+    return Error{status, "sim: another port of this network has the address " +
+                             to_string(settings.address) + ". Fix: give each another address="};
   }
   port->facts_ = {.self = self,
                   .eid = self.address,
                   .mtu = settings.mtu,
                   .buffer_bytes = settings.buffer_bytes,
-                  .description = "simulated network, virtual time"};
+                  .description = "simulated network, virtual time",
+                  .settings = settings.options};
+  for (const Setting& setting : std::initializer_list<Setting>{
+           {"address", to_string(self),
+            settings.address == Eid{} ? Origin::drawn : Origin::device_string,
+            settings.address == Eid{} ? "the next one of this network" : "",
+            "where others in this process reach this device"},
+           {"eid", to_string(self.address), Origin::driver, "the address", "who it is"},
+           {"mtu", size_text(settings.mtu), Origin::driver, "as sim.mtu says",
+            "largest payload of a packet, in bytes"},
+           {"receive_buffer", size_text(settings.buffer_bytes), Origin::driver,
+            "as sim.buffer says", "what waits for this device, in bytes"}}) {
+    port->facts_.settings.push_back(setting);
+  }
   return std::unique_ptr<PacketPort>(std::move(port));
 }
 

@@ -129,6 +129,7 @@ class Port final : public PacketPort {
     uint32_t buffer_bytes = 4 << 20;
     Impairment impairment;
     Duration hold{};
+    SettingList options = {};  // as they were read, for whoever asks
   };
   static Result<std::unique_ptr<PacketPort>> open(std::shared_ptr<Network> network,
                                                   const Settings& settings);

@@ -31,17 +31,25 @@ Result<void> read_address(const DeviceString& device, udp::Settings& settings) {
   return {};
 }
 
+void read_options(OptionReader& options, udp::Settings& settings) {
+  uint64_t mtu = 0;
+  options.size("mtu", mtu, 1024, 8192,
+               {"largest payload of a packet: 1024, 2048, 4096 or 8192",
+                "the largest that the interface carries"});
+  if ((mtu & (mtu - 1)) != 0) options.refuse("mtu", "1024, 2048, 4096 or 8192");
+  settings.mtu = static_cast<uint32_t>(mtu);
+  options.size("rcvbuf", settings.rcvbuf, 64 * 1024, 1 << 30,
+               {"what the sockets are to hold, either way; the system may allow less"});
+  options.flag("gso", settings.gso, {"let the kernel cut bursts into packets"});
+  options.flag("gro", settings.gro, {"let the kernel join packets to bursts"});
+}
+
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   udp::Settings settings;
-  uint64_t mtu = 0;
   OptionReader options(device);
-  options.size("mtu", mtu, 1024, 8192);
-  if ((mtu & (mtu - 1)) != 0) options.refuse("mtu", "1024, 2048, 4096 or 8192");
-  options.size("rcvbuf", settings.rcvbuf, 64 * 1024, 1 << 30);
-  options.flag("gso", settings.gso);
-  options.flag("gro", settings.gro);
+  read_options(options, settings);
   if (auto done = options.finish(); !done) return done.error();
-  settings.mtu = static_cast<uint32_t>(mtu);
+  settings.options = options.settings();
   if (!device.address.empty()) {
     if (auto done = read_address(device, settings); !done) return done.error();
   }
@@ -50,9 +58,18 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
 
 constexpr Driver::Pair pairs[] = {{"udp:", "udp:"}};
 
+constexpr Driver::Form forms[] = {
+    {"udp:ADDRESS:PORT",
+     "an address of this machine; without PORT 4792, or another one if that is taken; without "
+     "both the first free 127.0.0.N. IPv6 in brackets",
+     "udp:", [](OptionReader& options) {
+       udp::Settings settings;
+       read_options(options, settings);
+     }}};
+
 }  // namespace
 
 extern const Driver udp_driver;
-const Driver udp_driver = {"udp", "UDP sockets: any network, no privilege", pairs, open};
+const Driver udp_driver = {"udp", "UDP sockets: any network, no privilege", pairs, open, forms};
 
 }  // namespace urma::drivers

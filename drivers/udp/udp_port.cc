@@ -129,13 +129,14 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
       inbound_(std::make_unique<Inbound>()),
       storage_(size_t{buffer_count} * buffer_bytes) {
   for (uint32_t i = buffer_count; i-- > 0;) free_[free_count_++] = i;
-  const uint32_t carried = sockets_[0].mtu_of_interface(self);
+  const Socket::Interface interface = sockets_[0].interface_of(self);
   uint32_t mtu = settings.mtu;
   if (mtu == 0) {
     mtu = 8192;
-    while (mtu > 1024 && mtu + overhead > carried) mtu /= 2;
+    while (mtu > 1024 && mtu + overhead > interface.mtu) mtu /= 2;
   }
   const bool own_port = self.port != ub_port;
+  const bool huge_pages = storage_.use_huge_pages();
   facts_.self = self;
   facts_.eid = own_port ? random_eid() : self.address;
   facts_.mtu = mtu;
@@ -144,7 +145,53 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
                        ", MTU " + std::to_string(mtu) + (gso_ ? ", GSO" : ", no GSO") +
                        (sockets_[0].gro() ? ", GRO" : ", no GRO") + ", receive buffer " +
                        std::to_string(facts_.buffer_bytes / 1024) + " KiB" +
-                       (storage_.use_huge_pages() ? ", huge pages where there are any" : "");
+                       (huge_pages ? ", huge pages where there are any" : "");
+  state_settings(settings, interface);
+  facts_.settings.push_back({"huge_pages", huge_pages ? "where there are any" : "no",
+                             Origin::system, "", "for what is received"});
+}
+
+// Everything that was chosen, and by whom.
+void UdpPort::state_settings(const Settings& settings, const Socket::Interface& interface) {
+  SettingList& out = facts_.settings;
+  out = settings.options;
+  const bool named = settings.address != Eid{};
+  const bool own_port = facts_.self.port != ub_port;
+  const Socket& socket = sockets_[0];
+  out.push_back({"address", to_string(facts_.self), named ? Origin::device_string : Origin::drawn,
+                 !named                                          ? "the first free 127.0.0.N"
+                 : own_port && settings.port != facts_.self.port ? "port 4792 is taken, so the "
+                                                                   "system chose another one"
+                                                                 : "",
+                 "where others reach this device"});
+  out.push_back({"eid", to_string(facts_.eid), own_port ? Origin::drawn : Origin::driver,
+                 own_port ? "the address alone does not name a port that is not 4792"
+                          : "the address, on port 4792",
+                 "who it is"});
+  out.push_back({"mtu", size_text(facts_.mtu),
+                 settings.mtu != 0 ? Origin::device_string : Origin::system,
+                 (interface.name.empty() ? "no interface has this address" : interface.name) +
+                     " carries " + std::to_string(interface.mtu),
+                 "largest payload of a packet, in bytes"});
+  const auto buffer = [&](const char* which, uint32_t bytes, const char* limit) {
+    const bool capped = bytes < settings.rcvbuf;
+    out.push_back(
+        {which, size_text(bytes), capped ? Origin::system : Origin::driver,
+         capped ? size_text(settings.rcvbuf) + " asked for, net.core." + limit + " allows no more"
+                : "as udp.rcvbuf says",
+         "what the socket holds, in bytes"});
+  };
+  buffer("receive_buffer", socket.receive_buffer_bytes(), "rmem_max");
+  buffer("send_buffer", socket.send_buffer_bytes(), "wmem_max");
+  const auto feature = [&](const char* which, bool has, bool wanted, const char* meaning) {
+    out.push_back({which, yes_or_no(has), wanted ? Origin::system : Origin::device_string,
+                   has      ? "the kernel has it"
+                   : wanted ? "the kernel lacks it"
+                            : "",
+                   meaning});
+  };
+  feature("segmentation", gso_, settings.gso, "packets of one size leave by one call (UDP GSO)");
+  feature("coalescing", socket.gro(), settings.gro, "and are received by one (UDP GRO)");
 }
 
 UdpPort::~UdpPort() = default;

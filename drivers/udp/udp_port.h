@@ -48,6 +48,7 @@ class UdpPort final : public PacketPort {
 
   UdpPort(Socket main, Socket other, const Settings& settings, const Endpoint& self);
 
+  void state_settings(const Settings& settings, const Socket::Interface& interface);
   size_t group(std::span<TxFrame* const> frames, Batch& batch) const;
   void gather(std::span<TxFrame* const> frames, Batch& batch) const;
   int transmit(Batch& batch);

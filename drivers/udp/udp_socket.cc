@@ -27,10 +27,15 @@ Error system_error(std::string what, int why) {
                         : why == EADDRNOTAVAIL            ? Status::invalid_argument
                                                           : Status::io_error;
   std::string message = "udp: " + std::move(what) + ": " + std::strerror(why);
-  if (why == EADDRNOTAVAIL) {
-    return {status, message + ". Fix: use an address of this machine (see: ip addr)"};
-  }
-  return error(status, std::move(message));
+  const std::string_view fix =
+      why == EADDRNOTAVAIL            ? "use an address of this machine (see: ip addr)"
+      : why == EMFILE                 ? "close descriptors, or allow more (ulimit -n)"
+      : why == EACCES || why == EPERM ? "a port from 1024 on, or a container that allows sockets"
+      : why == EAFNOSUPPORT           ? "an IPv4 address; or allow IPv6 (net.ipv6.conf.all."
+                                        "disable_ipv6=0)"
+                                      : "";
+  if (fix.empty()) return error(status, std::move(message));
+  return {status, message + ". Fix: " + std::string(fix)};
 }
 
 }  // namespace
@@ -99,18 +104,18 @@ void Socket::coalesce(bool on) const {
   if (gro_) set_option(SOL_UDP, UDP_GRO, on ? 1 : 0);
 }
 
-uint32_t Socket::receive_buffer_bytes() const {
+uint32_t Socket::buffer_bytes(int which) const {
   int bytes = 0;
   socklen_t length = sizeof bytes;
-  getsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &bytes, &length);
+  getsockopt(descriptor_, SOL_SOCKET, which, &bytes, &length);
   // The kernel counts its own overhead against twice what was asked for.
   return static_cast<uint32_t>(bytes) / 2;
 }
 
-uint32_t Socket::mtu_of_interface(const Endpoint& self) const {
+Socket::Interface Socket::interface_of(const Endpoint& self) const {
+  Interface found;
   ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return 1500;
-  uint32_t mtu = 1500;
+  if (getifaddrs(&all) != 0) return found;
   const bool loopback4 = self.is_ipv4() && self.address.bytes[12] == std::byte{127};
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
     if (one->ifa_addr == nullptr) continue;
@@ -125,12 +130,12 @@ uint32_t Socket::mtu_of_interface(const Endpoint& self) const {
     ifreq request{};
     std::strncpy(request.ifr_name, one->ifa_name, IFNAMSIZ - 1);
     if (ioctl(descriptor_, SIOCGIFMTU, &request) == 0) {
-      mtu = static_cast<uint32_t>(request.ifr_mtu);
+      found = {.name = one->ifa_name, .mtu = static_cast<uint32_t>(request.ifr_mtu)};
     }
     break;
   }
   freeifaddrs(all);
-  return mtu;
+  return found;
 }
 
 // ---- addresses

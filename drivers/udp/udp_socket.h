@@ -25,6 +25,7 @@ struct Settings {
   uint64_t rcvbuf = 4 << 20;
   bool gso = true;
   bool gro = true;
+  SettingList options = {};  // as they were read, for whoever asks
 };
 
 union SocketAddress {
@@ -51,9 +52,14 @@ class Socket {
   // What the kernel can do of what the settings wish.
   bool gso() const { return gso_; }
   bool gro() const { return gro_; }
-  uint32_t receive_buffer_bytes() const;
-  // MTU of the interface that has this address; 1500 if there is none.
-  uint32_t mtu_of_interface(const Endpoint& self) const;
+  uint32_t receive_buffer_bytes() const { return buffer_bytes(SO_RCVBUF); }
+  uint32_t send_buffer_bytes() const { return buffer_bytes(SO_SNDBUF); }
+  // The interface that has this address. None: an MTU of 1500, and no name.
+  struct Interface {
+    std::string name;
+    uint32_t mtu = 1500;
+  };
+  Interface interface_of(const Endpoint& self) const;
 
   // Binds as the settings say; says where.
   Result<Endpoint> bind(const Settings& settings);
@@ -64,6 +70,7 @@ class Socket {
 
  private:
   Socket(int descriptor, const Settings& settings);
+  uint32_t buffer_bytes(int which) const;
   bool bind_to(const Endpoint& endpoint);
   template <class Value>
   bool set_option(int level, int name, Value value) const {

@@ -161,6 +161,36 @@ TEST_CASE("calls that cannot be meant are refused with the reason and the fix") 
   says(side.device.unpublish("never").error(), "does not publish");
 }
 
+TEST_CASE("a device says what it works with and who decided it") {
+  Device device =
+      urma::open("fault(loss=5%):sim:settings?mtu=2K", {.operation_timeout = 3s}).value();
+  const SettingList settings = device.settings().value();
+  const auto is = [&](std::string_view name, std::string_view value, Origin origin) {
+    size_t found = 0;
+    for (const Setting& setting : settings) {
+      CHECK_FALSE(setting.meaning.empty());
+      if (setting.name != name) continue;
+      ++found;
+      CHECK(setting.value == value);
+      CHECK(setting.origin == origin);
+    }
+    INFO(name);
+    CHECK(found == 1);
+  };
+  is("fault.loss", "5%", Origin::device_string);
+  is("fault.dup", "0%", Origin::by_default);
+  is("sim.mtu", "2K", Origin::device_string);
+  is("address", to_string(device.endpoint()), Origin::drawn);
+  is("mtu", "2K", Origin::driver);
+  is("lossless", "no", Origin::driver);
+  is("virtual_time", "yes", Origin::driver);
+  is("operation_timeout", "3s", Origin::option);
+  is("congestion", "aimd", Origin::by_default);
+  is("limits.peers", "1024", Origin::by_default);
+  device.close();
+  CHECK(device.settings().status() == Status::closed);
+}
+
 TEST_CASE("a device reaches itself, also before it has met anybody") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);

@@ -123,16 +123,26 @@ std::string network_namespace() {
   return std::to_string(info.st_ino);
 }
 
-NameFiles NameFiles::of_this_user() {
+NameFiles NameFiles::of_this_user() { return NameFiles(directory_of_this_user().value); }
+
+Setting NameFiles::directory_of_this_user() {
   const std::string uid = std::to_string(geteuid());
   const std::string run = "/run/user/" + uid;
-  std::string directory = "/tmp/urma-" + uid;
+  Setting out{.name = "names",
+              .value = "/tmp/urma-" + uid,
+              .origin = Origin::by_default,
+              .source = "no XDG_RUNTIME_DIR of this user's, no " + run,
+              .meaning = "where names are published to other processes of this user"};
   if (const char* chosen = std::getenv("XDG_RUNTIME_DIR"); usable_runtime_directory(chosen)) {
-    directory = std::string(chosen) + "/urma";
+    out.value = std::string(chosen) + "/urma";
+    out.origin = Origin::environment;
+    out.source = "XDG_RUNTIME_DIR";
   } else if (usable_runtime_directory(run.c_str())) {
-    directory = run + "/urma";
+    out.value = run + "/urma";
+    out.origin = Origin::system;
+    out.source = run;
   }
-  return NameFiles(directory);
+  return out;
 }
 
 Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string& name,

@@ -8,6 +8,7 @@
 
 #include "urma/core/descriptor.h"
 #include "urma/core/options.h"
+#include "urma/core/setting.h"
 #include "urma/engine/held_file.h"
 
 namespace urma::engine {
@@ -32,6 +33,8 @@ class NameFiles {
   // The directory: $XDG_RUNTIME_DIR/urma, else /run/user/UID/urma, else /tmp/urma-UID. Nothing is
   // made before something is published.
   static NameFiles of_this_user();
+  // Its path, and why that one.
+  static Setting directory_of_this_user();
 
   // Its end ends the publication.
   using Held = HeldFile;

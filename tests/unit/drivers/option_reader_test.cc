@@ -1,4 +1,5 @@
 #include "drivers/device_string.h"
+#include "drivers/driver.h"
 #include "tests/catch.h"
 #include "tests/unit/mentions.h"
 
@@ -130,6 +131,67 @@ TEST_CASE("an option that is not given leaves its default; one that nobody reads
   REQUIRE_FALSE(done);
   CHECK(mentions(done.error().message, "at character 16 (\"colour=red\"): udp has no such option"));
   CHECK(mentions(done.error().message, "it has: mtu, batch, gso"));
+}
+
+TEST_CASE("what was read says what it is, who decided, and what else it could be") {
+  const auto device = parse_device_string("udp:x?mtu=4K&gso=no&late=5%");
+  REQUIRE(device);
+  OptionReader reader(*device);
+  uint64_t mtu = 1024, batch = 0, seed = 7;
+  bool gso = true, gro = true;
+  std::optional<bool> kept;
+  double late = 0;
+  Duration delay = 1500us;
+  Eid address;
+  reader.size("mtu", mtu, 1024, 8192, {"largest payload"});
+  reader.size("batch", batch, 1, 64, {"how many", "as many as fit"});
+  reader.flag("gso", gso);
+  reader.flag("gro", gro);
+  reader.flag("kept", kept, {"kept", "as it was"});
+  reader.fraction("late", late);
+  reader.duration("delay", delay);
+  reader.number("seed", seed);
+  reader.address("address", address, {"its own", "the next one"});
+  REQUIRE(reader.finish());
+
+  const char* const values[] = {"4K", "as many as fit", "no", "yes",         "as it was",
+                                "5%", "1500us",         "7",  "the next one"};
+  const SettingList settings = reader.settings();
+  REQUIRE(settings.size() == std::size(values));
+  for (size_t i = 0; i < settings.size(); ++i) {
+    INFO(settings[i].name);
+    CHECK(settings[i].name == "udp." + reader.rows()[i].key);
+    CHECK(settings[i].value == values[i]);
+    const bool given = i == 0 || i == 2 || i == 5;
+    CHECK(settings[i].origin == (given ? Origin::device_string : Origin::by_default));
+    CHECK_FALSE(reader.rows()[i].expected.empty());
+  }
+  CHECK(settings[0].meaning == "largest payload");
+  CHECK(reader.rows()[0].expected == "a size from 1K to 8K");
+}
+
+// What people are told is what the parser takes: defaults go in as values, and change nothing.
+TEST_CASE("each driver documents what its device strings take") {
+  for (const DriverInfo& driver : drivers::describe_drivers()) {
+    INFO(driver.name);
+    CHECK_FALSE(driver.summary.empty());
+    CHECK_FALSE(driver.forms.empty());
+    for (const FormInfo& form : driver.forms) {
+      INFO(form.text);
+      CHECK(form.text.starts_with(driver.name));
+      CHECK_FALSE(form.meaning.empty());
+      const auto example = parse_device_string(form.example);
+      REQUIRE(example);
+      CHECK(example->name == driver.name);
+      CHECK(static_cast<bool>(example->inner) == form.wraps);
+      for (const OptionInfo& option : form.options) {
+        INFO(option.key);
+        CHECK_FALSE(option.values.empty());
+        CHECK_FALSE(option.by_default.empty());
+        CHECK_FALSE(option.meaning.empty());
+      }
+    }
+  }
 }
 
 TEST_CASE("of several mistakes the first one read is told") {
