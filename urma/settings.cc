@@ -45,7 +45,7 @@ Setting past_caches(uint64_t from) {
 
 Result<SettingList> Device::settings() {
   return guarded("settings", [&]() -> Result<SettingList> {
-    const Result<Statistics> seen = statistics();
+    const Result<Statistics> seen = stats();
     if (!seen) return seen.error();
     const drivers::PortFacts& facts = state_->runner->port_facts();
     SettingList out = facts.settings;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "apps/common/output.h"
 #include "apps/urma_perf/failure.h"
 
 namespace urma::perf {
@@ -29,16 +30,6 @@ json round_json(const Result& result, const Round& round) {
     out["times_limit"] = round.times_limit;
   }
   return out;
-}
-
-bool write_all(int descriptor, const std::string& text) {
-  for (size_t at = 0; at < text.size();) {
-    const ssize_t written = ::write(descriptor, text.data() + at, text.size() - at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    at += static_cast<size_t>(written);
-  }
-  return true;
 }
 
 }  // namespace
@@ -116,13 +107,6 @@ void JsonFile::write(const json& whole) {
   if (fsync(descriptor_) != 0) throw failure("writing it");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) throw failure("putting it in its place");
   temporary_.clear();
-}
-
-void print_json(const json& whole) {
-  if (write_all(STDOUT_FILENO, whole.dump(2) + "\n")) return;
-  throw Failure(Exit::error, fmt::format("--json: writing to stdout: {}. Fix: free some space, or "
-                                         "read all of it",
-                                         std::strerror(errno)));
 }
 
 }  // namespace urma::perf

@@ -31,7 +31,4 @@ class JsonFile {
   int descriptor_ = -1;
 };
 
-// On stdout; fails when not all of it could be written.
-void print_json(const nlohmann::json& whole);
-
 }  // namespace urma::perf

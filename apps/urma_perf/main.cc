@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "apps/common/output.h"
 #include "apps/urma_perf/client.h"
 #include "apps/urma_perf/environment.h"
 #include "apps/urma_perf/help.h"

@@ -57,7 +57,11 @@ Segment Side::make_segment(Device& device) {
   const size_t bytes = (layout_.bytes() + page - 1) / page * page;
   own_memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes)));
   if (own_memory_ == nullptr) {
-    throw Failure(Exit::error, fmt::format("{}: the system gives no {} bytes", what, bytes));
+    throw Failure(
+        Exit::error,
+        fmt::format("{}: the system gives no {} bytes. Fix: smaller --size or --depth, or "
+                    "more memory (ulimit -v, a container's limit)",
+                    what, bytes));
   }
   return must(device.register_memory({own_memory_.get(), bytes}), what);
 }

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "urma/urma.hpp"
+
+namespace urma::apps {
+
+// How a program ends: for scripts.
+enum class Exit : int {
+  ok = 0,
+  error = 1,
+  usage = 2,
+  threshold = 3,  // something is not as it should be (urma_info --doctor); reserved elsewhere
+  wrong_bytes = 4,
+  peer_lost = 5,  // or never reached
+  version_mismatch = 6,
+  interrupted = 130,  // Ctrl-C, as shells have it
+};
+
+// Ends what is being done. The message says what failed, why and the fix.
+class Failure : public std::exception {
+ public:
+  Failure(Exit exit, std::string message) : exit_(exit), message_(std::move(message)) {}
+
+  Exit exit() const { return exit_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  Exit exit_;
+  std::string message_;
+};
+
+inline Exit exit_for(Status status) {
+  switch (status) {
+    case Status::invalid_argument:
+      return Exit::usage;
+    case Status::unknown:
+    case Status::peer_unreachable:
+    case Status::peer_restarted:
+    case Status::not_found:
+    case Status::timed_out:
+    case Status::flushed:
+    case Status::remote_access:  // what it had registered is gone
+      return Exit::peer_lost;
+    case Status::version_mismatch:
+      return Exit::version_mismatch;
+    default:
+      return Exit::error;
+  }
+}
+
+// The value, or a Failure that says what was being done.
+template <class T>
+T must(Result<T> result, std::string_view doing) {
+  if (!result) {
+    throw Failure(exit_for(result.status()), std::string(doing) + ": " + result.error().message);
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(result).value();
+}
+
+// How a work ended that had to succeed.
+inline Failure failed_work(std::string_view doing, Status status) {
+  const StatusInfo& info = describe(status);
+  const Exit exit = exit_for(status);
+  const std::string what = std::string(doing) + ": a work ended as " + std::string(info.name) +
+                           ". " + std::string(info.meaning);
+  if (exit != Exit::peer_lost) return {exit, what + " Fix: " + std::string(info.cure)};
+  return {exit,
+          what + " The other side is lost. Fix: see whether it still runs, and start it again"};
+}
+
+}  // namespace urma::apps

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "apps/urma_info/finding.h"
+#include "apps/urma_info/host.h"
+
+namespace urma::info {
+
+// One question to a machine, under the name that people see.
+struct Check {
+  std::string_view name;
+  Finding (*run)(const Host& host);
+};
+std::span<const Check> all_checks();
+
+// ---- checks_devices.cc: what a program does first
+Finding check_window_device(const Host& host);
+Finding check_network_device(const Host& host);
+
+// ---- checks_files.cc: where processes meet
+Finding check_shared_memory(const Host& host);
+Finding check_window_file(const Host& host);
+Finding check_names(const Host& host);
+Finding check_stale_files(const Host& host);
+Finding check_dax(const Host& host);
+
+// ---- checks_memory.cc
+Finding check_huge_pages(const Host& host);
+Finding check_locked_memory(const Host& host);
+Finding check_address_space(const Host& host);
+
+// ---- checks_limits.cc: of the process and its container
+Finding check_open_files(const Host& host);
+Finding check_processes(const Host& host);
+Finding check_container_memory(const Host& host);
+Finding check_container_processors(const Host& host);
+
+// ---- checks_processors.cc
+Finding check_processors(const Host& host);
+Finding check_clock(const Host& host);
+
+// ---- checks_network.cc
+Finding check_interfaces(const Host& host);
+Finding check_socket_buffers(const Host& host);
+Finding check_kernel(const Host& host);
+
+}  // namespace urma::info

@@ -1,0 +1,160 @@
+#include "apps/urma_info/device_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/urma_info/message.h"
+#include "apps/urma_info/wrap.h"
+
+namespace urma::info {
+
+using nlohmann::json;
+
+namespace {
+
+std::string value_of(const SettingList& settings, std::string_view name) {
+  for (const Setting& setting : settings) {
+    if (setting.name == name) return setting.value;
+  }
+  return {};
+}
+
+std::string reach_of(const DeviceView& view, const Eid& address) {
+  if (value_of(view.settings, "virtual_time") == "yes") return "this process";
+  if (in_window(address)) return "whoever opens the same window, on this host";
+  const bool v4 = Endpoint{address, 0}.is_ipv4();
+  const Eid loopback6 = parse_address("::1").value();
+  if (address == loopback6 || (v4 && address.bytes[12] == std::byte{127})) return "this host";
+  return v4 ? "every IPv4 host that has a way here" : "every IPv6 host that has a way here";
+}
+
+// Of the settings where they say it; else by trying.
+std::vector<Ability> abilities_of(Device& device, const SettingList& settings) {
+  std::vector<Ability> out;
+  const bool lossless = value_of(settings, "lossless") == "yes";
+  out.push_back(
+      {"lossless", lossless,
+       lossless ? "loses nothing and keeps the order" : "may lose packets: they are sent again"});
+  const bool mapped = value_of(settings, "mapped_memory") == "yes";
+  out.push_back({"mapped_memory", mapped,
+                 mapped ? "writes and reads of what it allocates are copies by the initiator alone"
+                        : "writes and reads go by packets, which the target's device executes"});
+  Result<Jetty> jetty = device.jetty();
+  const Result<int> descriptor = jetty ? jetty->fd() : jetty.error();
+  out.push_back({"descriptor", descriptor.ok(),
+                 descriptor ? "completions can be waited for in epoll (Jetty::fd)"
+                            : "completions cannot be waited for in epoll: " +
+                                  split_message(descriptor.error().message).what});
+  out.push_back({"atomics", false, "no atomics in this version"});
+  return out;
+}
+
+// What a large segment of its own, imported, makes it measure.
+void have_it_measured(Device& device) {
+  constexpr size_t large = 8 << 20;
+  const Result<Segment> segment = device.allocate(large);
+  if (segment && segment->mapped()) (void)device.import(segment->descriptor());
+}
+
+}  // namespace
+
+DeviceView view_device(const std::string& text, bool measure) {
+  DeviceView view;
+  view.text = text;
+  Result<Device> device = urma::open(text);
+  if (!device) {
+    view.error = device.error();
+    return view;
+  }
+  if (measure) have_it_measured(*device);
+  Result<SettingList> settings = device->settings();
+  if (!settings) {
+    view.error = settings.error();
+    return view;
+  }
+  view.settings = std::move(*settings);
+  view.description = device->description();
+  view.reach = reach_of(view, device->endpoint().address);
+  view.abilities = abilities_of(*device, view.settings);
+  return view;
+}
+
+json to_json(const SettingList& settings) {
+  json out = json::array();
+  for (const Setting& setting : settings) {
+    out.push_back({{"name", setting.name},
+                   {"value", setting.value},
+                   {"origin", name(setting.origin)},
+                   {"source", setting.source},
+                   {"meaning", setting.meaning}});
+  }
+  return out;
+}
+
+json to_json(const DeviceView& view) {
+  json out = {{"device", view.text},
+              {"default", view.text == default_device},
+              {"usable", !view.error.has_value()}};
+  if (view.error) {
+    const Message message = split_message(view.error->message);
+    out["status"] = name(view.error->status);
+    out["why"] = message.what;
+    out["fix"] = message.fix;
+    return out;
+  }
+  out["description"] = view.description;
+  out["reach"] = view.reach;
+  for (const char* fact : {"address", "eid", "mtu", "receive_buffer"}) {
+    out[fact] = value_of(view.settings, fact);
+  }
+  for (const Ability& ability : view.abilities) out["abilities"][ability.name] = ability.able;
+  return out;
+}
+
+std::string to_text(const DeviceView& view) {
+  constexpr size_t indent = 6;
+  if (view.error) {
+    const Message message = split_message(view.error->message);
+    return wrap_after("    not here: ", message.what, indent) +
+           wrap_after("    Fix: ", message.fix, indent);
+  }
+  // The device string stands above.
+  const std::string chose = view.description.substr(view.text.size() + 2);
+  std::string out = wrap_after("    opens: ", chose, indent);
+  const auto value = [&](const char* name) { return value_of(view.settings, name); };
+  const bool same = value("address").find(value("eid")) != std::string::npos;
+  out += wrap_after("    ",
+                    fmt::format("at {}{}; MTU {}, receive buffer {}; reaches {}", value("address"),
+                                same ? "" : ", EID " + value("eid"), value("mtu"),
+                                value("receive_buffer"), view.reach),
+                    indent);
+  std::string abilities;
+  for (const Ability& ability : view.abilities) {
+    abilities += (abilities.empty() ? "" : "; ") + ability.what;
+  }
+  out += wrap_after("    ", abilities, indent);
+  return out;
+}
+
+std::string to_text(const SettingList& settings, bool meanings) {
+  size_t names = 0, values = 0;
+  constexpr size_t widest = 32;
+  for (const Setting& setting : settings) {
+    names = std::max(names, setting.name.size());
+    values = std::clamp(setting.value.size(), values, widest);
+  }
+  std::string out;
+  for (const Setting& setting : settings) {
+    std::string origin(name(setting.origin));
+    if (!setting.source.empty()) origin += ": " + setting.source;
+    out += wrap_after(fmt::format("{:<{}}  {:<{}}  ", setting.name, names, setting.value, values),
+                      origin, names + values + 4);
+    if (meanings && !setting.meaning.empty()) {
+      out += fmt::format("{:<{}}  {}\n", "", names, setting.meaning);
+    }
+  }
+  return out;
+}
+
+}  // namespace urma::info

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace urma::info {
+
+enum class Level : uint8_t {
+  ok,
+  warn,  // it works, slower or with less room than it could
+  fix,   // something does not work, or soon will not
+};
+
+// What a check has found, and the exact way to mend it.
+struct Finding {
+  Level level = Level::ok;
+  std::string what;
+  std::string fix;  // empty: nothing to do
+};
+
+inline Finding ok(std::string what) { return {Level::ok, std::move(what), {}}; }
+inline Finding warn(std::string what, std::string fix) {
+  return {Level::warn, std::move(what), std::move(fix)};
+}
+inline Finding fix(std::string what, std::string fix) {
+  return {Level::fix, std::move(what), std::move(fix)};
+}
+
+constexpr const char* name(Level level) {
+  return level == Level::ok ? "ok" : level == Level::warn ? "warn" : "fix";
+}
+
+}  // namespace urma::info

@@ -1,0 +1,77 @@
+#include "apps/urma_info/help.h"
+
+#include <fmt/format.h>
+
+#include "apps/common/failure.h"
+#include "apps/urma_info/wrap.h"
+
+namespace urma::info {
+namespace {
+
+constexpr std::string_view first_screen =
+    R"(urma_info - what is there, what was chosen and why, and what is wrong with this machine?
+
+  urma_info                    the devices of this build: which open here and now, what they chose
+  urma_info udp:10.0.0.5       one device: what it is, what it can, whom it reaches
+  urma_info --config udp:      each of its settings, with its value and who decided it
+  urma_info --doctor           this machine: each line ok, warn or fix, with what mends it
+  urma_info --error unknown    a status, by name or number: what it means, why it comes, the cure
+  urma_info --help udp         what a driver's device strings take
+
+  DEVICE             {}  --config [DEVICE]  the settings of a device ({})
+  -v, --verbose      with --config: and what each setting means
+  --doctor           checks; exit code 3 when something is to be mended
+  --error [STATUS]   one status; without it a line for each
+  --help [DRIVER]    this, or the options of a driver
+  --json             one JSON object on stdout instead of text
+  --version
+
+Devices are opened for a moment; that of cxl: makes this user's window when there is none.
+
+Exit codes: 0 ok   1 error   2 usage   3 --doctor found something to be mended
+)";
+
+}  // namespace
+
+std::string help() {
+  std::string forms;
+  for (const DriverInfo& driver : list_drivers()) {
+    for (const FormInfo& form : driver.forms) forms += (forms.empty() ? "" : ", ") + form.text;
+  }
+  return fmt::format(first_screen, wrap(forms, 21, 21), default_device);
+}
+
+std::string to_text(const FormInfo& form) {
+  constexpr size_t indent = 21;
+  std::string out = fmt::format("  {}\n", form.text) + wrap_after("      ", form.meaning, 6);
+  for (const OptionInfo& option : form.options) {
+    out += wrap_after(fmt::format("      {:<14} ", option.key + "="),
+                      fmt::format("{}; {} [{}]", option.meaning, option.values, option.by_default),
+                      indent);
+  }
+  return out;
+}
+
+std::string help_on(std::string_view name) {
+  std::string names;
+  for (const DriverInfo& driver : list_drivers()) {
+    names += (names.empty() ? "" : ", ") + driver.name;
+    if (driver.name != name) continue;
+    std::string out = fmt::format("{} - {}\n\n", driver.name, driver.summary);
+    for (const FormInfo& form : driver.forms) {
+      out += to_text(form);
+      if (form.options.empty()) continue;
+      const std::string& key = form.options.front().key;
+      out += form.wraps ? fmt::format("  options stand in the parentheses: {}({}=...,...):\n\n",
+                                      driver.name, key)
+                        : fmt::format("  options stand behind a question mark: {}?{}=...&...\n\n",
+                                      form.example, key);
+    }
+    return out;
+  }
+  throw apps::Failure(apps::Exit::usage,
+                      fmt::format("--help: there is no driver \"{}\" in this build. Fix: one of {}",
+                                  name.substr(0, 80), names));
+}
+
+}  // namespace urma::info

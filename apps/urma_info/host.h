@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "urma/urma.hpp"
+
+namespace urma::info {
+
+// What a check looks at: files below a root, and what no file says. Tests make their own.
+struct Host {
+  std::filesystem::path root = "/";
+  uint32_t uid = 0;
+  std::map<std::string, std::string> environment;
+
+  struct Space {
+    uint64_t total_bytes = 0;
+    uint64_t free_bytes = 0;
+  };
+  std::function<std::optional<Space>(const std::string& path)> space;  // nothing: no such path
+  std::function<bool(const std::string& path)> may_write;
+  // Whether a living process has a lock on this file.
+  std::function<bool(const std::string& path)> held;
+  std::function<Result<void>(const std::string& device)> open;
+
+  double clock_ns = 0;  // what reading the clock takes
+
+  struct Kernel {
+    bool segmentation = true;  // UDP_SEGMENT
+    bool coalescing = true;    // UDP_GRO
+    bool file_locks = true;    // F_OFD_SETLK
+    bool futex = true;
+    bool timers = true;  // eventfd, timerfd
+  } kernel;
+
+  std::filesystem::path at(std::string_view path) const { return root / path.substr(1); }
+  bool has(std::string_view path) const;
+  // Nothing: there is no such file, or it cannot be read.
+  std::optional<std::string> text(std::string_view path) const;
+  // Its first line that begins with these words, without them and the blanks that follow.
+  std::optional<std::string> line(std::string_view path, std::string_view begin = {}) const;
+  std::optional<uint64_t> number(std::string_view path) const;
+  // Names in a directory, sorted; none when there is none.
+  std::vector<std::string> names(std::string_view path) const;
+};
+
+// The machine and the process that this runs in.
+Host this_host();
+
+// "max", "unlimited": UINT64_MAX. Nothing: no number.
+std::optional<uint64_t> parse_number(std::string_view text);
+
+}  // namespace urma::info

@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+
+#include "apps/common/failure.h"
+#include "apps/common/output.h"
+#include "apps/urma_info/checks.h"
+#include "apps/urma_info/device_view.h"
+#include "apps/urma_info/errors.h"
+#include "apps/urma_info/help.h"
+#include "apps/urma_info/options.h"
+#include "apps/urma_info/wrap.h"
+
+namespace urma::info {
+namespace {
+
+using apps::Exit;
+using nlohmann::json;
+
+// What is asked for, as text or as JSON: made whole, then printed.
+struct Answer {
+  std::string text;
+  json object = {{"schema", "urma_info/1"}, {"version", URMA_VERSION}};
+  Exit exit = Exit::ok;
+};
+
+Answer devices() {
+  Answer out;
+  out.text = fmt::format("liburma {}: the drivers of this build\n", URMA_VERSION);
+  out.object["devices"] = json::array();
+  for (const DriverInfo& driver : list_drivers()) {
+    out.text += fmt::format("\n{} - {}\n", driver.name, driver.summary);
+    for (const FormInfo& form : driver.forms) {
+      const DeviceView view = view_device(form.example);
+      out.text += fmt::format("  {}{}{}\n", form.example, form.wraps ? "   (a wrapper)" : "",
+                              form.example == default_device ? "   (the default)" : "");
+      out.text += to_text(view);
+      json one = to_json(view);
+      one.update({{"driver", driver.name},
+                  {"summary", driver.summary},
+                  {"form", form.text},
+                  {"meaning", form.meaning},
+                  {"wraps", form.wraps}});
+      for (const OptionInfo& option : form.options) {
+        one["options"].push_back({{"key", option.key},
+                                  {"values", option.values},
+                                  {"default", option.by_default},
+                                  {"meaning", option.meaning}});
+      }
+      out.object["devices"].push_back(std::move(one));
+    }
+  }
+  out.text += "\nMore: urma_info --help DRIVER, urma_info --config DEVICE, urma_info --doctor\n";
+  return out;
+}
+
+Answer device(const Options& options, bool config) {
+  const std::string text = options.what.empty() ? std::string(default_device) : options.what;
+  const DeviceView view = view_device(text, config);
+  // People are told on stderr what is wrong, programs in the object.
+  if (view.error && !options.json) {
+    throw apps::Failure(apps::exit_for(view.error->status), view.error->message);
+  }
+  Answer out;
+  if (view.error) out.exit = apps::exit_for(view.error->status);
+  out.text = config ? to_text(view.settings, options.verbose)
+                    : fmt::format("  {}\n{}", text, to_text(view));
+  json one = to_json(view);
+  if (!view.error) one["settings"] = to_json(view.settings);
+  out.object["device"] = std::move(one);
+  return out;
+}
+
+Answer doctor() {
+  Answer out;
+  std::array<size_t, 3> counts{};
+  const Host host = this_host();
+  out.object["checks"] = json::array();
+  for (const Check& check : all_checks()) {
+    const Finding finding = check.run(host);
+    ++counts[static_cast<size_t>(finding.level)];
+    constexpr size_t indent = 24;
+    out.text += wrap_after(fmt::format("{:<4}  {:<17} ", name(finding.level), check.name),
+                           finding.what, indent);
+    // A command can be copied as long as no line of it is broken.
+    if (!finding.fix.empty()) out.text += fmt::format("{:<{}}Fix: {}\n", "", indent, finding.fix);
+    out.object["checks"].push_back({{"check", check.name},
+                                    {"level", name(finding.level)},
+                                    {"what", finding.what},
+                                    {"fix", finding.fix}});
+  }
+  for (const Level level : {Level::ok, Level::warn, Level::fix}) {
+    out.object[name(level)] = counts[static_cast<size_t>(level)];
+  }
+  out.text += fmt::format("{} ok, {} warn, {} fix\n", counts[0], counts[1], counts[2]);
+  if (counts[static_cast<size_t>(Level::fix)] > 0) out.exit = Exit::threshold;
+  return out;
+}
+
+Answer statuses(const std::string& wanted) {
+  Answer out;
+  out.object["statuses"] = json::array();
+  const auto add = [&](const StatusInfo& info) {
+    out.text += wanted.empty() ? to_line(info) : to_text(info);
+    out.object["statuses"].push_back(to_json(info));
+  };
+  if (!wanted.empty()) {
+    add(find_status(wanted));
+    return out;
+  }
+  for (const StatusInfo& info : all_statuses()) add(info);
+  out.text += "More: urma_info --error STATUS\n";
+  return out;
+}
+
+Answer answer(const Options& options) {
+  using Mode = Options::Mode;
+  switch (options.mode) {
+    case Mode::devices:
+      return devices();
+    case Mode::device:
+      return device(options, false);
+    case Mode::config:
+      return device(options, true);
+    case Mode::doctor:
+      return doctor();
+    case Mode::error:
+      return statuses(options.what);
+    case Mode::help: {
+      Answer out;
+      out.text = options.what.empty() ? help() : help_on(options.what);
+      out.object["help"] = out.text;
+      return out;
+    }
+    case Mode::version:
+      break;
+  }
+  Answer out;
+  out.text = fmt::format("urma_info {}\n", URMA_VERSION);
+  return out;
+}
+
+Exit main_exit(int count, char** arguments) {
+  // Whoever reads us may stop: that is an error to be told, not a death.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    const Options options = parse_options(count, arguments);
+    const Answer whole = answer(options);
+    if (options.json) {
+      apps::print_json(whole.object);
+    } else {
+      apps::print(whole.text);
+    }
+    return whole.exit;
+  } catch (const apps::Failure& failure) {
+    fmt::print(stderr, "urma_info: {}\n", failure.what());
+    return failure.exit();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "urma_info: {}. Fix: report this as a fault of urma_info\n", e.what());
+    return Exit::error;
+  }
+}
+
+}  // namespace
+}  // namespace urma::info
+
+int main(int count, char** arguments) {
+  return static_cast<int>(urma::info::main_exit(count, arguments));
+}

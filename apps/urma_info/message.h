@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace urma::info {
+
+// An error's message, cut where its cure begins.
+struct Message {
+  std::string what;
+  std::string fix;
+};
+inline Message split_message(std::string_view text) {
+  constexpr std::string_view mark = ". Fix: ";
+  const size_t at = text.find(mark);
+  if (at == text.npos) return {std::string(text), {}};
+  return {std::string(text.substr(0, at)), std::string(text.substr(at + mark.size()))};
+}
+
+}  // namespace urma::info

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace urma::info {
+
+// Text that begins in column `at` of a line, broken between words where it would be wider than a
+// terminal; what follows a break begins in the column `indent`. Ends its last line.
+inline std::string wrap(std::string_view text, size_t at, size_t indent) {
+  constexpr size_t columns = 100;
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(word.size() < text.size() ? word.size() + 1 : text.size());
+    const bool first = out.empty();
+    if (!first && at + 1 + word.size() > columns) {
+      out += "\n" + std::string(indent, ' ');
+      at = indent;
+    } else if (!first) {
+      out += ' ';
+      ++at;
+    }
+    out += word;
+    at += word.size();
+  }
+  return out + "\n";
+}
+
+// The same, beginning its line with `head`.
+inline std::string wrap_after(std::string head, std::string_view text, size_t indent) {
+  const size_t at = head.size();
+  return std::move(head) + wrap(text, at, indent);
+}
+
+}  // namespace urma::info
