@@ -56,6 +56,7 @@ struct PortCounters {
   uint64_t malformed = 0;      // what came and was no frame
   uint64_t injected = 0;       // faults, by a wrapper
   int latest_failure = 0;      // errno of the last of send_failures, if the system gave one
+  uint64_t uncaptured = 0;     // packets that a wrapper could not write down
 };
 
 // The clock that a simulated medium runs on. Real ones have none: the engine reads the machine's.
@@ -148,7 +149,8 @@ class PacketPort {
   virtual Ways* ways() { return nullptr; }
   // Not null: segments can lie in memory of the medium's.
   virtual SegmentMemory* memory() { return nullptr; }
-  // When a frame that is held back (a simulated delay) may be received; `never` if none is.
+  // When `receive` is to be called though nothing comes: a frame that is held back (a simulated
+  // delay) is due then, or what a wrapper has gathered. `never` if there is nothing of the kind.
   virtual Time next_arrival() const { return never; }
   // Not null: time is simulated.
   virtual VirtualClock* clock() { return nullptr; }

@@ -5,8 +5,9 @@
 namespace urma::perf {
 namespace {
 
-constexpr std::string_view summed[] = {"retransmitted", "receiver_not_ready", "duplicates",
-                                       "retransmission_timeouts", "faults_injected"};
+constexpr std::string_view summed[] = {"retransmitted",   "receiver_not_ready",
+                                        "duplicates",      "retransmission_timeouts",
+                                        "faults_injected", "uncaptured"};
 
 uint64_t find(const Counters& counters, const std::string& name) {
   const auto found = counters.find(name);

@@ -13,12 +13,14 @@ inline Time read_clock() {
   return Time(std::chrono::seconds(now.tv_sec) + Duration(now.tv_nsec));
 }
 
-// For people, and to find out when something began.
-inline int64_t seconds_since_1970() {
+// What calendars say, since 1970: it jumps when somebody sets it. For what is told to people and
+// other hosts; nothing here goes by it.
+inline Duration read_calendar() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec;
+  return std::chrono::seconds(now.tv_sec) + Duration(now.tv_nsec);
 }
+// By its own: since the machine was started.
 inline int64_t seconds_since_boot() {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);

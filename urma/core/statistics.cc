@@ -99,6 +99,8 @@ constexpr Metric metrics[] = {
      &S::unreachable},
     {"faults_injected", "faults", total, driver, "Made on purpose, by the driver `fault`.",
      &S::faults_injected},
+    {"uncaptured", "packets", total, driver,
+     "Not written by the driver `pcap`: disk full, or its limit reached.", &S::uncaptured},
     {"passes", "passes", total, driver, "Of the engine.", &S::passes},
 };
 

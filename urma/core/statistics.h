@@ -59,6 +59,7 @@ struct Statistics {
   uint64_t send_failures = 0;
   uint64_t unreachable = 0;
   uint64_t faults_injected = 0;
+  uint64_t uncaptured = 0;
   uint64_t passes = 0;
 };
 

@@ -188,6 +188,7 @@ Statistics Engine::statistics() {
   out.send_failures = port.send_failures;
   out.unreachable = port.unreachable;
   out.faults_injected = port.injected;
+  out.uncaptured = port.uncaptured;
   out.passes = passes_;
   return out;
 }

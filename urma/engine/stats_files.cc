@@ -52,6 +52,10 @@ std::string contents(const char* path) {
   return text;
 }
 
+int64_t calendar_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(read_calendar()).count();
+}
+
 // Of /proc/PID/stat, whose second field is a name in brackets that may hold anything.
 int64_t started() {
   constexpr int fields_between = 19;
@@ -60,7 +64,7 @@ int64_t started() {
   for (int i = 0; i <= fields_between && at != stat.npos; ++i) at = stat.find(' ', at + 1);
   if (at == stat.npos) return 0;
   const int64_t ticks = std::strtoll(stat.c_str() + at, nullptr, 10);
-  return seconds_since_1970() - (seconds_since_boot() - ticks / sysconf(_SC_CLK_TCK));
+  return calendar_seconds() - (seconds_since_boot() - ticks / sysconf(_SC_CLK_TCK));
 }
 
 }  // namespace
@@ -70,7 +74,7 @@ ObservedDevice this_process() {
   out.pid = static_cast<uint64_t>(getpid());
   out.process = program_invocation_short_name;
   out.process_started = started();
-  out.opened = seconds_since_1970();
+  out.opened = calendar_seconds();
   return out;
 }
 

@@ -1,0 +1,198 @@
+#include "drivers/pcap/capture_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace urma::drivers::pcap {
+namespace {
+
+Error because(Status status, const std::string& path, const std::string& why,
+              const std::string& fix) {
+  return {status, "pcap: " + path + " " + why + ". Fix: " + fix};
+}
+
+Error cannot_open(const std::string& path, int why) {
+  const bool denied = why == EACCES || why == EPERM || why == EROFS;
+  return because(denied ? Status::permission_denied : Status::io_error, path,
+                 std::string("cannot be opened: ") + std::strerror(why),
+                 "name a file in a directory where this user may write: pcap(file=/tmp/x.pcapng)");
+}
+
+// A process that writes a longer file than it may is killed (SIGXFSZ).
+uint64_t most_bytes_of_a_file() {
+  rlimit most{};
+  const bool known = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
+  return known ? most.rlim_cur : UINT64_MAX;
+}
+
+// Returns how many bytes were written; where that is less, errno says why.
+size_t write_all(int file, const std::byte* data, size_t bytes, uint64_t offset) {
+  const uint64_t most = most_bytes_of_a_file();
+  const size_t allowed = most > offset ? std::min<uint64_t>(bytes, most - offset) : 0;
+  size_t done = 0;
+  errno = EFBIG;
+  while (done < allowed) {
+    const ssize_t written =
+        pwrite(file, data + done, allowed - done, static_cast<off_t>(offset + done));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    done += static_cast<size_t>(written);
+    errno = EFBIG;
+  }
+  return done;
+}
+
+}  // namespace
+
+// Neither emptied nor waited for, before it is known to be a file and nobody else's.
+Result<std::unique_ptr<CaptureFile>> CaptureFile::open(const CaptureSettings& settings,
+                                                       std::string_view name,
+                                                       std::string_view description) {
+  const std::string& path = settings.path;
+  const int descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+  const int why = errno;
+  struct stat about {};
+  const bool known =
+      descriptor >= 0 ? fstat(descriptor, &about) == 0 : stat(path.c_str(), &about) == 0;
+  const bool file = S_ISREG(about.st_mode);
+  if (known && !file && !S_ISCHR(about.st_mode)) {
+    if (descriptor >= 0) close(descriptor);
+    return because(Status::invalid_argument, path, "is no file, and might keep the device waiting",
+                   "name a file; \"tail -c +1 -f FILE | wireshark -k -i -\" shows it as it grows");
+  }
+  if (descriptor < 0) return cannot_open(path, why);
+  auto capture = std::unique_ptr<CaptureFile>(new CaptureFile(settings, descriptor));
+  // A file system that has no locks has nobody who keeps them.
+  if (file && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    capture->abandon();
+    return because(Status::invalid_argument, path, "is being written by another device",
+                   "give each device a file of its own");
+  }
+  if (auto done = capture->write_beginning(name, description); !done) {
+    capture->abandon();
+    return done.error();
+  }
+  return capture;
+}
+
+CaptureFile::CaptureFile(const CaptureSettings& settings, int descriptor)
+    : settings_(settings), descriptor_(descriptor), not_inherited_(descriptor) {}
+
+Result<void> CaptureFile::write_beginning(std::string_view name, std::string_view description) {
+  [[maybe_unused]] const int emptied = ftruncate(descriptor_, 0);
+  static_assert(most_beginning_bytes <= much_bytes);
+  const size_t bytes = put_beginning(
+      memory_.data(), {name, description, static_cast<uint32_t>(settings_.snap_bytes)});
+  const size_t written = write_all(descriptor_, memory_.data(), bytes, 0);
+  const int why = errno;
+  offset_ = bytes;
+  if (written == bytes) return {};
+  [[maybe_unused]] const int as_before = ftruncate(descriptor_, 0);
+  return because(Status::no_resources, settings_.path,
+                 std::string("cannot be written: ") + std::strerror(why),
+                 "make room (df), or name a file elsewhere");
+}
+
+CaptureFile::~CaptureFile() {
+  flush();
+  write_statistics();
+  if (descriptor_ < 0) return;
+  not_inherited_ = NotInherited();
+  close(descriptor_);
+}
+
+void CaptureFile::abandon() {
+  not_inherited_ = NotInherited();
+  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
+  gathered_ = 0;
+  due_ = never;
+  why_stopped_ = "abandoned";
+}
+
+std::byte* CaptureFile::begin(size_t bytes) {
+  ++seen_;
+  if (!why_stopped_.empty() || bytes > most_packet_bytes) {
+    ++missing_;
+    return nullptr;
+  }
+  return memory_.data() + gathered_ + packet_head_bytes;
+}
+
+void CaptureFile::end(Direction direction, Duration since_1970, size_t bytes) {
+  const size_t kept = settings_.snap_bytes == 0 ? bytes : std::min(bytes, settings_.snap_bytes);
+  latest_ = since_1970;
+  gathered_ += put_packet(memory_.data() + gathered_, {.direction = direction,
+                                                       .since_1970 = since_1970,
+                                                       .bytes = static_cast<uint32_t>(bytes),
+                                                       .kept_bytes = static_cast<uint32_t>(kept)});
+}
+
+void CaptureFile::take_back(const Mark& mark) {
+  gathered_ = mark.gathered;
+  seen_ = mark.seen;
+  missing_ = mark.missing;
+}
+
+void CaptureFile::make_room() {
+  if (gathered_ >= much_bytes) flush();
+}
+
+void CaptureFile::tend(Time now) {
+  make_room();
+  if (gathered_ == 0) return;
+  if (due_ == never) due_ = now + patience;
+  if (now >= due_) flush();
+}
+
+void CaptureFile::flush() {
+  due_ = never;
+  if (gathered_ == 0) return;
+  const uint64_t most = settings_.limit_bytes == 0 ? UINT64_MAX : settings_.limit_bytes;
+  const uint64_t left = most - offset_;
+  const size_t allowed = std::min<uint64_t>(gathered_, left);
+  const size_t written = write_all(descriptor_, memory_.data(), allowed, offset_);
+  if (written < allowed) return stop(std::strerror(errno), written);
+  // The file's last block has to fit behind it.
+  if (gathered_ + most_statistics_bytes > left) return stop("the file's limit was reached", left);
+  offset_ += gathered_;
+  gathered_ = 0;
+}
+
+// With so many bytes of what was gathered in the file, or room for them. Only so many packets stay
+// that the last block goes over what was written: on a full disk there is no other place for it.
+void CaptureFile::stop(std::string why, size_t written) {
+  size_t kept = 0;
+  for (size_t at = 0; at < gathered_;) {
+    at += block_bytes(memory_.data() + at);
+    if (at + most_statistics_bytes > written) {
+      ++missing_;
+    } else {
+      kept = at;
+    }
+  }
+  offset_ += kept;
+  gathered_ = 0;
+  why_stopped_ = "capture stopped: " + std::move(why);
+  write_statistics();
+}
+
+// Where the file ends. Again when it is closed, if it ended early.
+void CaptureFile::write_statistics() {
+  std::byte block[most_statistics_bytes];
+  const size_t bytes = put_statistics(
+      block, {.since_1970 = latest_, .seen = seen_, .missing = missing_, .comment = why_stopped_});
+  const bool whole = write_all(descriptor_, block, bytes, offset_) == bytes;
+  [[maybe_unused]] const int cut =
+      ftruncate(descriptor_, static_cast<off_t>(whole ? offset_ + bytes : offset_));
+}
+
+}  // namespace urma::drivers::pcap

@@ -1,0 +1,43 @@
+#include "drivers/pcap/pcap_port.h"
+
+namespace urma::drivers {
+namespace {
+
+Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
+  if (!device.inner) {
+    return device_error(device, device.place,
+                        "pcap wraps another device. Fix: pcap(file=/tmp/x.pcapng):udp:");
+  }
+  pcap::CaptureSettings settings;
+  OptionReader options(device);
+  options.text("file", settings.path);
+  options.size("snap", settings.snap_bytes, 64, 128 * 1024);
+  options.size("limit", settings.limit_bytes, 4096, uint64_t{1} << 60);
+  if (auto done = options.finish(); !done) return done.error();
+  if (settings.path.empty()) {
+    return device_error(device, device.place,
+                        "the file to capture to is missing. Fix: pcap(file=/tmp/x.pcapng):udp:");
+  }
+  // First, so that a device that cannot be opened costs nobody an older capture.
+  Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
+  if (!inner) return inner.error();
+  const PortFacts& facts = (*inner)->facts();
+  auto file = pcap::CaptureFile::open(settings, to_string(facts.self), facts.description);
+  if (!file) return file.error();
+  return std::unique_ptr<PacketPort>(
+      std::make_unique<pcap::PcapPort>(std::move(*inner), std::move(*file), settings));
+}
+
+constexpr Driver::Pair pairs[] = {
+    {"pcap(file=/dev/null):udp:", "pcap(file=/dev/null,snap=100):fault(in.delay=20us):udp:"},
+    {"pcap(file=/dev/null):cxl:", "cxl:"},
+    {"fault(delay=10us):pcap(file=/dev/null):sim:conformance-pcap",
+     "pcap(file=/dev/null):sim:conformance-pcap?hold=2us"}};
+
+}  // namespace
+
+extern const Driver pcap_driver;
+const Driver pcap_driver = {"pcap", "wraps a device and writes its packets to a pcapng file", pairs,
+                            open};
+
+}  // namespace urma::drivers

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "drivers/driver.h"
+#include "drivers/pcap/capture_file.h"
+
+namespace urma::drivers::pcap {
+
+// The UDP port of CTP packets in captures. CTP never travels on UDP: nothing else would tell it
+// from UTP (docs/protocol.md, section 14).
+inline constexpr uint16_t ctp_port = 4793;
+
+// Writes down what goes through the port that it owns, and changes nothing of it. But what is
+// copied to and from mapped memory would not be seen: it offers none.
+class PcapPort final : public PacketPort, public Ways {
+ public:
+  PcapPort(std::unique_ptr<PacketPort> inner, std::unique_ptr<CaptureFile> file,
+           const CaptureSettings& settings);
+
+  const PortFacts& facts() const override { return facts_; }
+  PortCounters counters() const override;
+  size_t lend(std::span<TxFrame*> frames) override { return inner_->lend(frames); }
+  size_t send(std::span<TxFrame* const> frames, Time now) override;
+  void unlend(std::span<TxFrame* const> frames) override { inner_->unlend(frames); }
+  uint64_t settled() override { return inner_->settled(); }
+  size_t receive(std::span<RxFrame> frames, Time now) override;
+  void release(std::span<const RxFrame> frames) override { inner_->release(frames); }
+  std::span<const int> descriptors() const override { return inner_->descriptors(); }
+  Bell* bell() override { return inner_->bell(); }
+  Ways* ways() override { return ways_ != nullptr ? this : nullptr; }
+  Time next_arrival() const override { return std::min(inner_->next_arrival(), file_->due()); }
+  VirtualClock* clock() override { return inner_->clock(); }
+  void abandon() override;
+
+  // Ways
+  uint32_t way_to(const Endpoint& endpoint) const override;
+  bool reserve(uint32_t way, uint32_t bytes) override { return ways_->reserve(way, bytes); }
+  std::byte* begin(uint32_t way, uint32_t bytes) override;
+  void end() override;
+  void notify() override { ways_->notify(); }
+  State state(uint32_t way) override { return ways_->state(way); }
+
+ private:
+  Duration time() const;
+  template <class Fill>
+  void note(Direction direction, Duration at, const Endpoint& other, size_t bytes, Fill&& fill);
+
+  std::unique_ptr<PacketPort> inner_;
+  std::unique_ptr<CaptureFile> file_;
+  PortFacts facts_;
+  Ways* ways_;
+  VirtualClock* clock_;
+  Endpoint self_;
+  bool compact_;  // its packets are CTP's
+
+  // Where ways lead to; beyond these a packet goes to nobody's address.
+  mutable std::array<Endpoint, 512> ends_;
+  struct Begun {
+    const std::byte* packet;
+    uint32_t bytes;
+    uint32_t way;
+  };
+  Begun begun_{};
+};
+
+}  // namespace urma::drivers::pcap
