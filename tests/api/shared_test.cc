@@ -280,7 +280,7 @@ TEST_CASE("what cannot be shared is refused with the reason and the fix") {
   Jfr foreign_jfr = other.device.jfr().value();
   Jfc small = side.device.jfc(8).value();
   CHECK(side.device.jfr({.receives = 0}).status() == Status::invalid_argument);
-  says(side.device.jfr({.receives = 0}).error(), "jfr: receives 0");
+  says(side.device.jfr({.receives = 0}).error(), "jfr: receives is 0");
   says(side.device.jfr({.receives = 1 << 20}).error(), "32768");
   says(side.device.jfr({.completions = &foreign_jfc}).error(),
        "jfr: its jfc is not of this device");

@@ -9,7 +9,7 @@ from tree import CPP, code_of, expect, main
 COLUMNS = 100
 PROSE_COLUMNS = 120
 README_LINES = 20
-SPACES_ONLY = CPP + (".py", ".cmake", "CMakeLists.txt")
+SPACES_ONLY = CPP + (".py", ".lua", ".cmake", "CMakeLists.txt")
 DATA_PATH = ("transport/", "jetty/", "memseg/", "ordering/", "congestion/")
 
 # What is banned: (pattern in code without comments and literals, why and what instead, where it is
@@ -145,6 +145,7 @@ def self_test():
     finds("a.py", "x" * 100 + "\n")
     finds("a.py", "x" * 101 + "\n", "a.py:1: 101 columns")
     finds("CMakeLists.txt", "a\n\tb\n", "CMakeLists.txt:2: a tab")
+    finds("a.lua", "a\n\tb\n", "a.lua:2: a tab")
     finds("cmake/x.cmake", "a \nb\n", "x.cmake:1: blanks")
     finds("a.h", "// TO" "DO\n// XX" "X y\n// FIX" "ME\n// XX" "XXXX\n", "a.h:1: do it", "a.h:2: ",
           "a.h:3: ")
