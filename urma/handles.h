@@ -26,7 +26,7 @@ struct Device::State {
   std::map<std::string, engine::NameFiles::Held, std::less<>> published;
 };
 
-struct Segment::State {
+struct URMA_LOCAL Segment::State {
   std::shared_ptr<engine::Runner> runner;
   Region owned;                                 // empty for memory of the caller's
   std::optional<engine::Engine::Lease> leased;  // memory of the device's

@@ -81,7 +81,7 @@ class URMA_API Segment {
  private:
   friend class Device;
   struct State;
-  explicit Segment(std::unique_ptr<State> state);
+  URMA_LOCAL explicit Segment(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
@@ -108,7 +108,7 @@ class URMA_API Jfc {
   friend class Device;
   friend class Jfce;
   struct State;
-  explicit Jfc(std::unique_ptr<State> state);
+  URMA_LOCAL explicit Jfc(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
@@ -186,7 +186,7 @@ class URMA_API Jetty {
   friend class Device;
   friend class Jfce;
   struct State;
-  explicit Jetty(std::unique_ptr<State> state);
+  URMA_LOCAL explicit Jetty(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
@@ -373,12 +373,12 @@ class URMA_API Device {
  private:
   friend URMA_API Result<Device> open(std::string_view device, const DeviceOptions& options);
   struct State;
-  explicit Device(std::unique_ptr<State> state);
-  static Result<Device> make(std::string_view text, const DeviceOptions& options);
-  Result<Jetty> make_jetty(std::string_view call, const JettyOptions& options);
-  Result<Segment> add_segment(std::unique_ptr<Segment::State> segment);
-  Result<void> publish_line(std::string_view name, const std::string& line,
-                            const Audience& audience);
+  URMA_LOCAL explicit Device(std::unique_ptr<State> state);
+  URMA_LOCAL static Result<Device> make(std::string_view text, const DeviceOptions& options);
+  URMA_LOCAL Result<Jetty> make_jetty(std::string_view call, const JettyOptions& options);
+  URMA_LOCAL Result<Segment> add_segment(std::unique_ptr<Segment::State> segment);
+  URMA_LOCAL Result<void> publish_line(std::string_view name, const std::string& line,
+                                       const Audience& audience);
   std::unique_ptr<State> state_;
 };
 
