@@ -22,9 +22,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # It warns of "a" + std::string (GCC bug 105329).
   target_compile_options(urma_options INTERFACE -Wno-restrict)
 endif()
-if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
   # Else the static library could be linked by this very compiler only.
-  target_compile_options(urma_options INTERFACE -ffat-lto-objects)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(urma_options INTERFACE -ffat-lto-objects)
+  else()
+    set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
+  endif()
 endif()
 if(URMA_PARANOID)
   target_compile_definitions(urma_options INTERFACE URMA_PARANOID)

@@ -22,9 +22,14 @@ def cmake_words(text):
             for command, arguments in COMMAND.findall(text)]
 
 
+# Projects of their own, which a test builds.
+CONSUMERS = re.compile(r"tests/install/consumers/[^/]+/CMakeLists\.txt$")
+
+
 def reached_by_cmake(tree):
     """The CMake files that the top one reaches, and every path that they name."""
-    reached, named, open_ = set(), set(), ["CMakeLists.txt"]
+    reached, named = set(), set()
+    open_ = ["CMakeLists.txt"] + [path for path in tree.cmake() if CONSUMERS.match(path)]
     while open_:
         path = open_.pop()
         if path in reached or path not in tree.files:
@@ -149,6 +154,9 @@ def self_test():
         "t/shared.py": "",
         "tests/unit/README.md": "",
         "tests/CMakeLists.txt": "add_subdirectory(unit/deep)\n",
+        "tests/install/consumers/one/CMakeLists.txt": "add_executable(x ../use.cc)\n",
+        "tests/install/consumers/use.cc": "",
+        "tests/install/consumers/README.md": "",
         "tests/unit/deep/CMakeLists.txt": "if(X)\n  test(\"y.cc\")\nendif()\n",
         "tests/unit/deep/y.cc": "",
         "run": "",

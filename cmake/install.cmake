@@ -1,0 +1,71 @@
+# What `cmake --install` installs of the library, and how others find it. Each tool's directory
+# installs its own. Nothing here names the prefix, so that it may be moved afterwards.
+
+include(CMakePackageConfigHelpers)
+
+# What applications include, and what that includes: tests/install holds it against the includes.
+file(GLOB included RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/urma/*.hpp)
+set(public_headers
+  ${included}
+  urma/base/export.h
+  urma/base/handle.h
+  urma/base/sequence.h
+  urma/base/time.h
+  urma/core/descriptor.h
+  urma/core/endpoint.h
+  urma/core/ids.h
+  urma/core/options.h
+  urma/core/result.h
+  urma/core/rights.h
+  urma/core/statistics.h
+  urma/core/status.h
+  urma/core/work.h)
+foreach(header ${public_headers})
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+endforeach()
+
+install(TARGETS urma_shared urma_static EXPORT urma
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# find_package(urma CONFIG)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/urma)
+install(EXPORT urma NAMESPACE urma:: FILE urmaTargets.cmake DESTINATION ${package})
+configure_file(cmake/urmaConfig.cmake.in urmaConfig.cmake COPYONLY)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/urmaConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/urmaConfig.cmake ${PROJECT_BINARY_DIR}/urmaConfigVersion.cmake
+        DESTINATION ${package})
+
+# pkg-config urma. Directories that somebody named in full, as distributions do, stay so.
+set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+set(pc_includedir ${CMAKE_INSTALL_INCLUDEDIR})
+set(pc_libdir ${CMAKE_INSTALL_LIBDIR})
+if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+  file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${pc_prefix}")
+  set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+endif()
+if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
+  set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file(cmake/urma.pc.in urma.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/urma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Tools find the library beside them, wherever that is.
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+  set(CMAKE_INSTALL_RPATH ${CMAKE_INSTALL_LIBDIR})
+else()
+  file(RELATIVE_PATH CMAKE_INSTALL_RPATH ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  string(PREPEND CMAKE_INSTALL_RPATH "$ORIGIN/")
+endif()
+
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
+        PATTERN *.md PATTERN *.svg PATTERN status.md EXCLUDE PATTERN man EXCLUDE)
+install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL FILES_MATCHING
+        PATTERN *.1)
+install(DIRECTORY tools/wireshark/ DESTINATION ${CMAKE_INSTALL_DATADIR}/urma/wireshark OPTIONAL
+        FILES_MATCHING PATTERN *.lua)

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Is what is installed whole, movable, and good for others? install_test.py SOURCES BUILD COMPILER
+
+Installs a build tree into a temporary directory, moves that, and builds the projects of consumers/
+against it, outside the tree. Each of their programs writes from one device to another.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCES, BUILD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+COMPILER = sys.argv[3]
+INCLUDE = re.compile(r'^#include ["<](urma/[^">]+)[">]', re.MULTILINE)
+SYSTEM_LIBRARIES = re.compile(r"(libc|libm|libpthread|libstdc\+\+|libgcc_s|ld-linux.*)\.so\.\d+")
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only"]
+DIALECTS = (["-std=c++20"], ["-std=c++2b"], ["-std=c++20", "-fno-exceptions", "-fno-rtti"])
+
+
+def run(*command, cwd=None, **environment):
+    """What a command says; ends the test when it fails."""
+    done = subprocess.run([str(word) for word in command], cwd=cwd, text=True, timeout=120,
+                          env={**os.environ, "CXX": COMPILER, **environment}, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def needed(binary):
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", binary))
+
+
+def check_write(program, prefix, static):
+    """Runs a consumer: over sockets, and in a window of its own."""
+    wants_us = any(name.startswith("liburma") for name in needed(program))
+    assert wants_us != static, f"{program} is linked against {needed(program)}"
+    window = program.parent / "window"
+    for device in ("udp:127.0.0.1", f"cxl:{window}?size=16M"):
+        said = run(program, device, LD_LIBRARY_PATH=str(prefix / "lib"))
+        assert said == "written\n", f"{program} {device} said {said!r}"
+
+
+def check_files(prefix):
+    """Public headers and no others; nothing that names where it was built or installed."""
+    include = prefix / "include"
+    installed = {str(path.relative_to(include)) for path in include.rglob("*") if path.is_file()}
+    wanted = {f"urma/{header.name}" for header in (SOURCES / "urma").glob("*.hpp")}
+    pending = sorted(wanted)
+    while pending:
+        name = pending.pop()
+        assert (include / name).exists(), (
+            f"{name} is public, or a public header includes it. Fix: add it to "
+            "cmake/install.cmake")
+        found = set(INCLUDE.findall((include / name).read_text(encoding="utf-8"))) - wanted
+        wanted |= found
+        pending += found
+    extra = installed - wanted
+    assert not extra, f"installed, but no public header includes {extra}. Fix: cmake/install.cmake"
+    for path in prefix.rglob("*"):
+        if path.suffix in (".cmake", ".pc"):
+            text = path.read_text(encoding="utf-8")
+            for place in (SOURCES, BUILD, prefix):
+                assert str(place) not in text, f"{path} names {place}"
+    documents = [f"share/doc/urma/{name}" for name in ("README.md", "LICENSE", "docs/protocol.md")]
+    pages = [f"share/man/man1/{page.name}" for page in (SOURCES / "docs/man").glob("*.1")]
+    for name in documents + pages:
+        assert (prefix / name).exists(), name
+    for name in needed(prefix / "lib/liburma.so"):
+        assert SYSTEM_LIBRARIES.fullmatch(name), f"liburma.so needs {name}"
+
+
+def check_tools(prefix):
+    """They find the library beside them."""
+    for tool in sorted((prefix / "bin").iterdir()):
+        run(tool, "--help", LD_LIBRARY_PATH="")
+
+
+def check_headers(prefix, work):
+    """Each public header, as others compile it."""
+    source = work / "headers.cc"
+    for compiler in filter(shutil.which, dict.fromkeys((COMPILER, "clang++"))):
+        for dialect in DIALECTS:
+            for header in sorted((prefix / "include/urma").glob("*.hpp")):
+                if header.name != "urma.hpp" and "-fno-exceptions" in dialect:
+                    continue  # those that adapt others' libraries have their demands
+                source.write_text(f"#include <urma/{header.name}>\n", encoding="utf-8")
+                run(compiler, *dialect, *STRICT, f"-I{prefix / 'include'}", source)
+
+
+def check_find_package(prefix, work, *libraries):
+    project = work / "consumers/find_package"
+    build = project / f"build-{prefix.name}"
+    run("cmake", "-G", "Ninja", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_CXX_COMPILER={COMPILER}")
+    run("cmake", "--build", build, "--target", *libraries)
+    for library in libraries:
+        check_write(build / library, prefix, static=library == "static")
+
+
+def check_pkg_config(prefix, work):
+    if not shutil.which("pkg-config"):
+        print("pkg-config is not installed: urma.pc is not tried")
+        return
+    project = work / "consumers/pkg_config"
+    run("make", cwd=project, PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
+    check_write(project / "shared", prefix, static=False)
+    check_write(project / "static", prefix, static=True)
+
+
+def check_subdirectory(work):
+    """As README says: the library and no more. aarch64.py builds it; here it is looked at."""
+    build = work / "subdirectory"
+    run("cmake", "-G", "Ninja", "-S", work / "consumers/subdirectory", "-B", build,
+        f"-DLIBURMA={SOURCES}", "-DURMA_INSTALL=ON", "-DCMAKE_INSTALL_LIBDIR=lib/triplet",
+        f"-DCMAKE_CXX_COMPILER={COMPILER}")
+    built = run("ninja", "-C", build, "-t", "targets", "all")
+    assert "liburma/liburma.so" in built and "urma_perf" not in built, built
+    if shutil.which("pkg-config"):
+        pkgconfig = work / "other/lib/triplet/pkgconfig"
+        pkgconfig.mkdir(parents=True)
+        shutil.copy(build / "liburma/urma.pc", pkgconfig)
+        libdir = run("pkg-config", "--variable=libdir", "urma", PKG_CONFIG_PATH=str(pkgconfig))
+        assert os.path.normpath(libdir.strip()) == str(work / "other/lib/triplet"), libdir
+
+
+def check_destdir(work):
+    run("cmake", "--install", BUILD, "--prefix", "/usr", DESTDIR=str(work / "staged"))
+    for name in ("include/urma/urma.hpp", "lib/liburma.so", "lib/pkgconfig/urma.pc"):
+        assert (work / "staged/usr" / name).exists(), name
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="urma-install-") as folder:
+        work = pathlib.Path(folder)
+        shutil.copytree(HERE / "consumers", work / "consumers")
+        run("cmake", "--install", BUILD, "--prefix", work / "first")
+        check_files(work / "first")
+        check_find_package(work / "first", work, "shared")
+        shutil.move(work / "first", work / "moved")
+        check_find_package(work / "moved", work, "shared", "static")
+        check_pkg_config(work / "moved", work)
+        check_tools(work / "moved")
+        check_headers(work / "moved", work)
+        check_destdir(work)
+        check_subdirectory(work)
+    print("installed, moved, and used")
+
+
+main()
