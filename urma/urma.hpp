@@ -30,6 +30,11 @@
 // that was made from it: its works complete, its segments are unregistered, later calls answer
 // `closed`. In a child made by fork, calls answer `forked`, and the parent's device is neither
 // touched nor kept open: its address and names are free when the parent has gone.
+//
+// The rest of the process: nothing that belongs to all of it is changed, and nothing is printed.
+// One exception: while a window in a file is open (cxl:), SIGBUS is handled, since anybody who has
+// the file may cut it off. Faults that are not in the window go to whoever handled them before;
+// with the last window that is closed, all is as it was.
 
 #include <initializer_list>
 #include <memory>

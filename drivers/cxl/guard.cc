@@ -11,6 +11,7 @@ namespace {
 
 std::mutex mutex;  // of whoever makes guards; the handler takes none
 std::atomic<Guard::Watched*> all{nullptr};
+bool installed = false;
 struct sigaction before {};
 
 // Whether it was in a mapping of ours, which is zeros now.
@@ -46,15 +47,31 @@ void handle(int number, siginfo_t* info, void* context) {
   errno = kept;
 }
 
-// With the mutex.
+// With the mutex. What was there before is known before the first fault can come.
 void install() {
-  static bool installed = false;
   if (std::exchange(installed, true)) return;
   struct sigaction action {};
   action.sa_sigaction = handle;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGBUS, &action, &before);
+  sigaction(SIGBUS, nullptr, &before);
+  sigaction(SIGBUS, &action, nullptr);
+}
+
+// With the mutex. Not from under somebody who came later and may call us.
+void uninstall() {
+  struct sigaction now {};
+  sigaction(SIGBUS, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != handle) return;
+  sigaction(SIGBUS, &before, nullptr);
+  installed = false;
+}
+
+bool any_used() {
+  for (Guard::Watched* one = all.load(); one != nullptr; one = one->next) {
+    if (one->used) return true;
+  }
+  return false;
 }
 
 // With the mutex.
@@ -84,6 +101,7 @@ Guard::~Guard() {
   const std::lock_guard lock(mutex);
   watched_->bytes.store(0);
   watched_->used = false;
+  if (!any_used()) uninstall();
 }
 
 }  // namespace urma::drivers::cxl

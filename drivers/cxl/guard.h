@@ -8,9 +8,12 @@ namespace urma::drivers::cxl {
 
 // Keeps this process alive when somebody cuts off the file under a mapping, or when its file system
 // has no page left: whoever touches what is not there is sent SIGBUS. Then the whole mapping
-// becomes zeros of our own, in which nobody lives and nothing comes, and is lost for good. The
-// handler is the library's only one: installed with the first guard, for faults inside guarded
-// mappings; everything else goes to the one that was there before.
+// becomes zeros of our own, in which nobody lives and nothing comes, and is lost for good. No call
+// of the system's would make it otherwise: a file with a name cannot be sealed against shrinking.
+//
+// The handler is the library's only one: there while there are guards, for faults inside guarded
+// mappings; everything else goes to the one that was there before, and which is there again
+// afterwards. Who installs one meanwhile, and calls ours for what it does not know, keeps it.
 class Guard {
  public:
   Guard() = default;
