@@ -104,6 +104,11 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   if (auto fine = examine(options); !fine) return fine.error();
   Result<const congestion::ControllerKind*> kind = controller(options.congestion);
   if (!kind) return kind.error();
+  if (!SecureEntropy::available()) {
+    return Error{Status::permission_denied,
+                 "open: the system gives this process no random numbers for its tokens. Fix: let "
+                 "it call getrandom (a seccomp filter does not, or Linux is older than 3.17)"};
+  }
   Result<drivers::DeviceString> parsed = drivers::parse_device_string(text);
   if (!parsed) return parsed.error();
   Result<std::unique_ptr<drivers::PacketPort>> port = drivers::open_port(*parsed);

@@ -13,6 +13,7 @@
 #include "drivers/cxl/window.h"
 #include "drivers/cxl/window_lock.h"
 #include "urma/base/entropy.h"
+#include "urma/base/file_limit.h"
 
 namespace urma::drivers::cxl {
 namespace {
@@ -133,6 +134,11 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   const Result<uint64_t> size = choose_size(settings, file_bytes);
   if (!size) return size.error();
   const bool fresh = file_bytes == 0 && is_file_;
+  if (fresh && !file_may_have(*size)) {
+    return because(Status::no_resources,
+                   "cannot have " + size_text(*size) + ": larger than this process's files may be",
+                   "a smaller size, cxl:PATH?size=1M, or a higher limit (ulimit -f)");
+  }
   if (fresh && ftruncate(descriptor_, static_cast<off_t>(*size)) != 0) {
     return because(Status::no_resources,
                    "cannot have " + size_text(*size) + ": " + system_says(errno),
@@ -191,6 +197,12 @@ Result<void> Window::map(const WindowSettings& settings) {
   close(*again);
   if (!same) {
     return because(Status::io_error, "was replaced while it was opened", "try again");
+  }
+  if (at == MAP_FAILED && why == ENOMEM) {
+    return because(Status::no_resources,
+                   "cannot be mapped (" + size_text(bytes_) + "): " + system_says(why),
+                   "more address space (ulimit -v) or a smaller window; in hugetlbfs, free huge "
+                   "pages");
   }
   if (at == MAP_FAILED) {
     return because(Status::io_error,

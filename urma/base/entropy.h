@@ -23,6 +23,8 @@ class Entropy {
 // getrandom(2), 256 bytes at a time. One thread at a time.
 class SecureEntropy final : public Entropy {
  public:
+  // Whether the kernel lets this process have any: a sandbox may not.
+  static bool available();
   uint64_t next() override;
 
  private:

@@ -12,6 +12,8 @@
 #include <set>
 #include <utility>
 
+#include "urma/base/file_limit.h"
+
 namespace urma::engine {
 namespace {
 
@@ -175,11 +177,12 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0)
     return own(directory).failure("locking " + draft, errno);
   const std::string text = encode(at.address, publication);
-  const ssize_t written = pwrite(file.get(), text.data(), text.size(), 0);
-  if (text.size() > longest_file || written != static_cast<ssize_t>(text.size())) {
-    const int why = errno;
+  const bool too_long = text.size() > longest_file || !file_may_have(text.size());
+  const ssize_t written = too_long ? 0 : pwrite(file.get(), text.data(), text.size(), 0);
+  if (written != static_cast<ssize_t>(text.size())) {
+    const int why = too_long ? EFBIG : errno;
     unlink(draft.c_str());
-    return own(directory).failure("writing " + draft, text.size() > longest_file ? EFBIG : why);
+    return own(directory).failure("writing " + draft, why);
   }
   if (rename(draft.c_str(), path.c_str()) != 0)
     return own(directory).failure("naming " + path, errno);
