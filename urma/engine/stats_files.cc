@@ -17,6 +17,7 @@
 #include <tuple>
 
 #include "urma/base/clock.h"
+#include "urma/base/file_limit.h"
 
 namespace urma::engine {
 namespace {
@@ -104,6 +105,9 @@ Result<StatsFile> StatsFiles::publish(const ObservedDevice& facts, uint64_t uniq
   }
   StatsPage page(facts);
   const auto bytes = page.bytes();
+  if (!file_may_have(bytes.size())) {
+    return directory_.failure("writing a file in " + directory_.path, EFBIG);
+  }
   const ssize_t written = pwrite(file.get(), bytes.data(), bytes.size(), 0);
   if (written != static_cast<ssize_t>(bytes.size())) {
     return directory_.failure("writing a file in " + directory_.path, written < 0 ? errno : ENOSPC);
