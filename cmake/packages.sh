@@ -1,3 +1,11 @@
+# Where Boost.Asio is young enough: Debian 12 has a package of its own for that.
+boost_package() {
+  case "$(. /etc/os-release 2>/dev/null && echo "${ID-} ${VERSION_ID-}")" in
+    "debian 12") echo libboost1.81-dev ;;
+    *) echo libboost-dev ;;
+  esac
+}
+
 # need_packages NAME...: installs what is missing of Debian's or Ubuntu's packages. Asks for
 # nothing, and for no privilege, when nothing is missing.
 need_packages() {

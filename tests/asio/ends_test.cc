@@ -1,0 +1,165 @@
+#include <sys/wait.h>
+#include <boost/asio/use_future.hpp>
+#include <csignal>
+#include <thread>
+
+#include "tests/asio/helpers.h"
+
+namespace urma::test {
+namespace {
+
+TEST_CASE("a Jetty that is destroyed ends its operations, and their memory is free") {
+  for (const std::string_view driver : media) {
+    Pair pair(driver);
+    io_context context;
+    urma::Jetty deaf = pair.there.jetty({.receives = 4}).value();
+    const RemoteJetty to = import(pair.here, deaf);
+    int cancelled = 0;
+    {
+      const auto text = std::make_unique<std::string>("lent");
+      asio::Jetty jetty = make(context, pair.here, {.berths = 4, .receives = 4});
+      for (int i = 0; i < 10; ++i) {
+        jetty.async_send(bytes_of(*text), to, [&](error_code error, const Completion& done) {
+          CHECK_FALSE(done.ok());
+          cancelled += error == boost::system::errc::operation_canceled;
+        });
+      }
+      jetty.async_receive([&](error_code error, const asio::Arrival& one) {
+        CHECK(one.bytes().empty());
+        cancelled += error == boost::system::errc::operation_canceled;
+      });
+      context.run_for(10ms);
+      CHECK(cancelled == 0);
+    }
+    CHECK(run(context));
+    CHECK(cancelled == 11);
+  }
+}
+
+TEST_CASE("arrivals outlive their Jetty") {
+  Pair pair("cxl:");
+  asio::Arrival kept;
+  {
+    io_context context;
+    asio::Jetty receiver = make(context, pair.there, {.receives = 2});
+    asio::Jetty sender = make(context, pair.here);
+    sender.async_send(bytes_of("text"), import(pair.here, receiver.jetty()), net::detached);
+    receiver.async_receive([&](error_code, asio::Arrival one) { kept = std::move(one); });
+    CHECK(run(context));
+  }
+  CHECK(text_of(kept) == "text");
+}
+
+TEST_CASE("a context that ends takes along coroutines that own their Jetties") {
+  for (const std::string_view driver : media) {
+    Pair pair(driver);
+    urma::Jetty deaf = pair.there.jetty({.receives = 4}).value();
+    const RemoteJetty to = import(pair.here, deaf);
+    const auto witness = std::make_shared<int>(0);
+    {
+      io_context context;
+      for (int i = 0; i < 3; ++i) {
+        spawn(context, [](auto& where, auto& device, auto target, auto own) -> awaitable<void> {
+          const std::string text = "lent";
+          asio::Jetty jetty = make(where, device, {.receives = 2});
+          if (*own == 0) co_await jetty.async_send(bytes_of(text), target);
+          co_await jetty.async_receive(1h);
+        }(context, pair.here, to, witness));
+      }
+      context.run_for(10ms);
+      CHECK(witness.use_count() == 4);
+    }
+    CHECK(witness.use_count() == 1);
+  }
+}
+
+TEST_CASE("a device that closes ends operations, and later ones are told") {
+  for (const std::string_view driver : media) {
+    Pair pair(driver);
+    io_context context;
+    urma::Jetty deaf = pair.there.jetty({.receives = 4}).value();
+    const RemoteJetty to = import(pair.here, deaf);
+    asio::Jetty jetty = make(context, pair.here, {.berths = 2, .receives = 2});
+    std::vector<error_code> ends;
+    const auto note = [&](error_code error, const auto&) { ends.push_back(error); };
+    for (int i = 0; i < 4; ++i) jetty.async_send(bytes_of("lent"), to, note);
+    jetty.async_receive(note);
+    context.run_for(5ms);
+    std::thread closer([&] { pair.here.close(); });
+    CHECK(run(context));
+    closer.join();
+    CHECK(ends.size() == 5);
+    for (const error_code& error : ends) CHECK(error);
+    jetty.async_send(bytes_of("late"), to, note);
+    jetty.async_receive(note);
+    CHECK(run(context));
+    REQUIRE(ends.size() == 7);
+    CHECK(ends[5] == Status::closed);
+    CHECK(ends[6] == Status::closed);
+    CHECK(asio::Jetty::make(context.get_executor(), pair.here).status() == Status::closed);
+  }
+}
+
+TEST_CASE("Jetties that cannot be waited for are not made") {
+  io_context context;
+  Device inlined = urma::open("udp:", {.threads = Threads::inlined}).value();
+  const auto refused = asio::Jetty::make(context.get_executor(), inlined);
+  CHECK(refused.status() == Status::unsupported);
+  Device device = urma::open("udp:").value();
+  CHECK(asio::Jetty::make(context.get_executor(), device, {.berths = 0}).status() ==
+        Status::invalid_argument);
+  asio::Jetty jetty = make(context, device);
+  jetty.async_receive(
+      [](error_code error, const asio::Arrival&) { CHECK(error == Status::unsupported); });
+  CHECK(run(context));
+}
+
+#if !defined(__SANITIZE_THREAD__)  // which starts no thread in a child
+TEST_CASE("who talks to a process that is killed is told") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    int lines[2];
+    REQUIRE(pipe(lines) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      io_context context;
+      Device device = urma::open(medium.text()).value();
+      asio::Jetty jetty = make(context, device, {.receives = 8});
+      const std::string line = jetty.jetty().descriptor();
+      if (::write(lines[1], line.data(), line.size()) < 0) _exit(1);
+      for (;;) {
+        jetty.async_receive([](error_code, const asio::Arrival&) {});
+        run(context);
+      }
+    }
+    std::string line(4096, 0);
+    const ssize_t got = ::read(lines[0], line.data(), line.size());
+    line.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    io_context context;
+    Device device = urma::open(medium.text(), {.operation_timeout = 300ms}).value();
+    asio::Jetty jetty = make(context, device);
+    int sent = 0;
+    error_code end;
+    spawn(context, [&]() -> awaitable<void> {
+      const RemoteJetty to = device.import(line).value().jetty;
+      while (!end) {
+        if (sent == 20) kill(child, SIGKILL);
+        const auto [error, done] = co_await jetty.async_send(bytes_of("text"), to, tuple);
+        end = error;
+        sent += !error;
+      }
+    });
+    CHECK(run(context));
+    CHECK(sent >= 20);
+    const bool told =
+        end == Status::unknown || end == Status::peer_unreachable || end == Status::peer_restarted;
+    INFO(end.message());
+    CHECK(told);
+    waitpid(child, nullptr, 0);
+    for (const int one : lines) close(one);
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace urma::test

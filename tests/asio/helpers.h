@@ -1,0 +1,79 @@
+#pragma once
+
+#include "urma/asio.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstring>
+#include <string>
+
+#include "tests/api/helpers.h"
+
+namespace urma::test {
+
+namespace net = boost::asio;
+using boost::system::error_code;
+using net::awaitable;
+using net::io_context;
+
+constexpr auto tuple = net::as_tuple(net::deferred);
+
+inline std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+inline std::string text_of(const asio::Arrival& arrival) {
+  const auto bytes = arrival.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Until nothing is outstanding; false if that takes too long.
+inline bool run(io_context& context) {
+  context.restart();
+  context.run_for(30s);
+  return context.stopped();
+}
+// Until something has happened; false if that takes too long.
+template <class Predicate>
+bool run_until(io_context& context, Predicate happened) {
+  context.restart();
+  while (!happened()) {
+    if (context.run_one_for(30s) == 0) return false;
+  }
+  return true;
+}
+// A coroutine, or a function that is one; it is kept. A failed check in it ends the test.
+template <class Coroutine>
+void spawn(io_context& context, Coroutine what) {
+  net::co_spawn(context, std::move(what), [](std::exception_ptr failed) {
+    if (failed) std::rethrow_exception(failed);
+  });
+}
+
+inline asio::Jetty make(io_context& context, Device& device,
+                        const asio::JettyOptions& options = {}) {
+  return asio::Jetty::make(context.get_executor(), device, options).value();
+}
+inline RemoteJetty import(Device& device, const urma::Jetty& jetty) {
+  return device.import(jetty.descriptor()).value().jetty;
+}
+inline RemoteSegment import(Device& device, const Segment& segment) {
+  return device.import(segment.descriptor()).value().segment;
+}
+
+// Two devices on one medium.
+struct Pair {
+  Medium medium;
+  Device here;
+  Device there;
+
+  explicit Pair(std::string_view driver)
+      : medium(driver),
+        here(urma::open(medium.text()).value()),
+        there(urma::open(medium.text()).value()) {}
+};
+
+}  // namespace urma::test

@@ -1,0 +1,188 @@
+#pragma once
+
+// Jetties for Boost.Asio (1.81 or newer): works and arrivals as asynchronous operations.
+//
+//   auto jetty = urma::asio::Jetty::make(executor, device, {.receives = 32}).value();
+//   co_await jetty.async_write(bytes, inbox.segment, 4096);
+//   auto [error, done] = co_await jetty.async_post(
+//       urma::send(text, peer), {.timeout = 100ms}, as_tuple(deferred));
+//   urma::asio::Arrival message = co_await jetty.async_receive();
+//
+// Tokens: any. Without one, what is returned can be awaited in a coroutine (`deferred`). Handlers
+// run on their associated executor, by default the Jetty's, never within the call that starts an
+// operation, and use their associated allocator. Operations that have not ended keep the execution
+// context running.
+//
+// Results: an error code and a Completion or Arrival. The code says how the operation ended, the
+// Completion's status what became of the work; they differ only if the operation was cancelled.
+// Codes are urma::Status in `category()`; compare them with Status, or with errc:
+// `operation_canceled` is one that was cancelled (also by the Jetty's end), `timed_out` one whose
+// time was over.
+//
+// Memory is lent until the operation ends. The library cannot take back a work that has left, so an
+// operation that is cancelled, or out of time,
+//   - ends at once if its work waited here for a berth: `flushed`, not executed;
+//   - ends at once if it has PostOptions::keep, which holds its memory until the library has done
+//     with it: `unknown`, it may or may not execute. Not of cancellation_type::total, which would
+//     promise that nothing has happened;
+//   - else ends as soon as the work does, with what became of it. JettyOptions::operation_timeout
+//     and receiver_timeout bound that, and `cancel` of the Jetty hurries it.
+// Waiting for an arrival can be cancelled at any time: buffers are the Jetty's own, and what comes
+// later is the next one's.
+//
+// Backpressure: works without a berth wait in line, in order. Arrivals that nobody takes stay in
+// the library, where they hold their senders back.
+//
+// Threads: any thread may start operations, and any number may run the execution context. Objects
+// are made, moved and destroyed by one thread at a time, as others are. Handlers of operations that
+// ended together are called in the order of their ends if their executor keeps it (one thread, a
+// strand). Cancellation signals are emitted where their handlers run, as always with Asio.
+//
+// Lifetimes: a Jetty ends before its execution context, or with it. When it is destroyed its
+// operations end as cancelled; the destructor waits until the library has given back their memory
+// (some milliseconds), and their handlers are called later. The device may go before or after.
+
+#if !__has_include(<boost/asio.hpp>)
+#error "urma/asio.hpp needs Boost.Asio. Fix: install libboost1.81-dev (Debian 12) or libboost-dev"
+#endif
+
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "urma/asio/arrival.h"
+#include "urma/asio/error.h"
+#include "urma/asio/state.h"
+
+namespace urma::asio {
+
+struct PostOptions {
+  // Of the operation, from its start, with what it waits for a berth.
+  Duration timeout = Duration::max();
+  // Whatever owns the work's memory, if that is to be kept here for as long as it is lent.
+  std::shared_ptr<const void> keep{};
+};
+
+// Where works are posted and messages arrive. Move only.
+class Jetty {
+ public:
+  using executor_type = boost::asio::any_io_executor;
+  using default_token = boost::asio::deferred_t;
+  using WorkSignature = void(boost::system::error_code, Completion);
+  using ArrivalSignature = void(boost::system::error_code, Arrival);
+
+  // Uses two of the device's Limits::jetties if it receives.
+  // Errors: those of Device::jetty, jfr and Jetty::fd.
+  static Result<Jetty> make(executor_type executor, Device& device,
+                            const JettyOptions& options = {}) {
+    auto state = detail::State::make(executor, device, options);
+    if (!state) return state.error();
+    return Jetty(std::move(*state));
+  }
+
+  Jetty(Jetty&&) noexcept = default;
+  Jetty& operator=(Jetty&& other) noexcept {
+    const Jetty old(std::move(*this));
+    state_ = std::move(other.state_);
+    return *this;
+  }
+  ~Jetty() {
+    if (state_) state_->close();
+  }
+
+  executor_type get_executor() const { return state_->executor(); }
+  // To be published, described, and named to peers. Nothing is posted or polled there.
+  const urma::Jetty& jetty() const { return state_->jetty(); }
+
+  // Posts a work; the operation ends when it has completed. Each is signalled. Inline data is lent
+  // like other memory; the array of a work's buffers is read before this returns (by `deferred`:
+  // before it is awaited, so it must live until then).
+  template <class Token = default_token>
+  auto async_post(const Work& work, PostOptions options, Token&& token = {}) {
+    return boost::asio::async_initiate<Token, WorkSignature>(
+        [state = state_](auto&& handler, const Work& what, PostOptions how) {
+          auto* const made = begin<detail::WorkOperation, Completion>(
+              state, std::forward<decltype(handler)>(handler), how.timeout);
+          made->work = what;
+          made->keep = std::move(how.keep);
+          state->start(*made, how.timeout);
+        },
+        token, work, std::move(options));
+  }
+  template <class Token = default_token>
+  requires(!std::is_convertible_v<Token, PostOptions>) auto async_post(const Work& work,
+                                                                       Token&& token = {}) {
+    return async_post(work, PostOptions{}, std::forward<Token>(token));
+  }
+
+  template <class Token = default_token>
+  auto async_write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset,
+                   Token&& token = {}) {
+    return async_post(urma::write(from, to, offset), std::forward<Token>(token));
+  }
+  template <class Token = default_token>
+  auto async_read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset,
+                  Token&& token = {}) {
+    return async_post(urma::read(to, from, offset), std::forward<Token>(token));
+  }
+  template <class Token = default_token>
+  auto async_send(std::span<const std::byte> message, const RemoteJetty& to, Token&& token = {}) {
+    return async_post(urma::send(message, to), std::forward<Token>(token));
+  }
+
+  // Takes the next message or immediate: each goes to one operation, first come, first served. One
+  // whose result is thrown away (the loser of a race in Asio) is lost. Errors: receive_too_small;
+  // unsupported without JettyOptions::receives.
+  template <class Token = default_token>
+  auto async_receive(Duration timeout, Token&& token = {}) {
+    return boost::asio::async_initiate<Token, ArrivalSignature>(
+        [state = state_](auto&& handler, Duration limit) {
+          auto* const made = begin<detail::ArrivalOperation, Arrival>(
+              state, std::forward<decltype(handler)>(handler), limit);
+          state->start(*made, limit);
+        },
+        token, timeout);
+  }
+  template <class Token = default_token>
+  requires(!std::is_convertible_v<Token, Duration>) auto async_receive(Token&& token = {}) {
+    return async_receive(Duration::max(), std::forward<Token>(token));
+  }
+
+  // Ends all operations, as the destructor does, and goes on: memory is the application's again
+  // when this returns.
+  void cancel() { state_->cancel_all(); }
+
+ private:
+  explicit Jetty(std::shared_ptr<detail::State> state) : state_(std::move(state)) {}
+
+  // An operation, and by what it can be cancelled, if it can be.
+  template <class Base, class Outcome, class Handler>
+  static auto* begin(const std::shared_ptr<detail::State>& state, Handler&& handler,
+                     Duration timeout) {
+    using Kind = detail::Pending<Base, Outcome, std::decay_t<Handler>>;
+    auto slot = boost::asio::get_associated_cancellation_slot(handler);
+    auto* const made = Kind::make(std::forward<Handler>(handler), state->executor());
+    if (!slot.is_connected() && timeout == Duration::max()) return made;
+    const auto ticket = std::make_shared<detail::Ticket>();
+    ticket->state = state;
+    if constexpr (std::is_same_v<Base, detail::WorkOperation>) ticket->work = made;
+    if constexpr (std::is_same_v<Base, detail::ArrivalOperation>) ticket->arrival = made;
+    made->ticket = ticket;
+    if (!slot.is_connected()) return made;
+    slot.assign([ticket](boost::asio::cancellation_type how) {
+      const auto owner = ticket->state.lock();
+      if (owner && how != boost::asio::cancellation_type::none) {
+        owner->cancel(*ticket, Status::flushed, how);
+      }
+    });
+    return made;
+  }
+
+  std::shared_ptr<detail::State> state_;
+};
+
+}  // namespace urma::asio
