@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""The examples, each as its README row says: examples_test.py FOLDER_OF_PROGRAMS"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+FOLDER = pathlib.Path(sys.argv[1])
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+OWN = os.getpid()  # names of our own, whoever else runs this
+
+
+def start(name, *arguments):
+    return subprocess.Popen([FOLDER / f"example_{name}", *arguments], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+
+
+def run(name, *arguments):
+    done = subprocess.run([FOLDER / f"example_{name}", *arguments], capture_output=True, text=True,
+                          timeout=60)
+    return done.returncode, done.stdout.strip(), done.stderr
+
+
+def end(process, how=signal.SIGKILL):
+    process.send_signal(how)
+    return process.wait(timeout=20)
+
+
+class Server:
+    """A program that says when it is ready, on a window of its own."""
+
+    def __init__(self, name):
+        self.window = f"/dev/shm/urma-examples-{OWN}-{name}"
+        self.device = f"cxl:{self.window}?size=16M"
+        self.process = start(name, "serve", self.device)
+
+    def __enter__(self):
+        line = self.process.stdout.readline()
+        assert " at " in line, line
+        return self
+
+    def __exit__(self, *_):
+        end(self.process)
+        os.unlink(self.window)
+
+
+def test_write():
+    assert run("write") == (0, "hello, memory", "")
+    assert len((SOURCES / "write.cc").read_text().splitlines()) <= 25
+
+
+def test_echo():
+    if not (FOLDER / "example_echo").exists():
+        print("(skipped: built without Boost.Asio)")
+        return
+    with Server("echo") as server:
+        for text in ("hello", "x" * 60000):
+            assert run("echo", "say", text, "localhost", server.device) == (0, text, "")
+        several = [start("echo", "say", f"of {i}", "localhost", server.device) for i in range(8)]
+        for i, one in enumerate(several):
+            assert one.communicate(timeout=60)[0].strip() == f"of {i}"
+        assert end(server.process, signal.SIGINT) == 0
+    code, _, why = run("echo", "say", "hello", "localhost", "udp:127.0.0.1")
+    assert code == 1 and "Fix: " in why, why
+
+
+def test_scatter():
+    names = [f"scatter-{OWN}-{i}" for i in range(4)]
+    owners = [start("scatter", "own", name) for name in names]
+    for owner, name in zip(owners, names):
+        assert owner.stdout.readline() == f"{name} is ready\n"
+    code, said, why = run("scatter", "send", "10000", *names)
+    assert code == 0, (said, why)
+    assert said.splitlines() == [f"{name} ok" for name in names]
+    for i, owner in enumerate(owners):
+        assert f'has "part {i}", 65536 bytes, 4 of all' in owner.communicate(timeout=20)[0]
+
+
+def test_scatter_names_who_lacks_his_part():
+    names = [f"scatter-{OWN}-{i}" for i in range(4, 7)]
+    owners = [start("scatter", "own", name) for name in names]
+    for owner in owners:
+        owner.stdout.readline()
+    owners[1].send_signal(signal.SIGSTOP)
+    try:
+        code, said, why = run("scatter", "send", "300", *names)
+        assert code == 1, (said, why)
+        ends = dict(line.split() for line in said.splitlines())
+        assert ends[names[0]] == ends[names[2]] == "ok", ends
+        assert ends[names[1]] in ("flushed", "unknown"), ends
+    finally:
+        owners[1].send_signal(signal.SIGCONT)
+        for owner in owners:
+            end(owner)
+
+
+def test_kv():
+    with Server("kv") as server:
+        where = ("localhost", server.device)
+        assert run("kv", "get", "nobody", *where)[:2] == (1, "(nothing)")
+        for key, value in (("a", "1"), ("b", ""), ("a", "2"), ("k" * 48, "v" * 960)):
+            assert run("kv", "put", key, value, *where)[0] == 0
+            assert run("kv", "get", key, *where)[:2] == (0, value)
+        assert run("kv", "put", "k" * 49, "v", *where)[0] == 1
+        for i in range(20):
+            assert run("kv", "put", f"key {i}", f"value {i}", *where)[0] == 0
+        for i in range(20):
+            assert run("kv", "get", f"key {i}", *where)[1] == f"value {i}"
+
+        # One writes, two read all the while: no value is ever half of one and half of another.
+        writer = start("kv", "churn", "hot", "8000", *where)
+        readers = [start("kv", "watch", "hot", "10000", *where) for _ in range(2)]
+        seen = [reader.communicate(timeout=120)[0].strip() for reader in readers]
+        writer.communicate(timeout=120)
+        assert writer.returncode == 0
+        for line in seen:
+            assert line.endswith("wrong 0"), seen
+            assert int(line.split("changes ")[1].split(",")[0]) > 1, seen
+
+
+def main():
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            print(name, flush=True)
+            test()
+
+
+main()
