@@ -1,89 +1,12 @@
 #include "apps/urma_perf/devices.h"
 
-#include <arpa/inet.h>
-#include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <algorithm>
-
 #include "apps/urma_perf/failure.h"
 
 namespace urma::perf {
-namespace {
-
-// The device on an interface's address; empty if it is none for others, or the IPv4 loopback, of
-// which one is taken that is free.
-std::string device_on(const sockaddr& address) {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (address.sa_family == AF_INET) {
-    const in_addr v4 = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
-    const uint32_t host = ntohl(v4.s_addr);
-    constexpr uint32_t link_local = 0xa9fe;  // 169.254/16
-    if (host >> 24 == IN_LOOPBACKNET || host >> 16 == link_local) return {};
-    inet_ntop(AF_INET, &v4, text, sizeof text);
-    return fmt::format("udp:{}", text);
-  }
-  if (address.sa_family == AF_INET6) {
-    const in6_addr v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
-    if (IN6_IS_ADDR_LINKLOCAL(&v6)) return {};
-    inet_ntop(AF_INET6, &v6, text, sizeof text);
-    return fmt::format("udp:[{}]", text);
-  }
-  return {};
-}
-
-}  // namespace
 
 Device open_device(const std::string& text, const ThreadsMode& mode) {
   return must(urma::open(text, {.threads = mode.threads, .congestion = {}, .limits = {}}),
               "opening the device");
-}
-
-std::string device_towards(const std::string& host) {
-  if (host == "localhost") return std::string(default_device);
-  const std::string fallback = "udp:";
-  const auto numeric = parse_endpoint(host);
-  if (numeric && in_window(numeric->address)) return std::string(default_device);
-  std::string name = numeric ? to_string(numeric->address) : host.substr(0, host.rfind(':'));
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(name.c_str(), "4792", &hints, &found) != 0) {
-    return fallback;
-  }
-  const int probe = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_storage self{};
-  socklen_t length = sizeof self;
-  // Connecting a datagram socket sends nothing: it asks the routing table.
-  const bool known = probe >= 0 && connect(probe, found->ai_addr, found->ai_addrlen) == 0 &&
-                     getsockname(probe, reinterpret_cast<sockaddr*>(&self), &length) == 0;
-  if (probe >= 0) close(probe);
-  freeaddrinfo(found);
-  char text[INET6_ADDRSTRLEN] = "";
-  if (!known || getnameinfo(reinterpret_cast<sockaddr*>(&self), length, text, sizeof text, nullptr,
-                            0, NI_NUMERICHOST) != 0) {
-    return fallback;
-  }
-  if (self.ss_family == AF_INET6) return fmt::format("udp:[{}]", text);
-  return std::string(text).starts_with("127.") ? fallback : fmt::format("udp:{}", text);
-}
-
-std::vector<std::string> devices_of_this_host() {
-  std::vector<std::string> devices = {std::string(default_device), "udp:"};
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return devices;
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
-    std::string device = device_on(*one->ifa_addr);
-    const bool seen = std::ranges::find(devices, device) != devices.end();
-    if (!device.empty() && !seen) devices.push_back(std::move(device));
-  }
-  freeifaddrs(all);
-  return devices;
 }
 
 }  // namespace urma::perf

@@ -1,22 +1,15 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-#include <vector>
 
+#include "apps/common/devices.h"
 #include "apps/urma_perf/threads_mode.h"
 
 namespace urma::perf {
 
+using apps::device_towards;
+using apps::devices_of_this_host;
+
 Device open_device(const std::string& text, const ThreadsMode& mode);
-
-// The device that reaches a server there: the window for this host and for addresses in it, else
-// the one on the address from which this machine talks to the host. Wherever that cannot be found
-// out, the import of the host's name says why.
-std::string device_towards(const std::string& host);
-
-// Where a server is to be found: the window and the loopback first, then each address that other
-// machines may know this one by. What is only good on one link is none of them.
-std::vector<std::string> devices_of_this_host();
 
 }  // namespace urma::perf

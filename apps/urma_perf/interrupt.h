@@ -1,10 +1,10 @@
 #pragma once
 
+#include "apps/common/interrupt.h"
+
 namespace urma::perf {
 
-// Ctrl-C asks for the summary so far: loops look at `interrupted` and come to an end. The second
-// one exits at once. A closed pipe behind stdout is an error to report, not a signal to die of.
-void handle_signals();
-bool interrupted();
+using apps::handle_signals;
+using apps::interrupted;
 
 }  // namespace urma::perf

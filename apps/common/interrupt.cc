@@ -1,25 +1,32 @@
-#include "apps/urma_perf/interrupt.h"
+#include "apps/common/interrupt.h"
 
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 
-namespace urma::perf {
+namespace urma::apps {
 namespace {
 
 std::atomic<int> signals{0};
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
 
+int descriptor = -1;
+
 void count_signal(int) {
   if (signals.fetch_add(1) > 0) _exit(static_cast<int>(Exit::interrupted));
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(descriptor, &one, sizeof one);
 }
 
 }  // namespace
 
 void handle_signals() {
+  descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   struct sigaction action {};
   action.sa_handler = count_signal;  // without SA_RESTART: who sleeps in a call wakes up
   sigaction(SIGINT, &action, nullptr);
@@ -27,6 +34,8 @@ void handle_signals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
+int interrupt_descriptor() { return descriptor; }
+
 bool interrupted() { return signals.load(std::memory_order_relaxed) > 0; }
 
-}  // namespace urma::perf
+}  // namespace urma::apps

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "urma/base/crc32.h"
+
+namespace urma::notify {
+
+// A file is sent in blocks, each into one of the slots of the receiver's staging memory.
+inline constexpr uint32_t block_bytes = 256 * 1024;
+inline constexpr uint32_t slots = 8;
+
+// In front of each block, in its slot. In the processor's order of bytes, like what it tells of.
+struct BlockHead {
+  uint64_t number;
+  uint32_t bytes;
+  uint32_t check;
+};
+static_assert(sizeof(BlockHead) == 16);
+inline constexpr uint32_t slot_bytes = 64 + block_bytes;  // the block begins at a line of its own
+
+inline uint64_t blocks_of(uint64_t file_bytes) {
+  return file_bytes / block_bytes + (file_bytes % block_bytes != 0);
+}
+inline uint32_t bytes_of_block(uint64_t file_bytes, uint64_t number) {
+  const uint64_t left = file_bytes - number * block_bytes;
+  return left < block_bytes ? static_cast<uint32_t>(left) : block_bytes;
+}
+
+inline uint32_t check_of(std::span<const std::byte> bytes) {
+  return crc32_finish(crc32_update(crc32_start, bytes.data(), bytes.size()));
+}
+
+// Of a whole file: over the checks of its blocks, in order.
+class FileCheck {
+ public:
+  void add(uint32_t block_check) { crc_ = crc32_update(crc_, &block_check, sizeof block_check); }
+  uint32_t value() const { return crc32_finish(crc_); }
+
+ private:
+  uint32_t crc_ = crc32_start;
+};
+
+// What an immediate says: of a block's write, and of its slot given back.
+inline uint64_t immediate_of(uint32_t transfer, uint64_t block) {
+  return uint64_t{transfer} << 32 | block;
+}
+inline uint32_t transfer_in(uint64_t immediate) { return static_cast<uint32_t>(immediate >> 32); }
+inline uint32_t block_in(uint64_t immediate) { return static_cast<uint32_t>(immediate); }
+inline constexpr uint64_t most_blocks = uint64_t{1} << 32;
+// No block's: the receiver asks for a sign of life.
+inline constexpr uint64_t are_you_there = UINT64_MAX;
+
+}  // namespace urma::notify

@@ -1,0 +1,210 @@
+#include "apps/urma_notify/incoming.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace urma::notify {
+namespace {
+
+constexpr size_t longest_name = 200;  // files have 255 bytes, and ours get some more
+constexpr int read_back_at_a_time = 32;
+
+// A name in the folder, and nothing else. No hidden ones: such are files on their way.
+std::string examined(const std::string& name) {
+  std::string_view why;
+  if (name.empty() || name.size() > longest_name) why = "it has 1 to 200 bytes";
+  if (name.find('/') != name.npos) why = "it names a file in another folder";
+  if (name.starts_with('.')) why = "it begins with a dot";
+  for (const char letter : name) {
+    const auto value = static_cast<unsigned char>(letter);
+    if (value < 0x20 || value == 0x7f) why = "it has control characters";
+  }
+  if (why.empty()) return name;
+  std::string shown = name.substr(0, longest_name);
+  for (char& letter : shown) {
+    if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = '?';
+  }
+  throw Failure(Exit::usage, fmt::format("\"{}\" is not taken as a file's name: {}. Fix: give "
+                                         "another one with --as NAME",
+                                         shown, why));
+}
+
+const char* cure_of(int reason) {
+  switch (reason) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return "make room there (or raise its limit, ulimit -f), and send it again: it resumes";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "let the receiver's user write there, or serve another folder";
+    case EEXIST:
+      return "remove or rename it there, or send with --replace";
+    case ELOOP:
+      return "remove the symbolic link of that name there";
+    default:
+      return "see to it there, and send it again: it resumes";
+  }
+}
+
+uint64_t size_of(int file) {
+  struct stat about {};
+  return fstat(file, &about) == 0 ? static_cast<uint64_t>(about.st_size) : 0;
+}
+bool is_regular(int file) {
+  struct stat about {};
+  return fstat(file, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+}  // namespace
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+File open_folder(const std::string& path) {
+  File folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder && faccessat(folder.get(), ".", W_OK | X_OK, 0) == 0) return folder;
+  throw Failure(Exit::error, fmt::format("{}: {}. Fix: name a folder that may be written", path,
+                                         std::strerror(errno)));
+}
+
+Incoming::Incoming(int folder, const std::string& name, uint64_t bytes, bool replace)
+    : folder_(folder),
+      name_(examined(name)),
+      part_name_("." + name_ + ".urma-part"),
+      bytes_(bytes),
+      replace_(replace) {
+  if (blocks_of(bytes) >= most_blocks) throw failed("its size", EFBIG);
+  constexpr int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  part_ = File(openat(folder_, part_name_.c_str(), flags | O_RDWR | O_CREAT, 0666));
+  if (!part_) throw failed("opening its partial file", errno);
+  if (!is_regular(part_.get())) throw failed("opening its partial file", EEXIST);
+  lock();
+  have_ = size_of(part_.get()) / block_bytes;
+  if (size_of(part_.get()) == bytes_) have_ = blocks_of(bytes_);
+  have_ = std::min(have_, blocks_of(bytes_));
+  if (replace_) return;
+  existing_ = File(openat(folder_, name_.c_str(), flags | O_RDONLY));
+  if (!existing_) {
+    if (errno != ENOENT) throw failed("looking for it", errno);
+    return;
+  }
+  if (!is_regular(existing_.get()) || size_of(existing_.get()) != bytes_) {
+    remove_if_empty();
+    throw failed("another file has its name", EEXIST);
+  }
+  whole_ = true;
+  have_ = blocks_of(bytes_);
+}
+
+Incoming::~Incoming() {
+  if (!committed_) remove_if_empty();
+}
+
+// Of two that open it before one has given it its name, the other one must not go on with it.
+void Incoming::lock() {
+  struct stat ours {};
+  struct stat named {};
+  if (flock(part_.get(), LOCK_EX | LOCK_NB) == 0 && fstat(part_.get(), &ours) == 0 &&
+      fstatat(folder_, part_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+      ours.st_ino == named.st_ino) {
+    return;
+  }
+  throw Busy(Exit::error, fmt::format("{}: another sender is sending a file of that name. Fix: "
+                                      "wait until it is done, or give this one another name with "
+                                      "--as NAME",
+                                      name_));
+}
+
+void Incoming::remove_if_empty() {
+  if (size_of(part_.get()) == 0) unlinkat(folder_, part_name_.c_str(), 0);
+}
+
+std::vector<uint32_t> Incoming::checks(uint64_t first, size_t most) const {
+  std::vector<uint32_t> all;
+  std::vector<std::byte> block(block_bytes);
+  for (uint64_t i = first; i < have_ && all.size() < most; ++i) {
+    const auto some = std::span(block).first(bytes_of_block(bytes_, i));
+    read(whole_ ? existing_.get() : part_.get(), i, some);
+    all.push_back(check_of(some));
+  }
+  return all;
+}
+
+void Incoming::begin(uint64_t first) {
+  if (whole_) throw failed("another file has its name", EEXIST);
+  const uint64_t keep = std::min(std::min(first, have_) * block_bytes, bytes_);
+  if (ftruncate(part_.get(), static_cast<off_t>(keep)) != 0) {
+    throw failed("cutting its partial file", errno);
+  }
+  struct statvfs disk {};
+  if (fstatvfs(part_.get(), &disk) != 0) return;
+  const uint64_t room = uint64_t{disk.f_bavail} * disk.f_frsize;
+  if (room >= bytes_ - keep) return;
+  throw Failure(Exit::error,
+                fmt::format("{}: {} bytes are still to come, and the disk has room for "
+                            "{}. Fix: {}",
+                            name_, bytes_ - keep, room, cure_of(ENOSPC)));
+}
+
+void Incoming::put(uint64_t number, std::span<const std::byte> block) {
+  auto at = static_cast<off_t>(number * block_bytes);
+  while (!block.empty()) {
+    const ssize_t written = pwrite(part_.get(), block.data(), block.size(), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw failed("writing", written < 0 ? errno : ENOSPC);
+    block = block.subspan(static_cast<size_t>(written));
+    at += written;
+  }
+}
+
+bool Incoming::read_back() {
+  std::vector<std::byte> block(block_bytes);
+  for (int i = 0; i < read_back_at_a_time && read_back_ < blocks_of(bytes_); ++i, ++read_back_) {
+    const auto some = std::span(block).first(bytes_of_block(bytes_, read_back_));
+    read(part_.get(), read_back_, some);
+    check_.add(check_of(some));
+  }
+  return read_back_ == blocks_of(bytes_);
+}
+
+void Incoming::commit() {
+  if (whole_) return;  // it has been there before
+  if (size_of(part_.get()) != bytes_) throw failed("its partial file has changed", EIO);
+  if (fsync(part_.get()) != 0) throw failed("bringing it to the disk", errno);
+  const unsigned how = replace_ ? 0 : RENAME_NOREPLACE;
+  if (renameat2(folder_, part_name_.c_str(), folder_, name_.c_str(), how) != 0) {
+    throw failed("giving it its name", errno);
+  }
+  committed_ = true;
+  if (fsync(folder_) != 0) throw failed("bringing its name to the disk", errno);
+}
+
+void Incoming::read(int file, uint64_t number, std::span<std::byte> block) const {
+  auto at = static_cast<off_t>(number * block_bytes);
+  while (!block.empty()) {
+    const ssize_t got = pread(file, block.data(), block.size(), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) throw failed("reading it back", got < 0 ? errno : EIO);
+    block = block.subspan(static_cast<size_t>(got));
+    at += got;
+  }
+}
+
+Failure Incoming::failed(const char* what, int reason) const {
+  return {Exit::error,
+          fmt::format("{}: {}: {}. Fix: {}", name_, what, std::strerror(reason), cure_of(reason))};
+}
+
+}  // namespace urma::notify

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/urma_notify/blocks.h"
+#include "apps/urma_notify/messages.h"
+
+namespace urma::notify {
+
+// An open file of ours.
+class File {
+ public:
+  explicit File(int descriptor = -1) : descriptor_(descriptor) {}
+  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~File();
+
+  int get() const { return descriptor_; }
+  explicit operator bool() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_;
+};
+
+// Somebody else sends the same file just now.
+class Busy : public Failure {
+ public:
+  using Failure::Failure;
+};
+
+// The folder where files arrive. Fails if it is none, or may not be written.
+File open_folder(const std::string& path);
+
+// A file on its way into a folder, under another name until it is there. What an earlier attempt
+// has left is to be compared before it counts. Calls fail by Failure, what was received stays.
+class Incoming {
+ public:
+  // Fails on names that are none, or lead anywhere else; Busy.
+  Incoming(int folder, const std::string& name, uint64_t bytes, bool replace);
+  Incoming(const Incoming&) = delete;
+  ~Incoming();
+
+  // Blocks of the earlier attempt, or of the whole file under that name.
+  uint64_t have() const { return have_; }
+  bool whole() const { return whole_; }
+  std::vector<uint32_t> checks(uint64_t first, size_t most) const;
+
+  // Only blocks before this one count. Fails if the disk has too little room for the others.
+  void begin(uint64_t first);
+  void put(uint64_t number, std::span<const std::byte> block);
+
+  // Reads some of it back. True when all has been read: the check is that of the file, then.
+  bool read_back();
+  uint32_t check() const { return check_.value(); }
+  // On the disk, and under its name.
+  void commit();
+
+ private:
+  void lock();
+  void remove_if_empty();
+  void read(int file, uint64_t number, std::span<std::byte> block) const;
+  Failure failed(const char* what, int reason) const;
+
+  const int folder_;
+  const std::string name_;
+  const std::string part_name_;
+  const uint64_t bytes_;
+  const bool replace_;
+  File part_;
+  File existing_;
+  uint64_t have_ = 0;
+  bool whole_ = false;
+  bool committed_ = false;
+  uint64_t read_back_ = 0;
+  FileCheck check_;
+};
+
+}  // namespace urma::notify

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "apps/common/devices.h"
+#include "apps/common/interrupt.h"
+#include "apps/common/output.h"
+#include "apps/urma_notify/options.h"
+#include "apps/urma_notify/receiver.h"
+#include "apps/urma_notify/sender.h"
+
+namespace urma::notify {
+namespace {
+
+// Those that could be made. One that could not matters only if it was named, or is the only one:
+// its address may be another receiver's, or not be ready yet.
+std::vector<std::unique_ptr<Receiver>> make_receivers(const Options& options, int folder,
+                                                      std::atomic<bool>& over) {
+  const bool named = !options.devices.empty();
+  std::vector<std::unique_ptr<Receiver>> receivers;
+  std::optional<Failure> first;
+  for (const std::string& device : named ? options.devices : apps::devices_of_this_host()) {
+    try {
+      receivers.push_back(std::make_unique<Receiver>(device, folder, over));
+    } catch (const Failure& failure) {
+      if (named) throw;
+      if (!first) first = failure;
+    }
+  }
+  if (receivers.empty()) throw *first;
+  return receivers;
+}
+
+Exit serve(const Options& options) {
+  const File folder = open_folder(options.path);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like others
+  std::atomic<bool> over{false};
+  const auto receivers = make_receivers(options, folder.get(), over);
+  for (const auto& receiver : receivers) receiver->say_where();
+  std::vector<std::exception_ptr> failed(receivers.size());
+  const auto run = [&](size_t i) {
+    try {
+      receivers[i]->run();
+    } catch (const std::exception&) {
+      failed[i] = std::current_exception();
+    }
+    over = true;
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < receivers.size(); ++i) threads.emplace_back(run, i);
+  run(0);
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& why : failed) {
+    if (why) std::rethrow_exception(why);
+  }
+  return Exit::ok;
+}
+
+// Attempts, until one ends otherwise than by losing a receiver that has been there.
+Exit send(Options options) {
+  const Outgoing file(options.path);
+  if (options.name.empty()) options.name = file.name();
+  const std::string device_text =
+      options.devices.empty() ? apps::device_towards(options.host) : options.devices[0];
+  bool reached = false;
+  for (auto until = Clock::now();;) {
+    try {
+      Device device = must(urma::open(device_text), "opening the device");
+      Sender sender(options, file, device);
+      try {
+        return sender.run();
+      } catch (const Failure& failure) {
+        if (sender.reached()) {
+          reached = true;
+          until = Clock::now() + std::chrono::seconds(options.patience_seconds);
+        }
+        throw;
+      }
+    } catch (const Failure& failure) {
+      if (!reached || failure.exit() != Exit::peer_lost || Clock::now() > until) throw;
+      fmt::print(stderr, "urma_notify: {}; trying again\n", failure.what());
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+  }
+}
+
+Exit run(const Options& options) {
+  switch (options.mode) {
+    case Options::Mode::help:
+      apps::print(help());
+      return Exit::ok;
+    case Options::Mode::version:
+      apps::print(fmt::format("urma_notify {}, protocol {}\n", library_version(), protocol));
+      return Exit::ok;
+    case Options::Mode::serve:
+      return serve(options);
+    case Options::Mode::send:
+      return send(options);
+  }
+  return Exit::error;
+}
+
+Exit main_exit(int count, char** arguments) {
+  try {
+    const Options options = parse_options(count, arguments);
+    apps::handle_signals();
+    return run(options);
+  } catch (const Failure& failure) {
+    fmt::print(stderr, "urma_notify: {}\n", failure.what());
+    return failure.exit();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "urma_notify: {}. Fix: report this as a fault of urma_notify\n", e.what());
+    return Exit::error;
+  }
+}
+
+}  // namespace
+}  // namespace urma::notify
+
+int main(int count, char** arguments) {
+  return static_cast<int>(urma::notify::main_exit(count, arguments));
+}

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/common/failure.h"
+
+namespace urma::notify {
+
+using apps::Exit;
+using apps::Failure;
+using apps::must;
+
+// What sender and receiver say to each other, as JSON text in sends: {"id", "type", "body"}; an
+// answer has its question's id.
+//
+//   offer  -> accepted   here is a file: may I?
+//   checks -> checks     what do you have of it? So many checks of blocks, from this one on
+//   begin  -> begun      from this block on I shall write
+//   finish -> finished   that was all; the whole has this check
+//   same   -> finished   what you have under its name is the file
+//   stop                 no more of it
+// Instead of any answer, and with id 0 of its own accord: failed {exit, message, again}.
+inline constexpr int protocol = 1;  // raised by every change that old readers do not understand
+inline constexpr size_t most_message_bytes = 32 * 1024;
+inline constexpr size_t checks_at_a_time = 1024;
+
+std::string library_version();
+
+struct Message {
+  uint64_t id = 0;
+  std::string type;
+  nlohmann::json body;
+};
+// Fails on what is no text in UTF-8, or too long.
+std::string to_text(const Message& message);
+// Fails on anything that is no message.
+Message parse_message(const std::string& text);
+
+struct Offer {
+  int speaks = protocol;
+  std::string version;
+  std::string jetty;  // descriptor: where answers go
+  std::string name;
+  uint64_t bytes = 0;
+  bool replace = false;
+};
+struct Accepted {
+  uint32_t transfer = 0;
+  uint64_t have = 0;    // blocks that can be compared
+  bool whole = false;   // they are a file under its name, complete
+  std::string staging;  // descriptor
+};
+struct Ask {
+  uint32_t transfer = 0;
+  uint64_t block = 0;
+};
+struct Checks {
+  std::vector<uint32_t> checks;
+};
+struct Finish {
+  uint32_t transfer = 0;
+  uint32_t check = 0;
+};
+struct Failed {
+  Exit exit = Exit::error;
+  std::string message;
+  bool again = false;  // it may be otherwise in a moment
+};
+
+// `from_json` of these fails, as all of nlohmann's, by throwing nlohmann::json::exception.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Offer, speaks, version, jetty, name, bytes, replace)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Accepted, transfer, have, whole, staging)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Ask, transfer, block)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Checks, checks)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finish, transfer, check)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Failed, exit, message, again)
+
+}  // namespace urma::notify

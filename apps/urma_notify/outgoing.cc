@@ -1,0 +1,68 @@
+#include "apps/urma_notify/outgoing.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace urma::notify {
+namespace {
+
+bool same_time(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+}  // namespace
+
+Outgoing::Outgoing(const std::string& path)
+    : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (!file_ || fstat(file_.get(), &about_) != 0) {
+    throw Failure(Exit::error, fmt::format("{}: {}. Fix: name a file that can be read", path_,
+                                           std::strerror(errno)));
+  }
+  if (!S_ISREG(about_.st_mode)) {
+    throw Failure(Exit::usage, fmt::format("{}: it is no plain file. Fix: send an archive of it "
+                                           "(tar)",
+                                           path_));
+  }
+}
+
+std::string Outgoing::name() const { return path_.substr(path_.rfind('/') + 1); }
+
+std::span<const std::byte> Outgoing::read(uint64_t number, std::span<std::byte> to) const {
+  const auto block = to.first(bytes_of_block(bytes(), number));
+  for (size_t at = 0; at < block.size();) {
+    const ssize_t got = pread(file_.get(), block.data() + at, block.size() - at,
+                              static_cast<off_t>(number * block_bytes + at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      throw Failure(Exit::error, fmt::format("{}: reading it: {}. Fix: see to the disk, and send "
+                                             "it again: it resumes",
+                                             path_, std::strerror(errno)));
+    }
+    if (got == 0) {
+      throw Failure(Exit::error, fmt::format("{}: it has become shorter while it was sent; the "
+                                             "receiver has no file of that name from us. Fix: "
+                                             "send it again when nobody changes it",
+                                             path_));
+    }
+    at += static_cast<size_t>(got);
+  }
+  return block;
+}
+
+void Outgoing::check_unchanged() const {
+  struct stat now {};
+  if (fstat(file_.get(), &now) == 0 && now.st_size == about_.st_size &&
+      same_time(now.st_mtim, about_.st_mtim)) {
+    return;
+  }
+  throw Failure(Exit::error, fmt::format("{}: it has changed while it was sent; the receiver has "
+                                         "no file of that name from us. Fix: send it again when "
+                                         "nobody changes it",
+                                         path_));
+}
+
+}  // namespace urma::notify

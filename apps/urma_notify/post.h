@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/urma_notify/messages.h"
+#include "urma/urma.hpp"
+
+namespace urma::notify {
+
+// A Jetty with buffers for messages that come and texts that leave. Works that find no berth wait
+// here, in order, until completions have been handled.
+class Post {
+ public:
+  // Tags of works that are not messages are below this.
+  static constexpr uint64_t message_tag = uint64_t{1} << 63;
+
+  Post(Device& device, uint32_t berths, uint32_t receives);
+
+  Jetty& jetty() { return jetty_; }
+  bool idle() const { return outstanding_ == 0 && waiting_.empty(); }
+
+  void say(const RemoteJetty& to, const Message& message);
+  void post(const Work& work);
+  // Each completion of the Jetty comes here. A message, if that is what it tells of.
+  std::optional<std::string> handle(const Completion& completion);
+
+ private:
+  void push();
+
+  std::vector<std::byte> buffers_;
+  std::map<uint64_t, std::string> texts_;  // that leave, by tag
+  std::deque<Work> waiting_;
+  uint64_t next_text_ = message_tag;
+  uint32_t outstanding_ = 0;
+  Jetty jetty_;  // last: it uses the others
+};
+
+}  // namespace urma::notify

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "apps/urma_notify/transfer.h"
+
+namespace urma::notify {
+
+// How a file goes: a bar on a terminal, a line now and then elsewhere.
+class Progress {
+ public:
+  Progress(const std::string& name, uint64_t bytes);
+
+  // So many bytes need not be sent.
+  void begin(uint64_t bytes);
+  void at(uint64_t bytes);
+  // The last line; it says how fast it was.
+  void done();
+  // Before somebody else writes there.
+  void wipe();
+
+ private:
+  std::string bar(uint64_t bytes) const;
+  std::string line(uint64_t bytes) const;
+
+  const std::string name_;
+  const uint64_t bytes_;
+  const bool terminal_;
+  uint64_t resumed_ = 0;
+  uint64_t shown_ = 0;
+  double rate_ = 0;  // bytes per second, of the last seconds
+  bool on_screen_ = false;
+  Clock::time_point began_ = Clock::now();
+  Clock::time_point last_ = began_;
+};
+
+}  // namespace urma::notify

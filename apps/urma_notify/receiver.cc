@@ -1,0 +1,297 @@
+#include "apps/urma_notify/receiver.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <cstring>
+
+#include "apps/common/interrupt.h"
+#include "apps/common/output.h"
+
+namespace urma::notify {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint32_t berths = 256;
+constexpr uint32_t receives = 256;
+constexpr size_t most_transfers = 64;
+constexpr auto silence = 2s;  // after which a sender is asked whether it lives
+constexpr uint64_t question_tag = uint64_t{1} << 62;  // and the transfer's number
+
+void say_line(const std::string& line) { apps::print(line + "\n"); }
+
+}  // namespace
+
+Receiver::Receiver(const std::string& device, int folder, std::atomic<bool>& over)
+    : device_text_(device),
+      folder_(folder),
+      over_(over),
+      device_(must(urma::open(device), "opening the device")),
+      post_(device_, berths, receives) {
+  must(post_.jetty().fd(), "the device");
+  must(device_.publish("urma_notify", post_.jetty(), everyone()),
+       "publishing the name urma_notify");
+}
+
+void Receiver::say_where() const {
+  const Endpoint at = device_.endpoint();
+  const bool window = in_window(at.address);
+  const std::string how = device_text_ == default_device ? " localhost"
+                          : window ? fmt::format(" localhost --device \"{}\"", device_text_)
+                          : at.port == ub_port ? " " + to_string(at.address)
+                                               : " " + to_string(at);
+  say_line(
+      fmt::format("urma_notify at {}; send to it by: urma_notify send FILE{}", to_string(at), how));
+}
+
+void Receiver::run() {
+  std::array<Completion, 64> taken;
+  while (!apps::interrupted() && !over_) {
+    const size_t count = post_.jetty().poll(taken);
+    for (const Completion& completion : std::span(taken).first(count)) handle(completion);
+    if (count > 0 && taken[0].status == Status::closed) break;
+    const bool more = work_on_files();
+    if (count == 0 && !more && post_.jetty().arm()) sleep();
+    look_after_senders();
+  }
+  say_goodbye();
+}
+
+// Without a transfer until something comes; with one, to see to senders that say nothing.
+void Receiver::sleep() {
+  pollfd events[] = {{.fd = *post_.jetty().fd(), .events = POLLIN, .revents = 0},
+                     {.fd = apps::interrupt_descriptor(), .events = POLLIN, .revents = 0}};
+  ::poll(events, std::size(events), transfers_.empty() ? -1 : 1000);
+}
+
+void Receiver::handle(const Completion& completion) {
+  const bool question = completion.operation == Operation::send &&
+                        (completion.tag & question_tag) &&
+                        (completion.tag & Post::message_tag) == 0;
+  const auto text = post_.handle(completion);
+  if (question || (completion.operation == Operation::send && !completion.ok())) {
+    // Whether it lives, or that it is gone. What was for it to come is on the disk.
+    for (Transfer& transfer : transfers_) {
+      if (transfer.number != static_cast<uint32_t>(completion.tag)) continue;
+      transfer.asked = false;
+      transfer.heard = Clock::now();
+      if (!completion.ok()) transfer.state = Transfer::State::over;
+    }
+  }
+  if (completion.operation != Operation::receive || !completion.ok()) return;
+  if (completion.with_immediate) return handle_block(completion);
+  if (!text) return;
+  try {
+    handle_message(completion, *text);
+  } catch (const std::exception&) {
+    // Whatever one sender says, the others are served on.
+  }
+}
+
+Transfer* Receiver::find(uint32_t number, const Completion& arrival) {
+  for (Transfer& transfer : transfers_) {
+    if (transfer.number == number && transfer.from == arrival.from &&
+        transfer.from_jetty == arrival.from_jetty) {
+      return &transfer;
+    }
+  }
+  return nullptr;
+}
+
+void Receiver::handle_block(const Completion& arrival) {
+  Transfer* const transfer = find(transfer_in(arrival.immediate), arrival);
+  if (transfer == nullptr || transfer->state != Transfer::State::receiving) return;
+  transfer->heard = Clock::now();
+  const uint64_t number = block_in(arrival.immediate);
+  if (number < transfer->next || number >= transfer->next + slots) return;
+  transfer->filled[number % slots] = true;
+  try {
+    for (; transfer->filled[transfer->next % slots]; ++transfer->next) {
+      transfer->filled[transfer->next % slots] = false;
+      const auto slot = transfer->staging.bytes().subspan(transfer->next % slots * slot_bytes);
+      BlockHead head{};
+      std::memcpy(&head, slot.data(), sizeof head);
+      const bool sized = transfer->next < blocks_of(transfer->bytes) &&
+                         head.bytes == bytes_of_block(transfer->bytes, transfer->next);
+      const auto block = slot.subspan(slot_bytes - block_bytes, sized ? head.bytes : 0);
+      if (!sized || head.number != transfer->next || head.check != check_of(block)) {
+        throw Failure(Exit::wrong_bytes,
+                      fmt::format("{}: block {} did not arrive as it was sent. Fix: report this as "
+                                  "a fault of liburma, and send it again",
+                                  transfer->name, transfer->next));
+      }
+      transfer->file.put(transfer->next, block);
+      post_.post(urma::send(std::span<const std::byte>(), transfer->back)
+                     .immediate(immediate_of(transfer->number, transfer->next))
+                     .tag(transfer->number));
+    }
+  } catch (const Failure& failure) {
+    fail(*transfer, 0, failure);
+  }
+}
+
+void Receiver::handle_message(const Completion& arrival, const std::string& text) {
+  const Message question = parse_message(text);
+  if (question.type == "offer") return accept(arrival, question);
+  const auto asked = question.body.get<Ask>();
+  Transfer* const transfer = find(asked.transfer, arrival);
+  if (transfer == nullptr) return;
+  transfer->heard = Clock::now();
+  try {
+    answer(*transfer, question);
+  } catch (const Failure& failure) {
+    fail(*transfer, question.id, failure);
+  }
+}
+
+void Receiver::answer(Transfer& transfer, const Message& question) {
+  using State = Transfer::State;
+  const auto asked = question.body.get<Ask>();
+  if (question.type == "stop") {
+    transfer.state = State::over;
+  } else if (question.type == "checks") {
+    post_.say(transfer.back, {.id = question.id,
+                              .type = "checks",
+                              .body = Checks{transfer.file.checks(asked.block, checks_at_a_time)}});
+  } else if (question.type == "begin" && transfer.state == State::open) {
+    transfer.file.begin(asked.block);
+    transfer.next = std::min(asked.block, transfer.file.have());
+    transfer.resumed = std::min(transfer.next * block_bytes, transfer.bytes);
+    transfer.state = State::receiving;
+    post_.say(transfer.back, {.id = question.id,
+                              .type = "begun",
+                              .body = Ask{.transfer = transfer.number, .block = transfer.next}});
+  } else if (question.type == "finish") {
+    // Its check says nothing if something is missing: that is found when it is read back.
+    transfer.sender_check = question.body.at("check");
+    transfer.finish_id = question.id;
+    transfer.state = State::verifying;
+  } else if (question.type == "same" && transfer.file.whole()) {
+    transfer.finish_id = question.id;
+    finish(transfer);
+  }
+}
+
+// Looks at the version before anything that another version may have changed.
+void Receiver::accept(const Completion& arrival, const Message& question) {
+  const RemoteJetty back =
+      must(device_.import(question.body.at("jetty").get<std::string>()), "the sender").jetty;
+  const auto refuse = [&](Exit exit, std::string why, bool again) {
+    post_.say(back, {.id = question.id,
+                     .type = "failed",
+                     .body = Failed{.exit = exit, .message = std::move(why), .again = again}});
+  };
+  const int speaks = question.body.at("speaks");
+  if (speaks != protocol) {
+    return refuse(Exit::version_mismatch,
+                  fmt::format("it speaks version {} of urma_notify's protocol (liburma {}), this "
+                              "sender version {} (liburma {}). Fix: upgrade the {}",
+                              protocol, library_version(), speaks,
+                              question.body.at("version").get<std::string>(),
+                              speaks < protocol ? "sender" : "receiver"),
+                  false);
+  }
+  const auto offer = question.body.get<Offer>();
+  if (transfers_.size() >= most_transfers) {
+    return refuse(
+        Exit::error,
+        fmt::format("it takes {} files already. Fix: wait until one is done", transfers_.size()),
+        true);
+  }
+  try {
+    Segment staging = must(device_.allocate(size_t{slots} * slot_bytes), "staging memory");
+    Transfer& made =
+        transfers_.emplace_back(++last_number_, arrival, back, offer, folder_, std::move(staging));
+    post_.say(back, {.id = question.id,
+                     .type = "accepted",
+                     .body = Accepted{.transfer = made.number,
+                                      .have = made.file.have(),
+                                      .whole = made.file.whole(),
+                                      .staging = made.staging.descriptor()}});
+  } catch (const Busy& busy) {
+    refuse(busy.exit(), busy.what(), true);
+    // It may be one that died: whoever is silent is asked now.
+    for (Transfer& transfer : transfers_) {
+      if (transfer.name == offer.name) transfer.heard -= silence;
+    }
+  } catch (const Failure& failure) {
+    refuse(failure.exit(), failure.what(), false);
+  }
+}
+
+// In parts, because other senders need this thread too. True: there is more.
+bool Receiver::work_on_files() {
+  bool more = false;
+  for (Transfer& transfer : transfers_) {
+    if (transfer.state != Transfer::State::verifying) continue;
+    try {
+      if (transfer.file.read_back()) {
+        finish(transfer);
+      } else {
+        more = true;
+      }
+    } catch (const Failure& failure) {
+      fail(transfer, transfer.finish_id, failure);
+    }
+  }
+  return more;
+}
+
+void Receiver::finish(Transfer& transfer) {
+  if (!transfer.file.whole() && transfer.file.check() != transfer.sender_check) {
+    return fail(transfer, transfer.finish_id,
+                {Exit::wrong_bytes,
+                 fmt::format("{}: what is on the disk is not what was sent (checks {:08x} and "
+                             "{:08x}). Fix: see to that disk, and send it again",
+                             transfer.name, transfer.file.check(), transfer.sender_check)});
+  }
+  transfer.file.commit();
+  post_.say(transfer.back,
+            {.id = transfer.finish_id, .type = "finished", .body = Ask{transfer.number, 0}});
+  transfer.state = Transfer::State::over;
+  const double seconds = std::chrono::duration<double>(Clock::now() - transfer.began).count();
+  say_line(transfer.file.whole()
+               ? fmt::format("{}: it was there already, and is the same", transfer.name)
+               : fmt::format("{}: {} bytes, {} of them before, in {:.1f} s, check {:08x}",
+                             transfer.name, transfer.bytes, transfer.resumed, seconds,
+                             transfer.sender_check));
+}
+
+// What has been received stays, for the next attempt.
+void Receiver::fail(Transfer& transfer, uint64_t id, const Failure& failure) {
+  post_.say(transfer.back,
+            {.id = id,
+             .type = "failed",
+             .body = Failed{.exit = failure.exit(), .message = failure.what(), .again = false}});
+  say_line(fmt::format("{}: given up: {}", transfer.name, failure.what()));
+  transfer.state = Transfer::State::over;
+}
+
+void Receiver::look_after_senders() {
+  const auto now = Clock::now();
+  for (Transfer& transfer : transfers_) {
+    if (transfer.state == Transfer::State::over || transfer.asked ||
+        now - transfer.heard < silence) {
+      continue;
+    }
+    transfer.asked = true;
+    post_.post(urma::send(std::span<const std::byte>(), transfer.back)
+                   .immediate(are_you_there)
+                   .tag(question_tag | transfer.number));
+  }
+  transfers_.remove_if([](const Transfer& one) { return one.state == Transfer::State::over; });
+}
+
+// The last answers leave before the device closes.
+void Receiver::say_goodbye() {
+  for (Transfer& transfer : transfers_) {
+    fail(transfer, 0,
+         {Exit::peer_lost, "the receiver was stopped. Fix: start it, and send again: it resumes"});
+  }
+  for (const auto until = Clock::now() + 300ms; !post_.idle() && Clock::now() < until;) {
+    for (const Completion& completion : post_.jetty().wait(10ms)) post_.handle(completion);
+  }
+}
+
+}  // namespace urma::notify

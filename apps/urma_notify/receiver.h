@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <string>
+
+#include "apps/urma_notify/post.h"
+#include "apps/urma_notify/transfer.h"
+
+namespace urma::notify {
+
+// Takes files on one device, asleep at its descriptor while nothing comes.
+class Receiver {
+ public:
+  // `over`: another one has failed. Fails where the device cannot be opened.
+  Receiver(const std::string& device, int folder, std::atomic<bool>& over);
+
+  // How it is reached, on stdout.
+  void say_where() const;
+  // Until interrupted.
+  void run();
+
+ private:
+  void handle(const Completion& completion);
+  void handle_block(const Completion& arrival);
+  void handle_message(const Completion& arrival, const std::string& text);
+  void answer(Transfer& transfer, const Message& question);
+  void accept(const Completion& arrival, const Message& question);
+  bool work_on_files();
+  void finish(Transfer& transfer);
+  void fail(Transfer& transfer, uint64_t id, const Failure& failure);
+  void sleep();
+  void look_after_senders();
+  void say_goodbye();
+  Transfer* find(uint32_t number, const Completion& arrival);
+
+  const std::string device_text_;
+  const int folder_;
+  std::atomic<bool>& over_;
+  Device device_;
+  Post post_;
+  std::list<Transfer> transfers_;
+  uint32_t last_number_ = 0;
+};
+
+}  // namespace urma::notify

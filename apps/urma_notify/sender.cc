@@ -1,0 +1,251 @@
+#include "apps/urma_notify/sender.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "apps/common/interrupt.h"
+#include "apps/common/output.h"
+
+namespace urma::notify {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint32_t berths = 64;
+constexpr uint32_t receives = 32;
+constexpr auto silence = 2s;  // after which the receiver's memory is asked whether it lives
+constexpr uint64_t life_tag = uint64_t{1} << 62;
+constexpr uint64_t block_tag = uint64_t{1} << 61;  // and the slot's number
+
+}  // namespace
+
+Sender::Sender(const Options& options, const Outgoing& file, Device& device)
+    : options_(options), file_(file), device_(device), post_(device, berths, receives) {}
+
+Exit Sender::run() {
+  Progress progress(options_.name, file_.bytes());
+  try {
+    offer();
+    const uint64_t first = compare();
+    if (accepted_.whole) {
+      if (first < blocks_of(file_.bytes())) {
+        throw Failure(Exit::error,
+                      fmt::format("the receiver at {} has another file \"{}\". Fix: remove or "
+                                  "rename it there, or send with --replace",
+                                  options_.host, options_.name));
+      }
+      finish("same");
+      apps::print(fmt::format("{}: it was there already, and is the same\n", options_.name));
+      return Exit::ok;
+    }
+    send_from(first, progress);
+    file_.check_unchanged();
+    finish("finish");
+    progress.done();
+    return Exit::ok;
+  } catch (const Failure& failure) {
+    progress.wipe();
+    // Nobody need wait for us.
+    if (reached() && failure.exit() != Exit::peer_lost) stop();
+    throw;
+  }
+}
+
+void Sender::offer() {
+  receiver_ = must(device_.import("urma://" + options_.host + "/urma_notify"),
+                   "reaching the receiver at " + options_.host)
+                  .jetty;
+  const Offer what{.speaks = options_.speaks,
+                   .version = library_version(),
+                   .jetty = post_.jetty().descriptor(),
+                   .name = options_.name,
+                   .bytes = file_.bytes(),
+                   .replace = options_.replace};
+  // It may be an earlier sender's that has died, which the receiver has not noticed yet.
+  for (const auto until = Clock::now() + std::chrono::seconds(options_.patience_seconds);;) {
+    const Message answer = exchange("offer", what);
+    if (answer.type == "accepted") {
+      accepted_ = answer.body.get<Accepted>();
+      staging_ = must(device_.import(accepted_.staging), "the receiver's memory").segment;
+      return;
+    }
+    const auto failed = answer.body.get<Failed>();
+    if (!failed.again || Clock::now() > until) {
+      throw Failure(failed.exit, "the receiver at " + options_.host + ": " + failed.message);
+    }
+    turn(200ms);
+  }
+}
+
+// The first block that the receiver does not have as it is here.
+uint64_t Sender::compare() {
+  while (checks_.size() < accepted_.have) {
+    const auto theirs =
+        ask<Checks>("checks", Ask{.transfer = accepted_.transfer, .block = checks_.size()}).checks;
+    if (theirs.empty()) break;
+    for (const uint32_t check : theirs) {
+      const uint64_t number = checks_.size();
+      if (number >= accepted_.have || check_of_block(number) != check) return number;
+      checks_.push_back(check);
+    }
+  }
+  return checks_.size();
+}
+
+uint32_t Sender::check_of_block(uint64_t number) {
+  return check_of(file_.read(number, slots_[0].memory));
+}
+
+void Sender::send_from(uint64_t first, Progress& progress) {
+  const auto begun = ask<Ask>("begin", Ask{.transfer = accepted_.transfer, .block = first});
+  acknowledged_ = begun.block;
+  progress.begin(std::min(acknowledged_ * block_bytes, file_.bytes()));
+  const uint64_t blocks = blocks_of(file_.bytes());
+  const auto began = Clock::now();
+  for (uint64_t next = acknowledged_; acknowledged_ < blocks;) {
+    auto wait = 100ms;
+    while (next < blocks && next < acknowledged_ + slots) {
+      if (options_.bytes_per_second > 0) {
+        const auto due = began + std::chrono::microseconds((next - begun.block) * block_bytes *
+                                                           1000000 / options_.bytes_per_second);
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now());
+        if (left > 0ms) {
+          wait = std::min(wait, left);
+          break;
+        }
+      }
+      if (!send_block(next)) break;
+      ++next;
+    }
+    turn(wait);
+    progress.at(std::min(acknowledged_ * block_bytes, file_.bytes()));
+  }
+}
+
+// False: its slot is still in use.
+bool Sender::send_block(uint64_t number) {
+  Slot& slot = slots_[number % slots];
+  if (slot.lent || slot.filled) return false;
+  const auto place = std::span(slot.memory).subspan(slot_bytes - block_bytes);
+  const auto block = file_.read(number, place);
+  const BlockHead head{
+      .number = number, .bytes = static_cast<uint32_t>(block.size()), .check = check_of(block)};
+  std::memcpy(slot.memory.data(), &head, sizeof head);
+  checks_.push_back(head.check);
+  slot.lent = slot.filled = true;
+  const auto bytes =
+      std::span<const std::byte>(slot.memory).first(slot_bytes - block_bytes + block.size());
+  post_.post(urma::write(bytes, staging_, number % slots * slot_bytes)
+                 .to(receiver_)
+                 .immediate(immediate_of(accepted_.transfer, number))
+                 .tag(block_tag | number % slots));
+  return true;
+}
+
+void Sender::finish(const std::string& type) {
+  FileCheck all;
+  for (const uint32_t check : checks_) all.add(check);
+  ask<Ask>(type,
+           nlohmann::json{{"transfer", accepted_.transfer}, {"block", 0}, {"check", all.value()}});
+}
+
+void Sender::stop() {
+  try {
+    post_.say(receiver_, {.id = 0, .type = "stop", .body = Ask{.transfer = accepted_.transfer}});
+    for (const auto until = Clock::now() + 300ms; !post_.idle() && Clock::now() < until;) {
+      for (const Completion& completion : post_.jetty().wait(10ms)) post_.handle(completion);
+    }
+  } catch (const std::exception&) {
+    // It notices by itself.
+  }
+}
+
+template <class Answer>
+Answer Sender::ask(const std::string& type, nlohmann::json body) {
+  const Message answer = exchange(type, std::move(body));
+  if (answer.type == "failed") {
+    const auto failed = answer.body.get<Failed>();
+    throw Failure(failed.exit, "the receiver at " + options_.host + ": " + failed.message);
+  }
+  try {
+    return answer.body.get<Answer>();
+  } catch (const nlohmann::json::exception& e) {
+    throw Failure(Exit::error,
+                  fmt::format("the answer of the receiver at {} to \"{}\" is not understood: {}. "
+                              "Fix: use the same urma_notify on both sides",
+                              options_.host, type, e.what()));
+  }
+}
+
+Message Sender::exchange(const std::string& type, nlohmann::json body) {
+  const uint64_t id = next_id_++;
+  answer_.reset();
+  post_.say(receiver_, {.id = id, .type = type, .body = std::move(body)});
+  heard_ = Clock::now();
+  for (const auto until = Clock::now() + 10s;;) {
+    turn(100ms);
+    if (answer_ && answer_->id == id) return *answer_;
+    // Before there is memory to ask, time alone says that nobody answers.
+    if (!reached() && Clock::now() > until) lose(Status::timed_out);
+  }
+}
+
+// One look at what came. Everything that can end an attempt comes here.
+void Sender::turn(std::chrono::milliseconds limit) {
+  if (apps::interrupted()) {
+    throw Failure(Exit::interrupted, "interrupted. Fix: send it again: it resumes");
+  }
+  std::optional<Status> lost;
+  const auto taken = post_.jetty().wait(limit);
+  for (const Completion& completion : taken) {
+    if (completion.operation != Operation::receive && !completion.ok() && !lost) {
+      lost = completion.status;
+    }
+    take(completion);
+  }
+  // The receiver's own words are better than how a work ended.
+  if (lost && !(answer_ && answer_->type == "failed")) {
+    for (const Completion& completion : post_.jetty().wait(300ms)) take(completion);
+  }
+  if (answer_ && answer_->type == "failed" && answer_->id == 0) {
+    const auto failed = answer_->body.get<Failed>();
+    throw Failure(failed.exit, "the receiver at " + options_.host + ": " + failed.message);
+  }
+  if (lost) lose(*lost);
+  if (!taken.empty()) {
+    heard_ = Clock::now();
+  } else if (reached() && !asked_ && Clock::now() - heard_ > silence) {
+    asked_ = true;
+    // The head of a slot that is ours or unused.
+    static BlockHead nothing;
+    post_.post(urma::read(std::as_writable_bytes(std::span(&nothing, 1)), staging_).tag(life_tag));
+  }
+}
+
+void Sender::take(const Completion& completion) {
+  const auto text = post_.handle(completion);
+  if (completion.tag == life_tag && completion.operation == Operation::read) asked_ = false;
+  if (completion.operation == Operation::write) {
+    slots_[completion.tag & ~block_tag].lent = false;
+  }
+  if (completion.operation != Operation::receive || !completion.ok()) return;
+  if (text) answer_ = parse_message(*text);
+  if (completion.with_immediate && transfer_in(completion.immediate) == accepted_.transfer &&
+      completion.immediate != are_you_there) {
+    slots_[block_in(completion.immediate) % slots].filled = false;
+    ++acknowledged_;
+  }
+}
+
+void Sender::lose(Status status) {
+  const StatusInfo& info = describe(status);
+  throw Failure(Exit::peer_lost,
+                fmt::format("the receiver at {} is lost ({}: {}). Fix: see whether it still runs, "
+                            "start it, and send again: it resumes",
+                            options_.host, info.name, info.meaning));
+}
+
+}  // namespace urma::notify

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "apps/urma_notify/options.h"
+#include "apps/urma_notify/outgoing.h"
+#include "apps/urma_notify/post.h"
+#include "apps/urma_notify/progress.h"
+#include "apps/urma_notify/transfer.h"
+
+namespace urma::notify {
+
+// One attempt to send a file: finds the receiver, compares what it has, and sends the rest.
+class Sender {
+ public:
+  Sender(const Options& options, const Outgoing& file, Device& device);
+
+  // Says how it went; Exit::ok, or interrupted. Fails by Failure, Exit::peer_lost if another
+  // attempt may do better.
+  Exit run();
+  // Whether the receiver has been reached.
+  bool reached() const { return accepted_.transfer != 0; }
+
+ private:
+  struct Slot {
+    std::vector<std::byte> memory = std::vector<std::byte>(slot_bytes);
+    bool lent = false;    // to the library
+    bool filled = false;  // at the receiver
+  };
+
+  void offer();
+  uint64_t compare();
+  void send_from(uint64_t first, Progress& progress);
+  bool send_block(uint64_t number);
+  void finish(const std::string& type);
+  void stop();
+  template <class Answer>
+  Answer ask(const std::string& type, nlohmann::json body);
+  Message exchange(const std::string& type, nlohmann::json body);
+  void turn(std::chrono::milliseconds limit);
+  void take(const Completion& completion);
+  [[noreturn]] void lose(Status status);
+  uint32_t check_of_block(uint64_t number);
+
+  const Options& options_;
+  const Outgoing& file_;
+  Device& device_;
+  Post post_;
+  RemoteJetty receiver_;
+  Accepted accepted_;
+  RemoteSegment staging_;
+  std::array<Slot, slots> slots_;
+  std::vector<uint32_t> checks_;  // of all blocks read so far
+  uint64_t acknowledged_ = 0;     // blocks
+  uint64_t next_id_ = 1;
+  std::optional<Message> answer_;
+  Clock::time_point heard_ = Clock::now();
+  bool asked_ = false;  // the receiver's memory for a sign of life
+};
+
+}  // namespace urma::notify

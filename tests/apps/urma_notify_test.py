@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+"""urma_notify as people use it: urma_notify_test.py PATH_TO_URMA_NOTIFY"""
+
+import os
+import pathlib
+import pty
+import random
+import resource
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = sys.argv[1]
+WINDOW = f"/dev/shm/urma-notify-test-{os.getpid()}"
+SHARED = f"cxl:{WINDOW}?size=16M"
+NETWORK = f"udp:127.1.{os.getpid() % 250}.7"
+ADDRESS = NETWORK.removeprefix("udp:")
+FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="urma-notify-"))
+RANDOM = random.Random(7)
+BLOCK = 256 * 1024
+WAYS = ((("localhost", "--device", SHARED)), ((ADDRESS, "--device", "fault(loss=1%,seed=3):udp:")))
+
+
+def make_file(name, size):
+    path = FOLDER / name
+    path.write_bytes(RANDOM.randbytes(size))
+    return path
+
+
+class Server:
+    """A receiver in the window and on the network, into a folder of its own."""
+
+    def __init__(self, folder=None, limit=None):
+        self.folder = folder or pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
+        self.limit = limit
+        self.start()
+
+    def start(self):
+        def less():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, self.limit))
+
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", self.folder, "--device", SHARED, "--device", NETWORK],
+            stdout=subprocess.PIPE, text=True, preexec_fn=less if self.limit else None)
+        for _ in range(2):
+            line = self.process.stdout.readline()
+            assert "urma_notify send FILE" in line, line
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.wait(timeout=20) == 0
+
+    def seen(self):
+        """The names of files, none of which is on its way."""
+        return sorted(name for name in os.listdir(self.folder) if not name.startswith("."))
+
+    def part(self, name):
+        return self.folder / f".{name}.urma-part"
+
+
+def start(*arguments):
+    return subprocess.Popen([PROGRAM, "send", *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=100)
+    return process.returncode, out, err
+
+
+def send(*arguments):
+    return finish(start(*arguments))
+
+
+def until(condition, limit=30):
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end, "that takes too long"
+        time.sleep(0.02)
+
+
+def size_of(path):
+    return path.stat().st_size if path.exists() else 0
+
+
+def test_several_senders():
+    files = [make_file(f"file {i}", 20_000_123 + i * 77_777) for i in range(3)]
+    for way in WAYS:
+        with Server() as server:
+            senders = [start(file, *way) for file in files]
+            for sender in senders:
+                code, out, err = finish(sender)
+                assert code == 0 and "sent and verified" in out, (out, err)
+            assert server.seen() == sorted(file.name for file in files)
+            for file in files:
+                assert (server.folder / file.name).read_bytes() == file.read_bytes(), way
+            assert len(os.listdir(server.folder)) == len(files)
+            code, out, _ = send(files[0], *way)
+            assert code == 0 and "is the same" in out, out
+
+
+def test_sizes():
+    with Server() as server:
+        for size in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 8 * BLOCK, 9 * BLOCK + 5):
+            file = make_file(f"of {size}", size)
+            for i, way in enumerate(WAYS):
+                assert send(file, *way, "--as", f"{i} {size}")[0] == 0
+                assert (server.folder / f"{i} {size}").read_bytes() == file.read_bytes()
+
+
+def test_killed_senders_resume():
+    file = make_file("resumed", 12_345_678)
+    for way in WAYS:
+        with Server() as server:
+            resumed = 0
+            for _ in range(3):
+                before = size_of(server.part(file.name))
+                sender = start(file, *way, "--rate", "8M")
+                until(lambda: size_of(server.part(file.name)) >= before + BLOCK)
+                time.sleep(RANDOM.random() * 0.2)
+                sender.kill()
+                _, out, _ = finish(sender)
+                resumed += "resumes at" in out
+                assert server.seen() == []
+            code, out, err = send(file, *way)
+            assert code == 0, (out, err)
+            assert "resumes at" in out, out
+            assert (server.folder / file.name).read_bytes() == file.read_bytes()
+            assert len(os.listdir(server.folder)) == 1
+
+
+def test_killed_receivers_resume():
+    file = make_file("goes on", 12_345_678)
+    for way in WAYS:
+        server = Server()
+        sender = start(file, *way, "--rate", "8M", "--patience", "30")
+        for part in (2_000_000, 5_000_000):
+            until(lambda: size_of(server.part(file.name)) >= part)
+            server.kill()
+            server.start()
+        with server:
+            code, out, err = finish(sender)
+            assert code == 0, (out, err)
+            assert "resumes at" in out and "trying again" in err, (out, err)
+            assert (server.folder / file.name).read_bytes() == file.read_bytes()
+
+
+def test_what_was_received_is_verified():
+    file = make_file("verified", 6_000_000)
+    with Server() as server:
+        # Neither a part of another file, nor one that is too long, nor a wrong byte counts.
+        right = file.read_bytes()
+        wrong = bytearray(right[:5 * BLOCK])
+        wrong[3 * BLOCK + 17] ^= 1
+        for part in (RANDOM.randbytes(1_000_000), right + b"more", bytes(wrong)):
+            server.part("verified").write_bytes(part)
+            code, out, err = send(file, *WAYS[0], "--replace")
+            assert code == 0, (out, err)
+            assert (server.folder / "verified").read_bytes() == right
+        assert "resumes at 786 kB" in out, out
+
+
+def test_files_that_change():
+    for way in WAYS:
+        with Server() as server:
+            for change in ("shorter", "longer", "otherwise"):
+                file = make_file(change, 6_000_000)
+                sender = start(file, *way, "--rate", "8M")
+                until(lambda: size_of(server.part(change)) >= BLOCK)
+                with open(file, "r+b") as open_file:
+                    if change == "shorter":
+                        open_file.truncate(3_000_000)
+                    open_file.seek(0, os.SEEK_END if change == "longer" else os.SEEK_SET)
+                    open_file.write(b"other")
+                code, out, err = finish(sender)
+                assert code == 1 and "while it was sent" in err and "Fix: " in err, (out, err)
+                assert server.seen() == []
+
+
+def test_no_room():
+    file = make_file("large", 6_000_000)
+    with Server(limit=2_000_000) as server:
+        for way in WAYS:
+            code, out, err = send(file, *way)
+            assert code == 1 and "File too large" in err and "Fix: make room" in err, (out, err)
+            assert server.seen() == []
+    with Server(folder=server.folder) as server:
+        code, out, err = send(file, *WAYS[0])
+        assert code == 0 and "resumes at" in out, (out, err)
+        assert (server.folder / file.name).read_bytes() == file.read_bytes()
+    folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        print("(skipped: no small disk can be mounted)")
+        return
+    try:
+        with Server(folder=folder) as server:
+            code, out, err = send(file, *WAYS[0])
+            assert code == 1 and "the disk has room for" in err, (out, err)
+            # Room that goes while the file comes.
+            small = make_file("small", 3_000_000)
+            sender = start(small, *WAYS[0], "--rate", "2M")
+            until(lambda: size_of(server.part("small")) >= BLOCK)
+            (folder / "other").write_bytes(bytes(3_000_000))
+            code, out, err = finish(sender)
+            assert code == 1 and "No space left" in err, (out, err)
+            assert server.seen() == ["other"]
+            (folder / "other").unlink()
+            code, out, err = send(small, *WAYS[0])
+            assert code == 0 and "resumes at" in out, (out, err)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_names():
+    file = make_file("plain", 1000)
+    with Server() as server:
+        for name in ("../out", "/etc/out", "a/b", ".hidden", "..", "x" * 201, "new\nline",
+                     "\x1b[2J"):
+            code, _, err = send(file, *WAYS[0], "--as", name)
+            assert code == 2 and "is not taken as a file's name" in err, (name, err)
+            assert "\x1b" not in err
+        code, _, err = send(file, *WAYS[0], "--as", "\udcff\udcfe")
+        assert code == 2 and "UTF-8" in err, err
+        code, _, err = send(file, *WAYS[0], "--as", "gr\u00fcn \u2713")
+        assert code == 0, err
+        os.symlink("/dev/null", server.folder / "link")
+        os.symlink("/tmp/elsewhere", server.part("next"))
+        for name in ("link", "next"):
+            code, _, err = send(file, *WAYS[0], "--as", name)
+            assert code == 1 and "Fix: remove the symbolic link" in err, err
+        os.mkdir(server.folder / "folder")
+        code, _, err = send(file, *WAYS[0], "--as", "folder")
+        assert code == 1 and "Fix: " in err, err
+    assert not (FOLDER / "out").exists()
+
+
+def test_one_name_for_two():
+    one, two = make_file("one", 4_000_000), make_file("two", 4_000_000)
+    with Server() as server:
+        first = start(one, *WAYS[0], "--as", "both", "--rate", "1M")
+        until(server.part("both").exists)
+        code, _, err = send(two, *WAYS[1], "--as", "both", "--patience", "1")
+        assert code == 1 and "another sender" in err, err
+        first.kill()
+        first.wait()
+        # Who has died stops nobody for long.
+        code, out, err = send(two, *WAYS[1], "--as", "both")
+        assert code == 0, (out, err)
+        code, _, err = send(one, *WAYS[0], "--as", "both")
+        assert code == 1 and "--replace" in err, err
+        assert (server.folder / "both").read_bytes() == two.read_bytes()
+        longer = make_file("longer still", 4_000_001)
+        code, _, err = send(longer, *WAYS[0], "--as", "both")
+        assert code == 1 and "--replace" in err, err
+        assert send(longer, *WAYS[0], "--as", "both", "--replace")[0] == 0
+        assert (server.folder / "both").read_bytes() == longer.read_bytes()
+        assert os.listdir(server.folder) == ["both"]
+
+
+def cpu_seconds(process):
+    with open(f"/proc/{process.pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_receiver_sleeps():
+    file = make_file("slow", 2_000_000)
+    for way in WAYS:
+        with Server() as server:
+            time.sleep(0.2)
+            before, began = cpu_seconds(server.process), time.monotonic()
+            time.sleep(1)
+            assert cpu_seconds(server.process) - before < 0.1
+            before, began = cpu_seconds(server.process), time.monotonic()
+            assert send(file, *way, "--rate", "1M")[0] == 0
+            used, took = cpu_seconds(server.process) - before, time.monotonic() - began
+            # Whoever polled would have used all of it.
+            assert used < 0.4 * took, (used, took)
+
+
+def test_bar_on_a_terminal():
+    file = make_file("shown", 3_000_000)
+    with Server():
+        ours, theirs = pty.openpty()
+        sender = subprocess.Popen([PROGRAM, "send", file, *WAYS[0], "--rate", "2M"],
+                                  stdout=subprocess.PIPE, stderr=theirs, text=True)
+        out, _ = sender.communicate(timeout=60)
+        os.close(theirs)
+        shown = b""
+        while select.select([ours], [], [], 0)[0]:
+            try:
+                shown += os.read(ours, 4096)
+            except OSError:  # what there was has been read
+                break
+        os.close(ours)
+        assert sender.returncode == 0 and "\x1b" not in out, out
+        assert b" %, " in shown and b"#" in shown and b" left [" in shown, shown
+        assert shown.endswith(b"\r\x1b[K"), shown
+
+
+def test_ctrl_c():
+    file = make_file("interrupted", 4_000_000)
+    with Server() as server:
+        sender = start(file, *WAYS[0], "--rate", "1M")
+        until(lambda: size_of(server.part(file.name)) >= BLOCK)
+        sender.send_signal(signal.SIGINT)
+        code, _, err = finish(sender)
+        assert code == 130 and "it resumes" in err, err
+        code, out, _ = send(file, *WAYS[0])
+        assert code == 0 and "resumes at" in out, out
+
+
+def test_errors_have_codes_and_cures():
+    file = make_file("some", 1000)
+    missing = FOLDER / "missing"
+    with Server() as server:
+        for code, words in ((6, ["send", file, *WAYS[0], "--speaks", "99"]),
+                            (1, ["send", missing, *WAYS[0]]),
+                            (2, ["send", FOLDER, *WAYS[0]]),
+                            (2, ["send", file, "a/b"]),
+                            (2, ["send"]),
+                            (2, []),
+                            (2, ["take", file]),
+                            (2, ["send", file, "--rate", "much"]),
+                            (2, ["send", file, "--device", "nonsense"]),
+                            (5, ["send", file, "127.77.77.77"]),
+                            (1, ["serve", missing, "--device", "udp:"]),
+                            (2, ["serve", FOLDER, "--device", "nonsense"])):
+            done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True,
+                                  timeout=60)
+            assert done.returncode == code and "Fix: " in done.stderr, (words, done)
+        assert server.seen() == []
+    for option in ("--help", "--version"):
+        done = subprocess.run([PROGRAM, option], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stderr == ""
+        assert len(done.stdout.splitlines()) <= 30
+        assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def main():
+    try:
+        for name, test in list(globals().items()):
+            if name.startswith("test_"):
+                began = time.monotonic()
+                print(name, end=" ", flush=True)
+                test()
+                print(f"{time.monotonic() - began:.1f} s", flush=True)
+    finally:
+        subprocess.run(["rm", "-rf", FOLDER, WINDOW], check=True)
+
+
+main()
