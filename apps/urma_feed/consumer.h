@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "apps/urma_feed/options.h"
+#include "apps/urma_feed/router.h"
+#include "apps/urma_feed/tally.h"
+
+namespace urma::feed {
+
+// One thread, asleep at the descriptors of all its devices until one has something.
+class Consumer {
+ public:
+  explicit Consumer(const Options& options);
+
+  // Until enough has come, or interrupted; then the table.
+  Exit run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // One device, and what was received there.
+  struct Source {
+    std::string text;
+    Device device;
+    Segment lines;
+    Jetty jetty;
+  };
+  // A life of a process, one of its Jetties, and on which device.
+  using Producer = std::tuple<size_t, uint32_t, uint32_t, JettyId>;
+  struct Topic {
+    uint64_t messages = 0;
+    uint64_t last = 0;  // value
+  };
+
+  void open(const std::string& text);
+  void say_where(const Source& source) const;
+  bool poll_all();
+  bool enough() const;
+  bool whole() const;
+  void sleep();
+  void show();
+  void print_table() const;
+
+  const Options& options_;
+  std::vector<Source> sources_;
+  size_t source_ = 0;  // whose arrivals are being routed
+  Router router_;
+  std::array<Topic, topics> topics_{};
+  std::map<Producer, Tally> producers_;
+  uint64_t messages_ = 0;
+  uint64_t ended_ = 0;   // producers
+  uint64_t sleeps_ = 0;  // since the first message
+  uint64_t shown_ = 0;
+  const bool terminal_;
+  Clock::time_point first_{};  // message
+  Clock::time_point last_{};
+  Clock::time_point shown_at_ = Clock::now();
+};
+
+}  // namespace urma::feed

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/common/failure.h"
+
+namespace urma::feed {
+
+using apps::Exit;
+using apps::Failure;
+using apps::must;
+
+// What the command line says, checked.
+struct Options {
+  enum class Mode : uint8_t { help, version, consume, produce };
+
+  Mode mode = Mode::help;
+  std::string host = "localhost";
+  std::vector<std::string> devices;  // empty: chosen
+  std::optional<uint64_t> count;     // messages
+  std::optional<uint64_t> producers;
+  std::vector<uint32_t> topics;  // in turns
+  uint64_t rate = 0;             // messages per second at most; 0: as fast as it goes
+  uint64_t work_us = 0;          // what handling a message takes, besides
+};
+
+// Fails with Exit::usage.
+Options parse_options(int count, char** arguments);
+std::string help();
+
+}  // namespace urma::feed

@@ -1,0 +1,99 @@
+#include "apps/urma_feed/producer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "apps/common/devices.h"
+#include "apps/common/interrupt.h"
+#include "apps/common/output.h"
+#include "apps/urma_feed/message.h"
+#include "urma/urma.hpp"
+
+namespace urma::feed {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr uint32_t berths = 128;
+
+// One that is not told within its patience says so by completions that fail.
+class Producer {
+ public:
+  explicit Producer(const Options& options)
+      : options_(options),
+        device_(must(urma::open(options.devices.empty() ? apps::device_towards(options.host)
+                                                        : options.devices[0]),
+                     "opening the device")),
+        consumer_(must(device_.import("urma://" + options.host + "/urma_feed"),
+                       "reaching the consumer at " + options.host)),
+        jetty_(must(device_.jetty({.berths = berths}), "a Jetty")) {}
+
+  Exit run() {
+    const auto began = Clock::now();
+    while (!apps::interrupted() && (!options_.count || sent_ < *options_.count)) {
+      if (wait_for_turn(began)) continue;
+      const uint32_t topic = options_.topics[sent_ % options_.topics.size()];
+      if (tell(topic, sent_)) ++sent_;
+    }
+    while (!tell(end_topic, sent_)) {
+    }
+    while (outstanding_ > 0) take(100ms);
+    const double seconds =
+        std::max(std::chrono::duration<double>(Clock::now() - began).count(), 1e-9);
+    apps::print(fmt::format("{} messages in {:.1f} s, {:.0f} a second, {} waits for the consumer\n",
+                            sent_, seconds, static_cast<double>(sent_) / seconds, waits_));
+    return apps::interrupted() ? Exit::interrupted : Exit::ok;
+  }
+
+ private:
+  // True: it is not yet time for the next one.
+  bool wait_for_turn(Clock::time_point began) {
+    if (options_.rate == 0) return false;
+    const auto due = began + std::chrono::nanoseconds(sent_ * 1'000'000'000 / options_.rate);
+    const auto left = due - Clock::now();
+    if (left <= 0ns) return false;
+    take(std::min<std::chrono::nanoseconds>(left, 100ms));
+    return true;
+  }
+
+  // The value goes along in the work: no buffer is borrowed. False: no berth is vacant, which is
+  // how a slow consumer is felt.
+  bool tell(uint32_t topic, uint64_t number) {
+    const auto value = std::as_bytes(std::span(&number, 1));
+    const Work work = urma::write(value, consumer_.segment, topic * line_bytes)
+                          .to(consumer_.jetty)
+                          .immediate(immediate_of(topic, number))
+                          .inline_data();
+    if (jetty_.post(work) == 1) {
+      ++outstanding_;
+      return true;
+    }
+    ++waits_;
+    take(100ms);
+    return false;
+  }
+
+  void take(Duration limit) {
+    for (const Completion& done : jetty_.wait(limit)) {
+      --outstanding_;
+      if (!done.ok()) throw apps::failed_work("telling the consumer", done.status);
+    }
+  }
+
+  const Options& options_;
+  Device device_;
+  Imported consumer_;
+  Jetty jetty_;
+  uint64_t sent_ = 0;
+  uint64_t outstanding_ = 0;
+  uint64_t waits_ = 0;
+};
+
+}  // namespace
+
+Exit produce(const Options& options) { return Producer(options).run(); }
+
+}  // namespace urma::feed

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "apps/urma_feed/message.h"
+#include "urma/urma.hpp"
+
+namespace urma::feed {
+
+// Gives each arrival to its topic's handler.
+class Router {
+ public:
+  using Handler = std::function<void(const Completion& arrival, uint64_t number)>;
+
+  // For topics that have none of their own.
+  explicit Router(Handler others) { handlers_.fill(std::move(others)); }
+
+  void on(uint32_t topic, Handler handler) { handlers_[topic] = std::move(handler); }
+  void route(const Completion& arrival) const {
+    handlers_[topic_in(arrival.immediate)](arrival, number_in(arrival.immediate));
+  }
+
+ private:
+  std::array<Handler, topics> handlers_;
+};
+
+}  // namespace urma::feed

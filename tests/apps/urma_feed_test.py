@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""urma_feed as people use it: urma_feed_test.py PATH_TO_URMA_FEED"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+PROGRAM = sys.argv[1]
+WINDOW = f"/dev/shm/urma-feed-test-{os.getpid()}"
+SHARED = f"cxl:{WINDOW}?size=16M"
+NETWORK = f"udp:127.2.{os.getpid() % 250}.7"
+ADDRESS = NETWORK.removeprefix("udp:")
+WAYS = ((("localhost", "--device", SHARED)), ((ADDRESS, "--device", "fault(loss=1%,seed=3):udp:")))
+
+
+def start(*arguments):
+    return subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def consume(*arguments):
+    consumer = start("consume", "--device", SHARED, "--device", NETWORK, *arguments)
+    for _ in range(2):
+        line = consumer.stdout.readline()
+        assert "urma_feed produce" in line, line
+    return consumer
+
+
+def finish(process):
+    out, err = process.communicate(timeout=100)
+    return process.returncode, out, err
+
+
+def table(text):
+    """Messages of each topic, and the summary's numbers."""
+    rows = dict((int(row[0]), int(row[1])) for row in
+                (line.split() for line in text.splitlines()) if len(row) == 4 and row[0].isdigit())
+    words = re.search(r"(\d+) messages of (\d+) producers \((\d+) ended\), (\d+) missing, "
+                      r"(\d+) repeated, (\d+) sleeps", text)
+    assert words, text
+    names = ("messages", "producers", "ended", "missing", "repeated", "sleeps")
+    return rows, dict(zip(names, map(int, words.groups())))
+
+
+def test_many_producers():
+    consumer = consume("--producers", "8")
+    producers = [start("produce", *WAYS[i % 2], "--topic", f"{i},{i + 1},200", "--count", 3000)
+                 for i in range(8)]
+    for producer in producers:
+        code, out, err = finish(producer)
+        assert code == 0 and out.startswith("3000 messages"), (out, err)
+    code, out, err = finish(consumer)
+    assert code == 0, (out, err)
+    rows, sums = table(out)
+    expected = {200: 8000, 0: 1000, 8: 1000, **{i: 2000 for i in range(1, 8)}}
+    assert rows == expected, rows
+    assert (sums["messages"], sums["producers"], sums["ended"]) == (24000, 8, 8), sums
+    assert sums["missing"] == sums["repeated"] == 0, sums
+
+
+def test_slow_consumer():
+    """Producers wait, and nothing is lost."""
+    for way in WAYS:
+        consumer = consume("--producers", "2", "--work", "100")
+        producers = [start("produce", *way, "--topic", i, "--count", 3000) for i in range(2)]
+        for producer in producers:
+            code, out, err = finish(producer)
+            waits = int(re.search(r"(\d+) waits", out).group(1))
+            assert code == 0 and waits > 0, (out, err)
+        code, out, err = finish(consumer)
+        assert code == 0, (out, err)
+        assert table(out)[0] == {0: 3000, 1: 3000}, out
+
+
+def cpu_seconds(process):
+    with open(f"/proc/{process.pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_consumer_sleeps():
+    for way in WAYS:
+        consumer = consume("--producers", "1")
+        time.sleep(0.2)
+        before = cpu_seconds(consumer)
+        time.sleep(1)
+        assert cpu_seconds(consumer) - before < 0.1
+        before, began = cpu_seconds(consumer), time.monotonic()
+        producer = start("produce", *way, "--rate", "100", "--count", "150")
+        while producer.poll() is None:
+            used, took = cpu_seconds(consumer) - before, time.monotonic() - began
+            if consumer.poll() is not None:
+                break
+            time.sleep(0.05)
+        assert finish(producer)[0] == 0
+        # Whoever polled would have used all of it.
+        assert took > 1 and used < 0.4 * took, (used, took)
+        code, out, err = finish(consumer)
+        assert code == 0, (out, err)
+        assert table(out)[1]["sleeps"] > 50, out
+
+
+def test_ends():
+    consumer = consume("--count", "500")
+    producer = start("produce", *WAYS[0], "--rate", "1000", "--count", "500", "--topic", "254")
+    assert finish(producer)[0] == 0
+    code, out, err = finish(consumer)
+    assert code == 0 and table(out)[0] == {254: 500}, (out, err)
+
+    consumer = consume()
+    killed, living = [start("produce", *WAYS[0], "--rate", "2000", "--topic", topic)
+                      for topic in (1, 2)]
+    time.sleep(0.5)
+    killed.kill()
+    finish(killed)
+    living.send_signal(signal.SIGINT)
+    code, out, _ = finish(living)
+    assert code == 130 and " messages in " in out, out
+    consumer.send_signal(signal.SIGINT)
+    code, out, err = finish(consumer)
+    rows, sums = table(out)
+    assert code == 130 and set(rows) == {1, 2} and sums["ended"] == 1, (out, err)
+
+    for way in WAYS:
+        consumer = consume()
+        producer = start("produce", *way, "--rate", "2000")
+        time.sleep(0.3)
+        consumer.kill()
+        finish(consumer)
+        code, out, err = finish(producer)
+        assert code == 5 and "Fix: " in err, (out, err)
+
+
+def test_errors_have_codes_and_cures():
+    for code, words in ((2, []), (2, ["eat"]), (2, ["consume", "--topic", "1"]),
+                        (2, ["produce", "a/b"]), (2, ["produce", "--topic", "255"]),
+                        (2, ["produce", "--topic", "1,,2"]), (2, ["produce", "--rate", "0"]),
+                        (2, ["produce", "--producers", "1"]), (2, ["consume", "--count", "-1"]),
+                        (2, ["consume", "--device", "nonsense"]),
+                        (5, ["produce", "127.77.77.77"])):
+        done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == code and "Fix: " in done.stderr, (words, done)
+    for option in ("--help", "--version"):
+        done = subprocess.run([PROGRAM, option], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stderr == ""
+        assert len(done.stdout.splitlines()) <= 30
+        assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def main():
+    try:
+        for name, test in list(globals().items()):
+            if name.startswith("test_"):
+                began = time.monotonic()
+                print(name, end=" ", flush=True)
+                test()
+                print(f"{time.monotonic() - began:.1f} s", flush=True)
+    finally:
+        if os.path.exists(WINDOW):
+            os.unlink(WINDOW)
+
+
+main()
