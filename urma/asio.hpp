@@ -63,7 +63,8 @@ namespace urma::asio {
 struct PostOptions {
   // Of the operation, from its start, with what it waits for a berth.
   Duration timeout = Duration::max();
-  // Whatever owns the work's memory, if that is to be kept here for as long as it is lent.
+  // Whatever owns the work's memory, if that is to be kept here for as long as it is lent. That of
+  // a work which was given up is let go when something of the Jetty ends after it, or the Jetty.
   std::shared_ptr<const void> keep{};
 };
 

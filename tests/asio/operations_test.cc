@@ -236,7 +236,12 @@ TEST_CASE("time is over for a receiver that is not ready") {
                      });
     CHECK(run(context));
     CHECK(told == 2);
-    CHECK(text.use_count() == 1);  // the first has come back, too
+    // The first comes back, too, and is seen when something else is.
+    for (int i = 0; i < 100 && text.use_count() > 1; ++i) {
+      jetty.async_post(send(bytes_of("lent"), to), net::detached);
+      CHECK(run(context));
+    }
+    CHECK(text.use_count() == 1);
   }
 }
 
