@@ -106,7 +106,8 @@ def test_consumer_sleeps():
 def test_ends():
     consumer = consume("--count", "500")
     producer = start("produce", *WAYS[0], "--rate", "1000", "--count", "500", "--topic", "254")
-    assert finish(producer)[0] == 0
+    # The consumer may be gone before it is told that this was all.
+    assert finish(producer)[0] in (0, 5)
     code, out, err = finish(consumer)
     assert code == 0 and table(out)[0] == {254: 500}, (out, err)
 
