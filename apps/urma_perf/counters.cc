@@ -6,8 +6,8 @@ namespace urma::perf {
 namespace {
 
 constexpr std::string_view summed[] = {"retransmitted",   "receiver_not_ready",
-                                        "duplicates",      "retransmission_timeouts",
-                                        "faults_injected", "uncaptured"};
+                                       "duplicates",      "retransmission_timeouts",
+                                       "faults_injected", "uncaptured"};
 
 uint64_t find(const Counters& counters, const std::string& name) {
   const auto found = counters.find(name);
