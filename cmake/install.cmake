@@ -4,7 +4,8 @@
 include(CMakePackageConfigHelpers)
 
 # What applications include, and what that includes: tests/install holds it against the includes.
-file(GLOB included RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/urma/*.hpp)
+file(GLOB included RELATIVE ${PROJECT_SOURCE_DIR}
+     ${PROJECT_SOURCE_DIR}/urma/*.hpp ${PROJECT_SOURCE_DIR}/urma/asio/*.h)
 set(public_headers
   ${included}
   urma/base/export.h
@@ -12,11 +13,16 @@ set(public_headers
   urma/base/sequence.h
   urma/base/time.h
   urma/core/descriptor.h
+  urma/core/driver_info.h
   urma/core/endpoint.h
+  urma/core/event.h
   urma/core/ids.h
+  urma/core/log.h
+  urma/core/observed.h
   urma/core/options.h
   urma/core/result.h
   urma/core/rights.h
+  urma/core/setting.h
   urma/core/statistics.h
   urma/core/status.h
   urma/core/work.h)

@@ -1,14 +1,12 @@
 #include "apps/urma_stat/output.h"
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <string>
 
-#include "apps/urma_stat/failure.h"
+#include "apps/common/output.h"
 
 namespace urma::stat {
 namespace {
@@ -27,18 +25,7 @@ bool can_redraw() {
 
 Output::Output() : terminal_(can_redraw()) {}
 
-void Output::write(std::string_view text) const {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      throw Failure(Exit::error,
-                    fmt::format("writing to stdout: {}. Fix: free some space, or read all of it",
-                                std::strerror(errno)));
-    }
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-}
+void Output::write(std::string_view text) const { apps::print(text); }
 
 void Output::redraw(const std::string& text) {
   winsize size{};

@@ -14,6 +14,7 @@ struct CaptureSettings {
   std::string path;
   uint64_t snap_bytes = 0;   // of each IP packet; 0: all
   uint64_t limit_bytes = 0;  // of the file; 0: none
+  SettingList options = {};  // as they were read, for whoever asks
 };
 
 // A pcapng file that grows. Packets gather in memory and are written in large pieces. Where no more

@@ -3,6 +3,14 @@
 namespace urma::drivers {
 namespace {
 
+void read_options(OptionReader& options, pcap::CaptureSettings& settings) {
+  options.text("file", settings.path, {"to write, in pcapng; what it held is gone", "needed"});
+  options.size("snap", settings.snap_bytes, 64, 128 * 1024,
+               {"bytes of each packet that are kept", "all"});
+  options.size("limit", settings.limit_bytes, 4096, uint64_t{1} << 60,
+               {"bytes that the file may have", "none"});
+}
+
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   if (!device.inner) {
     return device_error(device, device.place,
@@ -10,10 +18,9 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   }
   pcap::CaptureSettings settings;
   OptionReader options(device);
-  options.text("file", settings.path);
-  options.size("snap", settings.snap_bytes, 64, 128 * 1024);
-  options.size("limit", settings.limit_bytes, 4096, uint64_t{1} << 60);
+  read_options(options, settings);
   if (auto done = options.finish(); !done) return done.error();
+  settings.options = options.settings();
   if (settings.path.empty()) {
     return device_error(device, device.place,
                         "the file to capture to is missing. Fix: pcap(file=/tmp/x.pcapng):udp:");
@@ -34,10 +41,19 @@ constexpr Driver::Pair pairs[] = {
     {"fault(delay=10us):pcap(file=/dev/null):sim:conformance-pcap",
      "pcap(file=/dev/null):sim:conformance-pcap?hold=2us"}};
 
+constexpr Driver::Form forms[] = {{"pcap(OPTIONS):DEVICE",
+                                   "what goes through DEVICE is written to a file",
+                                   "pcap(file=/tmp/x.pcapng):udp:",
+                                   [](OptionReader& options) {
+                                     pcap::CaptureSettings settings;
+                                     read_options(options, settings);
+                                   },
+                                   true}};
+
 }  // namespace
 
 extern const Driver pcap_driver;
 const Driver pcap_driver = {"pcap", "wraps a device and writes its packets to a pcapng file", pairs,
-                            open};
+                            open, forms};
 
 }  // namespace urma::drivers

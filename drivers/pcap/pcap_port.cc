@@ -19,6 +19,7 @@ PcapPort::PcapPort(std::unique_ptr<PacketPort> inner, std::unique_ptr<CaptureFil
       compact_(facts_.lossless) {
   facts_.mapped = {};
   facts_.description += ", captured in " + settings.path;
+  facts_.settings.insert(facts_.settings.end(), settings.options.begin(), settings.options.end());
 }
 
 PortCounters PcapPort::counters() const {
