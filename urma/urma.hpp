@@ -395,6 +395,7 @@ inline constexpr std::string_view default_device = "cxl:";
 //   cxl:   cxl:/dev/shm/ub0?size=64M                   a window: who shares it reach one another
 //   udp:   udp:10.0.0.5   udp:[::1]?mtu=4096           any network; any host
 //   fault(loss=5%,seed=7):udp:127.0.0.1                a bad one
+//   pcap(file=/tmp/x.pcapng):udp:                      one whose packets are written to a file
 // Devices of different drivers do not reach one another; a process may open several.
 // Errors: invalid_argument (quoting the place), address_in_use, permission_denied, no_resources,
 // version_mismatch, io_error.

@@ -85,7 +85,9 @@ Result<std::unique_ptr<CaptureFile>> CaptureFile::open(const CaptureSettings& se
 }
 
 CaptureFile::CaptureFile(const CaptureSettings& settings, int descriptor)
-    : settings_(settings), descriptor_(descriptor), not_inherited_(descriptor) {}
+    : settings_(settings), descriptor_(descriptor), not_inherited_(descriptor) {
+  why_stopped_.reserve(64);
+}
 
 Result<void> CaptureFile::write_beginning(std::string_view name, std::string_view description) {
   [[maybe_unused]] const int emptied = ftruncate(descriptor_, 0);
@@ -169,7 +171,7 @@ void CaptureFile::flush() {
 
 // With so many bytes of what was gathered in the file, or room for them. Only so many packets stay
 // that the last block goes over what was written: on a full disk there is no other place for it.
-void CaptureFile::stop(std::string why, size_t written) {
+void CaptureFile::stop(const char* why, size_t written) {
   size_t kept = 0;
   for (size_t at = 0; at < gathered_;) {
     at += block_bytes(memory_.data() + at);
@@ -181,7 +183,8 @@ void CaptureFile::stop(std::string why, size_t written) {
   }
   offset_ += kept;
   gathered_ = 0;
-  why_stopped_ = "capture stopped: " + std::move(why);
+  why_stopped_ = "capture stopped: ";
+  why_stopped_ += why;
   write_statistics();
 }
 

@@ -61,7 +61,7 @@ class CaptureFile {
 
   Result<void> write_beginning(std::string_view name, std::string_view description);
   void flush();
-  void stop(std::string why, size_t written);
+  void stop(const char* why, size_t written);
   void write_statistics();
 
   static constexpr size_t most_packet_bytes = 65536 + 1024;
