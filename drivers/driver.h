@@ -40,6 +40,8 @@ struct PortFacts {
   uint32_t buffer_bytes = 0;  // what it can hold that has not been received yet
   // It loses nothing and keeps the order of what one endpoint sends to another: then it has `ways`.
   bool lossless = false;
+  // Packets of one endpoint to another overtake each other as a rule: many paths, injected delays.
+  bool reorders = false;
   MappedMemory mapped = {};  // none, if it has no `memory`
   std::string description;   // for people: what was chosen and why
   SettingList settings;      // the same, one by one: the options as they were read, and what is

@@ -24,6 +24,7 @@ struct Impairment {
     return loss == 0 && duplicate == 0 && corrupt == 0 && reorder == 0 && delay == Duration{} &&
            jitter == Duration{};
   }
+  bool reorders() const { return reorder > 0 || jitter > Duration{}; }
   void read_options(OptionReader& options, const std::string& prefix = "") {
     options.fraction(prefix + "loss", loss, {"packets that are lost"});
     options.fraction(prefix + "dup", duplicate, {"packets that come twice"});

@@ -8,8 +8,8 @@
 
 namespace urma::jetty {
 
-// A slice at its target, from its first packet to arrive until its last. Packets are placed as they
-// come, so this is all that is remembered of those that have.
+// A slice at its target (UB 4.3.13), from its first packet to arrive until its last. Packets are
+// placed as they come, so this is all that is remembered of those that have.
 struct Assembly {
   static constexpr uint32_t none = UINT32_MAX;
 

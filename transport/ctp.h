@@ -6,11 +6,11 @@
 
 namespace urma::transport {
 
-// One channel over a medium that loses nothing and keeps the order (CTP, UB 6.2): a slice is one
-// packet, nothing is acknowledged or repeated, and no number is on the wire. What a peer has taken
-// is its sign of life; what it has no room for waits here. That something was taken is no progress
-// of the work that it belongs to: an answer is. Silence ends no channel, for the medium says who
-// lives: it only ends that more is asked.
+// One channel over a medium that loses nothing and keeps the order (CTP, UB 6.2; UB 4.1.2): a slice
+// is one packet, nothing is acknowledged or repeated, and no number is on the wire. What a peer has
+// taken is its sign of life; what it has no room for waits here. That something was taken is no
+// progress of the work that it belongs to: an answer is. Silence ends no channel, for the medium
+// says who lives: it only ends that more is asked.
 class Ctp final : public PacketChannel {
  public:
   struct Upwards {

@@ -1,25 +1,136 @@
 #pragma once
 
-#include "urma/base/time.h"
+#include <algorithm>
+
+#include "transport/rtt.h"
 #include "urma/core/ids.h"
+#include "urma/core/retransmission.h"
+
+// Which packets are lost, and when to stop waiting: the rules, one function each. What they are
+// asked about is in SentWindow, what they remember in the structs here; who asks is Tp.
 
 namespace urma::transport {
 
-// What acknowledgements have shown: the basis for calling a packet lost.
+// What an acknowledgement has shown, in the form of limits, so that asking about a packet costs the
+// same in each mode. A packet that was sent again is judged by time only: its number is old.
 struct LossEvidence {
-  Psn highest_acknowledged;
-  Time newest_acknowledged_sent;  // when the latest-sent acknowledged packet was sent
-  Duration reorder_window;        // how much later a packet may arrive than one sent after it
+  Psn through{};       // packets after this one are not asked about
+  Psn first_number{};  // a packet sent once is lost from this number...
+  Psn last_number{};   // ...through this one
+  Time once_before{};  // a packet sent once is lost if it was sent before this
+  Time again_before{};
 };
 
-inline constexpr int64_t reorder_packets = 3;
-
-// Whether an unacknowledged packet is lost. Of a packet sent once, packets that overtook it are
-// evidence, by number or by time; of one sent again only time is, because its number is old.
-// (UB 6.4.2 names the holes of a TPSACK; which of them to believe is the sender's.)
 constexpr bool is_lost(Psn psn, Time sent, bool again, const LossEvidence& evidence) {
-  if (!again && evidence.highest_acknowledged - psn >= reorder_packets) return true;
-  return sent + evidence.reorder_window < evidence.newest_acknowledged_sent;
+  if (again) return sent < evidence.again_before;
+  return (psn >= evidence.first_number && psn <= evidence.last_number) ||
+         sent < evidence.once_before;
+}
+
+// ---- rack: by time, and as long as nothing overtakes anything, by number (OURS; RFC 8985)
+
+// How much later than its successors a packet may arrive. It grows when packets turn out to have
+// been sent again in vain.
+class ReorderTolerance {
+ public:
+  // What an acknowledgement says of it: an earlier packet came after a later one; a packet was
+  // acknowledged sooner than its second copy can have arrived.
+  void learn(bool overtaken, bool in_vain) {
+    seen_ = seen_ || overtaken || in_vain;
+    if (in_vain) {
+      quarters_ = std::min<uint8_t>(quarters_ + 1, most_quarters);
+      calm_ = 0;
+    }
+  }
+  // Losses that were believed rightly, for a long time: the path may have become another one.
+  void calm() {
+    if (++calm_ < calm_after) return;
+    calm_ = 0;
+    if (quarters_ > 1) --quarters_;
+  }
+
+  bool seen() const { return seen_; }
+  Duration window(Duration round_trip) const { return round_trip * quarters_ / most_quarters; }
+
+ private:
+  static constexpr uint8_t most_quarters = 4;
+  static constexpr uint8_t calm_after = 16;
+
+  bool seen_ = false;
+  uint8_t quarters_ = 1;  // of a round trip
+  uint8_t calm_ = 0;
+};
+
+// `acknowledged`: the highest that is newly acknowledged; `newest_sent`: when the latest-sent of
+// them was sent, of those sent once.
+constexpr LossEvidence evidence_of_time(Psn acknowledged, Time newest_sent, Duration tolerance,
+                                        uint32_t reorder_packets) {
+  LossEvidence out{.through = acknowledged};
+  out.once_before = out.again_before = newest_sent - tolerance;
+  if (reorder_packets > 0) out.last_number = acknowledged - reorder_packets;
+  return out;
+}
+
+// ---- fast, selective: what a TPSACK reports as missing is lost
+
+// UB 4.4.14, UB 4.4.15: what was sent again once is reported missing for another round trip. Above
+// HighRtxPSN a hole is new. For the others MarkPSN, the first new packet after they were sent
+// again: when it has come, what was sent before it and is still missing is lost again.
+class SentAgain {
+ public:
+  explicit SentAgain(Psn first) : high_(first - 1), mark_(first) {}
+
+  void sent_again(Psn psn) {
+    high_ = std::max(high_, psn);
+    unmarked_ = true;
+  }
+  // `reported`: the last packet that a TPACK or TPSACK says something about.
+  LossEvidence evidence(Psn reported) {
+    LossEvidence out{.through = reported, .first_number = high_ + 1, .last_number = reported};
+    if (reported >= mark_) {
+      out.again_before = marked_at_;
+      marking_ = true;
+    }
+    return out;
+  }
+  // Nothing is left to be sent again; `next` is the next new packet.
+  void mark(Psn next, Time now) {
+    if (!marking_ || !unmarked_) return;
+    mark_ = next;
+    // Send times are known to a quarter of a microsecond.
+    marked_at_ = now + std::chrono::microseconds(1);
+    marking_ = unmarked_ = false;
+  }
+
+ private:
+  Psn high_;  // HighRtxPSN
+  Psn mark_;  // MarkPSN
+  Time marked_at_{};
+  bool marking_ = false;   // the last mark has come
+  bool unmarked_ = false;  // something was sent again since
+};
+
+// UB 4.4.8: a TPSACK says something about [PSN + 1, min(MaxRcvPSN, PSN + BitMapSize)]; of its bits
+// the first one is PSN itself.
+constexpr Psn last_reported(Psn through, Psn highest, uint32_t bits) {
+  return std::clamp(highest, through, through + (bits - 1));
+}
+
+// ---- time
+
+// After `tries` time-outs in a row. UB 4.4.17: one figure; UB 4.4.18: Base * 2^(N * Times); else
+// what was measured.
+inline Duration time_out(const Retransmission& mode, const RttEstimator& rtt, unsigned tries) {
+  if (mode.rto == Retransmission::Rto::measured) return rtt.timeout(tries);
+  if (mode.rto == Retransmission::Rto::fixed) return mode.rto_base;
+  const unsigned doublings = std::min(mode.rto_exponent * tries, 30u);
+  return std::min(mode.rto_base * (int64_t{1} << doublings), RttEstimator::most_timeout);
+}
+
+// After so long without news the last packet is sent again, as a question: its answer shows what
+// else is missing, for the price of one packet. A receiver may hold its answer back meanwhile.
+inline Duration probe_after(const RttEstimator& rtt, Duration answer_delay) {
+  return 2 * rtt.smoothed() + answer_delay;
 }
 
 }  // namespace urma::transport

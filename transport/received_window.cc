@@ -5,22 +5,23 @@
 namespace urma::transport {
 namespace {
 
-constexpr int64_t duplicate_range = 8 << 20;  // UB 6.4.1: [EPSN - 8M, EPSN - 1]
+constexpr int64_t duplicate_range = 8 << 20;  // UB 4.3.4: [EPSN - 8M, EPSN - 1]
 
 }  // namespace
 
 ReceivedWindow::Arrival ReceivedWindow::classify(Psn psn, Pool& pool) const {
   const int64_t ahead = psn - expected_;
   if (ahead < 0) return ahead >= -duplicate_range ? Arrival::duplicate : Arrival::invalid;
-  if (ahead >= window_) return Arrival::invalid;
+  if (ahead >= window_) return Arrival::invalid;  // UB 4.3.5, UB 4.3.6
   if (ahead == 0) return Arrival::fresh;
+  if (!keeps_) return Arrival::not_kept;
   if (bitmap_ == none) return pool.full() ? Arrival::no_memory : Arrival::fresh;
   return test(pool.at(bitmap_), psn) ? Arrival::duplicate : Arrival::fresh;
 }
 
 ReceivedWindow::Arrival ReceivedWindow::receive(Psn psn, Pool& pool) {
   const Arrival arrival = classify(psn, pool);
-  if (arrival == Arrival::fresh || arrival == Arrival::no_memory)
+  if (arrival != Arrival::duplicate && arrival != Arrival::invalid)
     highest_ = std::max(highest_, psn);
   if (arrival != Arrival::fresh) return arrival;
 
@@ -42,11 +43,11 @@ ReceivedWindow::Arrival ReceivedWindow::receive(Psn psn, Pool& pool) {
   return arrival;
 }
 
-Saetph ReceivedWindow::selective(Pool& pool) const {
+Saetph ReceivedWindow::selective(uint32_t bits, Pool& pool) const {
   Saetph out;
   out.max_received = highest_.wire();
   const auto span = static_cast<uint64_t>(highest_ - (expected_ - 1)) + 1;
-  while (out.bit_count < span && out.bit_count < Saetph::max_bits) out.bit_count *= 2;
+  while (out.bit_count < span && out.bit_count < bits) out.bit_count *= 2;
   out.set_bit(0);
   if (bitmap_ == none) return out;
   const Bitmap& bitmap = pool.at(bitmap_);

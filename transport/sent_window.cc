@@ -6,6 +6,7 @@ namespace urma::transport {
 namespace {
 
 constexpr int stamp_shift = 8;  // 256 ns: 18 minutes until it wraps
+constexpr Duration stamp_unit{1 << stamp_shift};
 
 }  // namespace
 
@@ -35,11 +36,11 @@ void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
   }
   packet.bytes = bytes;
   packet.sent = stamp(now);
-  inflight_bytes_ += bytes;
+  inflight_bytes_ += bytes;  // UB 4.6.1: transport header to ICRC
 }
 
-SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* selective, Time now,
-                                                    Pool& pool) {
+SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* selective,
+                                                    Duration least_rtt, Time now, Pool& pool) {
   Acknowledgement out;
   Psn psn = first_;
   const Psn end = selective ? through + selective->bit_count : through + 1;
@@ -55,9 +56,20 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     }
     out.bytes += at->bytes;
     out.highest = psn;
-    // Of a packet sent twice nobody knows which copy is acknowledged.
-    if (at->copies > 1) continue;
     const Duration since = age(*at, now);
+    if (at->copies > 1) {
+      // Sooner than any answer: it is the first copy's. Of one that comes later nobody knows, but
+      // most often it is the second's.
+      const bool first_copy = since + 2 * stamp_unit < least_rtt;
+      out.in_vain = out.in_vain || (first_copy && psn >= guessed_);
+      if (!first_copy) out.newest_sent = std::max(out.newest_sent, now - since);
+      continue;
+    }
+    if (psn < highest_acknowledged_) {
+      out.overtaken = true;
+    } else {
+      highest_acknowledged_ = psn;
+    }
     out.rtt = since;
     out.newest_sent = std::max(out.newest_sent, now - since);
   }
@@ -75,6 +87,7 @@ size_t SentWindow::retire(std::span<SliceRef> delivered, Pool& pool) {
   return count;
 }
 
+// UB 4.6.2
 void SentWindow::lose(Packet& packet) {
   packet.lost = true;
   ++lost_packets_;
@@ -84,7 +97,7 @@ void SentWindow::lose(Packet& packet) {
 uint64_t SentWindow::mark_lost(const LossEvidence& evidence, Time now, Pool& pool) {
   uint64_t bytes = 0;
   Psn psn = first_;
-  for (auto at = begin(pool); at && psn <= evidence.highest_acknowledged; ++at, ++psn) {
+  for (auto at = begin(pool); at && psn <= evidence.through; ++at, ++psn) {
     if (at->acknowledged || at->lost) continue;
     if (!is_lost(psn, now - age(*at, now), at->copies > 1, evidence)) continue;
     bytes += at->bytes;
@@ -94,6 +107,7 @@ uint64_t SentWindow::mark_lost(const LossEvidence& evidence, Time now, Pool& poo
 }
 
 uint64_t SentWindow::mark_all_lost(Pool& pool) {
+  guessed_ = next();
   uint64_t bytes = 0;
   for (auto at = begin(pool); at; ++at) {
     if (at->acknowledged || at->lost) continue;
@@ -101,6 +115,15 @@ uint64_t SentWindow::mark_all_lost(Pool& pool) {
     lose(*at);
   }
   return bytes;
+}
+
+void SentWindow::probe(Pool& pool) {
+  guessed_ = next();
+  Packet* last = nullptr;
+  for (auto at = begin(pool); at; ++at) {
+    if (!at->acknowledged && !at->lost) last = &*at;
+  }
+  if (last != nullptr) lose(*last);
 }
 
 void SentWindow::release(Pool& pool) {

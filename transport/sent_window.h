@@ -45,10 +45,14 @@ class SentWindow {
     uint64_t bytes = 0;           // newly acknowledged
     std::optional<Duration> rtt;  // from the latest packet that was sent only once
     Psn highest{};                // highest newly acknowledged
-    Time newest_sent{};           // of what was newly acknowledged, if it was sent once
+    Time newest_sent{};           // of what was newly acknowledged, if its last copy is meant
+    bool overtaken = false;       // a later packet had been acknowledged before, and both sent once
+    bool in_vain = false;         // what was believed lost was not: its first copy has come
   };
-  // Everything up to `through`, and what `selective` (relative to `through`) says beyond.
-  Acknowledgement acknowledge(Psn through, const Saetph* selective, Time now, Pool& pool);
+  // Everything up to `through`, and what `selective` (relative to `through`) says beyond. No answer
+  // takes less than `least_rtt`.
+  Acknowledgement acknowledge(Psn through, const Saetph* selective, Duration least_rtt, Time now,
+                              Pool& pool);
   // Forgets acknowledged packets at the front. Returns how many slices ended with one of them and
   // are named in `delivered`; call again while it is filled.
   size_t retire(std::span<SliceRef> delivered, Pool& pool);
@@ -56,6 +60,8 @@ class SentWindow {
   // Both return the bytes newly marked as lost.
   uint64_t mark_lost(const LossEvidence& evidence, Time now, Pool& pool);
   uint64_t mark_all_lost(Pool& pool);
+  // The last packet that is not acknowledged is to be sent again, as a question.
+  void probe(Pool& pool);
 
   // Packets from the front on: for what is to be sent again.
   Queue::Cursor begin(Pool& pool) { return packets_.begin(pool); }
@@ -71,6 +77,8 @@ class SentWindow {
 
   Queue packets_;
   Psn first_;
+  Psn highest_acknowledged_{};   // of those sent once
+  Psn guessed_{};                // what lies before it was, perhaps, sent again without evidence
   uint64_t inflight_bytes_ = 0;  // neither acknowledged nor lost
   uint32_t lost_packets_ = 0;
 };

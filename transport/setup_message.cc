@@ -28,10 +28,41 @@ using EchoedPsn = Field<416, 32>;
 using Cookie = Field<448, 64>;
 }  // namespace body
 
+// In `features`, bits from the least significant one.
+constexpr uint32_t asks_go_back_n = 1 << 8;
+constexpr unsigned trigger_shift = 9;
+constexpr uint32_t trigger_mask = 3;
+constexpr uint32_t asks_to_drop = 1 << 11;
+constexpr uint32_t last_trigger = 2;
+
 // Padding that makes a large packet; never read for its value.
 alignas(64) constexpr std::array<std::byte, 9216> zeros{};
 
 }  // namespace
+
+uint32_t features_of(const Retransmission& mode) {
+  uint32_t features = feature_retransmission;
+  if (mode.scope == Retransmission::Scope::go_back_n) features |= asks_go_back_n;
+  if (!mode.keeps_out_of_order) features |= asks_to_drop;
+  return features | static_cast<uint32_t>(mode.trigger) << trigger_shift;
+}
+
+Retransmission asked_by(uint32_t features) {
+  const uint32_t trigger = features >> trigger_shift & trigger_mask;
+  if ((features & feature_retransmission) == 0 || trigger > last_trigger) return {};
+  return {.scope = (features & asks_go_back_n) != 0 ? Retransmission::Scope::go_back_n
+                                                    : Retransmission::Scope::selective,
+          .trigger = static_cast<Retransmission::Trigger>(trigger),
+          .keeps_out_of_order = (features & asks_to_drop) == 0};
+}
+
+Retransmission followed_by(Retransmission ours, uint32_t features) {
+  if ((features & feature_retransmission) != 0) return ours;
+  ours.scope = Retransmission::Scope::selective;
+  ours.trigger = Retransmission::Trigger::rack;
+  ours.keeps_out_of_order = true;
+  return ours;
+}
 
 std::optional<SetupMessage> SetupMessage::parse(HeaderView<size> in) {
   const auto type = body::Type::get(in);

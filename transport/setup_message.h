@@ -5,6 +5,7 @@
 
 #include "transport/tp_headers.h"
 #include "urma/core/frame.h"
+#include "urma/core/retransmission.h"
 #include "urma/core/ta_chain.h"
 
 namespace urma::transport {
@@ -33,8 +34,19 @@ inline constexpr uint8_t setup_version = 1;
 
 // Features: what both ends name, both use.
 inline constexpr uint32_t feature_filler = 1 << 0;
+// Its sender receives as the peer asks below; who does not say so keeps what comes out of order and
+// tells of it by TPSACK at once, which is what all zeros ask for.
+inline constexpr uint32_t feature_retransmission = 1 << 1;
+
+// What the sender of such a message asks of who receives its packets, as bits of `features`.
+uint32_t features_of(const Retransmission& mode);
+// The other way round. What is not known here asks for nothing.
+Retransmission asked_by(uint32_t features);
+// Our mode, if the peer's features say that it follows; else the one that needs nothing of it.
+Retransmission followed_by(Retransmission ours, uint32_t features);
 
 // What a set-up message rides on: UTP where packets may be lost, CTP where they are not.
+// UB 4.1.3
 enum class Carrier : uint8_t { unreliable, compact };
 
 struct SetupMessage {

@@ -10,7 +10,6 @@ namespace urma::transport {
 namespace {
 
 // An ack is a packet of its own (RTPH has one PSN field), so acks are owed and paid together.
-constexpr uint32_t most_owed = 16;
 constexpr Duration least_ack_delay = std::chrono::microseconds(100);
 constexpr Duration most_ack_delay = std::chrono::microseconds(400);
 
@@ -22,8 +21,10 @@ struct Tp::Plan {
   std::span<TxFrame* const> frames;
   Burst& burst;
   size_t count = 0;
-  uint32_t requests = 0;  // packets of requests in this burst
-  bool again = false;     // holds a retransmission
+  uint64_t bytes_again = 0;
+  uint32_t requests = 0;   // packets of requests in this burst
+  bool again = false;      // holds a retransmission
+  bool held_back = false;  // and another one has to wait
 
   bool full() const { return count == frames.size() || count == Burst::capacity; }
   void add(SentWindow::Packet& packet, Psn psn, bool repeated) {
@@ -45,14 +46,18 @@ Tp::Tp(uint32_t index, const TpSettings& settings, Pools& pools, Counters& count
     : PacketChannel(index, settings.ends, pools, counters, now),
       from_(settings.from),
       send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
+      mode_(settings.mode),
       sent_(settings.first_sent),
       next_tpmsn_(settings.first_sent.wire()),
       rtt_(settings.first_rtt),
+      sent_again_(settings.first_sent),
       controller_(settings.controller->make(controller_storage_,
                                             {.packet_bytes = facts_.packet_bytes + header_allowance,
                                              .limit_bytes = settings.limit_bytes})),
       received_(settings.first_received,
-                std::min(settings.receive_window, ReceivedWindow::max_window)) {}
+                std::min(settings.mode.window_packets, ReceivedWindow::max_window),
+                settings.peers_mode.keeps_out_of_order),
+      hole_answer_(hole_answer(settings.peers_mode)) {}
 
 Tp::~Tp() {
   sent_.release(pools_.sent);
@@ -64,19 +69,28 @@ Tp::~Tp() {
 
 bool Tp::handle_data(const Rtph& header, Time now) {
   hear(now);
-  const Psn psn = Psn::unwrap(received_.expected(), header.psn);
+  const Psn psn = number_of(header);
   const bool hole_before = received_.has_hole();
   const auto arrival = received_.receive(psn, pools_.bitmaps);
   if (header.ack_request) ack_now_ = true;
   switch (arrival) {
     case ReceivedWindow::Arrival::fresh:
-      owe_ack(now);
-      // A hole is shown at once, and so is its end.
-      if (hole_before || received_.has_hole()) ack_now_ = true;
       if (received_.has_hole()) ++counters_.out_of_order;
+      if (psn >= received_.expected()) {
+        show_hole(now);
+        return true;
+      }
+      // UB 4.3.11: a TPACK is owed for it, and with it the next hole may be told again.
+      owe_ack(now);
+      nak_sent_ = false;
+      nak_due_ = nak_due_ && (received_.has_hole() || !received_.keeps());
+      // The end of a hole is shown at once, and one that goes on where the sender acts on it.
+      if (hole_before) {
+        ack_now_ = ack_now_ || !received_.has_hole() || hole_answer_ == HoleAnswer::selective;
+      }
       return true;
     case ReceivedWindow::Arrival::duplicate:
-      // UB 6.4.2: the sender has not heard of it; say it again.
+      // UB 4.4.3, UB 4.4.12: the sender has not heard of it; say it again.
       ++counters_.duplicates;
       ack_now_ = true;
       return false;
@@ -85,6 +99,10 @@ bool Tp::handle_data(const Rtph& header, Time now) {
       ++counters_.no_memory;
       nak_due_ = !nak_sent_;
       return false;
+    case ReceivedWindow::Arrival::not_kept:
+      ++counters_.out_of_order;
+      if (hole_answer_ == HoleAnswer::negative) nak_due_ = !nak_sent_;
+      return false;
     case ReceivedWindow::Arrival::invalid:
       break;
   }
@@ -92,12 +110,37 @@ bool Tp::handle_data(const Rtph& header, Time now) {
   return false;
 }
 
+Tp::HoleAnswer Tp::hole_answer(const Retransmission& peers_mode) {
+  const bool timeout = peers_mode.trigger == Retransmission::Trigger::timeout;
+  if (peers_mode.scope == Retransmission::Scope::go_back_n) {
+    return timeout ? HoleAnswer::none : HoleAnswer::negative;
+  }
+  return timeout ? HoleAnswer::selective_owed : HoleAnswer::selective;
+}
+
+// A packet came out of order and was kept.
+void Tp::show_hole(Time now) {
+  switch (hole_answer_) {
+    case HoleAnswer::none:  // UB 4.4.5
+      return;
+    case HoleAnswer::negative:  // UB 4.4.2: once
+      nak_due_ = !nak_sent_;
+      return;
+    case HoleAnswer::selective_owed:  // UB 4.4.9
+      return owe_ack(now);
+    case HoleAnswer::selective:  // UB 4.4.7
+      owe_ack(now);
+      ack_now_ = true;
+  }
+}
+
 void Tp::owe_ack(Time now) {
   if (owed_++ == 0) owed_since_ = now;
-  if (owed_ >= most_owed) ack_now_ = true;
+  if (owed_ >= mode_.ack_packets) ack_now_ = true;
 }
 
 Duration Tp::ack_delay() const {
+  if (mode_.ack_delay > Duration{}) return mode_.ack_delay;
   return std::clamp(rtt_.smoothed() / 4, least_ack_delay, most_ack_delay);
 }
 
@@ -106,7 +149,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   ++counters_.acks_received;
   const bool negative =
       header.status == static_cast<uint8_t>(TpStatus::completer_error) && header.info == psn_error;
-  // TPACK.PSN is the highest in order, TPNAK.PSN the one that is missing (UB 6.4.1).
+  // UB 4.3.7, UB 4.3.8: TPACK.PSN is the highest in order, TPNAK.PSN the one that is missing.
   Psn through = Psn::unwrap(sent_.first(), header.psn);
   if (negative) through = through - 1;
   std::optional<Saetph> selective;
@@ -124,37 +167,66 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   hear(now);
 
   const uint64_t inflight = sent_.inflight_bytes();
-  const auto news = sent_.acknowledge(through, selective ? &*selective : nullptr, now, pools_.sent);
+  const auto news =
+      sent_.acknowledge(through, selective ? &*selective : nullptr, rtt_.least(), now, pools_.sent);
   if (news.rtt) rtt_.add(*news.rtt);
   if (news.bytes > 0) {
-    timeouts_in_row_ = 0;
     last_progress_ = now;
     controller_->handle(congestion::Acknowledged{
         .now = now, .rtt = rtt_.smoothed(), .bytes = news.bytes, .inflight_bytes = inflight});
   }
   uint64_t lost_bytes = 0;
   if (negative) {
-    lost_bytes = sent_.mark_all_lost(pools_.sent);
-  } else if (news.bytes > 0) {
-    lost_bytes = sent_.mark_lost({.highest_acknowledged = news.highest,
-                                  .newest_acknowledged_sent = news.newest_sent,
-                                  .reorder_window = rtt_.smoothed() / 4},
-                                 now, pools_.sent);
+    lost_bytes = sent_.mark_all_lost(pools_.sent);  // UB 4.4.4
+  } else if (news.bytes > 0 && mode_.trigger != Retransmission::Trigger::timeout) {
+    // UB 4.4.10: where only a time-out counts, what is missing is noted and no more.
+    const Psn reported = selective
+                             ? last_reported(through, Psn::unwrap(through, selective->max_received),
+                                             selective->bit_count)
+                             : through;
+    lost_bytes = sent_.mark_lost(evidence_of(news, reported), now, pools_.sent);
+    if (sent_.lost_packets() == 0) sent_again_.mark(sent_.next(), now);
   }
   if (lost_bytes > 0) {
+    tolerance_.calm();
     controller_->handle(congestion::Lost{
         .now = now, .rtt = rtt_.smoothed(), .bytes = lost_bytes, .timed_out = false});
   }
 
+  const Psn first = sent_.first();
   const std::span delivered(pools_.delivered);
   for (size_t count = delivered.size(); count == delivered.size();) {
     count = sent_.retire(delivered, pools_.sent);
     if (count > 0) sink.delivered(peer_, delivered.first(count), now);
   }
-  if (news.bytes > 0) {
-    timeout_at_ = sent_.empty() ? never : now + rtt_.timeout(timeouts_in_row_);
+  // Where nothing but a time-out helps, it is the oldest packet's.
+  const bool moved = mode_.trigger != Retransmission::Trigger::timeout || sent_.first() != first;
+  if (news.bytes > 0 && moved) {
+    timeouts_in_row_ = 0;
+    if (sent_.empty()) {
+      timeout_at_ = never;
+    } else {
+      await_news(now);
+    }
   }
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
+}
+
+LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn reported) {
+  if (mode_.trigger == Retransmission::Trigger::fast) return sent_again_.evidence(reported);
+  if (news.overtaken || news.in_vain) tolerance_.learn(news.overtaken, news.in_vain);
+  return evidence_of_time(news.highest, news.newest_sent, tolerance_.window(rtt_.smoothed()),
+                          tolerance_.seen() ? 0 : mode_.reorder_packets);
+}
+
+// From now on it is waited for an answer: first for the sake of a question, then of all.
+void Tp::await_news(Time now) {
+  const Duration patience = time_out(mode_, rtt_, timeouts_in_row_);
+  timeout_at_ = now + patience;
+  if (mode_.trigger != Retransmission::Trigger::rack) return;
+  const Duration until_probe = probe_after(rtt_, most_ack_delay);
+  probe_next_ = timeouts_in_row_ == 0 && until_probe < patience;
+  if (probe_next_) timeout_at_ = now + until_probe;
 }
 
 // ---- outwards
@@ -163,9 +235,9 @@ uint32_t Tp::payload_of(const Pulling& pulling) const {
   return std::min(facts_.packet_bytes, pulling.what.bytes - pulling.next * facts_.packet_bytes);
 }
 
-bool Tp::window_open(uint32_t payload) const {
+bool Tp::window_open(uint32_t payload, uint64_t planned) const {
   if (sent_.next() - sent_.first() >= send_window_) return false;
-  const uint64_t inflight = sent_.inflight_bytes();
+  const uint64_t inflight = sent_.inflight_bytes() + planned;
   return inflight == 0 || inflight + payload + header_allowance <= controller_->window_bytes();
 }
 
@@ -192,8 +264,8 @@ bool Tp::can_send_new() const {
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
   Plan plan{.frames = frames, .burst = pools_.burst};
   window_limited_ = false;
-  if (sent_.lost_packets() > 0) plan_lost(plan);
-  plan_new(plan, now);
+  if (sent_.lost_packets() > 0) plan_lost(plan, now);
+  if (!plan.held_back) plan_new(plan, now);
   if (keep_alive_due_) plan_keep_alive(plan, now);
   if (plan.count == 0) return 0;
 
@@ -211,33 +283,40 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
     finish(burst.slots[i], *burst.packets[i], burst.psns[i], ask, now);
   }
   keep_alive_due_ = false;
-  if (timeout_at_ == never) timeout_at_ = now + rtt_.timeout(timeouts_in_row_);
+  if (timeout_at_ == never) await_news(now);
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
   return plan.count;
 }
 
-void Tp::plan_lost(Plan& plan) {
+// UB 4.4.15: new packets wait until all that is lost has left.
+void Tp::plan_lost(Plan& plan, Time now) {
   uint64_t inflight = sent_.inflight_bytes();
   Psn psn = sent_.first();
-  for (auto at = sent_.begin(pools_.sent); at && !plan.full(); ++at, ++psn) {
+  uint32_t left = sent_.lost_packets();
+  for (auto at = sent_.begin(pools_.sent); at && left > 0; ++at, ++psn) {
     if (!at->lost) continue;
+    plan.held_back = plan.full();
     if (inflight > 0 && inflight + at->bytes > controller_->window_bytes()) {
-      window_limited_ = true;
-      return;
+      plan.held_back = window_limited_ = true;
     }
+    if (plan.held_back) return;
     inflight += at->bytes;
+    plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
     plan.add(*at, psn, true);
     plan.again = true;
+    --left;
+    sent_again_.sent_again(psn);
     ++counters_.retransmitted;
   }
+  sent_again_.mark(sent_.next(), now);
 }
 
 void Tp::plan_new(Plan& plan, Time now) {
   while (!plan.full()) {
     if (pulling_.packets == 0 && !pick_slice(plan)) return;
     const uint32_t payload = payload_of(pulling_);
-    if (!window_open(payload)) {
+    if (!window_open(payload, plan.bytes_again)) {
       window_limited_ = true;
       return;
     }
@@ -320,13 +399,14 @@ void Tp::fill_ack(TxFrame& frame) {
     header.info = psn_error;
     header.psn = received_.expected().wire();
   } else {
-    header.opcode =
-        static_cast<uint8_t>(received_.has_hole() ? TpOpcode::selective_ack : TpOpcode::ack);
+    const bool selective = received_.has_hole() && (hole_answer_ == HoleAnswer::selective ||
+                                                    hole_answer_ == HoleAnswer::selective_owed);
+    header.opcode = static_cast<uint8_t>(selective ? TpOpcode::selective_ack : TpOpcode::ack);
     header.psn = (received_.expected() - 1).wire();
   }
   header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
   if (header.opcode == static_cast<uint8_t>(TpOpcode::selective_ack)) {
-    const Saetph holes = received_.selective(pools_.bitmaps);
+    const Saetph holes = received_.selective(mode_.bitmap_bits, pools_.bitmaps);
     static_assert(Rtph::size + Saetph::max_size <= TxFrame::head_room);
     const size_t bytes = holes.emit({frame.head + Rtph::size, TxFrame::head_room - Rtph::size});
     frame.head_bytes = static_cast<uint16_t>(Rtph::size + bytes);
@@ -352,13 +432,23 @@ Time Tp::next_deadline() const {
 
 std::optional<Why> Tp::handle_timer(Time now) {
   if (outstanding() && now >= last_heard_ + verdict_after) return Why::silent;
-  if (now >= timeout_at_) {
+  if (now >= timeout_at_ && probe_next_) {
+    probe_next_ = false;
+    sent_.probe(pools_.sent);
+    // Time enough for the answer, and the time-out where it was.
+    const Duration rest = time_out(mode_, rtt_, 0) - probe_after(rtt_, most_ack_delay);
+    timeout_at_ = now + std::max(rest, 2 * rtt_.smoothed());
+  } else if (now >= timeout_at_) {
+    // UB 4.4.1: in each mode; UB 4.4.6, UB 4.4.10: from the first that is missing on, or each that
+    // is; UB 4.4.16, UB 4.4.20: what nothing else has mended.
     ++counters_.timeouts;
     if (timeouts_in_row_ < UINT8_MAX) ++timeouts_in_row_;
     const uint64_t bytes = sent_.mark_all_lost(pools_.sent);
     controller_->handle(
         congestion::Lost{.now = now, .rtt = rtt_.smoothed(), .bytes = bytes, .timed_out = true});
-    timeout_at_ = now + rtt_.timeout(timeouts_in_row_);
+    // UB 4.4.19
+    if (mode_.rto_tries > 0 && timeouts_in_row_ > mode_.rto_tries) return Why::silent;
+    timeout_at_ = now + time_out(mode_, rtt_, timeouts_in_row_);
   }
   if (awaited_ > 0 && sent_.empty() && now >= last_heard_ + keep_alive_after)
     keep_alive_due_ = true;

@@ -5,6 +5,7 @@
 
 #include "congestion/controller.h"
 #include "transport/counters.h"
+#include "transport/loss.h"
 #include "transport/packet_channel.h"
 #include "transport/rtt.h"
 
@@ -16,16 +17,17 @@ struct TpSettings {
   Psn first_sent{};
   Psn first_received{};
   Endpoint from;
-  uint32_t send_window = 0;     // packets: the peer's out-of-order window
-  uint32_t receive_window = 0;  // packets: ours
-  uint64_t limit_bytes = 0;     // what the peer can buffer
+  uint32_t send_window = 0;  // packets: the peer's out-of-order window
+  uint64_t limit_bytes = 0;  // what the peer can buffer
   Duration first_rtt{};
+  Retransmission mode{};        // of what we send, and the windows of what we receive
+  Retransmission peers_mode{};  // of what it sends
   const congestion::ControllerKind* controller = nullptr;
 };
 
-// One reliable channel (RTP, UB 6). Everything offered arrives once, in any order; what is not
-// acknowledged is pulled again from its owner, and what its owner withdrew leaves a filler behind,
-// so that no hole in the PSNs ever stalls the neighbours.
+// One reliable channel (RTP, UB 6; UB 4.1.1). Everything offered arrives once, in any order; what
+// is not acknowledged is pulled again from its owner, and what its owner withdrew leaves a filler
+// behind, so that no hole in the PSNs ever stalls the neighbours.
 class Tp final : public PacketChannel {
  public:
   // `index`: names the channel to the layer above. `counters` and `pools` outlive it.
@@ -33,14 +35,12 @@ class Tp final : public PacketChannel {
   ~Tp() override;
 
   // Whether everything before this data packet has come.
-  bool in_order(const Rtph& header) const {
-    return Psn::unwrap(received_.expected(), header.psn) == received_.expected();
-  }
+  bool in_order(const Rtph& header) const { return number_of(header) == received_.expected(); }
   bool is_fresh(const Rtph& header) const {
-    const Psn psn = Psn::unwrap(received_.expected(), header.psn);
-    return received_.classify(psn, pools_.bitmaps) == ReceivedWindow::Arrival::fresh;
+    return received_.classify(number_of(header), pools_.bitmaps) == ReceivedWindow::Arrival::fresh;
   }
-  // A data packet whose ICRC is right. True: it is fresh, hand it on.
+  // A data packet whose ICRC is right; answers of transactions are such, too (UB 4.3.9). True: it
+  // is fresh, hand it on.
   bool handle_data(const Rtph& header, Time now);
   // A TPACK, TPNAK or TPSACK. `rest` follows the RTPH. Delivered slices are reported to `sink`.
   void handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now, PacketSink& sink);
@@ -66,28 +66,45 @@ class Tp final : public PacketChannel {
   struct Plan;
 
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
+  // UB 4.3.4: of the numbers that these 24 bits may mean, one of [EPSN - 8M, EPSN + 8M - 1].
+  Psn number_of(const Rtph& header) const {
+    return Psn::unwrap(received_.expected() - 1, header.psn);
+  }
   uint32_t payload_of(const Pulling& pulling) const;
-  bool window_open(uint32_t payload) const;
+  // `planned`: bytes that are about to leave again.
+  bool window_open(uint32_t payload, uint64_t planned = 0) const;
   bool can_send_lost() const;
   bool can_send_new() const;
-  [[gnu::cold]] void plan_lost(Plan& plan);
+  [[gnu::cold]] void plan_lost(Plan& plan, Time now);
   void plan_new(Plan& plan, Time now);
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   void end_frame(TxFrame& frame) const;
   void owe_ack(Time now);
+  void show_hole(Time now);
   Duration ack_delay() const;
+  LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported);
+  void await_news(Time now);
+
+  // What a packet that comes out of order is answered with (UB 4.4): nothing, in its turn or at
+  // once a TPSACK, or a TPNAK.
+  enum class HoleAnswer : uint8_t { none, selective_owed, selective, negative };
+  static HoleAnswer hole_answer(const Retransmission& peers_mode);
 
   const Endpoint from_;
   const uint32_t send_window_;
+  const Retransmission mode_;
 
   // Outwards.
   SentWindow sent_;
   Pulling pulling_;
   uint32_t next_tpmsn_;
   RttEstimator rtt_;
+  ReorderTolerance tolerance_;  // mode rack
+  SentAgain sent_again_;        // mode fast, selective
   uint8_t timeouts_in_row_ = 0;
+  bool probe_next_ = false;  // when the time is over it is a question that is sent
   bool window_limited_ = false;
   Time timeout_at_ = never;
   alignas(8) std::byte controller_storage_[congestion::Controller::storage];
@@ -95,10 +112,11 @@ class Tp final : public PacketChannel {
 
   // Inwards.
   ReceivedWindow received_;
+  const HoleAnswer hole_answer_;
   uint32_t owed_ = 0;  // packets to acknowledge
   bool ack_now_ = false;
   bool nak_due_ = false;
-  bool nak_sent_ = false;  // and no TPACK since (UB 6.4.2: one TPNAK until the next TPACK)
+  bool nak_sent_ = false;  // and no TPACK since (UB 4.4.2)
   Time owed_since_{};
 };
 

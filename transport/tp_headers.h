@@ -12,6 +12,7 @@ namespace urma::transport {
 
 // The transport layer's headers (UB 4.2, 3.4), one struct each; `parse` and `emit` are inverse.
 
+// UB 4.2.2
 enum class TpOpcode : uint8_t {
   unreliable = 0,  // UTPH
   data = 1,
@@ -25,10 +26,11 @@ enum class TpOpcode : uint8_t {
 // What follows the transport header (UB 3.4).
 enum class NextHeader : uint8_t { transaction = 0, full_addresses = 1 };
 
-// RTPH.RSPST (UB 4.2); the others are transaction statuses that ride on an ack.
+// RTPH.RSPST (UB 4.2.3); the others are transaction statuses that ride on an ack.
 enum class TpStatus : uint8_t { ok = 0, completer_error = 3 };
 inline constexpr uint8_t psn_error = 0;  // RSPINFO of a TPNAK
 
+// UB 4.2.1
 struct Rtph {
   static constexpr size_t size = 16;
 
@@ -38,8 +40,8 @@ struct Rtph {
   NextHeader next = NextHeader::transaction;
   uint32_t source = 0;       // TPN
   uint32_t destination = 0;  // TPN
-  bool ack_request = false;
-  bool fake = false;  // carries no work: keep-alive or filler
+  bool ack_request = false;  // UB 4.2.9
+  bool fake = false;         // UB 4.2.8: carries no work: keep-alive or filler
   uint32_t psn = 0;
   uint8_t status = 0;
   uint8_t info = 0;
@@ -50,6 +52,7 @@ struct Rtph {
   friend bool operator==(const Rtph&, const Rtph&) = default;
 };
 
+// UB 4.2.5, as is Ctph.
 struct Utph {
   static constexpr size_t size = 16;
 
@@ -93,7 +96,7 @@ struct Addresses {
   friend bool operator==(const Addresses&, const Addresses&) = default;
 };
 
-// Which packets beyond the highest in-order one have come (UB 4.2). Bit i stands for
+// Which packets beyond the highest in-order one have come (UB 4.2.7). Bit i stands for
 // RTPH.PSN + i, least significant bit of the first byte first (INFERRED, docs/protocol.md).
 struct Saetph {
   static constexpr size_t fixed_size = 4;

@@ -332,6 +332,14 @@ std::optional<Transport::PeerFacts> Transport::facts(PeerId id) {
                    .rtt = connected ? at(peer->tp).rtt() : Duration{}};
 }
 
+bool Transport::choose(PeerId id, const Retransmission& mode) {
+  Peer* peer = peers_.find(id);
+  if (peer == nullptr || mode_for(peer) == mode) return true;
+  if (live(peer->tp) || peer->opening) return false;
+  peer->chosen = mode;
+  return true;
+}
+
 Why Transport::why_not(PeerId id) {
   const Peer* peer = peers_.find(id);
   return peer == nullptr ? Why::unreachable : peer->why_not;
@@ -498,9 +506,10 @@ void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mt
         .first_received = Psn::first(theirs.first_psn),
         .from = settings_.self,
         .send_window = std::max<uint32_t>(theirs.receive_window, 1),
-        .receive_window = settings_.receive_window,
         .limit_bytes = std::max<uint32_t>(theirs.buffer_bytes, mtu),
         .first_rtt = first_rtt,
+        .mode = followed_by(mode_for(&peer), theirs.features),
+        .peers_mode = asked_by(theirs.features),
         .controller = settings_.controller,
     };
     Tp* tp = tps_.create(tps_.next_index(), settings, pools_, counters_, now);
@@ -519,7 +528,7 @@ void Transport::make_channel_to_self(Peer& peer, Time now) {
   peer.at = settings_.self;
   peer.tpn = new_tpn();
   peer.first_psn = entropy_.below(Psn::modulus);
-  SetupMessage theirs = our_side(SetupType::accept);
+  SetupMessage theirs = our_side(SetupType::accept, &peer);
   theirs.from_tpn = number(peer.tpn);
   theirs.first_psn = peer.first_psn;
   make_channel(peer, theirs, settings_.mtu, std::chrono::microseconds(100), now);

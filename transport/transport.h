@@ -18,7 +18,7 @@ struct Settings {
   Eid eid;
   Incarnation life{};
   uint32_t mtu = 1024;  // largest packet payload the driver carries
-  uint32_t receive_window = ReceivedWindow::max_window;
+  Retransmission retransmission{};
   uint32_t tassn_window = 1024;    // W
   uint32_t reads = 64;             // outstanding at us, for each peer
   uint32_t buffer_bytes = 200000;  // what the driver can hold that we have not read yet
@@ -42,6 +42,10 @@ class Transport final : public Channels {
   // whichever answers). The same arguments name the same peer as long as it lives. A null handle
   // when the limit on peers is reached and none of them can be forgotten.
   PeerId know(const Eid& eid, const Endpoint& at, Incarnation life);
+
+  // How what is sent to this peer is retransmitted, instead of Settings::retransmission. False: it
+  // is too late, there is a channel that was made otherwise, or it is being made.
+  bool choose(PeerId peer, const Retransmission& mode);
 
   struct PeerFacts {
     Eid eid;
@@ -111,6 +115,7 @@ class Transport final : public Channels {
     Tpn doubted_tpn{};  // of the channel in use, while another one is asked for
     uint32_t doubted_psn = 0;
     uint64_t cookie = 0;
+    std::optional<Retransmission> chosen;
     Time opened_at{};
     Time sent_at{};
   };
@@ -164,7 +169,10 @@ class Transport final : public Channels {
   [[gnu::cold]] void send_reset(const SetupMessage& reset, const Endpoint& to, Time now);
   void answer(const ReceivedSetup& to, const Endpoint& at, SetupMessage message);
   [[gnu::cold]] void push_setup(const Outgoing& message);
-  SetupMessage our_side(SetupType type) const;
+  const Retransmission& mode_for(const Peer* peer) const {
+    return peer != nullptr && peer->chosen ? *peer->chosen : settings_.retransmission;
+  }
+  SetupMessage our_side(SetupType type, const Peer* peer = nullptr) const;
   uint64_t cookie(const ReceivedSetup& open, const Endpoint& from, uint64_t epoch) const;
   bool cookie_holds(const ReceivedSetup& open, const Endpoint& from, Time now) const;
   uint32_t mtu_to_ask(const Peer& peer) const;

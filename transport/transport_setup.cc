@@ -126,7 +126,7 @@ uint32_t Transport::mtu_to_ask(const Peer& peer) const {
 
 void Transport::send_open(Peer& peer, Time now) {
   const uint32_t mtu = mtu_to_ask(peer);
-  SetupMessage open = our_side(SetupType::open);
+  SetupMessage open = our_side(SetupType::open, &peer);
   open.mtu_log2 = static_cast<uint8_t>(std::countr_zero(mtu));
   open.to_life = number(peer.life);
   open.from_tpn = number(peer.tpn);
@@ -260,7 +260,7 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
   const auto life = Incarnation(message.from_life);
   Peer* peer = find_peer(open.addresses.source, from, life);
   const bool connected = peer != nullptr && live(peer->tp);
-  SetupMessage acceptance = our_side(SetupType::accept);
+  SetupMessage acceptance = our_side(SetupType::accept, peer);
   const uint32_t mtu = std::min(1u << message.mtu_log2, settings_.mtu);
   acceptance.mtu_log2 = static_cast<uint8_t>(std::countr_zero(mtu));
   if (connected && number(at(peer->tp).remote()) == message.from_tpn) {
@@ -474,11 +474,13 @@ void Transport::handle_closed(const ReceivedSetup& closed) {
 
 // ---- messages
 
-SetupMessage Transport::our_side(SetupType type) const {
+SetupMessage Transport::our_side(SetupType type, const Peer* peer) const {
+  const Retransmission& mode = mode_for(peer);
   SetupMessage message;
   message.type = type;
   message.from_life = number(settings_.life);
-  message.receive_window = static_cast<uint16_t>(settings_.receive_window);
+  message.features = feature_filler | features_of(mode);
+  message.receive_window = static_cast<uint16_t>(mode.window_packets);
   message.tassn_window = static_cast<uint16_t>(settings_.tassn_window);
   message.reads = static_cast<uint16_t>(settings_.reads);
   message.buffer_bytes = settings_.buffer_bytes;

@@ -1,5 +1,6 @@
 #include "congestion/controller.h"
 #include "drivers/driver.h"
+#include "urma/engine/retransmission_choice.h"
 #include "urma/handles.h"
 
 namespace urma {
@@ -37,6 +38,50 @@ Result<const congestion::ControllerKind*> controller(const std::string& name) {
   }
   return Error{Status::invalid_argument,
                "open: there is no congestion control \"" + name + "\". Fix: one of " + names};
+}
+
+// `retransmit=` is an option of any device, and no driver's business. Nothing: it is not there.
+std::optional<std::string> take_retransmit(drivers::DeviceString& device) {
+  const auto named = [](const auto& option) { return option.key == "retransmit"; };
+  const auto found = std::find_if(device.options.begin(), device.options.end(), named);
+  if (found == device.options.end()) {
+    return device.inner ? take_retransmit(*device.inner) : std::nullopt;
+  }
+  std::string value = found->value;
+  device.options.erase(found);
+  return value;
+}
+
+Result<Retransmission> retransmission(const DeviceOptions& options,
+                                      const std::optional<std::string>& named,
+                                      const drivers::PortFacts& port) {
+  Retransmission mode = engine::retransmission_for(port);
+  if (named) {
+    const NamedRetransmission* found = find_retransmission(*named);
+    if (found == nullptr) {
+      std::string names;
+      for (const NamedRetransmission& one : named_retransmissions()) {
+        names += (names.empty() ? "" : ", ") + std::string(one.name);
+      }
+      return Error{Status::invalid_argument,
+                   "open: there is no retransmission \"" + *named + "\". Fix: one of " + names};
+    }
+    mode = found->mode;
+  }
+  if (options.retransmission) mode = *options.retransmission;
+  const std::string why = engine::objection(mode, port);
+  if (!why.empty()) {
+    return Error{Status::invalid_argument,
+                 "open: retransmission " + std::string(name(mode)) + ": " + why};
+  }
+  return mode;
+}
+
+std::string describe(const Retransmission& mode, const drivers::PortFacts& port, bool chosen) {
+  if (port.lossless && !chosen) return "";
+  const std::string warning = chosen ? engine::warning(mode, port) : "";
+  return ", retransmission " + std::string(name(mode)) +
+         (warning.empty() ? "" : " (warning: " + warning + ")");
 }
 
 // What another process of this host opens to reach a device that was opened so, and is there now.
@@ -111,21 +156,27 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   }
   Result<drivers::DeviceString> parsed = drivers::parse_device_string(text);
   if (!parsed) return parsed.error();
+  const std::optional<std::string> named = take_retransmit(*parsed);
   Result<std::unique_ptr<drivers::PacketPort>> port = drivers::open_port(*parsed);
   if (!port) return port.error();
+  const drivers::PortFacts& facts = (*port)->facts();
+  const Result<Retransmission> mode = retransmission(options, named, facts);
+  if (!mode) return mode.error();
   std::unique_ptr<Entropy> entropy = entropy_for(**port);
   const engine::EngineSettings settings{.life = Incarnation(entropy->next() | 1),
                                         .operation_timeout = options.operation_timeout,
                                         .controller = *kind,
+                                        .retransmission = *mode,
                                         .limits = options.limits};
   auto state = std::make_unique<Device::State>();
   state->text = text;
+  state->chosen = describe(*mode, facts, named || options.retransmission);
   state->options = options;
   state->congestion = (*kind)->name;
-  state->reach = device_to_reach(*parsed, (*port)->facts().self.address);
+  state->reach = device_to_reach(*parsed, facts.self.address);
   std::optional<engine::StatsFile> page;
   if (options.observable && (*port)->clock() == nullptr) {
-    Result<engine::StatsFile> made = page_for(text, (*port)->facts(), entropy->next());
+    Result<engine::StatsFile> made = page_for(text, facts, entropy->next());
     if (made) page = std::move(*made);
     if (!made) state->unseen = made.error().message;
   }
@@ -169,7 +220,7 @@ Eid Device::eid() const { return state_->runner->port_facts().eid; }
 std::string Device::description() const {
   const std::string unseen =
       state_->unseen.empty() ? "" : "; urma_stat does not see it: " + state_->unseen;
-  return state_->text + ": " + state_->runner->port_facts().description + unseen;
+  return state_->text + ": " + state_->runner->port_facts().description + state_->chosen + unseen;
 }
 
 Result<Statistics> Device::stats() {

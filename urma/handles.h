@@ -20,6 +20,7 @@ struct Device::State {
   std::string text;  // the device string
   DeviceOptions options;
   std::string congestion;  // by name
+  std::string chosen;      // how packets are retransmitted, for people
   std::string unseen;      // why others do not see what it counts, if they should
   std::string reach;       // what others on this host open in order to reach it
   std::mutex published_mutex;

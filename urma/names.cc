@@ -9,6 +9,7 @@
 
 #include "urma/base/clock.h"
 #include "urma/engine/copy_choice.h"
+#include "urma/engine/retransmission_choice.h"
 #include "urma/handles.h"
 
 namespace urma {
@@ -141,10 +142,12 @@ Error not_answered(const Location& where, Status status) {
 }
 
 // Asks the process at the address, for as long as it takes but not longer than `limit`.
-engine::NameService::Question ask(engine::Runner& runner, const Location& where, Duration limit) {
+engine::NameService::Question ask(engine::Runner& runner, const Location& where, Duration limit,
+                                  const std::optional<Retransmission>& mode) {
   engine::NameService::Question question;
   question.name = where.name;
   question.at = where.at;
+  question.retransmission = mode;
   question.line.reserve(engine::NameService::line_bytes);
   bool begun = false;
   runner.call([&](engine::Engine& engine, Time now) {
@@ -159,14 +162,15 @@ engine::NameService::Question ask(engine::Runner& runner, const Location& where,
 }
 
 // Looks in this user's directory and asks the network, in turn, until the time is over.
-Result<std::string> look_up(engine::Runner& runner, const Location& where, Duration limit) {
+Result<std::string> look_up(engine::Runner& runner, const Location& where,
+                            const ImportOptions& options) {
   if (runner.simulated()) {
-    const auto question = ask(runner, where, limit);
+    const auto question = ask(runner, where, options.limit, options.retransmission);
     if (question.done) return question.line;
     return not_answered(where, question.status);
   }
   const bool here = where.local_host || (!where.port_given && on_this_host(where.at.address));
-  const Time until = limit > never - read_clock() ? never : read_clock() + limit;
+  const Time until = options.limit > never - read_clock() ? never : read_clock() + options.limit;
   Error last;
   do {
     if (here) {
@@ -182,7 +186,8 @@ Result<std::string> look_up(engine::Runner& runner, const Location& where, Durat
       continue;
     }
     const Duration left = std::max(until - read_clock(), Duration{});
-    const auto question = ask(runner, where, here ? std::min(left, one_question) : left);
+    const auto question =
+        ask(runner, where, here ? std::min(left, one_question) : left, options.retransmission);
     if (question.done) return question.line;
     last = not_answered(where, question.status);
   } while (read_clock() < until);
@@ -199,14 +204,15 @@ Error out_of_reach(const Endpoint& at, const Endpoint& self) {
 }
 
 // The descriptor that is published where `what` says.
-Result<std::string> locate(engine::Runner& runner, std::string_view what, Duration limit) {
+Result<std::string> locate(engine::Runner& runner, std::string_view what,
+                           const ImportOptions& options) {
   const Endpoint& self = runner.port_facts().self;
   Result<Location> where = parse_location(what, self);
   if (!where) return where.error();
   if (!where->local_host && !may_reach(self.address, where->at.address)) {
     return out_of_reach(where->at, self);
   }
-  return look_up(runner, *where, limit);
+  return look_up(runner, *where, options);
 }
 
 Imported imported_from(const Descriptor& descriptor, PeerId peer) {
@@ -236,16 +242,26 @@ void choose_copy(engine::Runner& runner, const RemoteSegment& segment) {
   });
 }
 
-Result<Imported> import_line(engine::Runner& runner, const std::string& line) {
+Result<Imported> import_line(engine::Runner& runner, const std::string& line,
+                             const std::optional<Retransmission>& mode) {
   Result<Descriptor> descriptor = parse_descriptor(line);
   if (!descriptor) return descriptor.error();
   const Endpoint& self = runner.port_facts().self;
   if (!may_reach(self.address, descriptor->at.address)) return out_of_reach(descriptor->at, self);
   PeerId peer;
+  bool in_time = true;
   runner.call([&](engine::Engine& engine, Time) {
     peer = engine.transport().know(descriptor->eid, descriptor->at, descriptor->life);
+    if (peer && mode) in_time = engine.transport().choose(peer, *mode);
     return true;
   });
+  if (!in_time) {
+    return error(Status::invalid_argument,
+                 "import: retransmission " + std::string(name(*mode)) + ": there is a channel to " +
+                     to_string(descriptor->at) +
+                     " already, with another one. Fix: say it in the first import of what that "
+                     "process has");
+  }
   if (peer) {
     const Imported imported = imported_from(*descriptor, peer);
     choose_copy(runner, imported.segment);
@@ -258,14 +274,20 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line) {
 
 }  // namespace
 
-Result<Imported> Device::import(std::string_view what, Duration limit) {
+Result<Imported> Device::import(std::string_view what, const ImportOptions& options) {
   return guarded("import", [&]() -> Result<Imported> {
     engine::Runner& runner = *state_->runner;
     if (auto able = usable(runner, "import"); !able) return able.error();
-    if (!what.starts_with(scheme)) return import_line(runner, std::string(what));
-    const Result<std::string> found = locate(runner, what, limit);
+    const std::optional<Retransmission>& mode = options.retransmission;
+    if (const std::string why = mode ? engine::objection(*mode, runner.port_facts()) : "";
+        !why.empty()) {
+      return error(Status::invalid_argument,
+                   "import: retransmission " + std::string(name(*mode)) + ": " + why);
+    }
+    if (!what.starts_with(scheme)) return import_line(runner, std::string(what), mode);
+    const Result<std::string> found = locate(runner, what, options);
     if (!found) return found.error();
-    return import_line(runner, *found);
+    return import_line(runner, *found, mode);
   });
 }
 

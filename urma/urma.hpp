@@ -355,9 +355,14 @@ class URMA_API Device {
   //   urma://ADDRESS:PORT/NAME    by that process
   // A descriptor is not checked with its owner: works on it find out. A name that nobody has
   // published yet is waited for, at most `limit`: the two sides may start in any order.
+  // `options.retransmission`: how what is sent to that process is retransmitted from its first
+  // channel on; invalid_argument where this medium has no use for the mode, or a channel is there.
   // Errors: invalid_argument, not_found, peer_unreachable, version_mismatch, no_resources, closed,
   // forked.
-  Result<Imported> import(std::string_view what, Duration limit = std::chrono::seconds(2));
+  Result<Imported> import(std::string_view what, const ImportOptions& options = {});
+  Result<Imported> import(std::string_view what, Duration limit) {
+    return import(what, ImportOptions{.limit = limit});
+  }
 
   // Where others reach this device, and who it is.
   Endpoint endpoint() const;
@@ -396,6 +401,7 @@ inline constexpr std::string_view default_device = "cxl:";
 //   udp:   udp:10.0.0.5   udp:[::1]?mtu=4096           any network; any host
 //   fault(loss=5%,seed=7):udp:127.0.0.1                a bad one
 //   pcap(file=/tmp/x.pcapng):udp:                      one whose packets are written to a file
+// `retransmit=sel-fast`, or another of named_retransmissions(), is an option of any of them.
 // Devices of different drivers do not reach one another; a process may open several.
 // Errors: invalid_argument (quoting the place), address_in_use, permission_denied, no_resources,
 // version_mismatch, io_error.

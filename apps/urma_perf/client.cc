@@ -23,7 +23,7 @@ Client::Client(const Options& options, const std::string& device, const std::str
     : options_(options),
       device_text_(device.empty() ? device_towards(host) : device),
       processors_(std::move(processors)),
-      device_(open_device(device_text_, *options.threads_mode)),
+      device_(open_device(device_text_, *options.threads_mode, options.retransmit)),
       link_(device_, host, command_of(options), options.speaks.value_or(protocol)) {
   if (!options.verbose) return;
   fmt::print(stderr, "client: {}\nserver: {}\n", description(), server_description());

@@ -4,9 +4,15 @@
 
 namespace urma::perf {
 
-Device open_device(const std::string& text, const ThreadsMode& mode) {
-  return must(urma::open(text, {.threads = mode.threads, .congestion = {}, .limits = {}}),
-              "opening the device");
+Device open_device(const std::string& text, const ThreadsMode& mode,
+                   const NamedRetransmission* retransmit) {
+  DeviceOptions options{.threads = mode.threads};
+  if (retransmit != nullptr) options.retransmission = retransmit->mode;
+  Device device = must(urma::open(text, options), "opening the device");
+  const std::string description = device.description();
+  const size_t warning = description.find("(warning: ");
+  if (warning != std::string::npos) fmt::print(stderr, "{}\n", description.substr(warning));
+  return device;
 }
 
 }  // namespace urma::perf

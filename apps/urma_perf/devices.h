@@ -10,6 +10,8 @@ namespace urma::perf {
 using apps::device_towards;
 using apps::devices_of_this_host;
 
-Device open_device(const std::string& text, const ThreadsMode& mode);
+// `retransmit` null: what suits the device. What is unwise about it is said on stderr.
+Device open_device(const std::string& text, const ThreadsMode& mode,
+                   const NamedRetransmission* retransmit);
 
 }  // namespace urma::perf

@@ -29,6 +29,7 @@ Tests: {}
   --threads N        of the client                           (1)
   --auto, --served   who runs the device: threads that poll while they do; always a thread of it
   --device STRING    cxl: (shared memory; default on one host), udp:10.0.0.5, "fault(loss=5%):udp:"
+  --retransmit MODE  gbn-fast, gbn-timeout, sel-fast, sel-timeout, sel-rack: docs/retransmission.md
   --limit            measure bare sockets or memory too, in turns: how many times slower are works?
   --private          memory of each process's own: nothing is mapped, all goes by packets
   --no-verify        do not look at the bytes
@@ -44,6 +45,8 @@ Other options
                        application that says nothing (Threads::automatic)
   --served             a thread of the device's own, asleep when idle; those that measure sleep too
   --device STRING      with --self for both sides
+  --retransmit MODE    how this side sends lost packets again (sel-rack); with --self both sides. Of
+                       a server: what it answers with
   --peer-device STRING with --self: the server's device
   --rounds N           each size is measured in so many parts, between which the limit is (5)
   --signal-every N     only one of N works has a completion (1): of _bw, where --depth is a

@@ -15,7 +15,7 @@ namespace {
 struct Words {
   std::string what, host;
   std::optional<std::string> size, seconds, count, depth, signal_every, jetties, threads, rounds,
-      seed, spread, cpu, report_to, speaks;
+      seed, spread, cpu, report_to, speaks, retransmit;
   std::array<bool, threads_modes.size()> modes{};
   bool no_verify = false;
   bool help = false, help_all = false, version = false;
@@ -80,6 +80,15 @@ std::vector<uint64_t> read_sizes(std::string_view text) {
   return sizes;
 }
 
+const NamedRetransmission* read_retransmission(std::string_view text) {
+  if (const NamedRetransmission* found = find_retransmission(text)) return found;
+  std::string names;
+  for (const NamedRetransmission& one : named_retransmissions()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
+  }
+  refuse("--retransmit", text, "one of " + names);
+}
+
 void add_options(CLI::App& app, Options& options, Words& words) {
   app.set_help_flag();
   app.add_flag("-h,--help", words.help);
@@ -99,6 +108,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_option("--rounds", words.rounds);
   app.add_option("--seed", words.seed);
   app.add_option("--device", options.device);
+  app.add_option("--retransmit", words.retransmit);
   app.add_option("--peer-device", options.peer_device);
   for (size_t i = 0; i < threads_modes.size(); ++i)
     app.add_flag(threads_modes[i].option, words.modes[i]);
@@ -129,6 +139,7 @@ void read_words(const Words& words, Options& options) {
   read_number("--seed", words.seed, options.seed, 0, UINT32_MAX);
   read_number("--cpu", words.cpu, options.cpu, 0, 1023);
   read_number("--report-to", words.report_to, options.report_to, 0, 1023);
+  if (words.retransmit) options.retransmit = read_retransmission(*words.retransmit);
   read_number("--speaks", words.speaks, options.speaks, 0, INT32_MAX);
   // A thread has a Jetty at least; one for each unless more are asked for.
   if (!words.jetties) options.jetties = options.threads;

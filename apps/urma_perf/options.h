@@ -27,8 +27,9 @@ struct Options {
   uint32_t jetties = 1;
   uint32_t threads = 1;
   const ThreadsMode* threads_mode = &threads_modes.front();
-  std::string device;       // empty: chosen
-  std::string peer_device;  // with --self; empty: as `device`
+  std::string device;                               // empty: chosen
+  const NamedRetransmission* retransmit = nullptr;  // null: what suits the device
+  std::string peer_device;                          // with --self; empty: as `device`
   bool verify = true;
   bool own_memory = false;
   uint64_t spread = 0;

@@ -32,6 +32,9 @@ std::vector<std::string> arguments_for(const Options& options, const std::string
                                         "--report-to",
                                         std::to_string(report_to)};
   arguments.push_back(options.threads_mode->option);
+  if (options.retransmit != nullptr) {
+    arguments.insert(arguments.end(), {"--retransmit", std::string(options.retransmit->name)});
+  }
   if (options.verbose) arguments.push_back("--verbose");
   if (processor >= 0) arguments.insert(arguments.end(), {"--cpu", std::to_string(processor)});
   return arguments;

@@ -21,6 +21,7 @@ FaultPort::FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings
   // What it does to packets only RTP mends, and RTP's packets are smaller.
   facts_.lossless = false;
   facts_.mapped = {};  // segments there would go around it
+  facts_.reorders = facts_.reorders || settings.out.reorders() || settings.in.reorders();
   facts_.mtu = std::min(facts_.mtu, largest_rtp_mtu);
   facts_.description += ", with faults injected";
   facts_.settings.insert(facts_.settings.end(), settings.options.begin(), settings.options.end());

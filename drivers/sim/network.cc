@@ -262,6 +262,7 @@ Result<std::unique_ptr<PacketPort>> Port::open(std::shared_ptr<Network> network,
                   .eid = self.address,
                   .mtu = settings.mtu,
                   .buffer_bytes = settings.buffer_bytes,
+                  .reorders = settings.impairment.reorders(),
                   .description = "simulated network, virtual time",
                   .settings = settings.options};
   for (const Setting& setting : std::initializer_list<Setting>{

@@ -22,7 +22,7 @@ TEST_CASE("the received window says of every short sequence of PSNs what a set w
     for (Choices choose; choose.next_round();) {
       ReceivedWindow::Pool pool(1);
       const Psn first = Psn::first(first_wire);
-      ReceivedWindow received(first, window);
+      ReceivedWindow received(first, window, true);
       std::set<uint64_t> model;
       uint64_t expected = first.value;
       uint64_t highest = first.value - 1;
@@ -43,7 +43,7 @@ TEST_CASE("the received window says of every short sequence of PSNs what a set w
         const bool hole = !model.empty() && *model.rbegin() >= expected;
         REQUIRE(received.has_hole() == hole);
         REQUIRE(pool.size() == (hole ? 1 : 0));
-        const Saetph selective = received.selective(pool);
+        const Saetph selective = received.selective(Saetph::max_bits, pool);
         for (uint32_t bit = 1; bit < 8; ++bit) {
           REQUIRE(selective.bit(bit) == model.contains(expected - 1 + bit));
         }
@@ -55,7 +55,7 @@ TEST_CASE("the received window says of every short sequence of PSNs what a set w
 
 TEST_CASE("out of memory, a packet out of order is refused and still raises the highest PSN") {
   ReceivedWindow::Pool pool(0);
-  ReceivedWindow received(Psn::first(7), 16);
+  ReceivedWindow received(Psn::first(7), 16, true);
   CHECK(received.receive(Psn::first(9), pool) == ReceivedWindow::Arrival::no_memory);
   CHECK(received.highest() == Psn::first(9));
   CHECK(received.receive(Psn::first(7), pool) == ReceivedWindow::Arrival::fresh);
@@ -88,7 +88,7 @@ TEST_CASE("the sent window acknowledges, loses and retires like a list would") {
         sent.mark_all_lost(pool);
         for (auto& [psn, entry] : model) entry.lost = !entry.acknowledged;
       }
-      sent.acknowledge(Psn{through}, &selective, Time(Duration(10'000)), pool);
+      sent.acknowledge(Psn{through}, &selective, Duration{}, Time(Duration(10'000)), pool);
       for (auto& [psn, entry] : model) {
         const bool named = psn <= through || (psn - through < 64 &&
                                               selective.bit(static_cast<uint32_t>(psn - through)));

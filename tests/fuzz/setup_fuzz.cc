@@ -129,7 +129,7 @@ class Script {
             .eid = entity(0),
             .life = Incarnation(our_life),
             .mtu = 1024u << (choice & 3),
-            .receive_window = choice & 4 ? 64u : 2048u,
+            .retransmission = {.window_packets = choice & 4 ? 64u : 2048u},
             .buffer_bytes = 100'000,
             .controller = &congestion::controllers()[choice >> 3 & 1],
             // Enough half-open set-ups that cookies are asked for, or so few that room runs out.

@@ -51,7 +51,7 @@ class Script {
             .eid = eid,
             .life = Incarnation(10u + side),
             .mtu = 1024,
-            .receive_window = choice_ & 2 ? 16u : 2048u,
+            .retransmission = {.window_packets = choice_ & 2 ? 16u : 2048u},
             .buffer_bytes = choice_ & 4 ? 4'000u : 200'000u,
             .controller = &congestion::controllers()[choice_ >> 3 & 1],
             .peers = 3,

@@ -85,6 +85,7 @@ const std::map<std::string, Check> checks = {
     {"setup", check<SetupMessage>},
 };
 
+// UB 4.2.1, UB 4.2.5
 TEST_CASE("the golden bytes mean the golden fields, and the fields become the bytes") {
   std::set<std::string> seen;
   for (const WireVector& vector : vectors()) {

@@ -192,6 +192,7 @@ TEST_CASE("window: a device that closes says so, and its partner lets go") {
 
 // ---- those who do not read
 
+// UB 4.1.2
 TEST_CASE("window: works wait for a full ring, nobody else does, and all of them end well") {
   Two two("w-full", {.berths = 1000});
   Host other = two.hosts.start();

@@ -82,10 +82,14 @@ void World::start(uint32_t index) {
   Host& host = hosts_[index];
   // Some poll for the shortest way, others are served.
   host.inlined = prng_.chance(0.5);
-  host.device.emplace(
-      open(device_of(host), {.threads = host.inlined ? Threads::inlined : Threads::served,
-                             .operation_timeout = options_.operation_timeout})
-          .value());
+  DeviceOptions device{.threads = host.inlined ? Threads::inlined : Threads::served,
+                       .operation_timeout = options_.operation_timeout};
+  if (options_.modes) {
+    const NamedRetransmissions named = named_retransmissions();
+    const auto count = static_cast<uint64_t>(named.last - named.first);
+    device.retransmission = named.first[prng_.below(count)].mode;
+  }
+  host.device.emplace(open(device_of(host), device).value());
   if (options_.mapped) {
     host.segment.emplace(host.device->allocate(memory_bytes).value());
     host.memory = std::make_shared<Memory>(host.segment->bytes());

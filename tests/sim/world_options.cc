@@ -42,6 +42,7 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
   options.leave = sometimes(prng, 0.3, 1);
   options.scarce = prng.chance(0.3);
   options.mapped = options.window && prng.chance(0.5);
+  options.modes = prng.chance(0.5);
   return options.window ? options.in_window() : options;
 }
 
@@ -72,7 +73,8 @@ std::string WorldOptions::describe() const {
       << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
       << ", shared " << shared << ", notify " << notify << (window ? ", window" : "")
       << (window && scarce ? " with few rings" : "") << (mapped ? ", mapped" : "")
-      << (acted ? ", not coherent" : "") << ", stop " << stop << ", leave " << leave;
+      << (acted ? ", not coherent" : "") << (modes ? ", any retransmission" : "") << ", stop "
+      << stop << ", leave " << leave;
   return out.str();
 }
 

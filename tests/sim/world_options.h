@@ -33,6 +33,7 @@ struct WorldOptions {
   bool scarce = false;  // of rings there are just enough when nobody holds those of the dead
   bool mapped = false;  // their memory lies in it
   bool acted = false;   // nobody keeps it coherent, says the double
+  bool modes = false;   // each life of a host has a mode of retransmission of its own
   double leave = 0;     // chance that a host which restarts closes its device first
   Duration operation_timeout = std::chrono::seconds(2);
 

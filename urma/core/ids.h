@@ -43,7 +43,7 @@ enum class Tpn : uint32_t {};
 inline constexpr uint32_t tpn_limit = 1 << 24;
 
 // Numbers that wrap on the wire.
-using Psn = Sequence<struct PsnSpace, 24>;      // packets of a channel, each direction its own
+using Psn = Sequence<struct PsnSpace, 24>;      // packets of a channel: UB 4.3.1, UB 4.3.3
 using Tpmsn = Sequence<struct TpmsnSpace, 24>;  // slices of a channel
 using Tassn = Sequence<struct TassnSpace, 16>;  // slices of an initiator queue towards one peer
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "urma/base/time.h"
 #include "urma/core/ids.h"
 #include "urma/core/log.h"
+#include "urma/core/retransmission.h"
 
 namespace urma {
 
@@ -42,11 +44,21 @@ struct DeviceOptions {
   Duration operation_timeout = std::chrono::seconds(2);
   // Congestion control by name; empty: the default.
   std::string congestion{};
+  // How lost packets are found and sent again, by this end. Nothing: what suits the medium, which
+  // is sel_rack where packets can be lost.
+  std::optional<Retransmission> retransmission{};
   Limits limits{};
   // Whether other processes of this user can see what it counts (urma_stat, urma/observe.hpp): a
   // page in /dev/shm, until it is closed. A simulated device has none.
   bool observable = true;
   LogOptions log{};
+};
+
+struct ImportOptions {
+  Duration limit = std::chrono::seconds(2);  // a name that nobody has published yet is waited for
+  // Of what is sent to that process; nothing: the device's. There is one channel to a process, so
+  // this is said by its first import.
+  std::optional<Retransmission> retransmission{};
 };
 
 class Jfc;

@@ -23,6 +23,7 @@ struct EngineSettings {
   Incarnation life{};
   Duration operation_timeout = std::chrono::seconds(2);  // also for making a channel
   const congestion::ControllerKind* controller = nullptr;
+  Retransmission retransmission{};
   Limits limits{};
 };
 

@@ -78,7 +78,10 @@ bool NameService::check(Question& question, Time now) {
   if (!question.done && now < question.until) {
     if (now < question.ask_at) return false;
     // A peer that has gone since is looked for anew: the publisher may have been restarted.
-    if (!transport_.knows(question.peer)) question.peer = transport_.know({}, question.at, {});
+    if (!transport_.knows(question.peer)) {
+      question.peer = transport_.know({}, question.at, {});
+      if (question.retransmission) transport_.choose(question.peer, *question.retransmission);
+    }
     if (question.peer) send(question.peer, find_word, question.number, question.name);
     question.ask_at = now + ask_again_after;
     return false;

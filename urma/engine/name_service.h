@@ -33,6 +33,7 @@ class NameService {
     std::string name;
     Endpoint at;
     Time until{};
+    std::optional<Retransmission> retransmission{};  // towards whoever is asked
     // The outcome, once `done`.
     bool done = false;
     Status status = Status::timed_out;

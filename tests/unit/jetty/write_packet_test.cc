@@ -197,6 +197,7 @@ TEST_CASE("a read is one packet for each slice, without data") {
   }
 }
 
+// UB 4.3.13
 TEST_CASE("every packet names its slice, and all but a slice's last are full") {
   Prng prng(4);
   for (const Operation operation : {Operation::write, Operation::read, Operation::send}) {

@@ -6,15 +6,16 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
+using transport::evidence_of_time;
 using transport::is_lost;
 using transport::LossEvidence;
+using transport::RttEstimator;
+using transport::SentAgain;
 
 const Psn acknowledged = Psn::first(2);  // its predecessors lie on the other side of the wrap
 
-TEST_CASE("a packet sent once is lost when the third after it has been acknowledged") {
-  const LossEvidence evidence{.highest_acknowledged = acknowledged,
-                              .newest_acknowledged_sent = Time(1ms),
-                              .reorder_window = 1s};
+TEST_CASE("rack: a packet sent once is lost when the third after it has been acknowledged") {
+  const LossEvidence evidence = evidence_of_time(acknowledged, Time(1ms), 1s, 3);
   for (uint64_t behind = 0; behind < 10; ++behind) {
     INFO(behind << " behind");
     CHECK(is_lost(acknowledged - behind, Time(1ms), false, evidence) == (behind >= 3));
@@ -24,17 +25,15 @@ TEST_CASE("a packet sent once is lost when the third after it has been acknowled
   }
 }
 
-TEST_CASE("of a packet sent again its number says nothing") {
-  const LossEvidence evidence{.highest_acknowledged = acknowledged,
-                              .newest_acknowledged_sent = Time(1ms),
-                              .reorder_window = 1s};
-  CHECK_FALSE(is_lost(acknowledged - 1000, Time(1ms), true, evidence));
+TEST_CASE("rack: of a packet sent again its number says nothing, nor where packets are overtaken") {
+  CHECK_FALSE(is_lost(acknowledged - 1000, Time(1ms), true,
+                      evidence_of_time(acknowledged, Time(1ms), 1s, 3)));
+  CHECK_FALSE(is_lost(acknowledged - 1000, Time(1ms), false,
+                      evidence_of_time(acknowledged, Time(1ms), 1s, 0)));
 }
 
-TEST_CASE("a packet is lost when one sent later than the reorder window has been acknowledged") {
-  const LossEvidence evidence{.highest_acknowledged = acknowledged,
-                              .newest_acknowledged_sent = Time(10ms),
-                              .reorder_window = 4ms};
+TEST_CASE("rack: a packet is lost when one sent later than the reorder window is acknowledged") {
+  const LossEvidence evidence = evidence_of_time(acknowledged, Time(10ms), 4ms, 3);
   for (const bool again : {false, true}) {
     CHECK(is_lost(acknowledged - 1, Time(6ms - 1ns), again, evidence));
     CHECK_FALSE(is_lost(acknowledged - 1, Time(6ms), again, evidence));
@@ -43,23 +42,108 @@ TEST_CASE("a packet is lost when one sent later than the reorder window has been
   }
 }
 
-TEST_CASE("more evidence never makes a lost packet whole again") {
+TEST_CASE("rack: more evidence never makes a lost packet whole again") {
   for (int64_t behind = 0; behind < 6; ++behind) {
     for (int64_t sent = 0; sent < 6; ++sent) {
       for (const bool again : {false, true}) {
         bool lost = false;
         for (uint64_t news = 0; news < 8; ++news) {
-          const bool now_lost =
-              is_lost(acknowledged - static_cast<uint64_t>(behind), Time(Duration(sent)), again,
-                      {.highest_acknowledged = acknowledged + news,
-                       .newest_acknowledged_sent = Time(Duration(static_cast<int64_t>(news))),
-                       .reorder_window = 2ns});
+          const auto evidence = evidence_of_time(
+              acknowledged + news, Time(Duration(static_cast<int64_t>(news))), 2ns, 3);
+          const bool now_lost = is_lost(acknowledged - static_cast<uint64_t>(behind),
+                                        Time(Duration(sent)), again, evidence);
           REQUIRE((now_lost || !lost));
           lost = now_lost;
         }
       }
     }
   }
+}
+
+TEST_CASE("rack: the tolerance grows with what was sent again in vain, to a round trip") {
+  transport::ReorderTolerance tolerance;
+  CHECK_FALSE(tolerance.seen());
+  CHECK(tolerance.window(8ms) == 2ms);
+  tolerance.learn(true, false);
+  CHECK(tolerance.seen());
+  CHECK(tolerance.window(8ms) == 2ms);
+  for (const Duration expected : {4ms, 6ms, 8ms, 8ms}) {
+    tolerance.learn(false, true);
+    CHECK(tolerance.window(8ms) == expected);
+  }
+  for (int i = 0; i < 15; ++i) tolerance.calm();
+  CHECK(tolerance.window(8ms) == 8ms);
+  tolerance.calm();
+  CHECK(tolerance.window(8ms) == 6ms);
+}
+
+TEST_CASE("fast: a hole is lost when it is reported, once") {
+  const Psn first = Psn::first(0xfffff0);
+  SentAgain sent_again(first);
+  LossEvidence evidence = sent_again.evidence(first + 5);
+  CHECK(is_lost(first + 2, Time(1ms), false, evidence));
+  CHECK(is_lost(first + 5, Time(1ms), false, evidence));
+  CHECK_FALSE(is_lost(first + 6, Time(1ms), false, evidence));
+  sent_again.sent_again(first + 2);
+  sent_again.sent_again(first + 5);
+  // HighRtxPSN: whatever lies below it has been thought of.
+  evidence = sent_again.evidence(first + 9);
+  CHECK_FALSE(is_lost(first + 5, Time(1ms), false, evidence));
+  CHECK(is_lost(first + 6, Time(1ms), false, evidence));
+}
+
+TEST_CASE("fast: what was sent again is lost again when the first new packet after it has come") {
+  const Psn first = Psn::first(100);
+  SentAgain sent_again(first);
+  sent_again.evidence(first + 5);
+  sent_again.sent_again(first + 2);
+  sent_again.mark(first + 20, Time(10ms));
+  CHECK_FALSE(is_lost(first + 2, Time(10ms), true, sent_again.evidence(first + 19)));
+  const LossEvidence evidence = sent_again.evidence(first + 20);
+  CHECK(is_lost(first + 2, Time(10ms), true, evidence));
+  // Sent again after the mark: that one says nothing of it.
+  CHECK_FALSE(is_lost(first + 3, Time(11ms), true, evidence));
+}
+
+TEST_CASE("fast: a mark stays until it has come, and what was sent again since gets the next one") {
+  const Psn first = Psn::first(100);
+  SentAgain sent_again(first);
+  sent_again.evidence(first + 5);
+  sent_again.sent_again(first + 2);
+  sent_again.mark(first + 20, Time(10ms));
+  sent_again.evidence(first + 12);
+  sent_again.sent_again(first + 8);
+  sent_again.mark(first + 30, Time(12ms));
+  CHECK(is_lost(first + 2, Time(10ms), true, sent_again.evidence(first + 20)));
+  sent_again.mark(first + 40, Time(14ms));
+  CHECK_FALSE(is_lost(first + 8, Time(12ms), true, sent_again.evidence(first + 39)));
+  CHECK(is_lost(first + 8, Time(12ms), true, sent_again.evidence(first + 40)));
+}
+
+TEST_CASE("a TPSACK tells of no more packets than its bitmap holds, and of none that it skips") {
+  const Psn through = Psn::first(0xffffff);
+  CHECK(transport::last_reported(through, through + 5, 64) == through + 5);
+  CHECK(transport::last_reported(through, through + 63, 64) == through + 63);
+  CHECK(transport::last_reported(through, through + 64, 64) == through + 63);
+  CHECK(transport::last_reported(through, through + 2000, 1024) == through + 1023);
+  CHECK(transport::last_reported(through, through - 5, 64) == through);
+}
+
+TEST_CASE("time-outs: fixed, doubled as UB's, measured") {
+  const RttEstimator rtt(10ms);
+  const Retransmission fixed = {.rto = Retransmission::Rto::fixed, .rto_base = 512us};
+  const Retransmission doubled = {
+      .rto = Retransmission::Rto::doubled, .rto_exponent = 3, .rto_base = 20us};
+  for (unsigned tries = 0; tries < 300; ++tries) {
+    CHECK(time_out(fixed, rtt, tries) == 512us);
+    CHECK(time_out({}, rtt, tries) == rtt.timeout(tries));
+  }
+  // UB's own row: Base 20 us, N 3.
+  unsigned tries = 0;
+  for (const Duration expected : {20us, 160us, 1280us, 10'240us, 81'920us, 200'000us, 200'000us}) {
+    CHECK(time_out(doubled, rtt, tries++) == expected);
+  }
+  CHECK(time_out(doubled, rtt, 255) == 200ms);
 }
 
 }  // namespace

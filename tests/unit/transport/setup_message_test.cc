@@ -16,6 +16,7 @@ using transport::SetupMessage;
 constexpr size_t bare_bytes =
     SetupMessage::head_size(transport::Carrier::unreliable) + SetupMessage::size;
 
+// UB 4.1.3
 TEST_CASE("a set-up body uses each of its bits") { check_header<SetupMessage>({}); }
 
 TEST_CASE("a set-up body of an unknown type is none") {
@@ -108,6 +109,27 @@ TEST_CASE("a set-up packet that is cut, or is another Send, is none") {
     changed[change.byte] ^= change.bits;
     CHECK_FALSE(transport::parse_setup(changed));
   }
+}
+
+// Who does not know of modes sends 1 and reads nothing, and receives as sel-rack wants it.
+TEST_CASE("what is asked for by features is what is heard, and nothing is asked of who is older") {
+  using transport::asked_by;
+  using transport::features_of;
+  using transport::followed_by;
+  for (const NamedRetransmission& named : named_retransmissions()) {
+    INFO(named.name);
+    const uint32_t features = transport::feature_filler | features_of(named.mode);
+    CHECK(asked_by(features) == named.mode);
+    CHECK(followed_by(named.mode, features) == named.mode);
+    const Retransmission alone = followed_by(named.mode, transport::feature_filler);
+    CHECK(name(alone) == "sel-rack");
+    CHECK(alone.window_packets == named.mode.window_packets);
+  }
+  CHECK(features_of(sel_rack) == transport::feature_retransmission);
+  CHECK(asked_by(transport::feature_filler) == sel_rack);
+  // A trigger that is not known yet, and bits that mean nothing yet.
+  CHECK(asked_by(features_of(sel_fast) | 3u << 9) == sel_rack);
+  CHECK(asked_by(features_of(gbn_fast) | 0xffff0000) == gbn_fast);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ using transport::Utph;
 
 // UB 4.2, 3.4.
 
+// UB 4.2.2, among others
 TEST_CASE("an RTPH comes back as it was sent, and each of its bits is a field's or reserved") {
   check_header<Rtph>(bits(66, 71));
 }

@@ -1,0 +1,477 @@
+// Runs packet scripts: packets that come and go at one end of a channel, and when. The language is
+// in README.md. One real Tp, virtual time; headers are read and written here bit by bit, so that a
+// codec that is wrong both ways is found.
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <deque>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "drivers/frame_pool.h"
+#include "transport/tp.h"
+
+namespace urma::test {
+namespace {
+
+[[noreturn]] void fail(const std::string& why) { throw std::runtime_error(why); }
+
+// ---- words
+
+uint64_t number_of(std::string_view text, int base = 10) {
+  uint64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (failure != std::errc{} || end != text.data() + text.size()) {
+    fail("\"" + std::string(text) + "\" is no number");
+  }
+  return value;
+}
+
+Duration duration_of(const std::string& text) {
+  const size_t unit = text.find_first_not_of("0123456789");
+  if (unit == 0 || unit == std::string::npos) fail("\"" + text + "\" is no time, like 5us or 3ms");
+  const auto count = static_cast<int64_t>(number_of(text.substr(0, unit)));
+  for (const auto& [name, factor] :
+       {std::pair("ns", 1L), {"us", 1'000L}, {"ms", 1'000'000L}, {"s", 1'000'000'000L}}) {
+    if (text.substr(unit) == name) return Duration(count * factor);
+  }
+  fail("\"" + text + "\" has no unit of time");
+}
+
+std::string text_of(Time time) {
+  const int64_t ns = time.time_since_epoch().count();
+  if (ns % 1000 != 0) return std::to_string(ns) + "ns";
+  return std::to_string(ns / 1000) + "us";
+}
+
+// "3" or "3-7"
+std::pair<uint64_t, uint64_t> range_of(const std::string& text) {
+  const size_t dash = text.find('-');
+  const uint64_t first = number_of(text.substr(0, dash));
+  return {first, dash == std::string::npos ? first : number_of(text.substr(dash + 1))};
+}
+
+std::string text_of(uint64_t first, uint64_t last) {
+  return std::to_string(first) + (first == last ? "" : "-" + std::to_string(last));
+}
+
+// ---- bits
+
+uint64_t big_endian(const std::byte* at, size_t bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes; ++i) value = value << 8 | static_cast<uint64_t>(at[i]);
+  return value;
+}
+void put(std::byte* at, size_t bytes, uint64_t value) {
+  while (bytes-- > 0) {
+    at[bytes] = static_cast<std::byte>(value);
+    value >>= 8;
+  }
+}
+
+// ---- a script
+
+struct Line {
+  Time at{};
+  std::vector<std::string> words;  // from the verb on
+  int number = 0;
+};
+
+struct Script {
+  Retransmission mode;   // of this end
+  Retransmission peers;  // of the other one
+  uint32_t first_psn = 0x123456;
+  uint32_t send_window = 2048;
+  Duration rtt = std::chrono::milliseconds(1);
+  uint64_t limit_bytes = 1 << 30;  // in flight
+  bool memory = true;              // for what comes out of order
+  Time end{};
+  std::vector<Line> inputs;
+  std::vector<std::string> expected;  // "at 5us out data 0-3"
+};
+
+void set_option(Retransmission& mode, const std::string& word) {
+  const size_t equals = word.find('=');
+  const std::string key = word.substr(0, equals);
+  const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+  const auto number = [&] { return static_cast<uint32_t>(number_of(value)); };
+  if (key == "drops") {
+    mode.keeps_out_of_order = false;
+  } else if (key == "keeps") {
+    mode.keeps_out_of_order = true;
+  } else if (key == "fixed") {
+    mode.rto = Retransmission::Rto::fixed;
+    mode.rto_base = duration_of(value);
+  } else if (key == "doubled") {
+    mode.rto = Retransmission::Rto::doubled;
+    mode.rto_base = duration_of(value);
+  } else if (key == "exponent") {
+    mode.rto_exponent = static_cast<uint8_t>(number());
+  } else if (key == "tries") {
+    mode.rto_tries = static_cast<uint8_t>(number());
+  } else if (key == "window") {
+    mode.window_packets = number();
+  } else if (key == "bitmap") {
+    mode.bitmap_bits = number();
+  } else if (key == "acks") {
+    mode.ack_packets = number();
+  } else if (key == "ack_delay") {
+    mode.ack_delay = duration_of(value);
+  } else {
+    fail("\"" + word + "\" is no option of a mode");
+  }
+}
+
+Retransmission mode_of(const std::vector<std::string>& words) {
+  const NamedRetransmission* named = find_retransmission(words.at(1));
+  if (named == nullptr) fail("there is no mode \"" + words[1] + "\"");
+  Retransmission mode = named->mode;
+  for (size_t i = 2; i < words.size(); ++i) set_option(mode, words[i]);
+  return mode;
+}
+
+void read_setting(const std::vector<std::string>& words, Script& script) {
+  const std::string& what = words[0];
+  if (what == "rule") return;  // rules_test.py reads them
+  if (what == "no_memory") {
+    script.memory = false;
+  } else if (words.size() < 2) {
+    fail("\"" + what + "\" needs a value");
+  } else if (what == "mode") {
+    script.mode = script.peers = mode_of(words);
+  } else if (what == "peer") {
+    script.peers = mode_of(words);
+  } else if (what == "psn") {
+    script.first_psn = static_cast<uint32_t>(number_of(words[1], 16));
+  } else if (what == "send_window") {
+    script.send_window = static_cast<uint32_t>(number_of(words[1]));
+  } else if (what == "limit_bytes") {
+    script.limit_bytes = number_of(words[1]);
+  } else if (what == "rtt") {
+    script.rtt = duration_of(words[1]);
+  } else {
+    fail("\"" + what + "\" is no setting");
+  }
+}
+
+Script read_script(std::istream& in) {
+  Script script;
+  std::string text;
+  for (int number = 1; std::getline(in, text); ++number) {
+    std::istringstream stream(text.substr(0, text.find('#')));
+    std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+    if (words.empty()) continue;
+    try {
+      if (words[0] != "at") {
+        read_setting(words, script);
+        continue;
+      }
+      if (words.size() < 3) fail("nothing happens there");
+      const Time at{duration_of(words[1])};
+      if (at < script.end) fail("time goes on only");
+      script.end = at;
+      words.erase(words.begin(), words.begin() + 2);
+      if (words[0] == "in" || words[0] == "offer") {
+        script.inputs.push_back({at, words, number});
+      } else if (words[0] != "end") {
+        std::string line = "at " + text_of(at);
+        for (const std::string& word : words) line += " " + word;
+        script.expected.push_back(line);
+      }
+    } catch (const std::exception& error) {
+      fail("line " + std::to_string(number) + ": " + error.what());
+    }
+  }
+  return script;
+}
+
+// ---- the channel
+
+class Run final : public transport::PacketSource, public transport::PacketSink {
+ public:
+  explicit Run(const Script& script) : script_(script) {
+    if (!script.memory) pools_.bitmaps.create();
+    pool_.lend(frames_);
+  }
+
+  std::vector<std::string> run() {
+    // To the end, though an endless time-out has nothing more to say.
+    size_t next = 0;
+    for (int steps = 0; now_ <= script_.end; ++steps) {
+      if (steps > 100'000) fail("time does not go on");
+      for (; next < script_.inputs.size() && script_.inputs[next].at <= now_; ++next) {
+        happen(script_.inputs[next]);
+      }
+      send();
+      if (next < script_.inputs.size() && script_.inputs[next].at <= now_) continue;
+      Time then = dead_ ? script_.end + Duration(1) : tp_.next_deadline();
+      if (next < script_.inputs.size()) then = std::min(then, script_.inputs[next].at);
+      if (then <= now_) then = now_ + Duration(1000);
+      now_ = std::min(then, script_.end + Duration(1));
+      if (now_ > script_.end) break;
+      if (!dead_ && tp_.next_deadline() <= now_) dead_ = tp_.handle_timer(now_).has_value();
+      if (dead_ && !told_) note("dead");
+      told_ = dead_;
+    }
+    flush();
+    return trace_;
+  }
+
+  // PacketSource
+  void write(std::span<transport::PacketSlot> packets) override {
+    for (transport::PacketSlot& packet : packets) {
+      packet.frame->head_bytes = static_cast<uint16_t>(packet.frame->head_bytes + 8);
+    }
+  }
+  // PacketSink
+  bool admits(const transport::Received&, size_t) override { return true; }
+  void accept(std::span<const transport::Received>, Time) override {}
+  void delivered(PeerId, std::span<const transport::SliceRef> slices, Time) override {
+    for (const transport::SliceRef slice : slices) {
+      if (!(slice == transport::SliceRef{})) note("done " + std::to_string(slice.slot));
+    }
+  }
+  void up(PeerId, transport::Channel&, Time) override {}
+  void down(PeerId, transport::Why, Time) override {}
+
+ private:
+  static constexpr uint32_t packet_bytes = 1024;
+  static constexpr size_t rtph_bytes = 16;
+
+  transport::TpSettings settings() const {
+    return {.ends = {.peer = {},
+                     .local = Tpn(7),
+                     .remote = Tpn(8),
+                     .to = {ipv4(127, 0, 0, 2), ub_port},
+                     .facts = {.packet_bytes = packet_bytes, .tassn_window = 1024, .reads = 64}},
+            .first_sent = Psn::first(script_.first_psn),
+            .first_received = Psn::first(script_.first_psn),
+            .from = {ipv4(127, 0, 0, 1), ub_port},
+            .send_window = script_.send_window,
+            .limit_bytes = script_.limit_bytes,
+            .first_rtt = script_.rtt,
+            .mode = script_.mode,
+            .peers_mode = script_.peers,
+            .controller = congestion::find_controller("fixed")};
+  }
+
+  uint32_t wire(uint64_t psn) const { return (script_.first_psn + psn) & 0xffffff; }
+  uint64_t relative(uint64_t psn) const { return (psn - script_.first_psn) & 0xffffff; }
+
+  // ---- what comes
+
+  void happen(const Line& line) {
+    try {
+      if (line.words[0] == "offer") return offer(line.words);
+      if (line.words.size() < 3) fail("what comes?");
+      const std::string& what = line.words[1];
+      if (what == "data") return take_data(line.words);
+      if (what == "ack" || what == "nak" || what == "sack") return take_ack(line.words);
+      fail("\"" + what + "\" is no packet");
+    } catch (const std::exception& error) {
+      fail("line " + std::to_string(line.number) + ": " + error.what());
+    }
+  }
+
+  // offer 5: a slice of five packets
+  void offer(const std::vector<std::string>& words) {
+    const auto packets = static_cast<uint32_t>(number_of(words.at(1)));
+    if (!tp_.offer({slices_++, 1}, transport::Class::request, packets * packet_bytes)) {
+      fail("no room for the slice");
+    }
+  }
+
+  static bool has(const std::vector<std::string>& words, std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  }
+
+  // in data 3-5 [last] [ask] [fake]
+  void take_data(const std::vector<std::string>& words) {
+    const auto [first, last] = range_of(words[2]);
+    for (uint64_t psn = first; psn <= last; ++psn) {
+      std::array<std::byte, rtph_bytes> bytes{};
+      bytes[0] = static_cast<std::byte>(has(words, "last") << 7 | 1);
+      bytes[8] = static_cast<std::byte>(has(words, "ask") << 7 | has(words, "fake") << 6);
+      put(&bytes[9], 3, wire(psn));
+      const auto header = transport::Rtph::parse(bytes);
+      if (tp_.handle_data(*header, now_)) note_number("up", psn, "");
+    }
+  }
+
+  // in ack 3;  in nak 4;  in sack 3 max 9 bits 64 5 7-9
+  void take_ack(const std::vector<std::string>& words) {
+    // -1: nothing has come.
+    const bool none = words[2] == "-1";
+    const uint64_t psn = none ? UINT64_MAX : number_of(words[2]);
+    std::array<std::byte, rtph_bytes> bytes{};
+    bytes[0] = static_cast<std::byte>(words[1] == "sack" ? 5 : 2);
+    put(&bytes[9], 3, wire(psn));
+    if (words[1] == "nak") bytes[12] = static_cast<std::byte>(3 << 5);
+    std::vector<std::byte> bitmap;
+    if (words[1] == "sack") bitmap = saetph(words, psn);
+    tp_.handle_ack(*transport::Rtph::parse(bytes), bitmap, now_, *this);
+  }
+
+  std::vector<std::byte> saetph(const std::vector<std::string>& words, uint64_t psn) const {
+    if (words.size() < 7 || words[3] != "max" || words[5] != "bits") {
+      fail("in sack PSN max PSN bits 64 PSN...");
+    }
+    const uint64_t bits = number_of(words[6]);
+    std::vector<std::byte> bytes(4 + bits / 8);
+    for (uint8_t code = 0; 64u << code <= bits; ++code) bytes[0] = std::byte{code};
+    put(&bytes[1], 3, wire(number_of(words[4])));
+    bytes[4] = std::byte{1};
+    for (size_t i = 7; i < words.size(); ++i) {
+      const auto [first, last] = range_of(words[i]);
+      for (uint64_t at = first; at <= last; ++at) {
+        const uint64_t bit = at - psn;
+        if (bit >= bits) fail("bit " + std::to_string(bit) + " is not in the bitmap");
+        bytes[4 + bit / 8] |= static_cast<std::byte>(1 << bit % 8);
+      }
+    }
+    return bytes;
+  }
+
+  // ---- what goes
+
+  // As Transport::fill does, until there is no more to say.
+  void send() {
+    for (int rounds = 0; !dead_ && (rounds == 0 || tp_.wants_to_send(now_)); ++rounds) {
+      if (rounds > 10'000) fail("it does not stop talking");
+      const bool acks = tp_.owes_ack(now_);
+      const size_t count = tp_.fill(*this, std::span(frames_).first(frames_.size() - 1), now_);
+      for (TxFrame* frame : std::span(frames_).first(count)) look_at(*frame);
+      if (acks) {
+        tp_.fill_ack(*frames_[0]);
+        look_at(*frames_[0]);
+      }
+      if (count == 0 && !acks) return;
+    }
+  }
+
+  void look_at(const TxFrame& frame) {
+    std::vector<std::byte> bytes(frame.bytes());
+    drivers::flatten(frame, bytes.data());
+    const auto opcode = static_cast<unsigned>(bytes[0]) & 0x7f;
+    const uint64_t psn = relative(big_endian(&bytes[9], 3));
+    if (opcode == 1) {
+      std::string flags;
+      if (big_endian(&bytes[0], 1) >> 7 != 0) flags += " last";
+      if ((big_endian(&bytes[8], 1) & 0x80) != 0) flags += " ask";
+      if ((big_endian(&bytes[8], 1) & 0x40) != 0) flags += " fake";
+      return note_number("out data", psn, flags);
+    }
+    // One before the first: nothing has come.
+    const std::string number = psn == 0xffffff ? "-1" : std::to_string(psn);
+    const uint64_t status = big_endian(&bytes[12], 1);
+    if (opcode == 2) return note((status == 3 << 5 ? "out nak " : "out ack ") + number);
+    if (opcode != 5) fail("a packet of opcode " + std::to_string(opcode) + " left");
+    note("out sack " + number + bits_of(bytes, psn));
+  }
+
+  std::string bits_of(const std::vector<std::byte>& bytes, uint64_t psn) const {
+    const uint64_t bits = 64u << (big_endian(&bytes[16], 1) & 7);
+    std::string out = " max " + std::to_string(relative(big_endian(&bytes[17], 3))) + " bits " +
+                      std::to_string(bits);
+    if (bytes.size() < 20 + bits / 8 + 4) fail("the bitmap is cut off");
+    const auto set = [&](uint64_t i) {
+      return (big_endian(&bytes[20 + i / 8], 1) >> i % 8 & 1) != 0;
+    };
+    if (!set(0)) fail("bit 0 stands for the highest in order, and is set");
+    for (uint64_t i = 1; i < bits; ++i) {
+      if (!set(i)) continue;
+      const uint64_t first = i;
+      while (i + 1 < bits && set(i + 1)) ++i;
+      const uint64_t base = psn == 0xffffff ? UINT64_MAX : psn;
+      out += " " + text_of(base + first, base + i);
+    }
+    return out;
+  }
+
+  // ---- the trace: numbers that follow one another are one line
+
+  void note(const std::string& what) {
+    flush();
+    trace_.push_back("at " + text_of(now_) + " " + what);
+  }
+  void note_number(const std::string& what, uint64_t number, const std::string& flags) {
+    const std::string key = "at " + text_of(now_) + " " + what;
+    if (key != run_key_ || number != run_last_ + 1 || !flags.empty() || !run_flags_.empty()) {
+      flush();
+      run_key_ = key;
+      run_first_ = number;
+      run_flags_ = flags;
+    }
+    run_last_ = number;
+  }
+  void flush() {
+    if (!run_key_.empty()) {
+      trace_.push_back(run_key_ + " " + text_of(run_first_, run_last_) + run_flags_);
+    }
+    run_key_.clear();
+    run_flags_.clear();
+  }
+
+  const Script& script_;
+  transport::Counters counters_;
+  transport::Pools pools_{8192, 256, 1};
+  Time now_{};
+  transport::Tp tp_{0, settings(), pools_, counters_, now_};
+  drivers::FramePool pool_{256};
+  std::array<TxFrame*, 256> frames_{};
+  uint32_t slices_ = 0;
+  bool dead_ = false;
+  bool told_ = false;
+  std::vector<std::string> trace_;
+  std::string run_key_, run_flags_;
+  uint64_t run_first_ = 0;
+  uint64_t run_last_ = 0;
+};
+
+bool run_file(const char* path) {
+  std::vector<std::string> expected;
+  std::vector<std::string> trace;
+  try {
+    std::ifstream in(path);
+    if (!in) fail("cannot be read");
+    const Script script = read_script(in);
+    expected = script.expected;
+    if (expected.empty()) fail("it expects nothing");
+    trace = Run(script).run();
+  } catch (const std::exception& error) {
+    std::printf("%s: %s\n", path, error.what());
+    return false;
+  }
+  if (trace == expected) return true;
+  std::printf("%s:\n", path);
+  for (size_t i = 0; i < std::max(trace.size(), expected.size()); ++i) {
+    const std::string want = i < expected.size() ? expected[i] : "nothing";
+    const std::string came = i < trace.size() ? trace[i] : "nothing";
+    if (want == came) {
+      std::printf("    %s\n", want.c_str());
+    } else {
+      std::printf("  - %s\n  + %s\n", want.c_str(), came.c_str());
+    }
+  }
+  return false;
+}
+
+}  // namespace
+}  // namespace urma::test
+
+int main(int count, char** arguments) {
+  if (count < 2) {
+    std::fprintf(stderr, "usage: %s SCRIPT...\n", arguments[0]);
+    return 2;
+  }
+  int failed = 0;
+  for (int i = 1; i < count; ++i) failed += !urma::test::run_file(arguments[i]);
+  std::printf("%d scripts, %d failed\n", count - 1, failed);
+  return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,115 @@
+// How a mode of retransmission is chosen: for a device, for a peer; and that each of them delivers.
+
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The peer's memory holds what was written to it, on a bad wire, and only so much was sent again.
+void write_megabyte(SimHosts& hosts, SimHosts::Host& from, SimHosts::Host& to,
+                    const Imported& target) {
+  const auto bytes = some_bytes(1'000'000);
+  REQUIRE(from.jetty.post(write(bytes, target.segment)) == 1);
+  REQUIRE(only_status(from.jetty, 60s) == Status::ok);
+  CHECK(same(bytes, std::span(to.memory).first(bytes.size())));
+  hosts.run_for(1ms);
+}
+
+const std::string& error_of(const Result<Device>& opened) {
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().status == Status::invalid_argument);
+  return opened.error().message;
+}
+
+TEST_CASE("each mode delivers over a wire that loses, doubles and corrupts, both ways") {
+  for (const NamedRetransmission& named : named_retransmissions()) {
+    INFO(named.name);
+    SimHosts hosts("mode-" + std::string(named.name));
+    auto here =
+        hosts.start("", {.berths = 64}, {.operation_timeout = 30s, .retransmission = named.mode});
+    auto there = hosts.start("retransmit=" + std::string(named.name));
+    CHECK(here.device.description().find(named.name) != std::string::npos);
+    CHECK(there.device.description().find(named.name) != std::string::npos);
+    const Imported target = here.device.import(there.line).value();
+    const auto bytes = some_bytes(100);
+    REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
+    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    hosts.network().impairment = {.loss = 0.02, .duplicate = 0.01, .corrupt = 0.01, .delay = 10us};
+    write_megabyte(hosts, here, there, target);
+    CHECK(here.device.statistics().value().retransmitted > 0);
+    std::vector<std::byte> back(500'000);
+    REQUIRE(here.jetty.post(read(back, target.segment)) == 1);
+    REQUIRE(only_status(here.jetty, 60s) == Status::ok);
+    CHECK(same(back, std::span(there.memory).first(back.size())));
+  }
+}
+
+TEST_CASE("a peer is sent to as its first import says, others as the device does") {
+  SimHosts hosts("mode-of-peer");
+  auto here = hosts.start();
+  auto one = hosts.start();
+  auto other = hosts.start();
+  // No window, no selective receiver: what the peer does shows which mode it was asked for.
+  const Imported timeout = here.device.import(one.line, {.retransmission = gbn_timeout}).value();
+  const Imported usual = here.device.import(other.line).value();
+  hosts.network().impairment = {.loss = 0.05};
+  write_megabyte(hosts, here, other, usual);
+  const uint64_t of_rack = here.device.statistics().value().retransmission_timeouts;
+  write_megabyte(hosts, here, one, timeout);
+  CHECK(here.device.statistics().value().retransmission_timeouts > of_rack + 3);
+
+  // There is a channel: the same again is fine, another one is not.
+  CHECK(here.device.import(one.line, {.retransmission = gbn_timeout}));
+  CHECK(here.device.import(one.line));
+  const auto late = here.device.import(one.line, {.retransmission = sel_fast});
+  REQUIRE_FALSE(late);
+  CHECK(late.error().status == Status::invalid_argument);
+  CHECK(late.error().message.find("first import") != std::string::npos);
+}
+
+// UB 4.4.11
+TEST_CASE("a mode that is wrong for the medium is refused, or warned about, with the reason") {
+  const std::string sim = "sim:mode-wrong";
+  for (const std::string many_paths : {"jitter=20us", "reorder=1%"}) {
+    const std::string device = sim + "?" + many_paths;
+    CHECK(error_of(open(device, {.retransmission = gbn_fast})).find("overtake") !=
+          std::string::npos);
+    const std::string fast = open(device + "&retransmit=sel-fast").value().description();
+    CHECK(fast.find("warning: packets overtake") != std::string::npos);
+    for (const auto& mode : {sel_rack, sel_timeout, gbn_timeout}) {
+      CHECK(open(device, {.retransmission = mode}));
+    }
+  }
+  CHECK(open(sim, {.retransmission = gbn_fast}));
+  const std::string window = open("cxl:?retransmit=sel-fast").value().description();
+  CHECK(window.find("warning: nothing is lost here") != std::string::npos);
+  CHECK(open(sim).value().description().find("retransmission sel-rack") != std::string::npos);
+}
+
+TEST_CASE("a mode that cannot be is refused, and what is possible is named") {
+  const std::string sim = "sim:mode-refused";
+  CHECK(error_of(open(sim + "?retransmit=fast")).find("gbn-timeout") != std::string::npos);
+  using Mode = Retransmission;
+  for (const auto& [mode, why] : {
+           std::pair(Mode{.scope = Mode::Scope::go_back_n}, "sel-rack"),
+           {Mode{.keeps_out_of_order = false}, "keeps_out_of_order"},
+           {Mode{.rto = Mode::Rto::fixed, .rto_base = 4s}, "4 us to 200 ms"},
+           {Mode{.rto = Mode::Rto::doubled, .rto_base = 1us}, "4 us to 200 ms"},
+           {Mode{.rto = Mode::Rto::doubled, .rto_exponent = 9, .rto_base = 1ms}, "0 to 8"},
+           {Mode{.window_packets = 0}, "1 to 2048"},
+           {Mode{.window_packets = 2049}, "1 to 2048"},
+           {Mode{.bitmap_bits = 96}, "64, 128"},
+           {Mode{.bitmap_bits = 2048}, "64, 128"},
+           {Mode{.ack_packets = 0}, "1 to 1024"},
+           {Mode{.ack_delay = 11ms}, "10 ms"},
+       }) {
+    INFO(why);
+    CHECK(error_of(open(sim, {.retransmission = mode})).find(why) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
