@@ -231,6 +231,27 @@ void OptionReader::number(std::string_view key, uint64_t& value, OptionSays says
   note(std::to_string(value), says);
 }
 
+void OptionReader::bit_rate(std::string_view key, uint64_t& value, OptionSays says) {
+  const std::string_view expected = "bits per second with their unit, like 100Mbit or 2.5Gbit";
+  const auto* option = take(key, std::string(expected), says);
+  if (option != nullptr) {
+    std::string_view unit;
+    const auto number = parse<double>(option->value, unit);
+    double factor = 0;
+    if (unit == "Kbit") factor = 1e3;
+    if (unit == "Mbit") factor = 1e6;
+    if (unit == "Gbit") factor = 1e9;
+    constexpr double least = 1e4;
+    constexpr double most = 1e13;
+    if (number && *number * factor >= least && *number * factor <= most) {
+      value = static_cast<uint64_t>(*number * factor);
+    } else {
+      fail(*option, expected);
+    }
+  }
+  note(std::to_string(value / 1000) + "Kbit", says);
+}
+
 void OptionReader::address(std::string_view key, Eid& value, OptionSays says) {
   const auto* option = take(key, "an IPv4 or IPv6 address", says);
   if (option != nullptr) {

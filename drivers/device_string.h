@@ -77,6 +77,8 @@ class OptionReader {
   // 10us, 3ms, 1s
   void duration(std::string_view key, Duration& value, OptionSays says = {});
   void number(std::string_view key, uint64_t& value, OptionSays says = {});
+  // 100Mbit, 2.5Gbit: per second, in powers of ten
+  void bit_rate(std::string_view key, uint64_t& value, OptionSays says = {});
   // yes, no
   void flag(std::string_view key, bool& value, OptionSays says = {});
   void flag(std::string_view key, std::optional<bool>& value, OptionSays says = {});

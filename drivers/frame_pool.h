@@ -39,6 +39,13 @@ class FramePool {
   uint32_t count_;
 };
 
+// Where a packet's transport header lies.
+inline std::span<const std::byte> beginning_of(const TxFrame& frame) {
+  if (frame.head_bytes > 0) return {frame.head, frame.head_bytes};
+  if (frame.piece_count > 0) return {frame.pieces[0].data, frame.pieces[0].bytes};
+  return {};
+}
+
 // Copies a whole packet; `out` holds frame.bytes().
 inline void flatten(const TxFrame& frame, std::byte* out) {
   copy_bytes(out, frame.head, frame.head_bytes);

@@ -60,7 +60,8 @@ uint32_t FaultPort::take_buffer() {
 size_t FaultPort::send(std::span<TxFrame* const> frames, Time now) {
   reclaim();
   for (TxFrame* frame : frames) {
-    const Impairment::Fate fate = settings_.out.decide(prng_);
+    const Impairment::Fate fate =
+        out_line_.decide(settings_.out, beginning_of(*frame), frame->bytes(), now, prng_);
     if (fate.count != 1) ++injected_;
     for (const Impairment::Copy& copy : std::span(fate.copies).first(fate.count)) {
       const uint32_t buffer = take_buffer();
@@ -143,7 +144,8 @@ size_t FaultPort::take_in(std::span<RxFrame> frames, Time now) {
   size_t kept = 0;
   for (size_t i = 0; i < arrived; ++i) {
     const RxFrame frame = frames[i];
-    const Impairment::Fate fate = settings_.in.decide(prng_);
+    const Impairment::Fate fate =
+        in_line_.decide(settings_.in, {frame.data, frame.bytes}, frame.bytes, now, prng_);
     const Impairment::Copy& first = fate.copies[0];
     const bool untouched = fate.count == 1 && !first.corrupt && first.delay == Duration{};
     // Larger than any packet of UB, which anybody may send: it has no room to wait in, and the

@@ -81,6 +81,8 @@ class FaultPort final : public PacketPort {
   std::vector<uint32_t> free_;
   Line out_;
   Line in_;
+  ImpairedLine out_line_;
+  ImpairedLine in_line_;
   std::vector<Sent> sent_;  // ring: buffers that the inner port may still read
   size_t sent_first_ = 0;
   size_t sent_count_ = 0;

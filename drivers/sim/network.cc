@@ -176,14 +176,16 @@ bool Network::severed(const Endpoint& from, const Endpoint& to) const {
                      [&](const Cut& cut) { return cut.from == from && cut.to == to; });
 }
 
-void Network::transmit(Port& from, const TxFrame& frame, const Impairment& own) {
+void Network::transmit(Port& from, const TxFrame& frame) {
   ++sent_;
   const size_t bytes = frame.bytes();
   URMA_ASSERT(bytes <= packet_capacity, "no packet is larger than the largest MTU and its headers");
   if (bytes > largest_packet || severed(from.facts_.self, frame.to)) return;
-  const Impairment::Fate first = own.decide(prng_);
+  const auto beginning = beginning_of(frame);
+  const Impairment::Fate first =
+      from.line_.decide(from.settings_.impairment, beginning, bytes, now_, prng_);
   for (const Impairment::Copy& port_copy : std::span(first.copies).first(first.count)) {
-    const Impairment::Fate second = impairment.decide(prng_);
+    const Impairment::Fate second = from.wire_.decide(impairment, beginning, bytes, now_, prng_);
     for (const Impairment::Copy& wire_copy : std::span(second.copies).first(second.count)) {
       if (free_.empty()) return;
       const uint32_t packet = free_.back();
@@ -312,7 +314,7 @@ void Port::gather() {
   for (; held_count_ > 0; --held_count_) {
     TxFrame* frame = held_[held_first_];
     held_first_ = (held_first_ + 1) % held_.size();
-    network_->transmit(*this, *frame, settings_.impairment);
+    network_->transmit(*this, *frame);
     pool_.take_back(frame);
     ++settled_;
   }

@@ -87,7 +87,7 @@ class Network final : public VirtualClock {
   void remove(Port& port);
   void add(ClockedPort& port);
   void remove(ClockedPort& port);
-  void transmit(Port& from, const TxFrame& frame, const Impairment& own);
+  void transmit(Port& from, const TxFrame& frame);
   void wake(const Endpoint& at);
   void gather_at(Port& port, Time at);
   void hear_bells();
@@ -157,6 +157,8 @@ class Port final : public PacketPort {
   const Settings settings_;
   PortFacts facts_;
   PortCounters counters_;
+  ImpairedLine line_;  // its own impairment
+  ImpairedLine wire_;  // the network's, of what this port sends
   uint32_t index_ = 0;
   FramePool pool_{frame_count};
   // In the device, oldest first: taken by send() and not read yet.

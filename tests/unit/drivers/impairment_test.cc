@@ -23,7 +23,7 @@ Totals run(const Impairment& impairment, int packets = 20'000) {
   Totals totals;
   for (; totals.packets < packets; ++totals.packets) {
     const auto fate = impairment.decide(prng);
-    REQUIRE(fate.count <= 2);
+    REQUIRE(fate.count <= 2);  // nobody asks for replays
     totals.lost += fate.count == 0;
     totals.doubled += fate.count == 2;
     for (size_t i = 0; i < fate.count; ++i) {
@@ -85,7 +85,8 @@ TEST_CASE("a world with no impairment of a kind draws nothing for it: seeds stay
 
 TEST_CASE("every kind of impairment has its option, and each alone is noticed") {
   for (const std::string option :
-       {"loss=5%", "dup=5%", "corrupt=5%", "reorder=5%", "delay=1ms", "jitter=1ms"}) {
+       {"loss=5%", "dup=5%", "corrupt=5%", "reorder=5%", "delay=1ms", "jitter=1ms", "burst=1%",
+        "replay=1%", "hole_for=1ms", "rate=1Gbit"}) {
     INFO(option);
     const auto device = drivers::parse_device_string("fault(" + option + "):udp:");
     REQUIRE(device);
@@ -104,6 +105,124 @@ TEST_CASE("every kind of impairment has its option, and each alone is noticed") 
   CHECK(up.loss == 0.05);
   CHECK(both.loss == 0);
   CHECK(both.reorder_by == 7us);
+}
+
+// ---- what a line remembers
+
+using drivers::ImpairedLine;
+
+struct Data {
+  uint32_t psn = 0;
+  uint32_t slice = 0;
+  bool last = false;
+  uint8_t opcode = 1;
+};
+std::array<std::byte, 16> packet_of(const Data& data) {
+  std::array<std::byte, 16> bytes{};
+  bytes[0] = static_cast<std::byte>(data.last << 7 | data.opcode);
+  bytes[7] = std::byte{9};
+  for (unsigned i = 0; i < 3; ++i) {
+    bytes[11 - i] = static_cast<std::byte>(data.psn >> 8 * i);
+    bytes[15 - i] = static_cast<std::byte>(data.slice >> 8 * i);
+  }
+  return bytes;
+}
+
+// Whether packets of 100 bytes, one after the other at once, are lost.
+std::string lost(const Impairment& impairment, const std::vector<Data>& packets) {
+  Prng prng(1);
+  ImpairedLine line;
+  std::string out;
+  for (const Data& data : packets) {
+    const auto bytes = packet_of(data);
+    out += line.decide(impairment, bytes, 100, Time{}, prng).count == 0 ? "x" : ".";
+  }
+  return out;
+}
+
+TEST_CASE("only data, acknowledgements, or the first and last packets of slices are lost") {
+  using Only = Impairment::Only;
+  const std::vector<Data> packets = {{.opcode = 0},
+                                     {.psn = 0xfffffe, .slice = 1},
+                                     {.psn = 0xffffff, .slice = 1},
+                                     {.opcode = 2},
+                                     {.psn = 0, .slice = 1, .last = true},
+                                     {.psn = 1, .slice = 2, .last = true},
+                                     // Sent again: out of order, and at last.
+                                     {.psn = 0, .slice = 1, .last = true},
+                                     {.opcode = 5},
+                                     {.psn = 0xfffffe, .slice = 1},
+                                     {.psn = 1, .slice = 2, .last = true},
+                                     {.psn = 2, .slice = 3}};
+  CHECK(lost({.loss = 1, .only = Only::all}, packets) == "xxxxxxxxxxx");
+  CHECK(lost({.loss = 1, .only = Only::data}, packets) == ".xx.xxx.xxx");
+  CHECK(lost({.loss = 1, .only = Only::acks}, packets) == "...x...x...");
+  CHECK(lost({.loss = 1, .only = Only::first}, packets) == ".x...x....x");
+  CHECK(lost({.loss = 1, .only = Only::last}, packets) == "....xx.....");
+  CHECK(lost({.only = Only::last, .burst = 1}, packets) == "....xx.....");
+}
+
+TEST_CASE("bursts begin as often, and last as long, as they should") {
+  constexpr int packets = 200'000;
+  const std::string fates = lost({.burst = 0.01, .burst_length = 20}, std::vector<Data>(packets));
+  int bursts = 0;
+  int gone = 0;
+  for (size_t i = 0; i < fates.size(); ++i) {
+    gone += fates[i] == 'x';
+    bursts += fates[i] == 'x' && (i == 0 || fates[i - 1] == '.');
+  }
+  CHECK(about(bursts, (packets - gone) * 0.01));
+  CHECK(about(gone, bursts * 20.0));
+}
+
+TEST_CASE("a black hole opens after a while, swallows all, and closes") {
+  Prng prng(1);
+  ImpairedLine line;
+  const Impairment hole{.hole_after = 10ms, .hole_for = 5ms};
+  for (int ms = 100; ms < 130; ++ms) {
+    INFO(ms);
+    const bool gone = line.decide(hole, {}, 100, Time(ms * 1ms), prng).count == 0;
+    CHECK(gone == (ms >= 110 && ms < 115));
+  }
+}
+
+TEST_CASE(
+    "a line of a rate takes its time for each packet, and no more wait than the queue holds") {
+  Prng prng(1);
+  ImpairedLine line;
+  // A microsecond for a byte.
+  const Impairment slow{.bits_per_second = 8'000'000, .queue_bytes = 300};
+  const auto send = [&](Time now) { return line.decide(slow, {}, 100, now, prng); };
+  for (int i = 1; i <= 4; ++i) {
+    const auto fate = send(Time{});
+    REQUIRE(fate.count == 1);
+    CHECK(fate.copies[0].delay == i * 100us);
+  }
+  CHECK(send(Time{}).count == 0);
+  CHECK(send(Time(100us)).copies[0].delay == 400us);
+  CHECK(send(Time(10ms)).copies[0].delay == 100us);
+}
+
+TEST_CASE("a replay is one more copy, much later") {
+  Prng prng(1);
+  const auto fate =
+      Impairment{.duplicate = 1, .delay = 1ms, .replay = 1, .replay_by = 7ms}.decide(prng);
+  REQUIRE(fate.count == 3);
+  CHECK(fate.copies[1].delay == 1ms);
+  CHECK(fate.copies[2].delay == 8ms);
+}
+
+TEST_CASE("options that cannot be meant are refused, with what could be") {
+  for (const std::string option :
+       {"only=heads", "burst_length=0", "rate=1000", "rate=1G", "queue=1K", "rate=1bit"}) {
+    INFO(option);
+    const auto device = drivers::parse_device_string("fault(" + option + "):udp:");
+    REQUIRE(device);
+    Impairment impairment;
+    OptionReader reader(*device);
+    impairment.read_options(reader);
+    CHECK_FALSE(reader.finish());
+  }
 }
 
 int changed_bits(size_t bytes, Prng& prng) {

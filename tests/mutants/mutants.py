@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Makes one line of the code wrong at a time, in a copy, and asks whether `ctest -L kill` notices.
+
+    tests/mutants/mutants.py [--only WORD] [--keep]      some 15 s for each on two cores
+    tests/mutants/mutants.py --check                     do all mutants still fit the code?
+"""
+
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LIMIT_S = 60  # of the tests
+BUILD_LIMIT_S = 1800
+TARGETS = ["packet_scripts"]
+
+
+def mutants():
+    for number, line in enumerate((HERE / "mutants.txt").read_text().split("\n"), 1):
+        if not line or line.startswith("#"):
+            continue
+        parts = [part.strip().replace("\\|", "|") for part in re.split(r" \| ", line)]
+        if len(parts) != 3:
+            sys.exit("mutants.txt:%d: FILE | AS IT IS | AS IT MUST NOT BE" % number)
+        yield number, *parts
+
+
+def misfits(root):
+    for number, path, is_now, _ in mutants():
+        text = (root / path).read_text()
+        if text.count(is_now) != 1:
+            yield "mutants.txt:%d: %s has \"%s\" %d times, not once. Fix: write it as it is" % (
+                number, path, is_now, text.count(is_now))
+
+
+def run(words, where, limit):
+    return subprocess.run(words, cwd=where, timeout=limit, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+
+
+def copy_tree(to):
+    names = run(["git", "ls-files", "-z"], ROOT, 60).stdout.split("\0")
+    for name in filter(None, names):
+        target = to / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, target)
+
+
+def build(tree):
+    return run(["cmake", "--build", "build/dev", "-j", "2", "--target", *TARGETS], tree,
+               BUILD_LIMIT_S)
+
+
+def tests_pass(tree):
+    """None when they took too long, which nobody would miss either."""
+    try:
+        done = run(["ctest", "--preset", "dev", "-L", "kill"], tree, LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return None
+    return done.returncode == 0
+
+
+def try_all(tree, only):
+    survivors = 0
+    for number, path, is_now, must_not in mutants():
+        if only not in path + is_now:
+            continue
+        file = tree / path
+        good = file.read_text()
+        started = time.monotonic()
+        file.write_text(good.replace(is_now, must_not))
+        built = build(tree)
+        verdict = "does not compile" if built.returncode else None
+        if verdict is None:
+            verdict = {True: "SURVIVES", False: "killed", None: "killed (hangs)"}[tests_pass(tree)]
+        file.write_text(good)
+        survivors += not verdict.startswith("killed")
+        print("%-16s %3.0f s  %s:%d  %s  ->  %s" % (
+            verdict, time.monotonic() - started, path, number, is_now, must_not), flush=True)
+    return survivors
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="mutants of a file or line with this in it")
+    parser.add_argument("--keep", action="store_true", help="leave the copy, and say where it is")
+    parser.add_argument("--check", action="store_true", help="change nothing")
+    options = parser.parse_args()
+    wrong = list(misfits(ROOT))
+    for problem in wrong:
+        print(problem)
+    if wrong or options.check:
+        print("%d mutants, %d do not fit" % (len(list(mutants())), len(wrong)))
+        return 1 if wrong else 0
+    tree = pathlib.Path(tempfile.mkdtemp(prefix="urma-mutants-"))
+    try:
+        copy_tree(tree)
+        if run(["cmake", "--preset", "dev"], tree, 300).returncode or build(tree).returncode:
+            sys.exit("the copy does not build. Fix: what the build of the tree says")
+        if not tests_pass(tree):
+            sys.exit("the tests fail on the code as it is. Fix: ctest --preset dev -L kill")
+        survivors = try_all(tree, options.only)
+    finally:
+        if options.keep:
+            print(tree)
+        else:
+            shutil.rmtree(tree)
+    print("%d survive" % survivors)
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
