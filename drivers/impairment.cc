@@ -46,7 +46,7 @@ void Impairment::read_options(OptionReader& options, const std::string& prefix) 
   options.fraction(prefix + "replay", replay, {"packets that come once more, much later"});
   options.duration(prefix + "replay_by", replay_by, {"how much later"});
   options.duration(prefix + "hole_after", hole_after, {"from when on nothing arrives"});
-  options.duration(prefix + "hole_for", hole_for, {"for how long", "never"});
+  options.duration(prefix + "hole_for", hole_for, {"for how long; with 0s there is no such time"});
   options.bit_rate(prefix + "rate", bits_per_second, {"of the line", "as fast as it goes"});
   options.size(prefix + "queue", queue_bytes, 16 << 10, 1 << 30,
                {"what may wait for the line; more is lost"});

@@ -1,0 +1,197 @@
+// The contract under each kind of bad network, in each mode: a work completes once, as what became
+// of it, and its bytes are there. With URMA_LONG set in full size: 50 seeds, 10 000 works.
+
+#include <cstdlib>
+
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+#include "transport/received_window.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using drivers::Impairment;
+
+bool whole() { return std::getenv("URMA_LONG") != nullptr; }
+uint64_t seeds() { return whole() ? 50 : 5; }
+uint32_t works() { return whole() ? 10'000 : 200; }
+
+// Writes of random sizes to random places, 32 at a time. Each ends well, and the last bytes written
+// to each place are there.
+struct Job {
+  SimHosts hosts;
+  SimHosts::Host here;
+  SimHosts::Host there;
+  Imported target;
+  Prng prng;
+
+  Job(const std::string& name, uint64_t seed, const Retransmission& mode)
+      : hosts(name + std::to_string(seed) + std::string(urma::name(mode)), seed),
+        here(hosts.start("", {.berths = 32}, {.operation_timeout = 10s, .retransmission = mode})),
+        there(hosts.start("", {}, {.operation_timeout = 10s, .retransmission = mode})),
+        target(here.device.import(there.line).value()),
+        prng(seed) {
+    // The channel is made on a good wire.
+    run(1);
+  }
+
+  void run(uint32_t count) {
+    constexpr size_t most = 20'000;
+    constexpr size_t places = 32;
+    std::vector<std::vector<std::byte>> buffers(places);
+    uint32_t posted = 0;
+    uint32_t ended = 0;
+    std::vector<size_t> vacant;
+    for (size_t place = 0; place < places; ++place) vacant.push_back(place);
+    while (ended < count) {
+      while (posted < count && !vacant.empty()) {
+        const size_t place = vacant.back();
+        vacant.pop_back();
+        auto& bytes = buffers[place];
+        bytes = some_bytes(1 + prng.below(most), static_cast<unsigned>(posted));
+        REQUIRE(here.jetty.post(write(bytes, target.segment, place * most).tag(place)) == 1);
+        ++posted;
+      }
+      const auto completions = here.jetty.wait(20s);
+      REQUIRE_FALSE(completions.empty());
+      for (const Completion& completion : completions) {
+        REQUIRE(name(completion.status) == "ok");
+        const auto& bytes = buffers[completion.tag];
+        REQUIRE(same(bytes, std::span(there.memory).subspan(completion.tag * most, bytes.size())));
+        vacant.push_back(completion.tag);
+        ++ended;
+      }
+    }
+  }
+
+  Statistics statistics() { return here.device.statistics().value(); }
+};
+
+template <class Trouble>
+void in_each_mode(const std::string& name, Trouble&& trouble) {
+  for (const NamedRetransmission& named : named_retransmissions()) {
+    for (uint64_t seed = 1; seed <= seeds(); ++seed) {
+      INFO(named.name << ", seed " << seed);
+      Job job(name, seed, named.mode);
+      trouble(job, named.mode);
+    }
+  }
+}
+
+TEST_CASE("R1: random loss to 20 %") {
+  for (const double loss : {0.0001, 0.001, 0.01, 0.05, 0.1, 0.2}) {
+    in_each_mode("r1-" + std::to_string(loss), [&](Job& job, const Retransmission&) {
+      job.hosts.network().impairment = {.loss = loss, .delay = 10us};
+      job.run(works());
+    });
+  }
+}
+
+TEST_CASE("R2: bursts, and loss of only acknowledgements, data, first or last packets") {
+  for (const uint64_t length : {1, 5, 30}) {
+    in_each_mode("r2-" + std::to_string(length), [&](Job& job, const Retransmission&) {
+      job.hosts.network().impairment = {.delay = 10us, .burst = 0.002, .burst_length = length};
+      job.run(works());
+    });
+  }
+  // A thousand packets and more; longer than that would be a verdict on the peer, after 1 s.
+  in_each_mode("r2-hole", [&](Job& job, const Retransmission&) {
+    job.hosts.network().impairment = {.delay = 10us, .hole_after = 500us, .hole_for = 300ms};
+    job.run(works());
+  });
+  for (const auto only : {Impairment::Only::acks, Impairment::Only::data}) {
+    in_each_mode("r2-only-" + std::to_string(static_cast<int>(only)),
+                 [&](Job& job, const Retransmission&) {
+                   job.hosts.network().impairment = {.loss = 0.3, .delay = 10us, .only = only};
+                   job.run(works() / 2);
+                 });
+  }
+  // Each slice loses its head or its tail: mended within two time-outs of at most 3 ms.
+  for (const auto only : {Impairment::Only::first, Impairment::Only::last}) {
+    in_each_mode("r2-end-" + std::to_string(static_cast<int>(only)),
+                 [&](Job& job, const Retransmission&) {
+                   job.hosts.network().impairment = {.loss = 1, .delay = 10us, .only = only};
+                   for (int i = 0; i < 10; ++i) {
+                     const Time from = job.hosts.now();
+                     job.run(1);
+                     // Of the write, of its answer, and of what the answer's loss held up.
+                     CHECK(job.hosts.now() - from < 4 * 3ms);
+                   }
+                 });
+  }
+}
+
+TEST_CASE("R3: packets overtake one another, none is lost") {
+  in_each_mode("r3", [](Job& job, const Retransmission& mode) {
+    job.run(100);
+    const Statistics before = job.statistics();
+    job.hosts.network().impairment = {.delay = 100us, .jitter = 100us};
+    job.run(works());
+    const Statistics after = job.statistics();
+    const auto sent = after.packets_sent - before.packets_sent;
+    const auto again = after.retransmitted - before.retransmitted;
+    // gbn-fast is the wrong mode for it, sel-fast a poor one: they only have to deliver.
+    if (mode.trigger == Retransmission::Trigger::timeout) CHECK(again * 1000 <= sent);
+  });
+}
+
+TEST_CASE("R4: duplicates, and replays of up to two time-outs ago") {
+  in_each_mode("r4", [](Job& job, const Retransmission&) {
+    job.hosts.network().impairment = {
+        .duplicate = 0.5, .delay = 10us, .replay = 0.3, .replay_by = 6ms};
+    job.run(works() / 2);
+    CHECK(job.there.device.statistics().value().duplicates > 0);
+  });
+}
+
+TEST_CASE("R5: flipped bits are never delivered") {
+  in_each_mode("r5", [](Job& job, const Retransmission&) {
+    job.hosts.network().impairment = {.corrupt = 0.05, .delay = 10us};
+    job.run(works());
+    CHECK(job.there.device.statistics().value().dropped_icrc > 0);
+  });
+}
+
+// Numbers of 24 bits, counted once round and more: what is late by less than half a wrap is a
+// duplicate, what is later is nothing; nobody takes it for a packet that is to come.
+TEST_CASE("R9: PSNs wrap, and packets come that were sent up to nine tenths of a wrap ago") {
+  using transport::ReceivedWindow;
+  ReceivedWindow::Pool pool(1);
+  ReceivedWindow received(Psn::first(Psn::modulus - 8), ReceivedWindow::max_window, true);
+  Prng prng(9);
+  const uint64_t packets = Psn::modulus + 100'000;
+  for (uint64_t i = 0; i < packets; ++i) {
+    const auto wire = static_cast<uint32_t>((Psn::modulus - 8 + i) % Psn::modulus);
+    const Psn psn = Psn::unwrap(received.expected() - 1, wire);
+    if (received.receive(psn, pool) != ReceivedWindow::Arrival::fresh) FAIL("in order, at " << i);
+    if (i % 1000 != 999) continue;
+    // As a share of a wrap: 0.0 to 0.9.
+    const uint64_t late = 1 + prng.below(Psn::modulus / 10 * 9);
+    const auto old = static_cast<uint32_t>((wire + Psn::modulus + 1 - late) % Psn::modulus);
+    const auto arrival = received.classify(Psn::unwrap(received.expected() - 1, old), pool);
+    const bool near = late <= Psn::modulus / 2;
+    REQUIRE(arrival ==
+            (near ? ReceivedWindow::Arrival::duplicate : ReceivedWindow::Arrival::invalid));
+  }
+  CHECK(received.expected() == Psn::first(Psn::modulus - 8) + packets);
+  received.release(pool);
+}
+
+// An engine that is not run does not judge its peers by time that it did not live through.
+TEST_CASE("R15: both are stopped for a while: no mass time-out") {
+  in_each_mode("r15", [](Job& job, const Retransmission&) {
+    job.run(20);
+    for (const Duration pause : {50ms, 500ms}) {
+      job.hosts.stop(job.there);
+      job.hosts.run_for(pause);
+      job.hosts.stop(job.there, false);
+      job.run(20);
+    }
+    CHECK(job.statistics().channels_lost == 0);
+  });
+}
+
+}  // namespace
+}  // namespace urma::test
