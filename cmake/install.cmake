@@ -21,6 +21,7 @@ set(public_headers
   urma/core/observed.h
   urma/core/options.h
   urma/core/result.h
+  urma/core/retransmission.h
   urma/core/rights.h
   urma/core/setting.h
   urma/core/statistics.h

@@ -32,7 +32,10 @@ void Jfce::tell(Member& member) {
     member.next = first;
   } while (!told_.compare_exchange_weak(first, &member, std::memory_order_release,
                                         std::memory_order_relaxed));
-  if (first != nullptr) return;
+  if (first == nullptr) ring();
+}
+
+void Jfce::ring() const {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(descriptor_, &one, sizeof one);
 }
@@ -72,6 +75,8 @@ size_t Jfce::take(std::span<uint64_t> out) {
     if (!member.gone.load(std::memory_order_relaxed)) out[count++] = member.tag;
     release(member);
   }
+  // Who took as many as fit may go to sleep before taking the others.
+  if (taken_ != nullptr) ring();
   return count;
 }
 

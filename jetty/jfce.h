@@ -50,6 +50,7 @@ class Jfce {
 
  private:
   static void release(Member& member);
+  void ring() const;
   void take_told();
 
   std::atomic<Member*> told_{nullptr};

@@ -123,7 +123,7 @@ bool Ctp::begin_packet(TxFrame& frame, uint32_t bytes) {
 void Ctp::note_room(bool full, Time now) {
   if (full && !blocked_) blocked_since_ = now;
   blocked_ = full;
-  if (full) retry_at_ = now + retry_after;
+  if (full) retry_at_ = now + (silent_ ? look_after : retry_after);
 }
 
 bool Ctp::wants_to_send(Time now) const {
@@ -136,12 +136,12 @@ bool Ctp::wants_to_send(Time now) const {
 
 Time Ctp::next_deadline() const {
   Time at = blocked_ ? retry_at_ : never;
-  if (outstanding() || blocked_) at = std::min(at, looked_at_ + look_after);
+  if (outstanding() || blocked_ || silent_) at = std::min(at, looked_at_ + look_after);
   return at;
 }
 
 std::optional<Why> Ctp::handle_timer(Time now) {
-  if (!outstanding() && !blocked_) return std::nullopt;
+  if (!outstanding() && !blocked_ && !silent_) return std::nullopt;
   if (now < looked_at_ + look_after) return std::nullopt;
   looked_at_ = now;
   const Ways::State way = ways_.state(way_);
@@ -153,8 +153,10 @@ std::optional<Why> Ctp::handle_timer(Time now) {
     last_heard_ = std::max(last_heard_, now);
   }
   watching_ = !way.empty;
-  if (!outstanding() && !blocked_) return std::nullopt;
-  silent_ = now >= last_heard_ + verdict_after;
+  // Who has taken all and owes nothing is not silent.
+  const bool owes = outstanding() || blocked_;
+  silent_ = owes && now >= last_heard_ + verdict_after;
+  if (!owes) return std::nullopt;
   if (way.empty && now >= last_heard_ + keep_alive_after) keep_alive_due_ = true;
   return std::nullopt;
 }

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -10,6 +11,12 @@ Error no_descriptor(std::string_view call) {
   return Error{Status::no_resources, std::string(call) +
                                          ": making an eventfd: " + std::strerror(errno) +
                                          ". Fix: close descriptors, or allow more (ulimit -n)"};
+}
+
+// Readable from then on: whoever sleeps there is told the end, whatever was taken meanwhile.
+void ring_when_closed(engine::Runner& runner) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (runner.closed() && runner.events().descriptor() >= 0) runner.events().ring();
 }
 
 }  // namespace
@@ -62,15 +69,25 @@ Result<int> Device::events_fd() {
     // Whoever takes it out of an epoll set asks after close, too.
     if (state_->runner->here() && events.descriptor() >= 0) return events.descriptor();
     if (auto able = usable(*state_->runner, "events_fd"); !able) return able.error();
-    if (events.make_descriptor()) return events.descriptor();
-    return no_descriptor("events_fd");
+    if (!events.make_descriptor()) return no_descriptor("events_fd");
+    ring_when_closed(*state_->runner);
+    return events.descriptor();
   });
 }
 
 size_t Device::events(std::span<Event> out) {
   if (!state_->runner->here() || out.empty()) return 0;
-  const bool closed = state_->runner->closed();
-  const size_t count = state_->runner->events().take(out);
+  engine::Runner& runner = *state_->runner;
+  const bool closed = runner.closed();
+  const size_t count = runner.events().take(out);
+  ring_when_closed(runner);
+  // What found no room before finds some now.
+  if (count > 0 && runner.events().full() && runner.open()) {
+    runner.call([](engine::Engine& engine, Time now) {
+      engine.events().hand_over(now);
+      return true;
+    });
+  }
   if (count > 0 || !closed) return count;
   out[0] = {.kind = EventKind::closed};
   return 1;

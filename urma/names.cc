@@ -256,11 +256,11 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line,
     return true;
   });
   if (!in_time) {
-    return error(Status::invalid_argument,
+    return Error{Status::invalid_argument,
                  "import: retransmission " + std::string(name(*mode)) + ": there is a channel to " +
                      to_string(descriptor->at) +
                      " already, with another one. Fix: say it in the first import of what that "
-                     "process has");
+                     "process has"};
   }
   if (peer) {
     const Imported imported = imported_from(*descriptor, peer);

@@ -320,7 +320,7 @@ class URMA_API Device {
 
   // Takes events, which no completion tells (urma/core/event.h), oldest first; returns how many.
   // Never blocks. 256 and more are kept for who does not ask, then `missed` counts. After close,
-  // when there are none left: one `closed`. 0 in a forked child. By one thread at a time.
+  // when there are none left: `closed`, each time. 0 in a forked child. By one thread at a time.
   size_t events(std::span<Event> out);
   // Readable while there are events to take, and when the device closes. Do not read, write or
   // close it. An inlined device finds out what happens only while it is polled. Errors:

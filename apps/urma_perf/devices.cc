@@ -1,5 +1,7 @@
 #include "apps/urma_perf/devices.h"
 
+#include <fmt/format.h>
+
 #include "apps/urma_perf/failure.h"
 
 namespace urma::perf {

@@ -156,6 +156,23 @@ TEST_CASE("a channel serves queues of several devices, and outlives them or goes
   CHECK(collect(last.jetty, 1, 50ms).empty());
 }
 
+TEST_CASE("whoever takes some of those that were told is told that there are more") {
+  Party party("udp:", 5);
+  std::vector<std::byte> buffer(8);
+  for (Jetty& jetty : party.jetties) {
+    jetty.receive(buffer);
+    arm(jetty);
+  }
+  for (size_t i = 0; i < 5; ++i) party.tell(i, i);
+  std::array<uint64_t, 2> two;
+  size_t taken = 0;
+  for (int round = 0; round < 50 && taken < 5; ++round) {
+    REQUIRE(readable(party.events.fd()));
+    taken += party.events.take(two);
+  }
+  CHECK(taken == 5);
+}
+
 TEST_CASE("a queue is attached once, and has no other descriptor") {
   Side side = Side::open("udp:");
   Jfce events = side.device.jfce().value();

@@ -66,7 +66,7 @@ struct Job {
     }
   }
 
-  Statistics statistics() { return here.device.statistics().value(); }
+  Statistics statistics() { return here.device.stats().value(); }
 };
 
 template <class Trouble>
@@ -142,7 +142,7 @@ TEST_CASE("R4: duplicates, and replays of up to two time-outs ago") {
     job.hosts.network().impairment = {
         .duplicate = 0.5, .delay = 10us, .replay = 0.3, .replay_by = 6ms};
     job.run(works() / 2);
-    CHECK(job.there.device.statistics().value().duplicates > 0);
+    CHECK(job.there.device.stats().value().duplicates > 0);
   });
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("R5: flipped bits are never delivered") {
   in_each_mode("r5", [](Job& job, const Retransmission&) {
     job.hosts.network().impairment = {.corrupt = 0.05, .delay = 10us};
     job.run(works());
-    CHECK(job.there.device.statistics().value().dropped_icrc > 0);
+    CHECK(job.there.device.stats().value().dropped_icrc > 0);
   });
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("each mode delivers over a wire that loses, doubles and corrupts, both
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
     hosts.network().impairment = {.loss = 0.02, .duplicate = 0.01, .corrupt = 0.01, .delay = 10us};
     write_megabyte(hosts, here, there, target);
-    CHECK(here.device.statistics().value().retransmitted > 0);
+    CHECK(here.device.stats().value().retransmitted > 0);
     std::vector<std::byte> back(500'000);
     REQUIRE(here.jetty.post(read(back, target.segment)) == 1);
     REQUIRE(only_status(here.jetty, 60s) == Status::ok);
@@ -57,9 +57,9 @@ TEST_CASE("a peer is sent to as its first import says, others as the device does
   const Imported usual = here.device.import(other.line).value();
   hosts.network().impairment = {.loss = 0.05};
   write_megabyte(hosts, here, other, usual);
-  const uint64_t of_rack = here.device.statistics().value().retransmission_timeouts;
+  const uint64_t of_rack = here.device.stats().value().retransmission_timeouts;
   write_megabyte(hosts, here, one, timeout);
-  CHECK(here.device.statistics().value().retransmission_timeouts > of_rack + 3);
+  CHECK(here.device.stats().value().retransmission_timeouts > of_rack + 3);
 
   // There is a channel: the same again is fine, another one is not.
   CHECK(here.device.import(one.line, {.retransmission = gbn_timeout}));

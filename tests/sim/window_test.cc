@@ -267,6 +267,23 @@ TEST_CASE("window: a peer that is stopped for long keeps its channel, and gets e
   CHECK(events[0].kind == EventKind::peer_back);
 }
 
+// What it owes is nothing but to take an answer: that ends its silence, though it says nothing.
+TEST_CASE("window: a peer that takes an answer late is not silent any more") {
+  Two two("w-taken");
+  const Imported back = two.there.device.import(two.here.line).value();
+  std::vector<std::byte> bytes(1000);
+  two.there.jetty.post(read(std::span(bytes), back.segment));
+  two.hosts.run_for(1us);
+  two.hosts.stop(two.there);
+  two.hosts.run_for(1500ms);
+  two.hosts.stop(two.there, false);
+  CHECK(only_status(two.there.jetty, 5s) == Status::ok);
+  two.hosts.run_for(50ms);
+  const Time begun = two.hosts.now();
+  CHECK(two.one_write(5s) == Status::ok);
+  CHECK(two.hosts.now() - begun < 1ms);
+}
+
 TEST_CASE("window: what a stopped peer is asked ends in time, and it is asked no more than fits") {
   Two two("w-asked", {.berths = 4000, .receives = 16}, {.operation_timeout = 1500ms});
   two.hosts.stop(two.there);

@@ -48,6 +48,7 @@ void EventQueue::hand_over(Time now) {
     ring_[(written + moved++) % capacity] = {.kind = EventKind::missed, .count = missed_};
     missed_ = 0;
   }
+  full_.store(gathered_count_ > 0, std::memory_order_relaxed);
   not_before_ = now + apart;
   if (moved == 0) return;
   written_.store(written + moved, std::memory_order_seq_cst);

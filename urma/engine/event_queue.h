@@ -29,9 +29,12 @@ class EventQueue final : public jetty::EventSink {
   // All of it, now.
   [[gnu::cold]] void hand_over(Time now);
   // When `deliver` has something to do.
-  Time next_deadline() const { return gathered_count_ > 0 ? not_before_ : never; }
+  Time next_deadline() const { return gathered_count_ > 0 && !full() ? not_before_ : never; }
 
   // ---- application, one thread at a time
+
+  // Something found no room in the ring: once it is taken, a pass hands over the rest.
+  bool full() const { return full_.load(std::memory_order_relaxed); }
 
   size_t take(std::span<Event> out);
   // False: errno says why there is no descriptor. Readable while there is something to take.
@@ -50,6 +53,9 @@ class EventQueue final : public jetty::EventSink {
   std::array<Event, 32> gathered_;
   uint32_t gathered_count_ = 0;
   uint32_t missed_ = 0;
+  // Something found no room: it waits for a pass that somebody has for another reason, such as the
+  // one that `Device::events` asks for when it has emptied the ring.
+  std::atomic<bool> full_{false};
   Time not_before_{};
 
   std::array<Event, capacity> ring_;

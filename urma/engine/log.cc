@@ -6,6 +6,7 @@
 
 #include "urma/base/clock.h"
 #include "urma/base/futex.h"
+#include "urma/base/signals_blocked.h"
 
 namespace urma::engine {
 namespace {
@@ -23,6 +24,7 @@ Result<void> Log::start(const std::string& description) {
     static_cast<Log*>(self)->run();
     return nullptr;
   };
+  const SignalsBlocked blocked;
   if (const int why = pthread_create(&thread_, nullptr, entry, this); why != 0) {
     return error(Status::no_resources,
                  std::string("starting the thread of the log: ") + std::strerror(why));

@@ -14,6 +14,7 @@
 
 #include "urma/base/assert.h"
 #include "urma/base/clock.h"
+#include "urma/base/signals_blocked.h"
 
 namespace urma::engine {
 namespace {
@@ -107,6 +108,7 @@ Result<void> Runner::start() {
     static_cast<Runner*>(self)->serve();
     return nullptr;
   };
+  const SignalsBlocked blocked;
   if (const int why = pthread_create(&thread_, nullptr, entry, this); why != 0) {
     return Error{Status::no_resources,
                  std::string("open: starting the device's thread: ") + std::strerror(why) +
