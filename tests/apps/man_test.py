@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Do the man pages name the options that the tools have, and no others? man_test.py ROOT TOOL..."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(sys.argv[1])
+LONG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
+SECTIONS = ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "FILES", "EXAMPLES",
+            "SEE ALSO")
+IMPLIED = {"--help"}  # not every help names itself
+
+
+def help_of(tool):
+    for option in ("--help-all", "--help"):
+        done = subprocess.run([tool, option], capture_output=True, text=True, timeout=20)
+        if done.returncode == 0:
+            return done.stdout
+    raise AssertionError(f"{tool} --help: {done.stderr}")
+
+
+def warnings_of(page):
+    if not shutil.which("groff"):
+        return ""
+    return subprocess.run(["groff", "-ww", "-man", "-Tutf8", "-z", page], capture_output=True,
+                          text=True, timeout=20).stderr
+
+
+def main():
+    assert sys.argv[2:], "no tools were given"
+    for tool in sys.argv[2:]:
+        page = ROOT / "docs/man" / (pathlib.Path(tool).name + ".1")
+        text = page.read_text(encoding="utf-8")
+        told = set(LONG.findall(text.replace("\\-", "-")))
+        has = set(LONG.findall(help_of(tool)))
+        assert len(has) > 1, f"{tool}: no options found in its help"
+        assert told | IMPLIED == has | IMPLIED, f"{page}: lacks {has - told}, invents {told - has}"
+        sections = [line[4:].strip() for line in text.splitlines() if line.startswith(".SH ")]
+        assert [one for one in sections if one in SECTIONS] == list(SECTIONS), (page, sections)
+        assert warnings_of(page) == "", warnings_of(page)
+
+
+main()
