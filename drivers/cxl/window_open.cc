@@ -65,7 +65,7 @@ Window::Says Window::read(const Header& header) {
           .id = header.id.load(std::memory_order_relaxed),
           .boot = header.boot.load(std::memory_order_relaxed),
           .coherent = header.coherent.load(std::memory_order_relaxed) != 0,
-          .blank = std::memcmp(&header, zeros, sizeof zeros) == 0};
+          .blank = std::memcmp(static_cast<const void*>(&header), zeros, sizeof zeros) == 0};
 }
 
 // Begun by somebody who died: nobody else is at it, for we have the lock. Or never begun. What else

@@ -251,7 +251,7 @@ void Network::trace(const Endpoint& from, const Endpoint& to, uint32_t length,
 Port::Port(std::shared_ptr<Network> network, const Settings& settings)
     : network_(std::move(network)), settings_(settings), held_(frame_count), inbox_(16 * 1024) {}
 
-Result<std::unique_ptr<PacketPort>> Port::open(std::shared_ptr<Network> network,
+Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& network,
                                                const Settings& settings) {
   std::unique_ptr<Port> port(new Port(network, settings));
   Status status = Status::ok;

@@ -131,7 +131,7 @@ class Port final : public PacketPort {
     Duration hold{};
     SettingList options = {};  // as they were read, for whoever asks
   };
-  static Result<std::unique_ptr<PacketPort>> open(std::shared_ptr<Network> network,
+  static Result<std::unique_ptr<PacketPort>> open(const std::shared_ptr<Network>& network,
                                                   const Settings& settings);
   ~Port() override;
 
