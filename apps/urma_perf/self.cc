@@ -31,11 +31,11 @@ std::vector<std::string> arguments_for(const Options& options, const std::string
                                         device.empty() ? std::string(default_device) : device,
                                         "--report-to",
                                         std::to_string(report_to)};
-  arguments.push_back(options.threads_mode->option);
+  arguments.emplace_back(options.threads_mode->option);
   if (options.retransmit != nullptr) {
     arguments.insert(arguments.end(), {"--retransmit", std::string(options.retransmit->name)});
   }
-  if (options.verbose) arguments.push_back("--verbose");
+  if (options.verbose) arguments.emplace_back("--verbose");
   if (processor >= 0) arguments.insert(arguments.end(), {"--cpu", std::to_string(processor)});
   return arguments;
 }
@@ -62,6 +62,7 @@ ChildServer::ChildServer(const Options& options, const std::string& device, int 
   }
   std::vector<std::string> words = arguments_for(options, device, processor, ends[1]);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const pid_t parent = getpid();

@@ -28,7 +28,7 @@ void Outcome::add(const Outcome& other) {
   verdict.add(other.verdict);
 }
 
-Stream::Stream(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool polls)
+Stream::Stream(Side& side, const std::vector<uint32_t>& jetties, Jfc& completions, bool polls)
     : side_(side), completions_(completions), taker_(polls), group_(side.what().signal_every) {
   const uint32_t groups = side.what().depth / group_;
   for (uint32_t g = 0; g < groups; ++g) {

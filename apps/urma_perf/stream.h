@@ -29,7 +29,7 @@ struct Outcome {
 // what a completion brings back.
 class Stream {
  public:
-  Stream(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool polls);
+  Stream(Side& side, const std::vector<uint32_t>& jetties, Jfc& completions, bool polls);
 
   // Until `stop`, and until all has completed. Fails when a work does, or nothing moves any more.
   void run(const Stop& stop, Outcome& outcome);
