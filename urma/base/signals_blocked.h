@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <initializer_list>
+
 namespace urma {
 
 // While it lives, this thread takes no signals, and threads that it starts never will: they are the
