@@ -182,6 +182,24 @@ TEST_CASE("who sleeps at a descriptor while another thread waits keeps nobody bu
   }
 }
 
+// Once the counters had been shown, a tenth of a second after the last work, it looked and looked.
+TEST_CASE("who waits in vain sleeps, also after there was something to tell") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    Side side = Side::open(medium.text());
+    Side peer = Side::open(medium.text());
+    const Imported target = peer.device.import(side.line()).value();
+    std::array<std::byte, 8> buffer{};
+    side.jetty.receive(buffer, 1);
+    REQUIRE(peer.jetty.post(send(std::span(buffer), target.jetty)));
+    REQUIRE(side.jetty.wait(10s).size() == 1);
+    const uint64_t before = side.device.stats().value().passes;
+    side.jetty.wait(500ms);
+    INFO(driver);
+    CHECK(side.device.stats().value().passes - before <= 5000);
+  }
+}
+
 // How often the threads of this process went to sleep.
 uint64_t sleeps_so_far() {
   uint64_t sum = 0;

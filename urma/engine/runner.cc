@@ -225,12 +225,14 @@ bool Runner::run_pass(const jetty::Jfc* polled) {
   const bool busy = engine_.pass(now, polled);
   if (polled != nullptr) polled_at_.store(machine, std::memory_order_relaxed);
   rouse_ = false;
-  if (machine >= report_at_) {
+  const bool reports = machine >= report_at_;
+  if (reports) {
     report(machine);
   } else if ((busy || timer_ran) && report_at_ == never && reporting_) {
     report_at_ = machine + Reporter::interval;
   }
-  if (engine_.looked_only()) return false;
+  // An alarm in the past would let nobody sleep.
+  if (engine_.looked_only() && !reports) return false;
   if (polled != nullptr && engine_.told()) expects_post_.store(true, std::memory_order_relaxed);
   next_deadline_ = engine_.next_deadline();
   if (engine_.commands_wait()) next_deadline_ = std::min(next_deadline_, now + command_patience);
