@@ -109,7 +109,7 @@ def test_kv():
         for i in range(20):
             assert run("kv", "get", f"key {i}", *where)[1] == f"value {i}"
 
-        # One writes, two read all the while: no value is ever half of one and half of another. Where
+        # One writes, two read all the while: no value is ever half of one, half of another. Where
         # there is little processor, the readers may be done before the writer has begun.
         for _ in range(20):
             writer = start("kv", "churn", "hot", "8000", *where)
