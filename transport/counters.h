@@ -42,6 +42,7 @@ struct PeerNews {
     Endpoint latest;
   };
   Of made;                 // channels
+  Of silent;               // peers that stand still and keep their channel
   std::array<Of, 6> down;  // by Why: channels that ended, were not made, and peers that are over
   Of& of(Why why) { return down[static_cast<size_t>(why)]; }
   const Of& of(Why why) const { return down[static_cast<size_t>(why)]; }

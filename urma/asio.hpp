@@ -1,12 +1,15 @@
 #pragma once
 
-// Jetties for Boost.Asio (1.81 or newer): works and arrivals as asynchronous operations.
+// Jetties for Boost.Asio (1.81 or newer): works, arrivals and events as asynchronous operations.
 //
 //   auto jetty = urma::asio::Jetty::make(executor, device, {.receives = 32}).value();
 //   co_await jetty.async_write(bytes, inbox.segment, 4096);
 //   auto [error, done] = co_await jetty.async_post(
 //       urma::send(text, peer), {.timeout = 100ms}, as_tuple(deferred));
 //   urma::asio::Arrival message = co_await jetty.async_receive();
+//
+//   auto events = urma::asio::Events::make(executor, device).value();
+//   urma::Event event = co_await events.async_wait_event();
 //
 // Tokens: any. Without one, what is returned can be awaited in a coroutine (`deferred`). Handlers
 // run on their associated executor, by default the Jetty's, never within the call that starts an
@@ -27,8 +30,8 @@
 //     promise that nothing has happened;
 //   - else ends as soon as the work does, with what became of it. JettyOptions::operation_timeout
 //     and receiver_timeout bound that, and `cancel` of the Jetty hurries it.
-// Waiting for an arrival can be cancelled at any time: buffers are the Jetty's own, and what comes
-// later is the next one's.
+// Waiting for an arrival or an event can be cancelled at any time: buffers are the Jetty's own, and
+// what comes later is the next one's.
 //
 // Backpressure: works without a berth wait in line, in order. Arrivals that nobody takes stay in
 // the library, where they hold their senders back.
@@ -46,7 +49,6 @@
 #error "urma/asio.hpp needs Boost.Asio. Fix: install libboost1.81-dev (Debian 12) or libboost-dev"
 #endif
 
-#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 #include <memory>
@@ -56,6 +58,7 @@
 
 #include "urma/asio/arrival.h"
 #include "urma/asio/error.h"
+#include "urma/asio/event_state.h"
 #include "urma/asio/state.h"
 
 namespace urma::asio {
@@ -106,8 +109,8 @@ class Jetty {
   auto async_post(const Work& work, PostOptions options, Token&& token = {}) {
     return boost::asio::async_initiate<Token, WorkSignature>(
         [state = state_](auto&& handler, const Work& what, PostOptions how) {
-          auto* const made = begin<detail::WorkOperation, Completion>(
-              state, std::forward<decltype(handler)>(handler), how.timeout);
+          auto* const made = detail::begin<detail::WorkOperation, Completion>(
+              state, state->executor(), std::forward<decltype(handler)>(handler), how.timeout);
           made->work = what;
           made->keep = std::move(how.keep);
           state->start(*made, how.timeout);
@@ -142,8 +145,8 @@ class Jetty {
   auto async_receive(Duration timeout, Token&& token = {}) {
     return boost::asio::async_initiate<Token, ArrivalSignature>(
         [state = state_](auto&& handler, Duration limit) {
-          auto* const made = begin<detail::ArrivalOperation, Arrival>(
-              state, std::forward<decltype(handler)>(handler), limit);
+          auto* const made = detail::begin<detail::ArrivalOperation, Arrival>(
+              state, state->executor(), std::forward<decltype(handler)>(handler), limit);
           state->start(*made, limit);
         },
         token, timeout);
@@ -160,30 +163,58 @@ class Jetty {
  private:
   explicit Jetty(std::shared_ptr<detail::State> state) : state_(std::move(state)) {}
 
-  // An operation, and by what it can be cancelled, if it can be.
-  template <class Base, class Outcome, class Handler>
-  static auto* begin(const std::shared_ptr<detail::State>& state, Handler&& handler,
-                     Duration timeout) {
-    using Kind = detail::Pending<Base, Outcome, std::decay_t<Handler>>;
-    auto slot = boost::asio::get_associated_cancellation_slot(handler);
-    auto* const made = Kind::make(std::forward<Handler>(handler), state->executor());
-    if (!slot.is_connected() && timeout == Duration::max()) return made;
-    const auto ticket = std::make_shared<detail::Ticket>();
-    ticket->state = state;
-    if constexpr (std::is_same_v<Base, detail::WorkOperation>) ticket->work = made;
-    if constexpr (std::is_same_v<Base, detail::ArrivalOperation>) ticket->arrival = made;
-    made->ticket = ticket;
-    if (!slot.is_connected()) return made;
-    slot.assign([ticket](boost::asio::cancellation_type how) {
-      const auto owner = ticket->state.lock();
-      if (owner && how != boost::asio::cancellation_type::none) {
-        owner->cancel(*ticket, Status::flushed, how);
-      }
-    });
-    return made;
+  std::shared_ptr<detail::State> state_;
+};
+
+// What happens to a device that is no work's end (urma/core/event.h). Move only. The device must
+// outlive it, where it is; one of these per device, and nobody else calls Device::events.
+class Events {
+ public:
+  using executor_type = boost::asio::any_io_executor;
+  using default_token = boost::asio::deferred_t;
+  using Signature = void(boost::system::error_code, Event);
+
+  // Errors: those of Device::events_fd.
+  static Result<Events> make(executor_type executor, Device& device) {
+    auto state = detail::EventState::make(executor, device);
+    if (!state) return state.error();
+    return Events(std::move(*state));
   }
 
-  std::shared_ptr<detail::State> state_;
+  Events(Events&&) noexcept = default;
+  Events& operator=(Events&& other) noexcept {
+    const Events old(std::move(*this));
+    state_ = std::move(other.state_);
+    return *this;
+  }
+  // Ends all operations as cancelled.
+  ~Events() {
+    if (state_) state_->close();
+  }
+
+  executor_type get_executor() const { return state_->executor(); }
+
+  // Takes the oldest event: each goes to one operation, first come, first served. When the device
+  // is closed that is EventKind::closed, each time.
+  template <class Token = default_token>
+  auto async_wait_event(Duration timeout, Token&& token = {}) {
+    return boost::asio::async_initiate<Token, Signature>(
+        [state = state_](auto&& handler, Duration limit) {
+          auto* const made = detail::begin<detail::EventOperation, Event>(
+              state, state->executor(), std::forward<decltype(handler)>(handler), limit);
+          state->start(*made, limit);
+        },
+        token, timeout);
+  }
+  template <class Token = default_token>
+  requires(!std::is_convertible_v<Token, Duration>) auto async_wait_event(Token&& token = {}) {
+    return async_wait_event(Duration::max(), std::forward<Token>(token));
+  }
+
+ private:
+  explicit Events(std::shared_ptr<detail::EventState> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<detail::EventState> state_;
 };
 
 }  // namespace urma::asio

@@ -2,18 +2,23 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "urma/asio/error.h"
+#include "urma/base/time.h"
+#include "urma/core/event.h"
 #include "urma/core/work.h"
 
 namespace urma::asio::detail {
@@ -21,16 +26,33 @@ namespace urma::asio::detail {
 using Executor = boost::asio::any_io_executor;
 using ErrorCode = boost::system::error_code;
 
-class State;
 class WorkOperation;
 class ArrivalOperation;
+class EventOperation;
+struct Ticket;
+
+// What has operations and ends them.
+class Owner : public std::enable_shared_from_this<Owner> {
+ public:
+  // Ends an operation early if that is honest; `why` is what it ends with.
+  virtual void cancel(const Ticket& ticket, Status why, boost::asio::cancellation_type how) = 0;
+  // Nothing is run any more: what owns the handlers that are left may own this, too.
+  virtual void shutdown() = 0;
+
+  Owner(const Owner&) = delete;
+
+ protected:
+  Owner() = default;
+  ~Owner() = default;
+};
 
 // By which who cancels finds an operation, or that it has ended: cancellation slots and timers may
-// live longer. Guarded by the State's mutex, but for `state`, which never changes.
+// live longer. Guarded by the owner's mutex, but for `owner`, which never changes.
 struct Ticket {
-  std::weak_ptr<State> state;
+  std::weak_ptr<Owner> owner;
   WorkOperation* work = nullptr;
   ArrivalOperation* arrival = nullptr;
+  EventOperation* event = nullptr;
   std::optional<boost::asio::steady_timer> timer;
 };
 
@@ -69,6 +91,11 @@ class WorkOperation : public Outstanding<Completion> {
 
  protected:
   ~WorkOperation() = default;
+};
+
+class EventOperation : public Outstanding<Event> {
+ protected:
+  ~EventOperation() = default;
 };
 
 // `Base` with the handler that somebody gave.
@@ -126,5 +153,64 @@ class Pending final : public Base {
   boost::asio::executor_work_guard<Executor> work_;
   boost::asio::executor_work_guard<HandlerExecutor> handler_work_;
 };
+
+// An operation of `owner`'s, and by what it can be cancelled, if it can be.
+template <class Base, class Outcome, class Handler>
+Base* begin(const std::shared_ptr<Owner>& owner, const Executor& executor, Handler&& handler,
+            Duration timeout) {
+  using Kind = Pending<Base, Outcome, std::decay_t<Handler>>;
+  auto slot = boost::asio::get_associated_cancellation_slot(handler);
+  Kind* const made = Kind::make(std::forward<Handler>(handler), executor);
+  if (!slot.is_connected() && timeout == Duration::max()) return made;
+  const auto ticket = std::make_shared<Ticket>();
+  ticket->owner = owner;
+  if constexpr (std::is_same_v<Base, WorkOperation>) ticket->work = made;
+  if constexpr (std::is_same_v<Base, ArrivalOperation>) ticket->arrival = made;
+  if constexpr (std::is_same_v<Base, EventOperation>) ticket->event = made;
+  made->ticket = ticket;
+  if (!slot.is_connected()) return made;
+  slot.assign([ticket](boost::asio::cancellation_type how) {
+    const auto alive = ticket->owner.lock();
+    if (alive && how != boost::asio::cancellation_type::none) {
+      alive->cancel(*ticket, Status::flushed, how);
+    }
+  });
+  return made;
+}
+
+// Has it cancelled when its time is over.
+template <class Result>
+void limit(const Executor& executor, Outstanding<Result>& operation, Duration timeout) {
+  if (timeout == Duration::max()) return;
+  const std::shared_ptr<Ticket> ticket = operation.ticket;
+  ticket->timer.emplace(executor);
+  ticket->timer->expires_after(timeout);
+  ticket->timer->async_wait([ticket](ErrorCode error) {
+    if (error) return;
+    if (const auto owner = ticket->owner.lock()) {
+      owner->cancel(*ticket, Status::timed_out, boost::asio::cancellation_type::partial);
+    }
+  });
+}
+
+// From here on nobody who cancels finds it.
+template <class Any>
+Any* ended_with(Any& operation, Status status) {
+  operation.error = status == Status::ok ? ErrorCode() : make_error_code(status);
+  if (operation.ticket != nullptr) {
+    operation.ticket->work = nullptr;
+    operation.ticket->arrival = nullptr;
+    operation.ticket->event = nullptr;
+    operation.ticket->timer.reset();
+  }
+  return &operation;
+}
+
+// One goes the shortest way; several could overtake one another, and other threads may help.
+template <class Any>
+void deliver_all(const std::vector<Any*>& ended) {
+  const Run run = ended.size() == 1 ? Run::here : Run::later;
+  for (Any* const one : ended) one->complete(run);
+}
 
 }  // namespace urma::asio::detail

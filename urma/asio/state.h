@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/cancellation_type.hpp>
-#include <boost/asio/execution_context.hpp>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "urma/asio/arrival.h"
 #include "urma/asio/operation.h"
 #include "urma/asio/readiness.h"
+#include "urma/asio/service.h"
 #include "urma/urma.hpp"
 
 namespace urma::asio {
@@ -39,31 +38,13 @@ class ArrivalOperation : public Outstanding<Arrival> {
   ~ArrivalOperation() = default;
 };
 
-// Ends the operations of all Jetties of an execution context when that ends: their handlers may own
-// what owns the Jetties.
-class Service final : public boost::asio::execution_context::service {
- public:
-  using key_type = Service;
-  static inline boost::asio::execution_context::id id;
-
-  explicit Service(boost::asio::execution_context& context) : service(context) {}
-  void add(State& state);
-  void remove(State& state);
-
- private:
-  void shutdown() noexcept override;
-
-  std::mutex mutex_;
-  std::set<State*> states_;
-};
-
 // A Jetty, its operations and the buffers of what arrives. Works complete in the Jetty's own queue,
 // arrivals in that of a Jfr: so what nobody takes yet stays in the library, where it holds its
 // senders back, and works are polled nevertheless.
 //
 // `mutex_` guards all of it and is the thread that posts and polls, in the library's words. Of each
 // queue one `pump` runs at a time, or waits in the reactor.
-class State : public std::enable_shared_from_this<State> {
+class State final : public Owner {
  public:
   static Result<std::shared_ptr<State>> make(const Executor& executor, Device& device,
                                              const JettyOptions& options) {
@@ -81,8 +62,7 @@ class State : public std::enable_shared_from_this<State> {
   State(const Executor& executor, const JettyOptions& options)
       : executor_(executor),
         options_(options),
-        service_(&boost::asio::use_service<Service>(
-            boost::asio::query(executor, boost::asio::execution::context))),
+        service_(&Service::of(executor)),
         berths_(options.berths) {
     for (uint32_t i = options.berths; i > 0; --i) vacant_.push_back(i - 1);
   }
@@ -94,7 +74,7 @@ class State : public std::enable_shared_from_this<State> {
 
   void start(WorkOperation& operation, Duration timeout) {
     const std::lock_guard held(mutex_);
-    limit(operation, timeout);
+    limit(executor_, operation, timeout);
     if (over_ != Status::ok) return end_later(operation, over_, over_);
     waiting_.push_back(&operation);
     post_waiting();
@@ -106,7 +86,7 @@ class State : public std::enable_shared_from_this<State> {
 
   void start(ArrivalOperation& operation, Duration timeout) {
     const std::lock_guard held(mutex_);
-    limit(operation, timeout);
+    limit(executor_, operation, timeout);
     if (over_ != Status::ok || !jfr_) {
       return end_later(operation, over_ != Status::ok ? over_ : Status::unsupported);
     }
@@ -114,8 +94,7 @@ class State : public std::enable_shared_from_this<State> {
     wake(arrivals_);
   }
 
-  // Ends an operation early if that is honest; `why` is what it ends with.
-  void cancel(const Ticket& ticket, Status why, boost::asio::cancellation_type how) {
+  void cancel(const Ticket& ticket, Status why, boost::asio::cancellation_type how) override {
     const std::lock_guard held(mutex_);
     if (ticket.arrival != nullptr) {
       ArrivalOperation& operation = *ticket.arrival;
@@ -147,8 +126,7 @@ class State : public std::enable_shared_from_this<State> {
     for (ArrivalOperation* const one : ended.arrivals) one->complete(Run::later);
   }
 
-  // As `close` when nothing is run any more.
-  void shutdown() {
+  void shutdown() override {
     const Ended ended = leave();
     for (WorkOperation* const one : ended.works) one->drop();
     for (ArrivalOperation* const one : ended.arrivals) one->drop();
@@ -184,6 +162,8 @@ class State : public std::enable_shared_from_this<State> {
     std::vector<ArrivalOperation*> arrivals;
   };
 
+  std::shared_ptr<State> self() { return std::static_pointer_cast<State>(shared_from_this()); }
+
   Result<void> make_queues(Device& device) {
     if (options_.receives > 0) {
       auto jfr = device.jfr({.receives = options_.receives});
@@ -214,20 +194,6 @@ class State : public std::enable_shared_from_this<State> {
     // Tag 0 is that of an immediate without message.
     jfr_->receive({memory_.get() + size_t{slot} * options_.message_bytes, options_.message_bytes},
                   uint64_t{slot} + 1);
-  }
-
-  template <class Any>
-  void limit(Any& operation, Duration timeout) {
-    if (timeout == Duration::max()) return;
-    const std::shared_ptr<Ticket> ticket = operation.ticket;
-    ticket->timer.emplace(executor_);
-    ticket->timer->expires_after(timeout);
-    ticket->timer->async_wait([ticket](ErrorCode error) {
-      if (error) return;
-      if (const auto state = ticket->state.lock()) {
-        state->cancel(*ticket, Status::timed_out, boost::asio::cancellation_type::partial);
-      }
-    });
   }
 
   // ---- works
@@ -374,7 +340,7 @@ class State : public std::enable_shared_from_this<State> {
     if (completion.tag != 0) {
       const size_t bytes = completion.ok() ? completion.bytes : 0;
       arrival.bytes_ = {memory_.get() + (completion.tag - 1) * options_.message_bytes, bytes};
-      arrival.owner_ = shared_from_this();
+      arrival.owner_ = self();
       arrival.completion_.tag = 0;
     }
     ended.push_back(ended_with(operation, completion.status));
@@ -390,10 +356,9 @@ class State : public std::enable_shared_from_this<State> {
     // while it armed.
     if ((this->*queue.arm)()) {
       queue.readiness->async_wait(
-          [self = shared_from_this(), pump = queue.pump](ErrorCode) { (*self.*pump)(); });
+          [self = self(), pump = queue.pump](ErrorCode) { (*self.*pump)(); });
     } else {
-      boost::asio::post(executor_,
-                        [self = shared_from_this(), pump = queue.pump] { (*self.*pump)(); });
+      boost::asio::post(executor_, [self = self(), pump = queue.pump] { (*self.*pump)(); });
     }
   }
 
@@ -404,21 +369,6 @@ class State : public std::enable_shared_from_this<State> {
 
   // ---- ends
 
-  template <class Any>
-  static Any* ended_with(Any& operation, Status status) {
-    operation.error = status == Status::ok ? ErrorCode() : make_error_code(status);
-    forget(operation);
-    return &operation;
-  }
-
-  template <class Any>
-  static void forget(Any& operation) {
-    if (operation.ticket == nullptr) return;
-    operation.ticket->work = nullptr;
-    operation.ticket->arrival = nullptr;
-    operation.ticket->timer.reset();
-  }
-
   // `status`: what became of the work; `why`: of the operation.
   void end_later(WorkOperation& operation, Status status, Status why) {
     operation.result = of(operation.work, status);
@@ -428,13 +378,6 @@ class State : public std::enable_shared_from_this<State> {
     operation.result.completion_.status = why;
     operation.result.completion_.operation = Operation::receive;
     ended_with(operation, why)->complete(Run::later);
-  }
-
-  // One goes the shortest way; several could overtake one another, and other threads may help.
-  template <class Any>
-  static void deliver_all(const std::vector<Any*>& ended) {
-    const Run run = ended.size() == 1 ? Run::here : Run::later;
-    for (Any* const one : ended) one->complete(run);
   }
 
   // All operations that have not ended; none is left.
@@ -519,29 +462,6 @@ class State : public std::enable_shared_from_this<State> {
   std::deque<ArrivalOperation*> takers_;
   Status over_ = Status::ok;  // why nothing can be started any more
 };
-
-inline void Service::add(State& state) {
-  const std::lock_guard held(mutex_);
-  states_.insert(&state);
-}
-
-inline void Service::remove(State& state) {
-  const std::lock_guard held(mutex_);
-  states_.erase(&state);
-}
-
-inline void Service::shutdown() noexcept {
-  for (;;) {
-    std::shared_ptr<State> state;
-    {
-      const std::lock_guard held(mutex_);
-      if (states_.empty()) return;
-      state = (*states_.begin())->weak_from_this().lock();
-      if (!state) states_.erase(states_.begin());  // it ends just now
-    }
-    if (state) state->shutdown();
-  }
-}
 
 }  // namespace detail
 

@@ -33,6 +33,7 @@ uint64_t ended(const Snapshot& now) {
   return now.peers.of(why).count;
 }
 uint64_t made(const Snapshot& now) { return now.peers.made.count; }
+uint64_t silent(const Snapshot& now) { return now.peers.silent.count; }
 
 constexpr auto error = LogLevel::error;
 constexpr auto warning = LogLevel::warning;
@@ -49,6 +50,12 @@ constexpr NewsKind kinds[] = {
               ", of which nothing was heard any more. Fix: see whether it runs and the network "
               "carries its packets; a "
               "new channel is made by itself";
+     }},
+    {warning, "peer_silent", silent,
+     [](const Snapshot& now, uint64_t count) {
+       return "nothing is read any more by " + whom(count, now.peers.silent) +
+              ", whose process is there: copies to its memory go on, what it is told waits. Fix: "
+              "let that process go on (it is stopped, or short of processor)";
      }},
     {warning, "channel_not_made", ended<Why::unreachable>,
      [](const Snapshot& now, uint64_t count) {
