@@ -74,40 +74,26 @@ constexpr LossEvidence evidence_of_time(Psn acknowledged, Time newest_sent, Dura
 // ---- fast, selective: what a TPSACK reports as missing is lost
 
 // UB 4.4.14, UB 4.4.15: what was sent again once is reported missing for another round trip. Above
-// HighRtxPSN a hole is new. For the others MarkPSN, the first new packet after they were sent
-// again: when it has come, what was sent before it and is still missing is lost again.
+// HighRtxPSN a hole is new. For the others any new packet is a mark: when it has come, what was sent
+// again before it and is still missing is lost again. (UB has one MarkPSN, the first new packet
+// after all that was lost had been sent again; what is lost again then waits for two round trips
+// where losses are frequent.)
 class SentAgain {
  public:
-  explicit SentAgain(Psn first) : high_(first - 1), mark_(first) {}
+  explicit SentAgain(Psn first) : high_(first - 1) {}
 
-  void sent_again(Psn psn) {
-    high_ = std::max(high_, psn);
-    unmarked_ = true;
-  }
-  // `reported`: the last packet that a TPACK or TPSACK says something about.
-  LossEvidence evidence(Psn reported) {
-    LossEvidence out{.through = reported, .first_number = high_ + 1, .last_number = reported};
-    if (reported >= mark_) {
-      out.again_before = marked_at_;
-      marking_ = true;
-    }
-    return out;
-  }
-  // Nothing is left to be sent again; `next` is the next new packet.
-  void mark(Psn next, Time now) {
-    if (!marking_ || !unmarked_) return;
-    mark_ = next;
-    // Send times are known to a quarter of a microsecond.
-    marked_at_ = now + std::chrono::microseconds(1);
-    marking_ = unmarked_ = false;
+  void sent_again(Psn psn) { high_ = std::max(high_, psn); }
+  // `reported`: the last packet that a TPACK or TPSACK says something about; `newest`: when the
+  // latest of the new packets that it acknowledges was sent. What leaves with it, leaves before it.
+  LossEvidence evidence(Psn reported, Time newest) const {
+    return {.through = reported,
+            .first_number = high_ + 1,
+            .last_number = reported,
+            .again_before = newest + Duration(1)};
   }
 
  private:
   Psn high_;  // HighRtxPSN
-  Psn mark_;  // MarkPSN
-  Time marked_at_{};
-  bool marking_ = false;   // the last mark has come
-  bool unmarked_ = false;  // something was sent again since
 };
 
 // UB 4.4.8: a TPSACK says something about [PSN + 1, min(MaxRcvPSN, PSN + BitMapSize)]; of its bits

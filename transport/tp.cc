@@ -90,8 +90,10 @@ bool Tp::handle_data(const Rtph& header, Time now) {
       }
       return true;
     case ReceivedWindow::Arrival::duplicate:
-      // UB 4.4.3, UB 4.4.12: the sender has not heard of it; say it again.
+      // UB 4.4.3, UB 4.4.12: the sender has not heard of it, and has gone back; say it again, and
+      // the next hole, too.
       ++counters_.duplicates;
+      nak_sent_ = false;
       ack_now_ = true;
       return false;
     case ReceivedWindow::Arrival::no_memory:
@@ -184,8 +186,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
                              ? last_reported(through, Psn::unwrap(through, selective->max_received),
                                              selective->bit_count)
                              : through;
-    lost_bytes = sent_.mark_lost(evidence_of(news, reported), now, pools_.sent);
-    if (sent_.lost_packets() == 0) sent_again_.mark(sent_.next(), now);
+    lost_bytes = sent_.mark_lost(evidence_of(news, reported, now), now, pools_.sent);
   }
   if (lost_bytes > 0) {
     tolerance_.calm();
@@ -212,8 +213,10 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
 }
 
-LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn reported) {
-  if (mode_.trigger == Retransmission::Trigger::fast) return sent_again_.evidence(reported);
+LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now) {
+  if (mode_.trigger == Retransmission::Trigger::fast) {
+    return sent_again_.evidence(reported, news.rtt ? now - *news.rtt : Time{});
+  }
   if (news.overtaken || news.in_vain) tolerance_.learn(news.overtaken, news.in_vain);
   return evidence_of_time(news.highest, news.newest_sent, tolerance_.window(rtt_.smoothed()),
                           tolerance_.seen() ? 0 : mode_.reorder_packets);
@@ -264,7 +267,7 @@ bool Tp::can_send_new() const {
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
   Plan plan{.frames = frames, .burst = pools_.burst};
   window_limited_ = false;
-  if (sent_.lost_packets() > 0) plan_lost(plan, now);
+  if (sent_.lost_packets() > 0) plan_lost(plan);
   if (!plan.held_back) plan_new(plan, now);
   if (keep_alive_due_) plan_keep_alive(plan, now);
   if (plan.count == 0) return 0;
@@ -289,7 +292,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
 }
 
 // UB 4.4.15: new packets wait until all that is lost has left.
-void Tp::plan_lost(Plan& plan, Time now) {
+void Tp::plan_lost(Plan& plan) {
   uint64_t inflight = sent_.inflight_bytes();
   Psn psn = sent_.first();
   uint32_t left = sent_.lost_packets();
@@ -309,7 +312,6 @@ void Tp::plan_lost(Plan& plan, Time now) {
     sent_again_.sent_again(psn);
     ++counters_.retransmitted;
   }
-  sent_again_.mark(sent_.next(), now);
 }
 
 void Tp::plan_new(Plan& plan, Time now) {
@@ -412,7 +414,9 @@ void Tp::fill_ack(TxFrame& frame) {
     frame.head_bytes = static_cast<uint16_t>(Rtph::size + bytes);
   }
   end_frame(frame);
-  nak_sent_ = nak_due_;
+  // UB 4.4.2: once until the next TPACK, but not one that only answers an ACK request: the second
+  // TPNAK of a hole would come while the first is being answered.
+  nak_sent_ = nak_sent_ || nak_due_;
   nak_due_ = ack_now_ = false;
   owed_ = 0;
   ++counters_.acks_sent;

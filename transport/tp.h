@@ -75,7 +75,7 @@ class Tp final : public PacketChannel {
   bool window_open(uint32_t payload, uint64_t planned = 0) const;
   bool can_send_lost() const;
   bool can_send_new() const;
-  [[gnu::cold]] void plan_lost(Plan& plan, Time now);
+  [[gnu::cold]] void plan_lost(Plan& plan);
   void plan_new(Plan& plan, Time now);
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan);
@@ -84,7 +84,7 @@ class Tp final : public PacketChannel {
   void owe_ack(Time now);
   void show_hole(Time now);
   Duration ack_delay() const;
-  LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported);
+  LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
   void await_news(Time now);
 
   // What a packet that comes out of order is answered with (UB 4.4): nothing, in its turn or at
@@ -116,7 +116,7 @@ class Tp final : public PacketChannel {
   uint32_t owed_ = 0;  // packets to acknowledge
   bool ack_now_ = false;
   bool nak_due_ = false;
-  bool nak_sent_ = false;  // and no TPACK since (UB 4.4.2)
+  bool nak_sent_ = false;  // and nothing in order, or again, since (UB 4.4.2)
   Time owed_since_{};
 };
 

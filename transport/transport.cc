@@ -275,7 +275,10 @@ void Transport::handle_timers(Time now) {
     const std::optional<Why> dead = channel.handle_timer(now);
     if (!dead) {
       if (silent && !channel.silent()) sink_.up(channel.peer(), channel, now);
-      if (!silent && channel.silent()) sink_.silent(channel.peer());
+      if (!silent && channel.silent()) {
+        PeerNews::note(news_.silent, peers_.find(channel.peer())->at);
+        sink_.silent(channel.peer());
+      }
       pools_.active.add(index);
       // Armed anew by `fill`; this keeps the deadline if there is no frame for it.
       tp_timers_.arm(index, std::max(channel.next_deadline(), now + TimerWheel::tick));
@@ -414,8 +417,9 @@ void Transport::probe_longest_silent(Time now) {
     if (longest == nullptr || channel.last_heard() < longest->last_heard()) longest = &channel;
   });
   if (longest == nullptr) return;
-  if (longest->silent()) return end_channel(*peers_.find(longest->peer()), Why::silent, now);
-  longest->probe(now);
+  if (!longest->silent()) return longest->probe(now);
+  ++counters_.channels_lost;
+  end_channel(*peers_.find(longest->peer()), Why::silent, now);
 }
 
 // Enters the peer under its EID, in front of other lives.

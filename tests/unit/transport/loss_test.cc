@@ -80,44 +80,29 @@ TEST_CASE("rack: the tolerance grows with what was sent again in vain, to a roun
 TEST_CASE("fast: a hole is lost when it is reported, once") {
   const Psn first = Psn::first(0xfffff0);
   SentAgain sent_again(first);
-  LossEvidence evidence = sent_again.evidence(first + 5);
+  LossEvidence evidence = sent_again.evidence(first + 5, Time{});
   CHECK(is_lost(first + 2, Time(1ms), false, evidence));
   CHECK(is_lost(first + 5, Time(1ms), false, evidence));
   CHECK_FALSE(is_lost(first + 6, Time(1ms), false, evidence));
   sent_again.sent_again(first + 2);
   sent_again.sent_again(first + 5);
   // HighRtxPSN: whatever lies below it has been thought of.
-  evidence = sent_again.evidence(first + 9);
+  evidence = sent_again.evidence(first + 9, Time{});
   CHECK_FALSE(is_lost(first + 5, Time(1ms), false, evidence));
   CHECK(is_lost(first + 6, Time(1ms), false, evidence));
 }
 
-TEST_CASE("fast: what was sent again is lost again when the first new packet after it has come") {
+TEST_CASE("fast: what was sent again is lost again when a new packet has come that left after it") {
   const Psn first = Psn::first(100);
   SentAgain sent_again(first);
-  sent_again.evidence(first + 5);
   sent_again.sent_again(first + 2);
-  sent_again.mark(first + 20, Time(10ms));
-  CHECK_FALSE(is_lost(first + 2, Time(10ms), true, sent_again.evidence(first + 19)));
-  const LossEvidence evidence = sent_again.evidence(first + 20);
-  CHECK(is_lost(first + 2, Time(10ms), true, evidence));
-  // Sent again after the mark: that one says nothing of it.
-  CHECK_FALSE(is_lost(first + 3, Time(11ms), true, evidence));
-}
-
-TEST_CASE("fast: a mark stays until it has come, and what was sent again since gets the next one") {
-  const Psn first = Psn::first(100);
-  SentAgain sent_again(first);
-  sent_again.evidence(first + 5);
-  sent_again.sent_again(first + 2);
-  sent_again.mark(first + 20, Time(10ms));
-  sent_again.evidence(first + 12);
-  sent_again.sent_again(first + 8);
-  sent_again.mark(first + 30, Time(12ms));
-  CHECK(is_lost(first + 2, Time(10ms), true, sent_again.evidence(first + 20)));
-  sent_again.mark(first + 40, Time(14ms));
-  CHECK_FALSE(is_lost(first + 8, Time(12ms), true, sent_again.evidence(first + 39)));
-  CHECK(is_lost(first + 8, Time(12ms), true, sent_again.evidence(first + 40)));
+  const auto lost = [&](Time sent, Time newest) {
+    return is_lost(first + 2, sent, true, sent_again.evidence(first + 20, newest));
+  };
+  CHECK_FALSE(lost(Time(10ms), Time{}));
+  CHECK_FALSE(lost(Time(10ms), Time(9ms)));
+  CHECK(lost(Time(10ms), Time(10ms)));  // of one burst; what was lost leaves first
+  CHECK(lost(Time(10ms), Time(11ms)));
 }
 
 TEST_CASE("a TPSACK tells of no more packets than its bitmap holds, and of none that it skips") {
