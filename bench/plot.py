@@ -22,6 +22,8 @@ class Panel:
     title: str
     y_label: str
     lines: dict  # name: [(size, value)]
+    x_label: str = "bytes of a message"
+    x_text: object = None  # of a size: as bytes
 
 
 def size_text(size):
@@ -79,10 +81,10 @@ class Axes:
                 yield text(self.left - 8, at + 4, "%g" % value, "end")
         for size in self.sizes:
             yield line(self.x(size), TOP, self.x(size), bottom)
-            yield text(self.x(size), bottom + 18, size_text(size))
+            yield text(self.x(size), bottom + 18, (panel.x_text or size_text)(size))
         yield line(self.left, bottom, right, bottom, INK)
         yield line(self.left, TOP, self.left, bottom, INK)
-        yield text((self.left + right) / 2, bottom + 40, "bytes of a message")
+        yield text((self.left + right) / 2, bottom + 40, panel.x_label)
         x, y = self.left - 50, TOP + PANEL_HEIGHT / 2
         yield text(x, y, panel.y_label, more=' transform="rotate(-90 %.1f %.1f)"' % (x, y))
 

@@ -74,10 +74,10 @@ constexpr LossEvidence evidence_of_time(Psn acknowledged, Time newest_sent, Dura
 // ---- fast, selective: what a TPSACK reports as missing is lost
 
 // UB 4.4.14, UB 4.4.15: what was sent again once is reported missing for another round trip. Above
-// HighRtxPSN a hole is new. For the others any new packet is a mark: when it has come, what was sent
-// again before it and is still missing is lost again. (UB has one MarkPSN, the first new packet
-// after all that was lost had been sent again; what is lost again then waits for two round trips
-// where losses are frequent.)
+// HighRtxPSN a hole is new. For the others any new packet is a mark: when it has come, what was
+// sent again before it and is still missing is lost again. (UB has one MarkPSN, the first new
+// packet after all that was lost had been sent again; what is lost again then waits for two round
+// trips where losses are frequent.)
 class SentAgain {
  public:
   explicit SentAgain(Psn first) : high_(first - 1) {}

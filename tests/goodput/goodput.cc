@@ -6,8 +6,8 @@
 //
 // Two Transports, one of which has always more to send. The line carries one packet at a time, and
 // is asked for by its sender, which so never queues; what is not lost is there half a round trip
-// later, or up to `jitter` after that. Each packet is acknowledged at once, and acknowledgements
-// are never lost. Times are in packet times, `rto` (0: measured) too.
+// after it has left, or up to `jitter` later. Each packet is acknowledged at once, and
+// acknowledgements are never lost. Times are in packet times, `rto` (0: measured) too.
 
 #include <charconv>
 #include <cstdio>
@@ -178,7 +178,7 @@ class Line {
     take(from_, [&](fuzz::Packet packet) {
       if (prng_.unit() < loss) return;
       const Duration more = slots(row_.jitter * prng_.unit());
-      fly(to_, std::move(packet), one_way + more);
+      fly(to_, std::move(packet), packet_time + one_way + more);
     });
     const Time end = now_ + packet_time;
     while (!flights_.empty() && flights_.top().at <= end) {
