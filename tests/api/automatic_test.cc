@@ -189,9 +189,10 @@ TEST_CASE("who waits in vain sleeps, also after there was something to tell") {
     Side side = Side::open(medium.text());
     Side peer = Side::open(medium.text());
     const Imported target = peer.device.import(side.line()).value();
+    const std::array<std::byte, 8> message{};
     std::array<std::byte, 8> buffer{};
     side.jetty.receive(buffer, 1);
-    REQUIRE(peer.jetty.post(send(std::span(buffer), target.jetty)));
+    REQUIRE(peer.jetty.post(send(std::span(message), target.jetty)));
     REQUIRE(side.jetty.wait(10s).size() == 1);
     const uint64_t before = side.device.stats().value().passes;
     side.jetty.wait(500ms);

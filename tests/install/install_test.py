@@ -98,6 +98,9 @@ def check_find_package(prefix, work, *libraries):
     build = project / f"build-{prefix.name}"
     run("cmake", "-G", "Ninja", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
         f"-DCMAKE_CXX_COMPILER={COMPILER}")
+    made = run("ninja", "-C", build, "-t", "targets", "all")
+    if "asio: phony" not in made:  # no Boost, or an old one
+        libraries = [name for name in libraries if name != "asio"]
     run("cmake", "--build", build, "--target", *libraries)
     for library in libraries:
         check_write(build / library, prefix, static=library == "static")
@@ -143,7 +146,7 @@ def main():
         check_files(work / "first")
         check_find_package(work / "first", work, "shared")
         shutil.move(work / "first", work / "moved")
-        check_find_package(work / "moved", work, "shared", "static")
+        check_find_package(work / "moved", work, "shared", "static", "asio")
         check_pkg_config(work / "moved", work)
         check_tools(work / "moved")
         check_headers(work / "moved", work)
