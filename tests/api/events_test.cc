@@ -130,17 +130,26 @@ TEST_CASE("a channel serves queues of several devices, and outlives them or goes
   events->attach(far.jetty, 2).value();
   arm(near.jetty);
   arm(far.jetty);
+  // Now and then one is told for nothing: what completed was polled just before it was armed.
+  const auto told = [&](uint64_t wanted) {
+    for (;;) {
+      const auto tags = events->wait(5s);
+      if (tags.empty()) return false;
+      if (tags.front() == wanted) return true;
+      arm(tags.front() == 1 ? near.jetty : far.jetty);
+    }
+  };
   for (Side* side : {&far, &near}) {
     side->jetty.post(send(nothing, side->jetty.local()));
     // Refused, as there is no buffer yet: it waits for one.
     std::array<std::byte, 8> buffer;
     REQUIRE(side->jetty.receive(buffer));
-    CHECK(events->wait(5s).front() == (side == &far ? 2 : 1));
+    CHECK(told(side == &far ? 2 : 1));
     collect(side->jetty, 2);
     arm(side->jetty);
   }
   near.device.close();
-  CHECK(events->wait(5s).front() == 1);
+  CHECK(told(1));
   { const Jetty gone = std::move(near.jetty); }
   far.device.close();
   { const Jetty gone = std::move(far.jetty); }
