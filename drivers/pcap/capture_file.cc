@@ -77,6 +77,9 @@ Result<std::unique_ptr<CaptureFile>> CaptureFile::open(const CaptureSettings& se
     return because(Status::invalid_argument, path, "is being written by another device",
                    "give each device a file of its own");
   }
+  // It will hold tokens. Whose file it is may have given it to us all the same.
+  if (file) [[maybe_unused]]
+    const int mine = fchmod(descriptor, 0600);
   if (auto done = capture->write_beginning(name, description); !done) {
     capture->abandon();
     return done.error();

@@ -380,6 +380,18 @@ std::string why_not(const std::string& device, Status status) {
   return port.error().message;
 }
 
+TEST_CASE("a capture is its owner's alone, also one that was there for all to read") {
+  const CapturePath there("open to all");
+  std::ofstream(there.path) << "something else";
+  REQUIRE(chmod(there.path.c_str(), 0666) == 0);
+  const auto parsed =
+      drivers::parse_device_string("pcap(file=" + there.path + "):sim:capture-mode");
+  REQUIRE(drivers::open_port(parsed.value()).ok());
+  struct stat about {};
+  REQUIRE(stat(there.path.c_str(), &about) == 0);
+  CHECK((about.st_mode & 0777) == 0600);
+}
+
 TEST_CASE("a capture that cannot be opened says why and what to do") {
   constexpr Status bad = Status::invalid_argument;
   CHECK(mentions(why_not("pcap:", bad), "wraps another device"));
