@@ -125,16 +125,36 @@ class Jetty {
 
   template <class Token = default_token>
   auto async_write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset,
-                   Token&& token = {}) {
+                   PostOptions options, Token&& token = {}) {
+    return async_post(urma::write(from, to, offset), std::move(options),
+                      std::forward<Token>(token));
+  }
+  template <class Token = default_token>
+  requires(!std::is_convertible_v<Token, PostOptions>) auto async_write(
+      std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset,
+      Token&& token = {}) {
     return async_post(urma::write(from, to, offset), std::forward<Token>(token));
   }
   template <class Token = default_token>
   auto async_read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset,
-                  Token&& token = {}) {
+                  PostOptions options, Token&& token = {}) {
+    return async_post(urma::read(to, from, offset), std::move(options), std::forward<Token>(token));
+  }
+  template <class Token = default_token>
+  requires(!std::is_convertible_v<Token, PostOptions>) auto async_read(std::span<std::byte> to,
+                                                                       const RemoteSegment& from,
+                                                                       uint64_t offset,
+                                                                       Token&& token = {}) {
     return async_post(urma::read(to, from, offset), std::forward<Token>(token));
   }
   template <class Token = default_token>
-  auto async_send(std::span<const std::byte> message, const RemoteJetty& to, Token&& token = {}) {
+  auto async_send(std::span<const std::byte> message, const RemoteJetty& to, PostOptions options,
+                  Token&& token = {}) {
+    return async_post(urma::send(message, to), std::move(options), std::forward<Token>(token));
+  }
+  template <class Token = default_token>
+  requires(!std::is_convertible_v<Token, PostOptions>) auto async_send(
+      std::span<const std::byte> message, const RemoteJetty& to, Token&& token = {}) {
     return async_post(urma::send(message, to), std::forward<Token>(token));
   }
 

@@ -6,7 +6,7 @@ using namespace std::chrono_literals;
 
 int main() {
   auto here = urma::open().value();
-  auto inbox = here.import("urma://localhost/inbox").value();
+  auto inbox = here.import("urma://localhost/inbox", 10s).value();
   auto jetty = here.jetty().value();
 
   const char text[] = "hello, memory";

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -50,6 +51,13 @@ size_t write_all(int file, const std::byte* data, size_t bytes, uint64_t offset)
   return done;
 }
 
+bool is_capture(int file) {
+  constexpr std::array begins{std::byte{0x0a}, std::byte{0x0d}, std::byte{0x0d}, std::byte{0x0a}};
+  std::array<std::byte, begins.size()> found{};
+  return pread(file, found.data(), found.size(), 0) == static_cast<ssize_t>(found.size()) &&
+         found == begins;
+}
+
 }  // namespace
 
 // Neither emptied nor waited for, before it is known to be a file and nobody else's.
@@ -58,7 +66,7 @@ Result<std::unique_ptr<CaptureFile>> CaptureFile::open(const CaptureSettings& se
                                                        std::string_view description) {
   const std::string& path = settings.path;
   const int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0600);
   const int why = errno;
   struct stat about {};
   const bool known =
@@ -76,6 +84,12 @@ Result<std::unique_ptr<CaptureFile>> CaptureFile::open(const CaptureSettings& se
     capture->abandon();
     return because(Status::invalid_argument, path, "is being written by another device",
                    "give each device a file of its own");
+  }
+  // What is written over was a capture: a name that was mistyped costs nobody a file.
+  if (file && about.st_size > 0 && !is_capture(descriptor)) {
+    capture->abandon();
+    return because(Status::invalid_argument, path, "is there and no capture",
+                   "name another file, or remove that one");
   }
   // It will hold tokens. Whose file it is may have given it to us all the same.
   if (file) [[maybe_unused]]

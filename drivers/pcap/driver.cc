@@ -43,7 +43,7 @@ constexpr Driver::Pair pairs[] = {
 
 constexpr Driver::Form forms[] = {{"pcap(OPTIONS):DEVICE",
                                    "what goes through DEVICE is written to a file",
-                                   "pcap(file=/tmp/x.pcapng):udp:",
+                                   "pcap(file=/dev/null):udp:",
                                    [](OptionReader& options) {
                                      pcap::CaptureSettings settings;
                                      read_options(options, settings);

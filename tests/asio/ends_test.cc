@@ -50,6 +50,45 @@ TEST_CASE("arrivals outlive their Jetty") {
   CHECK(text_of(kept) == "text");
 }
 
+// An echo without a copy: what arrived is kept until its answer has left, and then given back to
+// the Jetty, which was at that moment at work.
+TEST_CASE("what is kept may be an arrival of the same Jetty, however its work ends") {
+  for (const bool cancelled : {false, true}) {
+    Pair pair("cxl:");
+    io_context context;
+    urma::Jetty deaf = pair.there.jetty({.receives = 1}).value();
+    const RemoteJetty nowhere = import(pair.here, deaf);
+    asio::Jetty here = make(context, pair.here, {.berths = 1, .receives = 4});
+    asio::Jetty there = make(context, pair.there, {.receives = 4});
+    const RemoteJetty back = import(pair.here, there.jetty());
+    int ended = 0;
+    const auto count = [&](error_code, const Completion&) { ++ended; };
+    for (int i = 0; i < 3; ++i) {
+      there.async_send(bytes_of("ping"), import(pair.there, here.jetty()), net::detached);
+      here.async_receive([&](error_code, asio::Arrival one) {
+        const auto kept = std::make_shared<asio::Arrival>(std::move(one));
+        here.async_send(kept->bytes(), cancelled ? nowhere : back, {.keep = kept}, count);
+      });
+      if (!cancelled) there.async_receive(net::detached);
+    }
+    context.run_for(cancelled ? 50ms : 5s);
+    CHECK(ended == (cancelled ? 0 : 3));
+    if (cancelled) here.cancel();
+    CHECK(run(context));
+    CHECK(ended == 3);
+  }
+}
+
+TEST_CASE("a second object for a device's events, and too many berths, are refused") {
+  Pair pair("cxl:");
+  io_context context;
+  const auto first = asio::Events::make(context.get_executor(), pair.here);
+  REQUIRE(first.ok());
+  const auto second = asio::Events::make(context.get_executor(), pair.here);
+  CHECK(second.status() == Status::no_resources);
+  CHECK_FALSE(asio::Jetty::make(context.get_executor(), pair.here, {.berths = UINT32_MAX}).ok());
+}
+
 TEST_CASE("a context that ends takes along coroutines that own their Jetties") {
   for (const std::string_view driver : media) {
     Pair pair(driver);

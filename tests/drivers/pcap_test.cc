@@ -382,7 +382,7 @@ std::string why_not(const std::string& device, Status status) {
 
 TEST_CASE("a capture is its owner's alone, also one that was there for all to read") {
   const CapturePath there("open to all");
-  std::ofstream(there.path) << "something else";
+  std::ofstream(there.path) << "\n\r\r\nof before";
   REQUIRE(chmod(there.path.c_str(), 0666) == 0);
   const auto parsed =
       drivers::parse_device_string("pcap(file=" + there.path + "):sim:capture-mode");

@@ -180,7 +180,7 @@ TEST_CASE("R9: PSNs wrap, and packets come that were sent up to nine tenths of a
 }
 
 // An engine that is not run does not judge its peers by time that it did not live through.
-TEST_CASE("R15: both are stopped for a while: no mass time-out") {
+TEST_CASE("R15: one is stopped for a while, then both for long: no mass time-out") {
   in_each_mode("r15", [](Job& job, const Retransmission&) {
     job.run(20);
     for (const Duration pause : {50ms, 500ms}) {
@@ -189,6 +189,12 @@ TEST_CASE("R15: both are stopped for a while: no mass time-out") {
       job.hosts.stop(job.there, false);
       job.run(20);
     }
+    for (const bool stopped : {true, false}) {
+      job.hosts.stop(job.here, stopped);
+      job.hosts.stop(job.there, stopped);
+      if (stopped) job.hosts.run_for(30s);
+    }
+    job.run(20);
     CHECK(job.statistics().channels_lost == 0);
   });
 }

@@ -26,9 +26,11 @@ class EventState final : public Owner {
   static Result<std::shared_ptr<EventState>> make(const Executor& executor, Device& device) {
     const Result<int> descriptor = device.events_fd();
     if (!descriptor) return descriptor.error();
-    auto state = std::make_shared<EventState>(executor, device, *descriptor);
-    state->service_->add(*state);
-    return state;
+    return made_by("asio events", [&]() -> Result<std::shared_ptr<EventState>> {
+      auto state = std::make_shared<EventState>(executor, device, *descriptor);
+      state->service_->add(*state);
+      return state;
+    });
   }
 
   EventState(const Executor& executor, Device& device, int descriptor)

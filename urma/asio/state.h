@@ -53,10 +53,12 @@ class State final : public Owner {
                    "asio jetty: berths, or message_bytes with receives, are 0. Fix: give 1 "
                    "or more"};
     }
-    auto state = std::make_shared<State>(executor, options);
-    if (auto made = state->make_queues(device); !made) return made.error();
-    state->service_->add(*state);
-    return state;
+    return made_by("asio jetty", [&]() -> Result<std::shared_ptr<State>> {
+      auto state = std::make_shared<State>(executor, options);
+      if (auto made = state->make_queues(device); !made) return made.error();
+      state->service_->add(*state);
+      return state;
+    });
   }
 
   State(const Executor& executor, const JettyOptions& options)
@@ -73,7 +75,7 @@ class State final : public Owner {
   const urma::Jetty& jetty() const { return *jetty_; }
 
   void start(WorkOperation& operation, Duration timeout) {
-    const std::lock_guard held(mutex_);
+    const Held held(*this);
     limit(executor_, operation, timeout);
     if (over_ != Status::ok) return end_later(operation, over_, over_);
     waiting_.push_back(&operation);
@@ -85,7 +87,7 @@ class State final : public Owner {
   }
 
   void start(ArrivalOperation& operation, Duration timeout) {
-    const std::lock_guard held(mutex_);
+    const Held held(*this);
     limit(executor_, operation, timeout);
     if (over_ != Status::ok || !jfr_) {
       return end_later(operation, over_ != Status::ok ? over_ : Status::unsupported);
@@ -95,7 +97,7 @@ class State final : public Owner {
   }
 
   void cancel(const Ticket& ticket, Status why, boost::asio::cancellation_type how) override {
-    const std::lock_guard held(mutex_);
+    const Held held(*this);
     if (ticket.arrival != nullptr) {
       ArrivalOperation& operation = *ticket.arrival;
       std::erase(takers_, &operation);
@@ -108,23 +110,9 @@ class State final : public Owner {
 
   // Ends all operations. Those that waited for berths have not executed; the library says what
   // became of others, as a rule at once.
-  void cancel_all() {
-    const std::lock_guard held(mutex_);
-    if (!jetty_) return;
-    Ended ended = end_all();
-    if (jetty_) [[maybe_unused]]
-      const auto closed = jetty_->reset();
-    rest(works_);
-    rest(arrivals_);
-    for (WorkOperation* const one : ended.works) one->complete(Run::later);
-    for (ArrivalOperation* const one : ended.arrivals) one->complete(Run::later);
-  }
+  void cancel_all() { complete(stop_all()); }
 
-  void close() {
-    const Ended ended = leave();
-    for (WorkOperation* const one : ended.works) one->complete(Run::later);
-    for (ArrivalOperation* const one : ended.arrivals) one->complete(Run::later);
-  }
+  void close() { complete(leave()); }
 
   void shutdown() override {
     const Ended ended = leave();
@@ -134,12 +122,26 @@ class State final : public Owner {
 
   // A buffer that the application has done with.
   void give_back(std::span<std::byte> message) {
-    const std::lock_guard held(mutex_);
+    const Held held(*this);
     const auto at = static_cast<size_t>(message.data() - memory_.get());
     if (jfr_) post_receive(static_cast<uint32_t>(at / options_.message_bytes));
   }
 
  private:
+  // The lock. What was kept for works that are over goes after it: whoever owns it may call us.
+  class Held {
+   public:
+    explicit Held(State& state) : state_(state) { state_.mutex_.lock(); }
+    Held(const Held&) = delete;
+    ~Held() {
+      const auto dropped = std::exchange(state_.dropped_, {});
+      state_.mutex_.unlock();
+    }
+
+   private:
+    State& state_;
+  };
+
   // Completions at a time, and how often before others have their turn.
   static constexpr size_t batch = 64;
   static constexpr int turns_at_most = 4;
@@ -229,7 +231,7 @@ class State final : public Owner {
   void pump_works() {
     std::vector<WorkOperation*> ended;
     {
-      const std::lock_guard held(mutex_);
+      const Held held(*this);
       works_.busy = false;
       std::array<Completion, batch> out;
       for (int turns = 0; jetty_ && works_wanted(); ++turns) {
@@ -251,6 +253,7 @@ class State final : public Owner {
     }
     const auto number = static_cast<uint32_t>(completion.tag);
     Berth berth = std::exchange(berths_[number], {});
+    let_go(berth.keep);
     vacant_.push_back(number);
     WorkOperation* const operation = berth.operation;
     if (operation == nullptr) return;
@@ -270,6 +273,7 @@ class State final : public Owner {
     }
     vacant_.clear();
     for (uint32_t i = 0; i < berths_.size(); ++i) {
+      let_go(berths_[i].keep);
       berths_[i] = {};
       vacant_.push_back(i);
     }
@@ -307,7 +311,7 @@ class State final : public Owner {
   void pump_arrivals() {
     std::vector<ArrivalOperation*> ended;
     {
-      const std::lock_guard held(mutex_);
+      const Held held(*this);
       arrivals_.busy = false;
       std::array<Completion, batch> out;
       for (int turns = 0; jfr_ && arrivals_wanted(); ++turns) {
@@ -372,7 +376,11 @@ class State final : public Owner {
   // `status`: what became of the work; `why`: of the operation.
   void end_later(WorkOperation& operation, Status status, Status why) {
     operation.result = of(operation.work, status);
+    let_go(operation.keep);
     ended_with(operation, why)->complete(Run::later);
+  }
+  void let_go(std::shared_ptr<const void>& keep) {
+    if (keep != nullptr) dropped_.push_back(std::move(keep));
   }
   void end_later(ArrivalOperation& operation, Status why) {
     operation.result.completion_.status = why;
@@ -390,6 +398,20 @@ class State final : public Owner {
     waiting_.clear();
     posted_ = 0;
     return all;
+  }
+
+  Ended stop_all() {
+    const Held held(*this);
+    if (!jetty_) return {};
+    Ended ended = end_all();
+    [[maybe_unused]] const auto closed = jetty_->reset();
+    rest(works_);
+    rest(arrivals_);
+    return ended;
+  }
+  static void complete(const Ended& ended) {
+    for (WorkOperation* const one : ended.works) one->complete(Run::later);
+    for (ArrivalOperation* const one : ended.arrivals) one->complete(Run::later);
   }
 
   // Ends whatever is outstanding and takes it. Memory that was lent is the application's again.
@@ -427,7 +449,7 @@ class State final : public Owner {
 
   // From here on it knows neither the library nor the execution context.
   Ended leave() {
-    const std::lock_guard held(mutex_);
+    const Held held(*this);
     if (!service_) return {};
     std::exchange(service_, nullptr)->remove(*this);
     Ended ended;
@@ -460,7 +482,8 @@ class State final : public Owner {
   uint32_t posted_ = 0;  // berths whose operation has not ended
   std::deque<WorkOperation*> waiting_;
   std::deque<ArrivalOperation*> takers_;
-  Status over_ = Status::ok;  // why nothing can be started any more
+  std::vector<std::shared_ptr<const void>> dropped_;  // to be let go of without the lock
+  Status over_ = Status::ok;                          // why nothing can be started any more
 };
 
 }  // namespace detail

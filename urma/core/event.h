@@ -7,7 +7,10 @@
 
 namespace urma {
 
-// What happens to a device that is no work's end.
+// What happens to a device that is no work's end. Nobody is asked for a sign of life for nothing: a
+// peer that dies without a word is found out when something is posted to it, or when it owes an
+// answer; that it has been replaced, when the new life speaks. Who only receives, and must know,
+// sends an empty message now and then.
 enum class EventKind : uint8_t {
   // A peer answers nobody, or no channel to it can be made; `status` says why. It may be back.
   peer_lost,

@@ -121,6 +121,12 @@ constexpr NewsKind kinds[] = {
               "dropped: a source that is not its peer's, another partition, out of range, or no "
               "memory. Fix: have one address for each peer (no NAT that changes it)";
      }},
+    {error, "capture_incomplete", counted<&Statistics::uncaptured>,
+     [](const Snapshot&, uint64_t count) {
+       return some(count, "packet") +
+              "not written to the capture: its disk is full, or its limit reached. Fix: make room, "
+              "or capture less (snap=, limit=)";
+     }},
     {error, "send_failed", counted<&Statistics::send_failures>,
      [](const Snapshot& now, uint64_t count) {
        const std::string why =
