@@ -1,6 +1,7 @@
 #include "transport/sent_window.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace urma::transport {
 namespace {
@@ -42,14 +43,15 @@ void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
 SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* selective,
                                                     Duration least_rtt, Time now, Pool& pool) {
   Acknowledgement out;
+  bool sent_again = false;
   Psn psn = first_;
   const Psn end = selective ? through + selective->bit_count : through + 1;
   for (auto at = begin(pool); at && psn < end; ++at, ++psn) {
     if (at->acknowledged) continue;
     if (psn > through && !selective->bit(static_cast<uint32_t>(psn - through))) continue;
     at->acknowledged = true;
-    if (at->lost) {
-      at->lost = false;
+    const bool lost = std::exchange(at->lost, false);
+    if (lost) {
       --lost_packets_;
     } else {
       inflight_bytes_ -= at->bytes;
@@ -57,6 +59,7 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     out.bytes += at->bytes;
     out.highest = psn;
     const Duration since = age(*at, now);
+    sent_again = sent_again || lost || at->copies > 1;
     if (at->copies > 1) {
       // Sooner than any answer: it is the first copy's. Of one that comes later nobody knows, but
       // most often it is the second's.
@@ -73,6 +76,8 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     out.rtt = since;
     out.newest_sent = std::max(out.newest_sent, now - since);
   }
+  // What came behind a hole was held back by it, where no TPSACK told of it before.
+  if (sent_again && selective == nullptr) out.rtt.reset();
   return out;
 }
 
@@ -106,15 +111,25 @@ uint64_t SentWindow::mark_lost(const LossEvidence& evidence, Time now, Pool& poo
   return bytes;
 }
 
-uint64_t SentWindow::mark_all_lost(Pool& pool) {
+uint64_t SentWindow::mark_all_lost(Duration least_age, Time now, Pool& pool) {
   guessed_ = next();
   uint64_t bytes = 0;
+  bool first = true;
   for (auto at = begin(pool); at; ++at) {
-    if (at->acknowledged || at->lost) continue;
+    if (at->acknowledged) continue;
+    const bool believed = std::exchange(first, false) || age(*at, now) >= least_age;
+    if (at->lost || !believed) continue;
     bytes += at->bytes;
     lose(*at);
   }
   return bytes;
+}
+
+bool SentWindow::first_resent_within(Duration time, Time now, Pool& pool) {
+  for (auto at = begin(pool); at; ++at) {
+    if (!at->acknowledged) return at->copies > 1 && age(*at, now) + 2 * stamp_unit < time;
+  }
+  return false;
 }
 
 void SentWindow::probe(Pool& pool) {

@@ -83,7 +83,7 @@ bool Tp::handle_data(const Rtph& header, Time now) {
       // UB 4.3.11: a TPACK is owed for it, and with it the next hole may be told again.
       owe_ack(now);
       nak_sent_ = false;
-      nak_due_ = nak_due_ && (received_.has_hole() || !received_.keeps());
+      nak_due_ = nak_due_ && (received_.has_hole() || highest_dropped_ >= received_.expected());
       // The end of a hole is shown at once, and one that goes on where the sender acts on it.
       if (hole_before) {
         ack_now_ = ack_now_ || !received_.has_hole() || hole_answer_ == HoleAnswer::selective;
@@ -99,10 +99,12 @@ bool Tp::handle_data(const Rtph& header, Time now) {
     case ReceivedWindow::Arrival::no_memory:
       // What cannot be kept out of order is asked for again from the hole on, once.
       ++counters_.no_memory;
+      highest_dropped_ = std::max(highest_dropped_, psn);
       nak_due_ = !nak_sent_;
       return false;
     case ReceivedWindow::Arrival::not_kept:
       ++counters_.out_of_order;
+      highest_dropped_ = std::max(highest_dropped_, psn);
       if (hole_answer_ == HoleAnswer::negative) nak_due_ = !nak_sent_;
       return false;
     case ReceivedWindow::Arrival::invalid:
@@ -179,7 +181,10 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   }
   uint64_t lost_bytes = 0;
   if (negative) {
-    lost_bytes = sent_.mark_all_lost(pools_.sent);  // UB 4.4.4
+    // UB 4.4.4. One of before, or a second copy, says nothing new.
+    const bool late =
+        through + 1 < sent_.first() || sent_.first_resent_within(rtt_.least(), now, pools_.sent);
+    if (!late) lost_bytes = sent_.mark_all_lost(Duration{}, now, pools_.sent);
   } else if (news.bytes > 0 && mode_.trigger != Retransmission::Trigger::timeout) {
     // UB 4.4.10: where only a time-out counts, what is missing is noted and no more.
     const Psn reported = selective
@@ -260,6 +265,7 @@ bool Tp::can_send_lost() const {
 }
 
 bool Tp::can_send_new() const {
+  if (sent_.lost_packets() > 0) return false;  // until those are on their way
   if (pulling_.packets > 0) return window_open(payload_of(pulling_));
   return any_offered() && window_open(facts_.packet_bytes);
 }
@@ -446,8 +452,12 @@ std::optional<Why> Tp::handle_timer(Time now) {
     // UB 4.4.1: in each mode; UB 4.4.6, UB 4.4.10: from the first that is missing on, or each that
     // is; UB 4.4.16, UB 4.4.20: what nothing else has mended.
     ++counters_.timeouts;
-    if (timeouts_in_row_ < UINT8_MAX) ++timeouts_in_row_;
-    const uint64_t bytes = sent_.mark_all_lost(pools_.sent);
+    if (timeouts_in_row_ < UINT16_MAX) ++timeouts_in_row_;
+    // Where the peer tells what it has, what left less than a round trip ago may yet be told.
+    const bool tells = mode_.scope == Retransmission::Scope::selective;
+    const Duration least_age =
+        tells ? std::min(rtt_.smoothed(), time_out(mode_, rtt_, 0) / 2) : Duration{};
+    const uint64_t bytes = sent_.mark_all_lost(least_age, now, pools_.sent);
     controller_->handle(
         congestion::Lost{.now = now, .rtt = rtt_.smoothed(), .bytes = bytes, .timed_out = true});
     // UB 4.4.19

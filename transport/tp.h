@@ -103,7 +103,7 @@ class Tp final : public PacketChannel {
   RttEstimator rtt_;
   ReorderTolerance tolerance_;  // mode rack
   SentAgain sent_again_;        // mode fast, selective
-  uint8_t timeouts_in_row_ = 0;
+  uint16_t timeouts_in_row_ = 0;
   bool probe_next_ = false;  // when the time is over it is a question that is sent
   bool window_limited_ = false;
   Time timeout_at_ = never;
@@ -116,6 +116,7 @@ class Tp final : public PacketChannel {
   uint32_t owed_ = 0;  // packets to acknowledge
   bool ack_now_ = false;
   bool nak_due_ = false;
+  Psn highest_dropped_;    // of what came out of order, where that is not kept
   bool nak_sent_ = false;  // and nothing in order, or again, since (UB 4.4.2)
   Time owed_since_{};
 };

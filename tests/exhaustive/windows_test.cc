@@ -85,7 +85,7 @@ TEST_CASE("the sent window acknowledges, loses and retires like a list would") {
         if (choose.boolean()) selective.set_bit(bit);
       }
       if (choose.boolean()) {
-        sent.mark_all_lost(pool);
+        sent.mark_all_lost(Duration{}, Time(Duration(10'000)), pool);
         for (auto& [psn, entry] : model) entry.lost = !entry.acknowledged;
       }
       sent.acknowledge(Psn{through}, &selective, Duration{}, Time(Duration(10'000)), pool);

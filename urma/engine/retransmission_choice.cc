@@ -12,6 +12,8 @@ using Rto = Retransmission::Rto;
 constexpr Duration least_base = std::chrono::microseconds(4);
 // Longer ones would not fire before the verdict on a silent peer, after 1 s (docs/protocol.md 6).
 constexpr Duration most_base = std::chrono::milliseconds(200);
+// Peers may hold acknowledgements back for so long (docs/protocol.md 7).
+constexpr Duration least_sensible_base = std::chrono::microseconds(200);
 constexpr Duration most_ack_delay = std::chrono::milliseconds(10);
 constexpr uint8_t most_exponent = 8;
 
@@ -75,6 +77,10 @@ std::string warning(const Retransmission& mode, const drivers::PortFacts& port) 
   if (port.reorders && mode.trigger == Trigger::fast) {
     return "packets overtake one another here, and each that is overtaken is sent again; sel-rack "
            "and the timeout modes wait";
+  }
+  if (mode.rto != Rto::measured && mode.rto_base < least_sensible_base) {
+    return "acknowledgements may wait 100 us and more for others, so what is sent last is sent "
+           "again before they come; a longer rto_base does not";
   }
   if (mode.trigger == Trigger::timeout) {
     return "each loss stops the channel for a time-out; sel-rack does not";
