@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -83,7 +82,7 @@ Exit send(Options options) {
       }
     } catch (const Failure& failure) {
       if (!reached || failure.exit() != Exit::peer_lost || Clock::now() > until) throw;
-      fmt::print(stderr, "urma_notify: {}; trying again\n", failure.what());
+      apps::print_error(fmt::format("urma_notify: {}; trying again", failure.what()));
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
     }
   }
@@ -111,10 +110,11 @@ Exit main_exit(int count, char** arguments) {
     apps::handle_signals();
     return run(options);
   } catch (const Failure& failure) {
-    fmt::print(stderr, "urma_notify: {}\n", failure.what());
+    apps::print_error(fmt::format("urma_notify: {}", failure.what()));
     return failure.exit();
   } catch (const std::exception& e) {
-    fmt::print(stderr, "urma_notify: {}. Fix: report this as a fault of urma_notify\n", e.what());
+    apps::print_error(
+        fmt::format("urma_notify: {}. Fix: report this as a fault of urma_notify", e.what()));
     return Exit::error;
   }
 }
@@ -123,5 +123,6 @@ Exit main_exit(int count, char** arguments) {
 }  // namespace urma::notify
 
 int main(int count, char** arguments) {
+  urma::apps::prepare_output();
   return static_cast<int>(urma::notify::main_exit(count, arguments));
 }
