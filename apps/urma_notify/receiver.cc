@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "apps/common/interrupt.h"
-#include "apps/common/output.h"
+#include "apps/urma_notify/lines.h"
 
 namespace urma::notify {
 namespace {
@@ -18,8 +18,6 @@ constexpr uint32_t receives = 256;
 constexpr size_t most_transfers = 64;
 constexpr auto silence = 2s;  // after which a sender is asked whether it lives
 constexpr uint64_t question_tag = uint64_t{1} << 62;  // and the transfer's number
-
-void say_line(const std::string& line) { apps::print(line + "\n"); }
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "apps/common/interrupt.h"
-#include "apps/common/output.h"
+#include "apps/urma_notify/lines.h"
 
 namespace urma::notify {
 namespace {
@@ -38,7 +38,7 @@ Exit Sender::run() {
                                   options_.host, options_.name));
       }
       finish("same");
-      apps::print(fmt::format("{}: it was there already, and is the same\n", options_.name));
+      say_line(fmt::format("{}: it was there already, and is the same", options_.name));
       return Exit::ok;
     }
     send_from(first, progress);

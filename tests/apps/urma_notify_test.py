@@ -321,6 +321,34 @@ def test_ctrl_c():
         assert code == 0 and "resumes at" in out, out
 
 
+def test_lines_that_nobody_reads():
+    """urma_notify serve DIR | head -1: files are taken on, and their senders are told so."""
+    file = make_file("untold", 3_000_000)
+    folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
+    server = subprocess.Popen([PROGRAM, "serve", folder, "--device", SHARED],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert "urma_notify send FILE" in server.stdout.readline()
+    server.stdout.close()
+    slow = start(file, *WAYS[0], "--as", "slow", "--rate", "2M")
+    for name in ("one", "two"):
+        code, out, err = send(file, *WAYS[0], "--as", name)
+        assert code == 0, (out, err)
+    code, out, err = finish(slow)
+    assert code == 0, (out, err)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([PROGRAM, "send", file, *WAYS[0], "--as", "three"], stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 0 and "writing to stdout: No space" in done.stderr, done
+    for name in ("one", "two", "three", "slow"):
+        assert (folder / name).read_bytes() == file.read_bytes()
+    assert server.poll() is None
+    server.send_signal(signal.SIGINT)
+    assert server.wait(timeout=20) == 0
+    said = server.stderr.read()
+    server.stderr.close()
+    assert said.count("writing to stdout: Broken pipe") == 1 and "Fix: " in said, said
+
+
 def test_errors_have_codes_and_cures():
     file = make_file("some", 1000)
     missing = FOLDER / "missing"
