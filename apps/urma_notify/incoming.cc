@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "apps/urma_notify/lines.h"
+
 namespace urma::notify {
 namespace {
 
@@ -24,15 +26,11 @@ std::string examined(const std::string& name) {
   if (name.empty() || name.size() > longest_name) why = "it has 1 to 200 bytes";
   if (name.find('/') != name.npos) why = "it names a file in another folder";
   if (name.starts_with('.')) why = "it begins with a dot";
-  for (const char letter : name) {
-    const auto value = static_cast<unsigned char>(letter);
-    if (value < 0x20 || value == 0x7f) why = "it has control characters";
+  if (printable(name) != name) {
+    why = "it has control characters, or such as turn the direction of text";
   }
   if (why.empty()) return name;
-  std::string shown = name.substr(0, longest_name);
-  for (char& letter : shown) {
-    if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = '?';
-  }
+  const std::string shown = printable(name.substr(0, longest_name));
   throw Failure(Exit::usage, fmt::format("\"{}\" is not taken as a file's name: {}. Fix: give "
                                          "another one with --as NAME",
                                          shown, why));

@@ -9,6 +9,7 @@
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
+#include "apps/urma_notify/lines.h"
 #include "apps/urma_notify/options.h"
 #include "apps/urma_notify/receiver.h"
 #include "apps/urma_notify/sender.h"
@@ -82,7 +83,7 @@ Exit send(Options options) {
       }
     } catch (const Failure& failure) {
       if (!reached || failure.exit() != Exit::peer_lost || Clock::now() > until) throw;
-      apps::print_error(fmt::format("urma_notify: {}; trying again", failure.what()));
+      complain(fmt::format("{}; trying again", failure.what()));
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
     }
   }
@@ -110,11 +111,10 @@ Exit main_exit(int count, char** arguments) {
     apps::handle_signals();
     return run(options);
   } catch (const Failure& failure) {
-    apps::print_error(fmt::format("urma_notify: {}", failure.what()));
+    complain(failure.what());
     return failure.exit();
   } catch (const std::exception& e) {
-    apps::print_error(
-        fmt::format("urma_notify: {}. Fix: report this as a fault of urma_notify", e.what()));
+    complain(fmt::format("{}. Fix: report this as a fault of urma_notify", e.what()));
     return Exit::error;
   }
 }

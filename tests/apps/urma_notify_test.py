@@ -226,10 +226,11 @@ def test_names():
     file = make_file("plain", 1000)
     with Server() as server:
         for name in ("../out", "/etc/out", "a/b", ".hidden", "..", "x" * 201, "new\nline",
-                     "\x1b[2J"):
+                     "\x1b[2J", "\x7f", "c1 \u009b31m", "gpj.\u202eexe", "\u2066x\u2069",
+                     "\u2713" * 100):
             code, _, err = send(file, *WAYS[0], "--as", name)
             assert code == 2 and "is not taken as a file's name" in err, (name, err)
-            assert "\x1b" not in err
+            assert not set("\x1b\x7f\u009b\u202e\u2066") & set(err), err
         code, _, err = send(file, *WAYS[0], "--as", "\udcff\udcfe")
         assert code == 2 and "UTF-8" in err, err
         code, _, err = send(file, *WAYS[0], "--as", "gr\u00fcn \u2713")
