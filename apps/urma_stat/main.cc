@@ -59,10 +59,10 @@ Failure nobody(const std::string& who) {
                                    who)};
 }
 
-std::string text_of(const Options& options, const Look& look) {
+std::string text_of(const Options& options, const Look& look, std::optional<size_t> room = {}) {
   const bool rates = options.watch.has_value();
   if (options.json) return look_json(look, options.watch);
-  return options.who.empty() ? table(look, rates) : details(look, rates);
+  return options.who.empty() ? table(look, rates, room) : details(look, rates);
 }
 
 Exit show_once(const Options& options, Output& output) {
@@ -91,7 +91,8 @@ Exit watch(const Options& options, Output& output) {
           fmt::format("urma_stat: process {} has closed its device, or ended", options.who));
       return Exit::ok;
     }
-    std::string text = text_of(options, look);
+    std::string text =
+        text_of(options, look, redraws ? std::optional(output.columns()) : std::nullopt);
     if (options.json) {
       output.write(text);
     } else if (redraws) {
