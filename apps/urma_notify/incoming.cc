@@ -55,6 +55,20 @@ const char* cure_of(int reason) {
   }
 }
 
+// Gives the file its name, unless another one has it. False: errno.
+bool rename_to_vacant(int folder, const char* from, const char* to) {
+  if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
+  // Not every file system can, nor every kernel; a second link asks for the same.
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  if (linkat(folder, from, folder, to, 0) != 0) return false;
+  if (unlinkat(folder, from, 0) == 0) return true;
+  // With both names, the next attempt would cut the file that is there.
+  const int why = errno;
+  unlinkat(folder, to, 0);
+  errno = why;
+  return false;
+}
+
 uint64_t size_of(int file) {
   struct stat about {};
   return fstat(file, &about) == 0 ? static_cast<uint64_t>(about.st_size) : 0;
@@ -181,10 +195,9 @@ void Incoming::commit() {
   if (whole_) return;  // it has been there before
   if (size_of(part_.get()) != bytes_) throw failed("its partial file has changed", EIO);
   if (fsync(part_.get()) != 0) throw failed("bringing it to the disk", errno);
-  const unsigned how = replace_ ? 0 : RENAME_NOREPLACE;
-  if (renameat2(folder_, part_name_.c_str(), folder_, name_.c_str(), how) != 0) {
-    throw failed("giving it its name", errno);
-  }
+  const bool named = replace_ ? renameat(folder_, part_name_.c_str(), folder_, name_.c_str()) == 0
+                              : rename_to_vacant(folder_, part_name_.c_str(), name_.c_str());
+  if (!named) throw failed("giving it its name", errno);
   committed_ = true;
   if (fsync(folder_) != 0) throw failed("bringing its name to the disk", errno);
 }
