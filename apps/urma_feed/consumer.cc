@@ -71,6 +71,10 @@ Consumer::Consumer(const Options& options)
   if (sources_.empty()) throw *failed;
 }
 
+Consumer::~Consumer() {
+  for (Source& source : sources_) apps::tell_of_uncaptured(source.device, "urma_feed");
+}
+
 void Consumer::open(const std::string& text) {
   Device device = must(urma::open(text), "opening the device");
   Segment lines = must(device.allocate(topics * line_bytes), "memory for values");

@@ -33,6 +33,9 @@ class Producer {
                        "reaching the consumer at " + options.host)),
         jetty_(must(device_.jetty({.berths = berths}), "a Jetty")) {}
 
+  Producer(const Producer&) = delete;
+  ~Producer() { apps::tell_of_uncaptured(device_, "urma_feed"); }
+
   Exit run() {
     const auto began = Clock::now();
     while (!apps::interrupted() && (!options_.count || sent_ < *options_.count)) {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
 #include "apps/urma_notify/lines.h"
 
@@ -31,6 +32,8 @@ Receiver::Receiver(const std::string& device, int folder, std::atomic<bool>& ove
   must(device_.publish("urma_notify", post_.jetty(), everyone()),
        "publishing the name urma_notify");
 }
+
+Receiver::~Receiver() { apps::tell_of_uncaptured(device_, "urma_notify"); }
 
 void Receiver::say_where() const {
   const Endpoint at = device_.endpoint();

@@ -178,6 +178,21 @@ def test_ctrl_c():
         finish(consumer)
 
 
+def test_captures_that_stopped():
+    capture = f"/tmp/urma-feed-test-{os.getpid()}.pcapng"
+    try:
+        for limit, missing in (("64K", True), ("64M", False)):
+            device = f"pcap(file={capture},limit={limit}):udp:"
+            consumer = consume("--producers", "1")
+            code, _, err = finish(start("produce", ADDRESS, "--device", device, "--count", 3000))
+            assert code == 0 and finish(consumer)[0] == 0, err
+            assert ("packets are missing in what was captured" in err) == missing, err
+            assert ("Fix: " in err and capture in err) == missing, err
+    finally:
+        if os.path.exists(capture):
+            os.unlink(capture)
+
+
 def test_errors_have_codes_and_cures():
     for code, words in ((2, []), (2, ["eat"]), (2, ["consume", "--topic", "1"]),
                         (2, ["produce", "a/b"]), (2, ["produce", "--topic", "255"]),
