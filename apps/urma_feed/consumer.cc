@@ -57,18 +57,21 @@ Consumer::Consumer(const Options& options)
         total);
     ++ended_;
   });
-  // One that cannot be opened matters only if it was named, or is the only one.
+  // One that cannot be opened ends it only if it was named, or is the only one. Else it is said.
   const bool named = !options.devices.empty();
   std::optional<Failure> failed;
+  std::vector<std::string> without;
   for (const std::string& text : named ? options.devices : apps::devices_of_this_host()) {
     try {
       open(text);
     } catch (const Failure& failure) {
       if (named) throw;
       if (!failed) failed = failure;
+      without.push_back(fmt::format("urma_feed: without {}: {}", text, failure.what()));
     }
   }
   if (sources_.empty()) throw *failed;
+  for (const std::string& one : without) apps::print_error(one);
 }
 
 Consumer::~Consumer() {

@@ -17,22 +17,25 @@
 namespace urma::notify {
 namespace {
 
-// Those that could be made. One that could not matters only if it was named, or is the only one:
-// its address may be another receiver's, or not be ready yet.
+// Those that could be made. One that could not ends it only if it was named, or is the only one:
+// its address may be another receiver's, or not be ready yet. Else it is said.
 std::vector<std::unique_ptr<Receiver>> make_receivers(const Options& options, int folder,
                                                       std::atomic<bool>& over) {
   const bool named = !options.devices.empty();
   std::vector<std::unique_ptr<Receiver>> receivers;
   std::optional<Failure> first;
+  std::vector<std::string> without;
   for (const std::string& device : named ? options.devices : apps::devices_of_this_host()) {
     try {
       receivers.push_back(std::make_unique<Receiver>(device, folder, over));
     } catch (const Failure& failure) {
       if (named) throw;
       if (!first) first = failure;
+      without.push_back(fmt::format("without {}: {}", device, failure.what()));
     }
   }
   if (receivers.empty()) throw *first;
+  for (const std::string& one : without) complain(one);
   return receivers;
 }
 

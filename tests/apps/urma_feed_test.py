@@ -193,6 +193,23 @@ def test_captures_that_stopped():
             os.unlink(capture)
 
 
+def test_devices_that_cannot_be_opened_are_said():
+    """In a network of its own, and where there is no room for a window."""
+    words = ["unshare", "--mount", "--net", "sh", "-c", "ip link set lo up && "
+             "mount -t tmpfs -o size=4k,mode=1777 tmpfs /dev/shm && exec \"$@\"", "sh"]
+    if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
+        print("(skipped: no namespaces)")
+        return
+    process = subprocess.Popen([*words, PROGRAM, "consume"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    assert "urma_feed at 127." in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert code == 130, (code, out, err)
+    assert err.startswith("urma_feed: without cxl:: ") and err.count("\n") == 1, err
+    assert "Fix: " in err, err
+
+
 def test_errors_have_codes_and_cures():
     for code, words in ((2, []), (2, ["eat"]), (2, ["consume", "--topic", "1"]),
                         (2, ["produce", "a/b"]), (2, ["produce", "--topic", "255"]),

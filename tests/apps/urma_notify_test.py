@@ -385,6 +385,23 @@ def test_lines_that_nobody_reads():
     assert said.count("writing to stdout: Broken pipe") == 1 and "Fix: " in said, said
 
 
+def test_devices_that_cannot_be_opened_are_said():
+    """In a network of its own, and where there is no room for a window."""
+    words = ["unshare", "--mount", "--net", "sh", "-c", "ip link set lo up && "
+             "mount -t tmpfs -o size=4k,mode=1777 tmpfs /dev/shm && exec \"$@\"", "sh"]
+    if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
+        print("(skipped: no namespaces)")
+        return
+    process = subprocess.Popen([*words, PROGRAM, "serve", FOLDER], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    assert "urma_notify at 127." in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert code == 0, (code, out, err)
+    assert err.startswith("urma_notify: without cxl:: ") and err.count("\n") == 1, err
+    assert "Fix: " in err, err
+
+
 def test_errors_have_codes_and_cures():
     file = make_file("some", 1000)
     missing = FOLDER / "missing"
