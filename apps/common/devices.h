@@ -1,7 +1,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "urma/urma.hpp"
 
 namespace urma::apps {
 
@@ -13,5 +16,9 @@ std::string device_towards(const std::string& host);
 // Where a server is to be found: the window and the loopback first, then each address that other
 // machines may know this one by. What is only good on one link is none of them.
 std::vector<std::string> devices_of_this_host();
+
+// Before a device closes, for destructors: a capture (`pcap(...)`) that lacks packets is said on
+// stderr. Whoever looks for what is wrong must not take it for all there was.
+void tell_of_uncaptured(Device& device, std::string_view program) noexcept;
 
 }  // namespace urma::apps

@@ -31,7 +31,6 @@ void handle_signals() {
   action.sa_handler = count_signal;  // without SA_RESTART: who sleeps in a call wakes up
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
 }
 
 int interrupt_descriptor() { return descriptor; }

@@ -3,7 +3,7 @@
 namespace urma::apps {
 
 // Ctrl-C asks for the summary so far: loops look at `interrupted` and come to an end. The second
-// one exits at once. A closed pipe behind stdout is an error to report, not a signal to die of.
+// one exits at once.
 void handle_signals();
 bool interrupted();
 

@@ -1,14 +1,26 @@
 #include "apps/common/output.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "apps/common/failure.h"
 
 namespace urma::apps {
+
+void prepare_output() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest vacant one, which is this one. The wrong way round: using it is still an error.
+    const int how = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", how) != descriptor) break;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+}
 
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
@@ -28,5 +40,7 @@ void print(std::string_view text, std::string_view what) {
 }
 
 void print_json(const nlohmann::json& whole) { print(whole.dump(2) + "\n", "--json"); }
+
+void print_error(std::string_view line) { write_all(STDERR_FILENO, std::string(line) + "\n"); }
 
 }  // namespace urma::apps

@@ -6,6 +6,10 @@
 
 namespace urma::apps {
 
+// First of all in a program. Descriptors 0 to 2 that its parent closed would else be those of the
+// next files opened, into which messages then go. Who reads us may stop: an error, not a death.
+void prepare_output();
+
 // All of it to the descriptor. False: errno.
 bool write_all(int descriptor, std::string_view text);
 
@@ -13,5 +17,9 @@ bool write_all(int descriptor, std::string_view text);
 void print(std::string_view text, std::string_view what = "output");
 // The same for one object, with an end of line.
 void print_json(const nlohmann::json& whole);
+
+// A line on stderr, now. Where that cannot be written there is nobody left to be told so: how the
+// program ends must not change by it.
+void print_error(std::string_view line);
 
 }  // namespace urma::apps

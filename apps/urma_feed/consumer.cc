@@ -19,9 +19,17 @@ using namespace std::chrono_literals;
 // So many may wait for us; whoever sends more waits itself.
 constexpr uint32_t permits = 1024;
 
+// A rate of less than this says nothing.
+constexpr double least_seconds = 0.1;
+
 double seconds_between(std::chrono::steady_clock::time_point from,
                        std::chrono::steady_clock::time_point to) {
   return std::max(std::chrono::duration<double>(to - from).count(), 1e-9);
+}
+
+std::string rate_text(uint64_t messages, double seconds) {
+  if (seconds < least_seconds) return "-";
+  return fmt::format("{:.0f}", static_cast<double>(messages) / seconds);
 }
 
 }  // namespace
@@ -40,7 +48,7 @@ Consumer::Consumer(const Options& options)
         last_ = Clock::now();
         if (messages_++ == 0) first_ = last_;
         const auto until = last_ + std::chrono::microseconds(options_.work_us);
-        while (Clock::now() < until) {
+        while (Clock::now() < until && !apps::interrupted()) {
         }
       }),
       terminal_(isatty(STDERR_FILENO) == 1) {
@@ -49,18 +57,25 @@ Consumer::Consumer(const Options& options)
         total);
     ++ended_;
   });
-  // One that cannot be opened matters only if it was named, or is the only one.
+  // One that cannot be opened ends it only if it was named, or is the only one. Else it is said.
   const bool named = !options.devices.empty();
   std::optional<Failure> failed;
+  std::vector<std::string> without;
   for (const std::string& text : named ? options.devices : apps::devices_of_this_host()) {
     try {
       open(text);
     } catch (const Failure& failure) {
       if (named) throw;
       if (!failed) failed = failure;
+      without.push_back(fmt::format("urma_feed: without {}: {}", text, failure.what()));
     }
   }
   if (sources_.empty()) throw *failed;
+  for (const std::string& one : without) apps::print_error(one);
+}
+
+Consumer::~Consumer() {
+  for (Source& source : sources_) apps::tell_of_uncaptured(source.device, "urma_feed");
 }
 
 void Consumer::open(const std::string& text) {
@@ -95,13 +110,14 @@ Exit Consumer::run() {
   return apps::interrupted() ? Exit::interrupted : Exit::ok;
 }
 
-// Whether anything came.
+// Whether anything came. What is taken when it is enough, or on Ctrl-C, is not looked at any more.
 bool Consumer::poll_all() {
   std::array<Completion, 64> out;
   bool any = false;
   for (source_ = 0; source_ < sources_.size(); ++source_) {
     const size_t count = sources_[source_].jetty.poll(out);
     for (const Completion& arrival : std::span(out).first(count)) {
+      if (apps::interrupted() || enough()) return true;
       if (arrival.status == Status::closed) {
         throw Failure(Exit::error, "the device was closed. Fix: report this as a fault of liburma");
       }
@@ -140,9 +156,9 @@ void Consumer::show() {
   if (!terminal_) return;
   const auto now = Clock::now();
   if (now - shown_at_ < 1s) return;
-  const double rate = static_cast<double>(messages_ - shown_) / seconds_between(shown_at_, now);
+  const std::string rate = rate_text(messages_ - shown_, seconds_between(shown_at_, now));
   apps::write_all(STDERR_FILENO,
-                  fmt::format("\r\033[K{} messages, {:.0f} a second, of {} producers, {} sleeps",
+                  fmt::format("\r\033[K{} messages, {} a second, of {} producers, {} sleeps",
                               messages_, rate, producers_.size(), sleeps_));
   shown_ = messages_;
   shown_at_ = now;
@@ -157,17 +173,25 @@ void Consumer::print_table() const {
   for (uint32_t i = 0; i < topics; ++i) {
     const Topic& topic = topics_[i];
     if (topic.messages == 0) continue;
-    text += fmt::format("{:>5} {:>12} {:>12.0f} {:>20}\n", i, topic.messages,
-                        static_cast<double>(topic.messages) / seconds, topic.last);
+    text += fmt::format("{:>5} {:>12} {:>12} {:>20}\n", i, topic.messages,
+                        rate_text(topic.messages, seconds), topic.last);
   }
   uint64_t missing = 0, repeated = 0;
   for (const auto& [who, tally] : producers_) {
     missing += tally.missing();
     repeated += tally.repeated();
   }
-  apps::print(text + fmt::format("{} messages of {} producers ({} ended), {} missing, {} repeated, "
-                                 "{} sleeps\n",
-                                 messages_, producers_.size(), ended_, missing, repeated, sleeps_));
+  text +=
+      fmt::format("{} messages of {} producers ({} ended), {} missing, {} repeated, {} sleeps\n",
+                  messages_, producers_.size(), ended_, missing, repeated, sleeps_);
+  const auto going_on =
+      std::ranges::count_if(producers_, [](const auto& one) { return !one.second.over(); });
+  if (going_on > 0) {
+    text += fmt::format("{} {} not ended: what is missing of {} at the end is not known\n",
+                        going_on, going_on == 1 ? "producer has" : "producers have",
+                        going_on == 1 ? "it" : "them");
+  }
+  apps::print(text);
 }
 
 }  // namespace urma::feed

@@ -17,6 +17,8 @@ namespace urma::feed {
 class Consumer {
  public:
   explicit Consumer(const Options& options);
+  Consumer(const Consumer&) = delete;
+  ~Consumer();
 
   // Until enough has come, or interrupted; then the table.
   Exit run();

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <exception>
 
 #include "apps/common/interrupt.h"
@@ -33,10 +32,11 @@ Exit main_exit(int count, char** arguments) {
     apps::handle_signals();
     return run(options);
   } catch (const Failure& failure) {
-    fmt::print(stderr, "urma_feed: {}\n", failure.what());
+    apps::print_error(fmt::format("urma_feed: {}", failure.what()));
     return failure.exit();
   } catch (const std::exception& e) {
-    fmt::print(stderr, "urma_feed: {}. Fix: report this as a fault of urma_feed\n", e.what());
+    apps::print_error(
+        fmt::format("urma_feed: {}. Fix: report this as a fault of urma_feed", e.what()));
     return Exit::error;
   }
 }
@@ -45,5 +45,6 @@ Exit main_exit(int count, char** arguments) {
 }  // namespace urma::feed
 
 int main(int count, char** arguments) {
+  urma::apps::prepare_output();
   return static_cast<int>(urma::feed::main_exit(count, arguments));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t berths = 128;
+constexpr auto goodbye = 2s;  // after Ctrl-C, for a consumer that is slow or stands still
 
 // One that is not told within its patience says so by completions that fail.
 class Producer {
@@ -31,6 +33,9 @@ class Producer {
                        "reaching the consumer at " + options.host)),
         jetty_(must(device_.jetty({.berths = berths}), "a Jetty")) {}
 
+  Producer(const Producer&) = delete;
+  ~Producer() { apps::tell_of_uncaptured(device_, "urma_feed"); }
+
   Exit run() {
     const auto began = Clock::now();
     while (!apps::interrupted() && (!options_.count || sent_ < *options_.count)) {
@@ -38,17 +43,30 @@ class Producer {
       const uint32_t topic = options_.topics[sent_ % options_.topics.size()];
       if (tell(topic, sent_)) ++sent_;
     }
-    while (!tell(end_topic, sent_)) {
-    }
-    while (outstanding_ > 0) take(100ms);
+    bool told = false;
+    while (!told && !given_up()) told = tell(end_topic, sent_);
+    while (outstanding_ > 0 && !given_up()) take(100ms);
     const double seconds =
         std::max(std::chrono::duration<double>(Clock::now() - began).count(), 1e-9);
     apps::print(fmt::format("{} messages in {:.1f} s, {:.0f} a second, {} waits for the consumer\n",
                             sent_, seconds, static_cast<double>(sent_) / seconds, waits_));
+    if (outstanding_ > 0) {
+      apps::print_error(fmt::format(
+          "urma_feed: the consumer at {} may lack the last {} messages, and not know the end: it "
+          "did not take them within 2 s of Ctrl-C. Fix: see whether it is stopped, or slow",
+          options_.host, outstanding_));
+    }
     return apps::interrupted() ? Exit::interrupted : Exit::ok;
   }
 
  private:
+  // Whether it is time to leave although not all has been taken.
+  bool given_up() {
+    if (!apps::interrupted()) return false;
+    if (!leave_at_) leave_at_ = Clock::now() + goodbye;
+    return Clock::now() > *leave_at_;
+  }
+
   // True: it is not yet time for the next one.
   bool wait_for_turn(Clock::time_point began) {
     if (options_.rate == 0) return false;
@@ -90,6 +108,7 @@ class Producer {
   uint64_t sent_ = 0;
   uint64_t outstanding_ = 0;
   uint64_t waits_ = 0;
+  std::optional<Clock::time_point> leave_at_;
 };
 
 }  // namespace

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <csignal>
-#include <cstdio>
 
 #include "apps/common/failure.h"
 #include "apps/common/output.h"
@@ -143,8 +141,6 @@ Answer answer(const Options& options) {
 }
 
 Exit main_exit(int count, char** arguments) {
-  // Whoever reads us may stop: that is an error to be told, not a death.
-  std::signal(SIGPIPE, SIG_IGN);
   try {
     const Options options = parse_options(count, arguments);
     const Answer whole = answer(options);
@@ -155,10 +151,11 @@ Exit main_exit(int count, char** arguments) {
     }
     return whole.exit;
   } catch (const apps::Failure& failure) {
-    fmt::print(stderr, "urma_info: {}\n", failure.what());
+    apps::print_error(fmt::format("urma_info: {}", failure.what()));
     return failure.exit();
   } catch (const std::exception& e) {
-    fmt::print(stderr, "urma_info: {}. Fix: report this as a fault of urma_info\n", e.what());
+    apps::print_error(
+        fmt::format("urma_info: {}. Fix: report this as a fault of urma_info", e.what()));
     return Exit::error;
   }
 }
@@ -167,5 +164,6 @@ Exit main_exit(int count, char** arguments) {
 }  // namespace urma::info
 
 int main(int count, char** arguments) {
+  urma::apps::prepare_output();
   return static_cast<int>(urma::info::main_exit(count, arguments));
 }

@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "apps/urma_notify/lines.h"
+
 namespace urma::notify {
 namespace {
 
@@ -24,15 +26,11 @@ std::string examined(const std::string& name) {
   if (name.empty() || name.size() > longest_name) why = "it has 1 to 200 bytes";
   if (name.find('/') != name.npos) why = "it names a file in another folder";
   if (name.starts_with('.')) why = "it begins with a dot";
-  for (const char letter : name) {
-    const auto value = static_cast<unsigned char>(letter);
-    if (value < 0x20 || value == 0x7f) why = "it has control characters";
+  if (printable(name) != name) {
+    why = "it has control characters, or such as turn the direction of text";
   }
   if (why.empty()) return name;
-  std::string shown = name.substr(0, longest_name);
-  for (char& letter : shown) {
-    if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) letter = '?';
-  }
+  const std::string shown = printable(name.substr(0, longest_name));
   throw Failure(Exit::usage, fmt::format("\"{}\" is not taken as a file's name: {}. Fix: give "
                                          "another one with --as NAME",
                                          shown, why));
@@ -55,6 +53,20 @@ const char* cure_of(int reason) {
     default:
       return "see to it there, and send it again: it resumes";
   }
+}
+
+// Gives the file its name, unless another one has it. False: errno.
+bool rename_to_vacant(int folder, const char* from, const char* to) {
+  if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
+  // Not every file system can, nor every kernel; a second link asks for the same.
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  if (linkat(folder, from, folder, to, 0) != 0) return false;
+  if (unlinkat(folder, from, 0) == 0) return true;
+  // With both names, the next attempt would cut the file that is there.
+  const int why = errno;
+  unlinkat(folder, to, 0);
+  errno = why;
+  return false;
 }
 
 uint64_t size_of(int file) {
@@ -183,10 +195,9 @@ void Incoming::commit() {
   if (whole_) return;  // it has been there before
   if (size_of(part_.get()) != bytes_) throw failed("its partial file has changed", EIO);
   if (fsync(part_.get()) != 0) throw failed("bringing it to the disk", errno);
-  const unsigned how = replace_ ? 0 : RENAME_NOREPLACE;
-  if (renameat2(folder_, part_name_.c_str(), folder_, name_.c_str(), how) != 0) {
-    throw failed("giving it its name", errno);
-  }
+  const bool named = replace_ ? renameat(folder_, part_name_.c_str(), folder_, name_.c_str()) == 0
+                              : rename_to_vacant(folder_, part_name_.c_str(), name_.c_str());
+  if (!named) throw failed("giving it its name", errno);
   committed_ = true;
   if (fsync(folder_) != 0) throw failed("bringing its name to the disk", errno);
 }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
+#include "apps/urma_notify/lines.h"
 #include "apps/urma_notify/options.h"
 #include "apps/urma_notify/receiver.h"
 #include "apps/urma_notify/sender.h"
@@ -17,22 +17,25 @@
 namespace urma::notify {
 namespace {
 
-// Those that could be made. One that could not matters only if it was named, or is the only one:
-// its address may be another receiver's, or not be ready yet.
+// Those that could be made. One that could not ends it only if it was named, or is the only one:
+// its address may be another receiver's, or not be ready yet. Else it is said.
 std::vector<std::unique_ptr<Receiver>> make_receivers(const Options& options, int folder,
                                                       std::atomic<bool>& over) {
   const bool named = !options.devices.empty();
   std::vector<std::unique_ptr<Receiver>> receivers;
   std::optional<Failure> first;
+  std::vector<std::string> without;
   for (const std::string& device : named ? options.devices : apps::devices_of_this_host()) {
     try {
       receivers.push_back(std::make_unique<Receiver>(device, folder, over));
     } catch (const Failure& failure) {
       if (named) throw;
       if (!first) first = failure;
+      without.push_back(fmt::format("without {}: {}", device, failure.what()));
     }
   }
   if (receivers.empty()) throw *first;
+  for (const std::string& one : without) complain(one);
   return receivers;
 }
 
@@ -83,7 +86,7 @@ Exit send(Options options) {
       }
     } catch (const Failure& failure) {
       if (!reached || failure.exit() != Exit::peer_lost || Clock::now() > until) throw;
-      fmt::print(stderr, "urma_notify: {}; trying again\n", failure.what());
+      complain(fmt::format("{}; trying again", failure.what()));
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
     }
   }
@@ -111,10 +114,10 @@ Exit main_exit(int count, char** arguments) {
     apps::handle_signals();
     return run(options);
   } catch (const Failure& failure) {
-    fmt::print(stderr, "urma_notify: {}\n", failure.what());
+    complain(failure.what());
     return failure.exit();
   } catch (const std::exception& e) {
-    fmt::print(stderr, "urma_notify: {}. Fix: report this as a fault of urma_notify\n", e.what());
+    complain(fmt::format("{}. Fix: report this as a fault of urma_notify", e.what()));
     return Exit::error;
   }
 }
@@ -123,5 +126,6 @@ Exit main_exit(int count, char** arguments) {
 }  // namespace urma::notify
 
 int main(int count, char** arguments) {
+  urma::apps::prepare_output();
   return static_cast<int>(urma::notify::main_exit(count, arguments));
 }

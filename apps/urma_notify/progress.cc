@@ -8,6 +8,7 @@
 #include <array>
 
 #include "apps/common/output.h"
+#include "apps/urma_notify/lines.h"
 
 namespace urma::notify {
 namespace {
@@ -38,15 +39,14 @@ int columns() {
 }  // namespace
 
 Progress::Progress(const std::string& name, uint64_t bytes)
-    : name_(name), bytes_(bytes), terminal_(isatty(STDERR_FILENO) == 1) {}
+    : name_(printable(name)), bytes_(bytes), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void Progress::begin(uint64_t bytes) {
   resumed_ = shown_ = bytes;
   began_ = last_ = Clock::now();
   if (bytes > 0) {
-    apps::print(fmt::format("{}: resumes at {} of {}\n", name_,
-                            size_text(static_cast<double>(bytes)),
-                            size_text(static_cast<double>(bytes_))));
+    say_line(fmt::format("{}: resumes at {} of {}", name_, size_text(static_cast<double>(bytes)),
+                         size_text(static_cast<double>(bytes_))));
   }
 }
 
@@ -59,7 +59,7 @@ void Progress::at(uint64_t bytes) {
   rate_ = rate_ == 0 ? fresh : 0.8 * rate_ + 0.2 * fresh;
   last_ = now;
   shown_ = bytes;
-  if (!terminal_) return apps::print(line(bytes) + "\n");
+  if (!terminal_) return say_line(line(bytes));
   on_screen_ = apps::write_all(STDERR_FILENO, "\r\033[K" + bar(bytes));
 }
 
@@ -67,8 +67,8 @@ void Progress::done() {
   wipe();
   const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
   const auto sent = static_cast<double>(bytes_ - resumed_);
-  apps::print(fmt::format("{}: {} sent and verified in {:.1f} s, {}/s\n", name_, size_text(sent),
-                          seconds, size_text(sent / std::max(seconds, 1e-3))));
+  say_line(fmt::format("{}: {} sent and verified in {:.1f} s, {}/s", name_, size_text(sent),
+                       seconds, size_text(sent / std::max(seconds, 1e-3))));
 }
 
 void Progress::wipe() {

@@ -5,8 +5,9 @@
 
 #include <cstring>
 
+#include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
-#include "apps/common/output.h"
+#include "apps/urma_notify/lines.h"
 
 namespace urma::notify {
 namespace {
@@ -18,8 +19,6 @@ constexpr uint32_t receives = 256;
 constexpr size_t most_transfers = 64;
 constexpr auto silence = 2s;  // after which a sender is asked whether it lives
 constexpr uint64_t question_tag = uint64_t{1} << 62;  // and the transfer's number
-
-void say_line(const std::string& line) { apps::print(line + "\n"); }
 
 }  // namespace
 
@@ -33,6 +32,8 @@ Receiver::Receiver(const std::string& device, int folder, std::atomic<bool>& ove
   must(device_.publish("urma_notify", post_.jetty(), everyone()),
        "publishing the name urma_notify");
 }
+
+Receiver::~Receiver() { apps::tell_of_uncaptured(device_, "urma_notify"); }
 
 void Receiver::say_where() const {
   const Endpoint at = device_.endpoint();

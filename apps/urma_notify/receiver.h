@@ -15,6 +15,8 @@ class Receiver {
  public:
   // `over`: another one has failed. Fails where the device cannot be opened.
   Receiver(const std::string& device, int folder, std::atomic<bool>& over);
+  Receiver(const Receiver&) = delete;
+  ~Receiver();
 
   // How it is reached, on stdout.
   void say_where() const;

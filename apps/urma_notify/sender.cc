@@ -6,8 +6,9 @@
 #include <cstring>
 #include <thread>
 
+#include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
-#include "apps/common/output.h"
+#include "apps/urma_notify/lines.h"
 
 namespace urma::notify {
 namespace {
@@ -25,6 +26,8 @@ constexpr uint64_t block_tag = uint64_t{1} << 61;  // and the slot's number
 Sender::Sender(const Options& options, const Outgoing& file, Device& device)
     : options_(options), file_(file), device_(device), post_(device, berths, receives) {}
 
+Sender::~Sender() { apps::tell_of_uncaptured(device_, "urma_notify"); }
+
 Exit Sender::run() {
   Progress progress(options_.name, file_.bytes());
   try {
@@ -38,7 +41,7 @@ Exit Sender::run() {
                                   options_.host, options_.name));
       }
       finish("same");
-      apps::print(fmt::format("{}: it was there already, and is the same\n", options_.name));
+      say_line(fmt::format("{}: it was there already, and is the same", options_.name));
       return Exit::ok;
     }
     send_from(first, progress);

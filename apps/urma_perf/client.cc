@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/common/output.h"
 #include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/failure.h"
 #include "apps/urma_perf/layout.h"
@@ -26,7 +27,7 @@ Client::Client(const Options& options, const std::string& device, const std::str
       device_(open_device(device_text_, *options.threads_mode, options.retransmit)),
       link_(device_, host, command_of(options), options.speaks.value_or(protocol)) {
   if (!options.verbose) return;
-  fmt::print(stderr, "client: {}\nserver: {}\n", description(), server_description());
+  print_error(fmt::format("client: {}\nserver: {}", description(), server_description()));
 }
 
 std::string Client::why_not_mapped(const Case& what) const {
@@ -41,28 +42,29 @@ Result Client::run(const Case& what, const Schedule& schedule) {
   Schedule mine = schedule;
   mine.processors = processors_;
   if (options_.verbose) {
-    fmt::print(stderr, "{} {}: depth {}, {} Jetties, {} threads, {}, {} rounds of {:.3f} s\n",
-               what.test->name, size_text(what.bytes), what.depth, what.jetties, mine.threads,
-               mine.threads_mode->name, mine.rounds, seconds(mine.round_time));
+    print_error(fmt::format("{} {}: depth {}, {} Jetties, {} threads, {}, {} rounds of {:.3f} s",
+                            what.test->name, size_text(what.bytes), what.depth, what.jetties,
+                            mine.threads, mine.threads_mode->name, mine.rounds,
+                            seconds(mine.round_time)));
   }
   Result result = measure(what, mine);
   result.device = device_text_;
   result.threads_mode = mine.threads_mode->name;
   if (!options_.verbose) return result;
-  fmt::print(stderr, "  {}\n",
-             result.mapped ? "writes and reads are copies by the client: the server's memory lies "
-                             "in the window, which both map"
-                           : "all goes by packets: " + why_not_mapped(what));
+  print_error(fmt::format(
+      "  {}", result.mapped ? "writes and reads are copies by the client: the server's memory lies "
+                              "in the window, which both map"
+                            : "all goes by packets: " + why_not_mapped(what)));
   if (result.mapped && what.bytes >= result.past_caches_from) {
-    fmt::print(stderr, "  past the caches: here that is faster from {} on\n",
-               size_text(result.past_caches_from));
+    print_error(fmt::format("  past the caches: here that is faster from {} on",
+                            size_text(result.past_caches_from)));
   }
   for (const Round& round : result.rounds) {
-    fmt::print(stderr,
-               "  {:.3f} s: {} messages, {:.0f}/s, p50 {:.2f} us, limit {:.4g}, x {:.2f}, "
-               "wait {:.1f} %{}\n",
-               round.seconds, round.messages, round.messages_per_second, round.p50_us, round.limit,
-               round.times_limit, round.waited_percent, round.discarded ? ", discarded" : "");
+    print_error(fmt::format(
+        "  {:.3f} s: {} messages, {:.0f}/s, p50 {:.2f} us, limit {:.4g}, x {:.2f}, "
+        "wait {:.1f} %{}",
+        round.seconds, round.messages, round.messages_per_second, round.p50_us, round.limit,
+        round.times_limit, round.waited_percent, round.discarded ? ", discarded" : ""));
   }
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/common/output.h"
 #include "apps/urma_perf/failure.h"
 
 namespace urma::perf {
@@ -13,7 +14,7 @@ Device open_device(const std::string& text, const ThreadsMode& mode,
   Device device = must(urma::open(text, options), "opening the device");
   const std::string description = device.description();
   const size_t warning = description.find("(warning: ");
-  if (warning != std::string::npos) fmt::print(stderr, "{}\n", description.substr(warning));
+  if (warning != std::string::npos) print_error(description.substr(warning));
   return device;
 }
 

@@ -123,11 +123,11 @@ Exit main_exit(int count, char** arguments) {
     return run(options);
   } catch (const Failure& failure) {
     std::fflush(stdout);
-    fmt::print(stderr, "urma_perf: {}\n", failure.what());
+    print_error(fmt::format("urma_perf: {}", failure.what()));
     return failure.exit();
   } catch (const std::exception& e) {
     std::fflush(stdout);
-    fmt::print(stderr, "urma_perf: {}. Fix: report this as a fault of urma_perf\n", e.what());
+    print_error(fmt::format("urma_perf: {}. Fix: report this as a fault of urma_perf", e.what()));
     return Exit::error;
   }
 }
@@ -136,5 +136,6 @@ Exit main_exit(int count, char** arguments) {
 }  // namespace urma::perf
 
 int main(int count, char** arguments) {
+  urma::apps::prepare_output();
   return static_cast<int>(urma::perf::main_exit(count, arguments));
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "apps/common/output.h"
 #include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/server.h"
 
@@ -26,7 +27,7 @@ std::vector<std::unique_ptr<Server>> make_servers(const Options& options, std::a
       servers.push_back(std::make_unique<Server>(options, device, over));
     } catch (const Failure& failure) {
       if (!first) first = failure;
-      if (options.verbose) fmt::print(stderr, "without {}: {}\n", device, failure.what());
+      if (options.verbose) print_error(fmt::format("without {}: {}", device, failure.what()));
     }
   }
   if (servers.empty()) throw *first;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "apps/common/output.h"
 #include "apps/urma_perf/completions.h"
 #include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/interrupt.h"
@@ -60,7 +61,7 @@ void Server::say_where() const {
 }
 
 void Server::run() {
-  if (options_.verbose) fmt::print(stderr, "{}\n", device_.description());
+  if (options_.verbose) print_error(device_.description());
   for (uint32_t turns = 1; !interrupted() && !over_; ++turns) {
     const Session::Pace pace = this->pace();
     const bool idle = pace == Session::Pace::idle;
@@ -104,7 +105,7 @@ void Server::handle(const Completion& completion) {
   } catch (const std::exception& e) {
     // Whatever one client says, the others are served on.
     if (options_.verbose)
-      fmt::print(stderr, "a message that nobody can be answered: {}\n", e.what());
+      print_error(fmt::format("a message that nobody can be answered: {}", e.what()));
   }
 }
 
@@ -151,7 +152,8 @@ void Server::greet(const Session::Client& from, const Message& question) {
                 {.id = question.id,
                  .type = "welcome",
                  .body = Welcome{.version = library_version(), .device = device_.description()}});
-  if (options_.verbose) fmt::print(stderr, "client {} (liburma {}): {}\n", clients_, version, line);
+  if (options_.verbose)
+    print_error(fmt::format("client {} (liburma {}): {}", clients_, version, line));
 }
 
 // In slices, because the engine and other clients need this thread too.
@@ -168,7 +170,7 @@ void Server::look_after_clients() {
   }
   std::erase_if(sessions_, [&](const auto& session) {
     if (session->over() && options_.verbose) {
-      fmt::print(stderr, "client {} is gone\n", session->number());
+      print_error(fmt::format("client {} is gone", session->number()));
     }
     return session->over();
   });

@@ -5,9 +5,9 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
-#include <cstdio>
 #include <set>
 
+#include "apps/common/output.h"
 #include "apps/urma_stat/failure.h"
 #include "apps/urma_stat/json.h"
 #include "apps/urma_stat/look.h"
@@ -30,7 +30,6 @@ void handle_signals() {
   action.sa_handler = count_signal;  // without SA_RESTART: who sleeps wakes up
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);  // writing fails instead, and says so
 }
 
 bool interrupted() { return signals.load(std::memory_order_relaxed) > 0; }
@@ -46,7 +45,7 @@ class Complaints {
  public:
   void say(const Look& look) {
     for (const std::string& one : look.skipped) {
-      if (said_.insert(one).second) fmt::print(stderr, "urma_stat: {}\n", one);
+      if (said_.insert(one).second) print_error(fmt::format("urma_stat: {}", one));
     }
   }
 
@@ -60,10 +59,10 @@ Failure nobody(const std::string& who) {
                                    who)};
 }
 
-std::string text_of(const Options& options, const Look& look) {
+std::string text_of(const Options& options, const Look& look, std::optional<size_t> room = {}) {
   const bool rates = options.watch.has_value();
   if (options.json) return look_json(look, options.watch);
-  return options.who.empty() ? table(look, rates) : details(look, rates);
+  return options.who.empty() ? table(look, rates, room) : details(look, rates);
 }
 
 Exit show_once(const Options& options, Output& output) {
@@ -88,10 +87,12 @@ Exit watch(const Options& options, Output& output) {
     const bool redraws = output.terminal() && !options.json;
     if (!redraws) complaints.say(look);
     if (look.rows.empty() && !options.who.empty()) {
-      fmt::print(stderr, "urma_stat: process {} has closed its device, or ended\n", options.who);
+      print_error(
+          fmt::format("urma_stat: process {} has closed its device, or ended", options.who));
       return Exit::ok;
     }
-    std::string text = text_of(options, look);
+    std::string text =
+        text_of(options, look, redraws ? std::optional(output.columns()) : std::nullopt);
     if (options.json) {
       output.write(text);
     } else if (redraws) {
@@ -129,10 +130,10 @@ Exit main_exit(int count, char** arguments) {
     handle_signals();
     return run(options);
   } catch (const Failure& failure) {
-    fmt::print(stderr, "urma_stat: {}\n", failure.what());
+    print_error(fmt::format("urma_stat: {}", failure.what()));
     return failure.exit();
   } catch (const std::exception& e) {
-    fmt::print(stderr, "urma_stat: {}. Fix: report this as a fault of urma_stat\n", e.what());
+    print_error(fmt::format("urma_stat: {}. Fix: report this as a fault of urma_stat", e.what()));
     return Exit::error;
   }
 }
@@ -141,5 +142,6 @@ Exit main_exit(int count, char** arguments) {
 }  // namespace urma::stat
 
 int main(int count, char** arguments) {
+  urma::apps::prepare_output();
   return static_cast<int>(urma::stat::main_exit(count, arguments));
 }

@@ -21,18 +21,25 @@ bool can_redraw() {
   return isatty(STDOUT_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
 }
 
+winsize screen_size() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 2 || size.ws_col < 1) {
+    size.ws_row = 24;
+    size.ws_col = 80;
+  }
+  return size;
+}
+
 }  // namespace
 
 Output::Output() : terminal_(can_redraw()) {}
 
 void Output::write(std::string_view text) const { apps::print(text); }
 
+size_t Output::columns() const { return screen_size().ws_col; }
+
 void Output::redraw(const std::string& text) {
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 2 || size.ws_col < 1) {
-    size.ws_row = 24;
-    size.ws_col = 80;
-  }
+  const winsize size = screen_size();
   std::string screen = drawn_ ? "" : clear_screen;
   screen += to_the_top;
   drawn_ = true;

@@ -12,6 +12,8 @@ class Output {
   Output();
 
   bool terminal() const { return terminal_; }
+  // Of the screen, now.
+  size_t columns() const;
   void write(std::string_view text) const;
   // On one screen: what does not fit is left out, and that is said.
   void redraw(const std::string& text);

@@ -64,6 +64,98 @@ std::string cell(std::string_view text, size_t width) {
   return fmt::format("{}~", text.substr(0, width - 1));
 }
 
+// A column of the table, with its values.
+struct Strip {
+  std::string_view name;
+  std::string title;
+  size_t width;
+  bool text = false;  // to the left, and cut where it must be
+  std::vector<std::string> cells = {};
+};
+
+std::vector<Strip> all_strips(const Look& look, bool rates) {
+  size_t width = 6;
+  for (const Row& row : look.rows) width = std::max(width, row.device.device.size());
+  Strip pid{"pid", "pid", 7};
+  Strip process{"process", "process", 15, true};
+  Strip device{"device", "device", std::min(width, widest_device), true};
+  Strip open{"open", "open", 6};
+  Strip peers{"peers", "peers", 5};
+  for (const Row& row : look.rows) {
+    pid.cells.push_back(std::to_string(row.device.pid));
+    process.cells.push_back(row.device.process);
+    device.cells.push_back(row.device.device);
+    open.cells.push_back(span(look.time - row.device.opened));
+    peers.cells.push_back(shown(row.value("peers")));
+  }
+  std::vector<Strip> all = {pid, process, device, open, peers};
+  for (const Column& column : columns) {
+    Strip& strip =
+        all.emplace_back(Strip{column.title, std::string(column.title) + (rates ? "/s" : ""), 10});
+    for (const Row& row : look.rows) {
+      strip.cells.push_back(shown(sum(column.metrics, [&](std::string_view metric) {
+        return rates ? row.rate(metric) : row.value(metric);
+      })));
+    }
+  }
+  return all;
+}
+
+// Until it is as wide as the room, or nothing can be spared any more: what tells of trouble stays
+// longest. What was done, as a line; empty: nothing had to be left out.
+std::string narrow(std::vector<Strip>& strips, size_t room) {
+  constexpr size_t widest_number = 5;  // "1.20M"
+  constexpr size_t narrow_text = 8;
+  const auto fits = [&] {
+    size_t all = strips.size() - 1;
+    for (const Strip& strip : strips) all += strip.width;
+    return all <= room;
+  };
+  std::string without;
+  const auto leave_out = [&](std::string_view name) {
+    if (fits()) return;
+    std::erase_if(strips, [&](const Strip& strip) { return strip.name == name; });
+    without += fmt::format("{}{}", without.empty() ? "" : ", ", name);
+  };
+  const auto tighten = [&] {
+    if (fits()) return;
+    for (Strip& strip : strips) {
+      if (!strip.text && strip.name != "pid") {
+        strip.width = std::max(strip.title.size(), widest_number);
+      }
+    }
+  };
+  tighten();
+  leave_out("open");
+  leave_out("peers");
+  if (!fits()) {
+    for (Strip& strip : strips) {
+      if (strip.text) strip.width = std::min(strip.width, narrow_text);
+      if (strip.title.ends_with("/s")) strip.title.resize(strip.title.size() - 2);
+    }
+  }
+  tighten();
+  for (const std::string_view name : {"executed", "done", "works", "process", "device"}) {
+    leave_out(name);
+  }
+  if (without.empty()) return "";
+  const std::string note = "too narrow for: " + without + "\n";
+  if (note.size() <= room + 1) return note;
+  const auto commas = static_cast<size_t>(std::ranges::count(without, ','));
+  return fmt::format("too narrow for {} columns\n", commas + 1);
+}
+
+template <class Cell>
+std::string line_of(const std::vector<Strip>& strips, Cell&& of) {
+  std::string out;
+  for (const Strip& strip : strips) {
+    if (!out.empty()) out += " ";
+    out +=
+        strip.text ? cell(of(strip), strip.width) : fmt::format("{:>{}}", of(strip), strip.width);
+  }
+  return out + "\n";
+}
+
 // A value as it is. The largest number stands for none.
 std::string whole(uint64_t value) {
   return value == UINT64_MAX ? "none" : fmt::format("{}", value);
@@ -93,30 +185,15 @@ std::string date(int64_t seconds) {
   return text.data();
 }
 
-std::string table(const Look& look, bool rates) {
+std::string table(const Look& look, bool rates, std::optional<size_t> room) {
   if (look.rows.empty()) return "No device of this user is open here.\n";
-  size_t width = 6;
-  for (const Row& row : look.rows) width = std::max(width, row.device.device.size());
-  width = std::min(width, widest_device);
-  std::string out = fmt::format("{:>7} {:<15} {:<{}} {:>6} {:>5}", "pid", "process", "device",
-                                width, "open", "peers");
-  for (const Column& column : columns) {
-    out += fmt::format(" {:>10}", std::string(column.title) + (rates ? "/s" : ""));
+  std::vector<Strip> strips = all_strips(look, rates);
+  const std::string note = room ? narrow(strips, *room) : "";
+  std::string out = line_of(strips, [](const Strip& strip) { return strip.title; });
+  for (size_t i = 0; i < look.rows.size(); ++i) {
+    out += line_of(strips, [i](const Strip& strip) { return strip.cells[i]; });
   }
-  out += "\n";
-  for (const Row& row : look.rows) {
-    out += fmt::format("{:>7} {} {} {:>6} {:>5}", row.device.pid, cell(row.device.process, 15),
-                       cell(row.device.device, width), span(look.time - row.device.opened),
-                       shown(row.value("peers")));
-    for (const Column& column : columns) {
-      const auto value = sum(column.metrics, [&](std::string_view metric) {
-        return rates ? row.rate(metric) : row.value(metric);
-      });
-      out += fmt::format(" {:>10}", shown(value));
-    }
-    out += "\n";
-  }
-  return out;
+  return out + note;
 }
 
 std::string details(const Look& look, bool rates) {

@@ -135,6 +135,81 @@ def test_ends():
         assert code == 5 and "Fix: " in err, (out, err)
 
 
+def test_count_is_exact():
+    """Batches are not: who is cut off is said, and no rate is made of no time."""
+    consumer = consume("--count", "10")
+    producer = start("produce", *WAYS[0], "--topic", "7")
+    code, out, err = finish(consumer)
+    assert code == 0 and table(out)[0] == {7: 10}, (out, err)
+    (row,) = [line.split() for line in out.splitlines() if line.split()[0] == "7"]
+    assert row[2] == "-", out
+    assert "1 producer has not ended: what is missing of it at the end is not known" in out, out
+    producer.send_signal(signal.SIGINT)
+    finish(producer)
+    consumer = consume("--producers", "1")
+    assert finish(start("produce", *WAYS[0], "--count", "10"))[0] == 0
+    assert "not ended" not in finish(consumer)[1]
+
+
+def test_ctrl_c():
+    """Neither a batch of slow messages nor a consumer that stands still keeps anybody."""
+    consumer = consume("--work", "1000000")
+    producer = start("produce", *WAYS[0])
+    time.sleep(0.5)
+    for process, limit in ((consumer, 1), (producer, 5)):
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        code, out, err = finish(process)
+        took = time.monotonic() - began
+        assert took < limit, (took, out, err)
+        assert code == 130 or process is producer and code == 5, (code, out, err)
+    for way in WAYS:
+        consumer = consume()
+        producer = start("produce", *way)
+        time.sleep(0.3)
+        consumer.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        began = time.monotonic()
+        producer.send_signal(signal.SIGINT)
+        code, out, err = finish(producer)
+        took = time.monotonic() - began
+        assert took < 5 and code in (5, 130) and "Fix: " in err, (took, code, out, err)
+        consumer.kill()
+        finish(consumer)
+
+
+def test_captures_that_stopped():
+    capture = f"/tmp/urma-feed-test-{os.getpid()}.pcapng"
+    try:
+        for limit, missing in (("64K", True), ("64M", False)):
+            device = f"pcap(file={capture},limit={limit}):udp:"
+            consumer = consume("--producers", "1")
+            code, _, err = finish(start("produce", ADDRESS, "--device", device, "--count", 3000))
+            assert code == 0 and finish(consumer)[0] == 0, err
+            assert ("packets are missing in what was captured" in err) == missing, err
+            assert ("Fix: " in err and capture in err) == missing, err
+    finally:
+        if os.path.exists(capture):
+            os.unlink(capture)
+
+
+def test_devices_that_cannot_be_opened_are_said():
+    """In a network of its own, and where there is no room for a window."""
+    words = ["unshare", "--mount", "--net", "sh", "-c", "ip link set lo up && "
+             "mount -t tmpfs -o size=4k,mode=1777 tmpfs /dev/shm && exec \"$@\"", "sh"]
+    if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
+        print("(skipped: no namespaces)")
+        return
+    process = subprocess.Popen([*words, PROGRAM, "consume"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    assert "urma_feed at 127." in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert code == 130, (code, out, err)
+    assert err.startswith("urma_feed: without cxl:: ") and err.count("\n") == 1, err
+    assert "Fix: " in err, err
+
+
 def test_errors_have_codes_and_cures():
     for code, words in ((2, []), (2, ["eat"]), (2, ["consume", "--topic", "1"]),
                         (2, ["produce", "a/b"]), (2, ["produce", "--topic", "255"]),

@@ -7,6 +7,7 @@ import pty
 import random
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,9 +34,10 @@ def make_file(name, size):
 class Server:
     """A receiver in the window and on the network, into a folder of its own."""
 
-    def __init__(self, folder=None, limit=None):
+    def __init__(self, folder=None, limit=None, preload=None):
         self.folder = folder or pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
         self.limit = limit
+        self.more = {"LD_PRELOAD": str(preload)} if preload else {}
         self.start()
 
     def start(self):
@@ -44,7 +46,8 @@ class Server:
 
         self.process = subprocess.Popen(
             [PROGRAM, "serve", self.folder, "--device", SHARED, "--device", NETWORK],
-            stdout=subprocess.PIPE, text=True, preexec_fn=less if self.limit else None)
+            stdout=subprocess.PIPE, text=True, preexec_fn=less if self.limit else None,
+            env={**os.environ, **self.more})
         for _ in range(2):
             line = self.process.stdout.readline()
             assert "urma_notify send FILE" in line, line
@@ -226,10 +229,11 @@ def test_names():
     file = make_file("plain", 1000)
     with Server() as server:
         for name in ("../out", "/etc/out", "a/b", ".hidden", "..", "x" * 201, "new\nline",
-                     "\x1b[2J"):
+                     "\x1b[2J", "\x7f", "c1 \u009b31m", "gpj.\u202eexe", "\u2066x\u2069",
+                     "\u2713" * 100):
             code, _, err = send(file, *WAYS[0], "--as", name)
             assert code == 2 and "is not taken as a file's name" in err, (name, err)
-            assert "\x1b" not in err
+            assert not set("\x1b\x7f\u009b\u202e\u2066") & set(err), err
         code, _, err = send(file, *WAYS[0], "--as", "\udcff\udcfe")
         assert code == 2 and "UTF-8" in err, err
         code, _, err = send(file, *WAYS[0], "--as", "gr\u00fcn \u2713")
@@ -266,6 +270,38 @@ def test_one_name_for_two():
         assert send(longer, *WAYS[0], "--as", "both", "--replace")[0] == 0
         assert (server.folder / "both").read_bytes() == longer.read_bytes()
         assert os.listdir(server.folder) == ["both"]
+
+
+def test_file_systems_that_cannot_rename_to_vacant_names():
+    """Some say EINVAL, when all has been sent. Not with a sanitizer that must be loaded first."""
+    compiler = shutil.which("cc")
+    if compiler is None or any(
+            one in pathlib.Path(PROGRAM).read_bytes() for one in (b"libasan", b"libtsan")):
+        print("(skipped: no compiler, or a sanitizer)")
+        return
+    source, library = FOLDER / "einval.c", FOLDER / "einval.so"
+    source.write_text("#include <errno.h>\n"
+                      "int renameat2(int a, const char *b, int c, const char *d, unsigned e) {\n"
+                      "  (void)a, (void)b, (void)c, (void)d, (void)e;\n"
+                      "  errno = EINVAL;\n"
+                      "  return -1;\n"
+                      "}\n")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    file = make_file("linked", 2_000_000)
+    with Server(preload=library) as server:
+        code, out, err = send(file, *WAYS[0])
+        assert code == 0, (out, err)
+        assert os.listdir(server.folder) == ["linked"]
+        assert (server.folder / "linked").read_bytes() == file.read_bytes()
+        # Who came first is not replaced.
+        sender = start(file, *WAYS[0], "--as", "late", "--rate", "1M")
+        until(lambda: size_of(server.part("late")) >= BLOCK)
+        (server.folder / "late").write_bytes(b"first")
+        code, out, err = finish(sender)
+        assert code == 1 and "File exists" in err, (out, err)
+        assert (server.folder / "late").read_bytes() == b"first"
+        assert send(file, *WAYS[0], "--as", "late", "--replace")[0] == 0
+        assert (server.folder / "late").read_bytes() == file.read_bytes()
 
 
 def cpu_seconds(process):
@@ -319,6 +355,51 @@ def test_ctrl_c():
         assert code == 130 and "it resumes" in err, err
         code, out, _ = send(file, *WAYS[0])
         assert code == 0 and "resumes at" in out, out
+
+
+def test_lines_that_nobody_reads():
+    """urma_notify serve DIR | head -1: files are taken on, and their senders are told so."""
+    file = make_file("untold", 3_000_000)
+    folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
+    server = subprocess.Popen([PROGRAM, "serve", folder, "--device", SHARED],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert "urma_notify send FILE" in server.stdout.readline()
+    server.stdout.close()
+    slow = start(file, *WAYS[0], "--as", "slow", "--rate", "2M")
+    for name in ("one", "two"):
+        code, out, err = send(file, *WAYS[0], "--as", name)
+        assert code == 0, (out, err)
+    code, out, err = finish(slow)
+    assert code == 0, (out, err)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([PROGRAM, "send", file, *WAYS[0], "--as", "three"], stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 0 and "writing to stdout: No space" in done.stderr, done
+    for name in ("one", "two", "three", "slow"):
+        assert (folder / name).read_bytes() == file.read_bytes()
+    assert server.poll() is None
+    server.send_signal(signal.SIGINT)
+    assert server.wait(timeout=20) == 0
+    said = server.stderr.read()
+    server.stderr.close()
+    assert said.count("writing to stdout: Broken pipe") == 1 and "Fix: " in said, said
+
+
+def test_devices_that_cannot_be_opened_are_said():
+    """In a network of its own, and where there is no room for a window."""
+    words = ["unshare", "--mount", "--net", "sh", "-c", "ip link set lo up && "
+             "mount -t tmpfs -o size=4k,mode=1777 tmpfs /dev/shm && exec \"$@\"", "sh"]
+    if subprocess.run([*words, "true"], capture_output=True).returncode != 0:
+        print("(skipped: no namespaces)")
+        return
+    process = subprocess.Popen([*words, PROGRAM, "serve", FOLDER], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    assert "urma_notify at 127." in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert code == 0, (code, out, err)
+    assert err.startswith("urma_notify: without cxl:: ") and err.count("\n") == 1, err
+    assert "Fix: " in err, err
 
 
 def test_errors_have_codes_and_cures():

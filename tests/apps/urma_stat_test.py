@@ -8,6 +8,7 @@ import os
 import pty
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -178,13 +179,13 @@ def test_metrics():
         assert metric["unit"] in line and line.endswith(metric["meaning"])
 
 
-def test_on_a_terminal_each_look_takes_the_place_of_the_one_before():
+def on_a_terminal(rows, columns, *arguments):
+    """What two looks show there."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, 0x5414, b"\x05\x00\x28\x00\x00\x00\x00\x00")  # TIOCSWINSZ: 5 rows of 40
-    with peer("udp:", "serve", f"stat-{os.getpid()}") as process:
-        done = subprocess.run([PROGRAM, str(process.pid), "--watch", "0.2", "--count", "2"],
-                              stdout=theirs, stderr=subprocess.PIPE, timeout=30, text=True,
-                              env={**os.environ, "TERM": "xterm"})
+    fcntl.ioctl(theirs, 0x5414, struct.pack("HHHH", rows, columns, 0, 0))  # TIOCSWINSZ
+    done = subprocess.run([PROGRAM, *arguments, "--watch", "0.2", "--count", "2"],
+                          stdout=theirs, stderr=subprocess.PIPE, timeout=30, text=True,
+                          env={**os.environ, "TERM": "xterm"})
     os.close(theirs)
     shown = b""
     with contextlib.suppress(OSError):  # what there was has been read
@@ -193,10 +194,30 @@ def test_on_a_terminal_each_look_takes_the_place_of_the_one_before():
     os.close(ours)
     assert done.returncode == 0, done
     assert shown.count(b"\x1b[2J") == 1 and shown.count(b"\x1b[H") == 2, shown
-    assert b"... the rest does not fit" in shown
-    rows = [row for row in shown.split(b"\r\n")]
-    assert all(len(row.replace(b"\x1b[K", b"")) <= 40 + len(b"\x1b[2J\x1b[H\x1b[J")
-               for row in rows), rows
+    lines = shown.split(b"\r\n")
+    assert all(len(line.replace(b"\x1b[K", b"")) <= columns + len(b"\x1b[2J\x1b[H\x1b[J")
+               for line in lines), lines
+    return shown.replace(b"\x1b[K", b"").decode()
+
+
+def test_on_a_terminal_each_look_takes_the_place_of_the_one_before():
+    with peer("udp:", "serve", f"stat-{os.getpid()}") as process:
+        assert "... the rest does not fit" in on_a_terminal(5, 40, str(process.pid))
+
+
+def test_narrow_terminals_show_trouble():
+    with peer("udp:", "serve", f"stat-{os.getpid()}"):
+        for columns, title, lost in (
+                (200, "open peers    works/s", ""),
+                (80, "pid process  device", ": open, peers"),
+                (56, "pid process  device", ": open, peers, executed, done"),
+                (40, "    pid unknown refused resent dropped", " 7 columns")):
+            shown = on_a_terminal(50, columns)
+            (titles, *_) = [line for line in shown.split("\r\n") if " pid " in line]
+            assert title in titles and len(titles) <= columns, (columns, shown)
+            for name in ("unknown", "refused", "resent", "dropped"):
+                assert name in titles, (columns, shown)
+            assert lost and f"too narrow for{lost}" in shown or "narrow" not in shown, shown
 
 
 def test_errors_have_codes_and_cures():
