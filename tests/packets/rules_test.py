@@ -16,8 +16,10 @@ def rules(text):
         if not line or line.startswith("#"):
             continue
         parts = [part.strip() for part in line.split("|")]
-        if len(parts) != 3 or not re.fullmatch(r"4\.\d+\.\d+", parts[0]) or parts[0] in found:
-            sys.exit("rules.txt:%d: NUMBER | RULE | WHERE, each number once" % number)
+        known = len(parts) in (3, 4) and re.fullmatch(r"4\.\d+\.\d+", parts[0])
+        if not known or parts[0] in found:
+            sys.exit("rules.txt:%d: NUMBER | RULE | WHERE [| DIFFERENCE], each number once" %
+                     number)
         found[parts[0]] = parts[2]
     return found
 
