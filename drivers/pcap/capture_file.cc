@@ -66,7 +66,7 @@ Result<std::unique_ptr<CaptureFile>> CaptureFile::open(const CaptureSettings& se
                                                        std::string_view description) {
   const std::string& path = settings.path;
   const int descriptor =
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0600);
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
   const int why = errno;
   struct stat about {};
   const bool known =

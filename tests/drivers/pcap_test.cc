@@ -421,7 +421,7 @@ TEST_CASE("a capture that cannot be opened says why and what to do") {
 
 TEST_CASE("a file that is there is written over, but not while another device writes it") {
   const CapturePath path("again");
-  std::ofstream(path.path) << std::string(100'000, 'x');
+  std::ofstream(path.path) << "\n\r\r\n" << std::string(100'000, 'x');
   for (int round = 0; round < 2; ++round) {
     PortPair ports(path.device("sim:pcap-again"), "sim:pcap-again");
     REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(100, 1)));
