@@ -125,13 +125,6 @@ uint64_t SentWindow::mark_all_lost(Duration least_age, Time now, Pool& pool) {
   return bytes;
 }
 
-bool SentWindow::first_resent_within(Duration time, Time now, Pool& pool) {
-  for (auto at = begin(pool); at; ++at) {
-    if (!at->acknowledged) return at->copies > 1 && age(*at, now) + 2 * stamp_unit < time;
-  }
-  return false;
-}
-
 void SentWindow::probe(Pool& pool) {
   guessed_ = next();
   Packet* last = nullptr;

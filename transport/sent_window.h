@@ -61,9 +61,6 @@ class SentWindow {
   uint64_t mark_lost(const LossEvidence& evidence, Time now, Pool& pool);
   // All that is unacknowledged and left at least so long ago, and the first of it in any case.
   uint64_t mark_all_lost(Duration least_age, Time now, Pool& pool);
-  // Whether the first packet that is unacknowledged has left again so lately that nothing that has
-  // come since can be said of it.
-  bool first_resent_within(Duration time, Time now, Pool& pool);
   // The last packet that is not acknowledged is to be sent again, as a question.
   void probe(Pool& pool);
 

@@ -181,9 +181,8 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   }
   uint64_t lost_bytes = 0;
   if (negative) {
-    // UB 4.4.4. One of before, or a second copy, says nothing new.
-    const bool late =
-        through + 1 < sent_.first() || sent_.first_resent_within(rtt_.least(), now, pools_.sent);
+    // UB 4.4.4. One of before says nothing new.
+    const bool late = through + 1 < sent_.first();
     if (!late) lost_bytes = sent_.mark_all_lost(Duration{}, now, pools_.sent);
   } else if (news.bytes > 0 && mode_.trigger != Retransmission::Trigger::timeout) {
     // UB 4.4.10: where only a time-out counts, what is missing is noted and no more.

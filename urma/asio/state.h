@@ -62,12 +62,7 @@ class State final : public Owner {
   }
 
   State(const Executor& executor, const JettyOptions& options)
-      : executor_(executor),
-        options_(options),
-        service_(&Service::of(executor)),
-        berths_(options.berths) {
-    for (uint32_t i = options.berths; i > 0; --i) vacant_.push_back(i - 1);
-  }
+      : executor_(executor), options_(options), service_(&Service::of(executor)) {}
   ~State() { close(); }
 
   const Executor& executor() const { return executor_; }
@@ -183,6 +178,9 @@ class State final : public Owner {
                                .receives_from = jfr_ ? &*jfr_ : nullptr});
     if (!jetty) return jetty.error();
     jetty_.emplace(std::move(*jetty));
+    // So many, as the library has found, there may be.
+    berths_.resize(options_.berths);
+    for (uint32_t i = options_.berths; i > 0; --i) vacant_.push_back(i - 1);
     return watch(works_, jetty_->fd());
   }
 
