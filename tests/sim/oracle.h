@@ -63,7 +63,6 @@ class Memory {
 
   void check_untouched(uint64_t from, uint64_t to) const;
   bool overlaps(uint64_t offset, uint64_t bytes) const;
-  void require(bool holds, uint64_t offset, uint64_t work, const char* rule) const;
 
   std::vector<std::byte> own_;
   std::span<std::byte> bytes_;
