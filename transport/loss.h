@@ -61,15 +61,35 @@ class ReorderTolerance {
   uint8_t calm_ = 0;
 };
 
-// `acknowledged`: the highest that is newly acknowledged; `newest_sent`: when the latest-sent of
-// them was sent, of those sent once.
-constexpr LossEvidence evidence_of_time(Psn acknowledged, Time newest_sent, Duration tolerance,
-                                        uint32_t reorder_packets) {
-  LossEvidence out{.through = acknowledged};
-  out.once_before = out.again_before = newest_sent - tolerance;
-  if (reorder_packets > 0) out.last_number = acknowledged - reorder_packets;
-  return out;
-}
+// Of all packets that are known to have come, the one that was sent last. What left in the same
+// burst, as far as times tell, left before it: numbers within a burst rise.
+class LatestArrival {
+ public:
+  void note(Time sent, Time now) {
+    if (sent < sent_) return;
+    sent_ = sent;
+    took_ = now - sent;
+  }
+
+  // What left before it has had as long as it, and the tolerance. `through`: the highest that was
+  // ever acknowledged. Not 0 `reorder_packets`: so far behind that one it need not wait, either.
+  LossEvidence evidence(Psn through, Duration tolerance, uint32_t reorder_packets, Time now) const {
+    LossEvidence out{.through = through};
+    out.once_before = out.again_before = std::min(sent_ + burst, now - took_ - tolerance);
+    if (reorder_packets > 0) out.last_number = through - reorder_packets;
+    return out;
+  }
+  // When there will be such evidence of a packet.
+  Time patience(Time sent, Duration tolerance) const {
+    return sent < sent_ + burst ? sent + took_ + tolerance + Duration(1) : never;
+  }
+
+ private:
+  static constexpr Duration burst{256};  // to which SentWindow notes times
+
+  Time sent_{};
+  Duration took_{};
+};
 
 // ---- fast, selective: what a TPSACK reports as missing is lost
 

@@ -99,16 +99,20 @@ void SentWindow::lose(Packet& packet) {
   inflight_bytes_ -= packet.bytes;
 }
 
-uint64_t SentWindow::mark_lost(const LossEvidence& evidence, Time now, Pool& pool) {
-  uint64_t bytes = 0;
+SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Time now, Pool& pool) {
+  Missing out;
   Psn psn = first_;
   for (auto at = begin(pool); at && psn <= evidence.through; ++at, ++psn) {
     if (at->acknowledged || at->lost) continue;
-    if (!is_lost(psn, now - age(*at, now), at->copies > 1, evidence)) continue;
-    bytes += at->bytes;
-    lose(*at);
+    const Time sent = now - age(*at, now);
+    if (is_lost(psn, sent, at->copies > 1, evidence)) {
+      out.lost_bytes += at->bytes;
+      lose(*at);
+    } else {
+      out.oldest_sent = std::min(out.oldest_sent, sent);
+    }
   }
-  return bytes;
+  return out;
 }
 
 uint64_t SentWindow::mark_all_lost(Duration least_age, Time now, Pool& pool) {

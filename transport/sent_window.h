@@ -35,6 +35,8 @@ class SentWindow {
   bool empty() const { return packets_.empty(); }
   uint64_t inflight_bytes() const { return inflight_bytes_; }
   uint32_t lost_packets() const { return lost_packets_; }
+  // Of those sent once.
+  Psn highest_acknowledged() const { return highest_acknowledged_; }
 
   // Null when the pool is exhausted.
   Packet* push(const Packet& packet, Time now, Pool& pool);
@@ -57,9 +59,13 @@ class SentWindow {
   // are named in `delivered`; call again while it is filled.
   size_t retire(std::span<SliceRef> delivered, Pool& pool);
 
-  // Both return the bytes newly marked as lost.
-  uint64_t mark_lost(const LossEvidence& evidence, Time now, Pool& pool);
+  struct Missing {
+    uint64_t lost_bytes = 0;   // newly marked as lost
+    Time oldest_sent = never;  // of those that are asked about and may only be late
+  };
+  Missing mark_lost(const LossEvidence& evidence, Time now, Pool& pool);
   // All that is unacknowledged and left at least so long ago, and the first of it in any case.
+  // Returns the bytes newly marked as lost.
   uint64_t mark_all_lost(Duration least_age, Time now, Pool& pool);
   // The last packet that is not acknowledged is to be sent again, as a question.
   void probe(Pool& pool);
@@ -78,7 +84,7 @@ class SentWindow {
 
   Queue packets_;
   Psn first_;
-  Psn highest_acknowledged_{};   // of those sent once
+  Psn highest_acknowledged_{};
   Psn guessed_{};                // what lies before it was, perhaps, sent again without evidence
   uint64_t inflight_bytes_ = 0;  // neither acknowledged nor lost
   uint32_t lost_packets_ = 0;

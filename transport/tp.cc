@@ -190,13 +190,9 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
                              ? last_reported(through, Psn::unwrap(through, selective->max_received),
                                              selective->bit_count)
                              : through;
-    lost_bytes = sent_.mark_lost(evidence_of(news, reported, now), now, pools_.sent);
+    lost_bytes = find_lost(evidence_of(news, reported, now), now);
   }
-  if (lost_bytes > 0) {
-    tolerance_.calm();
-    controller_->handle(congestion::Lost{
-        .now = now, .rtt = rtt_.smoothed(), .bytes = lost_bytes, .timed_out = false});
-  }
+  note_lost(lost_bytes, now);
 
   const Psn first = sent_.first();
   const std::span delivered(pools_.delivered);
@@ -222,8 +218,25 @@ LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn report
     return sent_again_.evidence(reported, news.rtt ? now - *news.rtt : Time{});
   }
   if (news.overtaken || news.in_vain) tolerance_.learn(news.overtaken, news.in_vain);
-  return evidence_of_time(news.highest, news.newest_sent, tolerance_.window(rtt_.smoothed()),
-                          tolerance_.seen() ? 0 : mode_.reorder_packets);
+  latest_.note(news.newest_sent, now);
+  return latest_.evidence(std::max(news.highest, sent_.highest_acknowledged()),
+                          tolerance_.window(rtt_.smoothed()),
+                          tolerance_.seen() ? 0 : mode_.reorder_packets, now);
+}
+
+uint64_t Tp::find_lost(const LossEvidence& evidence, Time now) {
+  const auto missing = sent_.mark_lost(evidence, now, pools_.sent);
+  if (mode_.trigger == Retransmission::Trigger::rack) {
+    overtaken_until_ = latest_.patience(missing.oldest_sent, tolerance_.window(rtt_.smoothed()));
+  }
+  return missing.lost_bytes;
+}
+
+void Tp::note_lost(uint64_t bytes, Time now) {
+  if (bytes == 0) return;
+  tolerance_.calm();
+  controller_->handle(
+      congestion::Lost{.now = now, .rtt = rtt_.smoothed(), .bytes = bytes, .timed_out = false});
 }
 
 // From now on it is waited for an answer: first for the sake of a question, then of all.
@@ -430,7 +443,7 @@ void Tp::fill_ack(TxFrame& frame) {
 // ---- time
 
 Time Tp::next_deadline() const {
-  Time at = timeout_at_;
+  Time at = std::min(timeout_at_, overtaken_until_);
   if (owed_ > 0) at = std::min(at, owed_since_ + ack_delay());
   if (outstanding()) {
     at = std::min(at, last_heard_ + verdict_after);
@@ -441,6 +454,11 @@ Time Tp::next_deadline() const {
 
 std::optional<Why> Tp::handle_timer(Time now) {
   if (outstanding() && now >= last_heard_ + verdict_after) return Why::silent;
+  if (now >= overtaken_until_) {
+    const auto evidence =
+        latest_.evidence(sent_.highest_acknowledged(), tolerance_.window(rtt_.smoothed()), 0, now);
+    note_lost(find_lost(evidence, now), now);
+  }
   if (now >= timeout_at_ && probe_next_) {
     probe_next_ = false;
     sent_.probe(pools_.sent);

@@ -85,6 +85,8 @@ class Tp final : public PacketChannel {
   void show_hole(Time now);
   Duration ack_delay() const;
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
+  uint64_t find_lost(const LossEvidence& evidence, Time now);
+  void note_lost(uint64_t bytes, Time now);
   void await_news(Time now);
 
   // What a packet that comes out of order is answered with (UB 4.4): nothing, in its turn or at
@@ -101,8 +103,10 @@ class Tp final : public PacketChannel {
   Pulling pulling_;
   uint32_t next_tpmsn_;
   RttEstimator rtt_;
-  ReorderTolerance tolerance_;  // mode rack
-  SentAgain sent_again_;        // mode fast, selective
+  ReorderTolerance tolerance_;    // mode rack
+  LatestArrival latest_;          // mode rack
+  Time overtaken_until_ = never;  // mode rack: what a later packet has overtaken is lost then
+  SentAgain sent_again_;          // mode fast, selective
   uint16_t timeouts_in_row_ = 0;
   bool probe_next_ = false;  // when the time is over it is a question that is sent
   bool window_limited_ = false;

@@ -6,13 +6,20 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-using transport::evidence_of_time;
 using transport::is_lost;
+using transport::LatestArrival;
 using transport::LossEvidence;
 using transport::RttEstimator;
 using transport::SentAgain;
 
 const Psn acknowledged = Psn::first(2);  // its predecessors lie on the other side of the wrap
+
+// On an acknowledgement of `through`, of which the last one was sent then.
+LossEvidence evidence_of_time(Psn through, Time sent, Duration tolerance, uint32_t packets) {
+  LatestArrival latest;
+  latest.note(sent, sent + 7ms);
+  return latest.evidence(through, tolerance, packets, sent + 7ms);
+}
 
 TEST_CASE("rack: a packet sent once is lost when the third after it has been acknowledged") {
   const LossEvidence evidence = evidence_of_time(acknowledged, Time(1ms), 1s, 3);
@@ -40,6 +47,25 @@ TEST_CASE("rack: a packet is lost when one sent later than the reorder window is
     CHECK_FALSE(is_lost(acknowledged + 5, Time(10ms), again, evidence));
     CHECK_FALSE(is_lost(acknowledged + 5, Time(11ms), again, evidence));
   }
+}
+
+TEST_CASE("rack: what was overtaken has as long as what has overtaken it, and the tolerance") {
+  LatestArrival latest;
+  CHECK(latest.patience(Time(1ms), 4ms) == never);
+  latest.note(Time(10ms), Time(17ms));
+  latest.note(Time(9ms), Time(18ms));  // an earlier one says nothing
+  CHECK(latest.patience(Time(11ms), 4ms) == never);
+  CHECK(latest.patience(Time(10ms), 4ms) == Time(21ms + 1ns));  // left with it
+  const Time until = latest.patience(Time(8ms), 4ms);
+  CHECK(until == Time(19ms + 1ns));
+  const auto lost = [&](Time now) {
+    return is_lost(acknowledged - 1, Time(8ms), false, latest.evidence(acknowledged, 4ms, 0, now));
+  };
+  CHECK_FALSE(lost(until - 1ns));
+  CHECK(lost(until));
+  // However late it is asked: nothing that has left later has come.
+  CHECK_FALSE(is_lost(acknowledged - 1, Time(11ms), false,
+                      latest.evidence(acknowledged, 4ms, 0, Time(1s))));
 }
 
 TEST_CASE("rack: more evidence never makes a lost packet whole again") {
