@@ -335,12 +335,14 @@ std::optional<Transport::PeerFacts> Transport::facts(PeerId id) {
                    .rtt = connected ? at(peer->tp).rtt() : Duration{}};
 }
 
-bool Transport::choose(PeerId id, const Retransmission& mode) {
+void Transport::choose(PeerId id, const Retransmission& mode, Time now) {
   Peer* peer = peers_.find(id);
-  if (peer == nullptr || mode_for(peer) == mode) return true;
-  if (live(peer->tp) || peer->opening) return false;
+  if (peer == nullptr || mode_for(peer) == mode) return;
   peer->chosen = mode;
-  return true;
+  const bool told = peer->opening || live(peer->tp);
+  if (!told || closing_ || compact() || peer->eid == settings_.eid) return;
+  cancel_opening(*peer);
+  begin_opening(*peer, now);
 }
 
 Why Transport::why_not(PeerId id) {

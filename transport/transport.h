@@ -43,9 +43,9 @@ class Transport final : public Channels {
   // when the limit on peers is reached and none of them can be forgotten.
   PeerId know(const Eid& eid, const Endpoint& at, Incarnation life);
 
-  // How what is sent to this peer is retransmitted, instead of Settings::retransmission. False: it
-  // is too late, there is a channel that was made otherwise, or it is being made.
-  bool choose(PeerId peer, const Retransmission& mode);
+  // How what is sent to this peer is retransmitted, instead of Settings::retransmission. A channel
+  // that was made otherwise is made anew.
+  void choose(PeerId peer, const Retransmission& mode, Time now);
 
   struct PeerFacts {
     Eid eid;

@@ -249,21 +249,14 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line,
   const Endpoint& self = runner.port_facts().self;
   if (!may_reach(self.address, descriptor->at.address)) return out_of_reach(descriptor->at, self);
   PeerId peer;
-  bool in_time = true;
-  runner.call([&](engine::Engine& engine, Time) {
+  runner.call([&](engine::Engine& engine, Time now) {
     peer = engine.transport().know(descriptor->eid, descriptor->at, descriptor->life);
-    if (peer && mode) in_time = engine.transport().choose(peer, *mode);
+    if (peer && mode) engine.transport().choose(peer, *mode, now);
     return true;
   });
-  if (!in_time) {
-    return Error{Status::invalid_argument,
-                 "import: retransmission " + std::string(name(*mode)) + ": there is a channel to " +
-                     to_string(descriptor->at) +
-                     " already, with another one. Fix: say it in the first import of what that "
-                     "process has"};
-  }
   if (peer) {
-    const Imported imported = imported_from(*descriptor, peer);
+    Imported imported = imported_from(*descriptor, peer);
+    if (mode) imported.warning = engine::warning(*mode, runner.port_facts());
     choose_copy(runner, imported.segment);
     return imported;
   }

@@ -283,6 +283,8 @@ class URMA_API Jfce {
 struct Imported {
   RemoteSegment segment;
   RemoteJetty jetty;
+  // What ImportOptions::retransmission costs on this medium; empty: nothing worth saying.
+  std::string warning{};
 };
 
 // One way to the network and everything that uses it. Move only. Several may be open in a process.
@@ -355,8 +357,9 @@ class URMA_API Device {
   //   urma://ADDRESS:PORT/NAME    by that process
   // A descriptor is not checked with its owner: works on it find out. A name that nobody has
   // published yet is waited for, at most `limit`: the two sides may start in any order.
-  // `options.retransmission`: how what is sent to that process is retransmitted from its first
-  // channel on; invalid_argument where this medium has no use for the mode, or a channel is there.
+  // `options.retransmission`: how what is sent to that process is retransmitted from now on, by all
+  // of this device; a channel that is there already is made anew. invalid_argument where this
+  // medium has no use for the mode, and `Imported::warning` where there is a better one.
   // Errors: invalid_argument, not_found, peer_unreachable, version_mismatch, no_resources, closed,
   // forked.
   Result<Imported> import(std::string_view what, const ImportOptions& options = {});

@@ -1,5 +1,7 @@
 // How a mode of retransmission is chosen: for a device, for a peer; and that each of them delivers.
 
+#include <set>
+
 #include "tests/catch.h"
 #include "tests/sim/pair.h"
 
@@ -47,7 +49,7 @@ TEST_CASE("each mode delivers over a wire that loses, doubles and corrupts, both
   }
 }
 
-TEST_CASE("a peer is sent to as its first import says, others as the device does") {
+TEST_CASE("a peer is sent to as its import says, others as the device does") {
   SimHosts hosts("mode-of-peer");
   auto here = hosts.start();
   auto one = hosts.start();
@@ -61,13 +63,48 @@ TEST_CASE("a peer is sent to as its first import says, others as the device does
   write_megabyte(hosts, here, one, timeout);
   CHECK(here.device.stats().value().retransmission_timeouts > of_rack + 3);
 
-  // There is a channel: the same again is fine, another one is not.
-  CHECK(here.device.import(one.line, {.retransmission = gbn_timeout}));
-  CHECK(here.device.import(one.line));
-  const auto late = here.device.import(one.line, {.retransmission = sel_fast});
-  REQUIRE_FALSE(late);
-  CHECK(late.error().status == Status::invalid_argument);
-  CHECK(late.error().message.find("first import") != std::string::npos);
+  CHECK(timeout.warning.find("stops the channel for a time-out") != std::string::npos);
+  CHECK(usual.warning.empty());
+}
+
+TEST_CASE("a mode that is chosen when there is a channel makes it anew; nothing executes twice") {
+  SimHosts hosts("mode-late");
+  auto here = hosts.start("", {.berths = 64, .receives = 4});
+  auto there = hosts.start("", {.berths = 4, .receives = 64});
+  const auto bytes = some_bytes(9000);
+  // The channel that is there was made by the other end.
+  const Imported back = there.device.import(here.line).value();
+  REQUIRE(there.jetty.post(write(bytes, back.segment)) == 1);
+  REQUIRE(only_status(there.jetty, 1s) == Status::ok);
+
+  const Imported target = here.device.import(there.line).value();
+  hosts.network().impairment = {.loss = 0.02, .delay = 20us};
+  std::vector<std::vector<std::byte>> inbox(64, std::vector<std::byte>(bytes.size()));
+  for (const NamedRetransmission& named : named_retransmissions()) {
+    INFO(named.name);
+    const bool other = !(named.mode == sel_rack);  // which the device has
+    const uint64_t made = here.device.stats().value().channels_made;
+    for (size_t i = 0; i < 20; ++i) there.jetty.receive(inbox[i], i);
+    REQUIRE(here.jetty.post(std::vector<Work>(10, send(bytes, target.jetty))) == 10);
+    hosts.run_for(50us);
+    CHECK(here.device.import(there.line, {.retransmission = named.mode}));
+    CHECK(here.device.import(there.line, {.retransmission = named.mode}));  // and the same again
+    REQUIRE(here.jetty.post(std::vector<Work>(10, send(bytes, target.jetty))) == 10);
+    for (size_t done = 0; done < 20;) {
+      const auto completions = here.jetty.wait(10s);
+      REQUIRE_FALSE(completions.empty());
+      done += completions.size();
+      for (const Completion& completion : completions) REQUIRE(completion.status == Status::ok);
+    }
+    hosts.run_for(100ms);  // the question may be lost
+    CHECK(here.device.stats().value().channels_made == made + other);
+    std::set<uint64_t> arrived;
+    for (auto arrivals = there.jetty.wait(1ms); !arrivals.empty();
+         arrivals = there.jetty.wait(1ms)) {
+      for (const Completion& arrival : arrivals) REQUIRE(arrived.insert(arrival.tag).second);
+    }
+    CHECK(arrived.size() == 20);
+  }
 }
 
 // UB 4.4.11

@@ -56,8 +56,8 @@ struct DeviceOptions {
 
 struct ImportOptions {
   Duration limit = std::chrono::seconds(2);  // a name that nobody has published yet is waited for
-  // Of what is sent to that process; nothing: the device's. There is one channel to a process, so
-  // this is said by its first import.
+  // Of what is sent to that process, by all of this device; nothing: as before, at first the
+  // device's.
   std::optional<Retransmission> retransmission{};
 };
 

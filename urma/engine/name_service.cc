@@ -80,7 +80,7 @@ bool NameService::check(Question& question, Time now) {
     // A peer that has gone since is looked for anew: the publisher may have been restarted.
     if (!transport_.knows(question.peer)) {
       question.peer = transport_.know({}, question.at, {});
-      if (question.retransmission) transport_.choose(question.peer, *question.retransmission);
+      if (question.retransmission) transport_.choose(question.peer, *question.retransmission, now);
     }
     if (question.peer) send(question.peer, find_word, question.number, question.name);
     question.ask_at = now + ask_again_after;
