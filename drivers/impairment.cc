@@ -26,7 +26,7 @@ constexpr Kind kinds[] = {{"all", Impairment::Only::all},
 void Impairment::read_options(OptionReader& options, const std::string& prefix) {
   options.fraction(prefix + "loss", loss, {"packets that are lost"});
   options.fraction(prefix + "dup", duplicate, {"packets that come twice"});
-  options.fraction(prefix + "corrupt", corrupt, {"packets of which one to four bits are flipped"});
+  options.fraction(prefix + "corrupt", corrupt, {"packets of which 1 to 64 bits are flipped"});
   options.fraction(prefix + "reorder", reorder, {"packets that are held back by reorder_by"});
   options.duration(prefix + "delay", delay, {"of every packet"});
   options.duration(prefix + "jitter", jitter, {"more delay, at random up to this"});

@@ -18,7 +18,7 @@ struct Impairment {
 
   double loss = 0;
   double duplicate = 0;
-  double corrupt = 0;  // one to four bits
+  double corrupt = 0;  // 1 to 64 bits, of half of them no more than 4
   double reorder = 0;  // held back by `reorder_by`
   Duration delay{};    // of every packet
   Duration jitter{};   // more, uniform
@@ -72,12 +72,13 @@ struct Impairment {
   }
 
   static void flip_bits(std::span<std::byte> packet, Prng& prng) {
-    // Forward by less than a third each time: no bit is hit twice.
     const uint64_t bits = packet.size() * 8;
+    const uint64_t flips = prng.between(1, prng.chance(0.5) ? 4 : std::min<uint64_t>(64, bits));
+    // Forward, and not once around: no bit is hit twice.
     uint64_t bit = prng.below(bits);
-    for (uint64_t flips = prng.between(1, 4); flips > 0; --flips) {
+    for (uint64_t flip = 0; flip < flips; ++flip) {
       packet[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
-      bit = (bit + prng.between(1, (bits - 1) / 3)) % bits;
+      bit = (bit + prng.between(1, bits / flips)) % bits;
     }
   }
 };

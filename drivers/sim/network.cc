@@ -190,7 +190,8 @@ void Network::transmit(Port& from, const TxFrame& frame) {
       if (free_.empty()) return;
       const uint32_t packet = free_.back();
       free_.pop_back();
-      headers_[packet] = {from.facts_.self, frame.to, static_cast<uint32_t>(bytes)};
+      const bool corrupt = port_copy.corrupt || wire_copy.corrupt;
+      headers_[packet] = {from.facts_.self, frame.to, static_cast<uint32_t>(bytes), corrupt};
       flatten(frame, bytes_of(packet));
       if (port_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
       if (wire_copy.corrupt) Impairment::flip_bits({bytes_of(packet), bytes}, prng_);
@@ -225,6 +226,7 @@ void Network::deliver(uint32_t packet) {
     const bool room = port->inbox_count_ < port->inbox_.size() &&
                       port->inbox_bytes_ + header.bytes <= port->settings_.buffer_bytes;
     if (!room) break;
+    corrupted_ += header.corrupt;
     // The transport header; what lies behind it holds addresses, which differ from run to run.
     trace(header.from, header.to, header.bytes,
           {bytes_of(packet), std::min<size_t>(header.bytes, 16)});

@@ -48,6 +48,8 @@ class Network final : public VirtualClock {
   // Over everything that was delivered: when, from where to where, which packet of which length.
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t packets_sent() const { return sent_; }
+  // Packets that arrived at somebody with flipped bits.
+  uint64_t corrupted() const { return corrupted_; }
 
  private:
   friend class Port;
@@ -71,6 +73,7 @@ class Network final : public VirtualClock {
     Endpoint from;
     Endpoint to;
     uint32_t bytes;
+    bool corrupt;
   };
   struct Engine {
     Driven* driven;
@@ -107,6 +110,7 @@ class Network final : public VirtualClock {
   Prng prng_;
   uint64_t order_ = 0;
   uint64_t sent_ = 0;
+  uint64_t corrupted_ = 0;
   uint64_t trace_hash_ = 0xcbf29ce484222325;
   std::priority_queue<Event, std::vector<Event>, Later> events_;
   Region storage_;
