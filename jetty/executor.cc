@@ -210,12 +210,17 @@ void Executor::release(Assembly& assembly) {
 
 // ---- where bytes go
 
+// One that is not shown is compared with nothing, and passes where none is asked for.
+bool Executor::shows_token(const TaRequest& request) const {
+  return request.base.token_present || segments_.unchecked(TokenId(request.memory.token_id));
+}
+
 void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
   if (packet.data.empty()) return;
   const TaRequest& request = packet.headers;
   std::byte* at = segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token),
                                   request.memory.address, packet.data.size(), Rights::write);
-  if (at == nullptr || !request.base.token_present) {
+  if (at == nullptr || !shows_token(request)) {
     assembly.verdict = Verdict::refuse;
     return;
   }
@@ -233,13 +238,13 @@ void Executor::place_message(Assembly& assembly, const ParsedRequest& packet) {
 }
 
 const std::byte* Executor::readable(const TaRequest& request) const {
-  if (!request.base.token_present) return nullptr;
+  if (!shows_token(request)) return nullptr;
   return segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token),
                          request.memory.address, request.memory.length, Rights::read);
 }
 
 bool Executor::writable(const TaRequest& request, uint64_t start) const {
-  return request.base.token_present &&
+  return shows_token(request) &&
          segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token), start,
                          request.memory.length, Rights::write) != nullptr;
 }
@@ -249,7 +254,7 @@ std::optional<Event> Executor::complaint(const TaRequest& request, const OpcodeI
   const auto token = TokenValue(request.token.token);
   const bool to_jetty = info.opcode != TaOpcode::read && (!info.to_memory || info.immediate);
   if ((info.to_memory || info.opcode == TaOpcode::read) && request.memory.length > 0 &&
-      (!request.base.token_present || !segments_.names(TokenId(request.memory.token_id), token))) {
+      (!shows_token(request) || !segments_.names(TokenId(request.memory.token_id), token))) {
     return bad_token;
   }
   if (!to_jetty) return std::nullopt;

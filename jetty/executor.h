@@ -58,6 +58,7 @@ class Executor {
   bool finish_immediate(Assembly& assembly);
   bool finish_notify(Assembly& assembly, const TaRequest& request);
 
+  bool shows_token(const TaRequest& request) const;
   Jetty* target(const Mtetah& named, TokenValue token);
   Jetty* receiver(Assembly& assembly, Jetty* target);
   void hold(Assembly& assembly, Jetty& jetty, Jetty& receiver);

@@ -58,9 +58,10 @@ class Channel {
 
   // Where this part of a segment of the peer's lies, if this processor can reach it, and the peer
   // lets it be used so: then a slice is a copy, and nothing is sent. Until `let_go`, soon, the peer
-  // does not have it to itself; one at a time. Null: offer the slice, and be told why.
+  // does not have it to itself; one at a time. Null, or false at the end: offer the slice, and be
+  // told why.
   virtual std::byte* hold(const MemoryRange&) { return nullptr; }
-  virtual void let_go() {}
+  virtual bool let_go() { return true; }
 
   // The other end lives, but stands still: it has taken nothing for so long that nothing should be
   // offered to it. What it holds can be had. PacketSink::up is called again when it goes on.
