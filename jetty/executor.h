@@ -38,8 +38,13 @@ class Executor {
   // Whether all of the slice, which begins there, may be written.
   bool writable(const TaRequest& request, uint64_t start) const;
 
-  // What the owner should know of a request that was refused.
-  std::optional<Event> complaint(const TaRequest& request, const OpcodeInfo& info) const;
+  // What the owner should know of a request that was refused. `guessed`: its token was never one;
+  // who is late with what was taken away, or does not know that a Jetty is gone, guesses nothing.
+  struct Complaint {
+    Event event;
+    bool guessed = false;
+  };
+  std::optional<Complaint> complaint(const TaRequest& request, const OpcodeInfo& info) const;
 
   // Completes the receives that wait, as flushed.
   void flush_receives(Jetty& jetty);

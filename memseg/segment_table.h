@@ -92,6 +92,10 @@ class SegmentTable {
   bool names(TokenId id, TokenValue token) const {
     return number(id) < id_limit && opens(names_[number(id)], token);
   }
+  // Whether it has ever been a token for it: who shows it did not guess, but is late.
+  bool once(TokenId id, TokenValue token) const {
+    return number(id) < id_limit && mint_.generation(id, token) < names_[number(id)].generation;
+  }
   // Whether it needs no token.
   bool unchecked(TokenId id) const {
     return number(id) < id_limit && (names_[number(id)].tree & unchecked_flag) != 0;

@@ -97,6 +97,8 @@ class Channels {
   virtual Channel* channel(PeerId peer, Time now) = 0;
   // False when this life of the peer is over.
   virtual bool knows(PeerId peer) = 0;
+  // Where it is; nowhere when this life is over.
+  virtual Eid address(PeerId peer) = 0;
   // Why there is no channel: what the peer said when it was last asked, or that it said nothing.
   virtual Why why_not(PeerId peer) = 0;
 };

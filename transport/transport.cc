@@ -343,6 +343,11 @@ bool Transport::choose(PeerId id, const Retransmission& mode) {
   return true;
 }
 
+Eid Transport::address(PeerId id) {
+  const Peer* peer = peers_.find(id);
+  return peer == nullptr ? Eid{} : peer->at.address;
+}
+
 Why Transport::why_not(PeerId id) {
   const Peer* peer = peers_.find(id);
   return peer == nullptr ? Why::unreachable : peer->why_not;

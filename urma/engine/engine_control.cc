@@ -227,6 +227,7 @@ Statistics Engine::statistics() {
   out.not_ready = target.not_ready;
   out.repeated = target.repeated;
   out.withdrawn = target.withdrawn;
+  out.unheard = target.unheard;
   out.packets_sent = packets.sent;
   out.retransmitted = packets.retransmitted;
   out.filler = packets.filler;

@@ -325,6 +325,26 @@ TEST_CASE("TokenIDs and TokenValues are drawn as by chance") {
   CHECK(std::ranges::adjacent_find(values) == values.end());
 }
 
+TEST_CASE("what was a token once is told from what never was") {
+  OneSegment one;
+  std::vector<TokenValue> were{one.token};
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(one.table.rotate(one.made.segment));
+    REQUIRE(one.table.retire(one.made.segment));
+    were.push_back(one.table.token(one.made.segment).value);
+  }
+  for (const TokenValue value : were) {
+    CHECK(one.table.once(one.id, value));
+    CHECK(one.opens(value) == (value == were.back()));
+    for (unsigned bit = 0; bit < 32; ++bit) {
+      CHECK_FALSE(one.table.once(one.id, TokenValue(number(value) ^ 1u << bit)));
+    }
+    CHECK_FALSE(one.table.once(TokenId(number(one.id) ^ 1), value));
+  }
+  one.remove();
+  CHECK(one.table.once(one.id, were.back()));
+}
+
 TEST_CASE("another life has other TokenIDs and other TokenValues") {
   const memseg::TokenMint one(SipHash(1, 2));
   const memseg::TokenMint other(SipHash(1, 3));
