@@ -23,6 +23,7 @@ set(public_headers
   urma/core/result.h
   urma/core/retransmission.h
   urma/core/rights.h
+  urma/core/segment_options.h
   urma/core/setting.h
   urma/core/statistics.h
   urma/core/status.h

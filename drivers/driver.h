@@ -13,6 +13,7 @@
 #include "urma/core/driver_info.h"
 #include "urma/core/frame.h"
 #include "urma/core/result.h"
+#include "urma/core/segment_options.h"
 #include "urma/core/setting.h"
 
 namespace urma::drivers {
@@ -83,7 +84,7 @@ class VirtualClock {
 };
 
 // Memory for segments that others on this medium map as well: what lies there they read and write
-// by themselves (Ways::hold). Engine thread, but for `prepare` and `empty`, which take their time.
+// by themselves (Ways::hold). Engine thread, but for what takes its time and is not for a pass.
 class SegmentMemory {
  public:
   virtual ~SegmentMemory() = default;
@@ -97,12 +98,16 @@ class SegmentMemory {
   // Not now: somebody else is at it.
   enum class Taken : uint8_t { taken, not_now, no_room };
   virtual Taken take(uint64_t bytes, Lease& lease) = 0;
-  // Before it is used: zeros, and the system has memory for all of them. False: it has not.
+  // Before it is used: zeros, and the system has memory for all of them. False: it has not. Not in
+  // a pass.
   virtual bool prepare(const Lease& lease) = 0;
-  // From now on others may use it so.
+  // From now on others may use it so. Of what is granted already only the tokens may be others, one
+  // of them the same as before.
   struct Grant {
     TokenId id{};
     TokenValue token{};
+    TokenValue older{};   // is as good
+    bool checked = true;  // false: neither is asked for
     Rights rights = Rights::local_only;
     AtomicDomain atomics = AtomicDomain::processor;
   };
@@ -112,10 +117,22 @@ class SegmentMemory {
   virtual void revoke_all() = 0;
   // Cold: may ask the system whether who holds it lives.
   virtual bool held(const Lease& lease) = 0;
-  // Revoked, and held by nobody: its memory goes back to the system.
+  // Revoked, and held for longer than its owner waits: the owner gets other pages at its address,
+  // with the same bytes, and who holds it writes where nobody looks. The owner must not write
+  // meanwhile. False: pages of this medium cannot be moved, or there are none. Not in a pass.
+  virtual bool move(const Lease& lease) = 0;
+  // It has been: what its owner has is nobody else's.
+  virtual bool moved(const Lease& lease) const = 0;
+  // Undoes `move`; the bytes are void. False: it could not, and the lease must be kept. Not in a
+  // pass.
+  virtual bool restore(const Lease& lease) = 0;
+  // Revoked, restored, and held by nobody: its memory goes back to the system. Not in a pass.
   virtual void empty(const Lease& lease) = 0;
   // Revoked. Who holds it still may write there: until then nobody else gets it.
   virtual void give_back(const Lease& lease) = 0;
+  // All that is revoked and held, whoever's it was. Returns how many, of `most_quarantined`.
+  static constexpr size_t most_quarantined = 256;
+  virtual size_t quarantined(std::span<Quarantined> out) = 0;
 };
 
 // A port that carries packets, in bursts. A frame is in exactly one place: free, lent, in the

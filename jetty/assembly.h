@@ -23,6 +23,7 @@ struct Assembly {
     no_room,      // nothing could remember that it was executed
     executed,     // it came before, on another channel: answer again
     ignore,       // it was withdrawn, or nothing can be said of it: no answer
+    drop,         // nobody listens to its peer: no answer, as if it had never come
   };
 
   PeerId peer;

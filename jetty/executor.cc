@@ -210,12 +210,17 @@ void Executor::release(Assembly& assembly) {
 
 // ---- where bytes go
 
+// One that is not shown is compared with nothing, and passes where none is asked for.
+bool Executor::shows_token(const TaRequest& request) const {
+  return request.base.token_present || segments_.unchecked(TokenId(request.memory.token_id));
+}
+
 void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
   if (packet.data.empty()) return;
   const TaRequest& request = packet.headers;
   std::byte* at = segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token),
                                   request.memory.address, packet.data.size(), Rights::write);
-  if (at == nullptr || !request.base.token_present) {
+  if (at == nullptr || !shows_token(request)) {
     assembly.verdict = Verdict::refuse;
     return;
   }
@@ -233,32 +238,35 @@ void Executor::place_message(Assembly& assembly, const ParsedRequest& packet) {
 }
 
 const std::byte* Executor::readable(const TaRequest& request) const {
-  if (!request.base.token_present) return nullptr;
+  if (!shows_token(request)) return nullptr;
   return segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token),
                          request.memory.address, request.memory.length, Rights::read);
 }
 
 bool Executor::writable(const TaRequest& request, uint64_t start) const {
-  return request.base.token_present &&
+  return shows_token(request) &&
          segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token), start,
                          request.memory.length, Rights::write) != nullptr;
 }
 
-std::optional<Event> Executor::complaint(const TaRequest& request, const OpcodeInfo& info) const {
+std::optional<Executor::Complaint> Executor::complaint(const TaRequest& request,
+                                                       const OpcodeInfo& info) const {
   const Event bad_token{.kind = EventKind::bad_tokens};
   const auto token = TokenValue(request.token.token);
   const bool to_jetty = info.opcode != TaOpcode::read && (!info.to_memory || info.immediate);
+  const auto segment = TokenId(request.memory.token_id);
   if ((info.to_memory || info.opcode == TaOpcode::read) && request.memory.length > 0 &&
-      (!request.base.token_present || !segments_.names(TokenId(request.memory.token_id), token))) {
-    return bad_token;
+      (!shows_token(request) || !segments_.names(segment, token))) {
+    return Complaint{bad_token, request.base.token_present && !segments_.once(segment, token)};
   }
   if (!to_jetty) return std::nullopt;
   Jetty* const jetty = jetties_.find(JettyId(request.target.target));
+  if (jetty == nullptr) return Complaint{bad_token};
   const TokenValue theirs = info.to_memory ? TokenValue(request.immediate.token) : token;
-  if (jetty == nullptr || number(jetty->token) != number(theirs)) return bad_token;
+  if (number(jetty->token) != number(theirs)) return Complaint{bad_token, true};
   const Event error{.kind = EventKind::jetty_error, .status = Status::flushed, .jetty = jetty->id};
-  if (jetty->state != JettyState::ready) return error;
-  if (jetties_.receiver(*jetty) == nullptr) return error;
+  if (jetty->state != JettyState::ready) return Complaint{error};
+  if (jetties_.receiver(*jetty) == nullptr) return Complaint{error};
   return std::nullopt;
 }
 

@@ -38,8 +38,13 @@ class Executor {
   // Whether all of the slice, which begins there, may be written.
   bool writable(const TaRequest& request, uint64_t start) const;
 
-  // What the owner should know of a request that was refused.
-  std::optional<Event> complaint(const TaRequest& request, const OpcodeInfo& info) const;
+  // What the owner should know of a request that was refused. `guessed`: its token was never one;
+  // who is late with what was taken away, or does not know that a Jetty is gone, guesses nothing.
+  struct Complaint {
+    Event event;
+    bool guessed = false;
+  };
+  std::optional<Complaint> complaint(const TaRequest& request, const OpcodeInfo& info) const;
 
   // Completes the receives that wait, as flushed.
   void flush_receives(Jetty& jetty);
@@ -58,6 +63,7 @@ class Executor {
   bool finish_immediate(Assembly& assembly);
   bool finish_notify(Assembly& assembly, const TaRequest& request);
 
+  bool shows_token(const TaRequest& request) const;
   Jetty* target(const Mtetah& named, TokenValue token);
   Jetty* receiver(Assembly& assembly, Jetty* target);
   void hold(Assembly& assembly, Jetty& jetty, Jetty& receiver);

@@ -120,8 +120,9 @@ uint32_t Initiator::copy(const Queues& queues, uint16_t lease, uint32_t from,
     past_caches ? copy_out_past_caches(queues.pieces(lease), from, theirs)
                 : copy_out(queues.pieces(lease), from, theirs);
   }
+  // It may have been revoked: whose memory it is decides, and what was copied is sent again.
+  if (!peer.channel->let_go()) return 0;
   counters_.copied_past_caches += past_caches;
-  peer.channel->let_go();
   ++counters_.copied;
   counters_.copied_bytes += bytes;
   return bytes;

@@ -25,6 +25,7 @@ struct PeerState {
   uint32_t latest_record = none;   // Target: the one that was asked for last
   uint32_t reads_in = 0;           // Target: reads being answered
   bool lost = false;               // and somebody was told
+  Time deaf_until{};               // Target: its requests are dropped (Guesses)
 };
 
 class PeerStates {

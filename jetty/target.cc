@@ -14,9 +14,10 @@ constexpr uint8_t not_ready_timer = 4;
 }  // namespace
 
 Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments,
-               Jetties& jetties, EventSink& events)
+               Jetties& jetties, transport::Channels& channels, EventSink& events)
     : reads_(limits.reads),
       peers_(peers),
+      channels_(channels),
       events_(events),
       executor_(segments, jetties),
       answers_(limits.answers, peers, segments),
@@ -56,6 +57,8 @@ bool Target::deliver(const transport::Received& packet, Time now) {
   const PeerState& peer = peers_.at(packet.peer);
   const auto data = packet.bytes.subspan(headers.bytes);
   if (peer.assemblies > 0 || data.size() > peer.facts.packet_bytes) return false;
+  if (now < peer.deaf_until) [[unlikely]]
+    return false;
   ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id);
   if (record == nullptr || !record->is_next(headers.base.tassn)) return false;
   if (!executor_.deliver(headers, data, packet.peer)) return false;
@@ -85,12 +88,17 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     return;
   }
   const PeerState& peer = peers_.at(packet.peer);
+  const bool unheard = now < peer.deaf_until;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
   if (!well_formed(packet, request, packet_bytes)) {
     ++counters_.malformed;
     return;
   }
-  if (request.info->opcode == TaOpcode::read) return handle_read(packet, request, now);
+  if (request.info->opcode == TaOpcode::read) {
+    if (!unheard) return handle_read(packet, request, now);
+    ++counters_.unheard;
+    return;
+  }
 
   if (Assembly* assembly = peer.assemblies > 0 ? find(packet) : nullptr) {
     take(*assembly, packet, request, packet_bytes);
@@ -107,7 +115,11 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                  .solicited = request.headers.base.solicited};
   if (request.info->to_memory)
     fresh.needed = transport::packets_of(request.headers.memory.length, packet_bytes);
-  begin(fresh, packet, request);
+  if (unheard) [[unlikely]] {
+    fresh.verdict = Verdict::drop;
+  } else {
+    begin(fresh, packet, request);
+  }
   if (fresh.verdict == Verdict::ignore) return;
   take(fresh, packet, request, packet_bytes);
   // A slice of one packet, the common case, is never remembered.
@@ -215,7 +227,7 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
     case Verdict::refuse:
     case Verdict::no_receives:
       ++counters_.refused;
-      complain(assembly.peer, request, *assembly.info);
+      complain(assembly.peer, request, *assembly.info, now);
       executor_.release(assembly);
       abandon(assembly, Mark::none);
       return answer(assembly, Response::completer_error,
@@ -232,14 +244,34 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
                     static_cast<uint8_t>(CompleterError::no_room), false, now);
     case Verdict::ignore:
       return;
+    case Verdict::drop:
+      ++counters_.unheard;
+      return;
   }
 }
 
 // The peer is told that it was refused; here it is said when somebody should look after it.
-void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info) {
-  if (auto event = executor_.complaint(request, info)) {
-    event->peer = peer;
-    events_.raise(*event);
+void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info, Time now) {
+  auto complaint = executor_.complaint(request, info);
+  if (!complaint) return;
+  complaint->event.peer = peer;
+  events_.raise(complaint->event);
+  if (!complaint->guessed) return;
+  if (const auto until = guesses_.wrong(channels_.address(peer), now)) {
+    stop_listening(peers_.at(peer), *until);
+    events_.raise({.kind = EventKind::guessing, .peer = peer});
+  }
+}
+
+// Its packets are acknowledged as before, and nothing is done about the slices that they are of.
+// Those that have begun are remembered until they are whole, so that nothing stays of them.
+void Target::stop_listening(PeerState& peer, Time until) {
+  peer.deaf_until = until;
+  for (uint32_t i = peer.first_assembly; i != Assembly::none; i = assemblies_.at(i).next) {
+    Assembly& assembly = assemblies_.at(i);
+    executor_.release(assembly);
+    abandon(assembly, ExecutionRecord::Mark::none);
+    assembly.verdict = Verdict::drop;
   }
 }
 
@@ -272,7 +304,7 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
   }
   if (headers.memory.length > 0 && executor_.readable(headers) == nullptr) {
     ++counters_.refused;
-    complain(packet.peer, headers, *request.info);
+    complain(packet.peer, headers, *request.info, now);
     answer.info = static_cast<uint8_t>(CompleterError::remote_abort);
     return answers_.add(answer, now);
   }

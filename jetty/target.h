@@ -4,6 +4,7 @@
 #include "jetty/event_sink.h"
 #include "jetty/execution_record.h"
 #include "jetty/executor.h"
+#include "jetty/guesses.h"
 #include "urma/base/flat_map.h"
 
 namespace urma::jetty {
@@ -15,6 +16,7 @@ struct TargetCounters {
   uint64_t repeated = 0;   // slices that had been executed before
   uint64_t withdrawn = 0;  // fillers
   uint64_t malformed = 0;  // requests that make no sense
+  uint64_t unheard = 0;    // slices of whom nobody listens to
 };
 
 // Takes the packets of requests, in any order: has each placed as it comes, each slice executed
@@ -29,7 +31,7 @@ class Target {
     uint32_t reads;       // being answered, for each peer
   };
   Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties,
-         EventSink& events);
+         transport::Channels& channels, EventSink& events);
 
   // Whether there is room for this packet after `waiting` others.
   bool admits(const transport::Received& packet, size_t waiting);
@@ -70,7 +72,9 @@ class Target {
   bool well_formed(const transport::Received& packet, const ParsedRequest& request,
                    uint32_t packet_bytes) const;
 
-  [[gnu::cold]] void complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info);
+  [[gnu::cold]] void complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
+                              Time now);
+  void stop_listening(PeerState& peer, Time until);
   static uint64_t key(uint32_t channel, uint32_t slice) { return uint64_t{channel} << 32 | slice; }
   Assembly* find(const transport::Received& packet);
   Assembly* create(const Assembly& assembly);
@@ -78,7 +82,9 @@ class Target {
 
   const uint32_t reads_;
   PeerStates& peers_;
+  transport::Channels& channels_;
   EventSink& events_;
+  Guesses guesses_;
   Executor executor_;
   Answers answers_;
   ExecutionRecords records_;

@@ -16,7 +16,7 @@ Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
                .records = limits.records,
                .share = limits.share,
                .reads = limits.reads},
-              peers_, segments, jetties_, events) {}
+              peers_, segments, jetties_, channels, events) {}
 
 void Transactions::write(std::span<transport::PacketSlot> packets) {
   for (transport::PacketSlot& packet : packets) {

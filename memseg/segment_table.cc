@@ -6,56 +6,175 @@
 
 namespace urma::memseg {
 
-SegmentTable::SegmentTable(uint32_t capacity)
-    : entries_(std::min(capacity, id_limit)), freed_(entries_.size()) {}
+SegmentTable::SegmentTable(uint32_t capacity, SipHash key)
+    : mint_(key), nodes_(std::min(capacity, id_limit)) {}
 
-uint32_t SegmentTable::take_id() {
-  // Identifiers never used come first: the longer a freed one rests, the better.
-  if (touched_ < entries_.size()) return touched_++;
-  URMA_ASSERT(freed_count_ > 0, "a table that is not full has a free identifier");
+// ---- TokenIDs
+
+// Those never used come first: the longer a freed one rests, the better.
+TokenId SegmentTable::take_id() {
+  if (drawn_ < id_limit) return mint_.id(drawn_++);
+  URMA_ASSERT(freed_count_ > 0, "there are as many identifiers as segments");
   const uint32_t id = freed_[freed_head_];
-  freed_head_ = static_cast<uint32_t>((freed_head_ + 1) % freed_.size());
+  freed_head_ = (freed_head_ + 1) % id_limit;
   --freed_count_;
-  return id;
+  return TokenId(id);
 }
 
-bool SegmentTable::add(const Segment& segment, TokenId& id) {
-  if (size_ == entries_.size()) return false;
-  const uint32_t index = take_id();
-  entries_[index] = {segment, true};
-  ++size_;
-  id = TokenId(index);
-  return true;
-}
-
-bool SegmentTable::remove(TokenId id) {
-  if (number(id) >= entries_.size() || !entries_[number(id)].used) return false;
-  entries_[number(id)] = {};
-  freed_[(freed_head_ + freed_count_) % freed_.size()] = number(id);
+void SegmentTable::free_id(TokenId id) {
+  names_[number(id)].tree = 0;
+  freed_[(freed_head_ + freed_count_) % id_limit] = number(id);
   ++freed_count_;
-  --size_;
-  return true;
+}
+
+// The newer one; what was it before is the older one now.
+void SegmentTable::draw_value(TokenId id) {
+  Name& name = names_[number(id)];
+  name.values[1] = name.values[0];
+  name.values[0] = mint_.value(id, name.generation++);
+}
+
+// ---- segments
+
+SegmentTable::Node* SegmentTable::live(Handle segment) {
+  Node* const node = nodes_.find(segment);
+  return node == nullptr || node->withdrawn ? nullptr : node;
+}
+
+SegmentTable::Made SegmentTable::made(const Node& node) {
+  const Handle handle = nodes_.handle_of(&node);
+  return {handle, token(handle)};
+}
+
+SegmentTable::Added SegmentTable::add(const Segment& segment, TokenPolicy policy, Made& out) {
+  Node* const node = nodes_.create(Node{.segment = segment});
+  if (node == nullptr) return Added::full;
+  node->id = take_id();
+  Name& name = names_[number(node->id)];
+  draw_value(node->id);
+  name.values[1] = name.values[0];
+  name.tree = (nodes_.index_of(node) + 1) | (policy == TokenPolicy::none ? unchecked_flag : 0);
+  out = made(*node);
+  return Added::added;
+}
+
+SegmentTable::Added SegmentTable::join(Handle other, const Segment& segment, Made& out) {
+  const Node* const beside = live(other);
+  if (beside == nullptr) return Added::gone;
+  const TokenId id = beside->id;
+  Name& name = names_[number(id)];
+  if (overlaps(root_of(name), segment)) return Added::overlaps;
+  Node* const node = nodes_.create(Node{.segment = segment, .id = id});
+  if (node == nullptr) return Added::full;
+  const Halves halves = split(root_of(name), segment.address);
+  set_root(name, merge(merge(halves.low, nodes_.index_of(node)), halves.high));
+  out = made(*node);
+  return Added::added;
+}
+
+uint32_t SegmentTable::withdraw(Handle segment, bool all) {
+  Node* const node = live(segment);
+  if (node == nullptr) return none;
+  const TokenId id = node->id;
+  Name& name = names_[number(id)];
+  uint32_t withdrawn = root_of(name);
+  uint32_t left = none;
+  if (!all) {
+    // What begins there is this one alone: no other of its TokenID overlaps it.
+    const Halves low = split(withdrawn, node->segment.address);
+    const Halves high = split(low.high, node->segment.address + 1);
+    withdrawn = high.low;
+    left = merge(low.low, high.high);
+  }
+  if (left == none) {
+    free_id(id);
+  } else {
+    set_root(name, left);
+  }
+  for_each_node(withdrawn, [](Node& one) { one.withdrawn = true; });
+  return withdrawn;
+}
+
+void SegmentTable::release(uint32_t root) {
+  if (root == none) return;
+  Node& node = nodes_.at(root);
+  URMA_ASSERT(node.withdrawn, "what is released was withdrawn");
+  const uint32_t left = node.left;
+  const uint32_t right = node.right;
+  nodes_.destroy(&node);
+  release(left);
+  release(right);
 }
 
 void SegmentTable::clear() {
-  for (uint32_t id = 0; id < touched_; ++id) remove(TokenId(id));
+  nodes_.for_each([&](Node& node) {
+    if (!node.withdrawn) release(withdraw(nodes_.handle_of(&node), true));
+  });
 }
 
-std::byte* SegmentTable::check(TokenId id, TokenValue token, uint64_t address, uint64_t bytes,
-                               Rights wanted) const {
-  if (number(id) >= entries_.size()) return nullptr;
-  const Entry& entry = entries_[number(id)];
-  if (!entry.used || !has(entry.segment.rights, wanted)) return nullptr;
-  // The comparison of two words takes the same time whichever bits differ.
-  if ((number(entry.segment.token) ^ number(token)) != 0) return nullptr;
-  const Segment& segment = entry.segment;
-  if (!within(segment.address, segment.bytes, address, bytes)) return nullptr;
-  return segment.base + (address - segment.address);
+// ---- their tokens
+
+bool SegmentTable::rotate(Handle segment) {
+  const Node* const node = live(segment);
+  if (node == nullptr) return false;
+  const Name& name = names_[number(node->id)];
+  if ((name.tree & unchecked_flag) != 0 || name.values[0] != name.values[1]) return false;
+  draw_value(node->id);
+  return true;
 }
 
-bool SegmentTable::names(TokenId id, TokenValue token) const {
-  if (number(id) >= entries_.size() || !entries_[number(id)].used) return false;
-  return (number(entries_[number(id)].segment.token) ^ number(token)) == 0;
+bool SegmentTable::retire(Handle segment) {
+  const Node* const node = live(segment);
+  if (node == nullptr) return false;
+  Name& name = names_[number(node->id)];
+  name.values[1] = name.values[0];
+  return true;
+}
+
+SegmentTable::Token SegmentTable::token(Handle segment) {
+  const Node* const node = live(segment);
+  if (node == nullptr) return {};
+  const Name& name = names_[number(node->id)];
+  return {node->id, name.values[0], name.values[1], (name.tree & unchecked_flag) == 0};
+}
+
+uint32_t SegmentTable::root(Handle segment) {
+  const Node* const node = live(segment);
+  return node == nullptr ? none : root_of(names_[number(node->id)]);
+}
+
+// ---- the tree of a TokenID: a treap, whose ranks are those of its nodes' numbers, shuffled
+
+bool SegmentTable::overlaps(uint32_t root, const Segment& segment) const {
+  // All there are lie apart: of those that begin before its end, the last one ends last.
+  const Segment* const last = find(root, segment.address + (segment.bytes - 1));
+  return last != nullptr && last->address + (last->bytes - 1) >= segment.address;
+}
+
+// All of `low` begin before all of `high`.
+uint32_t SegmentTable::merge(uint32_t low, uint32_t high) {
+  if (low == none) return high;
+  if (high == none) return low;
+  if (rank(low) > rank(high)) {
+    nodes_.at(low).right = merge(nodes_.at(low).right, high);
+    return low;
+  }
+  nodes_.at(high).left = merge(low, nodes_.at(high).left);
+  return high;
+}
+
+// Those that begin before `address`, and the others.
+SegmentTable::Halves SegmentTable::split(uint32_t root, uint64_t address) {
+  if (root == none) return {none, none};
+  Node& node = nodes_.at(root);
+  if (node.segment.address < address) {
+    const Halves rest = split(node.right, address);
+    node.right = rest.low;
+    return {root, rest.high};
+  }
+  const Halves rest = split(node.left, address);
+  node.left = rest.high;
+  return {rest.low, root};
 }
 
 }  // namespace urma::memseg

@@ -58,9 +58,10 @@ class Channel {
 
   // Where this part of a segment of the peer's lies, if this processor can reach it, and the peer
   // lets it be used so: then a slice is a copy, and nothing is sent. Until `let_go`, soon, the peer
-  // does not have it to itself; one at a time. Null: offer the slice, and be told why.
+  // does not have it to itself; one at a time. Null, or false at the end: offer the slice, and be
+  // told why.
   virtual std::byte* hold(const MemoryRange&) { return nullptr; }
-  virtual void let_go() {}
+  virtual bool let_go() { return true; }
 
   // The other end lives, but stands still: it has taken nothing for so long that nothing should be
   // offered to it. What it holds can be had. PacketSink::up is called again when it goes on.
@@ -96,6 +97,8 @@ class Channels {
   virtual Channel* channel(PeerId peer, Time now) = 0;
   // False when this life of the peer is over.
   virtual bool knows(PeerId peer) = 0;
+  // Where it is; nowhere when this life is over.
+  virtual Eid address(PeerId peer) = 0;
   // Why there is no channel: what the peer said when it was last asked, or that it said nothing.
   virtual Why why_not(PeerId peer) = 0;
 };

@@ -32,7 +32,7 @@ class Ctp final : public PacketChannel {
   std::byte* begin(uint32_t bytes) override;
   void end() override;
   std::byte* hold(const MemoryRange& range) override;
-  void let_go() override { ways_.let_go(); }
+  bool let_go() override { return ways_.let_go(); }
   bool silent() const override { return silent_; }
 
   // PacketChannel

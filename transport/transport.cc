@@ -345,6 +345,11 @@ void Transport::choose(PeerId id, const Retransmission& mode, Time now) {
   begin_opening(*peer, now);
 }
 
+Eid Transport::address(PeerId id) {
+  const Peer* peer = peers_.find(id);
+  return peer == nullptr ? Eid{} : peer->at.address;
+}
+
 Why Transport::why_not(PeerId id) {
   const Peer* peer = peers_.find(id);
   return peer == nullptr ? Why::unreachable : peer->why_not;

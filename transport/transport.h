@@ -60,6 +60,7 @@ class Transport final : public Channels {
   // Channels
   Channel* channel(PeerId peer, Time now) override;
   bool knows(PeerId peer) override { return peers_.find(peer) != nullptr; }
+  Eid address(PeerId peer) override;
   Why why_not(PeerId peer) override;
 
   void receive(std::span<const RxFrame> frames, Time now);

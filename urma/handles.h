@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,15 +36,18 @@ struct URMA_LOCAL Segment::State {
   size_t bytes = 0;
   Rights rights = Rights::local_only;
   AtomicDomain atomics = AtomicDomain::processor;
+  Handle handle;  // in the engine's table
   TokenId id{};
-  TokenValue token{};
+  std::shared_ptr<std::atomic<TokenValue>> token;  // the newer one of all with its TokenID
   bool registered = false;
   bool fenced = true;  // once unregistered
 
   ~State();
+  Result<void> withdraw(std::string_view call, bool all);
   // False: the device has no memory of its own, or no room.
   bool take_memory();
   Descriptor::Segment describe() const;
+  engine::Engine::Segments::Segment described() const;  // for the engine's table
   // By which others know its first byte.
   uint64_t address() const { return leased ? leased->address : reinterpret_cast<uint64_t>(base); }
 };

@@ -61,7 +61,8 @@ Segment::State::~State() {
     held = memory->held(*leased);
     return true;
   });
-  // Not in a pass: large ones take long.
+  // Not in a pass: large ones take long. What cannot be restored is nobody's for ever.
+  if (!memory->restore(*leased)) return;
   if (!held) memory->empty(*leased);
   runner->call([&](engine::Engine&, Time) {
     memory->give_back(*leased);
@@ -82,44 +83,106 @@ std::string Segment::descriptor() const {
 
 Descriptor::Segment Segment::State::describe() const {
   return {.id = id,
-          .token = token,
+          .token = token->load(),
           .address = address(),
           .bytes = bytes,
           .rights = rights,
           .atomics = atomics};
 }
 
-Result<void> Segment::unregister() {
-  if (!state_->runner->here()) return usable(*state_->runner, "unregister");
-  if (!state_->registered && state_->fenced) return {};
-  engine::Engine::Unregistration what{.id = state_->id,
-                                      .base = state_->base,
-                                      .bytes = state_->bytes,
-                                      .lease = state_->leased ? &*state_->leased : nullptr,
-                                      .begun = !std::exchange(state_->registered, false)};
-  state_->runner->call(
-      [&](engine::Engine& engine, Time now) { return engine.remove_segment(what, now); });
-  state_->fenced = what.fenced;
-  if (what.fenced) return {};
+Result<void> Segment::unregister() { return state_->withdraw("unregister", false); }
+Result<void> Segment::revoke() { return state_->withdraw("revoke", true); }
+
+Result<void> Segment::State::withdraw(std::string_view call, bool all) {
+  if (!runner->here()) return usable(*runner, call);
+  if (!registered && fenced && !all) return {};
+  registered = false;
+  engine::Engine::Withdrawal what{.segment = handle, .all = all, .own = described()};
+  drivers::SegmentMemory* memory = nullptr;
+  do {
+    runner->call([&](engine::Engine& engine, Time now) {
+      memory = engine.port().memory();
+      return engine.withdraw_segments(what, now);
+    });
+    // Not in a pass: large ones take long.
+    if (what.held) what.fenced = memory->move(*what.held);
+  } while (what.held);
+  fenced = what.fenced;
+  if (fenced) return {};
   return Error{Status::not_fenced,
-               "unregister: a process that maps this segment was in the middle of using it, and "
-               "does not go on (it is stopped, or has no processor): it may still write there when "
-               "it does. Fix: let it go on, or end it, and ask again"};
+               std::string(call) +
+                   ": a process that maps this memory was in the middle of using it, does not go "
+                   "on (it is stopped, or has no processor), and this memory's pages cannot be "
+                   "moved away from it: it may still write there when it does. Fix: let it go on, "
+                   "or end it, and ask again"};
 }
 
-Result<Segment> Device::allocate(size_t bytes, Rights rights, AtomicDomain atomics) {
+Result<TokenValue> Segment::rotate() {
+  if (auto able = usable(*state_->runner, "rotate"); !able) return able.error();
+  bool rotated = false;
+  TokenValue value{};
+  state_->runner->call([&](engine::Engine& engine, Time) {
+    rotated = engine.rotate_token(state_->handle);
+    value = engine.segments().token(state_->handle).value;
+    return true;
+  });
+  if (!rotated) {
+    return Error{Status::invalid_argument,
+                 "rotate: two tokens of this segment are valid, or it has none, or is revoked. "
+                 "Fix: retire the old one first"};
+  }
+  *state_->token = value;
+  return value;
+}
+
+Result<void> Segment::retire() {
+  if (auto able = usable(*state_->runner, "retire"); !able) return able.error();
+  engine::Engine::Retirement what{.segment = state_->handle};
+  state_->runner->call(
+      [&](engine::Engine& engine, Time now) { return engine.retire_token(what, now); });
+  if (what.fenced) return {};
+  return Error{Status::not_fenced,
+               "retire: the old token opens nothing any more, but a process that maps this memory "
+               "was in the middle of using it, and does not go on: it may still finish one copy. "
+               "Fix: let it go on, or end it, and ask again"};
+}
+
+engine::Engine::Segments::Segment Segment::State::described() const {
+  return {.base = base,
+          .bytes = bytes,
+          .rights = rights,
+          .address = address(),
+          .atomics = atomics,
+          .lease = leased ? leased->number : engine::Engine::Segments::none};
+}
+
+namespace {
+
+Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& options) {
+  const auto wrong = [&](Status status, const char* why) {
+    return Error{status, std::string(call) + ": " + why};
+  };
+  if (bytes == 0) {
+    return wrong(Status::invalid_argument, "0 bytes of memory make no segment. Fix: 1 at least");
+  }
+  if (options.policy == TokenPolicy::signature || options.policy == TokenPolicy::encryption) {
+    return wrong(Status::unsupported,
+                 "tokens that sign or encrypt do not exist yet. Fix: TokenPolicy::plain_text, on a "
+                 "network that is trusted (docs/security.md)");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
   return guarded("allocate", [&]() -> Result<Segment> {
-    if (bytes == 0) {
-      return Error{Status::invalid_argument,
-                   "allocate: 0 bytes were asked for. Fix: ask for 1 at least"};
-    }
+    if (auto fine = examine("allocate", bytes, options); !fine) return fine.error();
     auto segment = std::make_unique<Segment::State>();
     segment->runner = state_->runner;
     segment->bytes = bytes;
-    segment->rights = rights;
-    segment->atomics = atomics;
     if (auto able = usable(*state_->runner, "allocate"); !able) return able.error();
-    if (segment->take_memory()) return add_segment(std::move(segment));
+    if (segment->take_memory()) return add_segment(std::move(segment), options);
     segment->owned = Region::try_make(bytes, bytes >= huge_page ? huge_page : page);
     if (segment->owned.data() == nullptr) {
       return Error{Status::no_resources, "allocate: the system gives no " + std::to_string(bytes) +
@@ -128,53 +191,81 @@ Result<Segment> Device::allocate(size_t bytes, Rights rights, AtomicDomain atomi
     }
     if (bytes >= huge_page) segment->owned.use_huge_pages();
     segment->base = segment->owned.data();
-    return add_segment(std::move(segment));
+    return add_segment(std::move(segment), options);
   });
 }
 
-Result<Segment> Device::register_memory(std::span<std::byte> memory, Rights rights,
-                                        AtomicDomain atomics) {
+Result<Segment> Device::register_memory(std::span<std::byte> memory,
+                                        const SegmentOptions& options) {
   return guarded("register_memory", [&]() -> Result<Segment> {
-    if (memory.empty()) {
-      return Error{Status::invalid_argument,
-                   "register_memory: 0 bytes were given. Fix: give memory of 1 at least"};
-    }
+    if (auto fine = examine("register_memory", memory.size(), options); !fine) return fine.error();
     auto segment = std::make_unique<Segment::State>();
     segment->base = memory.data();
     segment->bytes = memory.size();
-    segment->rights = rights;
-    segment->atomics = atomics;
-    return add_segment(std::move(segment));
+    return add_segment(std::move(segment), options);
   });
 }
 
-Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment) {
+Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
+                                    const SegmentOptions& options) {
+  using Added = engine::Engine::Segments::Added;
   if (auto able = usable(*state_->runner, "registering memory"); !able) return able.error();
+  const Segment::State* const with = options.with != nullptr ? options.with->state_.get() : nullptr;
+  if (options.with != nullptr && (with == nullptr || with->runner != state_->runner)) {
+    return Error{Status::invalid_argument,
+                 "registering memory: SegmentOptions::with is no segment of this device. Fix: "
+                 "name one that is, or none"};
+  }
   segment->runner = state_->runner;
-  const engine::Engine::Lease* const lease = segment->leased ? &*segment->leased : nullptr;
+  segment->rights = options.rights;
+  segment->atomics = options.atomics;
+  segment->token = with != nullptr ? with->token : std::make_shared<std::atomic<TokenValue>>();
   uint32_t limit = 0;
-  std::optional<TokenId> id;
+  Added added = Added::full;
+  engine::Engine::Segments::Made made;
   state_->runner->call([&](engine::Engine& engine, Time) {
     limit = engine.settings().limits.segments;
-    segment->token = TokenValue(engine.entropy().next32());
-    id = engine.add_segment({.base = segment->base,
-                             .bytes = segment->bytes,
-                             .token = segment->token,
-                             .rights = segment->rights,
-                             .address = segment->address(),
-                             .atomics = segment->atomics},
-                            lease);
+    added = engine.add_segment(segment->described(), options.policy,
+                               with != nullptr ? with->handle : Handle{}, made);
     return true;
   });
-  if (!id) {
-    return Error{Status::no_resources,
-                 "this device has all " + std::to_string(limit) +
-                     " segments that it was opened for. Fix: unregister some, or open it with a "
-                     "larger Limits::segments"};
+  switch (added) {
+    case Added::added:
+      break;
+    case Added::full:
+      return Error{Status::no_resources,
+                   "this device has all " + std::to_string(limit) +
+                       " segments that it was opened for. Fix: unregister some, or open it with a "
+                       "larger Limits::segments"};
+    case Added::gone:
+      return Error{Status::invalid_argument,
+                   "registering memory: the segment of SegmentOptions::with is revoked. Fix: name "
+                   "one that is not, or none"};
+    case Added::overlaps:
+      return Error{Status::invalid_argument,
+                   "registering memory: a segment of the same TokenID has some of it. Fix: leave "
+                   "SegmentOptions::with out, or give memory beside it"};
   }
-  segment->id = *id;
+  segment->handle = made.segment;
+  segment->id = made.token.id;
+  *segment->token = made.token.value;
   segment->registered = true;
   return Segment(std::move(segment));
+}
+
+Result<std::vector<Quarantined>> Device::quarantined() {
+  return guarded("quarantined", [&]() -> Result<std::vector<Quarantined>> {
+    if (auto able = usable(*state_->runner, "quarantined"); !able) return able.error();
+    std::vector<Quarantined> out(drivers::SegmentMemory::most_quarantined);
+    size_t count = 0;
+    state_->runner->call([&](engine::Engine& engine, Time) {
+      drivers::SegmentMemory* const memory = engine.port().memory();
+      count = memory != nullptr ? memory->quarantined(out) : 0;
+      return true;
+    });
+    out.resize(count);
+    return out;
+  });
 }
 
 RemoteSegment Segment::local() const {
@@ -182,7 +273,7 @@ RemoteSegment Segment::local() const {
                        .address = state_->address(),
                        .bytes = state_->bytes,
                        .token_id = state_->id,
-                       .token = state_->token,
+                       .token = state_->token->load(),
                        .rights = state_->rights,
                        .atomics = state_->atomics};
   if (usable(*state_->runner, "local").ok()) remote.peer = state_->runner->self();

@@ -49,6 +49,7 @@
 #include "urma/core/event.h"
 #include "urma/core/options.h"
 #include "urma/core/result.h"
+#include "urma/core/segment_options.h"
 #include "urma/core/setting.h"
 #include "urma/core/statistics.h"
 #include "urma/core/work.h"
@@ -74,14 +75,29 @@ class URMA_API Segment {
   // As an import of it would be: for works of this device on its own memory.
   RemoteSegment local() const;
 
+  // A second token for this segment, and for all that share its TokenID; the first one is good
+  // until `retire`, so that nobody is refused who still has it. From now on descriptor() and
+  // local() hold the second one; a published name does not, until it is published again. Errors:
+  // invalid_argument (there are two already, it has none, it is revoked), closed, forked.
+  Result<TokenValue> rotate();
+  // Ends the first one: after this returns, no access with it is let in, and none that was is under
+  // way. Nobody is refused who has the second one. Errors: closed, forked; not_fenced, as below.
+  Result<void> retire();
+
   // After this returns, no peer reads or writes the memory: requests are refused, data on its way
   // out has left, works of this device that use it have ended, and receives with buffers in it have
   // completed as `flushed`. At most one operation timeout, as a rule microseconds. Memory from
   // allocate() is given back by the destructor.
-  // Errors: closed, forked; not_fenced, after 0.5 to 0.8 ms: mapped memory, and a process that was
-  // copying did not go on for 0.5 ms (it was stopped, or has no processor): when it does it may
-  // write once more, up to 64 KiB. Nobody else is given the memory before. Ask again then.
+  // Who was in the middle of a copy into mapped memory, and has not gone on after 0.5 ms (it was
+  // stopped, or has no processor), goes on in pages that nobody sees: bytes() get others, with the
+  // same content, which takes 0.5 ms for each MiB; do not write there meanwhile.
+  // Errors: closed, forked; not_fenced, after 0.5 to 0.8 ms: that cannot be done with this memory
+  // (huge pages, a device), or for want of some: it may write once more, up to 64 KiB. Nobody else
+  // is given the memory before (Device::quarantined). Ask again then.
   Result<void> unregister();
+  // The same for all segments that share its TokenID, at once (SegmentOptions::with). Those of them
+  // that were not fenced each say so when they are unregistered.
+  Result<void> revoke();
 
  private:
   friend class Device;
@@ -299,15 +315,24 @@ class URMA_API Device {
   // (Segment::mapped). A child of fork shares it for as long as it lives, and must not write there
   // once this process has unregistered it. Else, or while somebody who was stopped has the window's
   // lock, it is private.
-  // `atomics`: who will execute them; this version has none, but tells peers (AtomicDomain).
-  // Errors: invalid_argument (0 bytes), no_resources, closed, forked.
-  Result<Segment> allocate(size_t bytes, Rights rights = Rights::read | Rights::write,
-                           AtomicDomain atomics = AtomicDomain::processor);
+  // Errors: invalid_argument (0 bytes; SegmentOptions::with), no_resources, unsupported
+  // (SegmentOptions::policy), closed, forked.
+  Result<Segment> allocate(size_t bytes, const SegmentOptions& options = {});
+  Result<Segment> allocate(size_t bytes, Rights rights,
+                           AtomicDomain atomics = AtomicDomain::processor) {
+    return allocate(bytes, SegmentOptions{.rights = rights, .atomics = atomics});
+  }
   // Memory of the caller's; it must outlive the registration. Nothing is pinned by the drivers of
   // this version. Errors: as above.
-  Result<Segment> register_memory(std::span<std::byte> memory,
-                                  Rights rights = Rights::read | Rights::write,
-                                  AtomicDomain atomics = AtomicDomain::processor);
+  Result<Segment> register_memory(std::span<std::byte> memory, const SegmentOptions& options = {});
+  Result<Segment> register_memory(std::span<std::byte> memory, Rights rights,
+                                  AtomicDomain atomics = AtomicDomain::processor) {
+    return register_memory(memory, SegmentOptions{.rights = rights, .atomics = atomics});
+  }
+  // Memory of this device's medium that is revoked, whoever's it was, and not given to anybody
+  // while somebody who does not run may still write there: one for each of them. Errors: closed,
+  // forked, no_resources.
+  Result<std::vector<Quarantined>> quarantined();
 
   // Errors: invalid_argument, no_resources (Jetties; entries of a shared completion queue, with the
   // sum that would be needed), closed, forked.
@@ -389,7 +414,8 @@ class URMA_API Device {
   URMA_LOCAL explicit Device(std::unique_ptr<State> state);
   URMA_LOCAL static Result<Device> make(std::string_view text, const DeviceOptions& options);
   URMA_LOCAL Result<Jetty> make_jetty(std::string_view call, const JettyOptions& options);
-  URMA_LOCAL Result<Segment> add_segment(std::unique_ptr<Segment::State> segment);
+  URMA_LOCAL Result<Segment> add_segment(std::unique_ptr<Segment::State> segment,
+                                         const SegmentOptions& options);
   URMA_LOCAL Result<void> publish_line(std::string_view name, const std::string& line,
                                        const Audience& audience);
   std::unique_ptr<State> state_;

@@ -14,6 +14,7 @@ constexpr std::string_view first_screen =
   urma_perf --self write_imm_lat --limit           one test, and what is possible beside it
   urma_perf --self write_bw --size 64,4K,1M        several sizes
   urma_perf --self read_bw --sweep --limit         8 bytes to 4M, 20 rows
+  urma_perf reg --self                             what registering and revoking memory costs
   urma_perf server                                 between two programs, or machines: here
   urma_perf read_lat 10.0.0.5 --json > read.json   and there; without a host: on this one
 
@@ -53,6 +54,7 @@ Other options
                        multiple of it, and of send_lat, write_imm_lat, wake_lat, up to 32
   --spread BYTES       reads from random places of so much memory: 64M has none in a cache; a
                        limit is spread likewise where it is a copy
+  --churn N            reg: N times a second, while another device writes there as fast as it can
   --seed N             of the bytes (1)
   --json-file FILE     the JSON object into a file, which is there whole or not at all
   --cpu N              bind this process to processor N
@@ -95,6 +97,10 @@ Columns
   wait             how much of the time a thread that wanted to run had no processor, in the process
                    that had less. Rounds above 10 % are discarded and repeated, as often again as
                    --rounds; a row above 10 % means nothing
+
+reg: for each --size, in us, median and 99 %: memory of its own is registered (or of the window's
+  taken), then rotated, retired and revoked, or unregistered. --private: only the former. --seconds
+  for each row (1); --json; --device. Of the window's memory, register clears it
 
 What is checked when
   write_lat, write_bw           the last write to each place, where it landed, after each round

@@ -13,6 +13,7 @@
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/main_job.h"
 #include "apps/urma_perf/messages.h"
+#include "apps/urma_perf/registration.h"
 #include "apps/urma_perf/serve.h"
 #include "apps/urma_perf/table.h"
 
@@ -107,6 +108,8 @@ Exit run(const Options& options) {
       return Exit::ok;
     case Options::Mode::server:
       return serve(options);
+    case Options::Mode::registration:
+      return measure_registration(options);
     case Options::Mode::main_job:
       return run_here(options);
     case Options::Mode::test:

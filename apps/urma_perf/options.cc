@@ -15,7 +15,7 @@ namespace {
 struct Words {
   std::string what, host;
   std::optional<std::string> size, seconds, count, depth, signal_every, jetties, threads, rounds,
-      seed, spread, cpu, report_to, speaks, retransmit;
+      seed, spread, churn, cpu, report_to, speaks, retransmit;
   std::array<bool, threads_modes.size()> modes{};
   bool no_verify = false;
   bool help = false, help_all = false, version = false;
@@ -115,6 +115,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_flag("--no-verify", words.no_verify);
   app.add_flag("--private", options.own_memory);
   app.add_option("--spread", words.spread);
+  app.add_option("--churn", words.churn);
   app.add_flag("--limit", options.limit);
   app.add_flag("--json", options.json);
   app.add_option("--json-file", options.json_file);
@@ -137,6 +138,7 @@ void read_words(const Words& words, Options& options) {
   read_number("--threads", words.threads, options.threads, 1, most_jetties);
   read_number("--rounds", words.rounds, options.rounds, 1, 1000);
   read_number("--seed", words.seed, options.seed, 0, UINT32_MAX);
+  read_number("--churn", words.churn, options.churn, 1, 1'000'000);
   read_number("--cpu", words.cpu, options.cpu, 0, 1023);
   read_number("--report-to", words.report_to, options.report_to, 0, 1023);
   if (words.retransmit) options.retransmit = read_retransmission(*words.retransmit);
@@ -167,10 +169,15 @@ void choose_mode(const Words& words, Options& options) {
                          "TEST HOST, or see --help"
                        : "main runs both sides here. Fix: urma_perf --self");
   }
+  if (what == "reg") {
+    options.mode = Mode::registration;
+    if (options.self && words.host.empty()) return;
+    usage("reg is measured in this process. Fix: urma_perf reg --self");
+  }
   options.mode = Mode::test;
   options.test = find_test(what);
   if (options.test == nullptr) {
-    usage(fmt::format("\"{}\" is no test. Fix: server, or one of {}", what, test_names()));
+    usage(fmt::format("\"{}\" is no test. Fix: server, reg, or one of {}", what, test_names()));
   }
   if (options.self && !words.host.empty()) {
     usage(
@@ -197,9 +204,11 @@ void choose_threads(const Words& words, Options& options) {
 // Options that this use of the program does not have.
 void refuse_strangers(const Words& words, const Options& options) {
   const bool measures = options.mode == Options::Mode::test;
-  for (const auto& [name, given] : {std::pair("--size", words.size.has_value()),
+  const bool registers = options.mode == Options::Mode::registration;
+  if (words.churn && !registers) usage("--churn belongs to reg. Fix: urma_perf reg --self");
+  for (const auto& [name, given] : {std::pair("--size", words.size && !registers),
                                     {"--sweep", options.sweep},
-                                    {"--seconds", options.seconds.has_value()},
+                                    {"--seconds", options.seconds && !registers},
                                     {"--count", options.count.has_value()},
                                     {"--depth", options.depth.has_value()},
                                     {"--signal-every", words.signal_every.has_value()},

@@ -12,7 +12,7 @@ namespace urma::perf {
 
 // What the command line says, checked.
 struct Options {
-  enum class Mode : uint8_t { help, help_all, version, server, test, main_job };
+  enum class Mode : uint8_t { help, help_all, version, server, test, main_job, registration };
 
   Mode mode = Mode::help;
   const Test* test = nullptr;
@@ -33,6 +33,7 @@ struct Options {
   bool verify = true;
   bool own_memory = false;
   uint64_t spread = 0;
+  uint64_t churn = 0;  // reg: so many times a second, under load
   bool limit = false;
   uint32_t rounds = 5;
   uint64_t seed = 1;

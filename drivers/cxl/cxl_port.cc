@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace urma::drivers::cxl {
-namespace {
-
-constexpr size_t id_at = sizeof window_prefix;
-constexpr size_t place_at = 14;
-
-}  // namespace
 
 Result<std::unique_ptr<PacketPort>> CxlPort::open(const WindowSettings& settings) {
   Result<Window> window = Window::open(settings);
@@ -27,7 +21,7 @@ CxlPort::CxlPort(Window window, uint32_t place, const WindowSettings& settings)
       outbound_(std::make_unique<Outbound[]>(places)),
       inbound_(std::make_unique<Inbound[]>(most_inbound)) {
   sources_.reserve(most_inbound);
-  facts_.self = endpoint_of(place);
+  facts_.self = window_.endpoint_of(place);
   facts_.eid = facts_.self.address;
   facts_.mtu = 64 * 1024;
   facts_.buffer_bytes = ring_lines * uint32_t{line_bytes};
@@ -83,22 +77,11 @@ CxlPort::~CxlPort() {
   window_.leave(place_);
 }
 
-Endpoint CxlPort::endpoint_of(uint32_t place) const {
-  Endpoint out;
-  for (size_t i = 0; i < id_at; ++i) out.address.bytes[i] = std::byte{window_prefix[i]};
-  const uint64_t id = window_.id();
-  std::memcpy(out.address.bytes.data() + id_at, &id, sizeof id);
-  out.address.bytes[place_at] = static_cast<std::byte>((place + 1) >> 8);
-  out.address.bytes[place_at + 1] = static_cast<std::byte>(place + 1);
-  out.port = ub_port;
-  return out;
-}
-
 uint32_t CxlPort::place_of(const Endpoint& endpoint) const {
   const std::byte* const bytes = endpoint.address.bytes.data();
-  if (std::memcmp(bytes, facts_.self.address.bytes.data(), place_at) != 0) return places;
-  const uint32_t number =
-      static_cast<uint32_t>(bytes[place_at]) << 8 | static_cast<uint32_t>(bytes[place_at + 1]);
+  if (std::memcmp(bytes, facts_.self.address.bytes.data(), Window::place_at) != 0) return places;
+  const uint32_t number = static_cast<uint32_t>(bytes[Window::place_at]) << 8 |
+                          static_cast<uint32_t>(bytes[Window::place_at + 1]);
   return number == 0 || number > places || endpoint.port != ub_port ? places : number - 1;
 }
 
@@ -304,14 +287,14 @@ void CxlPort::add_inbound(uint32_t ring, const Window::Ownership& owner) {
                     .serial = owner.serial,
                     .from_generation = owner.from_generation,
                     .ended = ended(owner),
-                    .from = endpoint_of(owner.from)};
+                    .from = window_.endpoint_of(owner.from)};
   sources_.push_back(free);
 }
 
 // A ring has one reader, and a place one life: what an earlier one left unread nobody waits for,
 // and it must not be taken for the new one's. Whichever of the two rings was found first.
 bool CxlPort::may_add(uint32_t ring, const Window::Ownership& owner) {
-  const Endpoint from = endpoint_of(owner.from);
+  const Endpoint from = window_.endpoint_of(owner.from);
   for (size_t i = sources_.size(); i-- > 0;) {
     Inbound& known = inbound_[sources_[i]];
     if (known.index != ring && !(known.from == from)) continue;

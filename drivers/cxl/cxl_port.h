@@ -48,7 +48,7 @@ class CxlPort final : public PacketPort, public Ways {
     if (place >= places || !outbound_[place].ring) return nullptr;
     return window_.hold(place, outbound_[place].to_generation, range);
   }
-  void let_go() override { window_.let_go(); }
+  bool let_go() override { return window_.let_go(); }
   State state(uint32_t place) override;
 
  private:
@@ -83,7 +83,6 @@ class CxlPort final : public PacketPort, public Ways {
   CxlPort(Window window, uint32_t place, const WindowSettings& settings);
   void state_settings(const WindowSettings& settings);
 
-  Endpoint endpoint_of(uint32_t place) const;
   uint32_t place_of(const Endpoint& endpoint) const;  // `places`: of another window, or none
   [[gnu::cold]] bool connect(uint32_t place);
   void touch(uint32_t place);

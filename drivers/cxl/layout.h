@@ -11,7 +11,7 @@ namespace urma::drivers::cxl {
 
 inline constexpr size_t line_bytes = 64;
 inline constexpr uint64_t magic = 0x314e'4957'414d'5255;  // "URMAWIN1"
-inline constexpr uint32_t version = 6;
+inline constexpr uint32_t version = 7;
 
 // Written once, under the lock; `magic` last.
 struct alignas(line_bytes) Header {
@@ -124,11 +124,13 @@ struct alignas(line_bytes) SegmentRecord {
   std::atomic<uint32_t> owner_generation;
   std::atomic<uint32_t> token_id;
   std::atomic<uint32_t> token;
+  std::atomic<uint32_t> older_token;  // is as good; the same when only one is valid
   std::atomic<uint32_t> rights;
-  std::atomic<uint32_t> atomics;  // AtomicDomain
+  std::atomic<uint32_t> atomics;    // AtomicDomain
+  std::atomic<uint32_t> unchecked;  // not 0: it needs no token
 };
 static_assert(sizeof(SegmentRecord) == line_bytes && offsetof(SegmentRecord, granules) == 16 &&
-              offsetof(SegmentRecord, atomics) == 40);
+              offsetof(SegmentRecord, unchecked) == 48);
 
 // How the parts of a window follow from its size: header, changes, places, records; from a page on
 // the rings; then, in its last half unless it is small, segments.
@@ -175,7 +177,7 @@ constexpr bool fits(uint64_t window_bytes) {
 static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
               fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
 // Whoever changes one of these changes the version as well.
-static_assert(version == 6 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
+static_assert(version == 7 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
               records_at == 49280 && sizeof(SegmentRecord) == 64 &&
               Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);
 

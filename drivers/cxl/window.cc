@@ -38,7 +38,8 @@ Window::Window(Window&& other) noexcept
       places_(other.places_),
       records_(other.records_),
       segments_(other.segments_),
-      own_hold_(other.own_hold_) {}
+      own_hold_(other.own_hold_),
+      moved_(std::move(other.moved_)) {}
 
 Window::~Window() {
   guard_ = Guard();
@@ -117,6 +118,18 @@ void Window::release_dead() {
   for (uint32_t place = 0; place < places; ++place) {
     if (generation(place) % 2 == 1 && !lives(place)) end_place(place);
   }
+}
+
+Endpoint Window::endpoint_of(uint32_t place) const {
+  Endpoint out;
+  for (size_t i = 0; i < sizeof window_prefix; ++i) {
+    out.address.bytes[i] = std::byte{window_prefix[i]};
+  }
+  std::memcpy(out.address.bytes.data() + sizeof window_prefix, &id_, sizeof id_);
+  out.address.bytes[place_at] = static_cast<std::byte>((place + 1) >> 8);
+  out.address.bytes[place_at + 1] = static_cast<std::byte>(place + 1);
+  out.port = ub_port;
+  return out;
 }
 
 Result<uint32_t> Window::join() {

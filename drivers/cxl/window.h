@@ -55,6 +55,9 @@ class Window final : public SegmentMemory {
 
   // ---- places
 
+  // The address of who lives there: the window's number, the place.
+  static constexpr size_t place_at = 14;  // in it
+  Endpoint endpoint_of(uint32_t place) const;
   // Takes a free place and holds it until `leave`, or death.
   Result<uint32_t> join();
   void leave(uint32_t place);
@@ -76,8 +79,12 @@ class Window final : public SegmentMemory {
   void revoke(const Lease& lease) override;
   void revoke_all() override;
   bool held(const Lease& lease) override;
+  bool move(const Lease& lease) override;
+  bool moved(const Lease& lease) const override { return moved_[lease.number]; }
+  bool restore(const Lease& lease) override;
   void empty(const Lease& lease) override;
   void give_back(const Lease& lease) override;
+  size_t quarantined(std::span<Quarantined> out) override;
   MappedMemory mapped() const { return {memory_of(0), parts_.granule_bytes, offset_bits}; }
   // Of the life at a place: Ways::hold. `let_go` ends it.
   std::byte* hold(uint32_t place, uint32_t generation, const MemoryRange& range) {
@@ -88,10 +95,16 @@ class Window final : public SegmentMemory {
     own_hold_->segment.store(segment + 1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     std::byte* const at = allowed(segment, place, generation, range);
+    held_ = segment;
     if (at == nullptr) let_go();
     return at;
   }
-  void let_go() { own_hold_->segment.store(0, std::memory_order_release); }
+  // False: it was closed meanwhile, and what was copied may lie where nobody looks any more.
+  bool let_go() {
+    const bool still = segments_[held_].epoch.load(std::memory_order_acquire) == held_epoch_;
+    own_hold_->segment.store(0, std::memory_order_release);
+    return still;
+  }
 
   // ---- without the lock; any of it may change at any time
 
@@ -150,7 +163,7 @@ class Window final : public SegmentMemory {
   bool take_ring_memory(uint32_t ring) const;
   void give(uint32_t ring, uint32_t from, uint32_t to);
   std::byte* allowed(uint32_t segment, uint32_t place, uint32_t generation,
-                     const MemoryRange& range) const;
+                     const MemoryRange& range);
   uint32_t granules_taken(uint32_t segment);
   // Nobody has cut off the window, or written it over: what is there can be believed to be ours.
   bool owns_place() const {
@@ -160,6 +173,9 @@ class Window final : public SegmentMemory {
     return bytes / parts_.granule_bytes + (bytes % parts_.granule_bytes != 0 ? 1 : 0);
   }
   bool punch(const Lease& lease) const;
+  size_t mapped_bytes(const Lease& lease) const {
+    return granules_for(lease.bytes) * parts_.granule_bytes;
+  }
   bool holds(uint32_t place, uint32_t segment) const;
   std::byte* memory_of(uint32_t segment) const {
     return base_ + parts_.memory_at + segment * parts_.granule_bytes;
@@ -187,6 +203,10 @@ class Window final : public SegmentMemory {
   RingRecord* records_ = nullptr;
   SegmentRecord* segments_ = nullptr;
   PlaceHold* own_hold_ = nullptr;  // of our place
+  uint32_t held_ = 0;              // the segment that we hold
+  uint64_t held_epoch_ = 0;        // and its record's when we looked
+  // Segments of ours that lie elsewhere now. Written by the thread that ends the segment.
+  std::unique_ptr<bool[]> moved_;
 };
 
 }  // namespace urma::drivers::cxl

@@ -1,6 +1,9 @@
 // Which memory of a window is whose, and who is using it.
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +15,14 @@ namespace urma::drivers::cxl {
 namespace {
 
 constexpr bool is_open(uint64_t epoch) { return epoch % 2 == 1; }
+
+// Both values are compared whole: the time says nothing of them.
+bool opens(const SegmentRecord& record, TokenValue token) {
+  const uint32_t newer = record.token.load(std::memory_order_relaxed) ^ number(token);
+  const uint32_t older = record.older_token.load(std::memory_order_relaxed) ^ number(token);
+  const uint32_t unchecked = record.unchecked.load(std::memory_order_relaxed);
+  return (static_cast<uint32_t>(newer == 0) | static_cast<uint32_t>(older == 0) | unchecked) != 0;
+}
 
 // Nobody begins to use it any more, and who has begun can be seen.
 void close_to_all(SegmentRecord& record) {
@@ -74,14 +85,13 @@ bool Window::punch(const Lease& lease) const {
   if (!is_file_ || pages_.bytes > page_bytes || !owns_place()) return false;
   return fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                    static_cast<off_t>(lease.base - base_),
-                   static_cast<off_t>(granules_for(lease.bytes) * parts_.granule_bytes)) == 0;
+                   static_cast<off_t>(mapped_bytes(lease))) == 0;
 }
 
 bool Window::prepare(const Lease& lease) {
   const bool emptied = punch(lease);
   const auto at = static_cast<uint64_t>(lease.base - base_);
-  const uint64_t bytes = granules_for(lease.bytes) * parts_.granule_bytes;
-  if (!owns_place() || take_memory(at, bytes) != 0) return false;
+  if (!owns_place() || take_memory(at, mapped_bytes(lease)) != 0) return false;
   if (!emptied) std::memset(lease.base, 0, lease.bytes);
   return true;
 }
@@ -90,7 +100,10 @@ void Window::grant(const Lease& lease, const Grant& grant) {
   if (!owns_place()) return;
   SegmentRecord& record = segments_[lease.number];
   record.token_id.store(number(grant.id), std::memory_order_relaxed);
+  // While it is open, too: whoever reads one of them now finds a token that is good.
+  record.older_token.store(number(grant.older), std::memory_order_relaxed);
   record.token.store(number(grant.token), std::memory_order_relaxed);
+  record.unchecked.store(grant.checked ? 0 : 1, std::memory_order_relaxed);
   record.rights.store(static_cast<uint32_t>(grant.rights), std::memory_order_relaxed);
   record.atomics.store(static_cast<uint32_t>(grant.atomics), std::memory_order_relaxed);
   const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
@@ -125,6 +138,42 @@ bool Window::held(const Lease& lease) {
   return false;
 }
 
+// Private pages take the place of the file's in one step, so that the owner's address always has
+// memory. Parts of huge pages cannot be replaced, and a device's pages are what they are.
+bool Window::move(const Lease& lease) {
+  if (!is_file_ || pages_.bytes > page_bytes || !owns_place()) return false;
+  const size_t bytes = mapped_bytes(lease);
+  void* const fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (fresh == MAP_FAILED) return false;
+  std::memcpy(fresh, lease.base, lease.bytes);
+  if (mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, lease.base) == MAP_FAILED) {
+    munmap(fresh, bytes);
+    return false;
+  }
+  moved_[lease.number] = true;
+  return true;
+}
+
+bool Window::restore(const Lease& lease) {
+  if (!moved_[lease.number]) return true;
+  // Zeros of our own stay where a file was that is gone.
+  if (!owns_place()) return false;
+  const Result<int> again = open_path();
+  struct stat ours {};
+  struct stat theirs {};
+  const bool same = again && fstat(descriptor_, &ours) == 0 && fstat(*again, &theirs) == 0 &&
+                    ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+  // As `map` does: not by the opening that has our locks, which this mapping would keep alive.
+  void* const at = same ? mmap(lease.base, mapped_bytes(lease), PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_NORESERVE | MAP_FIXED, *again, lease.base - base_)
+                        : MAP_FAILED;
+  if (again) close(*again);
+  if (at == MAP_FAILED) return false;
+  moved_[lease.number] = false;
+  return true;
+}
+
 void Window::empty(const Lease& lease) { punch(lease); }
 
 // Whoever needs it looks first whether somebody holds it still.
@@ -132,10 +181,29 @@ void Window::give_back(const Lease& lease) {
   if (owns_place()) segments_[lease.number].owner.store(places, std::memory_order_release);
 }
 
+// Everybody holds one at most. Who is only looking at it lets go in a moment.
+size_t Window::quarantined(std::span<Quarantined> out) {
+  if (!owns_place()) return 0;
+  size_t count = 0;
+  for (uint32_t place = 0; place < places && count < out.size(); ++place) {
+    const uint32_t held = places_[place].hold.segment.load(std::memory_order_acquire);
+    if (held == 0 || held > parts_.granules) continue;
+    const SegmentRecord& record = segments_[held - 1];
+    const bool closed = !is_open(record.epoch.load(std::memory_order_acquire));
+    if (!closed || record.granules.load(std::memory_order_relaxed) == 0) continue;
+    if (!inhabited(place)) continue;
+    out[count++] = {.address = address_of(held - 1, 0),
+                    .bytes = record.bytes.load(std::memory_order_relaxed),
+                    .held_by = endpoint_of(place)};
+  }
+  return count;
+}
+
 std::byte* Window::allowed(uint32_t segment, uint32_t place, uint32_t generation,
-                           const MemoryRange& range) const {
+                           const MemoryRange& range) {
   const SegmentRecord& record = segments_[segment];
-  if (!is_open(record.epoch.load(std::memory_order_acquire))) return nullptr;
+  held_epoch_ = record.epoch.load(std::memory_order_acquire);
+  if (!is_open(held_epoch_)) return nullptr;
   const uint64_t offset = range.address & ((uint64_t{1} << offset_bits) - 1);
   const uint64_t bytes = record.bytes.load(std::memory_order_relaxed);
   // Whatever the record says: nothing outside of the window's segments.
@@ -143,7 +211,7 @@ std::byte* Window::allowed(uint32_t segment, uint32_t place, uint32_t generation
   const bool theirs = record.owner.load(std::memory_order_relaxed) == place &&
                       record.owner_generation.load(std::memory_order_relaxed) == generation;
   const bool known = record.token_id.load(std::memory_order_relaxed) == number(range.id) &&
-                     record.token.load(std::memory_order_relaxed) == number(range.token);
+                     opens(record, range.token);
   const auto rights = static_cast<Rights>(record.rights.load(std::memory_order_relaxed));
   const bool by_processors = record.atomics.load(std::memory_order_relaxed) ==
                              static_cast<uint32_t>(AtomicDomain::processor);

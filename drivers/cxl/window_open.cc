@@ -146,6 +146,7 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   }
   bytes_ = *size;
   parts_ = Parts::of(bytes_);
+  moved_ = std::make_unique<bool[]>(parts_.granules);
   if (!fresh) return found(settings);
   if (auto made = make(settings); !made) {
     // Whoever comes next begins with nothing, as we did.

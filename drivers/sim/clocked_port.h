@@ -43,7 +43,7 @@ class ClockedPort final : public PacketPort, public Ways {
   std::byte* hold(uint32_t way, const MemoryRange& range) override {
     return dead_ ? nullptr : ways_->hold(way, range);
   }
-  void let_go() override { ways_->let_go(); }
+  bool let_go() override { return ways_->let_go(); }
   void notify() override {
     if (!dead_) ways_->notify();
   }

@@ -25,10 +25,12 @@ class Node {
     (void)runner_.start();
     runner_.call([&](engine::Engine& engine, Time) {
       made_ = *engine.create_jetty({queues_, jfc_, {}});
-      id_ = *engine.add_segment({.base = segment().data(),
-                                 .bytes = segment().size(),
-                                 .token = token,
-                                 .rights = Rights::read | Rights::write});
+      memseg::SegmentTable::Made segment_made;
+      engine.add_segment({.base = segment().data(),
+                          .bytes = segment().size(),
+                          .rights = Rights::read | Rights::write},
+                         TokenPolicy::plain_text, {}, segment_made);
+      token_ = segment_made.token;
       return true;
     });
   }
@@ -46,8 +48,8 @@ class Node {
     RemoteSegment remote{.peer = {},
                          .address = reinterpret_cast<uint64_t>(other.segment().data()),
                          .bytes = other.segment_bytes(),
-                         .token_id = other.id_,
-                         .token = token,
+                         .token_id = other.token_.id,
+                         .token = other.token_.value,
                          .rights = Rights::read | Rights::write};
     const drivers::PortFacts& facts = other.runner_.port_facts();
     runner_.call([&](engine::Engine& engine, Time) {
@@ -82,7 +84,6 @@ class Node {
   static constexpr std::byte untouched{0xcd};
   static constexpr uint16_t berths = 16;
   static constexpr uint16_t receives = 4;
-  static constexpr TokenValue token{0x70c311};
 
   static engine::EngineSettings settings() {
     return {.life = Incarnation(77),
@@ -96,7 +97,7 @@ class Node {
   std::shared_ptr<jetty::Jfc> jfc_;
   std::shared_ptr<jetty::Queues> queues_;
   engine::Engine::JettyMade made_;
-  TokenId id_{};
+  memseg::SegmentTable::Token token_;
 };
 
 }  // namespace urma::fuzz

@@ -36,8 +36,10 @@ constexpr uint32_t peers = 2;
 struct Registered {
   std::span<std::byte> memory;
   Rights rights;
-  TokenValue token;
-  std::optional<TokenId> id;
+  std::optional<memseg::SegmentTable::Made> made{};
+
+  TokenId id() const { return made ? made->token.id : TokenId{9}; }
+  TokenValue token() const { return made ? made->token.value : TokenValue{9}; }
 };
 
 // A slice that a peer sends.
@@ -71,10 +73,10 @@ class Script final : public transport::Channels {
  public:
   Script(const uint8_t* data, size_t size) : input_(data, size) {
     for (uint32_t i = 0; i < peers; ++i) lives_[i] = {i, 1};
-    segments_ = {{{arena_->range(4096, 66'000), Rights::read | Rights::write, TokenValue{0xa1}, {}},
-                  {arena_->range(80'001, 3000), Rights::write, TokenValue{0xa2}, {}},
-                  {arena_->range(90'003, 3000), Rights::read, TokenValue{0xa3}, {}},
-                  {arena_->range(100'000, 3000), Rights::local_only, TokenValue{0xa4}, {}}}};
+    segments_ = {{{arena_->range(4096, 66'000), Rights::read | Rights::write},
+                  {arena_->range(80'001, 3000), Rights::write},
+                  {arena_->range(90'003, 3000), Rights::read},
+                  {arena_->range(100'000, 3000), Rights::local_only}}};
     for (Registered& segment : segments_) add(segment);
     make_jetty();
     make_sharer();
@@ -92,6 +94,7 @@ class Script final : public transport::Channels {
     return knows(peer) ? channels_[peer.index].get() : nullptr;
   }
   bool knows(PeerId peer) override { return peer.index < peers && lives_[peer.index] == peer; }
+  Eid address(PeerId) override { return ipv4(10, 0, 0, 1); }
   Why why_not(PeerId) override { return Why::unreachable; }
 
  private:
@@ -134,14 +137,16 @@ class Script final : public transport::Channels {
   // ---- this process
 
   void add(Registered& segment) {
-    TokenId id{};
-    const bool added = table_.add({.base = segment.memory.data(),
-                                   .bytes = segment.memory.size(),
-                                   .token = segment.token,
-                                   .rights = segment.rights},
-                                  id);
-    require(added, "a table that is not full takes a segment");
-    segment.id = id;
+    // Some share a TokenID.
+    const Registered& beside = segments_[input_.below(static_cast<uint32_t>(segments_.size()))];
+    const memseg::SegmentTable::Segment what{
+        .base = segment.memory.data(), .bytes = segment.memory.size(), .rights = segment.rights};
+    memseg::SegmentTable::Made made;
+    const auto added = beside.made ? table_.join(beside.made->segment, what, made)
+                                   : table_.add(what, TokenPolicy::plain_text, made);
+    require(added == memseg::SegmentTable::Added::added,
+            "a table that is not full takes a segment");
+    segment.made = made;
   }
 
   void make_jetty() {
@@ -302,9 +307,26 @@ class Script final : public transport::Channels {
 
   void change_segment() {
     Registered& segment = segments_[input_.below(static_cast<uint32_t>(segments_.size()))];
-    if (!segment.id) return add(segment);
-    require(table_.remove(*segment.id), "a segment is removed once");
-    segment.id.reset();
+    if (!segment.made) return add(segment);
+    const Handle handle = segment.made->segment;
+    switch (input_.below(4)) {
+      case 0:
+        table_.rotate(handle);
+        break;
+      case 1:
+        table_.retire(handle);
+        break;
+      case 2:
+        table_.release(table_.withdraw(handle, true));
+        break;
+      default:
+        table_.release(table_.withdraw(handle, false));
+    }
+    for (Registered& one : segments_) {
+      if (!one.made) continue;
+      one.made->token = table_.token(one.made->segment);
+      if (table_.root(one.made->segment) == memseg::SegmentTable::none) one.made.reset();
+    }
   }
 
   // ---- channels
@@ -387,7 +409,7 @@ class Script final : public transport::Channels {
       return piece.data >= range.data() && piece.data + piece.bytes <= range.data() + range.size();
     };
     for (const Registered& segment : segments_) {
-      if (segment.id && has(segment.rights, Rights::read) && inside(segment.memory)) return true;
+      if (segment.made && has(segment.rights, Rights::read) && inside(segment.memory)) return true;
     }
     for (uint64_t slot = 0; slot < berths; ++slot) {
       if (works_[slot] && !works_[slot]->reads && inside(work_buffer(slot))) return true;
@@ -412,14 +434,14 @@ class Script final : public transport::Channels {
     slice.bytes = input_.chance(128) ? input_.take() * 16u : input_.take<uint16_t>() + 1u;
     const Registered& segment = segments_[input_.below(static_cast<uint32_t>(segments_.size()))];
     headers.memory = {.address = reinterpret_cast<uint64_t>(segment.memory.data()),
-                      .token_id = number(segment.id.value_or(TokenId{9})),
+                      .token_id = number(segment.id()),
                       .length = slice.bytes};
     // Near both ends, and a little beyond.
     if (input_.chance(128)) headers.memory.address += segment.memory.size() - slice.bytes;
     if (input_.chance(64)) headers.memory.address += input_.below(5) - 2u;
     if (input_.chance(8)) headers.memory.address = input_.take<uint64_t>();
     const bool message = headers.base.opcode <= static_cast<uint8_t>(TaOpcode::send_immediate);
-    headers.token.token = input_.mostly(number(message ? jetty_token : segment.token));
+    headers.token.token = input_.mostly(number(message ? jetty_token : segment.token()));
     const JettyId target = headers.base.rc_id == 52 ? sharer_id : jetty_id;
     headers.target.target = input_.chance(16) ? input_.take() : number(target);
     headers.immediate = {.immediate = 0x4444,
@@ -439,8 +461,8 @@ class Script final : public transport::Channels {
     const Registered& segment = segments_[drawn % segments_.size()];
     headers.base.opcode = static_cast<uint8_t>(TaOpcode::write_notify);
     headers.notify = {.address = reinterpret_cast<uint64_t>(segment.memory.data()),
-                      .token_id = number(segment.id.value_or(TokenId{9})),
-                      .token = number(segment.token),
+                      .token_id = number(segment.id()),
+                      .token = number(segment.token()),
                       .value = uint64_t{0x6e6f7469} << 32 | drawn};
     // Anywhere within, aligned more often than not, and a little before and beyond.
     headers.notify.address += drawn / 16 % (segment.memory.size() + 16) - 8u;
@@ -496,7 +518,7 @@ class Script final : public transport::Channels {
         headers.memory.length = input_.take<uint32_t>();
         break;
       case 5:
-        headers.memory.token_id = input_.below(8);
+        headers.memory.token_id = number(segments_[input_.below(8) % segments_.size()].id());
         break;
       case 6:
         headers.offset.kib = input_.take<uint16_t>();
@@ -531,10 +553,10 @@ class Script final : public transport::Channels {
   }
   void allow(uint32_t token_id, uint32_t token, uint64_t address, uint32_t bytes) {
     for (const Registered& segment : segments_) {
-      if (!segment.id || number(*segment.id) != token_id || number(segment.token) != token ||
-          !has(segment.rights, Rights::write)) {
-        continue;
-      }
+      if (!segment.made || number(segment.id()) != token_id) continue;
+      const auto& [id, newer, older, checked] = segment.made->token;
+      if (number(newer) != token && number(older) != token) continue;
+      if (!has(segment.rights, Rights::write)) continue;
       const auto base = reinterpret_cast<uint64_t>(segment.memory.data());
       const uint64_t at = address - base;
       if (at > segment.memory.size() || bytes > segment.memory.size() - at) continue;
@@ -660,7 +682,7 @@ class Script final : public transport::Channels {
   Input input_;
   const std::unique_ptr<Arena> arena_ = std::make_unique<Arena>();
   std::array<Registered, 4> segments_;
-  memseg::SegmentTable table_{8};
+  memseg::SegmentTable table_{8, SipHash(1, 2)};
   std::array<PeerId, peers> lives_;
   std::array<std::unique_ptr<FakeChannel>, peers> channels_;
   std::shared_ptr<Jfc> jfc_;

@@ -52,10 +52,10 @@ class Host {
         queues_(std::make_shared<jetty::Queues>(berths, receives, *jfc_)) {
     jfc_->reserve(queues_->entries());
     made_ = *engine_.create_jetty({queues_, jfc_, {.receiver = std::chrono::milliseconds(100)}});
-    id_ = *engine_.add_segment({.base = segment().data(),
-                                .bytes = segment().size(),
-                                .token = token,
-                                .rights = Rights::read | Rights::write});
+    token_ = register_segment({.base = segment().data(),
+                               .bytes = segment().size(),
+                               .rights = Rights::read | Rights::write})
+                 .token;
     for (uint64_t tag = 0; tag < receives; ++tag) receive(tag);
     take_mapped();
   }
@@ -69,13 +69,14 @@ class Host {
     there_ = {.peer = peer,
               .address = reinterpret_cast<uint64_t>(other.segment().data()),
               .bytes = other.segment().size(),
-              .token_id = other.id_,
-              .token = token,
+              .token_id = other.token_.id,
+              .token = other.token_.value,
               .rights = Rights::read | Rights::write};
     jetty_there_ = {.peer = peer, .id = other.made_.id, .token = other.made_.token};
     mapped_there_ = there_;
     mapped_there_.address = other.mapped_.lease.address;
-    mapped_there_.token_id = other.mapped_.id;
+    mapped_there_.token_id = other.mapped_.made.token.id;
+    mapped_there_.token = other.mapped_.made.token.value;
   }
   void post(uint32_t kind, uint32_t bytes) {
     const std::span<std::byte> data = std::span(own_).first(bytes);
@@ -106,15 +107,20 @@ class Host {
   // Gives the mapped segment back, and takes another one.
   void renew(Time now) {
     if (mapped_.lease.bytes == 0) return take_mapped();
-    engine::Engine::Unregistration what{.id = mapped_.id,
-                                        .base = mapped_.lease.base,
-                                        .bytes = segment_bytes,
-                                        .lease = &mapped_.lease};
-    while (!engine_.remove_segment(what, now)) {
-      engine_.pass(now, nullptr);
-      poll();
-      now += std::chrono::microseconds(100);
-    }
+    engine::Engine::Withdrawal what{.segment = mapped_.made.segment,
+                                    .own = {.base = mapped_.lease.base,
+                                            .bytes = segment_bytes,
+                                            .rights = Rights::local_only,
+                                            .address = mapped_.lease.address,
+                                            .lease = mapped_.lease.number}};
+    do {
+      while (!engine_.withdraw_segments(what, now)) {
+        engine_.pass(now, nullptr);
+        poll();
+        now += std::chrono::microseconds(100);
+      }
+      if (what.held) what.fenced = false;
+    } while (what.held);
     engine_.port().memory()->give_back(mapped_.lease);
     mapped_ = {};
     take_mapped();
@@ -135,12 +141,16 @@ class Host {
   static constexpr uint16_t berths = 16;
   static constexpr uint16_t receives = 4;
   static constexpr size_t receive_bytes = 2048;
-  static constexpr TokenValue token{0x70c311};
 
   static engine::EngineSettings settings(uint64_t life) {
     return {.life = Incarnation(life),
             .controller = &congestion::controllers().front(),
             .limits = {.jetties = 2, .peers = 8, .segments = 2}};
+  }
+  memseg::SegmentTable::Made register_segment(const memseg::SegmentTable::Segment& segment) {
+    memseg::SegmentTable::Made made;
+    engine_.add_segment(segment, TokenPolicy::plain_text, {}, made);
+    return made;
   }
   void take_mapped() {
     drivers::SegmentMemory* const memory = engine_.port().memory();
@@ -151,12 +161,11 @@ class Host {
     }
     if (!memory->prepare(lease)) return memory->give_back(lease);
     mapped_.lease = lease;
-    mapped_.id = *engine_.add_segment({.base = lease.base,
-                                       .bytes = segment_bytes,
-                                       .token = token,
-                                       .rights = Rights::read | Rights::write,
-                                       .address = lease.address},
-                                      &mapped_.lease);
+    mapped_.made = register_segment({.base = lease.base,
+                                     .bytes = segment_bytes,
+                                     .rights = Rights::read | Rights::write,
+                                     .address = lease.address,
+                                     .lease = lease.number});
   }
   std::span<std::byte> segment() { return std::span(memory_).subspan(guard, segment_bytes); }
   void receive(uint64_t tag) {
@@ -172,10 +181,10 @@ class Host {
   std::shared_ptr<jetty::Jfc> jfc_;
   std::shared_ptr<jetty::Queues> queues_;
   engine::Engine::JettyMade made_;
-  TokenId id_{};
+  memseg::SegmentTable::Token token_;
   struct Mapped {
     engine::Engine::Lease lease;
-    TokenId id{};
+    memseg::SegmentTable::Made made;
   } mapped_;
   RemoteSegment there_;
   RemoteSegment mapped_there_;

@@ -8,6 +8,8 @@
 // peer DEVICE copy TARGET REPORT writes into what TARGET names and reads it, large works; when it
 //                                is refused, into what has the name next (REPORT: a file for it)
 //
+// peer DEVICE churn TARGET CHURN writes into memory of TARGET's owner, wherever CHURN says
+//
 // Says "ready" when it is (the last one: its child's number), and never ends by itself.
 
 #include <fcntl.h>
@@ -20,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/processes/churn.h"
 #include "tests/processes/copies.h"
 #include "urma/urma.hpp"
 
@@ -79,6 +82,40 @@ void copy_for_ever(urma::Device& device, const char* target, const char* path) {
   }
 }
 
+void churn_for_ever(urma::Device& device, const char* target, const char* path) {
+  using urma::test::Churn;
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  void* const at = mmap(nullptr, sizeof(Churn), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (at == MAP_FAILED) std::abort();
+  Churn& churn = *static_cast<Churn*>(at);
+  urma::Jetty jetty = device.jetty({.berths = 4}).value();
+  urma::RemoteSegment segment = device.import(target, 10s).value().segment;
+  const std::vector<std::byte> data(256 << 10, std::byte{0x77});
+  std::puts("ready");
+  std::fflush(stdout);
+  for (uint64_t number = 0;;) {
+    const uint64_t before = churn.number.load(std::memory_order_acquire);
+    if (before % 2 == 0 && before != number) {
+      segment.address = churn.address;
+      segment.bytes = churn.bytes;
+      segment.token_id = urma::TokenId(churn.token_id.load());
+      segment.token = urma::TokenValue(churn.token.load());
+      if (churn.number.load() != before) continue;
+      number = before;
+      churn.seen = number;
+    }
+    if (number == 0) continue;
+    for (const size_t bytes : {size_t{8}, size_t{4096}, segment.bytes, size_t{64 << 10}}) {
+      jetty.post(urma::write(std::span(data).first(bytes), segment));
+    }
+    while (jetty.vacant_berths() < 4) {
+      for (const urma::Completion& done : jetty.wait(1s)) {
+        ++churn.ended[static_cast<size_t>(done.status)];
+      }
+    }
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -89,6 +126,9 @@ int main(int count, char** arguments) {
   }
   if (std::strcmp(arguments[2], "copy") == 0) {
     copy_for_ever(device, arguments[3], arguments[4]);
+  }
+  if (std::strcmp(arguments[2], "churn") == 0) {
+    churn_for_ever(device, arguments[3], arguments[4]);
   }
   const bool sized = std::strcmp(arguments[2], "serve") == 0 && count > 4;
   const size_t bytes = sized ? std::strtoull(arguments[4], nullptr, 10) : 1 << 20;

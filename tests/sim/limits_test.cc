@@ -148,7 +148,7 @@ TEST_CASE("answers that one peer never acknowledges leave room for those of othe
   Stranger stranger(hosts, "2001:db8::66");
   REQUIRE(stranger.connect(server.device.endpoint()));
   TaRequest request = write_request(server.segment, 0, 1);
-  request.token.token ^= 1;
+  request.memory.address -= 1;
   for (uint32_t slice = 0; slice < 17'000; ++slice) {
     stranger.send({.slice = slice}, request, some_bytes(1));
     if (slice % 256 == 0) stranger.answers();
@@ -273,8 +273,8 @@ TEST_CASE("queues without end cost their own peer, which is told, and nobody els
   message.base = {.opcode = static_cast<uint8_t>(TaOpcode::send),
                   .token_present = true,
                   .target_present = true};
-  message.target.target = number(jetty.id);
-  message.token.token = number(jetty.token) ^ 1;
+  message.target.target = number(jetty.id) ^ 1;  // of whom there is none
+  message.token.token = number(jetty.token);
   for (uint32_t queue = 0; queue < 5000; ++queue) {
     message.base.rc_id = 2000 + queue;
     stranger.send({.slice = queue}, message, bytes);

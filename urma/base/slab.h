@@ -69,6 +69,7 @@ class Slab {
   }
   // The object in a slot that is known to be alive.
   T& at(uint32_t index) { return *object(index); }
+  const T& at(uint32_t index) const { return *object(index); }
   bool live(uint32_t index) const { return index < touched_ && generations_[index] % 2 == 1; }
 
   uint32_t size() const { return size_; }
@@ -92,6 +93,9 @@ class Slab {
   };
 
   T* object(uint32_t index) { return std::launder(reinterpret_cast<T*>(slots_[index].bytes)); }
+  const T* object(uint32_t index) const {
+    return std::launder(reinterpret_cast<const T*>(slots_[index].bytes));
+  }
 
   RegionArray<Slot> slots_;
   RegionArray<uint32_t> generations_;

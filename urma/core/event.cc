@@ -16,6 +16,8 @@ const char* name(EventKind kind) {
       return "jetty_error";
     case EventKind::bad_tokens:
       return "bad_tokens";
+    case EventKind::guessing:
+      return "guessing";
     case EventKind::missed:
       return "missed";
     case EventKind::closed:

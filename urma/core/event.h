@@ -24,6 +24,9 @@ enum class EventKind : uint8_t {
   jetty_error,
   // Requests that named no segment or Jetty of ours, or a wrong token.
   bad_tokens,
+  // They came faster than by mistake: its requests are dropped for a while, 100 ms to 10 s, and it
+  // is not told why.
+  guessing,
   // So many others found no room, because `Device::events` was not called.
   missed,
   // The device has been closed: the last one.

@@ -76,9 +76,10 @@ class Ways {
 
   // Where this part of a segment of the other end's lies, if the medium maps it here and the other
   // end lets it be used so. Until `let_go`, soon, its owner does not have it to itself: one at a
-  // time. Null: not so, or not allowed; whom a packet asks says which.
+  // time. Null: not so, or not allowed; whom a packet asks says which. `let_go` is false when it
+  // was taken away meanwhile: what was copied may lie where nobody looks.
   virtual std::byte* hold(uint32_t, const MemoryRange&) { return nullptr; }
-  virtual void let_go() {}
+  virtual bool let_go() { return true; }
 
   struct State {
     uint64_t taken = 0;    // grows when the other end takes something

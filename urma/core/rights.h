@@ -18,6 +18,14 @@ constexpr bool has(Rights all, Rights wanted) {
   return (static_cast<uint8_t>(all) & static_cast<uint8_t>(wanted)) == static_cast<uint8_t>(wanted);
 }
 
+// What an access to a segment must show.
+enum class TokenPolicy : uint8_t {
+  plain_text,  // a TokenValue
+  none,        // nothing but the TokenID: for what anybody may have
+  signature,   // a TokenValue that only signs: not yet
+  encryption,  // and all of the packet encrypted: not yet
+};
+
 // Who executes the atomics on a segment: one for all, whichever way they come, and for its owner's
 // own as well, or they are none. Fixed when it is registered.
 enum class AtomicDomain : uint8_t {

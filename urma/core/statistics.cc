@@ -44,6 +44,9 @@ constexpr Metric metrics[] = {
     {"repeated", "slices", total, peers, "Came again after they had been executed.", &S::repeated},
     {"withdrawn", "slices", total, peers, "Given up by their initiator before they were whole.",
      &S::withdrawn},
+    {"unheard", "slices", total, peers,
+     "Dropped, for their peer had shown too many wrong tokens: no answer, 100 ms to 10 s long.",
+     &S::unheard},
 
     {"packets_sent", "packets", total, packets, "Data sent, retransmissions included.",
      &S::packets_sent},

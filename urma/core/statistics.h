@@ -27,6 +27,7 @@ struct Statistics {
   uint64_t not_ready = 0;
   uint64_t repeated = 0;
   uint64_t withdrawn = 0;
+  uint64_t unheard = 0;
 
   uint64_t packets_sent = 0;
   uint64_t retransmitted = 0;

@@ -28,7 +28,7 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       ways_(port_->ways()),
       settings_(settings),
       entropy_(std::move(entropy)),
-      segments_(settings.limits.segments),
+      segments_(settings.limits.segments, SipHash{entropy_->next(), entropy_->next()}),
       transactions_({.jetties = settings.limits.jetties + 1, .peers = settings.limits.peers},
                     segments_, transport_, located_events_, entropy_->next()),
       transport_(transport_settings(settings, *port_), *entropy_, transactions_),

@@ -87,21 +87,38 @@ class Engine {
   void reset_jetty(uint32_t index);
   bool destroy_jetty(uint32_t index, Time now);
   using Lease = drivers::SegmentMemory::Lease;
-  // Nothing when there are Limits::segments of them. `lease`: if it lies in memory of the port's.
-  std::optional<TokenId> add_segment(const memseg::SegmentTable::Segment& segment,
-                                     const Lease* lease = nullptr);
-  // Of an unregistration in progress; zero-initialised by its caller.
-  struct Unregistration {
-    TokenId id{};
-    std::byte* base = nullptr;
-    uint64_t bytes = 0;
-    const Lease* lease = nullptr;  // as in `add_segment`
+  using Segments = memseg::SegmentTable;
+  // `with`: whose TokenID it shares; otherwise it gets one of its own.
+  Segments::Added add_segment(const Segments::Segment& segment, TokenPolicy policy, Handle with,
+                              Segments::Made& made);
+  // Of a withdrawal in progress.
+  struct Withdrawal {
+    Handle segment;
+    bool all = false;                          // that share its TokenID
+    Segments::Segment own;                     // the segment, also when it was withdrawn before
+    bool fenced = true;                        // false: somebody holds it and that cannot be helped
+    std::optional<Lease> held = std::nullopt;  // somebody held it for longer than is waited
+
+    bool begun = false;
+    uint32_t withdrawn = Segments::none;  // a tree
+    uint64_t fill = 0;
+    Time since{};
+  };
+  // When it has returned true with something held, that is to be moved, or it was not fenced; then
+  // it is called again.
+  bool withdraw_segments(Withdrawal& what, Time now);
+  // Of the end of an older TokenValue.
+  struct Retirement {
+    Handle segment;
+    bool fenced = true;
+
     bool begun = false;
     uint64_t fill = 0;
     Time since{};
-    bool fenced = true;  // false: somebody held it for longer than is waited
   };
-  bool remove_segment(Unregistration& what, Time now);
+  bool retire_token(Retirement& what, Time now);
+  // False: there are two values already, or it needs none, or the segment is gone.
+  bool rotate_token(Handle segment);
   // Flushes all Jetties and removes all segments.
   bool end_everything(Time now);
 
@@ -117,7 +134,12 @@ class Engine {
   static constexpr uint32_t commands_per_pass = 8;
   static constexpr uint32_t looks_at_once = 4;
 
+  template <class Function>
+  void for_each_part(const Withdrawal& what, Function&& function);
+  std::optional<Lease> held_part(const Withdrawal& what);
   bool is_released(const Lease& lease);
+  static std::optional<Lease> lease_of(const Segments::Segment& segment);
+  void grant_all(Handle segment);
   bool quiet(Time now) const;
   bool receive(Time now);
   [[gnu::cold]] bool run_commands(Time now);

@@ -72,41 +72,113 @@ bool Engine::destroy_jetty(uint32_t index, Time now) {
 
 // ---- segments
 
-std::optional<TokenId> Engine::add_segment(const memseg::SegmentTable::Segment& segment,
-                                           const Lease* lease) {
-  TokenId id{};
-  if (ending_ || !segments_.add(segment, id)) return std::nullopt;
-  if (lease != nullptr) {
-    port_->memory()->grant(
-        *lease,
-        {.id = id, .token = segment.token, .rights = segment.rights, .atomics = segment.atomics});
-  }
-  return id;
+std::optional<Engine::Lease> Engine::lease_of(const Segments::Segment& segment) {
+  if (segment.lease == Segments::none) return std::nullopt;
+  return Lease{.number = segment.lease,
+               .address = segment.address,
+               .base = segment.base,
+               .bytes = segment.bytes};
+}
+
+// The medium says of all that share the TokenID what the table says.
+void Engine::grant_all(Handle handle) {
+  const Segments::Token token = segments_.token(handle);
+  segments_.for_each(segments_.root(handle), [&](const Segments::Segment& segment) {
+    const std::optional<Lease> lease = lease_of(segment);
+    if (!lease) return;
+    port_->memory()->grant(*lease, {.id = token.id,
+                                    .token = token.value,
+                                    .older = token.older,
+                                    .checked = token.checked,
+                                    .rights = segment.rights,
+                                    .atomics = segment.atomics});
+  });
+}
+
+Engine::Segments::Added Engine::add_segment(const Segments::Segment& segment, TokenPolicy policy,
+                                            Handle with, Segments::Made& made) {
+  if (ending_) return Segments::Added::gone;
+  const Segments::Added added =
+      with ? segments_.join(with, segment, made) : segments_.add(segment, policy, made);
+  if (added == Segments::Added::added && segment.lease != Segments::none) grant_all(made.segment);
+  return added;
+}
+
+template <class Function>
+void Engine::for_each_part(const Withdrawal& what, Function&& function) {
+  if (what.withdrawn == Segments::none) return function(what.own);
+  segments_.for_each(what.withdrawn, function);
+}
+
+// Somebody is in the middle of a copy, and its owner would see it.
+std::optional<Engine::Lease> Engine::held_part(const Withdrawal& what) {
+  std::optional<Lease> held;
+  for_each_part(what, [&](const Segments::Segment& part) {
+    const std::optional<Lease> lease = held ? std::nullopt : lease_of(part);
+    if (lease && !port_->memory()->moved(*lease) && !is_released(*lease)) held = lease;
+  });
+  return held;
 }
 
 // A fence: no check succeeds any more, what was gathered has been read by the driver, no work of
 // ours uses the memory, and nobody who maps it is in the middle of a copy. One of them may have
-// been stopped there: that is not waited for, but said.
-bool Engine::remove_segment(Unregistration& what, Time now) {
+// been stopped there: that is not waited for.
+bool Engine::withdraw_segments(Withdrawal& what, Time now) {
   if (!what.begun) {
     what.begun = true;
     // What was posted before the call uses the memory, too, though no pass has seen it yet.
     transactions_.jetties().for_each(
         [&](jetty::Jetty& jetty) { transactions_.initiator().note(jetty, now); });
-    segments_.remove(what.id);
-    if (what.lease != nullptr) port_->memory()->revoke(*what.lease);
+    what.withdrawn = segments_.withdraw(what.segment, what.all);
+    for_each_part(what, [&](const Segments::Segment& part) {
+      if (const auto lease = lease_of(part)) port_->memory()->revoke(*lease);
+      transactions_.initiator().flush_memory(part.base, part.bytes, now);
+      transactions_.target().flush_memory(part.base, part.bytes);
+    });
     what.fill = fill_;
-    transactions_.initiator().flush_memory(what.base, what.bytes, now);
-    transactions_.target().flush_memory(what.base, what.bytes);
   }
-  if (!settled(what.fill) || transactions_.initiator().using_memory(what.base, what.bytes)) {
-    return false;
-  }
+  bool used = !settled(what.fill);
+  for_each_part(what, [&](const Segments::Segment& part) {
+    used = used || transactions_.initiator().using_memory(part.base, part.bytes);
+  });
+  if (used) return false;
   if (what.since == Time{}) what.since = now;
-  what.fenced = what.lease == nullptr || is_released(*what.lease);
-  if (what.fenced) return true;
-  if (now - what.since <= most_held) return false;
-  ++not_fenced_;
+  what.held = what.fenced ? held_part(what) : std::nullopt;
+  if (what.held) return now - what.since > most_held;
+  if (!what.fenced) ++not_fenced_;
+  segments_.release(std::exchange(what.withdrawn, Segments::none));
+  return true;
+}
+
+bool Engine::rotate_token(Handle segment) {
+  if (!segments_.rotate(segment)) return false;
+  grant_all(segment);
+  return true;
+}
+
+// Packets with the older value are refused from the first pass on, and those of reads with it that
+// were gathered have left at the end. Who maps it asks by packets while its record is closed, which
+// it is until everybody has let go who may have been let in by the older value.
+bool Engine::retire_token(Retirement& what, Time now) {
+  if (!what.begun) {
+    what.begun = true;
+    segments_.retire(what.segment);
+    segments_.for_each(segments_.root(what.segment), [&](const Segments::Segment& part) {
+      if (const auto lease = lease_of(part)) port_->memory()->revoke(*lease);
+    });
+    what.fill = fill_;
+  }
+  if (!settled(what.fill)) return false;
+  if (what.since == Time{}) what.since = now;
+  bool held = false;
+  segments_.for_each(segments_.root(what.segment), [&](const Segments::Segment& part) {
+    const auto lease = held ? std::nullopt : lease_of(part);
+    held = held || (lease && !is_released(*lease));
+  });
+  if (held && now - what.since <= most_held) return false;
+  what.fenced = !held;
+  if (held) ++not_fenced_;
+  if (!ending_) grant_all(what.segment);
   return true;
 }
 
@@ -155,6 +227,7 @@ Statistics Engine::statistics() {
   out.not_ready = target.not_ready;
   out.repeated = target.repeated;
   out.withdrawn = target.withdrawn;
+  out.unheard = target.unheard;
   out.packets_sent = packets.sent;
   out.retransmitted = packets.retransmitted;
   out.filler = packets.filler;

@@ -1,7 +1,9 @@
 #include "memseg/segment_table.h"
 
+#include <algorithm>
 #include <array>
-#include <set>
+#include <cmath>
+#include <vector>
 
 #include "tests/catch.h"
 
@@ -10,29 +12,39 @@ namespace {
 
 using memseg::SegmentTable;
 using memseg::within;
+using Added = SegmentTable::Added;
 
-constexpr TokenValue token{0x1234abcd};
 constexpr Rights read_write = Rights::read | Rights::write;
 
 struct OneSegment {
   std::array<std::byte, 4096> memory{};
-  SegmentTable table{8};
-  TokenId id{};
+  SegmentTable table{8, SipHash(1, 2)};
+  SegmentTable::Made made;
+  TokenId id;
+  TokenValue token;
   uint64_t base = reinterpret_cast<uint64_t>(memory.data());
 
-  OneSegment() {
-    REQUIRE(table.add({.base = memory.data(), .bytes = 4096, .token = token, .rights = read_write},
-                      id));
+  explicit OneSegment(TokenPolicy policy = TokenPolicy::plain_text) {
+    REQUIRE(table.add(segment(), policy, made) == Added::added);
+    id = made.token.id;
+    token = made.token.value;
+  }
+  SegmentTable::Segment segment() {
+    return {.base = memory.data(), .bytes = 4096, .rights = read_write};
   }
   bool allowed(uint64_t address, uint64_t bytes) const {
     return table.check(id, token, address, bytes, Rights::read) != nullptr;
   }
+  bool opens(TokenValue value) const {
+    return table.check(id, value, base, 1, Rights::read) != nullptr;
+  }
+  void remove() { table.release(table.withdraw(made.segment, false)); }
 };
 
 TEST_CASE("an access inside its segment finds the memory it names") {
   OneSegment one;
   for (const uint64_t offset : {0, 1, 100, 4095}) {
-    CHECK(one.table.check(one.id, token, one.base + offset, 1, Rights::write) ==
+    CHECK(one.table.check(one.id, one.token, one.base + offset, 1, Rights::write) ==
           one.memory.data() + offset);
   }
   CHECK(one.allowed(one.base, 4096));
@@ -81,7 +93,7 @@ TEST_CASE("ranges are compared as sets of addresses would be, at both ends of th
 TEST_CASE("a token that differs in any one bit is refused") {
   OneSegment one;
   for (unsigned bit = 0; bit < 32; ++bit) {
-    const TokenValue other{number(token) ^ 1u << bit};
+    const TokenValue other{number(one.token) ^ 1u << bit};
     CHECK(one.table.check(one.id, other, one.base, 1, Rights::read) == nullptr);
   }
 }
@@ -90,12 +102,14 @@ TEST_CASE("a right that the segment does not grant is refused, alone or among ot
   std::array<std::byte, 16> memory{};
   const auto base = reinterpret_cast<uint64_t>(memory.data());
   for (unsigned granted = 0; granted < 8; ++granted) {
-    SegmentTable table(1);
-    TokenId id{};
-    REQUIRE(table.add({memory.data(), 16, token, static_cast<Rights>(granted)}, id));
+    SegmentTable table(1, SipHash(3, 4));
+    SegmentTable::Made made;
+    const SegmentTable::Segment segment{memory.data(), 16, static_cast<Rights>(granted)};
+    REQUIRE(table.add(segment, TokenPolicy::plain_text, made) == Added::added);
     for (unsigned wanted = 1; wanted < 8; ++wanted) {
       INFO("granted " << granted << " wanted " << wanted);
-      const bool allowed = table.check(id, token, base, 16, static_cast<Rights>(wanted)) != nullptr;
+      const bool allowed = table.check(made.token.id, made.token.value, base, 16,
+                                       static_cast<Rights>(wanted)) != nullptr;
       CHECK(allowed == ((wanted & ~granted) == 0));
     }
   }
@@ -103,51 +117,244 @@ TEST_CASE("a right that the segment does not grant is refused, alone or among ot
 
 TEST_CASE("an identifier that names nothing is refused, whatever else is right") {
   OneSegment one;
-  for (const uint32_t id : {1u, 7u, 8u, 9u, id_limit - 1, id_limit, UINT32_MAX}) {
-    CHECK(one.table.check(TokenId(id), token, one.base, 1, Rights::read) == nullptr);
+  for (uint32_t id : {0u, 1u, 7u, 8u, id_limit - 1, id_limit, UINT32_MAX}) {
+    if (TokenId(id) == one.id) continue;
+    CHECK(one.table.check(TokenId(id), one.token, one.base, 1, Rights::read) == nullptr);
     CHECK(one.table.check(TokenId(id), TokenValue{}, 0, 1, Rights::local_only) == nullptr);
-    CHECK_FALSE(one.table.remove(TokenId(id)));
+    CHECK_FALSE(one.table.names(TokenId(id), TokenValue{}));
+    CHECK_FALSE(one.table.unchecked(TokenId(id)));
   }
-  REQUIRE(one.table.remove(one.id));
+  one.remove();
   CHECK_FALSE(one.allowed(one.base, 1));
-  CHECK_FALSE(one.table.remove(one.id));
+  CHECK_FALSE(one.table.rotate(one.made.segment));
+  CHECK_FALSE(one.table.retire(one.made.segment));
+  CHECK(one.table.withdraw(one.made.segment, true) == SegmentTable::none);
   CHECK(one.table.size() == 0);
 }
 
-TEST_CASE("an identifier rests until all others have been used") {
-  constexpr uint32_t capacity = 5;
-  SegmentTable table(capacity);
-  std::byte memory{};
-  const SegmentTable::Segment segment{&memory, 1, token, read_write};
-  TokenId id{};
-  std::array<uint32_t, 3> in_use;
-  for (uint32_t& mine : in_use) {
-    REQUIRE(table.add(segment, id));
-    mine = number(id);
+TEST_CASE("while a token is replaced both are good, and then the newer one alone") {
+  OneSegment one;
+  const TokenValue first = one.token;
+  REQUIRE(one.table.rotate(one.made.segment));
+  const SegmentTable::Token token = one.table.token(one.made.segment);
+  CHECK(token.older == first);
+  CHECK(token.value != first);
+  CHECK((one.opens(first) && one.opens(token.value)));
+  CHECK_FALSE(one.table.rotate(one.made.segment));  // two are all there can be
+  REQUIRE(one.table.retire(one.made.segment));
+  CHECK_FALSE(one.opens(first));
+  CHECK(one.opens(token.value));
+  CHECK(one.table.rotate(one.made.segment));
+  CHECK_FALSE(one.opens(first));
+}
+
+TEST_CASE("what needs no token takes any, and has its bounds and rights all the same") {
+  OneSegment one(TokenPolicy::none);
+  CHECK(one.table.unchecked(one.id));
+  CHECK((one.opens(TokenValue{0}) && one.opens(TokenValue{0xffff'ffff})));
+  CHECK_FALSE(one.table.rotate(one.made.segment));
+  CHECK(one.table.check(one.id, TokenValue{1}, one.base, 1, Rights::atomic) == nullptr);
+  CHECK(one.table.check(one.id, TokenValue{1}, one.base, 4097, Rights::read) == nullptr);
+  one.remove();
+  CHECK_FALSE(one.opens(TokenValue{0}));
+  CHECK_FALSE(one.table.unchecked(one.id));
+}
+
+TEST_CASE("segments of one TokenID are found by their addresses, and go alone or together") {
+  std::vector<std::byte> memory(1 << 20);
+  SegmentTable table(1000, SipHash(5, 6));
+  const auto segment = [&](uint32_t i) {
+    return SegmentTable::Segment{memory.data() + 64 * i, 60, read_write};
+  };
+  std::vector<SegmentTable::Made> made(1000);
+  REQUIRE(table.add(segment(0), TokenPolicy::plain_text, made[0]) == Added::added);
+  for (uint32_t i = 1; i < 1000; ++i) {
+    REQUIRE(table.join(made[i / 2].segment, segment(i), made[i]) == Added::added);
   }
-  CHECK(in_use == std::array{0u, 1u, 2u});
-  for (const uint32_t mine : {1u, 0u, 2u}) REQUIRE(table.remove(TokenId(mine)));
-  // Those never used first, then the others in the order in which they were freed.
-  for (const uint32_t expected : {3u, 4u, 1u, 0u, 2u}) {
-    REQUIRE(table.add(segment, id));
-    CHECK(number(id) == expected);
+  const TokenId id = made[999].token.id;
+  const TokenValue token = made[0].token.value;
+  const auto at = [&](uint32_t offset, uint64_t bytes) {
+    const uint64_t address = reinterpret_cast<uint64_t>(memory.data()) + offset;
+    return table.check(id, token, address, bytes, Rights::write);
+  };
+  for (uint32_t i = 0; i < 1000; ++i) {
+    REQUIRE(at(64 * i, 60) == memory.data() + 64 * i);
+    REQUIRE(at(64 * i + 59, 1) != nullptr);
+    REQUIRE(at(64 * i + 59, 2) == nullptr);
+    REQUIRE(at(64 * i + 60, 1) == nullptr);
   }
-  CHECK_FALSE(table.add(segment, id));
-  CHECK(table.size() == capacity);
-  table.clear();
+  REQUIRE(table.rotate(made[400].segment));
+  CHECK(table.token(made[7].segment).older == token);
+  for (uint32_t i = 0; i < 1000; i += 3) table.release(table.withdraw(made[i].segment, false));
+  for (uint32_t i = 0; i < 1000; ++i) REQUIRE((at(64 * i, 60) != nullptr) == (i % 3 != 0));
+  CHECK(table.size() == 666);
+  const uint32_t all = table.withdraw(made[1].segment, true);
+  for (uint32_t i = 0; i < 1000; ++i) REQUIRE(at(64 * i, 1) == nullptr);
+  CHECK(table.size() == 666);  // their owner still waits for whoever uses them
+  CHECK(table.join(made[1].segment, segment(0), made[0]) == Added::gone);
+  table.release(all);
   CHECK(table.size() == 0);
-  std::set<uint32_t> again;
-  while (table.add(segment, id)) CHECK(again.insert(number(id)).second);
-  CHECK(again == std::set<uint32_t>{0, 1, 2, 3, 4});
+}
+
+// S5. An identifier and its token of the past open nothing, however often it is used again.
+TEST_CASE("an identifier rests until all others have been used, and its tokens never come again") {
+  SegmentTable table(3, SipHash(7, 8));
+  std::byte memory{};
+  const SegmentTable::Segment segment{&memory, 1, read_write};
+  const auto address = reinterpret_cast<uint64_t>(&memory);
+  std::vector<uint32_t> freed_at(id_limit, 0);
+  std::vector<std::array<uint32_t, 3>> had(id_limit);
+  uint32_t shortest = UINT32_MAX;
+  SegmentTable::Made kept;
+  REQUIRE(table.add(segment, TokenPolicy::plain_text, kept) == Added::added);
+  uint32_t wrong = 0;
+  for (uint32_t i = 1; i <= 3 * id_limit - 3; ++i) {
+    SegmentTable::Made made;
+    wrong += table.add(segment, TokenPolicy::plain_text, made) != Added::added;
+    const uint32_t id = number(made.token.id);
+    wrong += made.token.id == kept.token.id;
+    if (freed_at[id] != 0) shortest = std::min(shortest, i - freed_at[id]);
+    const uint32_t times = (i - 1) / (id_limit - 1);
+    for (uint32_t earlier = 0; earlier < times; ++earlier) {
+      const TokenValue old{had[id][earlier]};
+      wrong += table.check(made.token.id, old, address, 1, Rights::read) != nullptr;
+    }
+    had[id][times] = number(made.token.value);
+    table.release(table.withdraw(made.segment, false));
+    freed_at[id] = i;
+  }
+  CHECK(wrong == 0);
+  CHECK(shortest == id_limit - 1);
+  CHECK(shortest >= 1u << 19);
+}
+
+TEST_CASE("a full table takes nothing, and a cleared one as many as before") {
+  constexpr uint32_t capacity = 5;
+  SegmentTable table(capacity, SipHash(9, 9));
+  std::byte memory{};
+  const SegmentTable::Segment segment{&memory, 1, read_write};
+  SegmentTable::Made made;
+  for (int round = 0; round < 3; ++round) {
+    for (uint32_t i = 0; i < capacity; ++i) {
+      REQUIRE(table.add(segment, TokenPolicy::plain_text, made) == Added::added);
+    }
+    CHECK(table.add(segment, TokenPolicy::plain_text, made) == Added::full);
+    CHECK(table.size() == capacity);
+    table.clear();
+    CHECK(table.size() == 0);
+    CHECK(table.check(made.token.id, made.token.value, reinterpret_cast<uint64_t>(&memory), 1,
+                      Rights::read) == nullptr);
+  }
 }
 
 TEST_CASE("a table of nothing refuses everything") {
-  SegmentTable table(0);
-  TokenId id{};
+  SegmentTable table(0, SipHash(0, 0));
+  SegmentTable::Made made;
   std::byte memory{};
-  CHECK_FALSE(table.add({&memory, 1, token, read_write}, id));
-  CHECK_FALSE(table.remove(TokenId(0)));
-  CHECK(table.check(TokenId(0), token, 0, 1, Rights::read) == nullptr);
+  const SegmentTable::Segment segment{&memory, 1, read_write};
+  CHECK(table.add(segment, TokenPolicy::plain_text, made) == Added::full);
+  CHECK(table.withdraw(Handle{0, 1}, true) == SegmentTable::none);
+  CHECK(table.check(TokenId(0), TokenValue{}, 0, 1, Rights::read) == nullptr);
+}
+
+// ---- S2: what is drawn cannot be foretold from what was drawn before
+
+// Chi-square of counts that should be equal, in standard deviations from what chance would give.
+double surprise(const std::vector<uint32_t>& counts, double expected) {
+  double sum = 0;
+  for (const uint32_t count : counts) sum += (count - expected) * (count - expected) / expected;
+  const auto freedom = static_cast<double>(counts.size() - 1);
+  return (sum - freedom) / std::sqrt(2 * freedom);
+}
+
+double serial_correlation(const std::vector<uint32_t>& drawn) {
+  double mean = 0;
+  for (const uint32_t one : drawn) mean += one / static_cast<double>(drawn.size());
+  double products = 0;
+  double squares = 0;
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    const double here = drawn[i] - mean;
+    products += here * (drawn[(i + 1) % drawn.size()] - mean);
+    squares += here * here;
+  }
+  return products / squares;
+}
+
+void looks_random(const std::vector<uint32_t>& drawn, unsigned bits) {
+  for (unsigned shift = 0; shift + 10 <= bits; shift += 5) {
+    std::vector<uint32_t> counts(1024);
+    std::vector<uint32_t> steps(1024);
+    for (size_t i = 0; i < drawn.size(); ++i) {
+      ++counts[drawn[i] >> shift & 1023];
+      ++steps[(drawn[i] - drawn[(i + 1) % drawn.size()]) >> shift & 1023];
+    }
+    const double expected = static_cast<double>(drawn.size()) / 1024;
+    INFO("bits from " << shift);
+    CHECK(surprise(counts, expected) < 4);
+    CHECK(surprise(steps, expected) < 4);
+  }
+  CHECK(std::abs(serial_correlation(drawn)) < 4 / std::sqrt(drawn.size()));
+}
+
+TEST_CASE("TokenIDs and TokenValues are drawn as by chance") {
+  SegmentTable table(4, SipHash(0x1234, 0x5678));
+  std::byte memory{};
+  const SegmentTable::Segment segment{&memory, 1, read_write};
+  std::vector<uint32_t> ids;
+  std::vector<uint32_t> values;
+  for (uint32_t i = 0; i < 500'000; ++i) {
+    SegmentTable::Made made;
+    REQUIRE(table.add(segment, TokenPolicy::plain_text, made) == Added::added);
+    ids.push_back(number(made.token.id));
+    values.push_back(number(made.token.value));
+    table.release(table.withdraw(made.segment, false));
+  }
+  looks_random(ids, id_bits);
+  looks_random(values, 32);
+  // Those of one TokenID, too.
+  SegmentTable::Made made;
+  REQUIRE(table.add(segment, TokenPolicy::plain_text, made) == Added::added);
+  values.clear();
+  for (uint32_t i = 0; i < 200'000; ++i) {
+    REQUIRE(table.rotate(made.segment));
+    values.push_back(number(table.token(made.segment).value));
+    table.retire(made.segment);
+  }
+  looks_random(values, 32);
+  std::ranges::sort(values);
+  CHECK(std::ranges::adjacent_find(values) == values.end());
+}
+
+TEST_CASE("what was a token once is told from what never was") {
+  OneSegment one;
+  std::vector<TokenValue> were{one.token};
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(one.table.rotate(one.made.segment));
+    REQUIRE(one.table.retire(one.made.segment));
+    were.push_back(one.table.token(one.made.segment).value);
+  }
+  for (const TokenValue value : were) {
+    CHECK(one.table.once(one.id, value));
+    CHECK(one.opens(value) == (value == were.back()));
+    for (unsigned bit = 0; bit < 32; ++bit) {
+      CHECK_FALSE(one.table.once(one.id, TokenValue(number(value) ^ 1u << bit)));
+    }
+    CHECK_FALSE(one.table.once(TokenId(number(one.id) ^ 1), value));
+  }
+  one.remove();
+  CHECK(one.table.once(one.id, were.back()));
+}
+
+TEST_CASE("another life has other TokenIDs and other TokenValues") {
+  const memseg::TokenMint one(SipHash(1, 2));
+  const memseg::TokenMint other(SipHash(1, 3));
+  uint32_t same = 0;
+  for (uint32_t i = 0; i < 1000; ++i) {
+    same += one.id(i) == other.id(i);
+    same += one.value(TokenId(i), 0) == other.value(TokenId(i), 0);
+    same += one.value(TokenId(5), i) == one.value(TokenId(6), i);
+  }
+  CHECK(same < 5);
 }
 
 }  // namespace

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace urma::test {
+
+// While it lives, this process gets no more than a little address space: pages cannot be moved.
+class NoAddressSpace {
+ public:
+  // Sanitizers take theirs when they like.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr bool possible = false;
+#else
+  static constexpr bool possible = true;
+#endif
+  NoAddressSpace() {
+    getrlimit(RLIMIT_AS, &before_);
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit less = before_;
+    less.rlim_cur = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (256 << 10);
+    if (possible) setrlimit(RLIMIT_AS, &less);
+  }
+  NoAddressSpace(const NoAddressSpace&) = delete;
+  NoAddressSpace& operator=(const NoAddressSpace&) = delete;
+  ~NoAddressSpace() { setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace urma::test

@@ -1,0 +1,130 @@
+// S4 over bypass: memory of a window is taken away and used for something else while another
+// process copies there at full rate, and is stopped at random moments. With URMA_LONG 10^5 cycles.
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "tests/drivers/window_file.h"
+#include "tests/processes/bystanders.h"
+#include "tests/processes/churn.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+constexpr std::byte poison{0xee};
+constexpr std::byte untouched{0xcd};
+constexpr size_t segment_bytes = 256 << 10;
+
+int cycles() { return std::getenv("URMA_LONG") != nullptr ? 100'000 : 1'000; }
+
+// Memory of no file, which another process can map.
+class SharedChurn {
+ public:
+  SharedChurn() : file_(memfd_create("churn", MFD_CLOEXEC)) {
+    if (ftruncate(file_, sizeof(Churn)) != 0) return;
+    void* const at = mmap(nullptr, sizeof(Churn), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    churn_ = static_cast<Churn*>(at);
+  }
+  SharedChurn(const SharedChurn&) = delete;
+  SharedChurn& operator=(const SharedChurn&) = delete;
+  ~SharedChurn() {
+    munmap(churn_, sizeof(Churn));
+    close(file_);
+  }
+  Churn& operator*() const { return *churn_; }
+  std::string path() const {
+    return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_);
+  }
+
+ private:
+  int file_;
+  Churn* churn_ = nullptr;
+};
+
+bool all_are(std::span<const std::byte> bytes, std::byte value) {
+  return bytes[0] == value && std::memcmp(&bytes[0], &bytes[1], bytes.size() - 1) == 0;
+}
+
+void tell(Churn& churn, const RemoteSegment& segment) {
+  churn.number += 1;
+  churn.address = segment.address;
+  churn.bytes = segment.bytes;
+  churn.token_id = number(segment.token_id);
+  churn.token = number(segment.token);
+  churn.number += 1;
+}
+
+void print(const char* what, std::vector<Duration>& took) {
+  if (took.empty()) return;
+  std::ranges::sort(took);
+  const auto at = [&](double part) {
+    return milliseconds(took[static_cast<size_t>(part * static_cast<double>(took.size() - 1))]);
+  };
+  std::printf("S4, copies, %s %zu: unregister took %.3f ms, p90 %.3f, p99 %.3f, at most %.3f\n",
+              what, took.size(), at(0.5), at(0.9), at(0.99), at(1));
+}
+
+TEST_CASE("S4: after unregister no copy touches the memory, wherever its process was stopped") {
+  const WindowFile window("s4");
+  const std::string device = window.device("?size=16M");
+  Side here = Side::open(device);
+  const SharedChurn shared;
+  Churn& churn = *shared;
+  here.device.publish("churned", here.segment).value();
+  const Child writer({URMA_TEST_PEER, device, "churn", "urma://localhost/churned", shared.path()});
+  REQUIRE(writer.said() == "ready");
+  Segment beside = here.device.allocate(segment_bytes).value();
+  std::ranges::fill(beside.bytes(), untouched);
+  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  const auto pause = [&](uint64_t most_us) {
+    const Time until = read_clock() + std::chrono::microseconds(prng.below(most_us));
+    while (read_clock() < until) std::this_thread::yield();
+  };
+  std::vector<Duration> running;
+  std::vector<Duration> stopped;
+  uint64_t dirty = 0;
+  uint64_t failed = 0;
+  uint64_t moved = 0;
+  for (int cycle = 0; cycle < cycles(); ++cycle) {
+    Segment segment = here.device.allocate(segment_bytes).value();
+    REQUIRE(segment.mapped());
+    tell(churn, segment.local());
+    for (const Time begun = read_clock(); churn.seen != churn.number;) {
+      REQUIRE(since(begun) < 10s);
+      std::this_thread::yield();
+    }
+    pause(150);
+    const bool stop = prng.chance(0.05);
+    if (stop) writer.stop();
+    const Time begun = read_clock();
+    failed += !segment.unregister().ok();
+    (stop ? stopped : running).push_back(since(begun));
+    moved += stop && !here.device.quarantined().value().empty();
+    std::ranges::fill(segment.bytes(), poison);
+    if (stop) writer.go_on();
+    pause(prng.chance(0.05) ? 3000 : 100);
+    dirty += !all_are(segment.bytes(), poison);
+  }
+  writer.stop();
+  const auto ended = [&](Status status) {
+    return static_cast<unsigned long long>(churn.ended[static_cast<size_t>(status)]);
+  };
+  print("running", running);
+  print("stopped", stopped);
+  std::printf("S4, copies: %llu works done, %llu refused; moved %llu times\n", ended(Status::ok),
+              ended(Status::remote_access), static_cast<unsigned long long>(moved));
+  CHECK(dirty == 0);
+  CHECK(failed == 0);
+  CHECK(moved > 0);
+  CHECK(all_are(beside.bytes(), untouched));
+  CHECK(ended(Status::ok) > static_cast<uint64_t>(cycles()));
+  CHECK(ended(Status::remote_access) > 0);
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,192 @@
+// S1: somebody tries tokens as fast as the network carries them.
+
+#include <cstdio>
+#include <set>
+
+#include "tests/sim/stranger.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// An owner, and a stranger who knows all of its segment but the TokenValue.
+struct Siege {
+  explicit Siege(const std::string& name)
+      : hosts(name), owner(hosts.start("address=fd00::31")), segment(owner.segment.local()) {
+    std::ranges::fill(owner.memory, std::byte{0});
+  }
+
+  // Writes `value` to the first byte. 50 us go by.
+  void write(Stranger& who, TokenValue token, std::byte value) {
+    TaRequest request;
+    request.base.opcode = static_cast<uint8_t>(TaOpcode::write);
+    request.base.tassn = slices & 0xffff;
+    request.base.rc_id = 77;
+    request.base.token_present = true;
+    request.token.token = number(token);
+    request.memory = {
+        .address = segment.address, .token_id = number(segment.token_id), .length = 1};
+    who.send({.slice = slices++ & 0xff'ffff}, request, std::span(&value, 1));
+  }
+  // Each of them another one, and wrong.
+  void guess(Stranger& who) {
+    if (++guessed == number(segment.token)) ++guessed;
+    write(who, TokenValue(guessed), std::byte{1});
+  }
+  // Slices that were ever answered: what a stranger does not acknowledge comes again.
+  size_t answered(Stranger& who) {
+    for (const Atah& answer : who.answers()) answers.insert(answer.tassn);
+    return answers.size();
+  }
+  std::vector<EventKind> events() {
+    std::vector<EventKind> kinds;
+    std::array<Event, 8> some;
+    while (const size_t count = owner.device.events(some)) {
+      for (const Event& event : std::span(some).first(count)) kinds.push_back(event.kind);
+    }
+    return kinds;
+  }
+  bool told_of_guessing() {
+    const auto kinds = events();
+    return std::ranges::count(kinds, EventKind::guessing) > 0;
+  }
+
+  SimHosts hosts;
+  SimHosts::Host owner;
+  RemoteSegment segment;
+  uint32_t guessed = 0;
+  uint32_t slices = 1;
+  std::set<uint32_t> answers{};
+};
+
+TEST_CASE("guessing: after 16 wrong tokens in a second nobody listens, and nobody says so") {
+  Siege siege("g-silent");
+  Stranger stranger(siege.hosts, "fd00::66");
+  REQUIRE(stranger.connect(siege.owner.device.endpoint()));
+  for (int i = 0; i < 17; ++i) siege.guess(stranger);
+  siege.hosts.run_for(1ms);
+  CHECK(siege.answered(stranger) == 17);
+  siege.hosts.run_for(10ms);
+  CHECK(siege.told_of_guessing());
+  CHECK(siege.owner.device.stats().value().refused == 17);
+  // The right one, too.
+  for (int i = 0; i < 100; ++i) siege.write(stranger, siege.segment.token, std::byte{2});
+  siege.hosts.run_for(1ms);
+  CHECK(siege.answered(stranger) == 17);
+  CHECK(siege.owner.memory[0] == std::byte{0});
+  CHECK(siege.owner.device.stats().value().unheard == 100);
+  // Until it is over.
+  siege.hosts.run_for(100ms);
+  siege.write(stranger, siege.segment.token, std::byte{2});
+  siege.hosts.run_for(1ms);
+  CHECK(siege.answered(stranger) == 18);
+  CHECK(siege.owner.memory[0] == std::byte{2});
+}
+
+TEST_CASE("guessing: another life at the same address has one try") {
+  Siege siege("g-lives");
+  for (uint64_t life = 1; life <= 3; ++life) {
+    Stranger stranger(siege.hosts, "fd00::66");
+    stranger.life = life;
+    stranger.acquaintance = static_cast<uint32_t>(life);
+    REQUIRE(stranger.connect(siege.owner.device.endpoint()));
+    for (int i = 0; i < 30; ++i) siege.guess(stranger);
+    siege.hosts.run_for(1ms);
+    CHECK(siege.owner.device.stats().value().refused == 17 + life - 1);
+  }
+}
+
+TEST_CASE("guessing: parts of slices that came before are forgotten when they are whole") {
+  Siege siege("g-parts");
+  Stranger stranger(siege.hosts, "fd00::66");
+  REQUIRE(stranger.connect(siege.owner.device.endpoint()));
+  TaRequest request;
+  request.base.opcode = static_cast<uint8_t>(TaOpcode::write);
+  request.base.rc_id = 78;
+  request.base.token_present = true;
+  request.token.token = number(siege.segment.token);
+  request.memory = {.address = siege.segment.address,
+                    .token_id = number(siege.segment.token_id),
+                    .length = 3 * Stranger::mtu};
+  const std::vector<std::byte> data(Stranger::mtu, std::byte{5});
+  const auto part = [&](uint32_t index) {
+    TaRequest one = request;
+    one.memory.address += uint64_t{index} * Stranger::mtu;
+    stranger.send({.slice = 0, .last = index == 2}, one, data);
+  };
+  part(0);
+  siege.hosts.run_for(1ms);
+  CHECK(siege.owner.memory[0] == std::byte{5});
+  for (int i = 0; i < 17; ++i) siege.guess(stranger);
+  part(1);
+  siege.hosts.run_for(200ms);  // it is listened to again, but this slice was dropped
+  part(2);
+  siege.hosts.run_for(1ms);
+  CHECK(siege.answered(stranger) == 17);
+  CHECK(siege.owner.memory[Stranger::mtu] == std::byte{0});
+  CHECK(siege.owner.memory[2 * Stranger::mtu] == std::byte{0});
+  CHECK(siege.owner.device.stats().value().unheard == 1);
+}
+
+// Of the 10^6 that S1 asks for; 10^8 are of a preset that nobody has run.
+TEST_CASE("guessing: a million guesses open nothing, and cost others nothing") {
+  constexpr int guesses = 1'000'000;
+  Siege siege("g-million");
+  SimHosts::Host victim = siege.hosts.start("address=fd00::32");
+  const std::vector<std::byte> bytes = some_bytes(1000);
+  std::vector<std::byte> theirs(4096);
+  Segment other = siege.owner.device.register_memory(theirs).value();
+  const RemoteSegment there = victim.device.import(other.descriptor()).value().segment;
+  Stranger stranger(siege.hosts, "fd00::66");
+  REQUIRE(stranger.connect(siege.owner.device.endpoint()));
+  uint64_t ended = 0;
+  uint64_t failed = 0;
+  int outstanding = 0;
+  const auto work = [&] {
+    std::array<Completion, 8> some;
+    for (const Completion& one : std::span(some).first(victim.jetty.poll(some))) {
+      failed += !one.ok();
+      ++ended;
+      --outstanding;
+    }
+    for (; outstanding < 4; ++outstanding) victim.jetty.post(urma::write(bytes, there));
+  };
+  const auto rate = [&](Duration time) {
+    const uint64_t before = ended;
+    for (const Time begun = siege.hosts.now(); siege.hosts.now() - begun < time;) {
+      siege.hosts.run_for(1ms);
+      work();
+    }
+    return static_cast<double>(ended - before) / std::chrono::duration<double>(time).count();
+  };
+  work();
+  rate(100ms);
+  const double alone = rate(500ms);
+  const Time begun = siege.hosts.now();
+  const uint64_t before = ended;
+  for (int i = 0; i < guesses; ++i) {
+    siege.guess(stranger);
+    if (i % 20 == 19) work();
+    if (i % 256 == 255) stranger.answers();
+  }
+  const double seconds = std::chrono::duration<double>(siege.hosts.now() - begun).count();
+  const double besieged = static_cast<double>(ended - before) / seconds;
+  const Statistics statistics = siege.owner.device.stats().value();
+  std::printf(
+      "%d guesses in %.0f s: %llu were compared (%.1f a second: 2^31 take %.0f years); works of "
+      "others: %.0f a second alone, %.0f meanwhile\n",
+      guesses, seconds, static_cast<unsigned long long>(statistics.refused),
+      static_cast<double>(statistics.refused) / seconds,
+      2147483648.0 * seconds / static_cast<double>(statistics.refused) / 86400 / 365, alone,
+      besieged);
+  CHECK(siege.owner.memory[0] == std::byte{0});
+  CHECK(statistics.refused + statistics.unheard == guesses);
+  CHECK(static_cast<double>(statistics.refused) < 17 * (seconds / 5 + 10));
+  CHECK(failed == 0);
+  CHECK(besieged >= 0.95 * alone);
+  CHECK(siege.told_of_guessing());
+}
+
+}  // namespace
+}  // namespace urma::test

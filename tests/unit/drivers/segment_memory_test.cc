@@ -1,0 +1,187 @@
+// Who holds memory of a window, and whoever takes it away, on two openings of one window.
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "drivers/cxl/window.h"
+#include "tests/catch.h"
+#include "tests/drivers/window_file.h"
+#include "urma/core/frame.h"
+
+namespace urma::test {
+namespace {
+
+using drivers::cxl::Window;
+using Lease = drivers::SegmentMemory::Lease;
+using Grant = drivers::SegmentMemory::Grant;
+using Taken = drivers::SegmentMemory::Taken;
+
+constexpr Grant granted{.id = TokenId(5),
+                        .token = TokenValue{0x11223344},
+                        .older = TokenValue{0x55667788},
+                        .rights = Rights::read | Rights::write};
+constexpr uint64_t bytes = 100'000;
+
+struct Two {
+  Two() {
+    own = owner.join().value();
+    copier.join().value();
+    REQUIRE(owner.take(bytes, lease) == Taken::taken);
+    REQUIRE(owner.prepare(lease));
+    owner.grant(lease, granted);
+  }
+  static Window opened(const WindowFile& file) {
+    return Window::open({.path = file.path(), .bytes = 16 << 20}).value();
+  }
+  std::byte* hold(const MemoryRange& range) {
+    return copier.hold(own, owner.generation(own), range);
+  }
+  // The same place in the copier's mapping.
+  MemoryRange range(uint64_t offset, uint64_t size) const {
+    return {.address = lease.address + offset,
+            .bytes = static_cast<uint32_t>(size),
+            .id = granted.id,
+            .token = granted.token,
+            .wanted = Rights::write};
+  }
+  bool may(const MemoryRange& range) {
+    const bool held = hold(range) != nullptr;
+    if (held) CHECK(copier.let_go());
+    return held;
+  }
+
+  WindowFile file{"memory"};
+  Window owner = opened(file);
+  Window copier = opened(file);
+  uint32_t own = 0;
+  Lease lease;
+};
+
+TEST_CASE("what a record of the window lets be held, and nothing more") {
+  Two two;
+  CHECK(two.may(two.range(0, bytes)));
+  CHECK(two.may(two.range(bytes - 1, 1)));
+  CHECK_FALSE(two.may(two.range(bytes, 1)));
+  CHECK_FALSE(two.may(two.range(bytes - 1, 2)));
+  CHECK_FALSE(two.may(two.range(0, bytes + 1)));
+  CHECK_FALSE(two.may(two.range(1, bytes)));
+  MemoryRange range = two.range(0, 8);
+  range.token = granted.older;
+  CHECK(two.may(range));
+  for (unsigned bit = 0; bit < 32; ++bit) {
+    range.token = TokenValue(number(granted.token) ^ 1u << bit);
+    CHECK_FALSE(two.may(range));
+  }
+  range = two.range(0, 8);
+  range.id = TokenId(6);
+  CHECK_FALSE(two.may(range));
+  range = two.range(0, 8);
+  range.wanted = Rights::atomic;
+  CHECK_FALSE(two.may(range));
+  CHECK(two.copier.hold(two.own, two.owner.generation(two.own) + 2, two.range(0, 8)) == nullptr);
+  CHECK(two.copier.hold(two.own + 1, two.owner.generation(two.own), two.range(0, 8)) == nullptr);
+  Grant open = granted;
+  open.checked = false;
+  two.owner.grant(two.lease, open);
+  range.wanted = Rights::write;
+  range.token = TokenValue{7};
+  CHECK(two.may(range));
+}
+
+TEST_CASE("what was closed while it was held is said when it is let go") {
+  Two two;
+  REQUIRE(two.hold(two.range(0, 8)) != nullptr);
+  CHECK(two.owner.held(two.lease));
+  CHECK(two.copier.let_go());
+  CHECK_FALSE(two.owner.held(two.lease));
+  REQUIRE(two.hold(two.range(0, 8)) != nullptr);
+  two.owner.revoke(two.lease);
+  CHECK(two.owner.held(two.lease));
+  CHECK_FALSE(two.copier.let_go());
+  CHECK_FALSE(two.owner.held(two.lease));
+  CHECK(two.hold(two.range(0, 8)) == nullptr);
+  // Closed and open again is not as it was.
+  two.owner.grant(two.lease, granted);
+  REQUIRE(two.hold(two.range(0, 8)) != nullptr);
+  two.owner.revoke(two.lease);
+  two.owner.grant(two.lease, granted);
+  CHECK_FALSE(two.copier.let_go());
+}
+
+TEST_CASE("memory that is held is moved, and nobody gets it before it is let go") {
+  Two two;
+  std::memset(two.lease.base, 7, bytes);
+  std::byte* const late = two.hold(two.range(0, 8));
+  REQUIRE(late != nullptr);
+  two.owner.revoke(two.lease);
+  std::array<Quarantined, 4> listed;
+  REQUIRE(two.owner.quarantined(listed) == 1);
+  CHECK(listed[0].address == two.lease.address);
+  CHECK(listed[0].bytes == bytes);
+  REQUIRE(two.owner.move(two.lease));
+  CHECK(two.owner.moved(two.lease));
+  std::memset(late, 9, bytes);
+  for (uint64_t i = 0; i < bytes; ++i) REQUIRE(two.lease.base[i] == std::byte{7});
+  REQUIRE(two.owner.restore(two.lease));
+  CHECK_FALSE(two.owner.moved(two.lease));
+  CHECK(two.lease.base[0] == std::byte{9});
+  two.owner.give_back(two.lease);
+  Lease other;
+  REQUIRE(two.owner.take(bytes, other) == Taken::taken);
+  CHECK(other.number != two.lease.number);
+  two.copier.let_go();
+  CHECK(two.owner.quarantined(listed) == 0);
+  REQUIRE(two.copier.take(bytes, other) == Taken::taken);
+  CHECK(other.number == two.lease.number);
+}
+
+// One stores what it holds and then looks whether it may; the other closes and then looks who
+// holds. Without both fences now and then neither sees the other.
+TEST_CASE("either the copier sees that memory is closed, or its owner sees that it is held") {
+  Two two;
+  constexpr int rounds = 100'000;
+  alignas(64) std::atomic<int> round{0};
+  alignas(64) std::atomic<int> done{0};
+  std::atomic<bool> got{false};
+  const uint32_t generation = two.owner.generation(two.own);
+  const MemoryRange range = two.range(0, 8);
+  std::thread copier([&] {
+    for (int i = 1; i <= rounds; ++i) {
+      while (round.load(std::memory_order_acquire) != i) {
+      }
+      const bool held = two.copier.hold(two.own, generation, range) != nullptr;
+      got.store(held, std::memory_order_relaxed);
+      done.store(i, std::memory_order_release);
+      // It is let go when the owner has looked.
+      while (round.load(std::memory_order_acquire) != -i) {
+      }
+      two.copier.let_go();
+      done.store(-i, std::memory_order_release);
+    }
+  });
+  uint64_t neither = 0;
+  uint64_t late = 0;
+  for (int i = 1; i <= rounds; ++i) {
+    two.owner.grant(two.lease, granted);
+    round.store(i, std::memory_order_release);
+    for (int wait = 0; wait < i % 64; ++wait) std::atomic_signal_fence(std::memory_order_seq_cst);
+    two.owner.revoke(two.lease);
+    const bool held = two.owner.held(two.lease);
+    while (done.load(std::memory_order_acquire) != i) {
+    }
+    neither += got && !held;
+    late += !got;
+    round.store(-i, std::memory_order_release);
+    while (done.load(std::memory_order_acquire) != -i) {
+    }
+  }
+  copier.join();
+  CHECK(neither == 0);
+  INFO("closed before it was held: " << late);
+  CHECK((late > 0 && late < rounds));
+}
+
+}  // namespace
+}  // namespace urma::test

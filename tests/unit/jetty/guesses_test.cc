@@ -1,0 +1,85 @@
+#include "jetty/guesses.h"
+
+#include <map>
+
+#include "tests/catch.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using jetty::Guesses;
+
+Eid address(uint8_t last) {
+  Eid out;
+  out.bytes[15] = std::byte{last};
+  return out;
+}
+
+TEST_CASE("sixteen wrong tokens in a second are mistakes, the next one is not") {
+  Guesses guesses;
+  Time now{1h};
+  for (int second = 0; second < 3; ++second) {
+    for (int i = 0; i < 16; ++i) {
+      CHECK_FALSE(guesses.wrong(address(1), now));
+      now += 1ms;
+    }
+    now += 1s;
+  }
+  for (int i = 0; i < 16; ++i) CHECK_FALSE(guesses.wrong(address(1), now));
+  CHECK_FALSE(guesses.wrong(address(2), now));
+  CHECK(guesses.wrong(address(1), now) == now + 100ms);
+}
+
+TEST_CASE("each time it is for twice as long, up to 10 s, and forgiven after 20 s of quiet") {
+  Guesses guesses;
+  Time now{1h};
+  for (const Duration expected :
+       {Duration(100ms), Duration(200ms), Duration(400ms), Duration(800ms), Duration(1600ms),
+        Duration(3200ms), Duration(6400ms), Duration(10s), Duration(10s)}) {
+    std::optional<Time> until;
+    int tries = 0;
+    for (; !until; ++tries) until = guesses.wrong(address(1), now);
+    CHECK(*until == now + expected);
+    CHECK(tries <= 17);
+    now = *until;
+  }
+  now += 19s;
+  for (int i = 0; i < 16; ++i) CHECK_FALSE(guesses.wrong(address(1), now));
+  CHECK(guesses.wrong(address(1), now) == now + 10s);
+  now += 10s + 20s;
+  for (int i = 0; i < 16; ++i) CHECK_FALSE(guesses.wrong(address(1), now));
+  CHECK(guesses.wrong(address(1), now) == now + 100ms);
+}
+
+TEST_CASE("another peer at an address that is not listened to has one try") {
+  Guesses guesses;
+  Time now{1h};
+  for (int i = 0; i < 17; ++i) guesses.wrong(address(1), now);
+  now += 50ms;
+  CHECK(guesses.wrong(address(1), now) == now + 200ms);
+}
+
+// Whoever guesses as fast as it can, from more addresses than are remembered, or from few.
+TEST_CASE("guesses are as few as they may be") {
+  for (const uint8_t count : {uint8_t{1}, uint8_t{3}, uint8_t{60}}) {
+    Guesses guesses;
+    Prng prng(count);
+    std::map<uint8_t, Time> deaf;
+    uint64_t heard = 0;
+    const Time begun{1h};
+    for (Time now = begun; now < begun + 60s; now += 100us) {
+      const auto one = static_cast<uint8_t>(prng.below(count));
+      if (now < deaf[one]) continue;
+      ++heard;
+      if (const auto until = guesses.wrong(address(one), now)) deaf[one] = *until;
+    }
+    INFO("addresses " << unsigned{count} << ", heard " << heard);
+    CHECK(heard >= count * 17u);
+    CHECK(heard <= count * (17u * 10));
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

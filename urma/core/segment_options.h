@@ -1,0 +1,29 @@
+#pragma once
+
+#include "urma/core/endpoint.h"
+#include "urma/core/rights.h"
+
+namespace urma {
+
+class Segment;
+
+struct SegmentOptions {
+  Rights rights = Rights::read | Rights::write;
+  // Who will execute atomics on it; this version has none, but tells peers.
+  AtomicDomain atomics = AtomicDomain::processor;
+  // What an access must show. `signature` and `encryption` are refused: they do not exist yet.
+  TokenPolicy policy = TokenPolicy::plain_text;
+  // Shares the TokenID, the TokenValues and the policy of this segment, and goes with it
+  // (Segment::revoke). The two must not overlap. Null: it has a TokenID of its own.
+  const Segment* with = nullptr;
+};
+
+// Memory of the device's medium that is revoked, and that somebody who does not run may still write
+// to, once, when it goes on: nobody is given it before.
+struct Quarantined {
+  uint64_t address = 0;  // as RemoteSegment::address
+  uint64_t bytes = 0;
+  Endpoint held_by;
+};
+
+}  // namespace urma
