@@ -12,7 +12,7 @@ namespace urma::perf {
 
 // What the command line says, checked.
 struct Options {
-  enum class Mode : uint8_t { help, help_all, version, server, test, main_job };
+  enum class Mode : uint8_t { help, help_all, version, server, test, main_job, budget };
 
   Mode mode = Mode::help;
   const Test* test = nullptr;

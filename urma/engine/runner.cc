@@ -131,6 +131,7 @@ Runner::~Runner() {
   for (const int descriptor : {wake_descriptor_, timer_}) {
     if (descriptor >= 0) ::close(descriptor);
   }
+  LazyBlock::tidy();
 }
 
 void Runner::close() {
