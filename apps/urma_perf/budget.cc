@@ -238,7 +238,11 @@ Device meet(const std::string& line) {
   drain(jetty, 1);
   // Until the owner has its acknowledgement, too.
   std::array<Completion, 1> none;
-  for (const int64_t until = now() + 2 * millisecond; now() < until;) jetty.poll(none);
+  const int64_t begun = now();
+  while (now() < begun + 2 * millisecond ||
+         (now() < begun + second && must(device.stats(), "budget").acks_sent == 0)) {
+    jetty.poll(none);
+  }
   return device;
 }
 
