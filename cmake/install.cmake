@@ -12,6 +12,7 @@ set(public_headers
   urma/base/handle.h
   urma/base/sequence.h
   urma/base/time.h
+  urma/core/budget.h
   urma/core/descriptor.h
   urma/core/driver_info.h
   urma/core/endpoint.h

@@ -55,7 +55,7 @@ bool Executor::deliver(const MessageHeaders& headers, std::span<const std::byte>
                        PeerId from) {
   if (headers.offset.kib != 0) return false;
   Jetty* const jetty = target(headers.target, TokenValue(headers.token.token));
-  if (jetty == nullptr || jetty->receives_from || !jetty->recycled.empty()) return false;
+  if (jetty == nullptr || jetty->receives_from || jetty->recycled_count > 0) return false;
   Queues& queues = *jetty->queues;
   if (queues.receives().waiting() == 0) return false;
   const uint16_t lease = queues.receives().next_posted();
@@ -144,9 +144,9 @@ void Executor::let_go(Assembly& assembly) {
 }
 
 bool Executor::take_slot(Jetty& jetty, uint16_t& lease) {
-  if (!jetty.recycled.empty()) {
-    lease = jetty.recycled.back();
-    jetty.recycled.pop_back();
+  if (jetty.recycled_count > 0) {
+    lease = jetty.recycled().back();
+    --jetty.recycled_count;
     return true;
   }
   if (jetty.queues->receives().waiting() == 0) return false;
@@ -202,7 +202,7 @@ void Executor::release(Assembly& assembly) {
   let_go(assembly);
   Jetty& receiver = *assembly.receiver;
   if (assembly.permit) --receiver.immediates_raised;
-  if (assembly.receive != Queues::none) receiver.recycled.push_back(assembly.receive);
+  if (assembly.receive != Queues::none) receiver.recycle(assembly.receive);
   assembly.permit = false;
   assembly.receive = Queues::none;
   assembly.jetty = assembly.receiver = nullptr;
@@ -329,6 +329,7 @@ void Executor::flush_receive(Jetty& jetty, uint16_t lease) {
 }
 
 void Executor::flush_receives(Jetty& jetty) {
+  if (!jetty.queues->receives().used()) return;
   uint16_t lease = Queues::none;
   while (take_slot(jetty, lease)) flush_receive(jetty, lease);
 }
@@ -344,19 +345,22 @@ bool Executor::fills(const Assembly& assembly, const std::byte* base, uint64_t b
 }
 
 void Executor::flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes) {
-  // All go among those that were given back, of which the last one is the next to be used.
-  std::vector<uint16_t>& waiting = jetty.recycled;
   Leases& posted = jetty.queues->receives();
-  std::reverse(waiting.begin(), waiting.end());
-  for (uint32_t count = posted.waiting(); count > 0; --count) {
-    waiting.push_back(posted.take_posted());
+  if (!posted.used()) return;
+  // All go among those that were given back, of which the last one is the next to be used.
+  std::ranges::reverse(jetty.recycled());
+  for (uint32_t count = posted.waiting(); count > 0; --count) jetty.recycle(posted.take_posted());
+  uint16_t* const waiting = jetty.queues->recycled();
+  uint16_t* kept = waiting;
+  for (const uint16_t lease : jetty.recycled()) {
+    if (overlaps(jetty.queues->slot_pieces(lease), base, bytes)) {
+      flush_receive(jetty, lease);
+    } else {
+      *kept++ = lease;
+    }
   }
-  std::erase_if(waiting, [&](uint16_t lease) {
-    if (!overlaps(jetty.queues->slot_pieces(lease), base, bytes)) return false;
-    flush_receive(jetty, lease);
-    return true;
-  });
-  std::reverse(waiting.begin(), waiting.end());
+  jetty.recycled_count = static_cast<uint16_t>(kept - waiting);
+  std::ranges::reverse(jetty.recycled());
 }
 
 }  // namespace urma::jetty

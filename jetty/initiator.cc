@@ -63,6 +63,7 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
 }
 
 void Initiator::note(Jetty& jetty, Time now) {
+  if (!jetty.queues->berths().used()) return;
   noting_ = true;
   take(jetty, jetty.queues->berths().waiting(), now);
   noting_ = false;

@@ -6,6 +6,7 @@
 #include "jetty/jetty.h"
 #include "jetty/peers.h"
 #include "transport/upper.h"
+#include "urma/base/flat_map.h"
 #include "urma/base/prng.h"
 #include "urma/base/timer_wheel.h"
 #include "urma/base/turns.h"

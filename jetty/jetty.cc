@@ -4,42 +4,46 @@
 
 namespace urma::jetty {
 
-JettyParts::JettyParts(std::shared_ptr<Queues> queues_, std::shared_ptr<Jfc> jfc_,
-                       const Timeouts& timeouts_)
-    : timeouts(timeouts_),
-      jfc(std::move(jfc_)),
-      queues(std::move(queues_)),
-      works(std::make_unique<WorkState[]>(queues->berths().count())),
-      gate_slots(std::make_unique<ordering::CompleteGate::Slot[]>(queues->berths().count())) {
-  recycled.reserve(queues->receives().count());
-}
-
 Jetty::Jetty(JettyId id_, TokenValue token_, JettyParts parts)
     : JettyParts(std::move(parts)),
       id(id_),
       token(token_),
-      gate({gate_slots.get(), queues->berths().count()}) {}
+      works(queues->works()),
+      gate(queues->gate_slots()) {
+  static_assert(sizeof(Jetty) <= 112, "a million of them are made");
+}
 
 Jetty* Jetties::create(JettyId id, TokenValue token, JettyParts parts) {
   Jetty* jetty = slab_.create(id, token, std::move(parts));
-  if (jetty != nullptr) by_id_.insert(number(id), slab_.index_of(jetty));
+  if (jetty != nullptr) by_id_[number(id)] = slab_.index_of(jetty) + 1;
   return jetty;
 }
 
 void Jetties::destroy(Jetty& jetty) {
   kick_ = wake() || kick_;
-  by_id_.erase(number(jetty.id));
-  jetty.jfc->retire(jetty.queues);
+  by_id_[number(jetty.id)] = 0;
+  // Nobody polls a queue of its own any more.
+  if (!jetty.queues->has_own_jfc()) retire(jetty);
   slab_.destroy(&jetty);
 }
 
+void Jetties::retire(Jetty& jetty) {
+  const std::shared_ptr<Jfc> jfc = jetty.queues->let_go_of_jfc();
+  if (jetty.queues->used() || jetty.immediates_raised > 0) {
+    jfc->retire(jetty.queues);
+  } else {
+    jfc->unreserve(jetty.queues->entries());
+  }
+}
+
 Jetty* Jetties::find(JettyId id) {
-  const uint32_t index = by_id_.find(number(id));
-  return index == UINT32_MAX ? nullptr : &slab_.at(index);
+  if (number(id) >= id_limit) return nullptr;
+  const uint32_t place = by_id_[number(id)];
+  return place == 0 ? nullptr : &slab_.at(place - 1);
 }
 
 void Jetties::complete(Jetty& jetty, const Completion& completion, uint16_t lease) {
-  Jfc* const jfc = jetty.jfc.get();
+  Jfc* const jfc = &jetty.queues->jfc();
   jfc->push(completion, jetty.queues.get(), lease);
   ++completed_;
   // Mostly one that was told already.

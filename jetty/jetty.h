@@ -1,12 +1,13 @@
 #pragma once
 
+#include <array>
 #include <memory>
-#include <vector>
+#include <span>
+#include <utility>
 
 #include "jetty/queues.h"
-#include "ordering/complete_gate.h"
-#include "urma/base/flat_map.h"
 #include "urma/base/handle.h"
+#include "urma/base/region.h"
 #include "urma/base/slab.h"
 #include "urma/base/time.h"
 
@@ -21,38 +22,15 @@ struct Timeouts {
   Duration receiver = Duration::max();           // a living receiver that is not ready
 };
 
-// What the engine knows of a work, beside its berth.
-struct WorkState {
-  Time progress{};  // when something of it last happened
-  Time cancelled_at{};
-  uint32_t flow = UINT32_MAX;
-  uint32_t number = 0;  // in its flow
-  uint32_t cut_bytes = 0;
-  uint16_t open_slices = 0;
-  uint16_t older = Queues::none;  // in post order
-  uint16_t newer = Queues::none;
-  uint16_t next_to_cut = Queues::none;  // in its flow
-  Status status = Status::ok;           // of what has ended so far
-  bool cut = false;                     // nothing of it remains to be cut
-  bool in_line = false;                 // waits in its flow to be cut
-  bool executed = false;                // some slice of it was, or may have been
-  bool cancelled = false;
-  bool timed_out = false;  // cancelled because its time was up
-  bool overdue = false;
-};
-
 // What the engine's half of a Jetty is made of. Whoever asks for a Jetty allocates it: a pass
 // allocates nothing.
 struct JettyParts {
-  JettyParts(std::shared_ptr<Queues> queues, std::shared_ptr<Jfc> jfc, const Timeouts& timeouts);
+  JettyParts(std::shared_ptr<Queues> made, const Timeouts& limits)
+      : timeouts(limits), queues(std::move(made)) {}
 
   Timeouts timeouts;
-  Handle receives_from;      // the JFR that it shares with others; none: its own receives
-  std::shared_ptr<Jfc> jfc;  // outlives `queues`
+  Handle receives_from;  // the JFR that it shares with others; none: its own receives
   std::shared_ptr<Queues> queues;
-  std::unique_ptr<WorkState[]> works;  // by berth
-  std::unique_ptr<ordering::CompleteGate::Slot[]> gate_slots;
-  std::vector<uint16_t> recycled;  // receive slots given back unused; never grows beyond its room
 };
 
 // The engine's half of a Jetty. A JFR that several Jetties share (UB 6.1) is one without berths,
@@ -65,26 +43,31 @@ struct Jetty : JettyParts {
   JettyState state = JettyState::ready;
 
   // Initiator.
-  ordering::CompleteGate gate;
   uint16_t oldest = Queues::none;
   uint16_t newest = Queues::none;
-  uint32_t outstanding = 0;
   uint16_t chained = Queues::none;  // unsignalled works that are done, newest first
+  WorkState* const works;           // by berth
+  ordering::CompleteGate gate;
+  uint32_t outstanding = 0;
   uint32_t first_flow = UINT32_MAX;
 
   // Target.
   uint32_t immediates_raised = 0;
   uint32_t assemblies = 0;  // that came to this Jetty, and that hold a slot or permit of it
+  // Receive slots that were given back unused, the last one of which is the next to be used.
+  std::span<uint16_t> recycled() const { return {queues->recycled(), recycled_count}; }
+  void recycle(uint16_t lease) { queues->recycled()[recycled_count++] = lease; }
+  uint16_t recycled_count = 0;
 };
 
 // All Jetties of an engine, and the way to their applications. Engine thread.
 class Jetties {
  public:
-  explicit Jetties(uint32_t capacity) : slab_(capacity), by_id_(capacity) {}
+  explicit Jetties(uint32_t capacity) : slab_(capacity), by_id_(id_limit) {}
 
   bool full() const { return slab_.full(); }
   uint32_t size() const { return slab_.size(); }
-  bool used(JettyId id) const { return by_id_.find(number(id)) != UINT32_MAX; }
+  bool used(JettyId id) const { return by_id_[number(id)] != 0; }
   // Null when full.
   Jetty* create(JettyId id, TokenValue token, JettyParts parts);
   void destroy(Jetty& jetty);
@@ -121,8 +104,10 @@ class Jetties {
   bool told() const { return to_wake_count_ > 0; }
 
  private:
+  static void retire(Jetty& jetty);
+
   Slab<Jetty> slab_;
-  FlatMap<uint64_t> by_id_;
+  RegionArray<uint32_t> by_id_;  // index + 1, or 0
   static constexpr size_t most_woken = 64;
   std::array<Jfc*, most_woken> to_wake_{};
   size_t to_wake_count_ = 0;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "jetty/jfce.h"
+#include "urma/base/lazy_block.h"
 #include "urma/base/not_inherited.h"
 #include "urma/base/time.h"
 #include "urma/core/work.h"
@@ -15,15 +16,17 @@ class Queues;
 
 // Completions on their way from the engine to the application: a ring of 64-byte entries, each with
 // its own mark, so that one cache line moves per completion and no index is shared. Whoever may
-// write an entry holds a reservation for it: the ring cannot overflow.
-// Writers: entries, retired - engine; `sleeping_` - set by the application thread that waits,
-// cleared by both; reserved - anyone; descriptor - the application thread that polls, once.
-class Jfc {
+// write an entry holds a reservation for it: the ring cannot overflow. The ring, and what both
+// sides write beside it, is address space until something is completed or somebody sleeps. Writers:
+// entries, retired - engine; `sleeping` - set by the application thread that waits, cleared by
+// both; reserved - anyone; descriptor - the application thread that polls, once.
+class Jfc : private LazyBlock {
  public:
+  // Throws std::bad_alloc.
   explicit Jfc(uint32_t depth);
   ~Jfc();
 
-  uint32_t depth() const { return depth_; }
+  uint32_t depth() const { return mask_ + 1; }
 
   // ---- any thread
 
@@ -50,7 +53,7 @@ class Jfc {
   // ---- application, one thread at a time, and whoever runs a pass for it
 
   // Nobody sleeps at it, or will before the caller has looked at it again.
-  bool awake_here() const { return sleeping_.load(std::memory_order_relaxed) == 0; }
+  bool awake_here() const { return lines().sleeping.load(std::memory_order_relaxed) == 0; }
 
   // ---- any thread, once there is a descriptor
 
@@ -66,14 +69,15 @@ class Jfc {
   void sleep(Duration limit);
   // Says that the caller is about to sleep elsewhere. False: do not, there is something.
   bool sleep_elsewhere();
-  void awake() { sleeping_.store(0, std::memory_order_relaxed); }
-  // An eventfd that outlives all who may write to it. False: errno says why there is none.
+  void awake() { lines().sleeping.store(0, std::memory_order_relaxed); }
+  // An eventfd that outlives all who may write to it. False: errno says why there is none. Throws
+  // std::bad_alloc.
   bool make_descriptor();
-  int descriptor() const { return descriptor_; }  // negative: none
+  int descriptor() const { return seldom_ ? seldom_->descriptor : -1; }  // negative: none
   // From now on it has no descriptor of its own: who sleeps at it sleeps at this channel. Before
   // there is one, and once. Throws std::bad_alloc.
   void attach(std::shared_ptr<Jfce> events, uint64_t tag);
-  bool attached() const { return events_ != nullptr; }
+  bool attached() const { return seldom_ && seldom_->events != nullptr; }
   // The next `wake` makes the descriptor readable, which until then it is not, or tells the
   // channel. `solicited`: the next one after a completion that asks for it, or that failed. False:
   // there is something, or nowhere to sleep.
@@ -88,26 +92,35 @@ class Jfc {
   };
   static_assert(sizeof(Entry) == 64);
 
+  struct Lines {
+    alignas(64) uint64_t written;  // engine
+    bool urgent;                   // engine: something solicited, or failed, since the last wake
+    alignas(64) uint64_t read;     // application
+    Queues* releasing;             // application: taken from `retired`, not polled to the end
+    alignas(64) std::atomic<uint32_t> sleeping;
+    // The engine pushes, poll() takes all: a Jetty that goes costs neither side a lock or a malloc.
+    std::atomic<Queues*> retired;
+  };
+  // For who sleeps at a descriptor.
+  struct Seldom {
+    int descriptor = -1;
+    NotInherited not_inherited;
+    std::shared_ptr<Jfce> events;
+    Jfce::Member* member = nullptr;
+  };
+
+  Lines& lines() const { return *reinterpret_cast<Lines*>(data()); }
+  Entry& entry(uint64_t index) const {
+    return reinterpret_cast<Entry*>(data() + sizeof(Lines))[index & mask_];
+  }
   uint32_t lap(uint64_t index) const { return static_cast<uint32_t>(index >> depth_log2_) + 1; }
+  Seldom& seldom();
   void release_retired(uint64_t polled);
 
-  std::unique_ptr<Entry[]> entries_;
-  const uint32_t depth_;
-  const uint32_t depth_log2_;
-
-  // The engine pushes, poll() takes all: a Jetty that goes costs neither side a lock or a malloc.
-  std::atomic<Queues*> retired_{nullptr};
   std::atomic<uint32_t> reserved_{0};
-
-  alignas(64) uint64_t written_ = 0;  // engine
-  bool urgent_ = false;               // engine: something solicited, or failed, since the last wake
-  alignas(64) uint64_t read_ = 0;     // application
-  Queues* releasing_ = nullptr;       // application: taken from retired_, not polled to the end
-  alignas(64) std::atomic<uint32_t> sleeping_{0};
-  int descriptor_ = -1;
-  NotInherited not_inherited_;
-  std::shared_ptr<Jfce> events_;
-  Jfce::Member* member_ = nullptr;
+  const uint32_t mask_;
+  const uint32_t depth_log2_;
+  std::unique_ptr<Seldom> seldom_;
 };
 
 }  // namespace urma::jetty

@@ -1,6 +1,9 @@
 #include "jetty/queues.h"
 
+#include <algorithm>
 #include <bit>
+#include <new>
+#include <utility>
 
 #include "memseg/segment_table.h"
 #include "urma/base/copy.h"
@@ -42,26 +45,73 @@ Status examine(const Work& work, uint64_t bytes, size_t pieces) {
 
 }  // namespace
 
-Leases::Leases(uint16_t count)
-    : posted_ring_(std::make_unique<uint16_t[]>(std::bit_ceil<uint32_t>(count))),
-      vacant_ring_(std::make_unique<uint16_t[]>(std::bit_ceil<uint32_t>(count))),
-      mask_(std::bit_ceil<uint32_t>(count) - 1),
+Leases::Leases(uint16_t count, size_t behind)
+    : LazyBlock(count == 0 && behind == 0
+                    ? 0
+                    : sizeof(Lines) + rings * std::bit_ceil<size_t>(count) * sizeof(uint16_t) +
+                          behind),
+      mask_(static_cast<uint16_t>(std::bit_ceil<uint32_t>(count) - 1)),
       count_(count) {
-  for (uint16_t i = 0; i < count; ++i) vacant_ring_[i] = i;
-  returned_.store(count, std::memory_order_relaxed);
+  static_assert(sizeof(Leases) == 16);
 }
 
+size_t Queues::behind_berths(size_t berths, size_t inline_bytes, size_t waited) {
+  const size_t each = sizeof(Berth) + sizeof(WorkState) + sizeof(ordering::CompleteGate::Slot) +
+                      sizeof(NotifyTarget) + max_pieces * sizeof(Piece) + inline_bytes;
+  return berths * each + waited * sizeof(Completion);
+}
+
+size_t Queues::behind_receives(size_t receives) {
+  return receives * (sizeof(ReceiveSlot) + max_pieces * sizeof(Piece));
+}
+
+Queues::Queues(uint16_t berths, uint16_t receives, std::shared_ptr<Jfc> jfc, uint32_t inline_bytes)
+    : berths_(berths,
+              behind_berths(berths, inline_bytes,
+                            most_waited(jfc.use_count() == 0, entries_of(berths, receives)))),
+      receives_(receives, behind_receives(receives)),
+      jfc_(std::move(jfc)),
+      inline_bytes_(inline_bytes) {}
+
 Queues::Queues(uint16_t berths, uint16_t receives, Jfc& jfc, uint32_t inline_bytes)
-    : berths_(berths),
-      receives_(receives),
-      berth_(std::make_unique<Berth[]>(berths)),
-      notify_(std::make_unique<NotifyTarget[]>(berths)),
-      pieces_(std::make_unique<Piece[]>((size_t{berths} + receives) * max_pieces)),
-      slot_(std::make_unique<ReceiveSlot[]>(receives)),
-      chain_(std::make_unique<uint16_t[]>(berths)),
-      inline_bytes_(inline_bytes),
-      inline_data_(std::make_unique<std::byte[]>(size_t{berths} * inline_bytes)),
-      jfc_(jfc) {}
+    : Queues(berths, receives, std::shared_ptr<Jfc>(std::shared_ptr<void>(), &jfc), inline_bytes) {}
+
+struct Queues::WithJfc {
+  WithJfc(uint16_t berths, uint16_t receives, uint32_t inline_bytes)
+      : jfc(std::max(entries_of(berths, receives), 1u)),
+        queues(berths, receives, jfc, inline_bytes) {}
+
+  Jfc jfc;
+  Queues queues;
+};
+
+std::shared_ptr<Queues> Queues::with_own_jfc(uint16_t berths, uint16_t receives,
+                                             uint32_t inline_bytes) {
+  auto both = std::make_shared<WithJfc>(berths, receives, inline_bytes);
+  both->jfc.reserve(both->queues.entries());
+  return {both, &both->queues};
+}
+
+// With the counts of who shares it.
+size_t Queues::bytes_with_own_jfc() { return sizeof(WithJfc) + 2 * sizeof(void*); }
+
+Queues::Retirement& Queues::retire() {
+  static_assert(sizeof(Retirement) <= sizeof(Leases::Lines::rest));
+  berths_.touch();
+  return *new (berths_.lines().rest) Retirement;
+}
+
+Queues::Retirement& Queues::retirement() {
+  return *std::launder(reinterpret_cast<Retirement*>(berths_.lines().rest));
+}
+
+std::shared_ptr<Queues> Queues::end_retirement() {
+  Retirement& ending = retirement();
+  std::shared_ptr<Queues> self = std::move(ending.self);
+  ending.~Retirement();
+  new (berths_.lines().rest) std::byte[sizeof(Retirement)]{};
+  return self;
+}
 
 size_t Queues::post(std::span<const Work> works) {
   uint32_t vacant = berths_.vacant();
@@ -69,7 +119,7 @@ size_t Queues::post(std::span<const Work> works) {
   for (const Work& work : works) {
     if (vacant == 0 || (vacant == 1 && !work.signalled)) break;
     const uint16_t lease = berths_.take_vacant();
-    fill(berth_[lease], work, lease);
+    fill(all_berths()[lease], work, lease);
     berths_.stage(lease);
     --vacant;
     ++taken;
@@ -88,7 +138,7 @@ uint64_t Queues::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint
     const Piece piece{static_cast<const std::byte*>(buffer.data),
                       static_cast<uint32_t>(buffer.bytes)};
     if (berth.piece_count == 0) berth.piece = piece;
-    if (buffers.size() > 1) pieces_[size_t{lease} * max_pieces + berth.piece_count] = piece;
+    if (buffers.size() > 1) pieces_of(lease)[berth.piece_count] = piece;
     ++berth.piece_count;
   }
   return bytes;
@@ -102,7 +152,7 @@ void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
   berth.with_immediate = work.with_immediate;
   berth.with_notify = work.with_notify;
   if (work.with_notify) {
-    notify_[lease] = {work.notify_address, work.notify_token_id, work.notify_token};
+    notify_targets()[lease] = {work.notify_address, work.notify_token_id, work.notify_token};
   }
   berth.signalled = work.signalled;
   berth.solicited = work.solicits;
@@ -127,7 +177,7 @@ void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
 
 // The lease is on a copy of our own: the user's memory is free when `post` returns.
 void Queues::copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
-  std::byte* const begin = inline_data_.get() + size_t{lease} * inline_bytes_;
+  std::byte* const begin = berths_.behind() + inline_at() + size_t{lease} * inline_bytes_;
   std::byte* at = begin;
   for (const Buffer& buffer : buffers) {
     if (buffer.bytes == 0) continue;
@@ -141,7 +191,7 @@ void Queues::copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lea
 size_t Queues::receive(std::span<const Buffer> buffers, uint64_t tag) {
   if (buffers.size() > max_buffers || receives_.vacant() == 0) return 0;
   const uint16_t lease = receives_.take_vacant();
-  ReceiveSlot& slot = slot_[lease];
+  ReceiveSlot& slot = slots()[lease];
   slot = {.tag = tag, .bytes = 0, .piece_count = 0, .piece = {}};
   for (const Buffer& buffer : buffers) {
     if (buffer.bytes == 0) continue;
@@ -149,9 +199,7 @@ size_t Queues::receive(std::span<const Buffer> buffers, uint64_t tag) {
     const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(buffer.bytes, max_send_bytes));
     const Piece piece{static_cast<const std::byte*>(buffer.data), bytes};
     if (slot.piece_count == 0) slot.piece = piece;
-    if (buffers.size() > 1) {
-      pieces_[(size_t{berths_.count()} + lease) * max_pieces + slot.piece_count] = piece;
-    }
+    if (buffers.size() > 1) pieces_of_slot(lease)[slot.piece_count] = piece;
     ++slot.piece_count;
     slot.bytes += bytes;
   }
@@ -165,28 +213,29 @@ void Queues::polled(const Completion& completion, uint16_t lease) {
     if (lease != none) {
       receives_.give_back(lease);
     } else {
-      const uint32_t polled = immediates_polled_.load(std::memory_order_relaxed);
-      immediates_polled_.store(polled + 1, std::memory_order_release);
+      std::atomic<uint32_t>& polled = receives_.lines().immediates_polled;
+      receives_.touch();
+      polled.store(polled.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
     return;
   }
   while (lease != none) {
-    const uint16_t next = chain_[lease];
+    const uint16_t next = chained()[lease];
     berths_.give_back(lease);
     lease = next;
   }
 }
 
 std::span<const Piece> Queues::pieces(uint16_t lease) const {
-  const Berth& berth = berth_[lease];
-  if (berth.piece_count <= 1) return {&berth.piece, berth.piece_count};
-  return {&pieces_[size_t{lease} * max_pieces], berth.piece_count};
+  const Berth& named = berth(lease);
+  if (named.piece_count <= 1) return {&named.piece, named.piece_count};
+  return {pieces_of(lease), named.piece_count};
 }
 
 std::span<const Piece> Queues::slot_pieces(uint16_t lease) const {
-  const ReceiveSlot& slot = slot_[lease];
-  if (slot.piece_count <= 1) return {&slot.piece, slot.piece_count};
-  return {&pieces_[(size_t{berths_.count()} + lease) * max_pieces], slot.piece_count};
+  const ReceiveSlot& named = slot(lease);
+  if (named.piece_count <= 1) return {&named.piece, named.piece_count};
+  return {pieces_of_slot(lease), named.piece_count};
 }
 
 }  // namespace urma::jetty

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 
 namespace urma::ordering {
 
@@ -22,8 +21,8 @@ class CompleteGate {
     uint8_t mark;
   };
 
-  // One slot for each berth.
-  explicit CompleteGate(std::span<Slot> slots) : slots_(slots) {}
+  // One slot for each berth. None is looked at before its berth was posted.
+  explicit CompleteGate(Slot* slots) : slots_(slots) {}
 
   // The next work of the queue.
   void posted(uint16_t berth, bool signalled);
@@ -40,7 +39,7 @@ class CompleteGate {
 
   void remove(uint16_t berth);
 
-  std::span<Slot> slots_;
+  Slot* slots_;
   uint64_t posted_ = 0;
   uint16_t oldest_ = none;
   uint16_t newest_ = none;

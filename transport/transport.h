@@ -136,6 +136,13 @@ class Transport final : public Channels {
     uint64_t operator()(const Eid& eid) const;
   };
 
+ public:
+  // What each costs, for the budget.
+  static constexpr size_t peer_bytes = sizeof(Peer);
+  static size_t eid_entry_bytes() { return FlatMap<Eid, HashEid>::entry_bytes(); }
+  static size_t tpn_entry_bytes() { return FlatMap<uint64_t>::entry_bytes(); }
+
+ private:
   // Dispatch.
   bool take(const RxFrame& frame, Time now, size_t& count);
   bool take_compact(const RxFrame& frame, Time now, size_t& count);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr Duration least_timeout = std::chrono::milliseconds(10);
 constexpr Duration most_timeout = std::chrono::hours(1);
-constexpr Limits most = {.jetties = 500'000, .peers = 65'536, .segments = 1 << 20};
+constexpr Limits most = {.jetties = 1'000'000, .peers = 65'536, .segments = 1 << 20};
 
 Result<void> examine(const DeviceOptions& options) {
   if (options.operation_timeout < least_timeout || options.operation_timeout > most_timeout) {
@@ -23,7 +23,7 @@ Result<void> examine(const DeviceOptions& options) {
   if (limits.jetties == 0 || limits.jetties > most.jetties || limits.peers == 0 ||
       limits.peers > most.peers || limits.segments == 0 || limits.segments > most.segments) {
     return Error{Status::invalid_argument,
-                 "open: a limit is out of range. Fix: jetties 1 to 500000, peers 1 to 65536, "
+                 "open: a limit is out of range. Fix: jetties 1 to 1000000, peers 1 to 65536, "
                  "segments 1 to 1048576"};
   }
   return {};

@@ -40,10 +40,11 @@ Result<Jfce> Device::jfce() {
 }
 
 Result<void> Jfce::attach(Jetty& jetty, uint64_t tag) {
-  return jetty.state_->source.attach(state_->events, tag);
+  const auto kept = urma::jetty::Queues::jfc_of(jetty.state_->queues);
+  return jetty.state_->source.attach(kept, state_->events, tag);
 }
 Result<void> Jfce::attach(Jfc& jfc, uint64_t tag) {
-  return jfc.state_->source.attach(state_->events, tag);
+  return jfc.state_->source.attach(jfc.state_->jfc, state_->events, tag);
 }
 
 int Jfce::fd() const { return state_->events->descriptor(); }

@@ -52,21 +52,24 @@ struct URMA_LOCAL Segment::State {
   uint64_t address() const { return leased ? leased->address : reinterpret_cast<uint64_t>(base); }
 };
 
-// Completions that `wait` returns, and where they come from.
+// Where completions come from.
 struct CompletionSource {
   std::shared_ptr<engine::Runner> runner;
-  std::shared_ptr<urma::jetty::Jfc> jfc;
-  std::array<Completion, 64> taken;
+  urma::jetty::Jfc* jfc = nullptr;
 
   size_t poll(std::span<Completion> out);
-  std::span<const Completion> wait(Duration limit);
-  Result<int> fd();
+  std::span<const Completion> wait(Duration limit, std::span<Completion> out);
+  // `kept` is the queue.
+  Result<int> fd(const std::shared_ptr<urma::jetty::Jfc>& kept);
   bool arm(Wake wake);
-  Result<void> attach(const std::shared_ptr<urma::jetty::Jfce>& events, uint64_t tag);
+  Result<void> attach(const std::shared_ptr<urma::jetty::Jfc>& kept,
+                      const std::shared_ptr<urma::jetty::Jfce>& events, uint64_t tag);
 };
 
 struct Jfc::State {
   CompletionSource source;
+  std::shared_ptr<urma::jetty::Jfc> jfc;
+  std::array<Completion, 64> taken;
 };
 
 struct Jfce::State {

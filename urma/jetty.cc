@@ -85,12 +85,12 @@ size_t CompletionSource::poll(std::span<Completion> out) {
   return 1;
 }
 
-std::span<const Completion> CompletionSource::wait(Duration limit) {
+std::span<const Completion> CompletionSource::wait(Duration limit, std::span<Completion> out) {
   if (runner->here()) runner->wait(*jfc, limit);
-  return std::span(taken).first(poll(taken));
+  return out.first(poll(out));
 }
 
-Result<int> CompletionSource::fd() {
+Result<int> CompletionSource::fd(const std::shared_ptr<urma::jetty::Jfc>& kept) {
   return guarded("fd", [&]() -> Result<int> {
     // Whoever takes it out of an epoll set asks after close, too.
     if (runner->here() && jfc->descriptor() >= 0) return jfc->descriptor();
@@ -100,7 +100,7 @@ Result<int> CompletionSource::fd() {
       return Error{Status::invalid_argument,
                    "fd: this queue is attached to a Jfce. Fix: sleep at that one's fd()"};
     }
-    if (runner->give_descriptor(jfc)) return jfc->descriptor();
+    if (runner->give_descriptor(kept)) return jfc->descriptor();
     return Error{Status::no_resources, std::string("fd: making an eventfd: ") +
                                            std::strerror(errno) +
                                            ". Fix: close descriptors, or allow more (ulimit -n)"};
@@ -114,7 +114,8 @@ bool CompletionSource::arm(Wake wake) {
   return !runner->closed();
 }
 
-Result<void> CompletionSource::attach(const std::shared_ptr<urma::jetty::Jfce>& events,
+Result<void> CompletionSource::attach(const std::shared_ptr<urma::jetty::Jfc>& kept,
+                                      const std::shared_ptr<urma::jetty::Jfce>& events,
                                       uint64_t tag) {
   return guarded("attach", [&]() -> Result<void> {
     if (auto able = usable(*runner, "attach"); !able) return able.error();
@@ -126,7 +127,7 @@ Result<void> CompletionSource::attach(const std::shared_ptr<urma::jetty::Jfce>& 
                        ". Fix: attach it once, before fd() is called; Jetties that share a Jfc "
                        "share its Jfce"};
     }
-    runner->attach(jfc, events, tag);
+    runner->attach(kept, events, tag);
     return {};
   });
 }
@@ -137,8 +138,10 @@ Jfc& Jfc::operator=(Jfc&&) noexcept = default;
 Jfc::~Jfc() = default;
 
 size_t Jfc::poll(std::span<Completion> out) { return state_->source.poll(out); }
-std::span<const Completion> Jfc::wait(Duration limit) { return state_->source.wait(limit); }
-Result<int> Jfc::fd() { return state_->source.fd(); }
+std::span<const Completion> Jfc::wait(Duration limit) {
+  return state_->source.wait(limit, state_->taken);
+}
+Result<int> Jfc::fd() { return state_->source.fd(state_->jfc); }
 bool Jfc::arm(Wake wake) { return state_->source.arm(wake); }
 
 Result<Jfc> Device::jfc(uint32_t depth) {
@@ -151,7 +154,8 @@ Result<Jfc> Device::jfc(uint32_t depth) {
   return guarded("jfc", [&]() -> Result<Jfc> {
     auto state = std::make_unique<Jfc::State>();
     state->source.runner = state_->runner;
-    state->source.jfc = std::make_shared<urma::jetty::Jfc>(depth);
+    state->jfc = std::make_shared<urma::jetty::Jfc>(depth);
+    state->source.jfc = state->jfc.get();
     return Jfc(std::move(state));
   });
 }
@@ -207,22 +211,27 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
   const Jfr* const jfr = options.receives_from;
   if (options.completions != nullptr && !ours(*options.completions)) return foreign(call, "jfc");
   if (jfr != nullptr && !ours(jfr->jetty_)) return foreign(call, "jfr");
-  const uint32_t entries = urma::jetty::Queues::entries_of(options.berths, options.receives);
+  const auto berths = static_cast<uint16_t>(options.berths);
+  const auto receives = static_cast<uint16_t>(options.receives);
   auto state = std::make_unique<Jetty::State>();
   state->source.runner = state_->runner;
-  state->source.jfc = options.completions != nullptr ? options.completions->state_->source.jfc
-                                                     : std::make_shared<urma::jetty::Jfc>(entries);
-  urma::jetty::Jfc& jfc = *state->source.jfc;
-  state->queues = std::make_shared<urma::jetty::Queues>(static_cast<uint16_t>(options.berths),
-                                                        static_cast<uint16_t>(options.receives),
-                                                        jfc, options.inline_bytes);
+  if (options.completions != nullptr) {
+    const auto& shared = options.completions->state_->jfc;
+    state->queues =
+        std::make_shared<urma::jetty::Queues>(berths, receives, shared, options.inline_bytes);
+    const uint32_t entries = state->queues->entries();
+    if (!shared->reserve(entries)) return no_entries(call, *shared, entries);
+  } else {
+    state->queues = urma::jetty::Queues::with_own_jfc(berths, receives, options.inline_bytes);
+  }
+  urma::jetty::Jfc& jfc = state->queues->jfc();
+  state->source.jfc = &jfc;
   const urma::jetty::Timeouts timeouts{.operation = options.operation_timeout > Duration{}
                                                         ? options.operation_timeout
                                                         : runner.operation_timeout(),
                                        .receiver = options.receiver_timeout};
-  urma::jetty::JettyParts parts(state->queues, state->source.jfc, timeouts);
+  urma::jetty::JettyParts parts(state->queues, timeouts);
   if (jfr != nullptr) parts.receives_from = jfr->jetty_.state_->made.handle;
-  if (!jfc.reserve(entries)) return no_entries(call, jfc, entries);
   uint32_t limit = 0;
   std::optional<engine::Engine::JettyMade> made;
   runner.call([&](engine::Engine& engine, Time) {
@@ -231,7 +240,7 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
     return true;
   });
   if (!made) {
-    jfc.unreserve(entries);
+    jfc.unreserve(state->queues->entries());
     return Error{
         Status::no_resources,
         std::string(call) + ": this device has all " + std::to_string(limit) +
@@ -282,8 +291,10 @@ bool Jetty::receive(std::span<const Buffer> buffers, uint64_t tag) {
 }
 
 size_t Jetty::poll(std::span<Completion> out) { return state_->source.poll(out); }
-std::span<const Completion> Jetty::wait(Duration limit) { return state_->source.wait(limit); }
-Result<int> Jetty::fd() { return state_->source.fd(); }
+std::span<const Completion> Jetty::wait(Duration limit) {
+  return state_->source.wait(limit, state_->queues->waited());
+}
+Result<int> Jetty::fd() { return state_->source.fd(jetty::Queues::jfc_of(state_->queues)); }
 bool Jetty::arm(Wake wake) { return state_->source.arm(wake); }
 uint32_t Jetty::vacant_berths() const { return state_->queues->vacant_berths(); }
 uint32_t Jetty::vacant_receives() const { return state_->queues->vacant_receives(); }

@@ -44,6 +44,7 @@
 #include <vector>
 
 #include "urma/base/export.h"
+#include "urma/core/budget.h"
 #include "urma/core/descriptor.h"
 #include "urma/core/driver_info.h"
 #include "urma/core/event.h"
@@ -402,6 +403,9 @@ class URMA_API Device {
   Result<SettingList> settings();
   // What it has counted: `all_metrics` explains each number. Errors: closed, forked.
   Result<Statistics> stats();
+
+  // What one object of each kind costs, part by part. Throws std::bad_alloc.
+  static Budget budget();
 
   // Ends everything made from this device and tells the peers. At most an operation timeout and
   // 0.2 s. The destructor does it too. A peer that was in the middle of a copy into a mapped

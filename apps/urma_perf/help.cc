@@ -41,6 +41,9 @@ More: urma_perf --help-all
 
 constexpr std::string_view rest = R"(
 Other options
+  --budget             what idle Jetties, peers and channels cost, how fast Jetties are made, and
+                       what a post to any of a million of them costs (or of --jetties N); exit code
+                       3 when a bound is missed
   --inline             the threads that measure run the device, spinning (default)
   --auto               as --inline, but a thread of the device's own stands by, as it does for an
                        application that says nothing (Threads::automatic)

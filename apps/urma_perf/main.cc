@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "apps/common/output.h"
+#include "apps/urma_perf/budget.h"
 #include "apps/urma_perf/client.h"
 #include "apps/urma_perf/environment.h"
 #include "apps/urma_perf/help.h"
@@ -106,6 +107,8 @@ Exit run(const Options& options) {
     case Options::Mode::version:
       fmt::print("urma_perf {}, protocol {}\n", library_version(), protocol);
       return Exit::ok;
+    case Options::Mode::budget:
+      return budget(options);
     case Options::Mode::server:
       return serve(options);
     case Options::Mode::registration:

@@ -18,7 +18,7 @@ struct Words {
       seed, spread, churn, cpu, report_to, speaks, retransmit;
   std::array<bool, threads_modes.size()> modes{};
   bool no_verify = false;
-  bool help = false, help_all = false, version = false;
+  bool help = false, help_all = false, version = false, budget = false;
 };
 
 [[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view wanted) {
@@ -94,6 +94,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_flag("-h,--help", words.help);
   app.add_flag("--help-all", words.help_all);
   app.add_flag("--version", words.version);
+  app.add_flag("--budget", words.budget);
   app.add_option("what", words.what);
   app.add_option("host", words.host);
   app.add_flag("--self", options.self);
@@ -134,7 +135,8 @@ void read_words(const Words& words, Options& options) {
   read_number("--count", words.count, options.count, 1, any);
   read_number("--depth", words.depth, options.depth, 1, most_depth);
   read_number("--signal-every", words.signal_every, options.signal_every, 1, most_depth);
-  read_number("--jetties", words.jetties, options.jetties, 1, most_jetties);
+  read_number("--jetties", words.jetties, options.jetties, 1,
+              words.budget ? 999'998 : most_jetties);
   read_number("--threads", words.threads, options.threads, 1, most_jetties);
   read_number("--rounds", words.rounds, options.rounds, 1, 1000);
   read_number("--seed", words.seed, options.seed, 0, UINT32_MAX);
@@ -153,6 +155,13 @@ void choose_mode(const Words& words, Options& options) {
   using Mode = Options::Mode;
   const std::string& what = words.what;
   options.host = words.host;
+  if (words.budget) {
+    options.mode = Mode::budget;
+    if (!what.empty() || options.self) {
+      usage("--budget is a measurement of its own. Fix: urma_perf --budget, with --jetties or not");
+    }
+    return;
+  }
   if (what == "server") {
     options.mode = Mode::server;
     if (!words.host.empty() || options.self) {
@@ -218,7 +227,8 @@ void refuse_strangers(const Words& words, const Options& options) {
                                     {"--limit", options.limit},
                                     {"--spread", words.spread.has_value()},
                                     {"--seed", words.seed.has_value()}}) {
-    if (given && !measures)
+    const bool counted = words.budget && name == std::string_view("--jetties");
+    if (given && !measures && !counted)
       usage(fmt::format("{} belongs to a test. Fix: name one of {}", name, test_names()));
   }
   const bool server = options.mode == Options::Mode::server;

@@ -12,7 +12,16 @@ namespace urma::perf {
 
 // What the command line says, checked.
 struct Options {
-  enum class Mode : uint8_t { help, help_all, version, server, test, main_job, registration };
+  enum class Mode : uint8_t {
+    help,
+    help_all,
+    version,
+    server,
+    test,
+    main_job,
+    registration,
+    budget
+  };
 
   Mode mode = Mode::help;
   const Test* test = nullptr;

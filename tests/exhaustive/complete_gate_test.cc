@@ -35,7 +35,7 @@ struct Model {
 
 struct Gate {
   std::array<ordering::CompleteGate::Slot, 8> slots{};
-  ordering::CompleteGate gate{slots};
+  ordering::CompleteGate gate{slots.data()};
   std::set<size_t> shown;
   uint16_t works = 0;
 
@@ -93,7 +93,7 @@ TEST_CASE("every history of up to six works shows what the rule says, when it sa
 
 TEST_CASE("berths go round for ever, also while an old unsignalled work is open and others fail") {
   std::array<ordering::CompleteGate::Slot, 4> slots{};
-  ordering::CompleteGate gate(slots);
+  ordering::CompleteGate gate(slots.data());
   for (uint32_t lap = 0; lap < 1000; ++lap) {
     gate.posted(0, false);
     gate.posted(1, true);

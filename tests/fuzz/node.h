@@ -20,11 +20,11 @@ class Node {
         runner_(std::move(port), settings(), Threads::served,
                 std::make_unique<SeededEntropy>(seed)),
         jfc_(std::make_shared<jetty::Jfc>(jetty::Queues::entries_of(berths, receives))),
-        queues_(std::make_shared<jetty::Queues>(berths, receives, *jfc_)) {
+        queues_(std::make_shared<jetty::Queues>(berths, receives, jfc_)) {
     jfc_->reserve(queues_->entries());
     (void)runner_.start();
     runner_.call([&](engine::Engine& engine, Time) {
-      made_ = *engine.create_jetty({queues_, jfc_, {}});
+      made_ = *engine.create_jetty({queues_, {}});
       memseg::SegmentTable::Made segment_made;
       engine.add_segment({.base = segment().data(),
                           .bytes = segment().size(),

@@ -151,9 +151,9 @@ class Script final : public transport::Channels {
 
   void make_jetty() {
     jfc_ = std::make_shared<Jfc>(Queues::entries_of(berths, receives));
-    queues_ = std::make_shared<Queues>(berths, receives, *jfc_);
+    queues_ = std::make_shared<Queues>(berths, receives, jfc_);
     require(jfc_->reserve(queues_->entries()), "a completion queue of its own has room");
-    jetty_ = transactions_->jetties().create(jetty_id, jetty_token, {queues_, jfc_, {}});
+    jetty_ = transactions_->jetties().create(jetty_id, jetty_token, {queues_, {}});
     require(jetty_ != nullptr, "there is room for the first Jetty");
     waiting_receives_ = {};
     post_receives();
@@ -161,7 +161,7 @@ class Script final : public transport::Channels {
   // It takes its receives from the other Jetty, until that is made anew.
   void make_sharer() {
     auto jfc = std::make_shared<Jfc>(1);
-    jetty::JettyParts parts(std::make_shared<Queues>(uint16_t{0}, uint16_t{0}, *jfc), jfc, {});
+    jetty::JettyParts parts(std::make_shared<Queues>(uint16_t{0}, uint16_t{0}, jfc), {});
     parts.receives_from = transactions_->jetties().handle_of(*jetty_);
     sharer_ = transactions_->jetties().create(sharer_id, jetty_token, std::move(parts));
     require(sharer_ != nullptr, "there is room for the second Jetty");

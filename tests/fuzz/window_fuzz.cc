@@ -49,9 +49,9 @@ class Host {
       : life_(life),
         engine_(std::move(port), settings(life), std::make_unique<SeededEntropy>(life)),
         jfc_(std::make_shared<jetty::Jfc>(jetty::Queues::entries_of(berths, receives))),
-        queues_(std::make_shared<jetty::Queues>(berths, receives, *jfc_)) {
+        queues_(std::make_shared<jetty::Queues>(berths, receives, jfc_)) {
     jfc_->reserve(queues_->entries());
-    made_ = *engine_.create_jetty({queues_, jfc_, {.receiver = std::chrono::milliseconds(100)}});
+    made_ = *engine_.create_jetty({queues_, {.receiver = std::chrono::milliseconds(100)}});
     token_ = register_segment({.base = segment().data(),
                                .bytes = segment().size(),
                                .rights = Rights::read | Rights::write})

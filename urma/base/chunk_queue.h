@@ -23,6 +23,7 @@ class ChunkQueue {
     uint32_t next;
   };
   static_assert(std::is_trivially_copyable_v<T>);
+  static constexpr uint32_t elements_per_chunk = PerChunk;
   using Pool = Slab<Chunk>;
 
   // Walks from front to back; valid until an element is popped. For one queue at a time.

@@ -49,18 +49,14 @@ class DirtySet {
     if (usual_.load(std::memory_order_relaxed) == member) return;
     if (levels_.size() > 1 && levels_[1][member / fan].load(std::memory_order_relaxed) == 0) {
       set_above(0, member);
+      // What the engine looks at before it sleeps is the uppermost flags.
+      std::atomic_thread_fence(std::memory_order_seq_cst);
     }
   }
 
-  // Whether something is marked; a mark in the making may be missed.
+  // Whether something is marked. A mark in the making may be missed, but not by who has fenced and
+  // would sleep: whoever makes it fences, too, and then finds the sleeper.
   bool any() const { return usual_flag().load(std::memory_order_acquire) != 0 || any_other(); }
-  // Misses no flag that is set: for who has fenced and would sleep.
-  bool any_flag() const {
-    for (size_t i = 0; i < levels_[0].size() / fan; ++i) {
-      if (word(0, i) != 0) return true;
-    }
-    return false;
-  }
 
   // Takes every marked member and calls `function(member)` for each, in no order. What was
   // published with a mark is looked at after `take`.

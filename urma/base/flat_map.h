@@ -27,6 +27,9 @@ class FlatMap {
  public:
   static constexpr uint32_t none = UINT32_MAX;
 
+  // Of one entry; at most half of them are used.
+  static constexpr size_t entry_bytes() { return sizeof(Entry); }
+
   explicit FlatMap(uint32_t capacity)
       : entries_(std::bit_ceil(uint64_t{capacity} * 2 + 2)), mask_(entries_.size() - 1) {}
 

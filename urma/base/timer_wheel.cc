@@ -17,7 +17,9 @@ uint64_t ticks_up(Time time) {
 
 }  // namespace
 
-TimerWheel::TimerWheel(uint32_t timers) : nodes_(timers) { static_assert(sizeof(Node) == 16); }
+TimerWheel::TimerWheel(uint32_t timers) : nodes_(timers) {
+  static_assert(sizeof(Node) == bytes_each);
+}
 
 void TimerWheel::arm(uint32_t timer, Time deadline) {
   disarm(timer);

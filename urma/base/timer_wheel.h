@@ -16,6 +16,7 @@ namespace urma {
 class TimerWheel {
  public:
   static constexpr Duration tick = Duration(1024);
+  static constexpr unsigned bytes_each = 16;
 
   explicit TimerWheel(uint32_t timers);
 

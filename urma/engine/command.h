@@ -15,7 +15,16 @@ struct Command {
   // Runs in a pass; false: not done yet, run again in the next one.
   bool (*run)(Command& self, Engine& engine, Time now) = nullptr;
   Command* next = nullptr;
-  std::atomic<uint32_t> done{0};
+  enum Done : uint32_t { waits, finished, slept_for };
+  std::atomic<uint32_t> done{waits};
+
+  bool is_done() const { return done.load(std::memory_order_acquire) == finished; }
+  // Sleeps until it is done, at most `limit`.
+  void await(Duration limit) {
+    uint32_t state = waits;
+    done.compare_exchange_strong(state, slept_for, std::memory_order_acq_rel);
+    if (state != finished) futex_wait(done, slept_for, limit);
+  }
 };
 
 // Commands from any thread to the engine. Control path only.
@@ -45,8 +54,9 @@ class Mailbox {
 
   // Engine: the caller may go on; the command is gone after this.
   static void finish(Command& command) {
-    command.done.store(1, std::memory_order_release);
-    futex_wake_all(command.done);
+    // Mostly its caller runs this pass.
+    const uint32_t state = command.done.exchange(Command::finished, std::memory_order_acq_rel);
+    if (state == Command::slept_for) futex_wake_all(command.done);
   }
 
  private:

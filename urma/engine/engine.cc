@@ -20,6 +20,13 @@ transport::Settings transport_settings(const EngineSettings& settings,
           .peers = settings.limits.peers};
 }
 
+// Each Jetty may talk to somebody. A flow costs address space until there is one.
+jetty::Transactions::Limits transaction_limits(const Limits& limits) {
+  jetty::Transactions::Limits out{.jetties = limits.jetties + 1, .peers = limits.peers};
+  out.flows = std::max(out.flows, 2 * out.jetties);
+  return out;
+}
+
 }  // namespace
 
 Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings,
@@ -29,13 +36,13 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       settings_(settings),
       entropy_(std::move(entropy)),
       segments_(settings.limits.segments, SipHash{entropy_->next(), entropy_->next()}),
-      transactions_({.jetties = settings.limits.jetties + 1, .peers = settings.limits.peers},
-                    segments_, transport_, located_events_, entropy_->next()),
+      transactions_(transaction_limits(settings.limits), segments_, transport_, located_events_,
+                    entropy_->next()),
       transport_(transport_settings(settings, *port_), *entropy_, transactions_),
       dirty_(settings.limits.jetties + 1),
       names_(transactions_.jetties(), transport_, dirty_, port_->clock() != nullptr),
       ready_(settings.limits.jetties + 1),
-      retired_ids_(2 * size_t{settings.limits.jetties}) {}
+      retired_ids_(settings.limits.jetties) {}
 
 Engine::~Engine() { port_->unlend(std::span(frames_).first(lent_)); }
 

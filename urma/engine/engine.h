@@ -10,6 +10,7 @@
 #include "transport/transport.h"
 #include "urma/base/dirty_set.h"
 #include "urma/base/entropy.h"
+#include "urma/base/shuffle.h"
 #include "urma/base/turns.h"
 #include "urma/core/options.h"
 #include "urma/engine/command.h"
@@ -46,7 +47,7 @@ class Engine {
   // Nothing needs a pass before this time, unless something arrives or is posted.
   Time next_deadline() const;
   // Whether something was posted or commanded since the last pass. Any thread that has fenced.
-  bool has_work() const { return dirty_.any_flag() || mailbox_.any(); }
+  bool has_work() const { return dirty_.any() || mailbox_.any(); }
   // Commands that are not done are looked at in every pass, so passes must not be far apart.
   bool commands_wait() const { return waiting_ != nullptr; }
   // The Jetty has just been posted to, and nothing else waits: its work leaves, and then, in
@@ -198,8 +199,8 @@ class Engine {
   // Jetty ids of the past: used again before new ones (the numbering of their slices goes on).
   RegionArray<uint32_t> retired_ids_;
   uint32_t retired_count_ = 0;
-  uint32_t ids_made_ = 0;
-  RegionArray<bool> ids_{id_limit};  // ever made
+  uint32_t ids_drawn_ = 0;
+  Shuffle id_order_{entropy_->next(), entropy_->next()};
 
   Time rest_until_{};        // what is left to do can wait until then
   bool sent_ahead_ = false;  // since the last `send`

@@ -21,14 +21,10 @@ bool Engine::new_jetty_id(JettyId& id) {
     id = JettyId(retired_ids_[--retired_count_]);
     return true;
   }
-  const auto limit = static_cast<uint32_t>(retired_ids_.size());
-  if (ids_made_ < limit && ids_made_ < (id_limit - number(first_dynamic_jetty)) / 2) {
-    do {
-      id = JettyId(number(first_dynamic_jetty) +
-                   entropy_->below(id_limit - number(first_dynamic_jetty)));
-    } while (ids_[number(id)]);
-    ids_[number(id)] = true;
-    ++ids_made_;
+  while (ids_drawn_ < id_limit) {
+    const uint32_t drawn = id_order_(ids_drawn_++);
+    if (drawn < number(first_dynamic_jetty)) continue;
+    id = JettyId(drawn);
     return true;
   }
   return false;
@@ -49,7 +45,7 @@ bool Engine::flush_jetty(uint32_t index, Time now) {
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   jetty.state = jetty::JettyState::error;
   jetty::Initiator& initiator = transactions_.initiator();
-  while (initiator.take(jetty, works_per_pass, now) > 0) {
+  while (jetty.queues->berths().used() && initiator.take(jetty, works_per_pass, now) > 0) {
   }
   initiator.flush(jetty, now);
   transactions_.target().detach(jetty);

@@ -38,11 +38,11 @@ NameService::NameService(jetty::Jetties& jetties, transport::Transport& transpor
       dirty_(dirty),
       one_process_(one_process),
       jfc_(std::make_shared<jetty::Jfc>(jetty::Queues::entries_of(slots, slots))),
-      queues_(std::make_shared<jetty::Queues>(slots, slots, *jfc_)),
+      queues_(std::make_shared<jetty::Queues>(slots, slots, jfc_)),
       receive_buffers_(slots * line_bytes),
       sending_(slots) {
   jfc_->reserve(queues_->entries());
-  const jetty::Jetty* jetty = jetties.create(names_jetty, open_token, {queues_, jfc_, {}});
+  const jetty::Jetty* jetty = jetties.create(names_jetty, open_token, {queues_, {}});
   URMA_ASSERT(jetty != nullptr, "the first Jetty of an engine finds room");
   index_ = jetties.index_of(*jetty);
   for (uint16_t i = 0; i < slots; ++i) {

@@ -131,6 +131,7 @@ Runner::~Runner() {
   for (const int descriptor : {wake_descriptor_, timer_}) {
     if (descriptor >= 0) ::close(descriptor);
   }
+  LazyBlock::tidy();
 }
 
 void Runner::close() {
@@ -498,17 +499,16 @@ void Runner::carry(Command& command) {
   engine_.mailbox().push(command);
   if (simulated()) {
     // Time goes on as far as it must for the command to be done.
-    while (command.done.load(std::memory_order_acquire) == 0) {
+    while (!command.is_done()) {
       try_pass(nullptr);
-      if (command.done.load() == 0) clock_->step(clock_->now() + command_patience);
+      if (!command.is_done()) clock_->step(clock_->now() + command_patience);
     }
     return;
   }
   wake();
-  while (command.done.load(std::memory_order_acquire) == 0) {
+  while (!command.is_done()) {
     try_pass(nullptr);
-    if (command.done.load(std::memory_order_acquire) != 0) return;
-    futex_wait(command.done, 0, command_patience);
+    if (!command.is_done()) command.await(command_patience);
   }
 }
 

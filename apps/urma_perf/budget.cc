@@ -1,0 +1,286 @@
+#include "apps/urma_perf/budget.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "apps/urma_perf/clock.h"
+
+namespace urma::perf {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view anywhere_here = "udp:127.0.0.1";
+
+// Bytes of this or another process that are in memory.
+double resident_bytes(pid_t process) {
+  std::FILE* file = std::fopen(fmt::format("/proc/{}/statm", process).c_str(), "r");
+  unsigned long all = 0, resident = 0;
+  const bool read = file != nullptr && std::fscanf(file, "%lu %lu", &all, &resident) == 2;
+  if (file != nullptr) std::fclose(file);
+  if (!read) {
+    throw Failure(Exit::error,
+                  "budget: /proc does not tell how much memory is used. Fix: mount it");
+  }
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+template <class T>
+T must(Result<T> made, std::string_view what) {
+  if (!made) throw Failure(Exit::error, fmt::format("{}: {}", what, made.error().message));
+  return std::move(*made);
+}
+
+// One line, and whether it holds.
+class Report {
+ public:
+  void header(std::string_view text) { fmt::print("{}\n", text); }
+  void at_most(std::string_view what, double is, double bound, std::string_view unit) {
+    line(what, is, bound, unit, "at most", is <= bound);
+  }
+  void at_least(std::string_view what, double is, double bound, std::string_view unit) {
+    line(what, is, bound, unit, "at least", is >= bound);
+  }
+  void part(double bytes, std::string_view what) { fmt::print("    {:8.0f} B  {}\n", bytes, what); }
+  Exit exit() const { return missed_ ? Exit::threshold : Exit::ok; }
+
+ private:
+  void line(std::string_view what, double is, double bound, std::string_view unit,
+            std::string_view which, bool holds) {
+    fmt::print("  {:<52} {:>9.2f} {:<5} {} {:g}{}\n", what, is, unit, which, bound,
+               holds ? "" : "   MISSED");
+    std::fflush(stdout);
+    missed_ = missed_ || !holds;
+  }
+  bool missed_ = false;
+};
+
+double sum_of(std::string_view object, Report* report = nullptr) {
+  double sum = 0;
+  for (const BudgetPart& part : Device::budget()) {
+    if (part.object != object) continue;
+    sum += part.bytes;
+    if (report != nullptr) report->part(part.bytes, part.part);
+  }
+  return sum;
+}
+
+void show_sums(Report& report) {
+  report.header("By the sum of their parts");
+  for (const auto& [object, bound] : {std::pair("Jetty", 320.0),
+                                      {"channel", 512.0},
+                                      {"peer", 400.0},
+                                      {"packet in flight", 25.0}}) {
+    report.at_most(fmt::format("{}, idle", object), sum_of(object), bound, "B");
+    sum_of(object, &report);
+  }
+  report.at_most("10 000 peers of 4 channels each, idle",
+                 10'000 * (sum_of("peer") + 4 * sum_of("channel")) / 1e6, 24, "MB");
+}
+
+// ---- Jetties
+
+double nanoseconds_each(int64_t since, size_t count) {
+  return static_cast<double>(now() - since) / static_cast<double>(count);
+}
+
+void drain(Jetty& jetty, size_t count) {
+  std::array<Completion, 64> done;
+  const int64_t until = now() + 10 * second;
+  while (count > 0) {
+    const size_t polled = jetty.poll(done);
+    for (const Completion& completion : std::span(done).first(polled)) {
+      if (!completion.ok()) {
+        throw Failure(Exit::error, fmt::format("budget: a write ended as {}. Fix: run it again",
+                                               name(completion.status)));
+      }
+    }
+    count -= polled;
+    if (now() > until) throw Failure(Exit::error, "budget: a write did not end. Fix: report this");
+  }
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// The lines that a post touches, of one Jetty again and again or of any one of many.
+void measure_posts(Report& report, Device& device, std::vector<Jetty>& jetties, bool gate) {
+  constexpr size_t burst = 256;
+  constexpr size_t rounds = 200;
+  const size_t many = std::min<size_t>(jetties.size(), 65'536);
+  Segment memory = must(device.allocate(4096), "budget: memory");
+  const RemoteSegment there = memory.local();
+  const std::array<std::byte, 8> bytes{};
+  const Work work = write(bytes, there);
+  Jetty hot = must(device.jetty({.berths = burst}), "budget: a Jetty");
+  std::mt19937_64 order(1);
+  std::shuffle(jetties.begin(), jetties.end(), order);
+  const auto post_to_some = [&](size_t first) {
+    const int64_t since = now();
+    for (size_t i = 0; i < burst; ++i) jetties[(first + i) % many].post(work);
+    const double each = nanoseconds_each(since, burst);
+    for (size_t i = 0; i < burst; ++i) drain(jetties[(first + i) % many], 1);
+    return each;
+  };
+  // Their rings are in use from here on.
+  for (size_t first = 0; first < many; first += burst) post_to_some(first);
+  std::vector<double> to_hot, to_random;
+  for (size_t round = 0; round < rounds; ++round) {
+    const int64_t since = now();
+    for (size_t i = 0; i < burst; ++i) hot.post(work);
+    to_hot.push_back(nanoseconds_each(since, burst));
+    drain(hot, burst);
+    to_random.push_back(post_to_some(round * burst));
+  }
+  fmt::print("  {:<52} {:>9.2f} ns\n", "a post to a Jetty that is hot", median(to_hot));
+  const double more = median(to_random) - median(to_hot);
+  report.at_most("more, to a random one of all those in use", more, gate ? 60 : more, "ns");
+}
+
+// `gate`: speed matters, too.
+void measure_jetties(Report& report, uint32_t count, bool gate) {
+  report.header(fmt::format("Measured: {} Jetties of one device", count));
+  // One more than are counted is hot.
+  Device device =
+      must(open(anywhere_here, {.threads = Threads::inlined, .limits = {.jetties = count + 2}}),
+           "budget: a device");
+  std::vector<Jetty> jetties;
+  jetties.reserve(count);
+  Jetty first = must(device.jetty({.berths = 4}), "budget: a Jetty");
+  const double before = resident_bytes(getpid());
+  const int64_t since = now();
+  for (uint32_t i = 0; i < count; ++i) {
+    jetties.push_back(must(device.jetty({.berths = 4}), "budget: a Jetty"));
+  }
+  const double each = nanoseconds_each(since, count);
+  // The table of their ids is there for as many as there can be.
+  constexpr double table = 4 << 20;
+  const double bound = gate ? 320 : 320 + table / count;
+  report.at_most("an idle Jetty", (resident_bytes(getpid()) - before) / count, bound, "B");
+  report.at_least("made, in a second", 1000 / each, gate ? 0.5 : 0, "M");
+  measure_posts(report, device, jetties, gate);
+  const int64_t ending = now();
+  jetties.clear();
+  fmt::print("  {:<52} {:>9.2f} M\n", "ended, in a second", 1000 / nanoseconds_each(ending, count));
+}
+
+// ---- peers
+
+// Another process, whose memory is looked at. It ends with this one.
+class Owner {
+ public:
+  explicit Owner(uint32_t peers) {
+    int pipe_ends[2];
+    if (pipe(pipe_ends) != 0) throw Failure(Exit::error, "budget: no pipe. Fix: allow more files");
+    process_ = fork();
+    if (process_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::close(pipe_ends[0]);
+      serve(pipe_ends[1], peers);
+    }
+    ::close(pipe_ends[1]);
+    std::array<char, 1024> text{};
+    const ssize_t got = process_ < 0 ? -1 : ::read(pipe_ends[0], text.data(), text.size());
+    ::close(pipe_ends[0]);
+    if (got <= 0) throw Failure(Exit::error, "budget: the other process did not begin. Fix: retry");
+    line_.assign(text.data(), static_cast<size_t>(got));
+  }
+  ~Owner() {
+    if (process_ <= 0) return;
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+  Owner(const Owner&) = delete;
+
+  const std::string& line() const { return line_; }
+  double resident() const { return resident_bytes(process_); }
+
+ private:
+  [[noreturn]] static void serve(int tell, uint32_t peers) {
+    auto device =
+        open(anywhere_here,
+             {.threads = Threads::served, .limits = {.peers = peers}, .observable = false});
+    if (!device) _exit(1);
+    auto memory = device->allocate(4096);
+    if (!memory) _exit(1);
+    const std::string line = memory->descriptor();
+    if (::write(tell, line.data(), line.size()) < 0) _exit(1);
+    for (;;) pause();
+  }
+
+  pid_t process_ = -1;
+  std::string line_;
+};
+
+// A process of its own, as far as the owner can tell.
+Device meet(const std::string& line) {
+  Device device = must(open(anywhere_here, {.threads = Threads::inlined,
+                                            .limits = {.jetties = 2, .peers = 4, .segments = 2},
+                                            .observable = false}),
+                       "budget: a device");
+  const Imported there = must(device.import(line), "budget: the other process's memory");
+  Jetty jetty = must(device.jetty({.berths = 1}), "budget: a Jetty");
+  const std::array<std::byte, 8> bytes{};
+  jetty.post(write(bytes, there.segment));
+  drain(jetty, 1);
+  // Until the owner has its acknowledgement, too.
+  std::array<Completion, 1> none;
+  const int64_t begun = now();
+  while (now() < begun + 2 * millisecond ||
+         (now() < begun + second && must(device.stats(), "budget").acks_sent == 0)) {
+    jetty.poll(none);
+  }
+  return device;
+}
+
+uint32_t descriptors_allowed() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return static_cast<uint32_t>(std::min<rlim_t>(limit.rlim_cur, 65'536));
+}
+
+void measure_peers(Report& report, uint32_t most) {
+  constexpr uint32_t descriptors_each = 4;
+  constexpr uint32_t first = 64;  // what is there once for all of them
+  const uint32_t count = std::min(most, descriptors_allowed() / descriptors_each - 2 * first);
+  report.header(fmt::format("Measured: {} peers of another process, with a channel each", count));
+  const Owner owner(count + 2 * first);
+  std::vector<Device> devices;
+  for (uint32_t i = 0; i < first; ++i) devices.push_back(meet(owner.line()));
+  usleep(100'000);
+  const double before = owner.resident();
+  for (uint32_t i = 0; i < count; ++i) devices.push_back(meet(owner.line()));
+  usleep(100'000);
+  report.at_most("a peer and its idle channel", (owner.resident() - before) / count, 400 + 512,
+                 "B");
+}
+
+}  // namespace
+
+Exit budget(const Options& options) {
+  constexpr uint32_t usual_jetties = 1'000'000 - 2;  // and two more of the device's
+  const uint32_t jetties = options.jetties > 1 ? options.jetties : usual_jetties;
+  Report report;
+  measure_jetties(report, jetties, jetties == usual_jetties);
+  measure_peers(report, jetties < usual_jetties ? 256 : 1000);
+  show_sums(report);
+  return report.exit();
+}
+
+}  // namespace urma::perf

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/options.h"
+
+namespace urma::perf {
+
+// What many objects cost, measured, beside the sum of their parts: idle Jetties, peers with an idle
+// channel, how fast Jetties are made, and what a post to any one of them costs. Exit::threshold
+// when a bound is missed.
+Exit budget(const Options& options);
+
+}  // namespace urma::perf

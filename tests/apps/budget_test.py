@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""What idle objects cost, in a small form: urma_perf --budget of 20 000 Jetties and 256 peers.
+usage: budget_test.py URMA_PERF"""
+
+import subprocess
+import sys
+
+# How fast this machine is decides nothing here.
+HOLD = ["an idle Jetty", "a peer and its idle channel", "Jetty, idle", "peer, idle",
+        "packet in flight, idle"]
+
+
+def main():
+    done = subprocess.run([sys.argv[1], "--budget", "--jetties", "20000"], capture_output=True,
+                          text=True, timeout=100)
+    if done.returncode not in (0, 3):
+        sys.exit(f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    missed = [line for line in done.stdout.splitlines() if line.endswith("MISSED")]
+    if (done.returncode == 3) != bool(missed):
+        sys.exit(f"exit code {done.returncode}, though\n{done.stdout}")
+    for what in HOLD:
+        lines = [line for line in done.stdout.splitlines() if line.strip().startswith(what)]
+        if len(lines) != 1 or lines[0].endswith("MISSED"):
+            sys.exit(f"{what}: not held\n{done.stdout}")
+    wrong = subprocess.run([sys.argv[1], "--budget", "write_lat"], capture_output=True, text=True,
+                           timeout=20)
+    if wrong.returncode != 2 or "Fix: " not in wrong.stderr:
+        sys.exit(f"--budget write_lat: exit code {wrong.returncode}\n{wrong.stderr}")
+
+
+if __name__ == "__main__":
+    main()
