@@ -86,8 +86,9 @@ TEST_CASE("S4: after unregister no packet touches the memory, nor says what is i
   Prng prng(4);
   std::array<RemoteSegment, 2> there{of_left, of_right};
   const auto run = [&](Duration most) {
-    const Time until = hosts.now() + Duration(static_cast<int64_t>(
-                                         prng.below(static_cast<uint64_t>(most.count()))));
+    const Time until =
+        hosts.now() +
+        Duration(static_cast<int64_t>(prng.below(static_cast<uint64_t>(most.count()))));
     do {
       for (size_t i = 0; i < 2; ++i) writers[i].turn(there[i], prng);
       hosts.run_for(10us);
