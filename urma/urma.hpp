@@ -81,8 +81,8 @@ class URMA_API Segment {
   // local() hold the second one; a published name does not, until it is published again. Errors:
   // invalid_argument (there are two already, it has none, it is revoked), closed, forked.
   Result<TokenValue> rotate();
-  // Ends the first one: after this returns, no access with it is let in, and none that was is under
-  // way. Nobody is refused who has the second one. Errors: closed, forked; not_fenced, as below.
+  // Ends the first one: after this returns, no access with it is let in, and none is under way. The
+  // second one is never refused. Errors: closed, forked; not_fenced, as below, after 20 ms.
   Result<void> retire();
 
   // After this returns, no peer reads or writes the memory: requests are refused, data on its way

@@ -326,6 +326,26 @@ def test_errors_have_codes_and_cures():
     assert done.returncode == 1 and "Fix: " in done.stderr
 
 
+def test_registration():
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        window = f"cxl:{place}/window?size=64M"
+        for load in ([], ["--churn", "200"]):
+            done = run("reg", "--self", "--size", "4K,1M", "--seconds", "0.1", "--json", "--device",
+                       window, *load)
+            assert done.returncode == 0, done
+            rows = json.loads(done.stdout)["results"]
+            assert [(row["memory"], row["size_bytes"]) for row in rows] == [
+                (memory, size) for memory in ("own", "mapped") for size in (4096, 1 << 20)]
+            for row in rows:
+                for call in ("register", "unregister", "rotate", "retire", "revoke"):
+                    assert row[call]["count"] > 0, (call, row)
+                    assert 0 < row[call]["p50_us"] <= row[call]["max_us"], (call, row)
+                assert (row["works_per_second"] > 0) == bool(load), row
+    for wrong in (["reg"], ["reg", "--self", "localhost"], ["--self", "write_lat", "--churn", "5"]):
+        done = run(*wrong)
+        assert done.returncode == 2 and "Fix: " in done.stderr, done
+
+
 def test_sweep():
     done = results("--self", "write_bw", "--sweep", "--seconds", "0.05", "--rounds", "1", "--limit",
                    "--device", "udp:")

@@ -9,6 +9,8 @@ namespace {
 
 // A copy of a slice takes microseconds: who holds a segment for longer does not run.
 constexpr Duration most_held = std::chrono::microseconds(500);
+// Where nothing else helps: it may have to wait for a processor.
+constexpr Duration most_awaited = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -171,7 +173,7 @@ bool Engine::retire_token(Retirement& what, Time now) {
     const auto lease = held ? std::nullopt : lease_of(part);
     held = held || (lease && !is_released(*lease));
   });
-  if (held && now - what.since <= most_held) return false;
+  if (held && now - what.since <= most_awaited) return false;
   what.fenced = !held;
   if (held) ++not_fenced_;
   if (!ending_) grant_all(what.segment);

@@ -59,6 +59,13 @@ TEST_CASE("another peer at an address that is not listened to has one try") {
   for (int i = 0; i < 17; ++i) guesses.wrong(address(1), now);
   now += 50ms;
   CHECK(guesses.wrong(address(1), now) == now + 200ms);
+  for (int i = 0; i < 4; ++i) {
+    for (std::optional<Time> until; !until; now = until.value_or(now)) {
+      until = guesses.wrong(address(1), now);
+    }
+  }
+  now -= 1500ms;  // of 3.2 s; the second in which the last ones were counted is long over
+  CHECK(guesses.wrong(address(1), now) == now + 6400ms);
 }
 
 // Whoever guesses as fast as it can, from more addresses than are remembered, or from few.
