@@ -97,12 +97,14 @@ TEST_CASE("tokens are rotated under full load") {
     RemoteSegment current = ends.import(segment);
     std::atomic<uint64_t> current_number{1};
     std::atomic<uint64_t> used_number{0};
+    std::atomic<bool> wanted{false};  // mutexes are not fair
     std::atomic<bool> over{false};
     uint64_t works = 0;
     uint64_t refused = 0;
     std::thread user([&] {
       const std::vector<std::byte> data(200'000, std::byte{1});
       while (!over) {
+        while (wanted) std::this_thread::yield();
         const std::lock_guard lock(mutex);
         const uint64_t number = current_number;
         for (const size_t bytes : {8, 4096, 200'000}) {
@@ -117,15 +119,19 @@ TEST_CASE("tokens are rotated under full load") {
       const RemoteSegment old = current;
       wrong += !segment.rotate().ok();
       while (used_number < round - 1) std::this_thread::yield();
+      wanted = true;
       {
         const std::lock_guard lock(mutex);
         current.token = segment.local().token;
         current_number = round;
+        wanted = false;
       }
       while (used_number < round) std::this_thread::yield();
       wrong += !segment.retire().ok();
+      wanted = true;
       const std::lock_guard lock(mutex);
       wrong += ends.write_to(old, std::byte{9}) != Status::remote_access;
+      wanted = false;
     }
     over = true;
     user.join();
