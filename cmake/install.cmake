@@ -12,6 +12,7 @@ set(public_headers
   urma/base/handle.h
   urma/base/sequence.h
   urma/base/time.h
+  urma/core/balance.h
   urma/core/budget.h
   urma/core/descriptor.h
   urma/core/driver_info.h
@@ -21,6 +22,7 @@ set(public_headers
   urma/core/log.h
   urma/core/observed.h
   urma/core/options.h
+  urma/core/path.h
   urma/core/result.h
   urma/core/retransmission.h
   urma/core/rights.h

@@ -31,27 +31,38 @@ class Parser {
       ++at_;
       if (peek() != ':') return fail("a colon and the device that is wrapped are missing here");
       ++at_;
+      // Only where devices are joined is a plus no part of an address.
+      const bool joins = out.name == "paths" && !joined_;
+      joined_ = joined_ || joins;
       Result<DeviceString> inner = device();
       if (!inner) return inner.error();
       out.inner = std::make_unique<DeviceString>(std::move(*inner));
+      while (joins && peek() == '+') {
+        ++at_;
+        Result<DeviceString> other = device();
+        if (!other) return other.error();
+        out.others.push_back(std::move(*other));
+      }
+      if (joins && at_ != text_.size()) return fail("this is not understood");
       return out;
     }
     if (peek() != ':') return fail("a colon is missing here");
     ++at_;
     out.address_place = at_;
-    const size_t end = std::min(text_.find('?', at_), text_.size());
+    const size_t end = std::min(text_.find_first_of(joined_ ? "?+" : "?", at_), text_.size());
     out.address = text_.substr(at_, end - at_);
     at_ = end;
     if (peek() == '?') {
       ++at_;
       if (auto problem = options(out, '&')) return *problem;
     }
-    if (at_ != text_.size()) return fail("this is not understood");
+    if (at_ != text_.size() && !ends_joined()) return fail("this is not understood");
     return out;
   }
 
  private:
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  bool ends_joined() const { return joined_ && peek() == '+'; }
 
   std::string word() {
     const size_t begin = at_;
@@ -68,7 +79,9 @@ class Parser {
       if (peek() != '=') return fail("\"=\" and the option's value are missing here").error();
       ++at_;
       option.value_place = at_;
-      while (at_ < text_.size() && text_[at_] != separator && text_[at_] != ')') ++at_;
+      while (at_ < text_.size() && text_[at_] != separator && text_[at_] != ')' && !ends_joined()) {
+        ++at_;
+      }
       option.value = text_.substr(option.value_place, at_ - option.value_place);
       if (option.value.empty()) return fail("the option's value is missing here").error();
       for (const auto& other : out.options) {
@@ -90,6 +103,7 @@ class Parser {
 
   std::string_view text_;
   size_t at_ = 0;
+  bool joined_ = false;  // within paths()
 };
 
 template <class Number>

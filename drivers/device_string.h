@@ -15,7 +15,8 @@ namespace urma::drivers {
 
 // How a device is named: one grammar for all drivers.
 //
-//   device  = wrapper ":" device | driver ":" [address] ["?" options("&")]
+//   device  = wrapper ":" device | "paths():" device {"+" device}
+//           | driver ":" [address] ["?" options("&")]
 //   wrapper = name "(" [options(",")] ")"
 //   option  = key "=" value
 //
@@ -35,6 +36,7 @@ struct DeviceString {
   size_t address_place = 0;
   std::vector<Option> options;
   std::unique_ptr<DeviceString> inner;  // what a wrapper wraps
+  std::vector<DeviceString> others;     // what paths() joins with it
 };
 
 Result<DeviceString> parse_device_string(std::string_view text);

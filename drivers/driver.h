@@ -41,6 +41,8 @@ struct PortFacts {
   uint32_t buffer_bytes = 0;  // what it can hold that has not been received yet
   // It loses nothing and keeps the order of what one endpoint sends to another: then it has `ways`.
   bool lossless = false;
+  // Where others reach it over each of its paths, first `self`; empty: there is one.
+  std::vector<Endpoint> paths = {};
   // Packets of one endpoint to another overtake each other as a rule: many paths, injected delays.
   bool reorders = false;
   MappedMemory mapped = {};  // none, if it has no `memory`
@@ -74,6 +76,7 @@ class VirtualClock {
     virtual ~Driven() = default;
     virtual Time pass(Time now) = 0;
   };
+  // One that lives at several endpoints attaches itself at each of them.
   virtual void attach(Driven& driven, const Endpoint& at) = 0;
   virtual void detach(Driven& driven) = 0;
   // Something was posted to it: it runs at the current time.
@@ -160,7 +163,7 @@ class PacketPort {
 
   // One of them becomes readable when `receive` may have something, though perhaps not in its next
   // call: the same ones from open on, at most `most_descriptors`; none where there are none.
-  static constexpr size_t most_descriptors = 4;
+  static constexpr size_t most_descriptors = 4 * most_paths;
   virtual std::span<const int> descriptors() const = 0;
   // Where whoever runs this port sleeps, if it is not at the descriptors: senders ring it.
   virtual Bell* bell() { return nullptr; }

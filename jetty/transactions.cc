@@ -121,6 +121,11 @@ void Transactions::lose(PeerState& peer, Status why) {
 
 void Transactions::silent(PeerId peer) { lose(peers_.at(peer), Status::timed_out); }
 
+void Transactions::path(PeerId peer, uint8_t number, bool back) {
+  events_.raise(
+      {.kind = back ? EventKind::path_back : EventKind::path_lost, .path = number, .peer = peer});
+}
+
 void Transactions::down(PeerId peer, transport::Why why, Time now) {
   using transport::Why;
   const bool over = why == Why::restarted || why == Why::left;

@@ -37,6 +37,7 @@ class Transactions final : public transport::PacketSource, public transport::Pac
   void delivered(PeerId peer, std::span<const transport::SliceRef> slices, Time now) override;
   void up(PeerId peer, transport::Channel& channel, Time now) override;
   void silent(PeerId peer) override;
+  void path(PeerId peer, uint8_t number, bool back) override;
   void down(PeerId peer, transport::Why why, Time now) override;
 
  private:

@@ -41,7 +41,9 @@ struct PeerNews {
     uint64_t count = 0;
     Endpoint latest;
   };
-  Of made;                 // channels
+  Of made;       // channels
+  Of path_lost;  // one of several
+  Of path_back;
   Of silent;               // peers that stand still and keep their channel
   std::array<Of, 6> down;  // by Why: channels that ended, were not made, and peers that are over
   Of& of(Why why) { return down[static_cast<size_t>(why)]; }

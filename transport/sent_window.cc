@@ -25,6 +25,7 @@ SentWindow::Packet* SentWindow::push(const Packet& packet, Time now, Pool& pool)
   Packet& back = packets_.back(pool);
   back.sent = stamp(now);
   inflight_bytes_ += back.bytes;
+  if (routes_ != nullptr) routes_->left(back.route, back.bytes);
   return &back;
 }
 
@@ -32,8 +33,10 @@ void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
   if (packet.lost) {
     packet.lost = false;
     --lost_packets_;
+    if (routes_ != nullptr) routes_->left(packet.route, bytes);
   } else {
     inflight_bytes_ -= packet.bytes;
+    if (routes_ != nullptr) routes_->resized(packet.route, int64_t{bytes} - packet.bytes);
   }
   packet.bytes = bytes;
   packet.sent = stamp(now);
@@ -51,6 +54,7 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     if (psn > through && !selective->bit(static_cast<uint32_t>(psn - through))) continue;
     at->acknowledged = true;
     const bool lost = std::exchange(at->lost, false);
+    if (routes_ != nullptr) routes_->arrived(at->route, lost ? 0 : at->bytes, now);
     if (lost) {
       --lost_packets_;
     } else {
@@ -65,9 +69,13 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
       // most often it is the second's.
       const bool first_copy = since + 2 * stamp_unit < least_rtt;
       out.in_vain = out.in_vain || (first_copy && psn >= guessed_);
-      if (!first_copy) out.newest_sent = std::max(out.newest_sent, now - since);
+      if (!first_copy) {
+        out.newest_sent = std::max(out.newest_sent, now - since);
+        if (routes_ != nullptr) routes_->note_sent_of_arrived(at->route, now - since, now);
+      }
       continue;
     }
+    if (routes_ != nullptr) routes_->note_sent_of_arrived(at->route, now - since, now);
     if (psn < highest_acknowledged_) {
       out.overtaken = true;
     } else {
@@ -97,19 +105,26 @@ void SentWindow::lose(Packet& packet) {
   packet.lost = true;
   ++lost_packets_;
   inflight_bytes_ -= packet.bytes;
+  if (routes_ != nullptr) routes_->lose(packet.route, packet.bytes);
 }
 
-SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Time now, Pool& pool) {
+SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration tolerance,
+                                          Time now, Pool& pool) {
   Missing out;
   Psn psn = first_;
+  if (routes_ != nullptr) routes_->judge(tolerance, now);
   for (auto at = begin(pool); at && psn <= evidence.through; ++at, ++psn) {
     if (at->acknowledged || at->lost) continue;
     const Time sent = now - age(*at, now);
-    if (is_lost(psn, sent, at->copies > 1, evidence)) {
+    const bool overtaken = routes_ != nullptr && sent < routes_->overtaken_before(at->route);
+    if (overtaken || is_lost(psn, sent, at->copies > 1, evidence)) {
       out.lost_bytes += at->bytes;
       lose(*at);
-    } else {
-      out.oldest_sent = std::min(out.oldest_sent, sent);
+      continue;
+    }
+    out.oldest_sent = std::min(out.oldest_sent, sent);
+    if (routes_ != nullptr) {
+      out.until = std::min(out.until, routes_->patience(at->route, sent, tolerance));
     }
   }
   return out;
@@ -140,6 +155,7 @@ void SentWindow::probe(Pool& pool) {
 
 void SentWindow::release(Pool& pool) {
   packets_.clear(pool);
+  if (routes_ != nullptr) routes_->forget_packets();
   inflight_bytes_ = 0;
   lost_packets_ = 0;
 }

@@ -5,6 +5,7 @@
 
 #include "transport/channel.h"
 #include "transport/loss.h"
+#include "transport/routes.h"
 #include "transport/tp_headers.h"
 #include "urma/base/chunk_queue.h"
 
@@ -20,7 +21,8 @@ class SentWindow {
     uint32_t sent = 0;   // in units of 256 ns, wrapping: ages are differences
     uint16_t index = 0;  // in its slice
     uint16_t bytes = 0;  // of the frame
-    bool last = false;   // of its slice
+    uint8_t route : 7 = 0;
+    bool last : 1 = false;  // of its slice
     bool acknowledged = false;
     bool lost = false;   // waits to be sent again
     uint8_t copies = 1;  // sent so often; sticks at 255
@@ -28,10 +30,12 @@ class SentWindow {
   using Queue = ChunkQueue<Packet, 32>;
   using Pool = Queue::Pool;
 
-  explicit SentWindow(Psn first) : first_(first) {}
+  // `routes`: is told what becomes of packets; null: there is one.
+  SentWindow(Psn first, Routes* routes) : first_(first), routes_(routes) {}
 
   Psn first() const { return first_; }  // oldest that is kept
   Psn next() const { return first_ + packets_.size(); }
+  Routes* routes() const { return routes_; }
   bool empty() const { return packets_.empty(); }
   uint64_t inflight_bytes() const { return inflight_bytes_; }
   uint32_t lost_packets() const { return lost_packets_; }
@@ -40,7 +44,7 @@ class SentWindow {
 
   // Null when the pool is exhausted.
   Packet* push(const Packet& packet, Time now, Pool& pool);
-  // The sizes and time of a packet that is about to leave (again).
+  // The sizes and time of a packet that is about to leave (again), by its route.
   void sending(Packet& packet, uint16_t bytes, Time now);
 
   struct Acknowledgement {
@@ -62,8 +66,10 @@ class SentWindow {
   struct Missing {
     uint64_t lost_bytes = 0;   // newly marked as lost
     Time oldest_sent = never;  // of those that are asked about and may only be late
+    Time until = never;        // when the next of these has been overtaken on its route
   };
-  Missing mark_lost(const LossEvidence& evidence, Time now, Pool& pool);
+  // `tolerance`: for what was overtaken on its own route; `evidence` is of all of them.
+  Missing mark_lost(const LossEvidence& evidence, Duration tolerance, Time now, Pool& pool);
   // All that is unacknowledged and left at least so long ago, and the first of it in any case.
   // Returns the bytes newly marked as lost.
   uint64_t mark_all_lost(Duration least_age, Time now, Pool& pool);
@@ -84,6 +90,7 @@ class SentWindow {
 
   Queue packets_;
   Psn first_;
+  Routes* routes_;
   Psn highest_acknowledged_{};
   Psn guessed_{};                // what lies before it was, perhaps, sent again without evidence
   uint64_t inflight_bytes_ = 0;  // neither acknowledged nor lost

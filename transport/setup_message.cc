@@ -67,7 +67,7 @@ Retransmission followed_by(Retransmission ours, uint32_t features) {
 std::optional<SetupMessage> SetupMessage::parse(HeaderView<size> in) {
   const auto type = body::Type::get(in);
   if (type < static_cast<uint64_t>(SetupType::open) ||
-      type > static_cast<uint64_t>(SetupType::closed)) {
+      type > static_cast<uint64_t>(SetupType::answer)) {
     return std::nullopt;
   }
   return SetupMessage{
@@ -89,6 +89,7 @@ std::optional<SetupMessage> SetupMessage::parse(HeaderView<size> in) {
       .buffer_bytes = static_cast<uint32_t>(body::BufferBytes::get(in)),
       .echoed_psn = static_cast<uint32_t>(body::EchoedPsn::get(in)),
       .cookie = body::Cookie::get(in),
+      .paths = {},
   };
 }
 
@@ -113,6 +114,37 @@ void SetupMessage::emit(HeaderBytes<size> out) const {
   body::Cookie::set(out, cookie);
 }
 
+namespace {
+
+std::optional<PathList> parse_paths(std::span<const std::byte> in) {
+  const auto count = in.empty() ? 0u : std::to_integer<unsigned>(in[0]);
+  if (count == 0 || count > most_paths || in.size() < SetupMessage::paths_size(count)) {
+    return std::nullopt;
+  }
+  PathList out{.count = static_cast<uint8_t>(count)};
+  for (unsigned i = 0; i < count; ++i) {
+    const std::byte* const at = in.data() + 4 + 18 * i;
+    std::copy_n(at, 16, out.endpoints[i].address.bytes.begin());
+    out.endpoints[i].port = static_cast<uint16_t>(load_be<2>(at + 16));
+  }
+  return out;
+}
+
+}  // namespace
+
+size_t emit_paths(const PathList& paths, std::span<std::byte, SetupMessage::most_paths_size> out) {
+  static_assert(SetupMessage::paths_size(most_paths) == SetupMessage::most_paths_size);
+  if (paths.count == 0) return 0;
+  std::fill(out.begin(), out.end(), std::byte{0});
+  out[0] = std::byte{paths.count};
+  for (unsigned i = 0; i < paths.count; ++i) {
+    std::byte* const at = out.data() + 4 + 18 * i;
+    std::copy_n(paths.endpoints[i].address.bytes.begin(), 16, at);
+    store_be<2>(at + 16, paths.endpoints[i].port);
+  }
+  return SetupMessage::paths_size(paths.count);
+}
+
 std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet, Carrier carrier) {
   if (packet.size() < SetupMessage::head_size(carrier) + SetupMessage::size) return std::nullopt;
   size_t addresses_at = Ctph::size;
@@ -130,14 +162,20 @@ std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet, Carr
       request->headers.target.target != number(setup_jetty)) {
     return std::nullopt;
   }
-  const auto message = SetupMessage::parse(request->data.first<SetupMessage::size>());
+  auto message = SetupMessage::parse(request->data.first<SetupMessage::size>());
   if (!message) return std::nullopt;
+  const bool names_paths = message->type == SetupType::open || message->type == SetupType::accept;
+  if (names_paths && (message->features & feature_paths) != 0) {
+    const auto paths = parse_paths(request->data.subspan(SetupMessage::size));
+    if (!paths) return std::nullopt;
+    message->paths = *paths;
+  }
   const auto addresses = packet.subspan(addresses_at).first<Addresses::size>();
   return ReceivedSetup{Addresses::parse(addresses), *message};
 }
 
 void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage& message,
-                 size_t padded_to, Carrier carrier) {
+                 size_t padded_to, Carrier carrier, std::span<const std::byte> paths) {
   static_assert(SetupMessage::head_size(Carrier::unreliable) + SetupMessage::size <=
                 TxFrame::head_room);
   std::span<std::byte> head(frame.head, TxFrame::head_room);
@@ -156,14 +194,17 @@ void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage&
   at = SetupMessage::head_size(carrier);
   message.emit(head.subspan(at).first<SetupMessage::size>());
 
-  const size_t without_padding = at + SetupMessage::size;
-  frame.head_bytes = static_cast<uint16_t>(without_padding);
+  frame.head_bytes = static_cast<uint16_t>(at + SetupMessage::size);
   frame.piece_count = 0;
   frame.tail_bytes = 0;
+  if ((message.features & feature_paths) != 0 && !paths.empty()) {
+    frame.pieces[frame.piece_count++] = {paths.data(), static_cast<uint32_t>(paths.size())};
+  }
+  const size_t without_padding = frame.bytes();
   if (padded_to > without_padding + icrc_bytes) {
     const size_t missing = (padded_to - without_padding - icrc_bytes + 3) & ~size_t{3};
-    frame.pieces[0] = {zeros.data(), static_cast<uint32_t>(std::min(missing, zeros.size()))};
-    frame.piece_count = 1;
+    frame.pieces[frame.piece_count++] = {zeros.data(),
+                                         static_cast<uint32_t>(std::min(missing, zeros.size()))};
   }
 }
 

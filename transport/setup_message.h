@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 
+#include "transport/routes.h"
 #include "transport/tp_headers.h"
 #include "urma/core/frame.h"
 #include "urma/core/retransmission.h"
@@ -20,6 +21,8 @@ enum class SetupType : uint8_t {
   reset = 5,   // I know no such channel
   close = 6,   // `reason` says whether this life ends
   closed = 7,
+  question = 8,  // is this path there? `attempt` is its number, `cookie` what nobody can guess
+  answer = 9,    // both again, on the path on which they came
 };
 
 enum class SetupReason : uint8_t {
@@ -38,6 +41,9 @@ inline constexpr uint32_t feature_filler = 1 << 0;
 // tells of it by TPSACK at once, which is what all zeros ask for.
 inline constexpr uint32_t feature_retransmission = 1 << 1;
 
+// Open, accept: behind the body is where its sender can be reached over each of its paths.
+inline constexpr uint32_t feature_paths = 1 << 2;
+
 // What the sender of such a message asks of who receives its packets, as bits of `features`.
 uint32_t features_of(const Retransmission& mode);
 // The other way round. What is not known here asks for nothing.
@@ -51,6 +57,10 @@ enum class Carrier : uint8_t { unreliable, compact };
 
 struct SetupMessage {
   static constexpr size_t size = 64;
+  // Behind it, if it names paths: their count, three bytes of nothing, for each 16 bytes of address
+  // and 2 of port, and padding to four bytes.
+  static constexpr size_t paths_size(size_t count) { return (4 + 18 * count + 3) & ~size_t{3}; }
+  static constexpr size_t most_paths_size = 148;
   // In front of the body: UTPH or CTPH, addresses, BTAH, MTETAH, OFSTETAH.
   static constexpr size_t head_size(Carrier carrier) {
     return (carrier == Carrier::unreliable ? Utph::size : Ctph::size) + Addresses::size +
@@ -75,6 +85,7 @@ struct SetupMessage {
   uint32_t buffer_bytes = 0;
   uint32_t echoed_psn = 0;  // reset: of the packet that it answers; else see acquaintance
   uint64_t cookie = 0;
+  PathList paths{};  // none without feature_paths
 
   // Open, accept: how its sender numbers what it knows of the receiver; another number each time
   // when it begins with nothing. Open: how the receiver does, if it has said so.
@@ -94,8 +105,13 @@ struct ReceivedSetup {
 std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet,
                                          Carrier carrier = Carrier::unreliable);
 
-// Fills `frame` up to its ICRC. `padded_to`: bytes of the whole packet with its ICRC, at least.
+// Writes what stands behind the body. Returns its length, 0 if there are no paths.
+size_t emit_paths(const PathList& paths, std::span<std::byte, SetupMessage::most_paths_size> out);
+
+// Fills `frame` up to its ICRC. `paths`: as `emit_paths` wrote it, where it stays until the frame
+// is settled. `padded_to`: bytes of the whole packet with its ICRC, at least.
 void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage& message,
-                 size_t padded_to, Carrier carrier = Carrier::unreliable);
+                 size_t padded_to, Carrier carrier = Carrier::unreliable,
+                 std::span<const std::byte> paths = {});
 
 }  // namespace urma::transport

@@ -45,9 +45,11 @@ struct Tp::Plan {
 Tp::Tp(uint32_t index, const TpSettings& settings, Pools& pools, Counters& counters, Time now)
     : PacketChannel(index, settings.ends, pools, counters, now),
       from_(settings.from),
+      paths_(settings.paths),
+      balance_(settings.balance),
       send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
       mode_(settings.mode),
-      sent_(settings.first_sent),
+      sent_(settings.first_sent, settings.routes),
       next_tpmsn_(settings.first_sent.wire()),
       rtt_(settings.first_rtt),
       sent_again_(settings.first_sent),
@@ -219,15 +221,23 @@ LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn report
   }
   if (news.overtaken || news.in_vain) tolerance_.learn(news.overtaken, news.in_vain);
   latest_.note(news.newest_sent, now);
-  return latest_.evidence(std::max(news.highest, sent_.highest_acknowledged()),
-                          tolerance_.window(rtt_.smoothed()),
-                          tolerance_.seen() ? 0 : mode_.reorder_packets, now);
+  const bool by_number = !tolerance_.seen() && routes() == nullptr;
+  return latest_.evidence(std::max(news.highest, sent_.highest_acknowledged()), all_tolerance(),
+                          by_number ? mode_.reorder_packets : 0, now);
+}
+
+// Packets of different paths overtake each other by as much as the paths differ.
+Duration Tp::all_tolerance() const {
+  const Duration tolerance = tolerance_.window(rtt_.smoothed());
+  return routes() == nullptr ? tolerance : tolerance + 2 * rtt_.smoothed();
 }
 
 uint64_t Tp::find_lost(const LossEvidence& evidence, Time now) {
-  const auto missing = sent_.mark_lost(evidence, now, pools_.sent);
+  const Duration tolerance = tolerance_.window(rtt_.smoothed());
+  const auto missing = sent_.mark_lost(evidence, tolerance, now, pools_.sent);
   if (mode_.trigger == Retransmission::Trigger::rack) {
-    overtaken_until_ = latest_.patience(missing.oldest_sent, tolerance_.window(rtt_.smoothed()));
+    const Time until = latest_.patience(missing.oldest_sent, all_tolerance());
+    overtaken_until_ = std::min(until, missing.until);
   }
   return missing.lost_bytes;
 }
@@ -304,6 +314,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
     finish(burst.slots[i], *burst.packets[i], burst.psns[i], ask, now);
   }
   keep_alive_due_ = false;
+  if (routes() != nullptr) routes()->used(now);
   if (timeout_at_ == never) await_news(now);
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
   return plan.count;
@@ -324,6 +335,7 @@ void Tp::plan_lost(Plan& plan) {
     inflight += at->bytes;
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
+    at->route = pick_route() & 0x7f;
     plan.add(*at, psn, true);
     plan.again = true;
     --left;
@@ -342,11 +354,13 @@ void Tp::plan_new(Plan& plan, Time now) {
     }
     if (!outstanding()) last_heard_ = std::max(last_heard_, now);
     const Psn psn = sent_.next();
+    if (routes() != nullptr && leaves_route()) pulling_.route = pick_route();
     SentWindow::Packet* packet =
         sent_.push({.slice = pulling_.what.slice,
                     .tpmsn = pulling_.tpmsn,
                     .index = pulling_.next,
                     .bytes = static_cast<uint16_t>(payload + header_allowance),
+                    .route = static_cast<uint8_t>(pulling_.route & 0x7f),
                     .last = pulling_.next + 1 == pulling_.packets},
                    now, pools_.sent);
     if (packet == nullptr) return;
@@ -361,6 +375,7 @@ bool Tp::pick_slice(Plan& plan) {
   pulling_.what = from->front(pools_.offered);
   pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes, facts_.packet_bytes));
   pulling_.next = 0;
+  pulling_.route = pick_route();
   pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
   from->pop(pools_.offered);
   if (from == &offered_[static_cast<unsigned>(Class::request)]) plan.requests += pulling_.packets;
@@ -375,6 +390,7 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
       sent_.push({.slice = no_slice,
                   .tpmsn = next_tpmsn_++ % static_cast<uint32_t>(Tpmsn::modulus),
                   .bytes = header_allowance,
+                  .route = static_cast<uint8_t>(pick_route() & 0x7f),
                   .last = true},
                  now, pools_.sent);
   if (packet != nullptr) plan.add(*packet, psn, false);
@@ -396,16 +412,23 @@ void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, boo
               .psn = psn.wire(),
               .tpmsn = packet.tpmsn};
   header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
-  end_frame(frame);
+  end_frame(frame, packet.route);
   sent_.sending(packet, static_cast<uint16_t>(frame.bytes()), now);
 }
 
 // Padding to four bytes, the ICRC, and where it goes.
-void Tp::end_frame(TxFrame& frame) const {
+void Tp::end_frame(TxFrame& frame, uint8_t route) const {
   frame.tail_bytes = static_cast<uint8_t>(-frame.bytes() & 3);
   frame.tail.fill(std::byte{0});
-  frame.to = to_;
-  seal(frame, from_, pools_.prefix);
+  if (routes() == nullptr) {
+    frame.to = to_;
+    frame.path = 0;
+    return seal(frame, from_, pools_.prefix);
+  }
+  const Routes::Route& way = (*routes())[route];
+  frame.to = way.to;
+  frame.path = way.local;
+  seal(frame, paths_->endpoints[way.local], pools_.prefix);
 }
 
 void Tp::fill_ack(TxFrame& frame) {
@@ -431,7 +454,7 @@ void Tp::fill_ack(TxFrame& frame) {
     const size_t bytes = holes.emit({frame.head + Rtph::size, TxFrame::head_room - Rtph::size});
     frame.head_bytes = static_cast<uint16_t>(Rtph::size + bytes);
   }
-  end_frame(frame);
+  end_frame(frame, routes() == nullptr ? 0 : routes()->for_answer());
   // UB 4.4.2: once until the next TPACK, but not one that only answers an ACK request: the second
   // TPNAK of a hole would come while the first is being answered.
   nak_sent_ = nak_sent_ || nak_due_;
@@ -444,6 +467,7 @@ void Tp::fill_ack(TxFrame& frame) {
 
 Time Tp::next_deadline() const {
   Time at = std::min(timeout_at_, overtaken_until_);
+  if (routes() != nullptr) at = std::min(at, routes()->next_deadline());
   if (owed_ > 0) at = std::min(at, owed_since_ + ack_delay());
   if (outstanding()) {
     at = std::min(at, last_heard_ + verdict_after);
@@ -455,8 +479,7 @@ Time Tp::next_deadline() const {
 std::optional<Why> Tp::handle_timer(Time now) {
   if (outstanding() && now >= last_heard_ + verdict_after) return Why::silent;
   if (now >= overtaken_until_) {
-    const auto evidence =
-        latest_.evidence(sent_.highest_acknowledged(), tolerance_.window(rtt_.smoothed()), 0, now);
+    const auto evidence = latest_.evidence(sent_.highest_acknowledged(), all_tolerance(), 0, now);
     note_lost(find_lost(evidence, now), now);
   }
   if (now >= timeout_at_ && probe_next_) {

@@ -8,6 +8,7 @@
 #include "transport/loss.h"
 #include "transport/packet_channel.h"
 #include "transport/rtt.h"
+#include "urma/core/balance.h"
 
 namespace urma::transport {
 
@@ -23,6 +24,10 @@ struct TpSettings {
   Retransmission mode{};        // of what we send, and the windows of what we receive
   Retransmission peers_mode{};  // of what it sends
   const congestion::ControllerKind* controller = nullptr;
+  // Not null: packets take these, and `paths` is where ours begin; both outlive the channel.
+  Routes* routes = nullptr;
+  const PathList* paths = nullptr;
+  Balance balance = Balance::slice;
 };
 
 // One reliable channel (RTP, UB 6; UB 4.1.1). Everything offered arrives once, in any order; what
@@ -55,6 +60,7 @@ class Tp final : public PacketChannel {
   Duration rtt() const override { return rtt_.smoothed(); }
 
   Psn next_psn() const { return sent_.next(); }
+  Routes* routes() const { return sent_.routes(); }
 
  private:
   struct Pulling {
@@ -62,6 +68,7 @@ class Tp final : public PacketChannel {
     uint32_t tpmsn = 0;
     uint16_t next = 0;
     uint16_t packets = 0;  // 0: nothing is being pulled
+    uint8_t route = 0;
   };
   struct Plan;
 
@@ -80,11 +87,17 @@ class Tp final : public PacketChannel {
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
-  void end_frame(TxFrame& frame) const;
+  // Whether the next packet of a slice goes another way than the one before.
+  bool leaves_route() const {
+    return balance_ == Balance::packet || !(*routes())[pulling_.route].usable;
+  }
+  uint8_t pick_route() { return routes() == nullptr ? 0 : routes()->pick(); }
+  void end_frame(TxFrame& frame, uint8_t route) const;
   void owe_ack(Time now);
   void show_hole(Time now);
   Duration ack_delay() const;
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
+  Duration all_tolerance() const;
   uint64_t find_lost(const LossEvidence& evidence, Time now);
   void note_lost(uint64_t bytes, Time now);
   void await_news(Time now);
@@ -95,6 +108,8 @@ class Tp final : public PacketChannel {
   static HoleAnswer hole_answer(const Retransmission& peers_mode);
 
   const Endpoint from_;
+  const PathList* const paths_;
+  const Balance balance_;
   const uint32_t send_window_;
   const Retransmission mode_;
 

@@ -26,10 +26,13 @@ uint64_t Transport::HashEid::operator()(const Eid& eid) const {
 
 Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sink)
     : settings_(settings),
+      paths_(settings.paths.count > 0 ? settings.paths
+                                      : PathList{.count = 1, .endpoints = {settings.self}}),
       entropy_(entropy),
       sink_(sink),
       pools_(settings.packets, settings.slices, settings.peers),
       peers_(settings.peers),
+      routes_(settings.peers),
       tps_(settings.peers),
       ctps_(settings.peers),
       ctps_by_source_(settings.peers),
@@ -37,7 +40,8 @@ Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sin
       tps_by_tpn_(2 * settings.peers),
       tp_timers_(settings.peers),
       peer_timers_(settings.peers),
-      cookies_(entropy.next(), entropy.next()) {}
+      cookies_(entropy.next(), entropy.next()),
+      paths_said_bytes_(emit_paths(paths_, paths_said_)) {}
 
 // ---- inwards
 
@@ -61,7 +65,7 @@ bool Transport::take(const RxFrame& frame, Time now, size_t& count) {
     ++counters_.malformed;
     return false;
   }
-  if (!verify(packet, *frame.from, settings_.self, received_prefix_)) {
+  if (!verify(packet, *frame.from, endpoint_of(frame.path), received_prefix_)) {
     ++counters_.bad_icrc;
     return false;
   }
@@ -75,10 +79,11 @@ bool Transport::take(const RxFrame& frame, Time now, size_t& count) {
   if (header->opcode == static_cast<uint8_t>(TpOpcode::unreliable)) {
     // What it says may end channels that earlier packets of the burst belong to.
     deliver(std::span(fresh_).first(std::exchange(count, 0)), now);
+    arrived_by_ = frame.path;
     handle_setup(body, *frame.from, now);
     return false;
   }
-  return handle_channel_packet(*header, body.subspan(Rtph::size), *frame.from, now, count);
+  return handle_channel_packet(*header, body.subspan(Rtph::size), frame, now, count);
 }
 
 // The same over a medium that loses nothing, and whose packets may lie where their sender can write
@@ -153,9 +158,18 @@ void Transport::deliver(std::span<const Received> packets, Time now) {
   if (!packets.empty()) sink_.accept(packets, now);
 }
 
+// From where the peer lives, over any of its paths.
+bool Transport::comes_from(const PacketChannel& channel, const RxFrame& frame, Time now) {
+  Routes* const routes = compact() ? nullptr : tps_.at(channel.index()).routes();
+  if (routes == nullptr) return channel.to() == *frame.from;
+  const auto route = routes->find(frame.path, *frame.from);
+  if (route) routes->came(*route, now);
+  return route.has_value();
+}
+
 // True: `fresh_[waiting]` is a packet for the layer above.
 bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::byte> rest,
-                                      const Endpoint& from, Time now, size_t waiting) {
+                                      const RxFrame& frame, Time now, size_t waiting) {
   const uint32_t index = tps_by_tpn_.find(header.destination);
   if (!tps_.live(index)) {
     ++counters_.unknown_channel;
@@ -165,12 +179,13 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
       reset.from_tpn = header.destination;
       reset.to_tpn = header.source;
       reset.echoed_psn = header.psn;
-      send_reset(reset, from, now);
+      arrived_by_ = frame.path;
+      send_reset(reset, *frame.from, now);
     }
     return false;
   }
   Tp& tp = tps_.at(index);
-  if (!(tp.to() == from) || number(tp.remote()) != header.source) {
+  if (!comes_from(tp, frame, now) || number(tp.remote()) != header.source) {
     ++counters_.wrong_source;
     return false;
   }
@@ -187,6 +202,7 @@ bool Transport::handle_channel_packet(const Rtph& header, std::span<const std::b
     case TpOpcode::ack:
     case TpOpcode::selective_ack:
       tp.handle_ack(header, rest, now, sink_);
+      if (tp.routes() != nullptr && tp.routes()->any_news()) tell_paths(*peers_.find(tp.peer()));
       return false;
     default:
       ++counters_.malformed;
@@ -239,9 +255,11 @@ size_t Transport::fill_setup(std::span<TxFrame* const> frames) {
   while (pending_setup_.count > 0 && used < frames.size()) {
     const Outgoing& message = pending_setup_.ring[pending_setup_.first];
     TxFrame& frame = *frames[used];
-    write_setup(frame, message.addresses, message.message, message.padded_to, carrier());
+    write_setup(frame, message.addresses, message.message, message.padded_to, carrier(),
+                std::span(paths_said_).first(paths_said_bytes_));
     frame.to = message.to;
-    if (!compact()) seal(frame, settings_.self, pools_.prefix);
+    frame.path = message.path;
+    if (!compact()) seal(frame, endpoint_of(message.path), pools_.prefix);
     if (!compact() || may_take_room(frame)) {
       ++counters_.setup_sent;
       ++used;
@@ -274,6 +292,7 @@ void Transport::handle_timers(Time now) {
     const bool silent = channel.silent();
     const std::optional<Why> dead = channel.handle_timer(now);
     if (!dead) {
+      tend_paths(*peers_.find(channel.peer()), now);
       if (silent && !channel.silent()) sink_.up(channel.peer(), channel, now);
       if (!silent && channel.silent()) {
         PeerNews::note(news_.silent, peers_.find(channel.peer())->at);
@@ -332,7 +351,8 @@ std::optional<Transport::PeerFacts> Transport::facts(PeerId id) {
                    .at = peer->at,
                    .life = peer->life,
                    .connected = connected,
-                   .rtt = connected ? at(peer->tp).rtt() : Duration{}};
+                   .rtt = connected ? at(peer->tp).rtt() : Duration{},
+                   .routes = peer->routes == none ? nullptr : &routes_.at(peer->routes)};
 }
 
 void Transport::choose(PeerId id, const Retransmission& mode, Time now) {
@@ -471,6 +491,7 @@ void Transport::destroy_peer(Peer& peer) {
       peers_.at(before).next_of_eid = peer.next_of_eid;
     }
   }
+  forget_paths(peer);
   peers_.destroy(&peer);
 }
 
@@ -522,6 +543,9 @@ void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mt
         .mode = followed_by(mode_for(&peer), theirs.features),
         .peers_mode = asked_by(theirs.features),
         .controller = settings_.controller,
+        .routes = routes_of(peer),
+        .paths = &paths_,
+        .balance = settings_.balance,
     };
     Tp* tp = tps_.create(tps_.next_index(), settings, pools_, counters_, now);
     peer.tp = tps_.index_of(tp);

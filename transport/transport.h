@@ -15,6 +15,8 @@ namespace urma::transport {
 
 struct Settings {
   Endpoint self;
+  PathList paths{};  // with `self` first; none: there is one
+  Balance balance = Balance::slice;
   Eid eid;
   Incarnation life{};
   uint32_t mtu = 1024;  // largest packet payload the driver carries
@@ -53,6 +55,7 @@ class Transport final : public Channels {
     Incarnation life{};
     bool connected = false;
     Duration rtt{};
+    const Routes* routes = nullptr;  // several; until the next call of any other function
   };
   // Nothing when this life is over.
   std::optional<PeerFacts> facts(PeerId peer);
@@ -96,6 +99,7 @@ class Transport final : public Channels {
     Endpoint at;
     Incarnation life{};
     uint32_t tp = none;
+    uint32_t routes = none;
     uint32_t next_of_eid = none;
     bool asked_for = false;  // by `know`: somebody here holds its PeerId
     bool opening = false;
@@ -125,6 +129,7 @@ class Transport final : public Channels {
     Addresses addresses;
     SetupMessage message;
     uint32_t padded_to = 0;
+    uint8_t path = 0;  // ours
   };
   struct Pending {
     static constexpr uint32_t capacity = 64;
@@ -151,7 +156,8 @@ class Transport final : public Channels {
   [[gnu::cold]] void handle_setup(std::span<const std::byte> packet, const Endpoint& from,
                                   Time now);
   bool handle_channel_packet(const Rtph& header, std::span<const std::byte> rest,
-                             const Endpoint& from, Time now, size_t waiting);
+                             const RxFrame& frame, Time now, size_t waiting);
+  bool comes_from(const PacketChannel& channel, const RxFrame& frame, Time now);
   bool handle_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now,
                    size_t waiting);
   [[gnu::cold]] size_t fill_setup(std::span<TxFrame* const> frames);
@@ -168,6 +174,8 @@ class Transport final : public Channels {
   void handle_reset(const ReceivedSetup& reset, const Endpoint& from, Time now);
   void handle_close(const ReceivedSetup& close, const Endpoint& from, Time now);
   void handle_closed(const ReceivedSetup& closed);
+  void handle_question(const ReceivedSetup& question, const Endpoint& from);
+  void handle_answer(const ReceivedSetup& answer, const Endpoint& from, Time now);
   void begin_opening(Peer& peer, Time now);
   void cancel_opening(Peer& peer);
   void pause_while_asking(const Endpoint& to);
@@ -189,7 +197,20 @@ class Transport final : public Channels {
   bool could_end_something(const Eid& eid);
   bool acquainted(Peer*& peer, const ReceivedSetup& open, Time now);
   PacketChannel* channel_named(const ReceivedSetup& message, const Endpoint& from);
+  bool may_live_at(const Eid& eid, const Endpoint& at);
   static bool of_late(const ReceivedSetup& reset, const Tp& tp);
+
+  // Paths (transport_paths.cc).
+  const Endpoint& endpoint_of(uint8_t path) const { return paths_.endpoints[path]; }
+  Routes* routes_of(const Peer& peer) {
+    return peer.routes == none ? nullptr : &routes_.at(peer.routes);
+  }
+  void learn_paths(Peer& peer, const PathList& theirs, const Endpoint& at, Time now);
+  void forget_paths(Peer& peer);
+  void tend_paths(Peer& peer, Time now);
+  void tell_paths(Peer& peer);
+  // Where and on which of our paths the next set-up message to this peer leaves.
+  void aim(Outgoing& message, const Peer& peer, unsigned number_of_try);
 
   // Peers and channels.
   Peer* find_peer(const Eid& eid, const Endpoint& at, Incarnation life);
@@ -225,14 +246,16 @@ class Transport final : public Channels {
   PeerId id_of(const Peer& peer) const { return peers_.handle_of(&peer); }
 
   const Settings settings_;
+  const PathList paths_;  // ours: one, at least
   Entropy& entropy_;
   PacketSink& sink_;
   Counters counters_;
   PeerNews news_;
   Pools pools_;
   Slab<Peer> peers_;
-  Slab<Tp> tps_;    // RTP
-  Slab<Ctp> ctps_;  // or CTP
+  Slab<Routes> routes_;  // of peers with several paths
+  Slab<Tp> tps_;         // RTP
+  Slab<Ctp> ctps_;       // or CTP
   FlatMap<uint64_t> ctps_by_source_;
   uint64_t latest_source_ = 0;  // where a packet came from last, 0: none; and its channel
   uint32_t latest_channel_ = none;
@@ -241,6 +264,9 @@ class Transport final : public Channels {
   TimerWheel tp_timers_;
   TimerWheel peer_timers_;
   SipHash cookies_;
+  // What OPEN and ACCEPT say of our paths.
+  std::array<std::byte, SetupMessage::most_paths_size> paths_said_{};
+  size_t paths_said_bytes_ = 0;
   Pending pending_setup_;
   static constexpr size_t burst = 64;
   IcrcPrefix received_prefix_;
@@ -249,6 +275,7 @@ class Transport final : public Channels {
   static constexpr size_t head_bytes = 128;
   std::array<std::array<std::byte, head_bytes>, burst> heads_;
   Time now_{};
+  uint8_t arrived_by_ = 0;  // our path that the set-up packet at hand came on
   uint32_t attempts_ = 0;
   uint32_t half_open_ = 0;
   uint32_t nameless_ = 0;  // peers that were asked by their address, and have not answered

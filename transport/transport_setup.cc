@@ -29,7 +29,7 @@ constexpr size_t data_overhead = Rtph::size + TaRequest::max_size + icrc_bytes;
 
 // A process on the UB port is known by its address. One on another port has drawn an EID (fd00::/8,
 // Sub-ID 1), which says nothing about where it lives.
-bool may_live_at(const Eid& eid, const Endpoint& at) {
+bool names_address(const Eid& eid, const Endpoint& at) {
   if (eid == at.address && at.port == ub_port) return true;
   return eid.bytes[0] == std::byte{0xfd} && (eid.bytes[13] & std::byte{0x0f}) == std::byte{0} &&
          eid.bytes[14] == std::byte{0} && eid.bytes[15] == std::byte{1};
@@ -41,6 +41,16 @@ bool known_mtu(uint8_t log2) { return log2 >= 10 && log2 <= 16; }
 uint64_t epoch_of(Time now) { return static_cast<uint64_t>(now.time_since_epoch() / cookie_epoch); }
 
 }  // namespace
+
+// Who is known here may also speak from where its paths lead.
+bool Transport::may_live_at(const Eid& eid, const Endpoint& at) {
+  if (names_address(eid, at)) return true;
+  for (uint32_t i = peers_by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
+    const Routes* routes = routes_of(peers_.at(i));
+    if (routes != nullptr && routes->leads_to(at)) return true;
+  }
+  return false;
+}
 
 void Transport::handle_setup(std::span<const std::byte> packet, const Endpoint& from, Time now) {
   const auto setup = parse_setup(packet, carrier());
@@ -72,6 +82,10 @@ void Transport::handle_setup(std::span<const std::byte> packet, const Endpoint& 
       return handle_close(*setup, from, now);
     case SetupType::closed:
       return handle_closed(*setup);
+    case SetupType::question:
+      return handle_question(*setup, from);
+    case SetupType::answer:
+      return handle_answer(*setup, from, now);
   }
 }
 
@@ -135,10 +149,12 @@ void Transport::send_open(Peer& peer, Time now) {
   open.echoed_psn = peer.number;
   open.to_tpn = peer.their_number;
   open.cookie = peer.cookie;
-  push_setup({.to = peer.at,
-              .addresses = {.source = settings_.eid, .destination = peer.eid},
-              .message = open,
-              .padded_to = compact() ? 0 : static_cast<uint32_t>(mtu + data_overhead)});
+  Outgoing message{.to = peer.at,
+                   .addresses = {.source = settings_.eid, .destination = peer.eid},
+                   .message = open,
+                   .padded_to = compact() ? 0 : static_cast<uint32_t>(mtu + data_overhead)};
+  aim(message, peer, peer.tries);
+  push_setup(message);
   peer.sent_at = now;
   const Duration wait = std::min(first_retry * (1 << std::min<int>(peer.tries, 8)), last_retry);
   if (peer.tries < UINT8_MAX) ++peer.tries;
@@ -210,6 +226,7 @@ void Transport::handle_accept(const ReceivedSetup& accept, const Endpoint& from,
   bind_life(*peer, life, now);
   peer->tpn = tpn;
   peer->first_psn = first_psn;
+  learn_paths(*peer, accept.message.paths, from, now);
   make_channel(*peer, accept.message, std::min(1u << mtu_log2, settings_.mtu),
                peer->tries == 1 ? now - peer->sent_at : unknown_rtt, now);
 }
@@ -318,6 +335,7 @@ void Transport::welcome(Peer& peer, const ReceivedSetup& open, const Endpoint& f
   acceptance.echoed_psn = peer.number;
   // The answer goes first: the layer above may have requests for the new channel.
   answer(open, from, acceptance);
+  learn_paths(peer, message.paths, from, now);
   make_channel(peer, message, 1u << acceptance.mtu_log2, unknown_rtt, now);
 }
 
@@ -328,7 +346,9 @@ bool Transport::taken(const Eid& eid, const Endpoint& from, Time now) {
   bool taken = false;
   for (uint32_t i = peers_by_eid_.find(eid); i != none; i = peers_.at(i).next_of_eid) {
     const Peer& peer = peers_.at(i);
+    const Routes* routes = routes_of(peer);
     if (!live(peer.tp) || at(peer.tp).to() == from) continue;
+    if (routes != nullptr && routes->leads_to(from)) continue;
     at(peer.tp).probe(now);
     ++counters_.wrong_source;
     taken = true;
@@ -384,7 +404,9 @@ PacketChannel* Transport::channel_named(const ReceivedSetup& message, const Endp
   const uint32_t index = tps_by_tpn_.find(message.message.to_tpn);
   if (!live(index)) return nullptr;
   PacketChannel& channel = at(index);
-  const bool known = number(channel.remote()) == message.message.from_tpn && channel.to() == from;
+  const Routes* routes = compact() ? nullptr : tps_.at(index).routes();
+  const bool lives_there = channel.to() == from || (routes != nullptr && routes->leads_to(from));
+  const bool known = number(channel.remote()) == message.message.from_tpn && lives_there;
   return known ? &channel : nullptr;
 }
 
@@ -397,8 +419,10 @@ void Transport::send_reset(const SetupMessage& about, const Endpoint& to, Time n
   --resets_left_;
   SetupMessage reset = about;
   reset.type = SetupType::reset;
-  push_setup(
-      {.to = to, .addresses = {.source = settings_.eid, .destination = {}}, .message = reset});
+  push_setup({.to = to,
+              .addresses = {.source = settings_.eid, .destination = {}},
+              .message = reset,
+              .path = arrived_by_});
 }
 
 // Anybody can send one, so it ends nothing: it makes us ask.
@@ -442,9 +466,11 @@ void Transport::send_close(Peer& peer) {
   close.to_life = number(peer.life);
   close.from_tpn = number(at(peer.tp).local());
   close.to_tpn = number(at(peer.tp).remote());
-  push_setup({.to = peer.at,
-              .addresses = {.source = settings_.eid, .destination = peer.eid},
-              .message = close});
+  Outgoing message{.to = peer.at,
+                   .addresses = {.source = settings_.eid, .destination = peer.eid},
+                   .message = close};
+  aim(message, peer, peer.goodbyes);
+  push_setup(message);
 }
 
 void Transport::handle_close(const ReceivedSetup& close, const Endpoint& from, Time now) {
@@ -484,6 +510,10 @@ SetupMessage Transport::our_side(SetupType type, const Peer* peer) const {
   message.tassn_window = static_cast<uint16_t>(settings_.tassn_window);
   message.reads = static_cast<uint16_t>(settings_.reads);
   message.buffer_bytes = settings_.buffer_bytes;
+  if (type == SetupType::open || type == SetupType::accept) {
+    message.paths = paths_;
+    if (paths_.count > 1) message.features |= feature_paths;
+  }
   return message;
 }
 
@@ -493,7 +523,8 @@ void Transport::answer(const ReceivedSetup& to, const Endpoint& at, SetupMessage
   message.attempt = to.message.attempt;
   push_setup({.to = at,
               .addresses = {.source = settings_.eid, .destination = to.addresses.source},
-              .message = message});
+              .message = message,
+              .path = arrived_by_});
 }
 
 // Set-up packets are repeated until they are answered: one too many is one lost.

@@ -60,6 +60,8 @@ class PacketSink {
   virtual void up(PeerId peer, Channel& channel, Time now) = 0;
   // The channel is silent from now on (`Channel::silent`): `up` follows, or `down`.
   virtual void silent(PeerId) {}
+  // One of several paths to this peer carries nothing any more, or does again. The channel stays.
+  virtual void path(PeerId, uint8_t /*number*/, bool /*back*/) {}
   // The channel, if there was one, is gone already. After `restarted` and `left` so is the peer.
   virtual void down(PeerId peer, Why why, Time now) = 0;
 };

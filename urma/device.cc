@@ -167,6 +167,7 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
                                         .operation_timeout = options.operation_timeout,
                                         .controller = *kind,
                                         .retransmission = *mode,
+                                        .balance = options.balance,
                                         .limits = options.limits};
   auto state = std::make_unique<Device::State>();
   state->text = text;
@@ -221,6 +222,24 @@ std::string Device::description() const {
   const std::string unseen =
       state_->unseen.empty() ? "" : "; urma_stat does not see it: " + state_->unseen;
   return state_->text + ": " + state_->runner->port_facts().description + state_->chosen + unseen;
+}
+
+Result<std::vector<Path>> Device::paths(PeerId peer) {
+  return guarded("paths", [&]() -> Result<std::vector<Path>> {
+    if (auto able = usable(*state_->runner, "paths"); !able) return able.error();
+    std::array<Path, most_paths> paths;
+    std::optional<size_t> count;
+    state_->runner->call([&](engine::Engine& engine, Time) {
+      count = engine.paths(peer, paths);
+      return true;
+    });
+    if (!count) {
+      return Error{Status::invalid_argument,
+                   "paths: this life of the peer is over, or was never known here. Fix: import its "
+                   "descriptor again"};
+    }
+    return std::vector<Path>(paths.begin(), paths.begin() + static_cast<ptrdiff_t>(*count));
+  });
 }
 
 Result<Statistics> Device::stats() {

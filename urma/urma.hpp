@@ -49,6 +49,7 @@
 #include "urma/core/driver_info.h"
 #include "urma/core/event.h"
 #include "urma/core/options.h"
+#include "urma/core/path.h"
 #include "urma/core/result.h"
 #include "urma/core/segment_options.h"
 #include "urma/core/setting.h"
@@ -330,6 +331,10 @@ class URMA_API Device {
                                   AtomicDomain atomics = AtomicDomain::processor) {
     return register_memory(memory, SegmentOptions{.rights = rights, .atomics = atomics});
   }
+  // The paths to a peer (`RemoteSegment::peer`, `Completion::from`) with a channel: empty if there
+  // is one only (UB 6.5). Errors: closed, forked, invalid_argument (its life is over),
+  // no_resources.
+  Result<std::vector<Path>> paths(PeerId peer);
   // Memory of this device's medium that is revoked, whoever's it was, and not given to anybody
   // while somebody who does not run may still write there: one for each of them. Errors: closed,
   // forked, no_resources.

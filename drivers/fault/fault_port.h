@@ -58,6 +58,7 @@ class FaultPort final : public PacketPort {
   struct Packet {
     Endpoint peer;  // where to, or where from
     uint32_t bytes;
+    uint8_t path;
   };
   struct Sent {
     uint64_t until;  // frames of the inner port

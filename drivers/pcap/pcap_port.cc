@@ -15,7 +15,7 @@ PcapPort::PcapPort(std::unique_ptr<PacketPort> inner, std::unique_ptr<CaptureFil
       facts_(inner_->facts()),
       ways_(inner_->ways()),
       clock_(inner_->clock()),
-      self_(facts_.self),
+      selves_(facts_.paths.empty() ? std::vector{facts_.self} : facts_.paths),
       compact_(facts_.lossless) {
   facts_.mapped = {};
   facts_.description += ", captured in " + settings.path;
@@ -41,10 +41,11 @@ Duration PcapPort::time() const {
 
 // `fill` writes the packet where it is told.
 template <class Fill>
-void PcapPort::note(Direction direction, Duration at, const Endpoint& other, size_t bytes,
+void PcapPort::note(Direction direction, Duration at, const Place& place, size_t bytes,
                     Fill&& fill) {
-  Endpoint from = direction == Direction::out ? self_ : other;
-  Endpoint to = direction == Direction::out ? other : self_;
+  const Endpoint& self = selves_[place.path < selves_.size() ? place.path : 0];
+  Endpoint from = direction == Direction::out ? self : place.other;
+  Endpoint to = direction == Direction::out ? place.other : self;
   if (compact_) to.port = ctp_port;
   const size_t head = ip_header_bytes(from, to, bytes);
   std::byte* const packet = file_->begin(head + bytes);
@@ -64,7 +65,7 @@ size_t PcapPort::send(std::span<TxFrame* const> frames, Time now) {
     const Duration at = time();
     for (size_t i = 0; i < burst.size(); ++i) {
       before[i] = file_->mark();
-      note(Direction::out, at, burst[i]->to, burst[i]->bytes(),
+      note(Direction::out, at, {burst[i]->to, burst[i]->path}, burst[i]->bytes(),
            [&](std::byte* to) { flatten(*burst[i], to); });
     }
     const size_t count = inner_->send(burst, now);
@@ -84,7 +85,7 @@ size_t PcapPort::receive(std::span<RxFrame> frames, Time now) {
     const size_t count = inner_->receive(room, now);
     const Duration at = count > 0 ? time() : Duration{};
     for (const RxFrame& frame : room.first(count)) {
-      note(Direction::in, at, *frame.from, frame.bytes,
+      note(Direction::in, at, {*frame.from, frame.path}, frame.bytes,
            [&](std::byte* to) { copy_bytes(to, frame.data, frame.bytes); });
     }
     file_->tend(now);
@@ -110,8 +111,8 @@ std::byte* PcapPort::begin(uint32_t way, uint32_t bytes) {
 
 void PcapPort::end() {
   const Endpoint nobody;
-  note(Direction::out, time(), begun_.way < ends_.size() ? ends_[begun_.way] : nobody, begun_.bytes,
-       [&](std::byte* to) { copy_bytes(to, begun_.packet, begun_.bytes); });
+  note(Direction::out, time(), {begun_.way < ends_.size() ? ends_[begun_.way] : nobody},
+       begun_.bytes, [&](std::byte* to) { copy_bytes(to, begun_.packet, begun_.bytes); });
   file_->make_room();
   ways_->end();
 }

@@ -43,17 +43,23 @@ class PcapPort final : public PacketPort, public Ways {
   State state(uint32_t way) override { return ways_->state(way); }
 
  private:
+  // The other end of a packet, and our path.
+  struct Place {
+    const Endpoint& other;
+    uint8_t path = 0;
+  };
+
   Duration time() const;
   template <class Fill>
-  void note(Direction direction, Duration at, const Endpoint& other, size_t bytes, Fill&& fill);
+  void note(Direction direction, Duration at, const Place& place, size_t bytes, Fill&& fill);
 
   std::unique_ptr<PacketPort> inner_;
   std::unique_ptr<CaptureFile> file_;
   PortFacts facts_;
   Ways* ways_;
   VirtualClock* clock_;
-  Endpoint self_;
-  bool compact_;  // its packets are CTP's
+  std::vector<Endpoint> selves_;  // by path
+  bool compact_;                  // its packets are CTP's
 
   // Where ways lead to; beyond these a packet goes to nobody's address.
   mutable std::array<Endpoint, 512> ends_;

@@ -50,7 +50,10 @@ std::shared_ptr<Network> Network::named(const std::string& name, uint64_t seed) 
 }
 
 void Network::attach(Driven& driven, const Endpoint& at) {
-  engines_.push_back({&driven, at, now_});
+  for (Engine& engine : engines_) {
+    if (engine.driven == &driven) return engine.at.push_back(at);
+  }
+  engines_.push_back({&driven, {at}, now_});
 }
 
 void Network::detach(Driven& driven) {
@@ -65,13 +68,13 @@ void Network::poke(Driven& driven) {
 
 void Network::wake(const Endpoint& at) {
   for (Engine& engine : engines_) {
-    if (engine.at == at) engine.next = std::min(engine.next, now_);
+    if (engine.lives_at(at)) engine.next = std::min(engine.next, now_);
   }
 }
 
 void Network::stop(const Endpoint& at, bool stopped) {
   for (Engine& engine : engines_) {
-    if (engine.at == at) engine.stopped = stopped;
+    if (engine.lives_at(at)) engine.stopped = stopped;
   }
 }
 

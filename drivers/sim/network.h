@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <queue>
 #include <string>
@@ -77,9 +78,13 @@ class Network final : public VirtualClock {
   };
   struct Engine {
     Driven* driven;
-    Endpoint at;
+    std::vector<Endpoint> at;
     Time next;
     bool stopped = false;
+
+    bool lives_at(const Endpoint& endpoint) const {
+      return std::find(at.begin(), at.end(), endpoint) != at.end();
+    }
   };
   struct Cut {
     Endpoint from;

@@ -67,7 +67,7 @@ TEST_CASE("the sent window acknowledges, loses and retires like a list would") {
   for (Choices choose; choose.next_round();) {
     SentWindow::Pool pool(4);
     const Psn first = Psn::first(0xfffffe);
-    SentWindow sent(first);
+    SentWindow sent(first, nullptr);
     struct Entry {
       bool acknowledged = false;
       bool lost = false;

@@ -126,10 +126,11 @@ def ack(rng):
 
 def setup(rng):
     body = ub.SetupBody(
-        type=rng.randrange(1, 8), version=_bits(rng, 8), reason=_bits(rng, 8),
-        mtu_log2=_bits(rng, 8), features=_bits(rng, 32), from_life=_bits(rng, 64),
-        to_life=_bits(rng, 64), from_tpn=_bits(rng, 32), to_tpn=_bits(rng, 32),
-        first_psn=_bits(rng, 32), attempt=_bits(rng, 32), receive_window=_bits(rng, 16),
+        type=rng.randrange(1, 10), version=_bits(rng, 8), reason=_bits(rng, 8),
+        mtu_log2=_bits(rng, 8), features=_bits(rng, 32) & ~ub.FEATURE_PATHS,
+        from_life=_bits(rng, 64), to_life=_bits(rng, 64), from_tpn=_bits(rng, 32),
+        to_tpn=_bits(rng, 32), first_psn=_bits(rng, 32), attempt=_bits(rng, 32),
+        receive_window=_bits(rng, 16),
         tassn_window=_bits(rng, 16), atomic_results=_bits(rng, 16), reads=_bits(rng, 16),
         buffer_bytes=_bits(rng, 32), echoed_psn=_bits(rng, 32), cookie=_bits(rng, 64))
     addresses = ub.UPIH32(upi=_bits(rng, 24), source=str(_address(rng, False)),
@@ -196,10 +197,14 @@ def malformed_packets(rng, rounds):
 
         opening = bytes(setup(rng))
         yield "a set-up that is cut", way.with_bytes(opening[:rng.randrange(1, len(opening))])
-        for kind in (0, 8, 255):
+        for kind in (0, 10, 255):
             message = setup(rng)
             message[ub.SetupBody].type = kind
             yield "a set-up of no known type", way.with_bytes(bytes(message))
+        message = setup(rng)
+        message[ub.SetupBody].type = 1
+        message[ub.SetupBody].features |= ub.FEATURE_PATHS
+        yield "an OPEN that names no paths and says so", way.with_bytes(bytes(message))
         message = setup(rng)
         message[ub.MTETAH].target = rng.randrange(1, 1 << 20)
         yield "a set-up to another Jetty", way.with_bytes(bytes(message))

@@ -304,6 +304,9 @@ class NTFETAH(_Transaction):
 # ---- set-up (OURS: the specification leaves it out, section 4.3)
 
 
+FEATURE_PATHS = 1 << 2  # OPEN, ACCEPT: paths follow the body
+
+
 class SetupBody(Packet):
     """The 64 bytes behind UTPH | UPIH32 | EIDH256 | BTAH | MTETAH(0) | OFSTETAH(0). WIRE names what
     they say; where each field lies is taken from the bit positions in transport/setup_message.cc.

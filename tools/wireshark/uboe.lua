@@ -34,7 +34,7 @@ local TA_OPCODES = { [0x00] = "Send", [0x01] = "Send_imm", [0x03] = "Write", [0x
   [0x11] = "TAACK", [0x12] = "Read_response", [0x13] = "Atomic_response", [0x14] = "Write_be",
   [0x15] = "Prefetch_tgt", [0x17] = "Writeback", [0x18] = "Writeback_be" }
 local SETUP_TYPES = { [1] = "OPEN", [2] = "RETRY", [3] = "ACCEPT", [4] = "REFUSE", [5] = "RESET",
-  [6] = "CLOSE", [7] = "CLOSED" }
+  [6] = "CLOSE", [7] = "CLOSED", [8] = "QUESTION", [9] = "ANSWER" }
 local SETUP_REASONS = { [0] = "none", [1] = "version", [2] = "restarted", [3] = "no resources",
   [4] = "leaving" }
 local CHECKSUM = { [0] = "bad", [1] = "good", [2] = "unverified" }

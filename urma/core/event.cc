@@ -8,6 +8,10 @@ const char* name(EventKind kind) {
       return "peer_lost";
     case EventKind::peer_back:
       return "peer_back";
+    case EventKind::path_lost:
+      return "path_lost";
+    case EventKind::path_back:
+      return "path_back";
     case EventKind::peer_restarted:
       return "peer_restarted";
     case EventKind::peer_left:

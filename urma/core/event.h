@@ -16,6 +16,11 @@ enum class EventKind : uint8_t {
   peer_lost,
   // A peer that was lost is there again, the same life of it.
   peer_back,
+  // One of several paths to a peer (`paths():`, Event::path) carries nothing any more: all goes
+  // over
+  // the others. Or it carries again.
+  path_lost,
+  path_back,
   // Another life runs at its address: what was imported of the old one is void.
   peer_restarted,
   // It closed its device, or its process ended.
@@ -38,9 +43,10 @@ struct Event {
   EventKind kind = EventKind::missed;
   Status status = Status::ok;  // why, where there is more to say
   uint32_t count = 1;
-  JettyId jetty{};  // jetty_error
-  PeerId peer{};    // the others: as Completion::from and RemoteSegment::peer name it
-  Endpoint from{};  // and where it is or was
+  uint32_t path = 0;  // path_lost, path_back: its number, from 0
+  JettyId jetty{};    // jetty_error
+  PeerId peer{};      // the others: as Completion::from and RemoteSegment::peer name it
+  Endpoint from{};    // and where it is or was
 };
 
 // "peer_lost", and so on. Any thread.

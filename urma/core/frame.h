@@ -17,6 +17,7 @@ struct Piece {
 
 inline constexpr unsigned max_pieces = 16;
 inline constexpr uint32_t largest_rtp_mtu = 8192;  // payload of a packet where packets may be lost
+inline constexpr unsigned most_paths = 8;          // between two devices
 
 // A part of somebody's segment, and what shows that it may be used so.
 struct MemoryRange {
@@ -38,6 +39,7 @@ struct TxFrame {
   uint16_t head_bytes = 0;
   uint8_t piece_count = 0;
   uint8_t tail_bytes = 0;
+  uint8_t path = 0;  // the one of the port's on which it is to leave
   std::array<std::byte, tail_room> tail{};
   Endpoint to;
   std::array<Piece, max_pieces> pieces;
@@ -55,6 +57,7 @@ struct RxFrame {
   uint32_t bytes = 0;
   uint32_t cookie = 0;             // the driver's
   const Endpoint* from = nullptr;  // as long as `data`
+  uint8_t path = 0;                // the one of the port's on which it came
 };
 
 // The ways to endpoints over a medium that loses nothing and keeps the order: each can be full, and

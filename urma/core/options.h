@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "urma/base/time.h"
+#include "urma/core/balance.h"
 #include "urma/core/ids.h"
 #include "urma/core/log.h"
 #include "urma/core/retransmission.h"
@@ -47,6 +48,8 @@ struct DeviceOptions {
   // How lost packets are found and sent again, by this end. Nothing: what suits the medium, which
   // is sel_rack where packets can be lost.
   std::optional<Retransmission> retransmission{};
+  // What is spread where a peer is reached over several paths (`paths():`).
+  Balance balance = Balance::slice;
   Limits limits{};
   // Whether other processes of this user can see what it counts (urma_stat, urma/observe.hpp): a
   // page in /dev/shm, until it is closed. A simulated device has none.

@@ -49,6 +49,8 @@ struct Statistics {
   uint64_t channels_made = 0;
   uint64_t channels_not_made = 0;
   uint64_t channels_lost = 0;
+  uint64_t paths_lost = 0;
+  uint64_t paths_back = 0;
   uint64_t jetties = 0;
   uint64_t segments = 0;
   uint64_t not_fenced = 0;

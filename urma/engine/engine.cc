@@ -8,7 +8,11 @@ namespace {
 transport::Settings transport_settings(const EngineSettings& settings,
                                        drivers::PacketPort& driver) {
   const drivers::PortFacts& port = driver.facts();
+  transport::PathList paths{.count = static_cast<uint8_t>(port.paths.size())};
+  std::copy(port.paths.begin(), port.paths.end(), paths.endpoints.begin());
   return {.self = port.self,
+          .paths = paths,
+          .balance = settings.balance,
           .eid = port.eid,
           .life = settings.life,
           .mtu = port.mtu,

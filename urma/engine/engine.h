@@ -13,6 +13,7 @@
 #include "urma/base/shuffle.h"
 #include "urma/base/turns.h"
 #include "urma/core/options.h"
+#include "urma/core/path.h"
 #include "urma/engine/command.h"
 #include "urma/engine/event_queue.h"
 #include "urma/engine/name_service.h"
@@ -25,6 +26,7 @@ struct EngineSettings {
   Duration operation_timeout = std::chrono::seconds(2);  // also for making a channel
   const congestion::ControllerKind* controller = nullptr;
   Retransmission retransmission{};
+  Balance balance = Balance::slice;
   Limits limits{};
 };
 
@@ -72,6 +74,9 @@ class Engine {
   Entropy& entropy() { return *entropy_; }
   EventQueue& events() { return events_; }  // its other end: any thread, one at a time
   const EngineSettings& settings() const { return settings_; }
+  // Writes the paths to this peer; returns how many, 0 if there is one only. Nothing: its life is
+  // over.
+  std::optional<size_t> paths(PeerId peer, std::span<Path, most_paths> out);
   Statistics statistics();
   Snapshot snapshot();
 

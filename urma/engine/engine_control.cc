@@ -203,6 +203,23 @@ bool Engine::end_everything(Time now) {
 
 // ---- statistics
 
+std::optional<size_t> Engine::paths(PeerId peer, std::span<Path, most_paths> out) {
+  const auto facts = transport_.facts(peer);
+  if (!facts) return std::nullopt;
+  if (facts->routes == nullptr) return 0;
+  const std::vector<Endpoint>& ours = port_->facts().paths;
+  for (uint8_t i = 0; i < facts->routes->count(); ++i) {
+    const transport::Routes::Route& route = (*facts->routes)[i];
+    out[i] = {.from = ours.empty() ? port_->facts().self : ours[route.local],
+              .to = route.to,
+              .usable = route.usable,
+              .rtt = route.rtt,
+              .sent = route.sent,
+              .lost = route.lost};
+  }
+  return facts->routes->count();
+}
+
 Statistics Engine::statistics() {
   const jetty::InitiatorCounters& initiator = transactions_.initiator().counters();
   const jetty::TargetCounters& target = transactions_.target().counters();
@@ -252,6 +269,8 @@ Statistics Engine::statistics() {
   out.not_fenced = not_fenced_;
   out.channels_made = packets.channels_made;
   out.channels_lost = packets.channels_lost;
+  out.paths_lost = peers.path_lost.count;
+  out.paths_back = peers.path_back.count;
   out.frames_sent = port.frames_sent;
   out.frames_received = port.frames_received;
   out.send_calls = port.calls_sent;

@@ -33,6 +33,8 @@ uint64_t ended(const Snapshot& now) {
   return now.peers.of(why).count;
 }
 uint64_t made(const Snapshot& now) { return now.peers.made.count; }
+uint64_t paths_lost(const Snapshot& now) { return now.peers.path_lost.count; }
+uint64_t paths_back(const Snapshot& now) { return now.peers.path_back.count; }
 uint64_t silent(const Snapshot& now) { return now.peers.silent.count; }
 
 constexpr auto error = LogLevel::error;
@@ -50,6 +52,18 @@ constexpr NewsKind kinds[] = {
               ", of which nothing was heard any more. Fix: see whether it runs and the network "
               "carries its packets; a "
               "new channel is made by itself";
+     }},
+    {warning, "path_lost", paths_lost,
+     [](const Snapshot& now, uint64_t count) {
+       return some(count, "path", "is ", "are ") + "lost, the latest to " +
+              to_string(now.peers.path_lost.latest) +
+              "; all goes over the others. Fix: see whether its interface is up and its network "
+              "carries packets of this size";
+     }},
+    {info, "path_back", paths_back,
+     [](const Snapshot& now, uint64_t count) {
+       return some(count, "path", "carries ", "carry ") + "packets again, the latest to " +
+              to_string(now.peers.path_back.latest);
      }},
     {warning, "peer_silent", silent,
      [](const Snapshot& now, uint64_t count) {

@@ -82,7 +82,11 @@ Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
   self_ = engine_.transport().know(port_facts_.eid, port_facts_.self, settings.life);
   madvise(fork_page_.data(), fork_page_.bytes(), MADV_WIPEONFORK);
   alive_->store(1);
-  if (clock_ != nullptr) clock_->attach(*this, port_facts_.self);
+  if (clock_ == nullptr) return;
+  clock_->attach(*this, port_facts_.self);
+  for (const Endpoint& path : port_facts_.paths) {
+    if (!(path == port_facts_.self)) clock_->attach(*this, path);
+  }
 }
 
 void Runner::report_to(std::unique_ptr<Reporter> reporter) {

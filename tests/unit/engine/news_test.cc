@@ -19,9 +19,9 @@ using engine::Snapshot;
 Snapshot everything(uint64_t times) {
   Snapshot out;
   for (const Metric& metric : all_metrics()) out.counts.*metric.value = times;
-  for (auto* of :
-       {&out.peers.made, &out.peers.silent, &out.peers.down[0], &out.peers.down[1],
-        &out.peers.down[2], &out.peers.down[3], &out.peers.down[4], &out.peers.down[5]}) {
+  for (auto* of : {&out.peers.made, &out.peers.silent, &out.peers.path_lost, &out.peers.path_back,
+                   &out.peers.down[0], &out.peers.down[1], &out.peers.down[2], &out.peers.down[3],
+                   &out.peers.down[4], &out.peers.down[5]}) {
     *of = {times, parse_endpoint("10.0.0.5:4792").value()};
   }
   out.send_failure = EMSGSIZE;

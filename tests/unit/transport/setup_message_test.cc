@@ -24,13 +24,13 @@ TEST_CASE("a set-up body of an unknown type is none") {
   SetupMessage{}.emit(wire);
   for (unsigned type = 0; type < 256; ++type) {
     wire[0] = static_cast<std::byte>(type);
-    CHECK(SetupMessage::parse(wire).has_value() == (type >= 1 && type <= 7));
+    CHECK(SetupMessage::parse(wire).has_value() == (type >= 1 && type <= 9));
   }
 }
 
 // The whole packet without its ICRC.
 std::vector<std::byte> packet_of(const Addresses& addresses, const SetupMessage& message,
-                                 size_t padded_to) {
+                                 size_t padded_to, std::span<const std::byte> paths = {}) {
   drivers::FramePool pool(1);
   TxFrame* frame = nullptr;
   REQUIRE(pool.lend({&frame, 1}) == 1);
@@ -38,7 +38,8 @@ std::vector<std::byte> packet_of(const Addresses& addresses, const SetupMessage&
   // What an earlier packet left in the frame.
   frame->pieces[0] = {frame->head, 10};
   frame->piece_count = 1, frame->tail_bytes = 3;
-  transport::write_setup(*frame, addresses, message, padded_to);
+  transport::write_setup(*frame, addresses, message, padded_to, transport::Carrier::unreliable,
+                         paths);
   std::vector<std::byte> wire(frame->bytes());
   drivers::flatten(*frame, wire.data());
   return wire;
@@ -49,7 +50,8 @@ TEST_CASE("a set-up packet of any length says who sent what to whom, and pads wi
   for (const size_t padded_to : {0, 100, 136, 137, 140, 200, 1024 + 72, 4096 + 72, 8192 + 72}) {
     INFO("padded to " << padded_to);
     const auto addresses = random_header<Addresses>(prng);
-    const auto message = random_header<SetupMessage>(prng);
+    auto message = random_header<SetupMessage>(prng);
+    message.features &= ~transport::feature_paths;
     const auto wire = packet_of(addresses, message, padded_to);
     CHECK(wire.size() % 4 == 0);
     CHECK(wire.size() >= bare_bytes);
@@ -59,6 +61,39 @@ TEST_CASE("a set-up packet of any length says who sent what to whom, and pads wi
     REQUIRE(parsed);
     CHECK(parsed->addresses == addresses);
     CHECK(parsed->message == message);
+  }
+}
+
+TEST_CASE("an OPEN and an ACCEPT say where each path of their sender begins") {
+  Prng prng(2);
+  for (size_t count = 1; count <= most_paths; ++count) {
+    for (const size_t padded_to : {0, 1024 + 72}) {
+      INFO(count << " paths, padded to " << padded_to);
+      auto message = random_header<SetupMessage>(prng);
+      message.type = count % 2 == 0 ? transport::SetupType::open : transport::SetupType::accept;
+      message.features |= transport::feature_paths;
+      message.paths.count = static_cast<uint8_t>(count);
+      for (size_t i = 0; i < count; ++i) {
+        for (std::byte& byte : message.paths.endpoints[i].address.bytes) {
+          byte = static_cast<std::byte>(prng.below(256));
+        }
+        message.paths.endpoints[i].port = static_cast<uint16_t>(prng.below(65536));
+      }
+      std::array<std::byte, SetupMessage::most_paths_size> said;
+      const size_t bytes = transport::emit_paths(message.paths, said);
+      auto wire = packet_of({}, message, padded_to, std::span(said).first(bytes));
+      CHECK(wire.size() % 4 == 0);
+      const auto parsed = transport::parse_setup(wire);
+      REQUIRE(parsed);
+      CHECK(parsed->message == message);
+      // Fewer or more than there can be, or than there is room for.
+      for (const unsigned wrong : {0, 9, 255}) {
+        wire[bare_bytes] = static_cast<std::byte>(wrong);
+        CHECK_FALSE(transport::parse_setup(wire));
+      }
+      wire[bare_bytes] = static_cast<std::byte>(count);
+      CHECK_FALSE(transport::parse_setup(std::span(wire).first(bare_bytes + bytes - 4)));
+    }
   }
 }
 
