@@ -10,6 +10,7 @@
 #include "drivers/device_string.h"
 #include "urma/base/bell.h"
 #include "urma/base/time.h"
+#include "urma/core/balance.h"
 #include "urma/core/driver_info.h"
 #include "urma/core/frame.h"
 #include "urma/core/result.h"
@@ -43,6 +44,7 @@ struct PortFacts {
   bool lossless = false;
   // Where others reach it over each of its paths, first `self`; empty: there is one.
   std::vector<Endpoint> paths = {};
+  Balance balance = Balance::slice;  // over them, unless the application says otherwise
   // Packets of one endpoint to another overtake each other as a rule: many paths, injected delays.
   bool reorders = false;
   MappedMemory mapped = {};  // none, if it has no `memory`

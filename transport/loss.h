@@ -71,6 +71,8 @@ class LatestArrival {
     took_ = now - sent;
   }
 
+  Time sent() const { return sent_; }
+
   // What left before it has had as long as it, and the tolerance. `through`: the highest that was
   // ever acknowledged. Not 0 `reorder_packets`: so far behind that one it need not wait, either.
   LossEvidence evidence(Psn through, Duration tolerance, uint32_t reorder_packets, Time now) const {

@@ -61,14 +61,23 @@ void Routes::arrived(uint8_t route, uint32_t bytes_in_flight, Time now) {
   one.heard_at = now_ = now;
 }
 
-// Chance takes one packet here and there, and a peer that stands still takes all of them.
-void Routes::lose(uint8_t route, uint32_t bytes) {
+// Chance takes some packets here and there, a full queue takes many, and a peer that stands still
+// takes all of them.
+void Routes::lose(uint8_t route, uint32_t bytes, Time sent) {
   Route& one = routes_[route];
   one.inflight_bytes -= bytes;
   ++one.lost;
+  if (sent <= one.latest.sent() || !overtaken_on_others(route, sent)) return;
   if (one.lost_in_row < UINT8_MAX) ++one.lost_in_row;
-  const bool others = others_heard_after(route, one.heard_at);
-  if (one.usable && one.lost_in_row >= losses_in_row && others) give_up(route, now_);
+  if (one.usable && one.lost_in_row >= losses_in_row) suspect(route, now_);
+}
+
+// Whether something has arrived that was sent later, elsewhere.
+bool Routes::overtaken_on_others(uint8_t route, Time sent) const {
+  for (uint8_t i = 0; i < count_; ++i) {
+    if (i != route && routes_[i].usable && routes_[i].latest.sent() > sent) return true;
+  }
+  return false;
 }
 
 void Routes::judge(Duration tolerance, Time now) {
@@ -103,15 +112,19 @@ bool Routes::others_heard_after(uint8_t route, Time when) const {
   return false;
 }
 
-void Routes::give_up(uint8_t route, Time now) {
+// It is asked at once, and said to be lost when that is in vain.
+void Routes::suspect(uint8_t route, Time now) {
   Route& one = routes_[route];
-  const auto bit = static_cast<uint8_t>(1u << route);
   one.usable = false;
-  one.told_lost = true;
   one.patience = least_patience;
-  one.ask_at = now + least_patience;
+  one.ask_at = now;
   one.nonce = 0;
   one.unanswered = 0;
+}
+
+void Routes::tell_lost(uint8_t route) {
+  if (!routes_[route].known || std::exchange(routes_[route].told_lost, true)) return;
+  const auto bit = static_cast<uint8_t>(1u << route);
   news_.lost |= bit;
   news_.back &= static_cast<uint8_t>(~bit);
 }
@@ -129,10 +142,12 @@ std::optional<Routes::Question> Routes::question(Time now, uint64_t nonce) {
     Route& route = routes_[i];
     if (route.ask_at > now) continue;
     const bool in_vain = route.nonce != 0;
-    if (in_vain && route.usable && others_heard_after(i, route.asked_at) &&
-        ++route.unanswered >= questions_in_vain) {
-      give_up(i, now);
-      continue;
+    if (in_vain && others_heard_after(i, route.asked_at) && route.unanswered < UINT8_MAX) {
+      ++route.unanswered;
+    }
+    if (route.unanswered >= questions_in_vain) {
+      if (route.usable) suspect(i, now);
+      tell_lost(i);
     }
     if (route.usable) {
       route.ask_at = now + (in_vain ? doubt : calm);
@@ -158,6 +173,7 @@ void Routes::prove(uint8_t route, Time now) {
   one.nonce = 0;
   one.unanswered = 0;
   one.heard_at = now;
+  one.known = true;
   if (std::exchange(one.usable, true)) return;
   one.lost_in_row = 0;
   one.ask_at = now + calm;

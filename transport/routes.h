@@ -32,8 +32,9 @@ class Routes {
   struct Route {
     uint8_t local = 0;  // our path
     bool usable = false;
+    bool known = false;  // was usable, once
     bool told_lost = false;
-    uint8_t lost_in_row = 0;  // packets, since one arrived
+    uint8_t lost_in_row = 0;  // packets that left after the last one that arrived
     uint8_t unanswered = 0;   // questions
     Endpoint to;
     uint64_t inflight_bytes = 0;
@@ -43,7 +44,7 @@ class Routes {
     Time heard_at{};  // what was sent there arrived, as we learnt then
     Duration patience{};
     Duration rtt{};
-    LatestArrival latest;   // mode rack
+    LatestArrival latest;
     Time overtaken_before;  // within one judgement: what left before has been overtaken
     // Since the channel's peer is known, packets of data.
     uint64_t sent = 0;
@@ -74,8 +75,8 @@ class Routes {
   }
   // No more in flight: acknowledged, or believed lost before; or lost.
   void arrived(uint8_t route, uint32_t bytes_in_flight, Time now);
-  void lose(uint8_t route, uint32_t bytes);
-  // Mode rack: a packet may overtake those of other paths, so each is judged by its own.
+  void lose(uint8_t route, uint32_t bytes, Time sent);
+  // A packet may overtake those of other paths, so in mode rack each is judged by its own.
   void note_sent_of_arrived(uint8_t route, Time sent, Time now) {
     routes_[route].latest.note(sent, now);
   }
@@ -125,8 +126,10 @@ class Routes {
   // Who sends and receives nothing asks nothing.
   static constexpr Duration active_for = std::chrono::milliseconds(200);
 
+  bool overtaken_on_others(uint8_t route, Time sent) const;
   bool others_heard_after(uint8_t route, Time when) const;
-  void give_up(uint8_t route, Time now);
+  void suspect(uint8_t route, Time now);
+  void tell_lost(uint8_t route);
 
   std::array<Route, most_paths> routes_;
   uint8_t count_ = 0;

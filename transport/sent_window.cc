@@ -101,11 +101,11 @@ size_t SentWindow::retire(std::span<SliceRef> delivered, Pool& pool) {
 }
 
 // UB 4.6.2
-void SentWindow::lose(Packet& packet) {
+void SentWindow::lose(Packet& packet, Time sent) {
   packet.lost = true;
   ++lost_packets_;
   inflight_bytes_ -= packet.bytes;
-  if (routes_ != nullptr) routes_->lose(packet.route, packet.bytes);
+  if (routes_ != nullptr) routes_->lose(packet.route, packet.bytes, sent);
 }
 
 SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration tolerance,
@@ -119,7 +119,7 @@ SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration
     const bool overtaken = routes_ != nullptr && sent < routes_->overtaken_before(at->route);
     if (overtaken || is_lost(psn, sent, at->copies > 1, evidence)) {
       out.lost_bytes += at->bytes;
-      lose(*at);
+      lose(*at, sent);
       continue;
     }
     out.oldest_sent = std::min(out.oldest_sent, sent);
@@ -139,7 +139,7 @@ uint64_t SentWindow::mark_all_lost(Duration least_age, Time now, Pool& pool) {
     const bool believed = std::exchange(first, false) || age(*at, now) >= least_age;
     if (at->lost || !believed) continue;
     bytes += at->bytes;
-    lose(*at);
+    lose(*at, now - age(*at, now));
   }
   return bytes;
 }
@@ -150,7 +150,7 @@ void SentWindow::probe(Pool& pool) {
   for (auto at = begin(pool); at; ++at) {
     if (!at->acknowledged && !at->lost) last = &*at;
   }
-  if (last != nullptr) lose(*last);
+  if (last != nullptr) lose(*last, Time{});
 }
 
 void SentWindow::release(Pool& pool) {

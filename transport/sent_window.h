@@ -86,7 +86,7 @@ class SentWindow {
  private:
   static uint32_t stamp(Time now);
   static Duration age(const Packet& packet, Time now);
-  void lose(Packet& packet);
+  void lose(Packet& packet, Time sent);
 
   Queue packets_;
   Psn first_;

@@ -226,10 +226,12 @@ LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn report
                           by_number ? mode_.reorder_packets : 0, now);
 }
 
-// Packets of different paths overtake each other by as much as the paths differ.
+// Packets of different paths overtake each other by as much as the paths differ, and by as long as
+// a busy end leaves one of them unread.
 Duration Tp::all_tolerance() const {
   const Duration tolerance = tolerance_.window(rtt_.smoothed());
-  return routes() == nullptr ? tolerance : tolerance + 2 * rtt_.smoothed();
+  if (routes() == nullptr) return tolerance;
+  return tolerance + std::max(2 * rtt_.smoothed(), RttEstimator::least_timeout);
 }
 
 uint64_t Tp::find_lost(const LossEvidence& evidence, Time now) {

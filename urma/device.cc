@@ -167,7 +167,7 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
                                         .operation_timeout = options.operation_timeout,
                                         .controller = *kind,
                                         .retransmission = *mode,
-                                        .balance = options.balance,
+                                        .balance = options.balance.value_or(facts.balance),
                                         .limits = options.limits};
   auto state = std::make_unique<Device::State>();
   state->text = text;

@@ -70,9 +70,19 @@ Result Client::run(const Case& what, const Schedule& schedule) {
 }
 
 Result Client::measure(const Case& what, Schedule& schedule) {
-  Live live(!options_.json, what, device_text_, schedule.threads);
+  Live live(!options_.json, what, device_text_, schedule.threads, [this] { return news(); });
   schedule.progress = live.progress();
   return CaseRun(link_, device_, what, schedule).run();
+}
+
+// Of the device: paths and channels that are gone.
+std::string Client::news() {
+  const auto all = device_.stats();
+  if (!all) return "";
+  const uint64_t paths = all->paths_lost - std::min(all->paths_back, all->paths_lost);
+  std::string text = paths > 0 ? fmt::format(", {} path{} lost", paths, paths == 1 ? "" : "s") : "";
+  if (all->channels_lost > 0) text += fmt::format(", channel lost {} times", all->channels_lost);
+  return text;
 }
 
 Schedule schedule_for(const Options& options) {

@@ -18,8 +18,13 @@ int find_terminal() {
 
 }  // namespace
 
-Live::Live(bool shown, const Case& what, const std::string& device, uint32_t threads)
-    : terminal_(shown ? find_terminal() : -1), what_(what), device_(device), threads_(threads) {
+Live::Live(bool shown, const Case& what, const std::string& device, uint32_t threads,
+           std::function<std::string()> news)
+    : terminal_(shown ? find_terminal() : -1),
+      what_(what),
+      device_(device),
+      threads_(threads),
+      news_(std::move(news)) {
   if (terminal_ >= 0) thread_ = std::thread([this] { run(); });
 }
 
@@ -42,7 +47,7 @@ void Live::run() {
   while (!changed_.wait_for(held, std::chrono::seconds(1), [this] { return over_; })) {
     const uint64_t all = progress_.messages.load(std::memory_order_relaxed);
     const int64_t all_time = progress_.time.load(std::memory_order_relaxed);
-    show(line(all - messages, all_time - time, now() - begin));
+    show(line(all - messages, all_time - time, now() - begin) + news_());
     messages = all;
     time = all_time;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -14,8 +15,9 @@ namespace urma::perf {
 // person looks: on a terminal. A thread of its own writes it, because terminals are slow.
 class Live {
  public:
-  // `shown`: if there is a terminal. `threads` measure.
-  Live(bool shown, const Case& what, const std::string& device, uint32_t threads);
+  // `shown`: if there is a terminal. `threads` measure. `news`: what else is to be said now.
+  Live(bool shown, const Case& what, const std::string& device, uint32_t threads,
+       std::function<std::string()> news);
   ~Live();
   Live(const Live&) = delete;
 
@@ -31,6 +33,7 @@ class Live {
   const Case what_;
   const std::string device_;
   const uint32_t threads_;
+  const std::function<std::string()> news_;
   Progress progress_;
   std::mutex mutex_;
   std::condition_variable changed_;

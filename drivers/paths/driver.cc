@@ -19,8 +19,17 @@ std::string objection(const PortFacts& facts, PacketPort& port, PacketPort& firs
   return {};
 }
 
+Balance read_options(OptionReader& options) {
+  std::string balance = "slice";
+  options.text("balance", balance, {"what is spread over the paths: slice or packet"});
+  if (balance == "packet") return Balance::packet;
+  if (balance != "slice") options.refuse("balance", "slice or packet");
+  return Balance::slice;
+}
+
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   OptionReader options(device);
+  const Balance balance = read_options(options);
   if (auto done = options.finish(); !done) return done.error();
   const size_t count = device.inner ? 1 + device.others.size() : 0;
   if (count < 2 || count > most_paths) {
@@ -36,16 +45,17 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
     const std::string why = objection(ports[i]->facts(), *ports[i], *ports[0]);
     if (!why.empty()) return device_error(device, inner.place, why);
   }
-  return std::unique_ptr<PacketPort>(std::make_unique<paths::PathsPort>(std::move(ports)));
+  return std::unique_ptr<PacketPort>(
+      std::make_unique<paths::PathsPort>(std::move(ports), balance, options.settings()));
 }
 
 constexpr Driver::Pair pairs[] = {{"paths():udp:+udp:", "paths():udp:+udp:+udp:"},
                                   {"paths():sim:conformance-paths+sim:conformance-paths",
                                    "paths():sim:conformance-paths+sim:conformance-paths"}};
 
-constexpr Driver::Form forms[] = {{"paths():DEVICE+DEVICE+...",
-                                   "one device with a path for each of them, 2 to 8",
-                                   "paths():udp:+udp:", [](OptionReader&) {}, true}};
+constexpr Driver::Form forms[] = {
+    {"paths():DEVICE+DEVICE+...", "one device with a path for each of them, 2 to 8",
+     "paths():udp:+udp:", [](OptionReader& options) { read_options(options); }, true}};
 
 }  // namespace
 

@@ -5,11 +5,13 @@
 
 namespace urma::drivers::paths {
 
-PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports)
+PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance balance,
+                     const SettingList& options)
     : ports_(ports.size()), facts_(ports[0]->facts()), sent_(most_unsettled) {
   std::string description = std::to_string(ports.size()) + " paths";
   facts_.mapped = {};
-  facts_.settings.clear();
+  facts_.balance = balance;
+  facts_.settings = options;
   for (size_t i = 0; i < ports.size(); ++i) {
     const PortFacts& facts = ports[i]->facts();
     facts_.paths.push_back(facts.self);

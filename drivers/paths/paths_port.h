@@ -13,7 +13,8 @@ namespace urma::drivers::paths {
 class PathsPort final : public PacketPort {
  public:
   // 2 to `most_paths` ports, none of them lossless, all on one clock.
-  explicit PathsPort(std::vector<std::unique_ptr<PacketPort>> ports);
+  PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance balance,
+            const SettingList& options);
   ~PathsPort() override;
 
   const PortFacts& facts() const override { return facts_; }

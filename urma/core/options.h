@@ -48,8 +48,9 @@ struct DeviceOptions {
   // How lost packets are found and sent again, by this end. Nothing: what suits the medium, which
   // is sel_rack where packets can be lost.
   std::optional<Retransmission> retransmission{};
-  // What is spread where a peer is reached over several paths (`paths():`).
-  Balance balance = Balance::slice;
+  // What is spread where a peer is reached over several paths. Nothing: as the device string says,
+  // `paths(balance=packet):`, or else slices.
+  std::optional<Balance> balance{};
   Limits limits{};
   // Whether other processes of this user can see what it counts (urma_stat, urma/observe.hpp): a
   // page in /dev/shm, until it is closed. A simulated device has none.
