@@ -44,11 +44,10 @@ struct Tp::Plan {
 
 Tp::Tp(uint32_t index, const TpSettings& settings, Pools& pools, Counters& counters, Time now)
     : PacketChannel(index, settings.ends, pools, counters, now),
-      from_(settings.from),
-      paths_(settings.paths),
-      balance_(settings.balance),
+      paths_(*settings.paths),
+      mode_(*settings.mode),
       send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
-      mode_(settings.mode),
+      balance_(settings.balance),
       sent_(settings.first_sent, settings.routes),
       next_tpmsn_(settings.first_sent.wire()),
       rtt_(settings.first_rtt),
@@ -57,7 +56,7 @@ Tp::Tp(uint32_t index, const TpSettings& settings, Pools& pools, Counters& count
                                             {.packet_bytes = facts_.packet_bytes + header_allowance,
                                              .limit_bytes = settings.limit_bytes})),
       received_(settings.first_received,
-                std::min(settings.mode.window_packets, ReceivedWindow::max_window),
+                std::min(settings.mode->window_packets, ReceivedWindow::max_window),
                 settings.peers_mode.keeps_out_of_order),
       hole_answer_(hole_answer(settings.peers_mode)) {}
 
@@ -425,12 +424,12 @@ void Tp::end_frame(TxFrame& frame, uint8_t route) const {
   if (routes() == nullptr) {
     frame.to = to_;
     frame.path = 0;
-    return seal(frame, from_, pools_.prefix);
+    return seal(frame, paths_.endpoints[0], pools_.prefix);
   }
   const Routes::Route& way = (*routes())[route];
   frame.to = way.to;
   frame.path = way.local;
-  seal(frame, paths_->endpoints[way.local], pools_.prefix);
+  seal(frame, paths_.endpoints[way.local], pools_.prefix);
 }
 
 void Tp::fill_ack(TxFrame& frame) {

@@ -17,16 +17,15 @@ struct TpSettings {
   ChannelEnds ends;
   Psn first_sent{};
   Psn first_received{};
-  Endpoint from;
   uint32_t send_window = 0;  // packets: the peer's out-of-order window
   uint64_t limit_bytes = 0;  // what the peer can buffer
   Duration first_rtt{};
-  Retransmission mode{};        // of what we send, and the windows of what we receive
+  // Of what we send, and the windows of what we receive; outlives the channel.
+  const Retransmission* mode = nullptr;
   Retransmission peers_mode{};  // of what it sends
   const congestion::ControllerKind* controller = nullptr;
-  // Not null: packets take these, and `paths` is where ours begin; both outlive the channel.
-  Routes* routes = nullptr;
-  const PathList* paths = nullptr;
+  const PathList* paths = nullptr;  // ours; outlives the channel
+  Routes* routes = nullptr;         // not null: packets take these; outlives the channel
   Balance balance = Balance::slice;
 };
 
@@ -107,11 +106,10 @@ class Tp final : public PacketChannel {
   enum class HoleAnswer : uint8_t { none, selective_owed, selective, negative };
   static HoleAnswer hole_answer(const Retransmission& peers_mode);
 
-  const Endpoint from_;
-  const PathList* const paths_;
-  const Balance balance_;
+  const PathList& paths_;
+  const Retransmission& mode_;
   const uint32_t send_window_;
-  const Retransmission mode_;
+  const Balance balance_;
 
   // Outwards.
   SentWindow sent_;

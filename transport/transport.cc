@@ -33,6 +33,7 @@ Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sin
       pools_(settings.packets, settings.slices, settings.peers),
       peers_(settings.peers),
       routes_(settings.peers),
+      modes_(settings.peers),
       tps_(settings.peers),
       ctps_(settings.peers),
       ctps_by_source_(settings.peers),
@@ -536,15 +537,14 @@ void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mt
         .ends = ends,
         .first_sent = Psn::first(peer.first_psn),
         .first_received = Psn::first(theirs.first_psn),
-        .from = settings_.self,
         .send_window = std::max<uint32_t>(theirs.receive_window, 1),
         .limit_bytes = std::max<uint32_t>(theirs.buffer_bytes, mtu),
         .first_rtt = first_rtt,
-        .mode = followed_by(mode_for(&peer), theirs.features),
+        .mode = mode_of_channel(peer, theirs.features),
         .peers_mode = asked_by(theirs.features),
         .controller = settings_.controller,
-        .routes = routes_of(peer),
         .paths = &paths_,
+        .routes = routes_of(peer),
         .balance = settings_.balance,
     };
     Tp* tp = tps_.create(tps_.next_index(), settings, pools_, counters_, now);
@@ -554,6 +554,15 @@ void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mt
   ++counters_.channels_made;
   PeerNews::note(news_.made, peer.at);
   sink_.up(id_of(peer), at(peer.tp), now);
+}
+
+// Most channels have the device's mode.
+const Retransmission* Transport::mode_of_channel(Peer& peer, uint32_t features) {
+  const Retransmission mode = followed_by(mode_for(&peer), features);
+  if (mode == settings_.retransmission) return &settings_.retransmission;
+  Retransmission* own = modes_.create(mode);
+  peer.mode = modes_.index_of(own);
+  return own;
 }
 
 // A process may be its own peer: one channel whose two ends are the same object needs no set-up.
@@ -587,6 +596,7 @@ void Transport::drop_channel(Peer& peer) {
   }
   const uint32_t index = std::exchange(peer.tp, none);
   compact() ? ctps_.destroy(&ctps_.at(index)) : tps_.destroy(&tps_.at(index));
+  if (peer.mode != none) modes_.destroy(&modes_.at(std::exchange(peer.mode, none)));
 }
 
 void Transport::end_channel(Peer& peer, Why why, Time now) {

@@ -100,6 +100,7 @@ class Transport final : public Channels {
     Incarnation life{};
     uint32_t tp = none;
     uint32_t routes = none;
+    uint32_t mode = none;  // of the channel, if it is not Settings::retransmission
     uint32_t next_of_eid = none;
     bool asked_for = false;  // by `know`: somebody here holds its PeerId
     bool opening = false;
@@ -239,6 +240,7 @@ class Transport final : public Channels {
   }
   void make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mtu, Duration first_rtt,
                     Time now);
+  const Retransmission* mode_of_channel(Peer& peer, uint32_t features);
   void make_channel_to_self(Peer& peer, Time now);
   [[gnu::cold]] void end_channel(Peer& peer, Why why, Time now);
   void drop_channel(Peer& peer);
@@ -253,9 +255,10 @@ class Transport final : public Channels {
   PeerNews news_;
   Pools pools_;
   Slab<Peer> peers_;
-  Slab<Routes> routes_;  // of peers with several paths
-  Slab<Tp> tps_;         // RTP
-  Slab<Ctp> ctps_;       // or CTP
+  Slab<Routes> routes_;         // of peers with several paths
+  Slab<Retransmission> modes_;  // of channels that have one of their own
+  Slab<Tp> tps_;                // RTP
+  Slab<Ctp> ctps_;              // or CTP
   FlatMap<uint64_t> ctps_by_source_;
   uint64_t latest_source_ = 0;  // where a packet came from last, 0: none; and its channel
   uint32_t latest_channel_ = none;

@@ -244,6 +244,8 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   static constexpr uint32_t packet_bytes = 1024;
   static constexpr size_t rtph_bytes = 16;
 
+  const transport::PathList paths_{.count = 1, .endpoints = {{{ipv4(127, 0, 0, 1), ub_port}}}};
+
   transport::TpSettings settings() const {
     return {.ends = {.peer = {},
                      .local = Tpn(7),
@@ -252,13 +254,13 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
                      .facts = {.packet_bytes = packet_bytes, .tassn_window = 1024, .reads = 64}},
             .first_sent = Psn::first(script_.first_psn),
             .first_received = Psn::first(script_.first_psn),
-            .from = {ipv4(127, 0, 0, 1), ub_port},
             .send_window = script_.send_window,
             .limit_bytes = script_.limit_bytes,
             .first_rtt = script_.rtt,
-            .mode = script_.mode,
+            .mode = &script_.mode,
             .peers_mode = script_.peers,
-            .controller = congestion::find_controller("fixed")};
+            .controller = congestion::find_controller("fixed"),
+            .paths = &paths_};
   }
 
   uint32_t wire(uint64_t psn) const { return (script_.first_psn + psn) & 0xffffff; }
