@@ -179,6 +179,11 @@ TEST_CASE("what guarded segments cannot do is refused") {
     CHECK(ends.run(write(data, there).notify(there, 64, 5)) == Status::remote_access);
     CHECK(pages.at[0] == std::byte{0});
     CHECK(pages.at[64] == std::byte{0});
+    // The data may go there, where the notification goes elsewhere.
+    const Segment plain = ends.owner.device.allocate(page, Rights::write).value();
+    CHECK(ends.run(write(data, there).notify(ends.import(plain), 64, 5)) == Status::ok);
+    CHECK(std::equal(data.begin(), data.end(), pages.at));
+    CHECK(plain.bytes()[64] == std::byte{5});
     CHECK(ends.owner.device.allocate(page, {.guarded = true}).status() == Status::invalid_argument);
   }
 }

@@ -48,6 +48,9 @@ uint64_t resident_pages() {
   return resident;
 }
 
+// Of 16 Mi. A page that is touched may be a huge one.
+constexpr uint64_t few_pages = 16 * 1024;
+
 // That it takes the time of a small one, `urma_perf reg --self` says; here it takes no memory.
 TEST_CASE("64 GiB are registered without being touched, and used at both ends") {
   constexpr size_t bytes = size_t{64} << 30;
@@ -62,7 +65,7 @@ TEST_CASE("64 GiB are registered without being touched, and used at both ends") 
           ends.owner.device
               .register_memory({static_cast<std::byte*>(at), bytes}, {.guarded = guarded})
               .value();
-      CHECK(resident_pages() < before + 1024);
+      CHECK(resident_pages() < before + few_pages);
       const RemoteSegment there = ends.import(segment);
       CHECK(there.bytes == bytes);
       for (const uint64_t offset : {uint64_t{0}, uint64_t{bytes / 2 - 1}, uint64_t{bytes - 5000}}) {
@@ -72,12 +75,36 @@ TEST_CASE("64 GiB are registered without being touched, and used at both ends") 
       RemoteSegment beyond = there;
       ++beyond.bytes;
       CHECK(ends.run(write(data, beyond, bytes - 1)) == Status::remote_access);
-      CHECK(resident_pages() < before + 1024);
+      CHECK(resident_pages() < before + few_pages);
       REQUIRE(segment.unregister().ok());
       CHECK(ends.run(write(data, there)) == Status::remote_access);
     }
   }
   munmap(at, bytes);
+}
+
+// Reserved ones, where somebody has reserved some, and those that the kernel makes of small ones.
+TEST_CASE("huge pages are memory as any other") {
+  constexpr size_t bytes = 8 << 20;
+  for (const std::string_view driver : media) {
+    Ends ends(driver);
+    for (const int flags : {MAP_HUGETLB, 0}) {
+      void* const at =
+          mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+      if (at == MAP_FAILED) continue;
+      (void)madvise(at, bytes, MADV_HUGEPAGE);
+      for (const bool guarded : {false, true}) {
+        const Segment segment =
+            ends.owner.device
+                .register_memory({static_cast<std::byte*>(at), bytes}, {.guarded = guarded})
+                .value();
+        for (const size_t offset : {size_t{0}, bytes / 4 - 7, bytes - 5000}) {
+          CHECK(ends.works(ends.import(segment), offset));
+        }
+      }
+      munmap(at, bytes);
+    }
+  }
 }
 
 // Nothing is pinned, so a limit on that is none on segments.
@@ -178,6 +205,23 @@ TEST_CASE("an owner that forks keeps its segments, and its child has no part in 
     CHECK(ends.run(write(data, first)) == Status::remote_access);
     for (const int end : go) close(end);
   }
+}
+
+TEST_CASE("where there are no descriptors for a guard, it is said") {
+  Ends ends("udp:");
+  std::vector<std::byte> own(4096);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const auto refused = ends.owner.device.register_memory(own, {.guarded = true});
+  const auto plain = ends.owner.device.register_memory(own);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE(refused.status() == Status::no_resources);
+  CHECK(refused.error().message.find("ulimit -n") != std::string::npos);
+  CHECK(plain.ok());
+  const Segment segment = ends.owner.device.register_memory(own, {.guarded = true}).value();
+  CHECK(ends.works(ends.import(segment), 0, 4096));
 }
 
 }  // namespace
