@@ -147,10 +147,15 @@ Answers::Packet Answers::packet(const Record& record, uint16_t index) {
   const uint32_t packet_bytes = peers_.at(read.peer).facts.packet_bytes;
   const uint32_t offset = index * packet_bytes;
   const uint32_t bytes = std::min(packet_bytes, read.bytes - offset);
-  const std::byte* const data =
-      bytes == 0
-          ? nullptr
-          : segments_.check(read.token_id, read.token, read.address + offset, bytes, Rights::read);
+  memseg::SegmentTable::Access from;
+  if (bytes > 0) {
+    from = segments_.access(read.token_id, read.token, read.address + offset, bytes, Rights::read);
+  }
+  const std::byte* data = from.at;
+  if (from.guarded) [[unlikely]] {
+    data = guarded_.copy(segments_.guard(), from.at, bytes);
+    out.guarded = data != nullptr;
+  }
   out.headers.base = {.opcode = static_cast<uint8_t>(TaOpcode::read_response),
                       .tassn = read.tassn,
                       .status = Response::success,
@@ -186,12 +191,14 @@ bool Answers::send_at_once(Record& record) {
   const Packet out = packet(record, 0);
   const auto bytes = static_cast<uint32_t>(out.headers.bytes()) + out.data.bytes;
   std::byte* const to = channel.begin(bytes);
-  if (to == nullptr) return false;
-  const size_t headers = out.headers.emit({to, bytes});
-  copy_bytes(to + headers, out.data.data, out.data.bytes);
-  channel.end();
-  destroy(record);
-  return true;
+  if (to != nullptr) {
+    const size_t headers = out.headers.emit({to, bytes});
+    copy_bytes(to + headers, out.data.data, out.data.bytes);
+    channel.end();
+    destroy(record);
+  }
+  if (out.guarded) guarded_.give_back_last();
+  return to != nullptr;
 }
 
 void Answers::delivered(transport::SliceRef slice) {

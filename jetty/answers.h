@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "jetty/guarded_reads.h"
 #include "jetty/peers.h"
 #include "memseg/segment_table.h"
 #include "transport/upper.h"
@@ -51,6 +52,10 @@ class Answers {
   // When `flush` has something to do, if nothing happens before.
   Time next_deadline() const;
 
+  // Of memory that is not read where it lies: packets that are written from now on are of this fill
+  // of the driver's frames, and of fills up to that one nobody reads any more.
+  GuardedReads& guarded() { return guarded_; }
+
   // From the transport; `slot` and generation as they were offered.
   void write(transport::PacketSlot& packet);
   void delivered(transport::SliceRef slice);
@@ -82,6 +87,7 @@ class Answers {
   struct Packet {
     TaResponse headers;
     Piece data;
+    bool guarded = false;  // the data is one of `guarded_`
   };
 
   static PeerId peer_of(const Record& record) {
@@ -98,6 +104,7 @@ class Answers {
 
   PeerStates& peers_;
   const memseg::SegmentTable& segments_;
+  GuardedReads guarded_;
   Slab<Record> records_;
   List ready_;
   List held_;

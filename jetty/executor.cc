@@ -89,11 +89,11 @@ bool Executor::deliver(const ImmediateHeaders& headers, std::span<const std::byt
     return false;
   }
   if (!data.empty()) {
-    std::byte* const at =
-        segments_.check(TokenId(headers.memory.token_id), TokenValue(headers.token.token),
-                        headers.memory.address, data.size(), Rights::write);
-    if (at == nullptr) return false;
-    copy_bytes(at, data.data(), data.size());
+    const auto to =
+        segments_.access(TokenId(headers.memory.token_id), TokenValue(headers.token.token),
+                         headers.memory.address, data.size(), Rights::write);
+    if (to.at == nullptr || to.guarded) return false;
+    copy_bytes(to.at, data.data(), data.size());
   }
   ++jetty->immediates_raised;
   jetties_.complete(*jetty,
@@ -185,11 +185,12 @@ void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
 }
 
 // Where the notification goes, or null when it may not go there. It is stored by one instruction,
-// which takes an aligned address.
+// which takes an aligned address, and memory that is there: the kernel might copy it in parts.
 std::byte* Executor::notified(const Ntfetah& notify) const {
   if (notify.address % notify_bytes != 0) return nullptr;
-  return segments_.check(TokenId(notify.token_id), TokenValue(notify.token), notify.address,
-                         notify_bytes, Rights::write);
+  const auto to = segments_.access(TokenId(notify.token_id), TokenValue(notify.token),
+                                   notify.address, notify_bytes, Rights::write);
+  return to.guarded ? nullptr : to.at;
 }
 
 // Asked before anything is placed, so that what is refused for it has changed nothing.
@@ -218,13 +219,21 @@ bool Executor::shows_token(const TaRequest& request) const {
 void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
   if (packet.data.empty()) return;
   const TaRequest& request = packet.headers;
-  std::byte* at = segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token),
-                                  request.memory.address, packet.data.size(), Rights::write);
-  if (at == nullptr || !shows_token(request)) {
+  const auto to =
+      segments_.access(TokenId(request.memory.token_id), TokenValue(request.token.token),
+                       request.memory.address, packet.data.size(), Rights::write);
+  if (to.at == nullptr || !shows_token(request) || !put(to, packet.data)) {
     assembly.verdict = Verdict::refuse;
-    return;
   }
-  std::memcpy(at, packet.data.data(), packet.data.size());
+}
+
+// False: it is guarded, and not there.
+bool Executor::put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const {
+  if (to.guarded) [[unlikely]] {
+    return segments_.guard().copy(to.at, data.data(), data.size());
+  }
+  std::memcpy(to.at, data.data(), data.size());
+  return true;
 }
 
 void Executor::place_message(Assembly& assembly, const ParsedRequest& packet) {
@@ -237,10 +246,10 @@ void Executor::place_message(Assembly& assembly, const ParsedRequest& packet) {
   scatter(queues.slot_pieces(assembly.receive), static_cast<uint32_t>(offset), packet.data);
 }
 
-const std::byte* Executor::readable(const TaRequest& request) const {
-  if (!shows_token(request)) return nullptr;
-  return segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token),
-                         request.memory.address, request.memory.length, Rights::read);
+bool Executor::readable(const TaRequest& request) const {
+  return shows_token(request) &&
+         segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token),
+                         request.memory.address, request.memory.length, Rights::read) != nullptr;
 }
 
 bool Executor::writable(const TaRequest& request, uint64_t start) const {

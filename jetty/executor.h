@@ -32,8 +32,8 @@ class Executor {
   // Gives back what `begin` took: nothing will be told.
   [[gnu::cold]] void release(Assembly& assembly);
 
-  // A read's data, under the same check. Null: refused. Not for zero bytes.
-  const std::byte* readable(const TaRequest& request) const;
+  // Whether a read may have its data, under the same check. Not for zero bytes.
+  bool readable(const TaRequest& request) const;
 
   // Whether all of the slice, which begins there, may be written.
   bool writable(const TaRequest& request, uint64_t start) const;
@@ -64,6 +64,7 @@ class Executor {
   bool finish_notify(Assembly& assembly, const TaRequest& request);
 
   bool shows_token(const TaRequest& request) const;
+  bool put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const;
   Jetty* target(const Mtetah& named, TokenValue token);
   Jetty* receiver(Assembly& assembly, Jetty* target);
   void hold(Assembly& assembly, Jetty& jetty, Jetty& receiver);

@@ -302,7 +302,7 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
   if (ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id)) {
     record->see(record->unwrap(headers.base.tassn));
   }
-  if (headers.memory.length > 0 && executor_.readable(headers) == nullptr) {
+  if (headers.memory.length > 0 && !executor_.readable(headers)) {
     ++counters_.refused;
     complain(packet.peer, headers, *request.info, now);
     answer.info = static_cast<uint8_t>(CompleterError::remote_abort);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "memseg/token_mint.h"
+#include "urma/base/guarded_copy.h"
 #include "urma/base/region.h"
 #include "urma/base/slab.h"
 #include "urma/core/work.h"
@@ -29,6 +30,7 @@ class SegmentTable {
     Rights rights;
     uint64_t address = reinterpret_cast<uint64_t>(base);  // by which others know its first byte
     AtomicDomain atomics = AtomicDomain::processor;
+    bool guarded = false;   // may not be there: copied by `guard()` alone
     uint32_t lease = none;  // the medium's number of it, where it has one
   };
   struct Token {
@@ -46,9 +48,11 @@ class SegmentTable {
     full,
     gone,      // there is no such segment to share a TokenID with
     overlaps,  // another one of this TokenID
+    no_guard,  // it is guarded, and the system gives nothing to copy it with
   };
 
-  // Under a TokenID of its own. `base` and `address` plus `bytes` must not wrap.
+  // Under a TokenID of its own. Guarded ones only once `guard()` is open. `base` and `address` plus
+  // `bytes` must not wrap.
   Added add(const Segment& segment, TokenPolicy policy, Made& made);
   // Under the TokenID of another one.
   Added join(Handle other, const Segment& segment, Made& made);
@@ -74,19 +78,33 @@ class SegmentTable {
     for_each_node(root, [&](Node& node) { function(std::as_const(node.segment)); });
   }
 
+  struct Access {
+    std::byte* at = nullptr;
+    bool guarded = false;  // only `guard()` may touch it
+  };
   // Where `bytes` bytes at the owner's `address` lie, or null when the access is refused: no such
   // segment, another token, a range that leaves the segment, a right that it does not grant.
   // Not for zero bytes.
+  Access access(TokenId id, TokenValue token, uint64_t address, uint64_t bytes,
+                Rights wanted) const {
+    if (number(id) >= id_limit) return {};
+    const Name& name = names_[number(id)];
+    if (!opens(name, token)) return {};
+    const Segment* const segment = find(root_of(name), address);
+    if (segment == nullptr || !has(segment->rights, wanted)) return {};
+    if (!within(segment->address, segment->bytes, address, bytes)) return {};
+    return {segment->base + (address - segment->address), segment->guarded};
+  }
+
+  // Whether it is not refused: where it lies.
   std::byte* check(TokenId id, TokenValue token, uint64_t address, uint64_t bytes,
                    Rights wanted) const {
-    if (number(id) >= id_limit) return nullptr;
-    const Name& name = names_[number(id)];
-    if (!opens(name, token)) return nullptr;
-    const Segment* const segment = find(root_of(name), address);
-    if (segment == nullptr || !has(segment->rights, wanted)) return nullptr;
-    if (!within(segment->address, segment->bytes, address, bytes)) return nullptr;
-    return segment->base + (address - segment->address);
+    return access(id, token, address, bytes, wanted).at;
   }
+
+  // What touches guarded segments; to be opened before there is one.
+  GuardedCopy& guard() { return guard_; }
+  const GuardedCopy& guard() const { return guard_; }
 
   // Whether there is such a TokenID and this is a token for it, whatever else was refused.
   bool names(TokenId id, TokenValue token) const {
@@ -169,6 +187,7 @@ class SegmentTable {
   Halves split(uint32_t root, uint64_t address);
 
   const TokenMint mint_;
+  GuardedCopy guard_;
   RegionArray<Name> names_{id_limit};
   // Free TokenIDs, oldest first: an identifier rests until all others have been used.
   RegionArray<uint32_t> freed_{id_limit};

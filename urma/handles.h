@@ -36,6 +36,7 @@ struct URMA_LOCAL Segment::State {
   size_t bytes = 0;
   Rights rights = Rights::local_only;
   AtomicDomain atomics = AtomicDomain::processor;
+  bool guarded = false;
   Handle handle;  // in the engine's table
   TokenId id{};
   std::shared_ptr<std::atomic<TokenValue>> token;  // the newer one of all with its TokenID

@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "urma/base/futex.h"
 #include "urma/handles.h"
 
 namespace urma {
@@ -153,6 +154,7 @@ engine::Engine::Segments::Segment Segment::State::described() const {
           .rights = rights,
           .address = address(),
           .atomics = atomics,
+          .guarded = guarded,
           .lease = leased ? leased->number : engine::Engine::Segments::none};
 }
 
@@ -173,11 +175,32 @@ Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& 
   return {};
 }
 
+// Its first and its last page: to look at all mappings of the process takes 20 us and more, and
+// what lies between two pages that can be written is as a rule of one mapping with them. Who mixes
+// them has `SegmentOptions::guarded`.
+Result<void> examine_writable(std::span<const std::byte> memory, Rights rights) {
+  if (!has(rights, Rights::write) && !has(rights, Rights::atomic)) return {};
+  const std::byte* const first = memory.data();
+  const std::byte* const last = first + (memory.size() - 1);
+  const auto page_of = [](const std::byte* at) { return reinterpret_cast<uintptr_t>(at) / page; };
+  if (may_store(first) && (page_of(first) == page_of(last) || may_store(last))) return {};
+  return Error{Status::invalid_argument,
+               "register_memory: others are to write this memory, and this process may not: it is "
+               "mapped read-only, or nothing is mapped there, or its file is shorter. Fix: map it "
+               "with PROT_WRITE, all of it, or register it with Rights::read alone"};
+}
+
 }  // namespace
 
 Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
   return guarded("allocate", [&]() -> Result<Segment> {
     if (auto fine = examine("allocate", bytes, options); !fine) return fine.error();
+    if (options.guarded) {
+      return Error{Status::invalid_argument,
+                   "allocate: guarded is for memory that others than this library may take away, "
+                   "and this is the library's. Fix: leave it out, or map memory yourself and use "
+                   "register_memory"};
+    }
     auto segment = std::make_unique<Segment::State>();
     segment->runner = state_->runner;
     segment->bytes = bytes;
@@ -199,6 +222,7 @@ Result<Segment> Device::register_memory(std::span<std::byte> memory,
                                         const SegmentOptions& options) {
   return guarded("register_memory", [&]() -> Result<Segment> {
     if (auto fine = examine("register_memory", memory.size(), options); !fine) return fine.error();
+    if (auto fine = examine_writable(memory, options.rights); !fine) return fine.error();
     auto segment = std::make_unique<Segment::State>();
     segment->base = memory.data();
     segment->bytes = memory.size();
@@ -219,6 +243,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   segment->runner = state_->runner;
   segment->rights = options.rights;
   segment->atomics = options.atomics;
+  segment->guarded = options.guarded;
   segment->token = with != nullptr ? with->token : std::make_shared<std::atomic<TokenValue>>();
   uint32_t limit = 0;
   Added added = Added::full;
@@ -245,6 +270,11 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
       return Error{Status::invalid_argument,
                    "registering memory: a segment of the same TokenID has some of it. Fix: leave "
                    "SegmentOptions::with out, or give memory beside it"};
+    case Added::no_guard:
+      return Error{Status::no_resources,
+                   "registering memory: guarded memory is copied through a pipe, and this process "
+                   "has no two descriptors left for one, or no 64 MiB of address space. Fix: "
+                   "allow it more (ulimit -n, ulimit -v), or leave SegmentOptions::guarded out"};
   }
   segment->handle = made.segment;
   segment->id = made.token.id;

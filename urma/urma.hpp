@@ -317,7 +317,7 @@ class URMA_API Device {
   // (Segment::mapped). A child of fork shares it for as long as it lives, and must not write there
   // once this process has unregistered it. Else, or while somebody who was stopped has the window's
   // lock, it is private.
-  // Errors: invalid_argument (0 bytes; SegmentOptions::with), no_resources, unsupported
+  // Errors: invalid_argument (0 bytes; SegmentOptions::with, guarded), no_resources, unsupported
   // (SegmentOptions::policy), closed, forked.
   Result<Segment> allocate(size_t bytes, const SegmentOptions& options = {});
   Result<Segment> allocate(size_t bytes, Rights rights,
@@ -325,7 +325,10 @@ class URMA_API Device {
     return allocate(bytes, SegmentOptions{.rights = rights, .atomics = atomics});
   }
   // Memory of the caller's; it must outlive the registration. Nothing is pinned by the drivers of
-  // this version. Errors: as above.
+  // this version, and the time it takes does not depend on the size. For rights to write the system
+  // is asked whether this process may write the first and the last page: these two become memory if
+  // they were none yet. What lies between is not looked at (SegmentOptions::guarded). Errors: as
+  // above; invalid_argument (it may not).
   Result<Segment> register_memory(std::span<std::byte> memory, const SegmentOptions& options = {});
   Result<Segment> register_memory(std::span<std::byte> memory, Rights rights,
                                   AtomicDomain atomics = AtomicDomain::processor) {

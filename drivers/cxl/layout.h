@@ -132,6 +132,16 @@ struct alignas(line_bytes) SegmentRecord {
 static_assert(sizeof(SegmentRecord) == line_bytes && offsetof(SegmentRecord, granules) == 16 &&
               offsetof(SegmentRecord, unchecked) == 48);
 
+constexpr bool is_open(uint64_t epoch) { return epoch % 2 == 1; }
+
+// Nobody begins to use it any more, and who has begun can be seen: it is closed first, and then the
+// places are looked at, whatever the processor would like better (`Window::hold`).
+inline void close_to_all(SegmentRecord& record) {
+  const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
+  if (is_open(epoch)) record.epoch.store(epoch + 1, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
 // How the parts of a window follow from its size: header, changes, places, records; from a page on
 // the rings; then, in its last half unless it is small, segments.
 inline constexpr uint64_t page_bytes = 4096;

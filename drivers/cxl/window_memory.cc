@@ -14,21 +14,12 @@
 namespace urma::drivers::cxl {
 namespace {
 
-constexpr bool is_open(uint64_t epoch) { return epoch % 2 == 1; }
-
 // Both values are compared whole: the time says nothing of them.
 bool opens(const SegmentRecord& record, TokenValue token) {
   const uint32_t newer = record.token.load(std::memory_order_relaxed) ^ number(token);
   const uint32_t older = record.older_token.load(std::memory_order_relaxed) ^ number(token);
   const uint32_t unchecked = record.unchecked.load(std::memory_order_relaxed);
   return (static_cast<uint32_t>(newer == 0) | static_cast<uint32_t>(older == 0) | unchecked) != 0;
-}
-
-// Nobody begins to use it any more, and who has begun can be seen.
-void close_to_all(SegmentRecord& record) {
-  const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
-  if (is_open(epoch)) record.epoch.store(epoch + 1, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 // What happens to works: every operation and size, refusals, receivers that are not ready, berths.
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <map>
 
 #include "tests/catch.h"
@@ -48,6 +51,50 @@ TEST_CASE("writes, reads and sends of every size around the packet and slice bou
     CHECK(done[0].immediate == 77);
     CHECK(done[0].from_jetty == here.jetty.id());
     CHECK(same(std::span(inbox).first(size), bytes));
+  }
+}
+
+// The device reads what it was given late, and what is lost is written again: each packet has a
+// copy of its own until then, also when the memory has gone meanwhile.
+TEST_CASE("guarded memory is read by a device that reads late, and goes under its hands") {
+  SimHosts hosts("guarded");
+  const auto bytes = some_bytes(300'000);
+  for (const Duration gone_after :
+       {Duration::max(), Duration(0us), Duration(60us), Duration(110us), Duration(150us)}) {
+    auto here = hosts.start("loss=2%&dup=2%&mtu=1024", {.berths = 64});
+    auto there = hosts.start("loss=2%&hold=30us&mtu=1024");
+    void* const at =
+        mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(at != MAP_FAILED);
+    const std::span memory(static_cast<std::byte*>(at), bytes.size());
+    std::ranges::copy(bytes, memory.begin());
+    Segment guarded = there.device.register_memory(memory, {.guarded = true}).value();
+    const RemoteSegment target = here.device.import(guarded.descriptor()).value().segment;
+    std::vector<std::vector<std::byte>> back(64);
+    std::vector<Work> works;
+    for (size_t i = 0; i < back.size(); ++i) {
+      back[i].resize(1 + i * 997 % 70'000);
+      works.push_back(read(back[i], target, i * 3000).tag(i));
+    }
+    REQUIRE(here.jetty.post(works) == works.size());
+    const bool goes = gone_after < 1s;
+    if (goes) {
+      hosts.run_for(gone_after);
+      munmap(at, bytes.size());
+    }
+    size_t refused = 0;
+    const auto done = collect(here.jetty, works.size());
+    REQUIRE(done.size() == works.size());
+    for (const Completion& one : done) {
+      const std::span data(back[one.tag]);
+      if (one.ok()) CHECK(same(data, std::span(bytes).subspan(one.tag * 3000, data.size())));
+      if (!one.ok()) CHECK(one.status == Status::remote_access);
+      refused += !one.ok();
+    }
+    INFO("gone after " << gone_after.count() << " ns: " << refused << " refused");
+    CHECK((refused > 0) == goes);
+    REQUIRE(guarded.unregister().ok());
+    if (!goes) munmap(at, bytes.size());
   }
 }
 

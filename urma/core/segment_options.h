@@ -16,6 +16,12 @@ struct SegmentOptions {
   // Shares the TokenID, the TokenValues and the policy of this segment, and goes with it
   // (Segment::revoke). The two must not overlap. Null: it has a TokenID of its own.
   const Segment* with = nullptr;
+  // For memory that may be gone while it is registered - unmapped, made read-only, of a file that
+  // is cut off: an access of a peer then ends as `remote_access`, where it would else end this
+  // process (SIGSEGV, SIGBUS). What it had written before the gap stays. Costs 1 us for a packet,
+  // two descriptors and address space for a device. Takes no notifications (Work::notify). Only
+  // for register_memory; works of the owner's with this memory as buffers are not guarded.
+  bool guarded = false;
 };
 
 // Memory of the device's medium that is revoked, and that somebody who does not run may still write

@@ -37,10 +37,11 @@ constexpr StatusInfo catalogue[] = {
      "Compare it with the limits in urma/core/work.h, and with what the import returned."},
     {Status::remote_access,
      "remote_access",
-     "The target refused. Nothing changed there, unless the segment was unregistered while the "
-     "work ran: then what had arrived before did.",
+     "The target refused. Nothing changed there, unless the segment was unregistered, or its "
+     "memory taken away, while the work ran: then what had arrived before did.",
      {"The segment was unregistered, or its owner restarted: the token is no longer valid.",
-      "The range leaves the segment.", "The segment does not grant this kind of access (Rights)."},
+      "The range leaves the segment, or the segment is guarded and its memory gone or read-only.",
+      "The segment does not grant this kind of access (Rights)."},
      "Import the descriptor again, keep to the segment's bytes, and have its owner register it "
      "with the rights that are needed."},
     {Status::remote_unsupported,

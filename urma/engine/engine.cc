@@ -177,6 +177,7 @@ bool Engine::send(Time now, bool polled, bool posted) {
   if (filled_ == 0 && transport_.wants_to_send() && unsettled_count_ < most_unsettled) {
     lent_ += port_->lend(std::span(frames_).subspan(lent_));
     initiator.begin_fill(fill_ + 1);
+    transactions_.target().answers().guarded().begin_fill(fill_ + 1);
     filled_ = transport_.fill(transactions_, std::span(frames_).first(lent_), now);
     if (filled_ > 0) {
       ++fill_;
@@ -206,12 +207,14 @@ void Engine::drop_sent(size_t taken) {
 
 void Engine::settle(Time now) {
   const uint64_t frames = port_->settled();
+  const bool any = unsettled_count_ > 0;
   while (unsettled_count_ > 0 && unsettled_[unsettled_first_].until <= frames) {
     settled_fill_ = unsettled_[unsettled_first_].fill;
     unsettled_first_ = (unsettled_first_ + 1) % most_unsettled;
     --unsettled_count_;
   }
   if (unsettled_count_ == 0) unsettled_first_ = 0;  // the same line again
+  if (any) transactions_.target().answers().guarded().settled(settled_fill_);
   transactions_.initiator().settled(settled_fill_, now);
 }
 

@@ -96,6 +96,10 @@ void Engine::grant_all(Handle handle) {
 Engine::Segments::Added Engine::add_segment(const Segments::Segment& segment, TokenPolicy policy,
                                             Handle with, Segments::Made& made) {
   if (ending_) return Segments::Added::gone;
+  if (segment.guarded &&
+      !(segments_.guard().open() && transactions_.target().answers().guarded().prepare())) {
+    return Segments::Added::no_guard;
+  }
   const Segments::Added added =
       with ? segments_.join(with, segment, made) : segments_.add(segment, policy, made);
   if (added == Segments::Added::added && segment.lease != Segments::none) grant_all(made.segment);

@@ -50,6 +50,22 @@ TEST_CASE("an access inside its segment finds the memory it names") {
   CHECK(one.allowed(one.base, 4096));
 }
 
+TEST_CASE("of a guarded segment it is said that its memory may be gone, of others it is not") {
+  OneSegment one;
+  const auto access = [&](const SegmentTable::Made& made) {
+    return one.table.access(made.token.id, made.token.value, one.base + 8, 8, Rights::read);
+  };
+  SegmentTable::Segment segment = one.segment();
+  segment.guarded = true;
+  SegmentTable::Made guarded;
+  REQUIRE(one.table.add(segment, TokenPolicy::plain_text, guarded) == Added::added);
+  CHECK(access(guarded).guarded);
+  CHECK(access(guarded).at == one.memory.data() + 8);
+  CHECK_FALSE(access(one.made).guarded);
+  guarded.token.value = TokenValue(number(guarded.token.value) ^ 1);
+  CHECK(access(guarded).at == nullptr);
+}
+
 TEST_CASE("one byte before, one behind, and one too many are refused") {
   OneSegment one;
   CHECK_FALSE(one.allowed(one.base - 1, 1));

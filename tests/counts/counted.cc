@@ -1,0 +1,142 @@
+// What is counted: one case, so many times, in a function of its own for callgrind to look at.
+//   counted                 the compiler that it was made by
+//   counted CASE TIMES
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "memseg/segment_table.h"
+#include "urma/urma.hpp"
+
+namespace {
+
+using namespace urma;
+
+constexpr size_t segment_bytes = 4096;
+
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "counted: %s\n", what);
+  std::exit(1);
+}
+
+// Two devices under virtual time, so that nothing but what they do is in a count.
+struct End {
+  explicit End(const std::string& text)
+      : device(open(text, {.threads = Threads::inlined, .observable = false}).value()),
+        jetty(device.jetty({.berths = 64, .receives = 8}).value()) {}
+
+  // Whether a message is among them; what else completes is looked at on the way.
+  static bool has_message(std::span<const Completion> some) {
+    bool has = false;
+    for (const Completion& one : some) {
+      if (!one.ok()) fail("a work has failed");
+      has = has || one.operation == Operation::receive;
+    }
+    return has;
+  }
+  bool look() {
+    std::array<Completion, 4> some;
+    return has_message(std::span(some).first(jetty.poll(some)));
+  }
+  // While there is no channel yet, time has to go on, and the other end to look.
+  void take_one(End& other) {
+    for (int looks = 0; looks < 10'000; ++looks) {
+      if (look() || has_message(jetty.wait(std::chrono::microseconds(1)))) return;
+      (void)other.look();
+    }
+    fail("a message has not come");
+  }
+  void say(const RemoteJetty& to) {
+    jetty.receive(inbox, 0);
+    if (jetty.post(send(std::span(outbox).first(8), to)) != 1) fail("a send was not posted");
+  }
+
+  Device device;
+  Jetty jetty;
+  std::byte inbox[64]{};
+  std::byte outbox[64]{};
+};
+
+// In a window, where a send of 8 B is what most is asked of.
+struct Talk {
+  explicit Talk(const std::string& text) : here(text), there(text) {
+    there.jetty.receive(there.inbox, 0);
+  }
+  void once() {
+    here.say(to_there);
+    there.take_one(here);
+    there.say(to_here);
+    here.take_one(there);
+  }
+
+  End here;
+  End there;
+  RemoteJetty to_here = there.device.import(here.jetty.descriptor()).value().jetty;
+  RemoteJetty to_there = here.device.import(there.jetty.descriptor()).value().jetty;
+};
+
+}  // namespace
+
+// Their names are what counts.py tells callgrind.
+extern "C" {
+
+[[gnu::noinline]] void counted_register(Device& device, std::span<std::byte> memory, int times) {
+  for (int i = 0; i < times; ++i) {
+    Segment segment = device.register_memory(memory).value();
+    if (!segment.unregister().ok()) fail("a segment was not unregistered");
+  }
+}
+
+[[gnu::noinline]] void counted_access(const memseg::SegmentTable& table,
+                                      const memseg::SegmentTable::Token& token, uint64_t address,
+                                      int times) {
+  int found = 0;
+  for (int i = 0; i < times; ++i) {
+    const auto offset = static_cast<uint64_t>(i % 1024);
+    found += table.access(token.id, token.value, address + offset, 64, Rights::write).at != nullptr;
+  }
+  if (found != times) fail("an access was refused");
+}
+
+[[gnu::noinline]] void counted_send(Talk& talk, int times) {
+  for (int i = 0; i < times; ++i) talk.once();
+}
+
+}  // extern "C"
+
+int main(int count, char** words) {
+  if (count < 3) {
+#ifdef __clang__
+    std::printf("clang-%d\n", __clang_major__);
+#else
+    std::printf("gcc-%d\n", __GNUC__);
+#endif
+    return 0;
+  }
+  const int times = std::atoi(words[2]);
+  std::vector<std::byte> memory(segment_bytes);
+  if (std::strcmp(words[1], "register") == 0) {
+    End end("sim:counted");
+    { const Segment first = end.device.register_memory(memory).value(); }
+    counted_register(end.device, memory, times);
+  } else if (std::strcmp(words[1], "access") == 0) {
+    memseg::SegmentTable table(8, SipHash(1, 2));
+    memseg::SegmentTable::Made made;
+    table.add({memory.data(), memory.size(), Rights::write}, TokenPolicy::plain_text, made);
+    counted_access(table, made.token, reinterpret_cast<uint64_t>(memory.data()), times);
+  } else if (std::strcmp(words[1], "send") == 0) {
+    const std::string path = "/dev/shm/urma-counted-" + std::to_string(getpid());
+    Talk talk("sim(net=counted):cxl:" + path + "?size=8M");
+    unlink(path.c_str());
+    for (int i = 0; i < 16; ++i) talk.once();
+    counted_send(talk, times);
+  } else {
+    fail("no such case");
+  }
+}
