@@ -118,7 +118,7 @@ TEST_CASE("R6: one of four paths fails, both ways or one, and heals; the others 
         CHECK(kinds[0] == EventKind::path_lost);
         CHECK(kinds.back() == EventKind::path_back);
       }
-      const Path& mended = four.paths()[2];
+      const Path mended = four.paths().at(2);
       CHECK(mended.usable);
       CHECK(mended.sent > 0);
     }
