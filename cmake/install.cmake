@@ -12,6 +12,8 @@ set(public_headers
   urma/base/handle.h
   urma/base/sequence.h
   urma/base/time.h
+  urma/core/atomic.h
+  urma/core/atomic_works.h
   urma/core/balance.h
   urma/core/budget.h
   urma/core/descriptor.h
@@ -22,6 +24,7 @@ set(public_headers
   urma/core/log.h
   urma/core/observed.h
   urma/core/options.h
+  urma/core/order.h
   urma/core/path.h
   urma/core/result.h
   urma/core/retransmission.h

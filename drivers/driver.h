@@ -25,6 +25,7 @@ struct MappedMemory {
   std::byte* base = nullptr;
   uint64_t granule_bytes = 0;
   unsigned offset_bits = 0;
+  bool in_a_row = true;  // false: each lies elsewhere
 
   const std::byte* at(uint64_t address) const {
     const uint64_t granule = address << 1 >> (offset_bits + 1);
@@ -61,6 +62,8 @@ struct PortCounters {
   uint64_t send_failures = 0;  // frames that the medium did not take
   uint64_t unreachable = 0;    // told so by the other side's host
   uint64_t malformed = 0;      // what came and was no frame
+  uint64_t refused = 0;        // who asked for memory with a wrong token
+  uint64_t unheard = 0;        // who asked while too many did so
   uint64_t injected = 0;       // faults, by a wrapper
   int latest_failure = 0;      // errno of the last of send_failures, if the system gave one
   uint64_t uncaptured = 0;     // packets that a wrapper could not write down
@@ -126,6 +129,8 @@ class SegmentMemory {
   // with the same bytes, and who holds it writes where nobody looks. The owner must not write
   // meanwhile. False: pages of this medium cannot be moved, or there are none. Not in a pass.
   virtual bool move(const Lease& lease) = 0;
+  // Others may use it without holding it: it is moved as soon as it is revoked.
+  virtual bool loose(const Lease& lease) const = 0;
   // It has been: what its owner has is nobody else's.
   virtual bool moved(const Lease& lease) const = 0;
   // Undoes `move`; the bytes are void. False: it could not, and the lease must be kept. Not in a
@@ -138,6 +143,30 @@ class SegmentMemory {
   // All that is revoked and held, whoever's it was. Returns how many, of `most_quarantined`.
   static constexpr size_t most_quarantined = 256;
   virtual size_t quarantined(std::span<Quarantined> out) = 0;
+};
+
+class PacketPort;
+
+// A port that is several, of which some come and go while it is open. Engine thread, but for what
+// takes its time.
+class PathPorts {
+ public:
+  virtual ~PathPorts() = default;
+
+  // A port that can be one of them, and what is made for it before a pass.
+  class Joining {
+   public:
+    virtual ~Joining() = default;
+    virtual const Endpoint& self() const = 0;
+  };
+  // Any thread.
+  virtual Result<std::unique_ptr<Joining>> prepare(std::string_view device) = 0;
+  // It takes a place where none is.
+  virtual void join(uint8_t place, Joining& joining) = 0;
+  // Takes in nothing more there.
+  virtual void stop(uint8_t place) = 0;
+  // After that, and when all frames that it was given have settled.
+  virtual std::unique_ptr<PacketPort> part(uint8_t place) = 0;
 };
 
 // A port that carries packets, in bursts. A frame is in exactly one place: free, lent, in the
@@ -173,6 +202,8 @@ class PacketPort {
   virtual Ways* ways() { return nullptr; }
   // Not null: segments can lie in memory of the medium's.
   virtual SegmentMemory* memory() { return nullptr; }
+  // Not null: ports can be added to it and taken away.
+  virtual PathPorts* path_ports() { return nullptr; }
   // When `receive` is to be called though nothing comes: a frame that is held back (a simulated
   // delay) is due then, or what a wrapper has gathered. `never` if there is nothing of the kind.
   virtual Time next_arrival() const { return never; }

@@ -1,5 +1,6 @@
 #include "jetty/answers.h"
 
+#include "jetty/atomics.h"
 #include "jetty/slicer.h"
 #include "urma/base/assert.h"
 #include "urma/base/copy.h"
@@ -16,8 +17,9 @@ constexpr uint32_t most_held = 16;
 
 }  // namespace
 
-Answers::Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments)
-    : peers_(peers), segments_(segments), records_(capacity) {
+Answers::Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments,
+                 EventSink& events)
+    : peers_(peers), segments_(segments), events_(events), records_(capacity) {
   latest_.fill(none);
 }
 
@@ -57,7 +59,8 @@ bool Answers::joins(Record& record, const Answer& answer) const {
   return !record.is_read && !record.offered && first.peer == answer.peer &&
          first.rc_id == answer.rc_id && first.told == answer.told &&
          first.status == Response::success && answer.status == Response::success &&
-         record.further < max_further_answers &&
+         record.further < max_further_answers && first.fetched_bytes == 0 &&
+         answer.fetched_bytes == 0 &&
          answer.tassn == (first.tassn + record.further + 1) % Tassn::modulus;
 }
 
@@ -141,6 +144,11 @@ Answers::Packet Answers::packet(const Record& record, uint16_t index) {
                         .status = answer.status,
                         .info = answer.status == Response::success ? record.further : answer.info,
                         .rc_id = answer.rc_id};
+    if (answer.fetched_bytes > 0) {
+      out.headers.base.opcode = static_cast<uint8_t>(TaOpcode::atomic_response);
+      out.fetched_bytes = answer.fetched_bytes;
+      out.fetched = answer.fetched;
+    }
     return out;
   }
   const Read& read = record.read;
@@ -155,6 +163,7 @@ Answers::Packet Answers::packet(const Record& record, uint16_t index) {
   if (from.guarded) [[unlikely]] {
     data = guarded_.copy(segments_.guard(), from.at, bytes);
     out.guarded = data != nullptr;
+    if (data == nullptr) tell_missing(read.peer, read.token_id);
   }
   out.headers.base = {.opcode = static_cast<uint8_t>(TaOpcode::read_response),
                       .tassn = read.tassn,
@@ -172,6 +181,16 @@ Answers::Packet Answers::packet(const Record& record, uint16_t index) {
   return out;
 }
 
+void Answers::tell_missing(PeerId who, TokenId segment) {
+  events_.raise({.kind = EventKind::memory_missing, .segment = segment, .peer = who});
+}
+
+size_t Answers::Packet::emit_head(std::span<std::byte> to) const {
+  const size_t bytes = headers.emit(to);
+  put_little(fetched, to.subspan(bytes, fetched_bytes));
+  return bytes + fetched_bytes;
+}
+
 void Answers::write(transport::PacketSlot& slot) {
   const Record* record = find(slot.slice);
   URMA_ASSERT(record != nullptr, "an answer is kept until it is delivered or its channel is gone");
@@ -180,7 +199,7 @@ void Answers::write(transport::PacketSlot& slot) {
   if (out.data.bytes > 0) frame.pieces[frame.piece_count++] = out.data;
   const std::span<std::byte> head(frame.head + frame.head_bytes,
                                   TxFrame::head_room - frame.head_bytes);
-  frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + out.headers.emit(head));
+  frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + out.emit_head(head));
 }
 
 // Past the channel's queue; there it has arrived, and the duty is done.
@@ -189,10 +208,10 @@ bool Answers::send_at_once(Record& record) {
   if (record.read.bytes > std::min(transport::most_at_once, peer.facts.packet_bytes)) return false;
   transport::Channel& channel = *peer.channel;
   const Packet out = packet(record, 0);
-  const auto bytes = static_cast<uint32_t>(out.headers.bytes()) + out.data.bytes;
+  const auto bytes = static_cast<uint32_t>(out.head_bytes()) + out.data.bytes;
   std::byte* const to = channel.begin(bytes);
   if (to != nullptr) {
-    const size_t headers = out.headers.emit({to, bytes});
+    const size_t headers = out.emit_head({to, bytes});
     copy_bytes(to + headers, out.data.data, out.data.bytes);
     channel.end();
     destroy(record);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "jetty/event_sink.h"
 #include "jetty/guarded_reads.h"
 #include "jetty/peers.h"
 #include "memseg/segment_table.h"
@@ -17,7 +18,8 @@ namespace urma::jetty {
 // written, under a fresh check: what has been revoked meanwhile leaves as a refusal.
 class Answers {
  public:
-  Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments);
+  Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments,
+          EventSink& events);
 
   // Answers that can still be taken on.
   uint32_t room() const { return records_.capacity() - records_.size(); }
@@ -30,6 +32,9 @@ class Answers {
     uint8_t info = 0;
     // The application was told something: its own reply may leave first.
     bool told = false;
+    // Of an atomic that brings something back: so many bytes of what it fetched. 0: of no such.
+    uint8_t fetched_bytes = 0;
+    uint64_t fetched = 0;
   };
   void add(const Answer& answer, Time now);
 
@@ -55,6 +60,8 @@ class Answers {
   // Of memory that is not read where it lies: packets that are written from now on are of this fill
   // of the driver's frames, and of fills up to that one nobody reads any more.
   GuardedReads& guarded() { return guarded_; }
+  // The owner is told that somebody wanted memory of a guarded segment which is not there.
+  void tell_missing(PeerId who, TokenId segment);
 
   // From the transport; `slot` and generation as they were offered.
   void write(transport::PacketSlot& packet);
@@ -88,6 +95,11 @@ class Answers {
     TaResponse headers;
     Piece data;
     bool guarded = false;  // the data is one of `guarded_`
+    uint32_t fetched_bytes = 0;
+    uint64_t fetched = 0;
+
+    size_t head_bytes() const { return headers.bytes() + fetched_bytes; }
+    size_t emit_head(std::span<std::byte> to) const;
   };
 
   static PeerId peer_of(const Record& record) {
@@ -104,6 +116,7 @@ class Answers {
 
   PeerStates& peers_;
   const memseg::SegmentTable& segments_;
+  EventSink& events_;
   GuardedReads guarded_;
   Slab<Record> records_;
   List ready_;

@@ -4,6 +4,7 @@
 
 #include "jetty/execution_record.h"
 #include "jetty/jetty.h"
+#include "jetty/parking.h"
 #include "urma/core/ta_chain.h"
 
 namespace urma::jetty {
@@ -24,6 +25,9 @@ struct Assembly {
     executed,     // it came before, on another channel: answer again
     ignore,       // it was withdrawn, or nothing can be said of it: no answer
     drop,         // nobody listens to its peer: no answer, as if it had never come
+    no_context,   // it names a sequence context that its queue does not have
+    unsupported,  // an atomic of a kind that there is not, or not here
+    parked,       // its turn has not come: its packets are kept (Parking)
   };
 
   PeerId peer;
@@ -36,16 +40,21 @@ struct Assembly {
   Verdict verdict = Verdict::run;
   ExecutionRecord* record = nullptr;  // where it is noted that it was executed; null: need not be
   Tassn number{};                     // there
-  bool permit = false;                // holds one of the receiver's permits for immediates
-  uint16_t receive = Queues::none;    // the receive slot that it fills
-  Jetty* jetty = nullptr;             // its target, when it holds either
-  Jetty* receiver = nullptr;          // and whose they are: the target's own, or a shared JFR's
-  uint32_t packets = 0;               // that have come
-  uint32_t needed = 0;                // 0: not known yet
-  uint32_t bytes = 0;                 // of the message: known with its last packet
-  uint64_t immediate = 0;
-  uint32_t message_length = 0;  // write with immediate: of the whole work
-  uint32_t previous = none;     // of the same peer
+  uint32_t context = none;            // where its queue's order is kept, if it is
+  Order order = Order::none;
+  Kept kept{};                      // parked: its packets
+  uint32_t next_parked = none;      // of the same queue, later ones
+  bool missing = false;             // memory that is guarded was not there
+  bool permit = false;              // holds one of the receiver's permits for immediates
+  uint16_t receive = Queues::none;  // the receive slot that it fills
+  Jetty* jetty = nullptr;           // its target, when it holds either
+  Jetty* receiver = nullptr;        // and whose they are: the target's own, or a shared JFR's
+  uint32_t packets = 0;             // that have come
+  uint32_t needed = 0;              // 0: not known yet
+  uint32_t bytes = 0;               // of the message: known with its last packet; of the word
+  uint64_t immediate = 0;           // or what an atomic fetched
+  uint32_t message_length = 0;      // write with immediate: of the whole work
+  uint32_t previous = none;         // of the same peer
   uint32_t next = none;
 };
 

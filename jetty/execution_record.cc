@@ -53,16 +53,4 @@ ExecutionRecord* ExecutionRecords::find_or_create(PeerId peer, uint32_t rc_id, u
   return &entry->record;
 }
 
-void ExecutionRecords::forget(PeerState& peer) {
-  for (uint32_t i = peer.first_record; i != PeerState::none;) {
-    Entry& entry = slab_.at(i);
-    i = entry.next_of_peer;
-    by_queue_.erase(key(entry.peer_index, entry.rc_id));
-    slab_.destroy(&entry);
-  }
-  peer.first_record = peer.latest_record = PeerState::none;
-  if (peer.records > share_) common_ += peer.records - share_;
-  peer.records = 0;
-}
-
 }  // namespace urma::jetty

@@ -30,6 +30,10 @@ class ExecutionRecord {
   Mark mark(Tassn tassn) const;
   void set(Tassn tassn, Mark mark);
   Tassn newest() const { return newest_; }
+  // Where the order of the queue's slices is kept, if it is (SequenceContext).
+  uint32_t context = UINT32_MAX;
+  // Where the results of its atomics are kept, if it had any (AtomicResults).
+  uint32_t results = UINT32_MAX;
   // The short way for what comes in order and is executed at once.
   bool is_next(uint32_t wire) const { return (newest_ + 1).wire() == wire; }
   void execute_next() {
@@ -59,9 +63,11 @@ class ExecutionRecords {
   ExecutionRecord* find(PeerId peer, uint32_t rc_id);
   // Null when this peer may have no more.
   ExecutionRecord* find_or_create(PeerId peer, uint32_t rc_id, uint32_t tassn);
-  // This life of the peer is over; nothing of it can come any more.
-  void forget(PeerState& peer);
+  // This life of the peer is over; nothing of it can come any more. Calls `each` with its records.
+  template <class Each>
+  void forget(PeerState& peer, Each&& each);
   uint32_t size() const { return slab_.size(); }
+  uint32_t capacity() const { return slab_.capacity(); }
 
  private:
   struct Entry {
@@ -85,5 +91,19 @@ class ExecutionRecords {
   Slab<Entry> slab_;
   FlatMap<uint64_t> by_queue_;
 };
+
+template <class Each>
+void ExecutionRecords::forget(PeerState& peer, Each&& each) {
+  for (uint32_t i = peer.first_record; i != PeerState::none;) {
+    Entry& entry = slab_.at(i);
+    i = entry.next_of_peer;
+    each(entry.record);
+    by_queue_.erase(key(entry.peer_index, entry.rc_id));
+    slab_.destroy(&entry);
+  }
+  peer.first_record = peer.latest_record = PeerState::none;
+  if (peer.records > share_) common_ += peer.records - share_;
+  peer.records = 0;
+}
 
 }  // namespace urma::jetty

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "jetty/atomics.h"
 #include "jetty/slicer.h"
 #include "urma/base/copy.h"
 
@@ -21,15 +22,27 @@ void Executor::begin(Assembly& assembly, const TaRequest& request) {
       return begin_immediate(assembly, request);
     case TaOpcode::write_notify:
       return begin_notify(assembly, request);
+    case TaOpcode::compare_swap:
+    case TaOpcode::swap:
+    case TaOpcode::atomic_store:
+    case TaOpcode::atomic_load:
+    case TaOpcode::fetch_add:
+    case TaOpcode::fetch_sub:
+    case TaOpcode::fetch_and:
+    case TaOpcode::fetch_or:
+    case TaOpcode::fetch_xor:
+      return begin_atomic(assembly, request);
     case TaOpcode::write:
     case TaOpcode::read:
     case TaOpcode::answer:
     case TaOpcode::read_response:
+    case TaOpcode::atomic_response:
       return;
   }
 }
 
 void Executor::place(Assembly& assembly, const ParsedRequest& packet) {
+  if (assembly.info->operands > 0) return run_atomic(assembly, packet);
   assembly.info->to_memory ? place_memory(assembly, packet) : place_message(assembly, packet);
 }
 
@@ -42,10 +55,20 @@ bool Executor::finish(Assembly& assembly, const TaRequest& request) {
       return finish_immediate(assembly);
     case TaOpcode::write_notify:
       return finish_notify(assembly, request);
+    case TaOpcode::compare_swap:
+    case TaOpcode::swap:
+    case TaOpcode::atomic_store:
+    case TaOpcode::atomic_load:
+    case TaOpcode::fetch_add:
+    case TaOpcode::fetch_sub:
+    case TaOpcode::fetch_and:
+    case TaOpcode::fetch_or:
+    case TaOpcode::fetch_xor:
     case TaOpcode::write:
     case TaOpcode::read:
     case TaOpcode::answer:
     case TaOpcode::read_response:
+    case TaOpcode::atomic_response:
       return false;
   }
   return false;
@@ -115,7 +138,7 @@ bool Executor::deliver(const ImmediateHeaders& headers, std::span<const std::byt
 // An unknown Jetty and a wrong token are refused alike: nothing is learnt by trying.
 Jetty* Executor::target(const Mtetah& named, TokenValue token) {
   Jetty* jetty = jetties_.find(JettyId(named.target));
-  if (jetty == nullptr || jetty->state != JettyState::ready) return nullptr;
+  if (jetty == nullptr || !jetty->hears()) return nullptr;
   return (number(jetty->token) ^ number(token)) == 0 ? jetty : nullptr;
 }
 
@@ -198,6 +221,15 @@ void Executor::begin_notify(Assembly& assembly, const TaRequest& request) {
   if (notified(request.notify) == nullptr) assembly.verdict = Verdict::refuse;
 }
 
+// Whether it is one that there is, so that what is refused was not looked at.
+void Executor::begin_atomic(Assembly& assembly, const TaRequest& request) {
+  const uint32_t bytes = request.memory.length;
+  const bool known = is_atomic(static_cast<Atomic>(assembly.info->opcode),
+                               static_cast<Update>(request.update.update)) &&
+                     is_atomic_width(bytes) && request.memory.address % bytes == 0;
+  if (!known) assembly.verdict = Verdict::unsupported;
+}
+
 void Executor::release(Assembly& assembly) {
   if (assembly.jetty == nullptr) return;
   let_go(assembly);
@@ -222,9 +254,39 @@ void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
   const auto to =
       segments_.access(TokenId(request.memory.token_id), TokenValue(request.token.token),
                        request.memory.address, packet.data.size(), Rights::write);
-  if (to.at == nullptr || !shows_token(request) || !put(to, packet.data)) {
+  if (to.at == nullptr || !shows_token(request)) {
     assembly.verdict = Verdict::refuse;
+  } else if (!put(to, packet.data)) {
+    assembly.verdict = Verdict::refuse;
+    assembly.missing = true;
   }
+}
+
+// All of it is one packet. What has no memory of its own, or memory that may be gone, takes none:
+// an instruction cannot be told that.
+void Executor::run_atomic(Assembly& assembly, const ParsedRequest& packet) {
+  const TaRequest& request = packet.headers;
+  const uint32_t bytes = request.memory.length;
+  const auto word =
+      segments_.access(TokenId(request.memory.token_id), TokenValue(request.token.token),
+                       request.memory.address, bytes, Rights::atomic);
+  if (word.at == nullptr || !shows_token(request)) {
+    assembly.verdict = Verdict::refuse;
+    return;
+  }
+  if (word.guarded || reinterpret_cast<uintptr_t>(word.at) % bytes != 0) {
+    assembly.verdict = Verdict::unsupported;
+    return;
+  }
+  const bool compares = assembly.info->operands > 1;
+  assembly.bytes = bytes;
+  assembly.immediate =
+      execute({.what = static_cast<Atomic>(assembly.info->opcode),
+               .update = static_cast<Update>(request.update.update),
+               .bytes = bytes,
+               .operand = get_little(packet.data.first(bytes)),
+               .expected = compares ? get_little(packet.data.subspan(bytes, bytes)) : 0},
+              word.at);
 }
 
 // False: it is guarded, and not there.
@@ -274,7 +336,7 @@ std::optional<Executor::Complaint> Executor::complaint(const TaRequest& request,
   const TokenValue theirs = info.to_memory ? TokenValue(request.immediate.token) : token;
   if (number(jetty->token) != number(theirs)) return Complaint{bad_token, true};
   const Event error{.kind = EventKind::jetty_error, .status = Status::flushed, .jetty = jetty->id};
-  if (jetty->state != JettyState::ready) return Complaint{error};
+  if (!jetty->hears()) return Complaint{error};
   if (jetties_.receiver(*jetty) == nullptr) return Complaint{error};
   return std::nullopt;
 }

@@ -57,6 +57,8 @@ class Executor {
   void begin_message(Assembly& assembly, const TaRequest& request);
   void begin_immediate(Assembly& assembly, const TaRequest& request);
   void begin_notify(Assembly& assembly, const TaRequest& request);
+  void begin_atomic(Assembly& assembly, const TaRequest& request);
+  void run_atomic(Assembly& assembly, const ParsedRequest& packet);
   void place_memory(Assembly& assembly, const ParsedRequest& packet);
   void place_message(Assembly& assembly, const ParsedRequest& packet);
   bool finish_message(Assembly& assembly);

@@ -10,6 +10,8 @@
 namespace urma::jetty {
 
 inline constexpr uint32_t slice_bytes = 64 * 1024;
+// What is not longer is never cut.
+inline constexpr uint32_t shortest_cut_bytes = slice_bytes / 4;
 
 // A piece of a work, of at most slice_bytes, with a TASSN of its own.
 struct Slice {
@@ -34,8 +36,18 @@ struct Slice {
   bool expected = false;          // counted in the channel's expected answers
   bool in_offer = false;          // counted in the flow's offered cost
   bool waiting_to_offer = false;  // the channel had no room for it
+  bool asks = false;              // for a sequence context
+  uint32_t atomic = 0;            // which of its flow's atomics with results; 0: none
   uint8_t not_ready_times = 0;
   Time not_ready_since{};
+};
+
+// Whether a flow's target keeps its order.
+enum class Sequence : uint8_t {
+  none,     // it was not asked to
+  asking,   // the first slice of order is on its way, and nothing goes before its answer
+  kept,     // in a sequence context
+  refused,  // it has none free
 };
 
 // The works of one Jetty towards one peer, and the numbering of their slices (TASSN). It belongs to
@@ -60,8 +72,12 @@ struct Flow {
   uint16_t last_to_cut = Queues::none;
   uint32_t next_of_peer = none;
   uint32_t next_of_jetty = none;
+  uint8_t offering = 0;     // its weight, while slices of it are in the channel's line
   bool peer_over = false;   // kept only until its last slice has settled
   bool to_reoffer = false;  // some slice is waiting_to_offer
+  Sequence sequence = Sequence::none;
+  uint32_t atomics = 0;                 // so far, of those with results
+  uint32_t first_atomic = Slice::none;  // the oldest of them that is not decided
 };
 
 }  // namespace urma::jetty

@@ -29,7 +29,10 @@ class GuardedReads {
     if (count_ == 0) first_ = 0;  // the same pages again
   }
 
-  // At most slice_bytes. Null: that memory is not there; or no driver should hold so many frames.
+  // For a fill of so many packets, and one that is sent at once. Else nothing is filled until
+  // something has settled: a device of several ports keeps more frames than there are copies.
+  bool room_for(size_t packets) const { return count_ + packets < most; }
+  // At most slice_bytes. Null: that memory is not there; or there was no room.
   const std::byte* copy(const GuardedCopy& guard, const std::byte* from, uint32_t bytes) {
     if (count_ == most) return nullptr;
     const uint32_t slot = (first_ + count_) % most;
@@ -43,7 +46,7 @@ class GuardedReads {
   void give_back_last() { --count_; }
 
  private:
-  // As many as a driver has frames; of address space, of which little is used.
+  // About as many as a driver has frames; of address space, of which little is used.
   static constexpr uint32_t most = 1024;
   static constexpr size_t page = 4096;
 

@@ -30,10 +30,29 @@ Initiator::Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
       jetty_timers_(limits.jetties),
       slice_timers_(limits.slices),
       active_(limits.flows),
+      to_release_(limits.jetties),
       settling_(limits.slices),
       jitter_(seed) {}
 
+// Nothing keeps it back any more.
+inline void Initiator::launch(Jetty& jetty, uint16_t lease, Status refused, Time now) {
+  const Berth& berth = jetty.queues->berth(lease);
+  Flow* flow = refused == Status::ok ? flow_for(jetty, berth.peer, refused) : nullptr;
+  if (flow == nullptr) return finish(jetty, lease, refused, false, now);
+  WorkState& work = jetty.works[lease];
+  work.number = ++flow->works;
+  if (berth.order != Order::none) work.order = order_of(jetty, berth, *flow);
+  begin(*flow, jetty, lease, now);
+}
+
+void Initiator::start(Jetty& jetty, uint16_t lease, Time now) {
+  const bool ready = jetty.state == JettyState::ready;
+  launch(jetty, lease, ready ? jetty.queues->berth(lease).verdict : Status::flushed, now);
+}
+
 uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
+  if (jetty.ordering.mode == ServiceMode::unreliable) [[unlikely]]
+    return take_datagrams(jetty, budget, now);
   Leases& berths = jetty.queues->berths();
   const uint32_t count = std::min(budget, berths.waiting());
   for (uint32_t i = 0; i < count; ++i) {
@@ -47,15 +66,13 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
     }
     WorkState& work = jetty.works[lease] = {};
     work.progress = now;
-    jetty.gate.posted(lease, berth.signalled);
+    jetty.gate.posted(lease, berth.signalled, jetty.ordering.in_order);
     append(jetty, lease, now);
-    Status refused = jetty.state == JettyState::ready ? berth.verdict : Status::flushed;
-    Flow* flow = refused == Status::ok ? flow_for(jetty, berth.peer, refused) : nullptr;
-    if (flow != nullptr) {
-      work.number = ++flow->works;
-      begin(*flow, jetty, lease, now);
+    const Status refused = jetty.state == JettyState::ready ? berth.verdict : Status::flushed;
+    if (jetty.gated || asks_order(berth)) [[unlikely]] {
+      if (refused != Status::ok || may_begin(jetty, lease)) start(jetty, lease, now);
     } else {
-      finish(jetty, lease, refused, false, now);
+      launch(jetty, lease, refused, now);
     }
   }
   URMA_ASSERT(ahead_.lease == Queues::none, "what was sent ahead is what `take` takes first");
@@ -80,12 +97,19 @@ bool Initiator::all_copied(Jetty& jetty, uint16_t lease) {
   const Flow& flow = flows_.at(jetty.first_flow);
   if (!(flow.peer == berth.peer) || flow.peer_over) return false;
   const PeerState& peer = peers_.at(flow.peer);
+  // What fails may suspend the Jetty, which is for `finish` to do.
+  if (jetty.ordering.suspend_on_error && berth.operation == Operation::atomic) return false;
   return peer.channel != nullptr && copy(*jetty.queues, lease, 0, peer) > 0;
 }
 
 // Of a Jetty that has nothing else outstanding: no completion is withheld for it.
 void Initiator::end_at_once(Jetty& jetty, uint16_t lease) {
-  if (jetty.queues->berth(lease).signalled) return show(jetty, lease, Status::ok);
+  const Berth& berth = jetty.queues->berth(lease);
+  if (berth.operation == Operation::atomic && berth.doubtful) [[unlikely]] {
+    ++counters_.unknown;
+    return show(jetty, lease, Status::unknown);
+  }
+  if (berth.signalled) return show(jetty, lease, Status::ok);
   jetty.queues->chain(lease, jetty.chained);
   jetty.chained = lease;
 }
@@ -103,18 +127,20 @@ void Initiator::begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now) {
   if (!work.cut) put_in_line(flow, jetty, lease, false);
 }
 
+// Null: it has none towards this peer.
+Flow* Initiator::find_flow(const Jetty& jetty, PeerId peer) {
+  if (Flow* const first = first_flow(jetty, peer)) return first;
+  const uint32_t known = flows_by_key_.find(flow_key(peer, number(jetty.id)));
+  if (known == Flow::none) return nullptr;
+  Flow& flow = flows_.at(known);
+  return flow.peer == peer && flow.jetty == jetties_.index_of(jetty) ? &flow : nullptr;
+}
+
 Flow* Initiator::flow_for(Jetty& jetty, PeerId peer, Status& why_not) {
-  if (jetty.first_flow != Flow::none) {
-    // Mostly its only one.
-    Flow& first = flows_.at(jetty.first_flow);
-    if (first.peer == peer && !first.peer_over) return &first;
-  }
+  if (Flow* const first = first_flow(jetty, peer)) return first;
+  if (Flow* const own = find_flow(jetty, peer)) return own;
   const uint64_t key = flow_key(peer, number(jetty.id));
   const uint32_t known = flows_by_key_.find(key);
-  if (known != Flow::none && flows_.at(known).peer == peer &&
-      flows_.at(known).jetty == jetties_.index_of(jetty)) {
-    return &flows_.at(known);
-  }
   if (!channels_.knows(peer)) {
     why_not = Status::peer_restarted;
     return nullptr;
@@ -247,20 +273,28 @@ void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
   (work.older != Queues::none ? jetty.works[work.older].newer : jetty.oldest) = work.newer;
   (work.newer != Queues::none ? jetty.works[work.newer].older : jetty.newest) = work.older;
   --jetty.outstanding;
+  if (jetty.gated) [[unlikely]]
+    left_gate(jetty, lease);
 
+  work.status = status;
   const bool failed = status != Status::ok;
+  if (failed && jetty.ordering.suspend_on_error) [[unlikely]]
+    suspend(jetty, now);
   if (jetty.gate.done(lease, failed)) {
     show(jetty, lease, status);
-  } else if (!berth.signalled) {
+  } else if (!berth.signalled && !failed) {
     jetty.queues->chain(lease, jetty.chained);
     jetty.chained = lease;
   }
-  while (const auto released = jetty.gate.next_released()) show(jetty, *released, Status::ok);
+  while (const auto released = jetty.gate.next_released()) {
+    show(jetty, *released, jetty.works[*released].status);
+  }
 }
 
 // Unsignalled works that are done go home with the next completion.
 void Initiator::show(Jetty& jetty, uint16_t lease, Status status) {
   const Berth& berth = jetty.queues->berth(lease);
+  const bool atomic = berth.operation == Operation::atomic;
   jetty.queues->chain(lease, jetty.chained);
   jetty.chained = Queues::none;
   jetties_.complete(jetty,
@@ -269,7 +303,7 @@ void Initiator::show(Jetty& jetty, uint16_t lease, Status status) {
                      .with_immediate = berth.with_immediate,
                      .bytes = berth.bytes,
                      .tag = berth.tag,
-                     .immediate = berth.immediate,
+                     .immediate = atomic ? jetty.queues->values(lease).fetched : berth.immediate,
                      .jetty = jetty.id,
                      .from = {}},
                     lease);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "jetty/flow.h"
@@ -14,6 +15,8 @@
 
 namespace urma::jetty {
 
+struct SlicePacket;
+
 struct InitiatorCounters {
   uint64_t works = 0;
   uint64_t slices = 0;
@@ -26,6 +29,7 @@ struct InitiatorCounters {
   uint64_t malformed = 0;           // responses that make no sense
   uint64_t timeouts = 0;            // works whose time was up
   uint64_t unknown = 0;             // works that ended so
+  uint64_t held = 0;                // works that waited for works before them
 };
 
 // Carries works to their end: takes them from the Jetties, cuts them into slices, offers these to
@@ -54,6 +58,8 @@ class Initiator {
   void note(Jetty& jetty, Time now);
   // Everything outstanding of this Jetty ends, as soon as it is known how.
   void flush(Jetty& jetty, Time now);
+  // Those that have been cancelled end, as soon as it is known how.
+  void end_cancelled(Jetty& jetty, Time now) { sweep_jetty(jetty, now); }
   // Works that use this memory end; `using_memory` says whether any is left.
   void flush_memory(const std::byte* base, uint64_t bytes, Time now);
   bool using_memory(const std::byte* base, uint64_t bytes);
@@ -89,6 +95,8 @@ class Initiator {
   Time next_deadline() const;
 
   const InitiatorCounters& counters() const { return counters_; }
+  // Works may begin that have waited for others: the next `cut` sees to it.
+  bool lets_go() const { return to_release_.size() > 0; }
   uint32_t open_slices() const { return slices_.size(); }
 
  private:
@@ -101,6 +109,17 @@ class Initiator {
   };
 
   // Works.
+  void launch(Jetty& jetty, uint16_t lease, Status refused, Time now);
+  [[gnu::cold]] uint32_t take_datagrams(Jetty& jetty, uint32_t budget, Time now);
+  std::optional<Status> send_datagram(const Jetty& jetty, uint16_t lease);
+  [[gnu::cold]] void start(Jetty& jetty, uint16_t lease, Time now);
+  // Mostly its only one; null: that is of another peer.
+  Flow* first_flow(const Jetty& jetty, PeerId peer) {
+    if (jetty.first_flow == Flow::none) return nullptr;
+    Flow& first = flows_.at(jetty.first_flow);
+    return first.peer == peer && !first.peer_over ? &first : nullptr;
+  }
+  Flow* find_flow(const Jetty& jetty, PeerId peer);
   Flow* flow_for(Jetty& jetty, PeerId peer, Status& why_not);
   void begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now);
   bool all_copied(Jetty& jetty, uint16_t lease);
@@ -115,16 +134,37 @@ class Initiator {
   bool cancel(WorkState& work, Time now);
   void slice_ended(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
 
+  // Order.
+  bool may_begin(Jetty& jetty, uint16_t lease);
+  ordering::SubmitGate::Open open_works(const Jetty& jetty) const;
+  uint32_t group_of(const Jetty& jetty, const Berth& berth);
+  Order order_of(const Jetty& jetty, const Berth& berth, const Flow& flow);
+  [[gnu::cold]] void left_gate(Jetty& jetty, uint16_t lease);
+  bool release(Time now);
+  [[gnu::cold]] void end_held(Jetty& jetty, Time now);
+  void told_of_sequence(Slice& slice, bool kept);
+  [[gnu::cold]] void suspend(Jetty& jetty, Time now);
+
   // Slices.
   enum class Cut : uint8_t { done, blocked, no_memory };
   Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
-  uint32_t copy(const Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer);
+  uint32_t copy(Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer);
+  uint32_t operate(Queues& queues, uint16_t lease, const PeerState& peer);
   bool copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);
   Cut cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
   void append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work);
-  bool write_at_once(const Flow& flow, const Queues& queues, uint16_t lease, uint32_t from,
+  bool write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lease, uint32_t from,
                      const PeerState& peer);
+  [[gnu::cold]] void put_order(SlicePacket& packet, const Flow& flow, const Jetty& jetty,
+                               uint16_t lease);
+  bool asks_sequence(const Flow& flow, const Jetty& jetty, const Berth& berth);
   bool window_open(const Flow& flow, const PeerState& peer);
+  bool results_open(const Flow& flow, const PeerState& peer);
+  void note_atomic(Flow& flow, Slice& slice);
+  void atomic_decided(Flow& flow, const Slice& slice);
+  uint8_t weight_of(const Flow& flow);
+  static uint32_t part_of_offer(const Flow& flow, const Jetty& jetty, const PeerState& peer,
+                                uint32_t slice);
   bool offer(Slice& slice, Flow& flow, PeerState& peer, Time now);
   void apply(Slice& slice, SliceEvent event, Time now) { apply(slice, event, now, Answer{}); }
   void apply(Slice& slice, SliceEvent event, Time now, const Answer& answer);
@@ -140,12 +180,16 @@ class Initiator {
   Slice* find(transport::SliceRef ref);
   Slice* find(Flow& flow, Tassn tassn);
   bool is_read(const Slice& slice);
+  const Berth& berth_of(const Slice& slice);
   bool in_device(const Slice& slice, SliceEvent event) const;
+  bool leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const;
+  bool only_tombstones(uint32_t slice) const;
 
   // Answers.
   void handle_answer(Flow& flow, const Atah& answer, Time now);
   uint32_t end_executed(Flow& flow, Tassn first, Tassn last, Time now);
   void handle_read_response(Flow& flow, const ParsedResponse& response, Time now);
+  void handle_atomic_response(Flow& flow, const ParsedResponse& response, Time now);
 
   // Deadlines.
   [[gnu::cold]] void check_deadline(Jetty& jetty, Time now);
@@ -168,6 +212,7 @@ class Initiator {
   TimerWheel jetty_timers_;
   TimerWheel slice_timers_;
   Turns active_;                    // flows that may have something to cut
+  Turns to_release_;                // Jetties of which works may have been let go
   RegionArray<uint32_t> settling_;  // slices whose status is decided
   uint32_t settling_count_ = 0;
   uint64_t fill_ = 0;

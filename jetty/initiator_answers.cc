@@ -33,6 +33,8 @@ void Initiator::handle_response(PeerId peer, const ParsedResponse& response, Tim
   Flow& flow = flows_.at(index);
   if (response.info->opcode == TaOpcode::read_response) {
     handle_read_response(flow, response, now);
+  } else if (response.info->opcode == TaOpcode::atomic_response) {
+    handle_atomic_response(flow, response, now);
   } else {
     handle_answer(flow, response.headers.base, now);
   }
@@ -64,17 +66,32 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
     if (slice.tassn < first) continue;
     found = true;
     if (slice.berth == Queues::none) {
-      // A tombstone has waited for this. "Not ready" says that more of it is to come.
-      if (!not_ready) erase(slice);
+      // A tombstone has waited for this. "Not ready" waits for more of it: it will not come.
+      if (!not_ready) {
+        erase(slice);
+      } else if (!slice.in_offer && !slice.waiting_to_offer) {
+        offer_later(slice);
+      }
+    } else if (slice.asks && answer.status == Response::completer_error &&
+               answer.info == static_cast<uint8_t>(CompleterError::no_room)) {
+      // It keeps no order, and has not executed this: it comes again, and the order is ours to
+      // keep.
+      slice.asks = false;
+      flow.sequence = Sequence::refused;
+      apply(slice, SliceEvent::not_ready, now, Answer{});
+      if (flow.first_to_cut != Queues::none) activate(flow);
     } else if (not_ready) {
+      told_of_sequence(slice, true);
       Answer wait;
       wait.timer = answer.info;
       apply(slice, SliceEvent::not_ready, now, wait);
     } else if (slice.state == SliceState::settling) {
       slice.tombstone = false;
-    } else if (success && is_read(slice)) {
-      ++counters_.malformed;  // a read is answered by its data
+    } else if (success && (is_read(slice) || keeps_result(berth_of(slice)))) {
+      ++counters_.malformed;  // these are answered by what they bring back
     } else {
+      // Who does not know what was asked may know nothing of contexts.
+      told_of_sequence(slice, status_of(answer) != Status::remote_unsupported);
       apply(slice, SliceEvent::answered, now, Answer(status_of(answer)));
     }
   }
@@ -90,13 +107,14 @@ uint32_t Initiator::end_executed(Flow& flow, Tassn first, Tassn last, Time now) 
     Slice& slice = slices_.at(flow.first_slice);
     const bool plain = slice.tassn >= first && slice.tassn <= last &&
                        slice.state == SliceState::sending && slice.berth != Queues::none &&
-                       !slice.in_offer && slice.expected && slice.last_written <= settled_;
+                       !slice.in_offer && slice.expected && slice.last_written <= settled_ &&
+                       !slice.asks;
     if (!plain) break;
     Jetty& jetty = jetties_.at(flow.jetty);
     const uint16_t lease = slice.berth;
     WorkState& work = jetty.works[lease];
     const bool only = work.cut && work.open_slices == 1 && work.status == Status::ok &&
-                      !work.cancelled && jetty.queues->berth(lease).operation != Operation::read;
+                      !work.cancelled && !fetches(jetty.queues->berth(lease));
     if (!only) break;
     work.open_slices = 0;
     flow.first_slice = slice.next;
@@ -135,6 +153,7 @@ void Initiator::handle_read_response(Flow& flow, const ParsedResponse& response,
           response.data);
   slice->placed += static_cast<uint32_t>(response.data.size());
   jetty.works[slice->berth].progress = now;
+  told_of_sequence(*slice, true);
   if (slice->placed == slice->bytes) {
     apply(*slice, SliceEvent::answered, now, Answer(Status::ok));
   }

@@ -9,10 +9,13 @@
 namespace urma::jetty {
 namespace {
 
-// What a flow may have in its channel's line, so that flows take turns: two full slices, or 64
-// small ones.
+// What all flows together may have in a channel's line, each its part of it or one slice, so that
+// they take turns: two full slices, or 64 small ones.
 constexpr uint32_t most_offered_cost = 2 * slice_bytes;
 constexpr uint32_t least_slice_cost = most_offered_cost / 64;
+// While another flow sends what is small, which would have to wait for it.
+constexpr uint32_t short_slice_bytes = shortest_cut_bytes;
+constexpr Duration small_lasts = std::chrono::milliseconds(100);
 // What is copied in the time of one more slice.
 constexpr uint32_t copied_like_one = 4096;
 // What tells sends a packet in any case: so much data costs less in it than a hold does.
@@ -37,7 +40,7 @@ void Initiator::retire(Flow& flow) {
 }
 
 bool Initiator::cut(uint32_t budget, Time now) {
-  bool any = false;
+  bool any = to_release_.size() > 0 && release(now);
   for (uint32_t turns = active_.size(); turns > 0 && budget > 0; --turns) {
     Flow& flow = flows_.at(active_.take());
     if (flow.peer_over) {
@@ -74,7 +77,7 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, Peer
                           : Ahead{.copied = copy(*jetty.queues, lease, work.cut_bytes, peer)};
   if (copied(jetty, lease, ahead.copied, now)) return Cut::done;
   const bool sent = ahead.sent || (work.open_slices == 0 &&
-                                   write_at_once(flow, *jetty.queues, lease, work.cut_bytes, peer));
+                                   write_at_once(flow, jetty, lease, work.cut_bytes, peer));
   if (!sent) return cut_slice(flow, jetty, lease, peer, now);
   const Berth& berth = jetty.queues->berth(lease);
   Slice& slice = *slices_.create();
@@ -85,19 +88,28 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, Peer
   slice.serial = next_serial_++;
   slice.state = step(SliceState::offered, SliceEvent::pulled, false).state;
   slice.expected = true;
+  if (berth.order != Order::none) slice.asks = asks_sequence(flow, jetty, berth);
   peer.channel->expect_answers(1, now);
   if (berth.operation == Operation::read) ++peer.reads_out;
   append(flow, slice, jetty, work);
+  if (berth.operation == Operation::atomic) [[unlikely]]
+    note_atomic(flow, slice);
   return Cut::done;
+}
+
+// The first of order that goes there asks for a sequence context.
+bool Initiator::asks_sequence(const Flow& flow, const Jetty& jetty, const Berth& berth) {
+  return berth.order != Order::none && flow.sequence == Sequence::none &&
+         jetty.ordering.mode != ServiceMode::initiator && peers_.at(flow.peer).facts.sequences;
 }
 
 // Where memory is mapped, a slice is a copy. Returns its bytes; none: it goes by packets, which are
 // told why. The rest of a write that tells goes by a packet anyway, after its data.
-uint32_t Initiator::copy(const Queues& queues, uint16_t lease, uint32_t from,
-                         const PeerState& peer) {
+uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer) {
   const Berth& berth = queues.berth(lease);
   const uint32_t bytes = std::min(berth.bytes - from, slice_bytes);
   if (berth.operation == Operation::send || bytes == 0) return 0;
+  if (berth.operation == Operation::atomic) return operate(queues, lease, peer);
   if (tells(berth) && berth.bytes <= most_beside_headers) return 0;
   const bool read = berth.operation == Operation::read;
   std::byte* const there = peer.channel->hold({.address = berth.address + from,
@@ -136,6 +148,7 @@ bool Initiator::copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
   work.cut_bytes += bytes;
   work.progress = now;
   work.executed = true;
+  if (berth.operation == Operation::atomic && berth.doubtful) work.status = Status::unknown;
   if (work.cut_bytes < berth.bytes) return true;
   if (tells(berth)) return false;
   work.cut = true;
@@ -144,12 +157,24 @@ bool Initiator::copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
   return true;
 }
 
+// What the flow may have in the channel's line, beside the others there.
+uint32_t Initiator::part_of_offer(const Flow& flow, const Jetty& jetty, const PeerState& peer,
+                                  uint32_t slice) {
+  const uint32_t weight = jetty.ordering.weight;
+  const uint32_t all = peer.offering + (flow.offering == 0 ? weight : 0u);
+  if (all == weight) return most_offered_cost;
+  return std::max(most_offered_cost / all, slice) * weight;
+}
+
 // Where packets take their turn.
 Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer,
                                     Time now) {
   const Berth& berth = jetty.queues->berth(lease);
   WorkState& work = jetty.works[lease];
-  const uint32_t bytes = std::min(berth.bytes - work.cut_bytes, slice_bytes);
+  const bool beside_small = now < peer.small_until && peer.small_flow != index_of(flow);
+  const uint32_t longest =
+      beside_small && berth.operation != Operation::send ? short_slice_bytes : slice_bytes;
+  const uint32_t bytes = std::min(berth.bytes - work.cut_bytes, longest);
   const bool last = work.cut_bytes + bytes == berth.bytes;
   if (berth.operation == Operation::write && tells(berth) && last && work.open_slices > 0) {
     // What it tells may not overtake the data; the works behind may.
@@ -158,8 +183,17 @@ Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, Pe
   }
   if (peer.channel->silent()) return Cut::blocked;
   const transport::Facts& facts = peer.facts;
-  if (flow.offered_cost >= most_offered_cost || !window_open(flow, peer)) return Cut::blocked;
+  const uint32_t most_offered =
+      beside_small ? 2 * short_slice_bytes : part_of_offer(flow, jetty, peer, bytes);
+  if (flow.offered_cost >= most_offered || !window_open(flow, peer)) return Cut::blocked;
   if (berth.operation == Operation::read && peer.reads_out >= facts.reads) return Cut::blocked;
+  if (berth.operation == Operation::atomic && facts.atomic_results == 0) {
+    // Its version has none.
+    if (work.in_line) take_out_of_line(flow, jetty, lease);
+    give_up_rest(jetty, lease, Status::remote_unsupported, now);
+    return Cut::done;
+  }
+  if (keeps_result(berth) && !results_open(flow, peer)) return Cut::blocked;
 
   Slice* slice = slices_.create();
   if (slice == nullptr) return Cut::no_memory;
@@ -168,11 +202,18 @@ Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, Pe
   slice->bytes = bytes;
   slice->berth = lease;
   slice->last = last;
+  slice->asks = asks_sequence(flow, jetty, berth);
   if (!offer(*slice, flow, peer, now)) {
     slices_.destroy(slice);
     return Cut::no_memory;
   }
   append(flow, *slice, jetty, work);
+  if (berth.operation == Operation::atomic) [[unlikely]]
+    note_atomic(flow, *slice);
+  if (berth.bytes <= transport::most_at_once) {
+    peer.small_flow = index_of(flow);
+    peer.small_until = now + small_lasts;
+  }
   return Cut::done;
 }
 
@@ -185,6 +226,7 @@ void Initiator::append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work) 
   const uint32_t index = slices_.index_of(&slice);
   (flow.last_slice != Slice::none ? slices_.at(flow.last_slice).next : flow.first_slice) = index;
   flow.last_slice = index;
+  if (slice.asks) flow.sequence = Sequence::asking;
   ++counters_.slices;
   ++work.open_slices;
   work.cut_bytes += slice.bytes;
@@ -193,6 +235,7 @@ void Initiator::append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work) 
 }
 
 bool Initiator::window_open(const Flow& flow, const PeerState& peer) {
+  if (flow.sequence == Sequence::asking) return false;
   return flow.first_slice == Slice::none ||
          flow.next_tassn - slices_.at(flow.first_slice).tassn < peer.facts.tassn_window;
 }
@@ -205,14 +248,15 @@ bool Initiator::send_ahead(Jetty& jetty) {
   const Berth& berth = queues.berth(lease);
   const Flow& flow = flows_.at(jetty.first_flow);
   if (!(flow.peer == berth.peer) || flow.peer_over || flow.first_to_cut != Queues::none ||
-      flow.to_reoffer || jetty.state != JettyState::ready || berth.verdict != Status::ok) {
+      flow.to_reoffer || jetty.state != JettyState::ready || berth.verdict != Status::ok ||
+      jetty.gated || asks_order(berth)) {
     return false;
   }
   const PeerState& peer = peers_.at(flow.peer);
   if (peer.channel == nullptr || berth.bytes > transport::most_at_once) return false;
   const uint32_t copied = copy(queues, lease, 0, peer);
   const bool over = copied > 0 && !tells(berth);
-  const bool sent = !over && write_at_once(flow, queues, lease, copied, peer);
+  const bool sent = !over && write_at_once(flow, jetty, lease, copied, peer);
   if (copied == 0 && !sent) return false;
   ahead_ = {.lease = lease, .copied = copied, .sent = sent};
   return true;
@@ -220,8 +264,9 @@ bool Initiator::send_ahead(Jetty& jetty) {
 
 // The rest of a work in one packet, past the channel's queue when nothing waits there. What lasts
 // longer takes its turn.
-bool Initiator::write_at_once(const Flow& flow, const Queues& queues, uint16_t lease, uint32_t from,
+bool Initiator::write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lease, uint32_t from,
                               const PeerState& peer) {
+  const Queues& queues = *jetty.queues;
   const Berth& berth = queues.berth(lease);
   const uint32_t bytes = berth.bytes - from;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
@@ -231,21 +276,32 @@ bool Initiator::write_at_once(const Flow& flow, const Queues& queues, uint16_t l
       !window_open(flow, peer)) {
     return false;
   }
-  return write_straight({.berth = berth,
-                         .notify = queues.notify(lease),
-                         .pieces = queues.pieces(lease),
-                         .tassn = flow.next_tassn,
-                         .offset = from,
-                         .bytes = bytes,
-                         .last = true,
-                         .rc_id = flow.rc_id,
-                         .packet_bytes = packet_bytes},
-                        *peer.channel);
+  SlicePacket packet{.berth = berth,
+                     .notify = queues.notify(lease),
+                     .pieces = queues.pieces(lease),
+                     .tassn = flow.next_tassn,
+                     .offset = from,
+                     .bytes = bytes,
+                     .last = true,
+                     .rc_id = flow.rc_id,
+                     .packet_bytes = packet_bytes};
+  if (berth.operation == Operation::atomic) [[unlikely]] {
+    if (peer.facts.atomic_results == 0 || !results_open(flow, peer)) return false;
+    packet.expected = queues.values(lease).expected;
+  }
+  if (berth.order != Order::none || flow.sequence == Sequence::kept) [[unlikely]] {
+    put_order(packet, flow, jetty, lease);
+  }
+  return write_straight(packet, *peer.channel);
 }
 
 bool Initiator::is_read(const Slice& slice) {
   const Jetty& jetty = jetties_.at(flows_.at(slice.flow).jetty);
   return jetty.queues->berth(slice.berth).operation == Operation::read;
+}
+
+uint8_t Initiator::weight_of(const Flow& flow) {
+  return flow.jetty == Flow::none ? uint8_t{1} : jetties_.at(flow.jetty).ordering.weight;
 }
 
 bool Initiator::offer(Slice& slice, Flow& flow, PeerState& peer, Time now) {
@@ -260,6 +316,7 @@ bool Initiator::offer(Slice& slice, Flow& flow, PeerState& peer, Time now) {
   ++next_serial_;
   slice.serial = serial;
   slice.in_offer = true;
+  if (flow.offering == 0) peer.offering += flow.offering = weight_of(flow);
   flow.offered_cost += cost_of(slice);
   if (!slice.expected && !tombstone) {
     slice.expected = true;
@@ -273,9 +330,12 @@ void Initiator::leave_offer(Slice& slice) {
   if (!slice.in_offer) return;
   slice.in_offer = false;
   Flow& flow = flows_.at(slice.flow);
-  const bool was_blocked = flow.offered_cost >= most_offered_cost;
   flow.offered_cost -= cost_of(slice);
-  if (was_blocked && flow.first_to_cut != Queues::none) activate(flow);
+  if (flow.offered_cost == 0) {
+    if (PeerState* peer = peers_.find(flow.peer)) peer->offering -= flow.offering;
+    flow.offering = 0;
+  }
+  if (flow.first_to_cut != Queues::none) activate(flow);
 }
 
 void Initiator::offer_later(Slice& slice) {
@@ -323,16 +383,23 @@ void Initiator::write(transport::PacketSlot& packet) {
   }
   slice->last_written = fill_;
   slice->written_again = slice->written_again || packet.again;
-  const Queues& queues = *jetties_.at(flow.jetty).queues;
+  const Jetty& jetty = jetties_.at(flow.jetty);
+  const Queues& queues = *jetty.queues;
   const uint32_t packet_bytes = peers_.at(flow.peer).facts.packet_bytes;
+  const bool kept = flow.sequence == Sequence::kept;
+  const bool atomic = queues.berth(slice->berth).operation == Operation::atomic;
   write_packet({.berth = queues.berth(slice->berth),
                 .notify = queues.notify(slice->berth),
+                .expected = atomic ? queues.values(slice->berth).expected : 0,
                 .pieces = queues.pieces(slice->berth),
                 .tassn = slice->tassn,
                 .offset = slice->offset,
                 .bytes = slice->bytes,
                 .last = slice->last,
                 .retry = slice->retry,
+                .order = jetty.works[slice->berth].order,
+                .allocate = slice->asks || (kept && only_tombstones(slice->previous)),
+                .in_context = kept,
                 .rc_id = flow.rc_id,
                 .packet_bytes = packet_bytes,
                 .index = packet.index},

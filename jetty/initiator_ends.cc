@@ -25,15 +25,15 @@ bool Initiator::cancel(WorkState& work, Time now) {
 }
 
 void Initiator::flush(Jetty& jetty, Time now) {
-  bool any = false;
   for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
-    any = cancel(jetty.works[i], now) || any;
+    cancel(jetty.works[i], now);
   }
-  if (any) sweep_jetty(jetty, now);
+  sweep_jetty(jetty, now);
 }
 
 // Applies what has been noted in the works of a Jetty to their slices, in one walk.
 void Initiator::sweep_jetty(Jetty& jetty, Time now) {
+  if (jetty.gated) end_held(jetty, now);
   for (uint32_t i = jetty.first_flow; i != Flow::none;) {
     Flow& flow = flows_.at(i);
     i = flow.next_of_jetty;
@@ -148,6 +148,8 @@ void Initiator::check_deadline(Jetty& jetty, Time now) {
   bool changed = false;
   for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
     WorkState& work = jetty.works[i];
+    // What waits for works before it has all of its time from when it begins.
+    if (work.held) continue;
     if (!work.cancelled) {
       Flow& flow = flows_.at(work.flow);
       if (flow.checked == checks_) continue;

@@ -43,7 +43,7 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
   }
   if (next.decided) {
     slice.status = answer.given ? answer.status : next.status;
-    slice.tombstone = next.tombstone;
+    slice.tombstone = next.tombstone || leaves_gap(slice, before, event);
     if (slice.state == SliceState::settling)
       settling_[settling_count_++] = slices_.index_of(&slice);
   }
@@ -52,7 +52,26 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
   const bool needs_filler =
       slice.tombstone && (before == SliceState::waiting || event == SliceEvent::not_ready);
   if (needs_filler) offer_later(slice);
+  if (slice.tombstone && leaves_gap(slice, before, event)) {
+    // With the next channel, which others ask for.
+    slice.waiting_to_offer = flows_.at(slice.flow).to_reoffer = true;
+  }
   end(slice, now);
+}
+
+// Whether its number, given on a channel that died, is one that its target still waits for.
+bool Initiator::leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const {
+  const bool between = before == SliceState::stranded || before == SliceState::parted;
+  const bool given_up = event == SliceEvent::cancel || event == SliceEvent::overdue;
+  return between && given_up && flows_.at(slice.flow).sequence == Sequence::kept;
+}
+
+// From this one back, whose works have ended.
+bool Initiator::only_tombstones(uint32_t slice) const {
+  while (slice != Slice::none && slices_.at(slice).berth == Queues::none) {
+    slice = slices_.at(slice).previous;
+  }
+  return slice == Slice::none;
 }
 
 // The slice is done: its work is told, and it goes, or stays as a tombstone.
@@ -62,8 +81,10 @@ void Initiator::end(Slice& slice, Time now) {
   const uint16_t lease = slice.berth;
   const Status status = slice.status;
   stop_expecting(slice, now);
+  if (slice.asks) told_of_sequence(slice, false);
   slice_timers_.disarm(slices_.index_of(&slice));
   slice.berth = Queues::none;
+  if (slice.atomic != 0) atomic_decided(flow, slice);
   if (!slice.tombstone) erase(slice);
   const bool answered = !claims_not_executed(status) && status != Status::unknown;
   slice_ended(jetty, lease, status, answered, now);
@@ -156,16 +177,21 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
   const SliceEvent verdict = over ? SliceEvent::peer_over : SliceEvent::unreachable;
   peer.channel = nullptr;
   peer.reads_out = 0;
+  const bool may_return = !over && !unreachable;
   for (uint32_t i = peer.first_flow; i != Flow::none; i = flows_.at(i).next_of_peer) {
     Flow& flow = flows_.at(i);
     for (uint32_t s = flow.first_slice; s != Slice::none;) {
       Slice& slice = slices_.at(s);
       s = slice.next;
-      // With its channel the wait for a late answer ends, also of what is still settling.
-      slice.expected = slice.waiting_to_offer = slice.tombstone = false;
+      // With its channel the wait for a late answer ends, also of what is still settling: but who
+      // keeps the order waits for each number.
+      slice.expected = false;
+      slice.tombstone = slice.tombstone && may_return && flow.sequence == Sequence::kept;
+      slice.waiting_to_offer = slice.tombstone;
+      flow.to_reoffer = flow.to_reoffer || slice.tombstone;
       leave_offer(slice);
       if (slice.berth == Queues::none) {
-        erase(slice);  // with its channel the wait for its answer ends
+        if (!slice.tombstone) erase(slice);
         continue;
       }
       slice_timers_.disarm(slices_.index_of(&slice));
@@ -179,7 +205,7 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
     }
     if (over || unreachable) clear_line(flow, verdict, false, now);
     // Whoever still has works asks for a new channel; nobody else does, or refusals go in circles.
-    const bool wanted = flow.first_slice != Slice::none || flow.first_to_cut != Queues::none;
+    const bool wanted = !only_tombstones(flow.last_slice) || flow.first_to_cut != Queues::none;
     if (!over && wanted) activate(flow);
   }
   if (!over) return;

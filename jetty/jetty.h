@@ -15,7 +15,17 @@ namespace urma::jetty {
 
 // Ready: works run, messages arrive. Error: works posted and waiting complete as flushed, what
 // arrives is refused (UB 6.1). A Jetty is created ready; `reset` in between is a step of the C API.
-enum class JettyState : uint8_t { reset, ready, error };
+// Suspended: works are flushed, messages arrive.
+enum class JettyState : uint8_t { reset, ready, suspended, error };
+
+// What its application wants of the order of its works (docs/ordering.md).
+struct Ordering {
+  ServiceMode mode = ServiceMode::automatic;
+  bool chain = false;             // relaxed works are strong
+  bool in_order = false;          // completions in post order
+  bool suspend_on_error = false;  // what fails suspends the Jetty
+  uint8_t weight = 1;             // of its share of a channel
+};
 
 struct Timeouts {
   Duration operation = std::chrono::seconds(2);  // without progress, for the oldest work
@@ -29,6 +39,7 @@ struct JettyParts {
       : timeouts(limits), queues(std::move(made)) {}
 
   Timeouts timeouts;
+  Ordering ordering;
   Handle receives_from;  // the JFR that it shares with others; none: its own receives
   std::shared_ptr<Queues> queues;
 };
@@ -41,6 +52,8 @@ struct Jetty : JettyParts {
   JettyId id;
   TokenValue token;
   JettyState state = JettyState::ready;
+  // Whether messages arrive.
+  bool hears() const { return state == JettyState::ready || state == JettyState::suspended; }
 
   // Initiator.
   uint16_t oldest = Queues::none;
@@ -50,6 +63,7 @@ struct Jetty : JettyParts {
   ordering::CompleteGate gate;
   uint32_t outstanding = 0;
   uint32_t first_flow = UINT32_MAX;
+  bool gated = false;  // the submit gate has something to say of works to come
 
   // Target.
   uint32_t immediates_raised = 0;

@@ -16,6 +16,9 @@ struct PeerState {
   transport::Facts facts{};        // the channel's
   uint32_t first_flow = none;      // Initiator
   uint32_t reads_out = 0;          // Initiator: reads that wait for their answer
+  uint32_t offering = 0;           // Initiator: weights of flows with slices in the channel's line
+  uint32_t small_flow = none;      // Initiator: the latest one with something small in line
+  Time small_until{};              // Initiator: so long the others' slices are shorter
   uint32_t first_answer = none;    // Target
   uint32_t answers = 0;            // Target: owed
   uint32_t first_assembly = none;  // Target
@@ -24,6 +27,8 @@ struct PeerState {
   uint32_t records = 0;            // Target: of queues that used sends or immediates
   uint32_t latest_record = none;   // Target: the one that was asked for last
   uint32_t reads_in = 0;           // Target: reads being answered
+  uint32_t parked = 0;             // Target: packets that are kept, or may have to be
+  uint32_t contexts = 0;           // Target: of queues whose order is kept
   bool lost = false;               // and somebody was told
   Time deaf_until{};               // Target: its requests are dropped (Guesses)
 };

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "jetty/atomics.h"
 #include "memseg/segment_table.h"
 #include "urma/base/copy.h"
 
@@ -23,6 +24,25 @@ Status examine_telling(const Work& work) {
   return work.with_notify ? work.notify_verdict : Status::ok;
 }
 
+bool inside(const Work& work, uint64_t bytes) {
+  return work.offset <= UINT64_MAX - work.segment.address &&
+         memseg::within(work.segment.address, work.segment.bytes,
+                        work.segment.address + work.offset, bytes);
+}
+
+Status examine_atomic(const Work& work, uint64_t bytes) {
+  const bool more = work.with_immediate || work.with_notify || work.solicits || work.copied ||
+                    !work.buffers.empty() || work.buffer.data != nullptr;
+  if (more || !work.segment.peer || !is_atomic(work.atomic, work.update)) return Status::bad_work;
+  if (!std::has_single_bit(bytes) || bytes > most_atomic_bytes_of_ub) return Status::bad_work;
+  if ((work.segment.address + work.offset) % bytes != 0) return Status::bad_work;
+  if (bytes > most_atomic_bytes || work.segment.atomics == AtomicDomain::device) {
+    return Status::unsupported;
+  }
+  const bool allowed = inside(work, bytes) && has(work.segment.rights, Rights::atomic);
+  return allowed ? Status::ok : Status::remote_access;
+}
+
 // What can be seen to be wrong before anything is sent. The target checks all of it again.
 Status examine(const Work& work, uint64_t bytes, size_t pieces) {
   if (pieces > max_buffers) return Status::bad_work;
@@ -30,17 +50,20 @@ Status examine(const Work& work, uint64_t bytes, size_t pieces) {
     return !work.with_notify && work.target && bytes <= max_send_bytes ? Status::ok
                                                                        : Status::bad_work;
   }
+  if (work.operation == Operation::atomic) return examine_atomic(work, bytes);
   if (work.operation == Operation::receive || !work.segment.peer) return Status::bad_work;
   if (bytes > max_write_bytes) return Status::bad_work;
   const Status telling = examine_telling(work);
   if (telling != Status::ok) return telling;
   // Refused here, nothing has changed there: a longer work is more than one packet.
   const Rights wanted = work.operation == Operation::read ? Rights::read : Rights::write;
-  const bool allowed = work.offset <= UINT64_MAX - work.segment.address &&
-                       memseg::within(work.segment.address, work.segment.bytes,
-                                      work.segment.address + work.offset, bytes) &&
-                       (bytes == 0 || has(work.segment.rights, wanted));
+  const bool allowed = inside(work, bytes) && (bytes == 0 || has(work.segment.rights, wanted));
   return allowed ? Status::ok : Status::remote_access;
+}
+
+bool is_datagram(const Work& work, uint64_t bytes, uint32_t most_bytes) {
+  return work.operation == Operation::send && bytes <= most_bytes && work.order == Order::none &&
+         work.fence == Fence::none;
 }
 
 }  // namespace
@@ -57,8 +80,9 @@ Leases::Leases(uint16_t count, size_t behind)
 
 size_t Queues::behind_berths(size_t berths, size_t inline_bytes, size_t waited) {
   const size_t each = sizeof(Berth) + sizeof(WorkState) + sizeof(ordering::CompleteGate::Slot) +
-                      sizeof(NotifyTarget) + max_pieces * sizeof(Piece) + inline_bytes;
-  return berths * each + waited * sizeof(Completion);
+                      sizeof(NotifyTarget) + max_pieces * sizeof(Piece) +
+                      sizeof(ordering::SubmitGate::Slot) + inline_bytes;
+  return berths * each + waited * sizeof(Completion) + sizeof(ordering::SubmitGate);
 }
 
 size_t Queues::behind_receives(size_t receives) {
@@ -149,6 +173,14 @@ void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
   if (buffers.empty()) buffers = std::span(&work.buffer, 1);
   const uint64_t bytes = name_pieces(berth, buffers, lease);
   berth.operation = work.operation;
+  if (work.operation == Operation::atomic) {
+    // Its operands go along with it: it has no memory here.
+    berth.piece_count = 0;
+    berth.atomic = work.atomic;
+    berth.update = work.update;
+    berth.doubtful = false;
+    atomic_values()[lease] = {.expected = work.expected_value, .fetched = 0};
+  }
   berth.with_immediate = work.with_immediate;
   berth.with_notify = work.with_notify;
   if (work.with_notify) {
@@ -156,7 +188,12 @@ void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
   }
   berth.signalled = work.signalled;
   berth.solicited = work.solicits;
+  berth.order = work.order;
+  berth.fence = work.fence;
   berth.verdict = examine(work, bytes, buffers.size());
+  if (datagram_bytes_ > 0 && !is_datagram(work, bytes, datagram_bytes_)) [[unlikely]] {
+    berth.verdict = Status::bad_work;
+  }
   if (work.copied && berth.verdict == Status::ok) {
     if (bytes <= inline_bytes_ && work.operation != Operation::read) {
       copy_in(berth, buffers, lease);

@@ -8,6 +8,7 @@
 
 #include "jetty/jfc.h"
 #include "ordering/complete_gate.h"
+#include "ordering/submit_gate.h"
 #include "urma/base/lazy_block.h"
 #include "urma/base/time.h"
 #include "urma/core/frame.h"
@@ -101,9 +102,14 @@ struct Berth {
   bool solicited;
   uint8_t piece_count;
   Status verdict;  // not ok: found wrong when posted, to be completed with this
+  Order order;
+  Fence fence;
+  Atomic atomic;
+  Update update;
+  bool doubtful;  // engine: executed on memory that was revoked meanwhile
   uint32_t bytes;
   uint64_t tag;
-  uint64_t immediate;  // or what is notified
+  uint64_t immediate;  // or what is notified, or an atomic's operand
   PeerId peer;
   uint64_t address;
   TokenId token_id;
@@ -115,6 +121,22 @@ struct Berth {
 
 // Whether a write also tells its target, when all of it is there.
 inline bool tells(const Berth& berth) { return berth.with_immediate || berth.with_notify; }
+// Whether it may have to wait for works before it.
+inline bool asks_order(const Berth& berth) {
+  return berth.order != Order::none || berth.fence != Fence::none;
+}
+// Whether it may be copied where it goes.
+inline bool is_mapped(const Berth& berth) {
+  return berth.operation != Operation::send && berth.address >> 63 != 0;
+}
+// Whether works behind it may have to wait for what it brings back.
+inline bool fetches(const Berth& berth) {
+  return berth.operation == Operation::read || berth.operation == Operation::atomic;
+}
+// Whether its target must keep what it brings back, so that it can be told again.
+inline bool keeps_result(const Berth& berth) {
+  return berth.operation == Operation::atomic && berth.atomic != Atomic::store;
+}
 
 // Where a write notifies. Few works have one, and berths lie close together: it lies apart.
 struct NotifyTarget {
@@ -122,6 +144,13 @@ struct NotifyTarget {
   TokenId token_id;
   TokenValue token;
 };
+
+// What an atomic expects, and has brought back; where a write's NotifyTarget lies.
+struct AtomicValues {
+  uint64_t expected;
+  uint64_t fetched;  // engine
+};
+static_assert(sizeof(AtomicValues) == sizeof(NotifyTarget));
 
 // A buffer that waits for a message.
 struct ReceiveSlot {
@@ -150,6 +179,8 @@ struct WorkState {
   uint16_t newer = UINT16_MAX;
   uint16_t next_to_cut = UINT16_MAX;  // in its flow
   Status status = Status::ok;         // of what has ended so far
+  Order order = Order::none;          // as its target is told
+  bool held = false;                  // has not begun, for the works before it
   bool cut = false;                   // nothing of it remains to be cut
   bool in_line = false;               // waits in its flow to be cut
   bool executed = false;              // some slice of it was, or may have been
@@ -170,6 +201,9 @@ class Queues {
                                               uint32_t inline_bytes);
 
   static size_t bytes_with_own_jfc();
+
+  // Only sends of so many bytes that ask for no order are posted here. Before anything is.
+  void only_datagrams(uint32_t most_bytes) { datagram_bytes_ = most_bytes; }
 
   // ---- posting thread
 
@@ -212,6 +246,9 @@ class Queues {
   const Berth& berth(uint16_t lease) const { return all_berths()[lease]; }
   std::span<const Piece> pieces(uint16_t lease) const;
   const NotifyTarget& notify(uint16_t lease) const { return notify_targets()[lease]; }
+  const AtomicValues& values(uint16_t lease) const { return atomic_values()[lease]; }
+  void fetched(uint16_t lease, uint64_t value) { atomic_values()[lease].fetched = value; }
+  void doubt(uint16_t lease) { all_berths()[lease].doubtful = true; }
   const ReceiveSlot& slot(uint16_t lease) const { return slots()[lease]; }
   std::span<const Piece> slot_pieces(uint16_t lease) const;
   // Berths that return with another one's completion.
@@ -224,6 +261,12 @@ class Queues {
   WorkState* works() { return reinterpret_cast<WorkState*>(berths_.behind() + works_at()); }
   ordering::CompleteGate::Slot* gate_slots() {
     return reinterpret_cast<ordering::CompleteGate::Slot*>(berths_.behind() + gate_slots_at());
+  }
+  ordering::SubmitGate& submit_gate() {
+    return *reinterpret_cast<ordering::SubmitGate*>(berths_.behind() + submit_gate_at());
+  }
+  ordering::SubmitGate::Slot* submit_slots() {
+    return reinterpret_cast<ordering::SubmitGate::Slot*>(berths_.behind() + submit_slots_at());
   }
   // Room for as many as there are receive slots.
   uint16_t* recycled() { return receives_.owners_ring(); }
@@ -265,12 +308,19 @@ class Queues {
   }
   size_t waited_at() const { return notify_at() + berths_.count() * sizeof(NotifyTarget); }
   size_t pieces_at() const { return waited_at() + most_waited() * sizeof(Completion); }
-  size_t inline_at() const {
+  size_t submit_gate_at() const {
     return pieces_at() + berths_.count() * size_t{max_pieces} * sizeof(Piece);
+  }
+  size_t submit_slots_at() const { return submit_gate_at() + sizeof(ordering::SubmitGate); }
+  size_t inline_at() const {
+    return submit_slots_at() + berths_.count() * sizeof(ordering::SubmitGate::Slot);
   }
   Berth* all_berths() const { return reinterpret_cast<Berth*>(berths_.behind()); }
   NotifyTarget* notify_targets() const {
     return reinterpret_cast<NotifyTarget*>(berths_.behind() + notify_at());
+  }
+  AtomicValues* atomic_values() const {
+    return reinterpret_cast<AtomicValues*>(berths_.behind() + notify_at());
   }
   // max_pieces for each berth, for each receive slot.
   Piece* pieces_of(uint16_t lease) const {
@@ -286,6 +336,7 @@ class Queues {
   Leases receives_;
   std::shared_ptr<Jfc> jfc_;
   const uint32_t inline_bytes_;
+  uint32_t datagram_bytes_ = 0;  // 0: anything is posted
 };
 
 }  // namespace urma::jetty

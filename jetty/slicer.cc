@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jetty/atomics.h"
 #include "urma/base/assert.h"
 #include "urma/base/bulk_copy.h"
 #include "urma/base/copy.h"
@@ -31,6 +32,32 @@ std::span<std::byte> rest_of_head(const TxFrame& frame) {
   return {frame.head + frame.head_bytes, TxFrame::head_room - frame.head_bytes};
 }
 
+size_t operand_bytes(const Berth& berth) { return operands_of(berth.atomic) * berth.bytes; }
+
+// Headers and operands: an atomic is one packet.
+size_t write_atomic(const SlicePacket& packet, std::span<std::byte> out) {
+  const Berth& berth = packet.berth;
+  TaRequest request;
+  request.base = {.opcode = static_cast<uint8_t>(berth.atomic),
+                  .token_present = true,
+                  .tassn = packet.tassn.wire(),
+                  .order = packet.order,
+                  .retry = packet.retry,
+                  .allocate = packet.allocate,
+                  .in_context = packet.in_context,
+                  .rc_id = packet.rc_id};
+  request.update.update = static_cast<uint8_t>(berth.update);
+  request.token.token = number(berth.token);
+  request.memory = {
+      .address = berth.address, .token_id = number(berth.token_id), .length = berth.bytes};
+  const size_t headers = request.emit(out);
+  put_little(berth.immediate, out.subspan(headers, berth.bytes));
+  if (operands_of(berth.atomic) > 1) {
+    put_little(packet.expected, out.subspan(headers + berth.bytes, berth.bytes));
+  }
+  return headers + operand_bytes(berth);
+}
+
 // Its opcode is a constant, so that what it has not costs nothing.
 template <TaOpcode opcode>
 size_t write_headers_of(const SlicePacket& packet, std::span<std::byte> out) {
@@ -42,8 +69,11 @@ size_t write_headers_of(const SlicePacket& packet, std::span<std::byte> out) {
   request.base = {.opcode = static_cast<uint8_t>(opcode),
                   .token_present = true,
                   .tassn = packet.tassn.wire(),
+                  .order = packet.order,
                   .solicited = berth.solicited,
                   .retry = packet.retry,
+                  .allocate = packet.allocate,
+                  .in_context = packet.in_context,
                   .rc_id = packet.rc_id};
   request.target.target = number(berth.target);
   request.offset.kib = offset / 1024;
@@ -81,8 +111,7 @@ auto for_opcode(TaOpcode opcode, Function&& function) {
       return function.template operator()<TaOpcode::write_notify>();
     case TaOpcode::read:
       return function.template operator()<TaOpcode::read>();
-    case TaOpcode::answer:
-    case TaOpcode::read_response:
+    default:
       break;
   }
   URMA_ASSERT(false, "a slice is of a request");
@@ -97,6 +126,11 @@ uint32_t payload_of(const SlicePacket& packet) {
 }  // namespace
 
 void write_packet(const SlicePacket& packet, TxFrame& frame) {
+  if (packet.berth.operation == Operation::atomic) {
+    const size_t all = write_atomic(packet, rest_of_head(frame));
+    frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + all);
+    return;
+  }
   const size_t headers = for_opcode(opcode_of(packet), [&]<TaOpcode opcode>() {
     return write_headers_of<opcode>(packet, rest_of_head(frame));
   });
@@ -106,6 +140,15 @@ void write_packet(const SlicePacket& packet, TxFrame& frame) {
 }
 
 bool write_straight(const SlicePacket& packet, transport::Channel& channel) {
+  if (packet.berth.operation == Operation::atomic) {
+    const auto opcode = static_cast<TaOpcode>(packet.berth.atomic);
+    const size_t bytes = chain_bytes(info_of(opcode)) + operand_bytes(packet.berth);
+    std::byte* const to = channel.begin(static_cast<uint32_t>(bytes));
+    if (to == nullptr) return false;
+    write_atomic(packet, {to, bytes});
+    channel.end();
+    return true;
+  }
   return for_opcode(opcode_of(packet), [&]<TaOpcode opcode>() {
     constexpr size_t headers = chain_bytes(info_of(opcode));
     const size_t payload = opcode == TaOpcode::read ? 0 : packet.bytes;

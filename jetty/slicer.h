@@ -18,12 +18,16 @@ namespace urma::jetty {
 struct SlicePacket {
   const Berth& berth;
   const NotifyTarget& notify;     // of a work that has one
+  uint64_t expected = 0;          // of a compare_swap
   std::span<const Piece> pieces;  // of the whole work
   Tassn tassn;
   uint32_t offset = 0;  // of the slice, in the work
   uint32_t bytes = 0;   // of the slice
   bool last = false;    // slice of its work
   bool retry = false;
+  Order order = Order::none;
+  bool allocate = false;    // its target is to keep order from it on
+  bool in_context = false;  // its target does
   uint32_t rc_id = 0;
   uint32_t packet_bytes = 0;  // payload of a full packet
   uint16_t index = 0;

@@ -8,6 +8,11 @@
 namespace urma::jetty {
 namespace {
 
+// Whether it is answered by what it fetched.
+bool brings_back(const OpcodeInfo& info) {
+  return info.operands > 0 && info.opcode != TaOpcode::atomic_store;
+}
+
 // What an initiator is told to wait when no receive slot is free: 2 us * 2^4.
 constexpr uint8_t not_ready_timer = 4;
 
@@ -20,8 +25,11 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
       channels_(channels),
       events_(events),
       executor_(segments, jetties),
-      answers_(limits.answers, peers, segments),
+      answers_(limits.answers + limits.parked, peers, segments, events),
       records_(limits.records, limits.share, peers),
+      results_(records_.capacity()),
+      sequences_(limits.sequences),
+      parking_(limits.parked),
       assemblies_(limits.assemblies),
       by_slice_(limits.assemblies) {}
 
@@ -29,7 +37,8 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
 // so that whoever takes all it can get leaves the others a share.
 bool Target::admits(const transport::Received& packet, size_t waiting) {
   const PeerState& peer = peers_.at(packet.peer);
-  if (peer.answers + waiting >= answers_.room()) return false;
+  // Whatever lets slices go that are parked, they have room for their answers.
+  if (peer.answers + waiting >= answers_.room() - parking_.taken()) return false;
   if (peer.assemblies + waiting < assemblies_.capacity() - assemblies_.size()) return true;
   // What has begun may end: that is what makes room.
   return packet.withdrawn || find(packet) != nullptr;
@@ -61,6 +70,11 @@ bool Target::deliver(const transport::Received& packet, Time now) {
     return false;
   ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id);
   if (record == nullptr || !record->is_next(headers.base.tassn)) return false;
+  const bool in_order = static_cast<int>(record->context != Sequences::none) |
+                        static_cast<int>(headers.base.in_context) |
+                        static_cast<int>(headers.base.allocate);
+  if (in_order) [[unlikely]]
+    return false;
   if (!executor_.deliver(headers, data, packet.peer)) return false;
   record->execute_next();
   ++counters_.executed;
@@ -101,10 +115,13 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   }
 
   if (Assembly* assembly = peer.assemblies > 0 ? find(packet) : nullptr) {
+    if (assembly->verdict == Verdict::parked) return parking_.keep(assembly->kept, packet);
     take(*assembly, packet, request, packet_bytes);
     if (assembly->packets != assembly->needed) return;
     finish(*assembly, request.headers, now);
-    return erase(*assembly);
+    const uint32_t sequence = assembly->context;
+    erase(*assembly);
+    return advance(sequence, now);
   }
   Assembly fresh{.peer = packet.peer,
                  .channel = packet.channel,
@@ -112,7 +129,8 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                  .rc_id = request.headers.base.rc_id,
                  .tassn = request.headers.base.tassn,
                  .info = request.info,
-                 .solicited = request.headers.base.solicited};
+                 .solicited = request.headers.base.solicited,
+                 .order = request.headers.base.order};
   if (request.info->to_memory)
     fresh.needed = transport::packets_of(request.headers.memory.length, packet_bytes);
   if (unheard) [[unlikely]] {
@@ -120,12 +138,17 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   } else {
     begin(fresh, packet, request);
   }
-  if (fresh.verdict == Verdict::ignore) return;
+  if (fresh.verdict == Verdict::ignore) return advance(fresh.context, now);
+  if (fresh.verdict == Verdict::parked) return park(fresh, packet);
   take(fresh, packet, request, packet_bytes);
   // A slice of one packet, the common case, is never remembered.
-  if (fresh.packets == fresh.needed) return finish(fresh, request.headers, now);
-  if (fresh.record != nullptr) fresh.record->set(fresh.number, ExecutionRecord::Mark::executing);
-  create(fresh);
+  if (fresh.packets == fresh.needed) {
+    finish(fresh, request.headers, now);
+  } else {
+    if (fresh.record != nullptr) fresh.record->set(fresh.number, ExecutionRecord::Mark::executing);
+    create(fresh);
+  }
+  advance(fresh.context, now);
 }
 
 // Non-last packets are full, the last is the rest (UB 4.3); nothing is longer than a slice.
@@ -136,6 +159,9 @@ bool Target::well_formed(const transport::Received& packet, const ParsedRequest&
     return packet.last && request.headers.memory.length <= slice_bytes;
   }
   if (size > packet_bytes || (!packet.last && size != packet_bytes)) return false;
+  if (request.info->operands > 0) {
+    return packet.last && size == uint64_t{request.headers.memory.length} * request.info->operands;
+  }
   if (!request.info->to_memory) {
     const uint64_t offset = uint64_t{request.headers.offset.kib} * 1024;
     return offset % packet_bytes == 0 && offset + size <= max_send_bytes &&
@@ -151,6 +177,7 @@ void Target::begin(Assembly& assembly, const transport::Received& packet,
                    const ParsedRequest& request) {
   // The window of a queue's record moves with everything that the queue sends.
   ExecutionRecord* record = records_.find(assembly.peer, assembly.rc_id);
+  if (!keeps_order(assembly, record, request.headers)) return;
   if (record == nullptr && !assembly.info->replayable) {
     record = records_.find_or_create(assembly.peer, assembly.rc_id, assembly.tassn);
     if (record == nullptr) {
@@ -160,8 +187,9 @@ void Target::begin(Assembly& assembly, const transport::Received& packet,
   }
   if (record != nullptr) {
     assembly.number = record->unwrap(assembly.tassn);
-    const auto mark = record->see(assembly.number) ? record->mark(assembly.number)
-                                                   : ExecutionRecord::Mark::withdrawn;
+    const bool seen = record->see(assembly.number);
+    if (seen) note_order(assembly, *record, request.headers);
+    const auto mark = seen ? record->mark(assembly.number) : ExecutionRecord::Mark::withdrawn;
     if (mark == ExecutionRecord::Mark::withdrawn || mark == ExecutionRecord::Mark::executing) {
       assembly.verdict = Verdict::ignore;
       return;
@@ -172,13 +200,15 @@ void Target::begin(Assembly& assembly, const transport::Received& packet,
       return;
     }
   }
+  if (!its_turn(assembly, packet, request)) return;
   if (leaves_segment(packet, request)) {
     assembly.verdict = Verdict::refuse;
     return;
   }
   executor_.begin(assembly, request.headers);
-  if (assembly.info->replayable || assembly.verdict != Verdict::run) return;
-  assembly.record = record;
+  if (assembly.verdict != Verdict::run) return;
+  // What comes again must not be executed after what has followed it in order.
+  if (!assembly.info->replayable || assembly.context != Sequences::none) assembly.record = record;
 }
 
 // Whether the first packet of a slice to come tells that not all of the slice may be written. It
@@ -187,7 +217,9 @@ void Target::begin(Assembly& assembly, const transport::Received& packet,
 bool Target::leaves_segment(const transport::Received& packet, const ParsedRequest& request) const {
   const Maetah& memory = request.headers.memory;
   const size_t size = request.data.size();
-  if (!request.info->to_memory || size == memory.length) return false;
+  if (!request.info->to_memory || size == memory.length || request.info->operands > 0) {
+    return false;
+  }
   if (!packet.last && !packet.in_order) return false;
   const uint64_t start = packet.last ? memory.address + size - memory.length : memory.address;
   return !executor_.writable(request.headers, start);
@@ -209,14 +241,15 @@ void Target::take(Assembly& assembly, const transport::Received& packet,
 void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
   using Mark = ExecutionRecord::Mark;
   const bool told = assembly.verdict == Verdict::run && executor_.finish(assembly, request);
+  pass(assembly);
   switch (assembly.verdict) {
     case Verdict::run: {
       ++counters_.executed;
       if (assembly.record != nullptr) assembly.record->set(assembly.number, Mark::executed);
-      return answer(assembly, Response::success, 0, told, now);
+      return answer_executed(assembly, told, now);
     }
     case Verdict::executed:
-      return answer(assembly, Response::success, 0, false, now);
+      return answer_executed(assembly, false, now);
     case Verdict::too_long:
       // The application is told of it once; if it comes again, nothing is.
       executor_.finish(assembly, request);
@@ -227,7 +260,11 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
     case Verdict::refuse:
     case Verdict::no_receives:
       ++counters_.refused;
-      complain(assembly.peer, request, *assembly.info, now);
+      if (assembly.missing) {
+        answers_.tell_missing(assembly.peer, TokenId(request.memory.token_id));
+      } else {
+        complain(assembly.peer, request, *assembly.info, now);
+      }
       executor_.release(assembly);
       abandon(assembly, Mark::none);
       return answer(assembly, Response::completer_error,
@@ -242,7 +279,17 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
       ++counters_.refused;
       return answer(assembly, Response::completer_error,
                     static_cast<uint8_t>(CompleterError::no_room), false, now);
+    case Verdict::unsupported:
+      ++counters_.refused;
+      abandon(assembly, Mark::none);
+      return answer(assembly, Response::completer_error,
+                    static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
+    case Verdict::no_context:
+      ++counters_.refused;
+      return answer(assembly, Response::completer_error,
+                    static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
     case Verdict::ignore:
+    case Verdict::parked:
       return;
     case Verdict::drop:
       ++counters_.unheard;
@@ -257,8 +304,9 @@ void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& i
   complaint->event.peer = peer;
   events_.raise(complaint->event);
   if (!complaint->guessed) return;
-  if (const auto until = guesses_.wrong(channels_.address(peer), now)) {
-    stop_listening(peers_.at(peer), *until);
+  // Strangers, who say themselves who they are, are one.
+  if (const auto until = guesses_.wrong(peer ? channels_.address(peer) : Eid{}, now)) {
+    peer ? stop_listening(peers_.at(peer), *until) : void(strangers_deaf_until_ = *until);
     events_.raise({.kind = EventKind::guessing, .peer = peer});
   }
 }
@@ -267,8 +315,16 @@ void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& i
 // Those that have begun are remembered until they are whole, so that nothing stays of them.
 void Target::stop_listening(PeerState& peer, Time until) {
   peer.deaf_until = until;
-  for (uint32_t i = peer.first_assembly; i != Assembly::none; i = assemblies_.at(i).next) {
+  for (uint32_t i = peer.first_assembly; i != Assembly::none;) {
     Assembly& assembly = assemblies_.at(i);
+    i = assembly.next;
+    if (assembly.verdict == Verdict::parked) {
+      assembly.packets = assembly.kept.count;
+      leave_parking(assembly);
+      assembly.verdict = Verdict::drop;
+      if (assembly.packets == assembly.needed) erase(assembly);
+      continue;
+    }
     executor_.release(assembly);
     abandon(assembly, ExecutionRecord::Mark::none);
     assembly.verdict = Verdict::drop;
@@ -292,6 +348,47 @@ void Target::answer(const Assembly& assembly, Response status, uint8_t info, boo
                now);
 }
 
+// ---- atomics
+
+// What it fetched is kept as long as its initiator may ask for it again.
+void Target::keep_result(const Assembly& assembly) {
+  ExecutionRecord& record = *assembly.record;
+  if (record.results == UINT32_MAX) {
+    record.results = results_.index_of(results_.create());
+  }
+  results_.at(record.results).keep(assembly.number, assembly.immediate, assembly.bytes);
+}
+
+// What a slice that was executed has fetched, if it is known of it.
+void Target::add_result(Answers::Answer& answer, const ExecutionRecord& record) const {
+  if (!results_.live(record.results)) return;
+  const auto result = results_.at(record.results).find(record.unwrap(answer.tassn));
+  if (!result) return;
+  answer.fetched = result->fetched;
+  answer.fetched_bytes = result->bytes;
+}
+
+void Target::answer_executed(const Assembly& assembly, bool told, Time now) {
+  Answers::Answer answer{.peer = assembly.peer,
+                         .rc_id = assembly.rc_id,
+                         .tassn = assembly.tassn,
+                         .status = Response::success,
+                         .told = told};
+  if (assembly.verdict == Verdict::run && brings_back(*assembly.info)) {
+    keep_result(assembly);
+  }
+  if (brings_back(*assembly.info)) {
+    const ExecutionRecord* const record = records_.find(assembly.peer, assembly.rc_id);
+    add_result(answer, *record);
+    if (answer.fetched_bytes == 0) {
+      // Its initiator has had more of them outstanding than was agreed.
+      answer.status = Response::completer_error;
+      answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
+    }
+  }
+  answers_.add(answer, now);
+}
+
 void Target::handle_read(const transport::Received& packet, const ParsedRequest& request,
                          Time now) {
   const TaRequest& headers = request.headers;
@@ -299,20 +396,36 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
                          .rc_id = headers.base.rc_id,
                          .tassn = headers.base.tassn,
                          .status = Response::completer_error};
-  if (ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id)) {
-    record->see(record->unwrap(headers.base.tassn));
+  // What it needs of the queue's order is what a slice of one packet needs, which is not kept.
+  Assembly one{.peer = packet.peer,
+               .rc_id = headers.base.rc_id,
+               .tassn = headers.base.tassn,
+               .info = request.info,
+               .order = headers.base.order};
+  ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id);
+  if (!keeps_order(one, record, headers)) return finish(one, headers, now);
+  if (record != nullptr) {
+    one.number = record->unwrap(headers.base.tassn);
+    if (record->see(one.number)) note_order(one, *record, headers);
+    if (!its_turn(one, packet, request)) {
+      finish(one, headers, now);
+      return advance(one.context, now);
+    }
   }
   if (headers.memory.length > 0 && !executor_.readable(headers)) {
     ++counters_.refused;
     complain(packet.peer, headers, *request.info, now);
     answer.info = static_cast<uint8_t>(CompleterError::remote_abort);
-    return answers_.add(answer, now);
+    answers_.add(answer, now);
+    pass(one);
+    return advance(one.context, now);
   }
   if (peers_.at(packet.peer).reads_in >= reads_) {
     ++counters_.not_ready;
     answer.status = Response::receiver_not_ready;
     answer.info = not_ready_timer;
-    return answers_.add(answer, now);
+    answers_.add(answer, now);
+    return advance(one.context, now);
   }
   ++counters_.executed;
   answers_.add(Answers::Read{.peer = packet.peer,
@@ -322,6 +435,8 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
                              .token = TokenValue(headers.token.token),
                              .address = headers.memory.address,
                              .bytes = headers.memory.length});
+  pass(one);
+  advance(one.context, now);
 }
 
 // A slice that its initiator gave up. Unless it has executed it never will; either is said.
@@ -346,11 +461,16 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
   const bool executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
   if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
   Answers::Answer answer{.peer = packet.peer, .rc_id = base->rc_id, .tassn = base->tassn};
-  if (!executed) {
+  if (executed) {
+    add_result(answer, *record);
+  } else {
     answer.status = Response::completer_error;
     answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
   }
   answers_.add(answer, now);
+  if (record->context == Sequences::none) return;
+  sequences_.at(record->context).gate.pass(tassn);
+  advance(record->context, now);
 }
 
 // ---- assemblies
@@ -373,6 +493,7 @@ Assembly* Target::create(const Assembly& assembly) {
 }
 
 void Target::erase(Assembly& assembly) {
+  if (assembly.verdict == Verdict::parked) leave_parking(assembly);
   PeerState& peer = peers_.at(assembly.peer);
   --peer.assemblies;
   (assembly.previous != Assembly::none ? assemblies_.at(assembly.previous).next
@@ -391,7 +512,11 @@ void Target::down(PeerState& peer, bool over) {
     abandon(assembly, ExecutionRecord::Mark::none);
     erase(assembly);
   }
-  if (over) records_.forget(peer);
+  if (!over) return;
+  records_.forget(peer, [&](ExecutionRecord& record) {
+    sequences_.take_back(record, peer);
+    if (results_.live(record.results)) results_.destroy(&results_.at(record.results));
+  });
 }
 
 void Target::detach(Jetty& jetty) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "jetty/answers.h"
+#include "jetty/atomic_results.h"
 #include "jetty/event_sink.h"
 #include "jetty/execution_record.h"
 #include "jetty/executor.h"
 #include "jetty/guesses.h"
+#include "jetty/sequences.h"
 #include "urma/base/flat_map.h"
 
 namespace urma::jetty {
@@ -13,10 +15,14 @@ struct TargetCounters {
   uint64_t executed = 0;  // slices
   uint64_t refused = 0;
   uint64_t not_ready = 0;
-  uint64_t repeated = 0;   // slices that had been executed before
-  uint64_t withdrawn = 0;  // fillers
-  uint64_t malformed = 0;  // requests that make no sense
-  uint64_t unheard = 0;    // slices of whom nobody listens to
+  uint64_t repeated = 0;           // slices that had been executed before
+  uint64_t withdrawn = 0;          // fillers
+  uint64_t malformed = 0;          // requests that make no sense
+  uint64_t unheard = 0;            // slices of whom nobody listens to
+  uint64_t parked = 0;             // slices that were kept until their turn came
+  uint64_t too_early = 0;          // slices that had to come again for it
+  uint64_t datagrams = 0;          // delivered
+  uint64_t datagrams_dropped = 0;  // there was no receive slot, no such Jetty, a wrong token
 };
 
 // Takes the packets of requests, in any order: has each placed as it comes, each slice executed
@@ -29,6 +35,8 @@ class Target {
     uint32_t records;     // initiator queues that used sends or immediates, beyond the shares
     uint32_t share;       // of these, each peer's own
     uint32_t reads;       // being answered, for each peer
+    uint32_t sequences;   // initiator queues whose order is kept
+    uint32_t parked;      // packets of slices whose turn has not come
   };
   Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties,
          transport::Channels& channels, EventSink& events);
@@ -40,6 +48,8 @@ class Target {
   // happened.
   bool handle_at_once(const transport::Received& packet, Time now);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
+  // A message that is delivered at once or never, and of which nothing is noted (UB: UNO).
+  void handle_datagram(const transport::Received& packet, Time now);
   void handle_malformed() { ++counters_.malformed; }
   [[gnu::cold]] void handle_filler(const transport::Received& packet, Time now);
 
@@ -66,15 +76,31 @@ class Target {
   bool leaves_segment(const transport::Received& packet, const ParsedRequest& request) const;
   void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request,
             uint32_t packet_bytes);
+
+  // Order.
+  bool keeps_order(Assembly& assembly, ExecutionRecord*& record, const TaRequest& request);
+  void note_order(Assembly& assembly, ExecutionRecord& record, const TaRequest& request);
+  bool its_turn(Assembly& assembly, const transport::Received& packet,
+                const ParsedRequest& request);
+  [[gnu::cold]] void park(Assembly& assembly, const transport::Received& packet);
+  [[gnu::cold]] void unpark(Assembly& assembly, Time now);
+  [[gnu::cold]] void leave_parking(Assembly& assembly);
+  void pass(const Assembly& assembly);
+  void advance(uint32_t sequence, Time now);
   void finish(Assembly& assembly, const TaRequest& request, Time now);
   [[gnu::cold]] void abandon(Assembly& assembly, ExecutionRecord::Mark mark);
   void answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now);
+  void answer_executed(const Assembly& assembly, bool told, Time now);
+  void keep_result(const Assembly& assembly);
+  void add_result(Answers::Answer& answer, const ExecutionRecord& record) const;
   bool well_formed(const transport::Received& packet, const ParsedRequest& request,
                    uint32_t packet_bytes) const;
 
   [[gnu::cold]] void complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
                               Time now);
   void stop_listening(PeerState& peer, Time until);
+  void deliver_slowly(const transport::Received& packet, const MessageHeaders& headers,
+                      std::span<const std::byte> data, Time now);
   static uint64_t key(uint32_t channel, uint32_t slice) { return uint64_t{channel} << 32 | slice; }
   Assembly* find(const transport::Received& packet);
   Assembly* create(const Assembly& assembly);
@@ -85,9 +111,13 @@ class Target {
   transport::Channels& channels_;
   EventSink& events_;
   Guesses guesses_;
+  Time strangers_deaf_until_{};  // datagrams of peers that nobody here knows are dropped
   Executor executor_;
   Answers answers_;
   ExecutionRecords records_;
+  Slab<AtomicResults> results_;  // as many as there may be records
+  Sequences sequences_;
+  Parking parking_;
   Slab<Assembly> assemblies_;
   FlatMap<uint64_t> by_slice_;
   TargetCounters counters_;

@@ -15,7 +15,9 @@ Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
                .assemblies = limits.assemblies,
                .records = limits.records,
                .share = limits.share,
-               .reads = limits.reads},
+               .reads = limits.reads,
+               .sequences = limits.sequences,
+               .parked = limits.parked},
               peers_, segments, jetties_, channels, events) {}
 
 void Transactions::write(std::span<transport::PacketSlot> packets) {
@@ -47,6 +49,7 @@ Status status_of(transport::Why why) {
     case Why::silent:
     case Why::restarted:
     case Why::left:
+    case Why::idle:
       return Status::timed_out;
   }
   return Status::timed_out;
@@ -62,6 +65,8 @@ void extend(Parsed& parsed, const transport::Received& packet) {
 
 // Answers to our own works need no room: what somebody waits for always comes.
 bool Transactions::admits(const transport::Received& packet, size_t waiting) {
+  if (packet.datagram) [[unlikely]]
+    return true;
   if (target_.admits(packet, waiting)) return true;
   const OpcodeInfo* info = packet.withdrawn ? nullptr : opcode_of(packet);
   return info != nullptr && !info->request;
@@ -69,6 +74,10 @@ bool Transactions::admits(const transport::Received& packet, size_t waiting) {
 
 void Transactions::accept(std::span<const transport::Received> packets, Time now) {
   for (const transport::Received& packet : packets) {
+    if (packet.datagram) [[unlikely]] {
+      target_.handle_datagram(packet, now);
+      continue;
+    }
     if (target_.handle_at_once(packet, now)) continue;
     if (packet.withdrawn) {
       target_.handle_filler(packet, now);
@@ -121,9 +130,10 @@ void Transactions::lose(PeerState& peer, Status why) {
 
 void Transactions::silent(PeerId peer) { lose(peers_.at(peer), Status::timed_out); }
 
-void Transactions::path(PeerId peer, uint8_t number, bool back) {
-  events_.raise(
-      {.kind = back ? EventKind::path_back : EventKind::path_lost, .path = number, .peer = peer});
+void Transactions::path(PeerId peer, uint8_t number, transport::PathIs now) {
+  static constexpr EventKind kinds[] = {EventKind::path_lost, EventKind::path_back,
+                                        EventKind::path_added, EventKind::path_removed};
+  events_.raise({.kind = kinds[static_cast<size_t>(now)], .path = number, .peer = peer});
 }
 
 void Transactions::down(PeerId peer, transport::Why why, Time now) {
@@ -134,7 +144,7 @@ void Transactions::down(PeerId peer, transport::Why why, Time now) {
   if (over) {
     const bool left = why == Why::left;
     events_.raise({.kind = left ? EventKind::peer_left : EventKind::peer_restarted, .peer = peer});
-  } else {
+  } else if (why != Why::idle) {
     lose(*state, status_of(why));
   }
   target_.down(*state, over);

@@ -19,6 +19,8 @@ class Transactions final : public transport::PacketSource, public transport::Pac
     uint32_t records = 4 * 1024;      // queues of peers that used sends or immediates, beyond
     uint32_t share = 16;              // these of each peer
     uint32_t reads = 64;              // being answered, for each peer
+    uint32_t sequences = 1024;        // queues of peers whose order is kept
+    uint32_t parked = 1024;           // packets of theirs whose turn has not come
   };
 
   Transactions(const Limits& limits, memseg::SegmentTable& segments, transport::Channels& channels,
@@ -37,7 +39,7 @@ class Transactions final : public transport::PacketSource, public transport::Pac
   void delivered(PeerId peer, std::span<const transport::SliceRef> slices, Time now) override;
   void up(PeerId peer, transport::Channel& channel, Time now) override;
   void silent(PeerId peer) override;
-  void path(PeerId peer, uint8_t number, bool back) override;
+  void path(PeerId peer, uint8_t number, transport::PathIs now) override;
   void down(PeerId peer, transport::Why why, Time now) override;
 
  private:

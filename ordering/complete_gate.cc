@@ -2,42 +2,39 @@
 
 namespace urma::ordering {
 
-void CompleteGate::posted(uint16_t berth, bool signalled) {
-  slots_[berth] = {.number = posted_++,
-                   .previous = newest_,
-                   .next = none,
-                   .mark = signalled ? open_signalled : open_unsignalled};
+void CompleteGate::posted(uint16_t berth, bool signalled, bool ordered) {
+  const unsigned is =
+      (signalled ? 0u : unsigned{unsignalled}) | (ordered ? unsigned{in_order} : 0u);
+  slots_[berth] = {
+      .number = posted_++, .previous = newest_, .next = none, .is = static_cast<uint8_t>(is)};
   (newest_ != none ? slots_[newest_].next : oldest_) = berth;
   newest_ = berth;
-  if (!signalled && gate_ == none) gate_ = berth;
+  if (gate_ == none && is != 0) gate_ = berth;
 }
 
 bool CompleteGate::done(uint16_t berth, bool failed) {
   Slot& slot = slots_[berth];
-  if (slot.mark == open_signalled) {
-    const bool passed = gate_ == none || slot.number < slots_[gate_].number;
-    if (!passed && !failed) {
-      slot.mark = withheld;
-      return false;
-    }
-    remove(berth);
-    return true;
+  const bool shows = (slot.is & unsignalled) == 0 || failed;
+  const bool behind = gate_ != none && slot.number > slots_[gate_].number;
+  if (behind && shows && (!failed || (slot.is & in_order) != 0)) {
+    slot.is |= withheld;
+    return false;
   }
   if (berth == gate_) {
-    // The gate moves on to the next open unsignalled work; each work is passed over once.
+    // The gate moves on to the next open work that blocks; each work is passed over once.
     release_ = slot.next;
     do gate_ = slots_[gate_].next;
-    while (gate_ != none && slots_[gate_].mark != open_unsignalled);
+    while (gate_ != none && !blocks(slots_[gate_]));
   }
   remove(berth);
-  return failed;
+  return shows;
 }
 
 std::optional<uint16_t> CompleteGate::next_released() {
   while (release_ != gate_ && release_ != none) {
     const uint16_t berth = release_;
     release_ = slots_[berth].next;
-    if (slots_[berth].mark != withheld) continue;
+    if ((slots_[berth].is & withheld) == 0) continue;
     remove(berth);
     return berth;
   }

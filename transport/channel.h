@@ -32,11 +32,17 @@ constexpr uint32_t packets_of(uint32_t bytes, uint32_t packet_bytes) {
 // What the packet of `Channel::begin` may hold: more takes its turn.
 inline constexpr uint32_t most_at_once = 4096;
 
+// No datagram is longer, however much a packet can hold.
+inline constexpr uint32_t most_datagram_bytes = largest_rtp_mtu;
+
 // What both ends agreed when the channel was made.
 struct Facts {
   uint32_t packet_bytes = 0;  // payload of a full packet (UB: MTU)
   uint32_t tassn_window = 0;  // W: slices an initiator queue may have outstanding
-  uint32_t reads = 0;         // reads outstanding
+  uint16_t reads = 0;         // reads outstanding
+  bool sequences = false;     // the other end keeps the order of queues that ask for it
+  // R: atomics of an initiator queue of which the target knows what they fetched; 0: it has none.
+  uint8_t atomic_results = 0;
 };
 
 // What carries slices to one peer. Engine thread only; nothing here blocks, allocates or calls
@@ -85,6 +91,7 @@ enum class Why : uint8_t {
   no_room,      // it has no room for another peer, and had none for as long as it was asked
   restarted,    // another life runs at its address: this one is over
   left,         // it closed: this life is over
+  idle,         // nobody used it: the next work makes another one, and nothing is wrong
 };
 
 // Where channels come from.
@@ -101,6 +108,10 @@ class Channels {
   virtual Eid address(PeerId peer) = 0;
   // Why there is no channel: what the peer said when it was last asked, or that it said nothing.
   virtual Why why_not(PeerId peer) = 0;
+  // What carries messages that nobody answers, aimed at this peer until the next call: `begin` and
+  // `end` only, and with `begin` null, none is taken now. It needs no channel of the peer's. Null:
+  // this life is over.
+  virtual Channel* unreliable(PeerId peer) = 0;
 };
 
 }  // namespace urma::transport

@@ -16,6 +16,8 @@ struct Counters {
   uint64_t filler = 0;  // withdrawn work and keep-alives
   uint64_t acks_sent = 0;
   uint64_t setup_sent = 0;
+  uint64_t datagrams_sent = 0;  // given to us
+  uint64_t datagrams_lost = 0;  // of these, for their way was full
   // Inwards, packets.
   uint64_t received = 0;  // of any kind, ICRC right
   uint64_t acks_received = 0;
@@ -44,8 +46,10 @@ struct PeerNews {
   Of made;       // channels
   Of path_lost;  // one of several
   Of path_back;
+  Of path_added;
+  Of path_removed;
   Of silent;               // peers that stand still and keep their channel
-  std::array<Of, 6> down;  // by Why: channels that ended, were not made, and peers that are over
+  std::array<Of, 7> down;  // by Why: channels that ended, were not made, and peers that are over
   Of& of(Why why) { return down[static_cast<size_t>(why)]; }
   const Of& of(Why why) const { return down[static_cast<size_t>(why)]; }
   static void note(Of& news, const Endpoint& whom) {

@@ -11,6 +11,12 @@
 
 namespace urma::transport {
 
+// Whether what another packet overtakes is sent again, or dropped, in vain.
+constexpr bool takes_overtaking_for_loss(const Retransmission& mode) {
+  return mode.scope == Retransmission::Scope::go_back_n ||
+         mode.trigger == Retransmission::Trigger::fast || !mode.keeps_out_of_order;
+}
+
 // What an acknowledgement has shown, in the form of limits, so that asking about a packet costs the
 // same in each mode. A packet that was sent again is judged by time only: its number is old.
 struct LossEvidence {

@@ -1,24 +1,55 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "congestion/controller.h"
 #include "transport/loss.h"
 #include "urma/base/time.h"
 #include "urma/core/frame.h"
 
 namespace urma::transport {
 
-// Where a device is reached over its paths: first where it is found, and set up from.
+// Where a device is reached over its paths. A place keeps its number: where one was taken away, and
+// others follow, nothing is.
 struct PathList {
-  uint8_t count = 0;
+  uint8_t count = 0;    // places, those with nothing included
+  uint32_t number = 0;  // of this list, of 24 bits: grows with each that its device has
   std::array<Endpoint, most_paths> endpoints{};
 
-  std::span<const Endpoint> all() const { return std::span(endpoints).first(count); }
+  static constexpr uint32_t number_mask = 0xffffff;
+  bool there(unsigned place) const { return !(endpoints[place] == Endpoint{}); }
+  // The first one that is there; `count` if there is none.
+  uint8_t first() const {
+    uint8_t place = 0;
+    while (place < count && !there(place)) ++place;
+    return place;
+  }
+  // Not there: Endpoint{}.
+  void set(unsigned place, const Endpoint& endpoint) {
+    endpoints[place] = endpoint;
+    count = most_paths;
+    while (count > 0 && !there(count - 1u)) --count;
+  }
+  bool leads_to(const Endpoint& to) const {
+    return std::find(endpoints.begin(), endpoints.end(), to) != endpoints.end();
+  }
+  bool newer_than(uint32_t other) const {
+    return ((number - other) & number_mask) - 1 < number_mask / 2;
+  }
   friend bool operator==(const PathList&, const PathList&) = default;
 };
+
+// Of all peers, over one path of ours.
+struct PathTotals {
+  uint64_t sent = 0;  // packets of data, each copy
+  uint64_t lost = 0;
+  Duration rtt{};  // of the last question that was answered
+};
+using AllPathTotals = std::array<PathTotals, most_paths>;
 
 // The paths of a channel: the n-th of ours with the n-th of the peer's, and of which is to be sent
 // what. A lost path costs packets, which are sent again on others, and no channel: numbers, window
@@ -30,38 +61,89 @@ struct PathList {
 class Routes {
  public:
   struct Route {
-    uint8_t local = 0;  // our path
-    bool usable = false;
-    bool known = false;  // was usable, once
+    uint8_t local = 0;    // our place
+    bool there = false;   // false: taken away, or never led anywhere
+    bool added = false;   // later than the others, and nobody was told that it carries
+    bool usable = false;  // only if it is there
+    bool known = false;   // was usable, once
     bool told_lost = false;
     uint8_t lost_in_row = 0;  // packets that left after the last one that arrived
     uint8_t unanswered = 0;   // questions
+    bool hasty = false;       // not even one may be unanswered
     Endpoint to;
     uint64_t inflight_bytes = 0;
     uint64_t nonce = 0;  // of the question that is not answered yet; 0: none
     Time asked_at{};
-    Time ask_at{};
-    Time heard_at{};  // what was sent there arrived, as we learnt then
+    Time ask_at = never;  // of what is not there, too
+    Time heard_at{};      // what was sent there arrived, as we learnt then
     Duration patience{};
     Duration rtt{};
     LatestArrival latest;
-    Time overtaken_before;  // within one judgement: what left before has been overtaken
+    Time overtaken_before;       // within one judgement: what left before has been overtaken
+    Duration later{};            // likewise: what leaves here may come so much later than elsewhere
+    Duration took{};             // packets until they were acknowledged, smoothed
+    uint32_t arrived_bytes = 0;  // since the window was told
+    uint32_t lost_bytes = 0;
+    uint32_t planned_bytes = 0;  // lost ones that are about to leave here
     // Since the channel's peer is known, packets of data.
     uint64_t sent = 0;
     uint64_t lost = 0;
   };
 
-  // `ours`, `theirs`: at least one each, and two of either. All are asked at once.
-  Routes(std::span<const Endpoint> ours, std::span<const Endpoint> theirs, Time now);
+  // `ours`, `theirs`: at least one place each. All paths are asked at once.
+  Routes(const PathList& ours, const PathList& theirs, Time now);
+  ~Routes() { shut_windows(); }
+  Routes(const Routes&) = delete;
+  Routes& operator=(const Routes&) = delete;
 
+  // Which places there are now. Paths that stay keep all that is known of them, and packets of one
+  // that goes stay in its account until they arrive or are lost. `news`: who uses them is told.
+  void lead(const PathList& ours, const PathList& theirs, bool news, Time now);
+  const PathList& theirs() const { return theirs_; }
+
+  // The peer is to be told of our places, again and again until it has answered `nonce`.
+  void tell(uint64_t nonce, Time now);
+  void told() { tell_at_ = never; }
+  bool telling() const { return tell_at_ != never; }
+  uint64_t tell_nonce() const { return tell_nonce_; }
+  // The path on which to tell it now, another one each time.
+  std::optional<uint8_t> tells(Time now);
+
+  // Where the sums over all peers are kept.
+  void count_in(AllPathTotals& totals) { totals_ = &totals; }
+
+  // Numbers of paths, those that are not there included.
   uint8_t count() const { return count_; }
   const Route& operator[](unsigned index) const { return routes_[index]; }
-  // The route whose packets come so; nothing: it is none of these.
+  // The route whose packets come so, one that was taken away included, for what was on its way;
+  // nothing: it is none of these.
   std::optional<uint8_t> find(uint8_t local, const Endpoint& from) const;
   bool leads_to(const Endpoint& to) const;
 
-  // For the next packet, or slice: the usable one with the least in flight.
-  uint8_t pick();
+  // Where what overtakes counts as lost: all goes over one route, the first that can be used.
+  void use_one_at_a_time(bool one) { one_at_a_time_ = one; }
+  bool one_at_a_time() const { return one_at_a_time_; }
+  // Such a channel sends nothing new before what is on its way elsewhere has come: else it would be
+  // overtaken.
+  bool changes_over() const;
+
+  // Whatever is known of it: the next one that is there, from this number on.
+  uint8_t one_of_all(unsigned number) const;
+  // Each path has a window of its own, so that one that loses or is slow takes from no other. For a
+  // new channel; before it there are none, and there is room.
+  void open_windows(const congestion::ControllerKind& kind, const congestion::Settings& settings);
+  bool has_room(uint8_t route, uint32_t bytes) const;
+  bool any_room(uint32_t bytes) const;
+  // What has arrived and what was lost since the last call.
+  void tell_windows(bool timed_out, Time now);
+  // Of a burst: lost packets count for their new path before they leave.
+  void begin_plan() {
+    for (Route& route : routes_) route.planned_bytes = 0;
+  }
+  void plan(uint8_t route, uint32_t bytes) { routes_[route].planned_bytes += bytes; }
+
+  // For the next packet, or slice: of the usable ones with room the one with the least in flight.
+  uint8_t pick(uint32_t bytes);
   // For an acknowledgement: where something came last, if that can be used.
   uint8_t for_answer() const;
 
@@ -69,6 +151,7 @@ class Routes {
   void left(uint8_t route, uint32_t bytes) {
     routes_[route].inflight_bytes += bytes;
     ++routes_[route].sent;
+    if (totals_ != nullptr) ++totals_of(route).sent;
   }
   void resized(uint8_t route, int64_t change) {
     routes_[route].inflight_bytes += static_cast<uint64_t>(change);
@@ -77,11 +160,10 @@ class Routes {
   void arrived(uint8_t route, uint32_t bytes_in_flight, Time now);
   void lose(uint8_t route, uint32_t bytes, Time sent);
   // A packet may overtake those of other paths, so in mode rack each is judged by its own.
-  void note_sent_of_arrived(uint8_t route, Time sent, Time now) {
-    routes_[route].latest.note(sent, now);
-  }
+  void note_sent_of_arrived(uint8_t route, Time sent, Time now);
   void judge(Duration tolerance, Time now);
   Time overtaken_before(uint8_t route) const { return routes_[route].overtaken_before; }
+  Duration later(uint8_t route) const { return routes_[route].later; }
   Time patience(uint8_t route, Time sent, Duration tolerance) const {
     return routes_[route].latest.patience(sent, tolerance);
   }
@@ -90,6 +172,8 @@ class Routes {
     used(now);
   }
   void used(Time now) { active_until_ = now + active_for; }
+  // A time-out: is it the path? All are asked, and one that is in vain is enough to leave it.
+  void question_all(Time now);
   // A new channel: nothing is known of any of them.
   void doubt_all(Time now);
   // The channel that these packets were of is gone.
@@ -107,12 +191,14 @@ class Routes {
   // This one has just carried what nobody could have made up.
   void prove(uint8_t route, Time now);
 
-  // Routes that were lost or are back since the last call, as bits.
+  // What has become of routes since the last call, as bits.
   struct News {
     uint8_t lost = 0;
     uint8_t back = 0;
+    uint8_t added = 0;
+    uint8_t removed = 0;
   };
-  bool any_news() const { return (news_.lost | news_.back) != 0; }
+  bool any_news() const { return (news_.lost | news_.back | news_.added | news_.removed) != 0; }
   News news() { return std::exchange(news_, {}); }
 
  private:
@@ -123,18 +209,34 @@ class Routes {
   static constexpr Duration doubt = std::chrono::milliseconds(20);
   static constexpr Duration least_patience = std::chrono::milliseconds(5);
   static constexpr Duration most_patience = std::chrono::milliseconds(40);
+  static constexpr Duration most_queueing = std::chrono::milliseconds(1);
   // Who sends and receives nothing asks nothing.
   static constexpr Duration active_for = std::chrono::milliseconds(200);
 
+  PathTotals& totals_of(uint8_t route) { return (*totals_)[routes_[route].local]; }
+  void shut_windows();
+  Duration least_taken() const;
+  bool active(Time now);
+  uint8_t first_usable() const;
+  void take_away(uint8_t route);
+  void put(uint8_t route, uint8_t local, const Endpoint& to, bool news, Time now);
   bool overtaken_on_others(uint8_t route, Time sent) const;
   bool others_heard_after(uint8_t route, Time when) const;
   void suspect(uint8_t route, Time now);
   void tell_lost(uint8_t route);
 
   std::array<Route, most_paths> routes_;
+  alignas(8) std::array<std::byte[congestion::Controller::storage], most_paths> storage_;
+  std::array<congestion::Controller*, most_paths> windows_{};
+  PathList theirs_;
+  uint64_t tell_nonce_ = 0;
+  Time tell_at_ = never;
+  uint16_t tells_ = 0;
+  AllPathTotals* totals_ = nullptr;
   uint8_t count_ = 0;
   uint8_t next_ = 0;
   uint8_t latest_ = 0;
+  bool one_at_a_time_ = false;
   News news_;
   Time now_{};  // of the last that arrived
   Time active_until_{};

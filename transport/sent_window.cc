@@ -112,19 +112,23 @@ SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration
                                           Time now, Pool& pool) {
   Missing out;
   Psn psn = first_;
-  if (routes_ != nullptr) routes_->judge(tolerance, now);
+  // Of one at a time all packets are judged by the mode alone.
+  Routes* const routes = routes_ != nullptr && !routes_->one_at_a_time() ? routes_ : nullptr;
+  if (routes != nullptr) routes->judge(tolerance, now);
   for (auto at = begin(pool); at && psn <= evidence.through; ++at, ++psn) {
     if (at->acknowledged || at->lost) continue;
     const Time sent = now - age(*at, now);
-    const bool overtaken = routes_ != nullptr && sent < routes_->overtaken_before(at->route);
-    if (overtaken || is_lost(psn, sent, at->copies > 1, evidence)) {
+    const bool overtaken = routes != nullptr && sent < routes->overtaken_before(at->route);
+    // By what came over other paths: as if it had left as much later as its own is slower.
+    const Time as_if = routes != nullptr ? sent + routes->later(at->route) : sent;
+    if (overtaken || is_lost(psn, as_if, at->copies > 1, evidence)) {
       out.lost_bytes += at->bytes;
       lose(*at, sent);
       continue;
     }
-    out.oldest_sent = std::min(out.oldest_sent, sent);
-    if (routes_ != nullptr) {
-      out.until = std::min(out.until, routes_->patience(at->route, sent, tolerance));
+    out.oldest_sent = std::min(out.oldest_sent, as_if);
+    if (routes != nullptr) {
+      out.until = std::min(out.until, routes->patience(at->route, sent, tolerance));
     }
   }
   return out;

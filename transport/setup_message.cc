@@ -67,7 +67,7 @@ Retransmission followed_by(Retransmission ours, uint32_t features) {
 std::optional<SetupMessage> SetupMessage::parse(HeaderView<size> in) {
   const auto type = body::Type::get(in);
   if (type < static_cast<uint64_t>(SetupType::open) ||
-      type > static_cast<uint64_t>(SetupType::answer)) {
+      type > static_cast<uint64_t>(SetupType::noted)) {
     return std::nullopt;
   }
   return SetupMessage{
@@ -121,12 +121,16 @@ std::optional<PathList> parse_paths(std::span<const std::byte> in) {
   if (count == 0 || count > most_paths || in.size() < SetupMessage::paths_size(count)) {
     return std::nullopt;
   }
-  PathList out{.count = static_cast<uint8_t>(count)};
+  PathList out;
+  out.number = static_cast<uint32_t>(load_be<3>(in.data() + 1));
   for (unsigned i = 0; i < count; ++i) {
     const std::byte* const at = in.data() + 4 + 18 * i;
-    std::copy_n(at, 16, out.endpoints[i].address.bytes.begin());
-    out.endpoints[i].port = static_cast<uint16_t>(load_be<2>(at + 16));
+    Endpoint place;
+    place.port = static_cast<uint16_t>(load_be<2>(at + 16));
+    std::copy_n(at, 16, place.address.bytes.begin());
+    out.set(i, place);
   }
+  if (out.count == 0) return std::nullopt;
   return out;
 }
 
@@ -136,13 +140,15 @@ size_t emit_paths(const PathList& paths, std::span<std::byte, SetupMessage::most
   static_assert(SetupMessage::paths_size(most_paths) == SetupMessage::most_paths_size);
   if (paths.count == 0) return 0;
   std::fill(out.begin(), out.end(), std::byte{0});
-  out[0] = std::byte{paths.count};
-  for (unsigned i = 0; i < paths.count; ++i) {
+  const unsigned count = std::min<unsigned>(paths.count, most_paths);
+  out[0] = static_cast<std::byte>(count);
+  store_be<3>(out.data() + 1, paths.number & PathList::number_mask);
+  for (unsigned i = 0; i < count; ++i) {
     std::byte* const at = out.data() + 4 + 18 * i;
     std::copy_n(paths.endpoints[i].address.bytes.begin(), 16, at);
     store_be<2>(at + 16, paths.endpoints[i].port);
   }
-  return SetupMessage::paths_size(paths.count);
+  return SetupMessage::paths_size(count);
 }
 
 std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet, Carrier carrier) {
@@ -164,8 +170,11 @@ std::optional<ReceivedSetup> parse_setup(std::span<const std::byte> packet, Carr
   }
   auto message = SetupMessage::parse(request->data.first<SetupMessage::size>());
   if (!message) return std::nullopt;
-  const bool names_paths = message->type == SetupType::open || message->type == SetupType::accept;
-  if (names_paths && (message->features & feature_paths) != 0) {
+  const bool must = message->type == SetupType::paths;
+  const bool may = must || message->type == SetupType::open || message->type == SetupType::accept;
+  const bool names_paths = may && (message->features & feature_paths) != 0;
+  if (must && !names_paths) return std::nullopt;
+  if (names_paths) {
     const auto paths = parse_paths(request->data.subspan(SetupMessage::size));
     if (!paths) return std::nullopt;
     message->paths = *paths;

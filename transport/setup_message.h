@@ -23,6 +23,8 @@ enum class SetupType : uint8_t {
   closed = 7,
   question = 8,  // is this path there? `attempt` is its number, `cookie` what nobody can guess
   answer = 9,    // both again, on the path on which they came
+  paths = 10,    // its sender is reached at these places from now on
+  noted = 11,    // I know: the cookie again
 };
 
 enum class SetupReason : uint8_t {
@@ -31,6 +33,7 @@ enum class SetupReason : uint8_t {
   restarted = 2,     // refuse: I am not the life you ask for
   no_resources = 3,  // refuse: ask again later
   leaving = 4,       // close: this life is over
+  idle = 5,          // close: the channel has carried nothing for long; may it go?
 };
 
 inline constexpr uint8_t setup_version = 1;
@@ -41,8 +44,14 @@ inline constexpr uint32_t feature_filler = 1 << 0;
 // tells of it by TPSACK at once, which is what all zeros ask for.
 inline constexpr uint32_t feature_retransmission = 1 << 1;
 
-// Open, accept: behind the body is where its sender can be reached over each of its paths.
+// Open, accept, paths: behind the body is where its sender can be reached over each of its paths.
 inline constexpr uint32_t feature_paths = 1 << 2;
+
+// Its sender understands `paths`.
+inline constexpr uint32_t feature_new_paths = 1 << 4;
+
+// Its sender keeps the order of queues that ask for a sequence context (UB 7.3).
+inline constexpr uint32_t feature_sequences = 1 << 3;
 
 // What the sender of such a message asks of who receives its packets, as bits of `features`.
 uint32_t features_of(const Retransmission& mode);
@@ -57,8 +66,8 @@ enum class Carrier : uint8_t { unreliable, compact };
 
 struct SetupMessage {
   static constexpr size_t size = 64;
-  // Behind it, if it names paths: their count, three bytes of nothing, for each 16 bytes of address
-  // and 2 of port, and padding to four bytes.
+  // Behind it, if it names paths: their count, three bytes of the list's number, for each 16 bytes
+  // of address and 2 of port, and padding to four bytes.
   static constexpr size_t paths_size(size_t count) { return (4 + 18 * count + 3) & ~size_t{3}; }
   static constexpr size_t most_paths_size = 148;
   // In front of the body: UTPH or CTPH, addresses, BTAH, MTETAH, OFSTETAH.

@@ -15,6 +15,11 @@ constexpr Duration most_ack_delay = std::chrono::microseconds(400);
 
 constexpr SliceRef no_slice{};
 
+// Where each path has its own window, this one is of what the peer can hold.
+const congestion::ControllerKind& controller_of(const TpSettings& settings) {
+  return settings.routes == nullptr ? *settings.controller : *congestion::find_controller("fixed");
+}
+
 }  // namespace
 
 struct Tp::Plan {
@@ -48,17 +53,25 @@ Tp::Tp(uint32_t index, const TpSettings& settings, Pools& pools, Counters& count
       mode_(*settings.mode),
       send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
       balance_(settings.balance),
+      path_(settings.path),
       sent_(settings.first_sent, settings.routes),
       next_tpmsn_(settings.first_sent.wire()),
       rtt_(settings.first_rtt),
       sent_again_(settings.first_sent),
-      controller_(settings.controller->make(controller_storage_,
-                                            {.packet_bytes = facts_.packet_bytes + header_allowance,
-                                             .limit_bytes = settings.limit_bytes})),
+      controller_(controller_of(settings).make(controller_storage_, window_settings(settings))),
+      hole_answer_(hole_answer(settings.peers_mode)),
       received_(settings.first_received,
                 std::min(settings.mode->window_packets, ReceivedWindow::max_window),
-                settings.peers_mode.keeps_out_of_order),
-      hole_answer_(hole_answer(settings.peers_mode)) {}
+                settings.peers_mode.keeps_out_of_order) {
+  if (settings.routes == nullptr) return;
+  settings.routes->use_one_at_a_time(takes_overtaking_for_loss(mode_));
+  settings.routes->open_windows(*settings.controller, window_settings(settings));
+}
+
+congestion::Settings Tp::window_settings(const TpSettings& settings) {
+  return {.packet_bytes = settings.ends.facts.packet_bytes + header_allowance,
+          .limit_bytes = settings.limit_bytes};
+}
 
 Tp::~Tp() {
   sent_.release(pools_.sent);
@@ -179,6 +192,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
     last_progress_ = now;
     controller_->handle(congestion::Acknowledged{
         .now = now, .rtt = rtt_.smoothed(), .bytes = news.bytes, .inflight_bytes = inflight});
+    if (routes() != nullptr) routes()->tell_windows(false, now);
   }
   uint64_t lost_bytes = 0;
   if (negative) {
@@ -248,6 +262,7 @@ void Tp::note_lost(uint64_t bytes, Time now) {
   tolerance_.calm();
   controller_->handle(
       congestion::Lost{.now = now, .rtt = rtt_.smoothed(), .bytes = bytes, .timed_out = false});
+  if (routes() != nullptr) routes()->tell_windows(false, now);
 }
 
 // From now on it is waited for an answer: first for the sake of a question, then of all.
@@ -268,6 +283,9 @@ uint32_t Tp::payload_of(const Pulling& pulling) const {
 
 bool Tp::window_open(uint32_t payload, uint64_t planned) const {
   if (sent_.next() - sent_.first() >= send_window_) return false;
+  if (routes() != nullptr) {
+    if (routes()->changes_over() || !routes()->any_room(payload + header_allowance)) return false;
+  }
   const uint64_t inflight = sent_.inflight_bytes() + planned;
   return inflight == 0 || inflight + payload + header_allowance <= controller_->window_bytes();
 }
@@ -282,7 +300,8 @@ bool Tp::wants_to_send(Time now) const {
 
 bool Tp::can_send_lost() const {
   if (sent_.lost_packets() == 0) return false;
-  const uint64_t largest = facts_.packet_bytes + header_allowance;
+  const uint32_t largest = facts_.packet_bytes + header_allowance;
+  if (routes() != nullptr && !routes()->any_room(largest)) return false;
   return sent_.inflight_bytes() == 0 ||
          sent_.inflight_bytes() + largest <= controller_->window_bytes();
 }
@@ -296,6 +315,7 @@ bool Tp::can_send_new() const {
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
   Plan plan{.frames = frames, .burst = pools_.burst};
   window_limited_ = false;
+  if (routes() != nullptr) routes()->begin_plan();
   if (sent_.lost_packets() > 0) plan_lost(plan);
   if (!plan.held_back) plan_new(plan, now);
   if (keep_alive_due_) plan_keep_alive(plan, now);
@@ -329,14 +349,16 @@ void Tp::plan_lost(Plan& plan) {
   for (auto at = sent_.begin(pools_.sent); at && left > 0; ++at, ++psn) {
     if (!at->lost) continue;
     plan.held_back = plan.full();
-    if (inflight > 0 && inflight + at->bytes > controller_->window_bytes()) {
+    const bool room = routes() == nullptr || routes()->any_room(at->bytes);
+    if (!room || (inflight > 0 && inflight + at->bytes > controller_->window_bytes())) {
       plan.held_back = window_limited_ = true;
     }
     if (plan.held_back) return;
     inflight += at->bytes;
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
-    at->route = pick_route() & 0x7f;
+    at->route = pick_route(at->bytes) & 0x7f;
+    if (routes() != nullptr) routes()->plan(at->route, at->bytes);
     plan.add(*at, psn, true);
     plan.again = true;
     --left;
@@ -355,15 +377,15 @@ void Tp::plan_new(Plan& plan, Time now) {
     }
     if (!outstanding()) last_heard_ = std::max(last_heard_, now);
     const Psn psn = sent_.next();
-    if (routes() != nullptr && leaves_route()) pulling_.route = pick_route();
-    SentWindow::Packet* packet =
-        sent_.push({.slice = pulling_.what.slice,
-                    .tpmsn = pulling_.tpmsn,
-                    .index = pulling_.next,
-                    .bytes = static_cast<uint16_t>(payload + header_allowance),
-                    .route = static_cast<uint8_t>(pulling_.route & 0x7f),
-                    .last = pulling_.next + 1 == pulling_.packets},
-                   now, pools_.sent);
+    const uint32_t bytes = payload + header_allowance;
+    if (routes() != nullptr && leaves_route(bytes)) pulling_.route = pick_route(bytes);
+    SentWindow::Packet* packet = sent_.push({.slice = pulling_.what.slice,
+                                             .tpmsn = pulling_.tpmsn,
+                                             .index = pulling_.next,
+                                             .bytes = static_cast<uint16_t>(bytes),
+                                             .route = static_cast<uint8_t>(pulling_.route & 0x7f),
+                                             .last = pulling_.next + 1 == pulling_.packets},
+                                            now, pools_.sent);
     if (packet == nullptr) return;
     plan.add(*packet, psn, false);
     if (++pulling_.next == pulling_.packets) pulling_.packets = 0;
@@ -376,7 +398,7 @@ bool Tp::pick_slice(Plan& plan) {
   pulling_.what = from->front(pools_.offered);
   pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes, facts_.packet_bytes));
   pulling_.next = 0;
-  pulling_.route = pick_route();
+  pulling_.route = pick_route(payload_of(pulling_) + header_allowance);
   pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
   from->pop(pools_.offered);
   if (from == &offered_[static_cast<unsigned>(Class::request)]) plan.requests += pulling_.packets;
@@ -391,7 +413,7 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
       sent_.push({.slice = no_slice,
                   .tpmsn = next_tpmsn_++ % static_cast<uint32_t>(Tpmsn::modulus),
                   .bytes = header_allowance,
-                  .route = static_cast<uint8_t>(pick_route() & 0x7f),
+                  .route = static_cast<uint8_t>(pick_route(header_allowance) & 0x7f),
                   .last = true},
                  now, pools_.sent);
   if (packet != nullptr) plan.add(*packet, psn, false);
@@ -423,8 +445,8 @@ void Tp::end_frame(TxFrame& frame, uint8_t route) const {
   frame.tail.fill(std::byte{0});
   if (routes() == nullptr) {
     frame.to = to_;
-    frame.path = 0;
-    return seal(frame, paths_.endpoints[0], pools_.prefix);
+    frame.path = path_;
+    return seal(frame, paths_.endpoints[path_], pools_.prefix);
   }
   const Routes::Route& way = (*routes())[route];
   frame.to = way.to;
@@ -494,6 +516,8 @@ std::optional<Why> Tp::handle_timer(Time now) {
     // is; UB 4.4.16, UB 4.4.20: what nothing else has mended.
     ++counters_.timeouts;
     if (timeouts_in_row_ < UINT16_MAX) ++timeouts_in_row_;
+    // Nothing else shows there that a path is lost.
+    if (routes() != nullptr && routes()->one_at_a_time()) routes()->question_all(now);
     // Where the peer tells what it has, what left less than a round trip ago may yet be told.
     const bool tells = mode_.scope == Retransmission::Scope::selective;
     const Duration least_age =
@@ -501,6 +525,7 @@ std::optional<Why> Tp::handle_timer(Time now) {
     const uint64_t bytes = sent_.mark_all_lost(least_age, now, pools_.sent);
     controller_->handle(
         congestion::Lost{.now = now, .rtt = rtt_.smoothed(), .bytes = bytes, .timed_out = true});
+    if (routes() != nullptr) routes()->tell_windows(true, now);
     // UB 4.4.19
     if (mode_.rto_tries > 0 && timeouts_in_row_ > mode_.rto_tries) return Why::silent;
     timeout_at_ = now + time_out(mode_, rtt_, timeouts_in_row_);

@@ -25,6 +25,7 @@ struct TpSettings {
   Retransmission peers_mode{};  // of what it sends
   const congestion::ControllerKind* controller = nullptr;
   const PathList* paths = nullptr;  // ours; outlives the channel
+  uint8_t path = 0;                 // the only one of them, if there are no routes
   Routes* routes = nullptr;         // not null: packets take these; outlives the channel
   Balance balance = Balance::slice;
 };
@@ -71,6 +72,7 @@ class Tp final : public PacketChannel {
   };
   struct Plan;
 
+  static congestion::Settings window_settings(const TpSettings& settings);
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
   // UB 4.3.4: of the numbers that these 24 bits may mean, one of [EPSN - 8M, EPSN + 8M - 1].
   Psn number_of(const Rtph& header) const {
@@ -86,11 +88,13 @@ class Tp final : public PacketChannel {
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
-  // Whether the next packet of a slice goes another way than the one before.
-  bool leaves_route() const {
-    return balance_ == Balance::packet || !(*routes())[pulling_.route].usable;
+  // Whether the next packet of a slice goes another way than the one before: a slice keeps its path
+  // while that has room, so that it keeps none waiting.
+  bool leaves_route(uint32_t bytes) const {
+    return balance_ == Balance::packet || routes()->one_at_a_time() ||
+           !(*routes())[pulling_.route].usable || !routes()->has_room(pulling_.route, bytes);
   }
-  uint8_t pick_route() { return routes() == nullptr ? 0 : routes()->pick(); }
+  uint8_t pick_route(uint32_t bytes) { return routes() == nullptr ? 0 : routes()->pick(bytes); }
   void end_frame(TxFrame& frame, uint8_t route) const;
   void owe_ack(Time now);
   void show_hole(Time now);
@@ -106,35 +110,38 @@ class Tp final : public PacketChannel {
   enum class HoleAnswer : uint8_t { none, selective_owed, selective, negative };
   static HoleAnswer hole_answer(const Retransmission& peers_mode);
 
+  // What is small stands together: an idle channel is no larger than it must be.
   const PathList& paths_;
   const Retransmission& mode_;
   const uint32_t send_window_;
   const Balance balance_;
+  const uint8_t path_;
+  // Inwards.
+  bool ack_now_ = false;
+  bool nak_due_ = false;
+  bool nak_sent_ = false;  // and nothing in order, or again, since (UB 4.4.2)
 
   // Outwards.
   SentWindow sent_;
   Pulling pulling_;
   uint32_t next_tpmsn_;
-  RttEstimator rtt_;
-  ReorderTolerance tolerance_;    // mode rack
-  LatestArrival latest_;          // mode rack
-  Time overtaken_until_ = never;  // mode rack: what a later packet has overtaken is lost then
-  SentAgain sent_again_;          // mode fast, selective
   uint16_t timeouts_in_row_ = 0;
   bool probe_next_ = false;  // when the time is over it is a question that is sent
   bool window_limited_ = false;
+  RttEstimator rtt_;
+  LatestArrival latest_;          // mode rack
+  Time overtaken_until_ = never;  // mode rack: what a later packet has overtaken is lost then
+  SentAgain sent_again_;          // mode fast, selective
   Time timeout_at_ = never;
   alignas(8) std::byte controller_storage_[congestion::Controller::storage];
   congestion::Controller* controller_;
+  ReorderTolerance tolerance_;  // mode rack
 
   // Inwards.
-  ReceivedWindow received_;
   const HoleAnswer hole_answer_;
   uint32_t owed_ = 0;  // packets to acknowledge
-  bool ack_now_ = false;
-  bool nak_due_ = false;
-  Psn highest_dropped_;    // of what came out of order, where that is not kept
-  bool nak_sent_ = false;  // and nothing in order, or again, since (UB 4.4.2)
+  ReceivedWindow received_;
+  Psn highest_dropped_;  // of what came out of order, where that is not kept
   Time owed_since_{};
 };
 

@@ -26,8 +26,10 @@ uint64_t Transport::HashEid::operator()(const Eid& eid) const {
 
 Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sink)
     : settings_(settings),
+      idle_timeout_(compact() ? Duration{} : settings.idle_timeout),
       paths_(settings.paths.count > 0 ? settings.paths
                                       : PathList{.count = 1, .endpoints = {settings.self}}),
+      places_(paths_),
       entropy_(entropy),
       sink_(sink),
       pools_(settings.packets, settings.slices, settings.peers),
@@ -42,7 +44,8 @@ Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sin
       tp_timers_(settings.peers),
       peer_timers_(settings.peers),
       cookies_(entropy.next(), entropy.next()),
-      paths_said_bytes_(emit_paths(paths_, paths_said_)) {}
+      paths_said_bytes_(emit_paths(paths_, paths_said_)),
+      utp_(settings.mtu, carrier(), counters_) {}
 
 // ---- inwards
 
@@ -78,6 +81,7 @@ bool Transport::take(const RxFrame& frame, Time now, size_t& count) {
     return false;
   }
   if (header->opcode == static_cast<uint8_t>(TpOpcode::unreliable)) {
+    if (is_datagram(body)) return take_datagram(body, body, *frame.from, count);
     // What it says may end channels that earlier packets of the burst belong to.
     deliver(std::span(fresh_).first(std::exchange(count, 0)), now);
     arrived_by_ = frame.path;
@@ -101,6 +105,11 @@ bool Transport::take_compact(const RxFrame& frame, Time now, size_t& count) {
     return false;
   }
   if (header->next == NextHeader::full_addresses) {
+    const auto packet = std::span(frame.data, frame.bytes);
+    const auto beginning = std::span<const std::byte>(head).first(copied);
+    if (is_datagram(beginning)) {
+      return take_datagram(packet, beginning, *frame.from, count);
+    }
     const std::array<std::byte, head_bytes> setup = head;
     deliver(std::span(fresh_).first(std::exchange(count, 0)), now);
     handle_setup(std::span(setup).first(copied), *frame.from, now);
@@ -236,6 +245,11 @@ bool Transport::handle_data(Tp& tp, const Rtph& header, std::span<const std::byt
 
 size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
   size_t used = pending_setup_.count > 0 ? fill_setup(frames) : 0;
+  // However many datagrams there are, half of what is left is for what waits for answers.
+  if (utp_.waits()) {
+    const auto half = frames.subspan(used, (frames.size() - used + 1) / 2);
+    used += fill_datagrams(half, frames_filled_ + used);
+  }
   // Each channel once: who has more to send than fits goes to the end of the line.
   for (uint32_t turns = pools_.active.size(); turns > 0 && used < frames.size(); --turns) {
     const uint32_t index = pools_.active.take();
@@ -246,8 +260,9 @@ size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, T
     used += channel.fill(source, frames.subspan(used, frames.size() - used - acks), now);
     if (acks) channel.fill_ack(*frames[used++]);
     if (channel.wants_to_send(now)) pools_.active.add(index);
-    tp_timers_.arm_no_later(index, channel.next_deadline());
+    tp_timers_.arm_no_later(index, deadline_of(channel));
   }
+  frames_filled_ += used;
   return used;
 }
 
@@ -256,6 +271,10 @@ size_t Transport::fill_setup(std::span<TxFrame* const> frames) {
   while (pending_setup_.count > 0 && used < frames.size()) {
     const Outgoing& message = pending_setup_.ring[pending_setup_.first];
     TxFrame& frame = *frames[used];
+    if (!places_.there(message.path)) {
+      drop_pending();
+      continue;
+    }
     write_setup(frame, message.addresses, message.message, message.padded_to, carrier(),
                 std::span(paths_said_).first(paths_said_bytes_));
     frame.to = message.to;
@@ -265,8 +284,7 @@ size_t Transport::fill_setup(std::span<TxFrame* const> frames) {
       ++counters_.setup_sent;
       ++used;
     }
-    pending_setup_.first = (pending_setup_.first + 1) % pending_setup_.capacity;
-    --pending_setup_.count;
+    drop_pending();
   }
   pools_.setup_waits = pending_setup_.count > 0;
   return used;
@@ -300,8 +318,11 @@ void Transport::handle_timers(Time now) {
         sink_.silent(channel.peer());
       }
       pools_.active.add(index);
+      if (idle_timeout_ > Duration{} && closes_at(channel) <= now) {
+        ask_to_close(*peers_.find(channel.peer()), now);
+      }
       // Armed anew by `fill`; this keeps the deadline if there is no frame for it.
-      tp_timers_.arm(index, std::max(channel.next_deadline(), now + TimerWheel::tick));
+      tp_timers_.arm(index, std::max(deadline_of(channel), now + TimerWheel::tick));
       continue;
     }
     ++counters_.channels_lost;
@@ -327,7 +348,8 @@ bool Transport::idle() {
 
 // ---- peers
 
-PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life) {
+PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life,
+                       std::span<const Endpoint> also) {
   Peer* found = nullptr;
   if (eid == Eid{}) {
     peers_.for_each([&](Peer& peer) {
@@ -341,6 +363,7 @@ PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life) {
   // Whoever asks for a life is not served by another one.
   if (found->life == Incarnation{}) found->life = life;
   found->asked_for = true;
+  expect_paths(*found, also);
   return id_of(*found);
 }
 
@@ -514,6 +537,7 @@ Tpn Transport::new_tpn() {
 void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mtu,
                              Duration first_rtt, Time now) {
   URMA_ASSERT(!live(peer.tp), "a peer has one channel");
+  peer.notes_paths = (theirs.features & feature_new_paths) != 0;
   // As many channels as peers: there is room.
   const ChannelEnds ends{
       .peer = id_of(peer),
@@ -523,7 +547,10 @@ void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mt
       .facts = {.packet_bytes = mtu,
                 .tassn_window =
                     std::clamp<uint32_t>(theirs.tassn_window, 1, settings_.tassn_window),
-                .reads = std::max<uint32_t>(theirs.reads, 1)},
+                .reads = std::max<uint16_t>(theirs.reads, 1),
+                .sequences = (theirs.features & feature_sequences) != 0,
+                .atomic_results =
+                    static_cast<uint8_t>(std::min<uint16_t>(theirs.atomic_results, UINT8_MAX))},
   };
   if (compact()) {
     const Ctp::Upwards upwards{.sink = sink_, .ways = *settings_.ways};
@@ -543,7 +570,8 @@ void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mt
         .mode = mode_of_channel(peer, theirs.features),
         .peers_mode = asked_by(theirs.features),
         .controller = settings_.controller,
-        .paths = &paths_,
+        .paths = &places_,
+        .path = paths_.first(),
         .routes = routes_of(peer),
         .balance = settings_.balance,
     };
@@ -551,6 +579,7 @@ void Transport::make_channel(Peer& peer, const SetupMessage& theirs, uint32_t mt
     peer.tp = tps_.index_of(tp);
   }
   tps_by_tpn_.insert(number(peer.tpn), peer.tp);
+  tp_timers_.arm(peer.tp, deadline_of(at(peer.tp)));
   ++counters_.channels_made;
   PeerNews::note(news_.made, peer.at);
   sink_.up(id_of(peer), at(peer.tp), now);
@@ -569,7 +598,7 @@ const Retransmission* Transport::mode_of_channel(Peer& peer, uint32_t features) 
 void Transport::make_channel_to_self(Peer& peer, Time now) {
   if (peer.life == Incarnation{}) bind_life(peer, settings_.life, now);
   if (peer.life != settings_.life) return end_peer(peer, Why::restarted, now);
-  peer.at = settings_.self;
+  peer.at = paths_.endpoints[paths_.first()];
   peer.tpn = new_tpn();
   peer.first_psn = entropy_.below(Psn::modulus);
   SetupMessage theirs = our_side(SetupType::accept, &peer);
@@ -588,10 +617,10 @@ void Transport::drop_channel(Peer& peer) {
   tp_timers_.disarm(peer.tp);
   half_open_ -= peer.answered_open;
   peer.answered_open = false;
-  if (peer.goodbyes > 0) {
+  if (peer.goodbyes > 0 || peer.closes > 0) {
     // Nobody is left to say goodbye to.
-    peer.goodbyes = 0;
-    --goodbyes_;
+    goodbyes_ -= peer.goodbyes > 0;
+    peer.goodbyes = peer.closes = 0;
     peer_timers_.disarm(peers_.index_of(&peer));
   }
   const uint32_t index = std::exchange(peer.tp, none);

@@ -6,6 +6,7 @@
 #include "transport/ctp.h"
 #include "transport/setup_message.h"
 #include "transport/tp.h"
+#include "transport/utp.h"
 #include "urma/base/entropy.h"
 #include "urma/base/flat_map.h"
 #include "urma/base/siphash.h"
@@ -15,7 +16,7 @@ namespace urma::transport {
 
 struct Settings {
   Endpoint self;
-  PathList paths{};  // with `self` first; none: there is one
+  PathList paths{};  // with `self` first; none: there is one, for ever
   Balance balance = Balance::slice;
   Eid eid;
   Incarnation life{};
@@ -23,10 +24,12 @@ struct Settings {
   Retransmission retransmission{};
   uint32_t tassn_window = 1024;    // W
   uint32_t reads = 64;             // outstanding at us, for each peer
+  uint32_t atomic_results = 0;     // R
   uint32_t buffer_bytes = 200000;  // what the driver can hold that we have not read yet
   const congestion::ControllerKind* controller = nullptr;
   Duration setup_timeout = std::chrono::seconds(2);
-  Ways* ways = nullptr;  // not null: nothing is lost, so channels are CTP's
+  Duration idle_timeout{};  // a channel that carried nothing for so long is closed; zero: none is
+  Ways* ways = nullptr;     // not null: nothing is lost, so channels are CTP's
 
   // Limits.
   uint32_t peers = 1024;
@@ -42,8 +45,9 @@ class Transport final : public Channels {
 
   // The peer that lives at `at` with this EID (zero: whoever answers there) and this life (zero:
   // whichever answers). The same arguments name the same peer as long as it lives. A null handle
-  // when the limit on peers is reached and none of them can be forgotten.
-  PeerId know(const Eid& eid, const Endpoint& at, Incarnation life);
+  // when the limit on peers is reached and none of them can be forgotten. `also`: its other paths.
+  PeerId know(const Eid& eid, const Endpoint& at, Incarnation life,
+              std::span<const Endpoint> also = {});
 
   // How what is sent to this peer is retransmitted, instead of Settings::retransmission. A channel
   // that was made otherwise is made anew.
@@ -65,6 +69,7 @@ class Transport final : public Channels {
   bool knows(PeerId peer) override { return peers_.find(peer) != nullptr; }
   Eid address(PeerId peer) override;
   Why why_not(PeerId peer) override;
+  Channel* unreliable(PeerId peer) override;
 
   void receive(std::span<const RxFrame> frames, Time now);
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now);
@@ -72,8 +77,12 @@ class Transport final : public Channels {
   // Handles at most 64 deadlines that have passed.
   void handle_timers(Time now);
   Time next_deadline() const;
+  // Of all frames that `fill` has written, the oldest that no driver reads any more.
+  void settled(uint64_t frames) { utp_.settled(frames); }
   // Whether `fill` may have something to write.
-  bool wants_to_send() const { return pending_setup_.count > 0 || pools_.active.size() > 0; }
+  bool wants_to_send() const {
+    return pending_setup_.count > 0 || pools_.active.size() > 0 || utp_.waits();
+  }
 
   // Says goodbye to all peers; `closed` when they have heard or had their chance. Channels end
   // without a `down`.
@@ -85,6 +94,17 @@ class Transport final : public Channels {
   const Endpoint& self() const { return settings_.self; }
   const Counters& counters() const { return counters_; }
   const PeerNews& news() const { return news_; }
+  // Where this device is reached now.
+  const PathList& paths() const { return paths_; }
+  // From now on it is reached there: what is sent goes over these paths, and the peers are told.
+  // What a device that was opened with one place only never is. A place that is gone still takes
+  // what comes, until `close_place`: after that nothing is sent from there any more.
+  void lead_paths(const PathList& paths, Time now);
+  void close_place(uint8_t place) { places_.endpoints[place] = {}; }
+  // No peer with a channel is still to be told.
+  bool told_paths();
+  // By our paths; zeros where there is one only.
+  const AllPathTotals& path_totals() const { return path_totals_; }
   uint32_t channel_count() const { return tps_.size() + ctps_.size(); }
   uint32_t peer_count() const { return peers_.size(); }
 
@@ -105,6 +125,7 @@ class Transport final : public Channels {
     bool asked_for = false;  // by `know`: somebody here holds its PeerId
     bool opening = false;
     bool answered_open = false;  // the channel was made by its OPEN, and has heard nothing yet
+    bool notes_paths = false;    // it understands which paths there are without an OPEN
     bool spoke = false;          // packets came on a channel: works of it may have executed here
     bool refused = false;        // this set-up: it answered, though not with a channel
     bool given_up = false;       // the last set-up was in vain
@@ -114,6 +135,7 @@ class Transport final : public Channels {
     Time heard_at{};            // on the last channel
     uint8_t tries = 0;
     uint8_t goodbyes = 0;       // CLOSE still to be sent
+    uint8_t closes = 0;         // likewise, for want of anything to say
     uint32_t attempt = 0;       // of our last OPEN
     uint32_t attempt_seen = 0;  // of its last OPEN
     Tpn tpn{};                  // ours: of the channel, or asked for
@@ -146,7 +168,7 @@ class Transport final : public Channels {
   // What each costs, for the budget.
   static constexpr size_t peer_bytes = sizeof(Peer);
   static size_t eid_entry_bytes() { return FlatMap<Eid, HashEid>::entry_bytes(); }
-  static size_t tpn_entry_bytes() { return FlatMap<uint64_t>::entry_bytes(); }
+  static size_t tpn_entry_bytes() { return FlatMap<uint32_t>::entry_bytes(); }
 
  private:
   // Dispatch.
@@ -165,6 +187,13 @@ class Transport final : public Channels {
   bool may_take_room(const TxFrame& frame);
   void deliver(std::span<const Received> packets, Time now);
 
+  // Datagrams (transport_datagrams.cc).
+  size_t fill_datagrams(std::span<TxFrame* const> frames, uint64_t filled_before);
+  bool is_datagram(std::span<const std::byte> packet) const;
+  bool take_datagram(std::span<const std::byte> packet, std::span<const std::byte> head,
+                     const Endpoint& from, size_t waiting);
+  PeerId who_lives(const Eid& eid, const Endpoint& at);
+
   // Set-up (transport_setup.cc).
   void handle_open(const ReceivedSetup& open, const Endpoint& from, Time now);
   void welcome(Peer& peer, const ReceivedSetup& open, const Endpoint& from, SetupMessage acceptance,
@@ -174,18 +203,24 @@ class Transport final : public Channels {
   void handle_refuse(const ReceivedSetup& refuse, Time now);
   void handle_reset(const ReceivedSetup& reset, const Endpoint& from, Time now);
   void handle_close(const ReceivedSetup& close, const Endpoint& from, Time now);
-  void handle_closed(const ReceivedSetup& closed);
+  void handle_closed(const ReceivedSetup& closed, Time now);
   void handle_question(const ReceivedSetup& question, const Endpoint& from);
   void handle_answer(const ReceivedSetup& answer, const Endpoint& from, Time now);
+  void handle_paths(const ReceivedSetup& told, const Endpoint& from, Time now);
+  void handle_noted(const ReceivedSetup& noted, const Endpoint& from);
   void begin_opening(Peer& peer, Time now);
   void cancel_opening(Peer& peer);
   void pause_while_asking(const Endpoint& to);
   [[gnu::cold]] void handle_peer_timer(Peer& peer, Time now);
   void send_open(Peer& peer, Time now);
-  void send_close(Peer& peer);
+  void send_close(Peer& peer, SetupReason reason);
   [[gnu::cold]] void send_reset(const SetupMessage& reset, const Endpoint& to, Time now);
   void answer(const ReceivedSetup& to, const Endpoint& at, SetupMessage message);
   [[gnu::cold]] void push_setup(const Outgoing& message);
+  void drop_pending() {
+    pending_setup_.first = (pending_setup_.first + 1) % pending_setup_.capacity;
+    --pending_setup_.count;
+  }
   const Retransmission& mode_for(const Peer* peer) const {
     return peer != nullptr && peer->chosen ? *peer->chosen : settings_.retransmission;
   }
@@ -201,14 +236,30 @@ class Transport final : public Channels {
   bool may_live_at(const Eid& eid, const Endpoint& at);
   static bool of_late(const ReceivedSetup& reset, const Tp& tp);
 
+  // Idle channels (transport_idle.cc).
+  Time closes_at(const PacketChannel& channel);
+  // When the channel is to be looked at next.
+  Time deadline_of(const PacketChannel& channel) {
+    const Time next = channel.next_deadline();
+    return idle_timeout_ == Duration{} ? next : std::min(next, closes_at(channel));
+  }
+  void ask_to_close(Peer& peer, Time now);
+  void ask_again_to_close(Peer& peer, Time now);
+
   // Paths (transport_paths.cc).
-  const Endpoint& endpoint_of(uint8_t path) const { return paths_.endpoints[path]; }
+  const Endpoint& endpoint_of(uint8_t path) const { return places_.endpoints[path]; }
+  // This device may have several, now or later.
+  bool has_paths() const { return settings_.paths.count > 0; }
   Routes* routes_of(const Peer& peer) {
     return peer.routes == none ? nullptr : &routes_.at(peer.routes);
   }
+  void expect_paths(Peer& peer, std::span<const Endpoint> also);
   void learn_paths(Peer& peer, const PathList& theirs, const Endpoint& at, Time now);
   void forget_paths(Peer& peer);
+  void move_peer(Peer& peer);
+  void tell_peer(Peer& peer, Time now);
   void tend_paths(Peer& peer, Time now);
+  void send_paths(Peer& peer, uint8_t route);
   void tell_paths(Peer& peer);
   // Where and on which of our paths the next set-up message to this peer leaves.
   void aim(Outgoing& message, const Peer& peer, unsigned number_of_try);
@@ -248,13 +299,16 @@ class Transport final : public Channels {
   PeerId id_of(const Peer& peer) const { return peers_.handle_of(&peer); }
 
   const Settings settings_;
-  const PathList paths_;  // ours: one, at least
+  const Duration idle_timeout_;  // zero where a channel costs no memory of its own
+  PathList paths_;               // ours: one, at least
+  PathList places_;              // those, and what is about to be gone
   Entropy& entropy_;
   PacketSink& sink_;
   Counters counters_;
   PeerNews news_;
   Pools pools_;
   Slab<Peer> peers_;
+  AllPathTotals path_totals_;
   Slab<Routes> routes_;         // of peers with several paths
   Slab<Retransmission> modes_;  // of channels that have one of their own
   Slab<Tp> tps_;                // RTP
@@ -263,7 +317,7 @@ class Transport final : public Channels {
   uint64_t latest_source_ = 0;  // where a packet came from last, 0: none; and its channel
   uint32_t latest_channel_ = none;
   FlatMap<Eid, HashEid> peers_by_eid_;  // first of a list
-  FlatMap<uint64_t> tps_by_tpn_;
+  FlatMap<uint32_t> tps_by_tpn_;
   TimerWheel tp_timers_;
   TimerWheel peer_timers_;
   SipHash cookies_;
@@ -271,6 +325,8 @@ class Transport final : public Channels {
   std::array<std::byte, SetupMessage::most_paths_size> paths_said_{};
   size_t paths_said_bytes_ = 0;
   Pending pending_setup_;
+  Utp utp_;
+  uint64_t frames_filled_ = 0;
   static constexpr size_t burst = 64;
   IcrcPrefix received_prefix_;
   std::array<Received, burst> fresh_;  // within `receive` only

@@ -81,11 +81,15 @@ void Transport::handle_setup(std::span<const std::byte> packet, const Endpoint& 
     case SetupType::close:
       return handle_close(*setup, from, now);
     case SetupType::closed:
-      return handle_closed(*setup);
+      return handle_closed(*setup, now);
     case SetupType::question:
       return handle_question(*setup, from);
     case SetupType::answer:
       return handle_answer(*setup, from, now);
+    case SetupType::paths:
+      return handle_paths(*setup, from, now);
+    case SetupType::noted:
+      return handle_noted(*setup, from);
   }
 }
 
@@ -99,6 +103,9 @@ void Transport::begin_opening(Peer& peer, Time now) {
     peer.doubted_psn = peer.first_psn;
   }
   peer.opening = true;
+  peer.closes = 0;
+  // OPEN says where we are.
+  if (Routes* const routes = doubted ? nullptr : routes_of(peer)) routes->told();
   pause_while_asking(peer.at);
   peer.refused = peer.given_up = false;
   peer.tpn = new_tpn();
@@ -134,8 +141,9 @@ void Transport::pause_while_asking(const Endpoint& to) {
 
 uint32_t Transport::mtu_to_ask(const Peer& peer) const {
   if (compact()) return settings_.mtu;
-  // Halved three times at most: tries may be many.
-  return std::max(settings_.mtu >> std::min(peer.tries / tries_per_mtu, 3), least_mtu);
+  // Halved three times at most: tries may be many. Each path has its tries.
+  const int paths = peer.routes == none ? 1 : routes_.at(peer.routes).count();
+  return std::max(settings_.mtu >> std::min(peer.tries / (tries_per_mtu * paths), 3), least_mtu);
 }
 
 void Transport::send_open(Peer& peer, Time now) {
@@ -166,9 +174,11 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
     if (--peer.goodbyes == 0) {
       --goodbyes_;
     } else {
-      send_close(peer);
+      send_close(peer, SetupReason::leaving);
       peer_timers_.arm(peers_.index_of(&peer), now + goodbye_retry);
     }
+  } else if (peer.closes > 0) {
+    ask_again_to_close(peer, now);
   } else if (peer.opening) {
     Ways* const ways = settings_.ways;
     const bool no_way = compact() && ways->state(ways->way_to(peer.at)).no_room;
@@ -176,7 +186,8 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
     if (now - peer.opened_at < settings_.setup_timeout) return send_open(peer, now);
     cancel_opening(peer);
     peer.given_up = true;
-    if (!live(peer.tp)) tell_down(peer, peer.why_not, now);
+    if (!live(peer.tp)) return tell_down(peer, peer.why_not, now);
+    tp_timers_.arm_no_later(peer.tp, deadline_of(at(peer.tp)));
   } else if (peer.answered_open) {
     // It asked and was never heard of again. It may never have had the answer, and still be asking.
     --peer.attempt_seen;
@@ -454,45 +465,55 @@ void Transport::close(Time now) {
     cancel_opening(peer);
     if (!live(peer.tp) || peer.eid == settings_.eid) return;
     peer.goodbyes = goodbyes_sent;
+    peer.closes = 0;
     ++goodbyes_;
-    send_close(peer);
+    send_close(peer, SetupReason::leaving);
     peer_timers_.arm(peers_.index_of(&peer), now + goodbye_retry);
   });
 }
 
-void Transport::send_close(Peer& peer) {
+void Transport::send_close(Peer& peer, SetupReason reason) {
   SetupMessage close = our_side(SetupType::close);
-  close.reason = SetupReason::leaving;
+  close.reason = reason;
+  if (reason == SetupReason::idle) close.cookie = peer.cookie;
   close.to_life = number(peer.life);
   close.from_tpn = number(at(peer.tp).local());
   close.to_tpn = number(at(peer.tp).remote());
   Outgoing message{.to = peer.at,
                    .addresses = {.source = settings_.eid, .destination = peer.eid},
                    .message = close};
-  aim(message, peer, peer.goodbyes);
+  aim(message, peer, peer.goodbyes + peer.closes);
   push_setup(message);
 }
 
 void Transport::handle_close(const ReceivedSetup& close, const Endpoint& from, Time now) {
   if (close.message.to_life != number(settings_.life)) return;
-  // Also when the channel is gone already: then our answer was lost.
-  answer(close, from, our_side(SetupType::closed));
   const PacketChannel* channel = channel_named(close, from);
-  if (channel == nullptr) return;
-  Peer& peer = *peers_.find(channel->peer());
-  if (number(peer.life) != close.message.from_life) return;
+  Peer* peer = channel == nullptr ? nullptr : peers_.find(channel->peer());
+  const bool idle = close.message.reason == SetupReason::idle;
+  // What is on its way from here says no, and so does our own goodbye.
+  if (idle && peer != nullptr && (!channel->idle() || peer->goodbyes > 0)) return;
+  // Also when the channel is gone already: then our answer was lost.
+  SetupMessage closed = our_side(SetupType::closed);
+  if (idle) closed.cookie = close.message.cookie;
+  answer(close, from, closed);
+  if (peer == nullptr || number(peer->life) != close.message.from_life) return;
   if (close.message.reason == SetupReason::leaving) {
-    end_peer(peer, Why::left, now);
+    end_peer(*peer, Why::left, now);
   } else {
-    end_channel(peer, Why::silent, now);
+    end_channel(*peer, idle ? Why::idle : Why::silent, now);
   }
 }
 
-void Transport::handle_closed(const ReceivedSetup& closed) {
+void Transport::handle_closed(const ReceivedSetup& closed, Time now) {
   const uint32_t index = tps_by_tpn_.find(closed.message.to_tpn);
   if (!live(index) || closed.message.to_life != number(settings_.life)) return;
   Peer& peer = *peers_.find(at(index).peer());
-  if (peer.goodbyes == 0) return;
+  if (peer.goodbyes == 0) {
+    // The other end is gone, whatever has been offered since: that goes over the next channel.
+    const bool asked = !peer.opening && peer.cookie != 0 && closed.message.cookie == peer.cookie;
+    return asked ? end_channel(peer, Why::idle, now) : void();
+  }
   peer.goodbyes = 0;
   --goodbyes_;
   peer_timers_.disarm(peers_.index_of(&peer));
@@ -505,14 +526,18 @@ SetupMessage Transport::our_side(SetupType type, const Peer* peer) const {
   SetupMessage message;
   message.type = type;
   message.from_life = number(settings_.life);
-  message.features = feature_filler | features_of(mode);
+  message.features = feature_filler | feature_sequences | features_of(mode);
   message.receive_window = static_cast<uint16_t>(mode.window_packets);
   message.tassn_window = static_cast<uint16_t>(settings_.tassn_window);
+  message.atomic_results = static_cast<uint16_t>(settings_.atomic_results);
   message.reads = static_cast<uint16_t>(settings_.reads);
   message.buffer_bytes = settings_.buffer_bytes;
-  if (type == SetupType::open || type == SetupType::accept) {
+  const bool names_paths =
+      type == SetupType::open || type == SetupType::accept || type == SetupType::paths;
+  if (names_paths) {
+    message.features |= feature_new_paths;
     message.paths = paths_;
-    if (paths_.count > 1) message.features |= feature_paths;
+    if (has_paths()) message.features |= feature_paths;
   }
   return message;
 }

@@ -37,11 +37,16 @@ struct Received {
   bool last = false;
   bool in_order = false;   // everything that was sent before it has come
   bool withdrawn = false;  // filler: only a BTAH
+  bool datagram = false;   // came alone: nobody waits for an answer, and `peer` may be null
   // The transaction headers: the beginning of `bytes`, perhaps as a copy. `bytes` may lie where its
   // sender can still change it, so only payload is read there, once.
   std::span<const std::byte> head{};
   std::span<const std::byte> bytes{};  // headers and payload, until accept returns
 };
+
+// A path carries nothing any more, or does again; it was added and carries; either end took it
+// away.
+enum class PathIs : uint8_t { lost, back, added, removed };
 
 // Who is told. Calls come from inside the transport's own, on the engine's thread; of the transport
 // only Channel may be called from inside them.
@@ -60,8 +65,8 @@ class PacketSink {
   virtual void up(PeerId peer, Channel& channel, Time now) = 0;
   // The channel is silent from now on (`Channel::silent`): `up` follows, or `down`.
   virtual void silent(PeerId) {}
-  // One of several paths to this peer carries nothing any more, or does again. The channel stays.
-  virtual void path(PeerId, uint8_t /*number*/, bool /*back*/) {}
+  // Of one of several paths to this peer. The channel stays.
+  virtual void path(PeerId, uint8_t /*number*/, PathIs) {}
   // The channel, if there was one, is gone already. After `restarted` and `left` so is the peer.
   virtual void down(PeerId peer, Why why, Time now) = 0;
 };

@@ -8,12 +8,20 @@ namespace {
 
 constexpr Duration least_timeout = std::chrono::milliseconds(10);
 constexpr Duration most_timeout = std::chrono::hours(1);
+constexpr Duration least_idle = std::chrono::milliseconds(1);
+constexpr Duration most_idle = std::chrono::hours(24);
 constexpr Limits most = {.jetties = 1'000'000, .peers = 65'536, .segments = 1 << 20};
 
 Result<void> examine(const DeviceOptions& options) {
   if (options.operation_timeout < least_timeout || options.operation_timeout > most_timeout) {
     return Error{Status::invalid_argument,
                  "open: operation_timeout is not within 10 ms to 1 h. Fix: choose one that is"};
+  }
+  const bool idle_ends = options.idle_timeout != Duration{};
+  if (idle_ends && (options.idle_timeout < least_idle || options.idle_timeout > most_idle)) {
+    return Error{Status::invalid_argument,
+                 "open: idle_timeout is neither zero nor within 1 ms to 24 h. Fix: choose one that "
+                 "is, or zero, which keeps all channels"};
   }
   if (options.log.per_second < 1 || options.log.per_second > 10) {
     return Error{Status::invalid_argument,
@@ -106,6 +114,7 @@ Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFac
   device.description = facts.description;
   device.endpoint = to_string(facts.self);
   device.eid = to_string(facts.eid);
+  device.metrics = engine::path_metrics(facts.paths);
   return engine::StatsFiles::of_this_user().publish(device, number);
 }
 
@@ -134,10 +143,12 @@ Result<void> usable(const engine::Runner& runner, std::string_view call) {
 }
 
 Descriptor describe_device(const engine::Runner& runner) {
+  const std::vector<Endpoint> places = runner.places();
   Descriptor descriptor;
-  descriptor.at = runner.port_facts().self;
+  descriptor.at = places.front();
   descriptor.eid = runner.port_facts().eid;
   descriptor.life = runner.life();
+  descriptor.also.assign(places.begin() + 1, places.end());
   return descriptor;
 }
 
@@ -165,6 +176,7 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   std::unique_ptr<Entropy> entropy = entropy_for(**port);
   const engine::EngineSettings settings{.life = Incarnation(entropy->next() | 1),
                                         .operation_timeout = options.operation_timeout,
+                                        .idle_timeout = options.idle_timeout,
                                         .controller = *kind,
                                         .retransmission = *mode,
                                         .balance = options.balance.value_or(facts.balance),
@@ -217,6 +229,10 @@ void Device::close() {
 }
 
 Endpoint Device::endpoint() const { return state_->runner->port_facts().self; }
+std::vector<Endpoint> Device::endpoints() const { return state_->runner->places(); }
+uint32_t Device::datagram_bytes() const {
+  return std::min(state_->runner->port_facts().mtu, transport::most_datagram_bytes);
+}
 Eid Device::eid() const { return state_->runner->port_facts().eid; }
 std::string Device::description() const {
   const std::string unseen =
@@ -239,6 +255,20 @@ Result<std::vector<Path>> Device::paths(PeerId peer) {
                    "descriptor again"};
     }
     return std::vector<Path>(paths.begin(), paths.begin() + static_cast<ptrdiff_t>(*count));
+  });
+}
+
+Result<Endpoint> Device::add_path(std::string_view device) {
+  return guarded("add_path", [&]() -> Result<Endpoint> {
+    if (auto able = usable(*state_->runner, "add_path"); !able) return able.error();
+    return state_->runner->add_path(device);
+  });
+}
+
+Result<void> Device::remove_path(const Endpoint& place) {
+  return guarded("remove_path", [&]() -> Result<void> {
+    if (auto able = usable(*state_->runner, "remove_path"); !able) return able.error();
+    return state_->runner->remove_path(place);
   });
 }
 

@@ -10,6 +10,7 @@ namespace urma {
 namespace {
 
 constexpr uint32_t most_berths = 32 * 1024;
+constexpr uint32_t most_weight = 16;
 constexpr uint32_t deepest_jfc = 1 << 22;
 
 Result<void> examine(const JettyOptions& options) {
@@ -18,6 +19,17 @@ Result<void> examine(const JettyOptions& options) {
                  "jetty: receives is " + std::to_string(options.receives) +
                      " though receives_from names a Jfr, whose receives it would use. Fix: leave "
                      "receives 0 and give the Jfr as many as all its Jetties need"};
+  }
+  if (options.weight < 1 || options.weight > most_weight) {
+    return Error{Status::invalid_argument, "jetty: weight is " + std::to_string(options.weight) +
+                                               ", which no Jetty can have. Fix: choose 1 to " +
+                                               std::to_string(most_weight)};
+  }
+  if (options.mode == ServiceMode::unreliable && options.chain) {
+    return Error{
+        Status::invalid_argument,
+        "jetty: chain asks for order, of which ServiceMode::unreliable promises none. Fix: "
+        "leave one of them out"};
   }
   if (options.inline_bytes > max_inline_bytes) {
     return Error{Status::invalid_argument, "jetty: inline_bytes is " +
@@ -231,6 +243,12 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
                                                         : runner.operation_timeout(),
                                        .receiver = options.receiver_timeout};
   urma::jetty::JettyParts parts(state->queues, timeouts);
+  parts.ordering = {.mode = options.mode,
+                    .chain = options.chain,
+                    .in_order = options.in_order,
+                    .suspend_on_error = options.suspend_on_error,
+                    .weight = static_cast<uint8_t>(options.weight)};
+  if (options.mode == ServiceMode::unreliable) state->queues->only_datagrams(datagram_bytes());
   if (jfr != nullptr) parts.receives_from = jfr->jetty_.state_->made.handle;
   uint32_t limit = 0;
   std::optional<engine::Engine::JettyMade> made;
@@ -270,7 +288,8 @@ void fetch_ahead(const drivers::MappedMemory& mapped, const Work& work) {
 size_t Jetty::post(std::span<const Work> works) {
   engine::Runner& runner = state_->runner();
   if (!runner.here() || !runner.open()) return 0;
-  if (const drivers::MappedMemory& mapped = runner.port_facts().mapped; mapped.base != nullptr) {
+  if (const drivers::MappedMemory& mapped = runner.port_facts().mapped;
+      mapped.base != nullptr && mapped.in_a_row) {
     for (const Work& work : works) {
       if (work.operation == Operation::read && work.segment.mapped()) fetch_ahead(mapped, work);
     }
@@ -309,8 +328,8 @@ Result<void> Jetty::flush() {
 
 Result<void> Jetty::reset() {
   if (auto able = usable(state_->runner(), "reset"); !able) return able.error();
-  state_->runner().call([&](engine::Engine& engine, Time) {
-    engine.reset_jetty(state_->made.handle.index);
+  state_->runner().call([&](engine::Engine& engine, Time now) {
+    engine.reset_jetty(state_->made.handle.index, now);
     return true;
   });
   return {};

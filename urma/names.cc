@@ -250,7 +250,8 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line,
   if (!may_reach(self.address, descriptor->at.address)) return out_of_reach(descriptor->at, self);
   PeerId peer;
   runner.call([&](engine::Engine& engine, Time now) {
-    peer = engine.transport().know(descriptor->eid, descriptor->at, descriptor->life);
+    peer = engine.transport().know(descriptor->eid, descriptor->at, descriptor->life,
+                                   descriptor->also);
     if (peer && mode) engine.transport().choose(peer, *mode, now);
     return true;
   });

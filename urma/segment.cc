@@ -167,6 +167,11 @@ Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& 
   if (bytes == 0) {
     return wrong(Status::invalid_argument, "0 bytes of memory make no segment. Fix: 1 at least");
   }
+  if (options.atomics == AtomicDomain::device && has(options.rights, Rights::atomic)) {
+    return wrong(Status::unsupported,
+                 "no device of this version executes atomics itself. Fix: AtomicDomain::processor, "
+                 "or engine");
+  }
   if (options.policy == TokenPolicy::signature || options.policy == TokenPolicy::encryption) {
     return wrong(Status::unsupported,
                  "tokens that sign or encrypt do not exist yet. Fix: TokenPolicy::plain_text, on a "

@@ -20,6 +20,9 @@ void add_options(SettingList& out, const DeviceOptions& options, const std::stri
   add("operation_timeout", duration_text(options.operation_timeout),
       options.operation_timeout != usual.operation_timeout,
       "a work without progress for so long ends");
+  add("idle_timeout", duration_text(options.idle_timeout),
+      options.idle_timeout != usual.idle_timeout,
+      "a channel that nobody uses for so long is closed; 0: none");
   add("congestion", congestion, !options.congestion.empty(), "which congestion control it has");
   const Limits& limits = options.limits;
   add("limits.jetties", std::to_string(limits.jetties), limits.jetties != usual.limits.jetties,

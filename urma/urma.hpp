@@ -44,6 +44,7 @@
 #include <vector>
 
 #include "urma/base/export.h"
+#include "urma/core/atomic_works.h"
 #include "urma/core/budget.h"
 #include "urma/core/descriptor.h"
 #include "urma/core/driver_info.h"
@@ -198,6 +199,7 @@ class URMA_API Jetty {
   // completions can be polled when this returns. From then on posted works complete as `flushed`
   // and arrivals are refused, until `reset`. Receives of a Jfr wait on. Errors: closed, forked.
   Result<void> flush();
+  // After `flush`, or when a work has failed (JettyOptions::suspend_on_error): works run again.
   Result<void> reset();
 
   JettyId id() const;
@@ -338,6 +340,20 @@ class URMA_API Device {
   // is one only (UB 6.5). Errors: closed, forked, invalid_argument (its life is over),
   // no_resources.
   Result<std::vector<Path>> paths(PeerId peer);
+  // Another path for a device that was opened as `paths():...`: opens `device`, as it would stand
+  // there ("udp:10.0.2.1"), and returns where it is reached. Peers learn of it at once, and it
+  // carries as soon as it has answered, mostly within two round trips; events say path_added. At
+  // most eight. Errors: invalid_argument (no such device, or it fits not beside the others),
+  // address_in_use, permission_denied, no_resources (eight are there; descriptors), unsupported
+  // (opened with one path), closed, forked.
+  Result<Endpoint> add_path(std::string_view device);
+  // Takes away the path that is reached there (Path::from, endpoints()), the first one too: who it
+  // is and its channels stay. When it returns nothing is sent from there any more, the driver has
+  // read all that was, and its address is free. Peers have learnt of it, or 50 ms are over. No work
+  // fails; what is lost with it is sent again over the others. Descriptors that name only places
+  // that are gone do not lead here any more. Errors: invalid_argument (not one of its places, or
+  // the last), closed, forked, no_resources.
+  Result<void> remove_path(const Endpoint& place);
   // Memory of this device's medium that is revoked, whoever's it was, and not given to anybody
   // while somebody who does not run may still write there: one for each of them. Errors: closed,
   // forked, no_resources.
@@ -401,9 +417,14 @@ class URMA_API Device {
     return import(what, ImportOptions{.limit = limit});
   }
 
-  // Where others reach this device, and who it is.
+  // Where others reach this device since it was opened, and who it is.
   Endpoint endpoint() const;
+  // Where they reach it now, over each of its paths. Any thread. Throws std::bad_alloc.
+  std::vector<Endpoint> endpoints() const;
   Eid eid() const;
+  // The longest message of ServiceMode::unreliable: the payload of one packet, as this device's
+  // medium carries it. Who receives it may be behind a narrower one: 1024 pass everywhere.
+  uint32_t datagram_bytes() const;
   // What was opened and what it chose, for people.
   std::string description() const;
   // All that it works with, one by one, and who decided it: options, the system, the medium. Any

@@ -46,7 +46,9 @@ std::vector<Ability> abilities_of(Device& device, const SettingList& settings) {
                  descriptor ? "completions can be waited for in epoll (Jetty::fd)"
                             : "completions cannot be waited for in epoll: " +
                                   split_message(descriptor.error().message).what});
-  out.push_back({"atomics", false, "no atomics in this version"});
+  out.push_back({"atomics", true,
+                 mapped ? "of 1 to 8 bytes, by the initiator's instructions where memory is mapped"
+                        : "of 1 to 8 bytes, executed by the target's engine"});
   return out;
 }
 

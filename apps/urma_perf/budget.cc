@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -116,6 +117,24 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// What no post to a random Jetty can do without: to wait for one line that another one names, in as
+// much memory as so many of them take. A post waits for three: the application's object, where its
+// queues are, and the queues.
+double random_line_ns(size_t many) {
+  constexpr size_t apart = 1024 / sizeof(size_t);
+  constexpr size_t steps = 50'000;
+  std::vector<size_t> order(many), table(many * apart);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::shuffle(order.begin(), order.end(), std::mt19937_64(2));
+  for (size_t i = 0; i < many; ++i) table[order[i] * apart] = order[(i + 1) % many] * apart;
+  const int64_t since = now();
+  size_t at = 0;
+  for (size_t i = 0; i < steps; ++i) at = table[at];
+  const double each = nanoseconds_each(since, steps);
+  // Read, so that the way is gone.
+  return at == SIZE_MAX ? 0 : each;
+}
+
 // The lines that a post touches, of one Jetty again and again or of any one of many.
 void measure_posts(Report& report, Device& device, std::vector<Jetty>& jetties, bool gate) {
   constexpr size_t burst = 256;
@@ -147,6 +166,8 @@ void measure_posts(Report& report, Device& device, std::vector<Jetty>& jetties, 
   }
   fmt::print("  {:<52} {:>9.2f} ns\n", "a post to a Jetty that is hot", median(to_hot));
   const double more = median(to_random) - median(to_hot);
+  fmt::print("  {:<52} {:>9.2f} ns\n", "one random line that another one names, without liburma",
+             random_line_ns(many));
   report.at_most("more, to a random one of all those in use", more, gate ? 60 : more, "ns");
 }
 

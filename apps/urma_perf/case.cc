@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "apps/urma_perf/layout.h"
 
@@ -20,6 +21,22 @@ std::string objection(const Case& what) {
   if (what.bytes < 1 || what.bytes > most) {
     return fmt::format("a message of {} takes 1 to {} bytes, not {}. Fix: choose another --size",
                        what.test->name, size_text(most), what.bytes);
+  }
+  if (what.test->atomics() &&
+      (what.bytes > most_atomic_bytes || !std::has_single_bit(what.bytes))) {
+    return fmt::format("{} changes words of 1, 2, 4 or 8 bytes, not {}. Fix: choose another --size",
+                       what.test->name, what.bytes);
+  }
+  if (what.ordering.unreliable()) {
+    if (!what.test->sends() || what.bytes > most_datagram_bytes) {
+      return fmt::format(
+          "--mode uno sends messages of one packet, not {} of {}. Fix: send_lat or send_bw, with "
+          "--size up to what the medium carries, {} at most",
+          what.test->name, size_text(what.bytes), size_text(most_datagram_bytes));
+    }
+    if (what.ordering.order->order != Order::none || what.ordering.fence_every != 0) {
+      return "--mode uno promises no order. Fix: leave --order and --fence-every out";
+    }
   }
   if (what.depth < 1 || what.depth > most_depth) {
     return fmt::format("a depth of {} is not within 1 to {}. Fix: choose another --depth",
@@ -52,6 +69,12 @@ std::string objection(const Case& what) {
         "{} works outstanding cannot be signalled every {}. Fix: let --depth be a "
         "multiple of --signal-every",
         what.depth, what.signal_every);
+  }
+  if (what.ordering.fence_every != 0 && !what.test->bandwidth()) {
+    return fmt::format(
+        "{} has one work outstanding, which has nothing to wait for. Fix: leave --fence-every out, "
+        "or run a _bw test",
+        what.test->name);
   }
   if (what.spread != 0 && !what.test->reads()) {
     return fmt::format("{} reads nothing that could be spread. Fix: leave --spread out, or read",

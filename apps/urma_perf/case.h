@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/urma_perf/ordering.h"
 #include "apps/urma_perf/tests.h"
 
 namespace urma::perf {
@@ -19,10 +20,13 @@ struct Case {
   bool limit = false;       // raw sockets or memory beside it
   bool own_memory = false;  // of each process, not the device's: nothing is mapped
   uint64_t spread = 0;      // reads: from random places of so many bytes; 0: from one
-  uint64_t seed = 1;        // of the pattern
+  Ordering ordering{};
+  const NamedAtomic* atomic = &named_atomics.front();
+  uint64_t seed = 1;  // of the pattern
 };
 
 inline constexpr uint64_t most_memory_bytes = uint64_t{8} << 30;  // of one side
+inline constexpr uint64_t most_datagram_bytes = 8192;             // of any medium
 inline constexpr uint32_t most_depth = 16 * 1024;
 // Of the works of a ping-pong, which has a few berths only.
 inline constexpr uint32_t most_unsignalled = 32;

@@ -54,6 +54,7 @@ class CaseRun {
   Outcome our_round(int64_t time, Report& report, double& waited_percent);
   void run_worker(size_t number, const Stop& stop);
   int64_t run_workers(const Stop& stop);
+  void count_lost(Outcome& outcome, const Report& report) const;
   void compare_counts(const Outcome& outcome, const Report& report, Verdict& verdict) const;
 
   Link& link_;

@@ -57,6 +57,12 @@ Other options
                        multiple of it, and of send_lat, write_imm_lat, wake_lat, up to 32
   --spread BYTES       reads from random places of so much memory: 64M has none in a cache; a
                        limit is spread likewise where it is a copy
+  --order O            of works: no, ro, so, or chain (relaxed ones of a Jetty whose works are a
+                       chain): docs/ordering.md
+  --mode M             who keeps it: roi the initiator, rot the target, auto the target if it can;
+                       uno nobody: sends of one packet that may be lost (msg/s: what arrived)
+  --atomic A           of atomic_lat and atomic_bw: fetch-add (default) or cas, compare-swap
+  --fence-every N      _bw: one work of N waits for all before it
   --churn N            reg: N times a second, while another device writes there as fast as it can
   --seed N             of the bytes (1)
   --json-file FILE     the JSON object into a file, which is there whole or not at all
@@ -96,6 +102,8 @@ Columns
     futex wake       as message, copied, asleep in futex
     stamped ring     _bw below 1 KiB: entries with numbers, 1024 in turn, credit every 64
     two-copy pipe    _bw from 1 KiB on: copied into one of 4 slots of up to 64 KiB, and out
+    instruction      atomics on mapped memory: the processor's, by the client alone, on lines that
+                     the server maps, too
     copy             writes and reads of mapped memory, unless --private: by the client alone
   wait             how much of the time a thread that wanted to run had no processor, in the process
                    that had less. Rounds above 10 % are discarded and repeated, as often again as
@@ -128,7 +136,9 @@ Exit codes
 
 std::string help() {
   std::string names = test_names();
-  std::erase(names, ',');  // then they fit a line
+  std::erase(names, ',');
+  const size_t half = names.rfind(' ', names.size() / 2 + 20);
+  names.replace(half, 1, "\n       ");
   return fmt::format(first_screen, names);
 }
 

@@ -42,6 +42,11 @@ json to_json(const Result& result) {
               {"depth", what.depth},
               {"jetties", what.jetties},
               {"signal_every", what.signal_every},
+              {"order", what.ordering.order->name},
+              {"mode", what.ordering.mode->name},
+              {"lost_percent", result.lost_percent()},
+              {"atomic", what.test->atomics() ? what.atomic->name : ""},
+              {"fence_every", what.ordering.fence_every},
               {"threads_mode", result.threads_mode},
               {"verified", what.verify},
               {"mapped", result.mapped},
@@ -60,6 +65,14 @@ json to_json(const Result& result) {
               {"discarded_rounds", result.discarded()},
               {"counters", result.counters},
               {"rounds", json::array()}};
+  for (const PathUse& one : result.paths) {
+    out["paths"].push_back({{"from", to_string(one.path.from)},
+                            {"to", to_string(one.path.to)},
+                            {"usable", one.path.usable},
+                            {"share", one.share},
+                            {"loss", one.loss},
+                            {"rtt_us", static_cast<double>(one.path.rtt.count()) / 1000}});
+  }
   for (const Round& round : result.rounds) out["rounds"].push_back(round_json(result, round));
   if (result.verdict.wrong > 0) out["first_wrong"] = result.verdict.first;
   if (const auto limit = result.limit()) {

@@ -18,6 +18,7 @@ class Link {
   Link(const Link&) = delete;
 
   const Welcome& welcome() const { return welcome_; }
+  PeerId server() const { return server_.peer; }
 
   template <class Answer>
   Answer ask(const std::string& type, nlohmann::json body, int64_t patience = 10 * second) {

@@ -47,7 +47,20 @@ void to_json(json& out, const Case& in) {
          {"limit", in.limit},
          {"own_memory", in.own_memory},
          {"spread", in.spread},
+         {"order", in.ordering.order->name},
+         {"mode", in.ordering.mode->name},
+         {"fence_every", in.ordering.fence_every},
+         {"atomic", in.atomic->name},
          {"seed", in.seed}};
+}
+template <class Named>
+const Named* named(std::span<const Named> all, const json& in, const char* key,
+                   const Named* otherwise) {
+  const auto name = in.value(key, std::string(otherwise->name));
+  if (const Named* found = find_named(all, name)) return found;
+  throw Failure(Exit::version_mismatch,
+                fmt::format("there is no {} \"{}\" here. Fix: use the same urma_perf on both sides",
+                            key, name));
 }
 void from_json(const json& in, Case& out) {
   out.test = find_test(in.at("test").get<std::string>());
@@ -65,6 +78,11 @@ void from_json(const json& in, Case& out) {
   in.at("limit").get_to(out.limit);
   out.own_memory = in.value("own_memory", out.own_memory);
   out.spread = in.value("spread", out.spread);
+  Ordering& ordering = out.ordering;
+  ordering.order = named<NamedOrder>(named_orders, in, "order", ordering.order);
+  ordering.mode = named<NamedMode>(named_modes, in, "mode", ordering.mode);
+  ordering.fence_every = in.value("fence_every", ordering.fence_every);
+  out.atomic = named<NamedAtomic>(named_atomics, in, "atomic", out.atomic);
   in.at("seed").get_to(out.seed);
 }
 

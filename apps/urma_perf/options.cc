@@ -15,7 +15,7 @@ namespace {
 struct Words {
   std::string what, host;
   std::optional<std::string> size, seconds, count, depth, signal_every, jetties, threads, rounds,
-      seed, spread, churn, cpu, report_to, speaks, retransmit;
+      seed, spread, churn, cpu, report_to, speaks, retransmit, order, mode, fence_every, atomic;
   std::array<bool, threads_modes.size()> modes{};
   bool no_verify = false;
   bool help = false, help_all = false, version = false, budget = false;
@@ -80,6 +80,19 @@ std::vector<uint64_t> read_sizes(std::string_view text) {
   return sizes;
 }
 
+template <class Named>
+void read_named(std::string_view option, const std::optional<std::string>& text,
+                std::span<const Named> all, const Named*& out) {
+  if (!text) return;
+  if (const Named* found = find_named(all, *text)) {
+    out = found;
+    return;
+  }
+  std::string names;
+  for (const Named& one : all) names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
+  refuse(option, *text, "one of " + names);
+}
+
 const NamedRetransmission* read_retransmission(std::string_view text) {
   if (const NamedRetransmission* found = find_retransmission(text)) return found;
   std::string names;
@@ -116,6 +129,10 @@ void add_options(CLI::App& app, Options& options, Words& words) {
   app.add_flag("--no-verify", words.no_verify);
   app.add_flag("--private", options.own_memory);
   app.add_option("--spread", words.spread);
+  app.add_option("--order", words.order);
+  app.add_option("--mode", words.mode);
+  app.add_option("--fence-every", words.fence_every);
+  app.add_option("--atomic", words.atomic);
   app.add_option("--churn", words.churn);
   app.add_flag("--limit", options.limit);
   app.add_flag("--json", options.json);
@@ -140,6 +157,10 @@ void read_words(const Words& words, Options& options) {
   read_number("--threads", words.threads, options.threads, 1, most_jetties);
   read_number("--rounds", words.rounds, options.rounds, 1, 1000);
   read_number("--seed", words.seed, options.seed, 0, UINT32_MAX);
+  read_named<NamedOrder>("--order", words.order, named_orders, options.ordering.order);
+  read_named<NamedMode>("--mode", words.mode, named_modes, options.ordering.mode);
+  read_named<NamedAtomic>("--atomic", words.atomic, named_atomics, options.atomic);
+  read_number("--fence-every", words.fence_every, options.ordering.fence_every, 1, most_depth);
   read_number("--churn", words.churn, options.churn, 1, 1'000'000);
   read_number("--cpu", words.cpu, options.cpu, 0, 1023);
   read_number("--report-to", words.report_to, options.report_to, 0, 1023);
@@ -226,6 +247,10 @@ void refuse_strangers(const Words& words, const Options& options) {
                                     {"--rounds", words.rounds.has_value()},
                                     {"--limit", options.limit},
                                     {"--spread", words.spread.has_value()},
+                                    {"--order", words.order.has_value()},
+                                    {"--mode", words.mode.has_value()},
+                                    {"--fence-every", words.fence_every.has_value()},
+                                    {"--atomic", words.atomic.has_value()},
                                     {"--seed", words.seed.has_value()}}) {
     const bool counted = words.budget && name == std::string_view("--jetties");
     if (given && !measures && !counted)
@@ -275,22 +300,30 @@ Case Options::case_for(uint64_t bytes) const {
           .limit = limit,
           .own_memory = own_memory,
           .spread = spread,
+          .ordering = ordering,
+          .atomic = atomic,
           .seed = seed};
 }
 
 std::vector<Case> Options::cases() const {
   constexpr uint64_t small = 64;
+  constexpr uint64_t word = most_atomic_bytes;
   constexpr uint64_t large = 64 * 1024;
   constexpr uint64_t least_swept = 8;
   constexpr uint64_t most_swept = 4 << 20;
   std::vector<Case> cases;
+  if (sweep && test->atomics()) {
+    for (uint64_t bytes = 1; bytes <= word; bytes *= 2) cases.push_back(case_for(bytes));
+    return cases;
+  }
   if (sweep) {
     const uint64_t most = test->sends() ? std::min(max_send_bytes, most_swept) : most_swept;
     for (uint64_t bytes = least_swept; bytes <= most; bytes *= 2) cases.push_back(case_for(bytes));
     return cases;
   }
   for (const uint64_t bytes : sizes) cases.push_back(case_for(bytes));
-  if (sizes.empty()) cases.push_back(case_for(test->bandwidth() ? large : small));
+  if (!sizes.empty()) return cases;
+  cases.push_back(case_for(test->atomics() ? word : test->bandwidth() ? large : small));
   return cases;
 }
 

@@ -42,6 +42,8 @@ struct Options {
   bool verify = true;
   bool own_memory = false;
   uint64_t spread = 0;
+  Ordering ordering{};
+  const NamedAtomic* atomic = &named_atomics.front();
   uint64_t churn = 0;  // reg: so many times a second, under load
   bool limit = false;
   uint32_t rounds = 5;

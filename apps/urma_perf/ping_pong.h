@@ -18,7 +18,7 @@ class PingPong {
   int64_t rest(int64_t time);
   void send(uint32_t jetty, uint32_t window);
   void post_late(Jetty& jetty, const Work& work);
-  void await(uint32_t jetty, uint32_t window, int64_t since, Verdict& verdict);
+  bool await(uint32_t jetty, uint32_t window, int64_t since, Verdict& verdict);
   bool handle(const Completion& completion, uint32_t jetty, uint32_t window, Verdict& verdict);
 
   Side& side_;

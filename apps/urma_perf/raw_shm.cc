@@ -215,7 +215,38 @@ bool ShmSender::send_piece(int64_t until) {
   return true;
 }
 
+template <class Word>
+void ShmCopier::operate_on(std::byte* at) {
+  const std::atomic_ref<Word> word(*reinterpret_cast<Word*>(at));
+  Word expected = 1;
+  if (operates_ == Atomic::compare_swap) {
+    word.compare_exchange_strong(expected, 1);
+  } else {
+    word.fetch_add(1);
+  }
+}
+
+void ShmCopier::operate_once() {
+  if (to_ + bytes_ > landing_.size()) to_ = 0;
+  std::byte* const at = landing_.data() + to_;
+  switch (bytes_) {
+    case 1:
+      operate_on<uint8_t>(at);
+      break;
+    case 2:
+      operate_on<uint16_t>(at);
+      break;
+    case 4:
+      operate_on<uint32_t>(at);
+      break;
+    default:
+      operate_on<uint64_t>(at);
+  }
+  to_ += step_;
+}
+
 void ShmCopier::copy() {
+  if (operates_) return operate_once();
   if (from_ + bytes_ > source_.size()) from_ = 0;
   if (to_ + bytes_ > landing_.size()) to_ = 0;
   std::memcpy(landing_.data() + to_, source_.data() + from_, bytes_);

@@ -3,11 +3,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "apps/urma_perf/draw.h"
 #include "apps/urma_perf/histogram.h"
 #include "apps/urma_perf/raw.h"
+#include "urma/urma.hpp"
 
 namespace urma::perf {
 
@@ -160,6 +162,8 @@ class ShmCopier {
 
   // From here on from random places of the source.
   void spread() { spread_ = true; }
+  // From here on by an atomic instruction on a word there, instead of a copy.
+  void operate(Atomic what) { operates_ = what; }
   // As fast as they go, counted in `tally`.
   void run(int64_t until);
   // One by one.
@@ -168,11 +172,15 @@ class ShmCopier {
 
  private:
   void copy();
+  template <class Word>
+  void operate_on(std::byte* at);
+  void operate_once();
 
   std::span<const std::byte> source_;
   std::span<std::byte> landing_;
   uint64_t bytes_;
   uint64_t step_;
+  std::optional<Atomic> operates_{};
   size_t from_ = 0;
   size_t to_ = 0;
   bool spread_ = false;

@@ -34,6 +34,16 @@ double Result::messages_per_second() const {
 double Result::bytes_per_second() const {
   return messages_per_second() * static_cast<double>(what.bytes);
 }
+double Result::lost_percent() const {
+  uint64_t lost = 0;
+  uint64_t all = 0;
+  for (const Round& round : rounds) {
+    if (round.discarded) continue;
+    lost += round.lost;
+    all += round.lost + round.messages;
+  }
+  return all == 0 ? 0 : 100 * static_cast<double>(lost) / static_cast<double>(all);
+}
 double Result::waited_percent() const { return median(column(rounds, &Round::waited_percent)); }
 
 std::optional<double> Result::limit() const {

@@ -15,6 +15,7 @@ namespace urma::perf {
 struct Round {
   double seconds = 0;
   uint64_t messages = 0;
+  uint64_t lost = 0;  // besides, where they may be
   double p50_us = 0;
   double messages_per_second = 0;
   double limit = 0;  // in the unit of `Result::limit_unit`; 0: not measured
@@ -27,6 +28,13 @@ struct Round {
 // A round whose threads had no processor for longer than this says nothing.
 inline constexpr double most_waited_percent = 10;
 
+// What one of several paths to the server carried.
+struct PathUse {
+  Path path;         // as it was at the end
+  double share = 0;  // of the packets that were sent
+  double loss = 0;   // of those sent there
+};
+
 // What a case came to.
 struct Result {
   Case what;
@@ -36,6 +44,7 @@ struct Result {
   std::vector<Round> rounds;
   Verdict verdict;
   Counters counters;
+  std::vector<PathUse> paths;              // none: there is one only
   bool mapped = false;                     // the server's memory, here
   uint64_t past_caches_from = UINT64_MAX;  // Statistics
   std::string limit_pattern;               // what the limit was measured by; empty: there is none
@@ -46,6 +55,8 @@ struct Result {
   double messages_per_second() const;
   double bytes_per_second() const;
   double waited_percent() const;
+  // Of the messages that were sent, in the rounds that count.
+  double lost_percent() const;
 
   // Nothing without a limit.
   std::optional<double> limit() const;

@@ -32,7 +32,7 @@ ShmPlan one_way_plan(const Case& what, Use looked_at) {
   const LanePlan data{
       .way = placed ? Way::placed : Way::handed, .bytes = what.bytes, .use = looked_at};
   ShmPlan plan{data, {}, placed ? "data, slot" : "message, slot"};
-  if (what.test->reads()) std::swap(plan.there, plan.back);
+  if (what.test->reads() || what.test->atomics()) std::swap(plan.there, plan.back);
   return plan;
 }
 
@@ -52,7 +52,8 @@ ShmPlan shm_plan(const Case& what) {
   const Use looked_at = what.verify ? Use::read : Use::nothing;
   const bool half = what.test->shape == Shape::half_round_trip;
   if (!what.own_memory && !half && !what.test->told()) {
-    return {.there = {}, .back = {}, .pattern = "copy", .copies = true};
+    const bool atomics = what.test->atomics();
+    return {.there = {}, .back = {}, .pattern = atomics ? "instruction" : "copy", .copies = true};
   }
   switch (what.test->shape) {
     case Shape::half_round_trip:
@@ -103,6 +104,7 @@ void ShmLimit::make_copier() {
     if (layout.sources() > 1) copier_->spread();
   } else {
     copier_.emplace(side_.source(), window_->bytes(), bytes, step);
+    if (side_.what().test->atomics()) copier_->operate(side_.what().atomic->atomic);
   }
 }
 

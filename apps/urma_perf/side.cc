@@ -52,7 +52,8 @@ Side::Side(Device& device, const Case& what, Place place, std::span<Jfc* const> 
 
 Segment Side::make_segment(Device& device) {
   constexpr const char* what = "memory for the test";
-  if (!case_.own_memory) return must(device.allocate(layout_.bytes()), what);
+  constexpr Rights rights = Rights::read | Rights::write | Rights::atomic;
+  if (!case_.own_memory) return must(device.allocate(layout_.bytes(), rights), what);
   constexpr size_t page = 4096;
   const size_t bytes = (layout_.bytes() + page - 1) / page * page;
   own_memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes)));
@@ -63,7 +64,7 @@ Segment Side::make_segment(Device& device) {
                     "more memory (ulimit -v, a container's limit)",
                     what, bytes));
   }
-  return must(device.register_memory({own_memory_.get(), bytes}), what);
+  return must(device.register_memory({own_memory_.get(), bytes}, rights), what);
 }
 
 void Side::touch_memory() {
@@ -99,6 +100,8 @@ void Side::make_jetties(Device& device, std::span<Jfc* const> completions) {
     jetties_.push_back(must(device.jetty({.berths = berths,
                                           .receives = receives_,
                                           .operation_timeout = {},
+                                          .mode = case_.ordering.mode->mode,
+                                          .chain = case_.ordering.order->chain,
                                           .completions = completions[i % completions.size()]}),
                             "a Jetty for the test"));
     if (!case_.test->sends()) continue;
@@ -134,6 +137,7 @@ Work Side::work(uint32_t jetty, uint32_t slot, uint32_t window) const {
   work.operation = case_.test->operation;
   work.with_immediate = case_.test->immediate;
   work.segment = other_;
+  work.order = case_.ordering.order->order;
   if (case_.test->told()) work.target = other_jetties_[jetty];
   aim(work, jetty, slot, window);
   return work;
@@ -144,6 +148,14 @@ void Side::aim(Work& work, uint32_t jetty, uint32_t slot_number, uint32_t window
     const auto to = slot(jetty, slot_number);
     work.buffer = {to.data(), to.size()};
     work.offset = layout_.source_at(window, any_source(jetty));
+    return;
+  }
+  if (case_.test->atomics()) {
+    work.atomic = case_.atomic->atomic;
+    work.buffer = {nullptr, case_.bytes};
+    work.offset = layout_.slot_at(jetty, slot_number);
+    work.immediate_value = 1;
+    work.expected_value = 1;  // of compare-swap: the first one fails, the others change nothing
     return;
   }
   work.buffer = {at(layout_.source_at(window), case_.bytes).data(), case_.bytes};

@@ -14,7 +14,7 @@ namespace urma::perf {
 
 void Outcome::clear() {
   times.clear();
-  messages = windows = 0;
+  messages = lost = windows = 0;
   begin = end = 0;
   verdict = {};
 }
@@ -23,13 +23,18 @@ void Outcome::add(const Outcome& other) {
   begin = messages == 0 ? other.begin : std::min(begin, other.begin);
   end = std::max(end, other.end);
   messages += other.messages;
+  lost += other.lost;
   windows += other.windows;
   times.merge(other.times);
   verdict.add(other.verdict);
 }
 
 Stream::Stream(Side& side, const std::vector<uint32_t>& jetties, Jfc& completions, bool polls)
-    : side_(side), completions_(completions), taker_(polls), group_(side.what().signal_every) {
+    : side_(side),
+      completions_(completions),
+      taker_(polls),
+      group_(side.what().signal_every),
+      fence_every_(side.what().ordering.fence_every) {
   const uint32_t groups = side.what().depth / group_;
   for (uint32_t g = 0; g < groups; ++g) {
     for (const uint32_t jetty : jetties) lanes_.push_back({jetty, g * group_, 0});
@@ -75,6 +80,8 @@ void Stream::stage(uint32_t number, Outcome& outcome) {
     }
     side_.aim(work, lane.jetty, slot, next_window_);
     work.tag(number).signalled = slot + 1 == end;
+    if (fence_every_ != 0)
+      work.fence = staged_works_++ % fence_every_ == 0 ? Fence::all : Fence::none;
     window_at(lane.jetty, slot) = next_window_;
     outcome.windows += next_window_;
     next_window_ = next_window_ + 1 == Pattern::windows ? 0 : next_window_ + 1;

@@ -12,6 +12,7 @@ namespace urma::perf {
 // What a loop has done in one round.
 struct Outcome {
   uint64_t messages = 0;
+  uint64_t lost = 0;     // of which nothing came, where some may be
   uint64_t windows = 0;  // the sum of the windows sent: the target's must be the same
   int64_t begin = 0;
   int64_t end = 0;
@@ -52,6 +53,8 @@ class Stream {
   Jfc& completions_;
   Taker taker_;
   uint32_t group_;
+  uint32_t fence_every_;
+  uint64_t staged_works_ = 0;
   std::vector<Lane> lanes_;
   std::vector<uint32_t> vacant_;     // lanes
   std::vector<Work> works_;          // the first `staged_` to be posted together, to one Jetty

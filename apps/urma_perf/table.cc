@@ -70,6 +70,15 @@ void Table::row(const Result& result) {
                result.limit_pattern);
   }
   fmt::print(out_, " {:>5.1f}%\n", result.waited_percent());
+  if (result.what.ordering.unreliable()) {
+    fmt::print(out_, "  {:.2f} % of the messages were lost\n", result.lost_percent());
+  }
+  for (const PathUse& one : result.paths) {
+    fmt::print(out_, "  {} > {}: {:.1f} % of the packets, {:.2f} % of them lost, rtt {} us{}\n",
+               to_string(one.path.from), to_string(one.path.to), 100 * one.share, 100 * one.loss,
+               three_digits(static_cast<double>(one.path.rtt.count()) / 1000),
+               one.path.usable ? "" : ", not usable");
+  }
   std::fflush(out_);
   ++rows_;
   if (result.waited_percent() > most_waited_percent) ++waited_;

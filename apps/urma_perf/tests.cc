@@ -17,6 +17,10 @@ constexpr Test tests[] = {
      "write with immediate, half of a round trip"},
     {"write_imm_bw", Operation::write, true, bandwidth,
      "writes with immediate, many outstanding"},
+    {"atomic_lat", Operation::atomic, false, post_to_completion,
+     "fetch-add or compare-swap, post to completion"},
+    {"atomic_bw", Operation::atomic, false, bandwidth,
+     "fetch-adds or compare-swaps, many outstanding"},
     {"wake_lat", Operation::send, false, half_round_trip,
      "send_lat between sides that sleep 1 ms before each message", true},
 };

@@ -32,6 +32,7 @@ struct Test {
   bool told() const { return immediate || operation == Operation::send; }
   bool sends() const { return operation == Operation::send; }
   bool reads() const { return operation == Operation::read; }
+  bool atomics() const { return operation == Operation::atomic; }
 };
 
 // In an asleep test: how long a side rests before it sends, so that the other one sleeps for sure.

@@ -32,7 +32,8 @@ CxlPort::CxlPort(Window window, uint32_t place, const WindowSettings& settings)
                        " of " + std::to_string(places) + ", room for " +
                        std::to_string(window_.rings()) + " rings, " + pages.text +
                        (pages.advice.empty() ? "" : " (" + pages.advice + ")") +
-                       (window_.coherent() ? "" : ", not coherent");
+                       (window_.coherent() ? "" : ", not coherent") +
+                       (window_.hands_over() != nullptr ? ", segments handed over" : "");
   state_settings(settings);
 }
 
@@ -57,6 +58,11 @@ void CxlPort::state_settings(const WindowSettings& settings) {
                  "whether processors keep its memory coherent; if not, nothing is mapped"});
   out.push_back({"pages", window_.pages().text, Origin::system, window_.pages().advice,
                  "what the window is mapped with"});
+  out.push_back(
+      {"share", window_.hands_over() != nullptr ? "segment" : "window",
+       window_.hands_over() != nullptr ? Origin::device_string : Origin::by_default,
+       window_.hands_over() != nullptr ? "sockets beside the window" : "all in the window",
+       "where segments lie: each in a file of its own, handed over, or in the window"});
   out.push_back({"place", std::to_string(place_ + 1) + " of " + std::to_string(places),
                  Origin::drawn, "the first that was free", "which of its devices this one is"});
   out.push_back({"rings", std::to_string(window_.rings()), Origin::driver, "follows from the size",
@@ -83,6 +89,15 @@ uint32_t CxlPort::place_of(const Endpoint& endpoint) const {
   const uint32_t number = static_cast<uint32_t>(bytes[Window::place_at]) << 8 |
                           static_cast<uint32_t>(bytes[Window::place_at + 1]);
   return number == 0 || number > places || endpoint.port != ub_port ? places : number - 1;
+}
+
+PortCounters CxlPort::counters() const {
+  PortCounters out = counters_;
+  if (window_.hands_over() == nullptr) return out;
+  out.malformed += window_.hands_over()->malformed();
+  out.refused = window_.hands_over()->refused();
+  out.unheard = window_.hands_over()->unheard();
+  return out;
 }
 
 // ---- outwards
@@ -176,8 +191,10 @@ bool CxlPort::connect(uint32_t place) {
 
 // ---- inwards
 
-size_t CxlPort::receive(std::span<RxFrame> frames, Time) {
+size_t CxlPort::receive(std::span<RxFrame> frames, Time now) {
   if (window_.changes() != changes_seen_) look_around();
+  if (window_.told()) [[unlikely]]
+    window_.take_what_is_told(now);
   if (sources_.empty()) return 0;
   if (sources_.size() == 1) {
     // As a rule there is one peer, and nothing from it.
@@ -249,6 +266,7 @@ void CxlPort::look_around() {
     const uint32_t place = place_of(inbound.from);
     inbound.ended = inbound.ended || window_.generation(place) != inbound.from_generation;
   }
+  window_.forget_the_gone();
   for (uint32_t ring = 0; ring < window_.rings(); ++ring) {
     const Window::Ownership owner = window_.ownership(ring);
     if (owner.serial != 0 && owner.from < places && owner.to < places) look_at(ring, owner);

@@ -19,7 +19,7 @@ class CxlPort final : public PacketPort, public Ways {
   ~CxlPort() override;
 
   const PortFacts& facts() const override { return facts_; }
-  PortCounters counters() const override { return counters_; }
+  PortCounters counters() const override;
   size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }
   size_t send(std::span<TxFrame* const> frames, Time now) override;
   void unlend(std::span<TxFrame* const> frames) override;

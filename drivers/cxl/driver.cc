@@ -10,11 +10,20 @@ void read_options(OptionReader& options, cxl::WindowSettings& settings) {
   options.flag(
       "coherent", settings.coherent,
       {"no: nobody keeps it so; lines are written back and refreshed", "as it was made, else yes"});
+  std::string share = settings.hands_over ? "segment" : "window";
+  options.text("share", share,
+               {"segment: each in a file of its own, handed to who shows its token; window: all in "
+                "the window",
+                "window"});
+  settings.hands_over = share == "segment";
+  if (share != "segment" && share != "window") options.refuse("share", "segment or window");
   options.number(
       "double", settings.double_seed,
       {"with coherent=no, for tests: caches are acted, by chance from this seed", "not acted"});
   if (settings.coherent.value_or(true))
     options.refuse("double", "left out, or stand beside coherent=no");
+  else if (settings.hands_over)
+    options.refuse("share", "left out: where nobody keeps memory coherent, none is mapped");
 }
 
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
@@ -31,7 +40,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   return cxl::CxlPort::open(settings);
 }
 
-constexpr Driver::Pair pairs[] = {{"cxl:", "cxl:"}};
+constexpr Driver::Pair pairs[] = {{"cxl:", "cxl:"}, {"cxl:?share=segment", "cxl:?share=segment"}};
 
 constexpr Driver::Form forms[] = {
     {"cxl:PATH",

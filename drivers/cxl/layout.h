@@ -11,7 +11,7 @@ namespace urma::drivers::cxl {
 
 inline constexpr size_t line_bytes = 64;
 inline constexpr uint64_t magic = 0x314e'4957'414d'5255;  // "URMAWIN1"
-inline constexpr uint32_t version = 7;
+inline constexpr uint32_t version = 8;
 
 // Written once, under the lock; `magic` last.
 struct alignas(line_bytes) Header {
@@ -34,6 +34,7 @@ static_assert(sizeof(Changes) == line_bytes);
 // Who lives there. Under the lock; the generation is odd while somebody does.
 struct alignas(line_bytes) PlaceRecord {
   std::atomic<uint32_t> generation;
+  std::atomic<uint32_t> told;  // grows by whoever has left something at its socket (hand_over.h)
 };
 // Where its owner sleeps (urma/base/bell.h).
 struct alignas(line_bytes) PlaceBell {
@@ -128,9 +129,10 @@ struct alignas(line_bytes) SegmentRecord {
   std::atomic<uint32_t> rights;
   std::atomic<uint32_t> atomics;    // AtomicDomain
   std::atomic<uint32_t> unchecked;  // not 0: it needs no token
+  std::atomic<uint32_t> file;       // not 0: it lies in that file of its owner's (own_files.h)
 };
 static_assert(sizeof(SegmentRecord) == line_bytes && offsetof(SegmentRecord, granules) == 16 &&
-              offsetof(SegmentRecord, unchecked) == 48);
+              offsetof(SegmentRecord, file) == 52);
 
 constexpr bool is_open(uint64_t epoch) { return epoch % 2 == 1; }
 
@@ -187,7 +189,7 @@ constexpr bool fits(uint64_t window_bytes) {
 static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
               fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
 // Whoever changes one of these changes the version as well.
-static_assert(version == 7 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
+static_assert(version == 8 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
               records_at == 49280 && sizeof(SegmentRecord) == 64 &&
               Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);
 

@@ -39,9 +39,13 @@ Window::Window(Window&& other) noexcept
       records_(other.records_),
       segments_(other.segments_),
       own_hold_(other.own_hold_),
-      moved_(std::move(other.moved_)) {}
+      moved_(std::move(other.moved_)),
+      hand_over_(std::move(other.hand_over_)),
+      own_told_(other.own_told_),
+      told_seen_(other.told_seen_) {}
 
 Window::~Window() {
+  hand_over_.reset();
   guard_ = Guard();
   if (mapped_ != nullptr) munmap(mapped_, bytes_);
   not_inherited_ = NotInherited();
@@ -96,6 +100,7 @@ void Window::changed() { tell(changes_->count, changes() + 1); }
 void Window::end_place(uint32_t place) {
   tell(places_[place].record.generation, generation(place) + 1);
   tell(places_[place].hold.segment, uint32_t{0});
+  HandOver::remove(path_, place);
   changed();
   tell_partners(place);
 }
@@ -147,6 +152,7 @@ Result<uint32_t> Window::join() {
     own_ = place;
     own_hold_ = &places_[place].hold;
     tell(own_hold_->segment, uint32_t{0});
+    if (auto listening = listen(place); !listening) return listening.error();
     return place;
   }
   return because(Status::no_resources,
@@ -158,6 +164,7 @@ void Window::leave(uint32_t place) {
   const WindowLock lock(descriptor_, WindowLock::patience);
   // If the lock cannot be had, the next one who comes finds us gone.
   if (lock.held()) end_place(place);
+  if (hand_over_ != nullptr) hand_over_->stop_listening();
   own_ = nobody;
   unlock_place(descriptor_, place);
   if (!lock.held() || !is_file_) return;

@@ -7,6 +7,7 @@
 
 #include "drivers/cxl/caches.h"
 #include "drivers/cxl/guard.h"
+#include "drivers/cxl/hand_over.h"
 #include "drivers/cxl/layout.h"
 #include "drivers/cxl/pages.h"
 #include "drivers/driver.h"
@@ -22,6 +23,8 @@ struct WindowSettings {
   uint64_t bytes = 0;  // 0: what is there, else the default, most of it not taken yet
   // Nobody keeps its memory coherent between those who map it. Nothing: as it was made, or it is.
   std::optional<bool> coherent = {};
+  // Each segment is a file of its own, and is handed over (hand_over.h).
+  bool hands_over = false;
   uint64_t double_seed = 0;  // not 0: caches are acted (ActedCaches)
   SettingList options = {};  // as they were read, for whoever asks
 };
@@ -80,12 +83,23 @@ class Window final : public SegmentMemory {
   void revoke_all() override;
   bool held(const Lease& lease) override;
   bool move(const Lease& lease) override;
+  bool loose(const Lease& lease) const override {
+    return hand_over_ != nullptr && hand_over_->own().handed_over(lease.number);
+  }
   bool moved(const Lease& lease) const override { return moved_[lease.number]; }
   bool restore(const Lease& lease) override;
   void empty(const Lease& lease) override;
   void give_back(const Lease& lease) override;
   size_t quarantined(std::span<Quarantined> out) override;
-  MappedMemory mapped() const { return {memory_of(0), parts_.granule_bytes, offset_bits}; }
+  MappedMemory mapped() const {
+    return {memory_of(0), parts_.granule_bytes, offset_bits, hand_over_ == nullptr};
+  }
+  // Null: segments lie in the window.
+  const HandOver* hands_over() const { return hand_over_.get(); }
+  // Something may have been left at our socket.
+  bool told() const { return hand_over_ != nullptr && own_told_->load() != told_seen_; }
+  void take_what_is_told(Time now);
+  void forget_the_gone();
   // Of the life at a place: Ways::hold. `let_go` ends it.
   std::byte* hold(uint32_t place, uint32_t generation, const MemoryRange& range) {
     if ((range.address & in_the_window) == 0 || lost()) return nullptr;
@@ -164,16 +178,23 @@ class Window final : public SegmentMemory {
   void give(uint32_t ring, uint32_t from, uint32_t to);
   std::byte* allowed(uint32_t segment, uint32_t place, uint32_t generation,
                      const MemoryRange& range);
+  [[gnu::cold]] std::byte* ask_for(const HandOver::There& there, const MemoryRange& range);
+  std::byte* handed_over(const HandOver::There& there, const MemoryRange& range, uint64_t offset);
+  bool lies_there(uint32_t segment, const HandOver::Name& name) const;
+  void tell_of_socket(uint32_t place) const;
+  Result<void> listen(uint32_t place);
   uint32_t granules_taken(uint32_t segment);
   // Nobody has cut off the window, or written it over: what is there can be believed to be ours.
   bool owns_place() const {
     return here() && !lost() && own_ != nobody && generation(own_) == own_generation_;
   }
   uint64_t granules_for(uint64_t bytes) const {
+    if (hand_over_ != nullptr) return bytes > 0 ? 1 : 0;  // its record is all that it needs here
     return bytes / parts_.granule_bytes + (bytes % parts_.granule_bytes != 0 ? 1 : 0);
   }
   bool punch(const Lease& lease) const;
   size_t mapped_bytes(const Lease& lease) const {
+    if (hand_over_ != nullptr) return hand_over_->own().bytes(lease.number);
     return granules_for(lease.bytes) * parts_.granule_bytes;
   }
   bool holds(uint32_t place, uint32_t segment) const;
@@ -207,6 +228,9 @@ class Window final : public SegmentMemory {
   uint64_t held_epoch_ = 0;        // and its record's when we looked
   // Segments of ours that lie elsewhere now. Written by the thread that ends the segment.
   std::unique_ptr<bool[]> moved_;
+  std::unique_ptr<HandOver> hand_over_;
+  const std::atomic<uint32_t>* own_told_ = nullptr;  // of our place
+  uint32_t told_seen_ = 0;
 };
 
 }  // namespace urma::drivers::cxl

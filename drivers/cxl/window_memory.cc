@@ -67,19 +67,25 @@ Window::Taken Window::take(uint64_t bytes, Lease& lease) {
   lease.address = address_of(lease.number, 0);
   lease.base = memory_of(lease.number);
   lease.bytes = bytes;
-  return Taken::taken;
+  if (hand_over_ == nullptr) return Taken::taken;
+  lease.base = hand_over_->own().reserve(lease.number, bytes);
+  if (lease.base != nullptr) return Taken::taken;
+  record.granules.store(0, std::memory_order_relaxed);
+  return Taken::no_room;
 }
 
 // Its size is what we were given, not what the window says now: others' memory lies beside it.
 bool Window::punch(const Lease& lease) const {
   // Of huge pages only whole ones are given back, and the others keep what is in them.
-  if (!is_file_ || pages_.bytes > page_bytes || !owns_place()) return false;
+  if (hand_over_ != nullptr || !is_file_ || pages_.bytes > page_bytes || !owns_place())
+    return false;
   return fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                    static_cast<off_t>(lease.base - base_),
                    static_cast<off_t>(mapped_bytes(lease))) == 0;
 }
 
 bool Window::prepare(const Lease& lease) {
+  if (hand_over_ != nullptr) return owns_place() && hand_over_->own().make(lease.number);
   const bool emptied = punch(lease);
   const auto at = static_cast<uint64_t>(lease.base - base_);
   if (!owns_place() || take_memory(at, mapped_bytes(lease)) != 0) return false;
@@ -92,20 +98,25 @@ void Window::grant(const Lease& lease, const Grant& grant) {
   SegmentRecord& record = segments_[lease.number];
   record.token_id.store(number(grant.id), std::memory_order_relaxed);
   // While it is open, too: whoever reads one of them now finds a token that is good.
-  record.older_token.store(number(grant.older), std::memory_order_relaxed);
-  record.token.store(number(grant.token), std::memory_order_relaxed);
+  const bool secret = hand_over_ != nullptr;  // whoever maps the window reads its records
+  record.older_token.store(secret ? 0 : number(grant.older), std::memory_order_relaxed);
+  record.token.store(secret ? 0 : number(grant.token), std::memory_order_relaxed);
   record.unchecked.store(grant.checked ? 0 : 1, std::memory_order_relaxed);
   record.rights.store(static_cast<uint32_t>(grant.rights), std::memory_order_relaxed);
   record.atomics.store(static_cast<uint32_t>(grant.atomics), std::memory_order_relaxed);
+  const uint32_t file = hand_over_ != nullptr ? hand_over_->own().grant(lease.number, grant) : 0;
+  record.file.store(file, std::memory_order_relaxed);
   const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
   record.epoch.store(epoch + 1 + epoch % 2, std::memory_order_release);
 }
 
 void Window::revoke(const Lease& lease) {
+  if (hand_over_ != nullptr) hand_over_->own().close(lease.number);
   if (owns_place()) close_to_all(segments_[lease.number]);
 }
 
 void Window::revoke_all() {
+  if (hand_over_ != nullptr) hand_over_->own().close_all();
   if (!owns_place()) return;
   for (uint32_t segment = 0; segment < parts_.granules; ++segment) {
     SegmentRecord& record = segments_[segment];
@@ -132,7 +143,9 @@ bool Window::held(const Lease& lease) {
 // Private pages take the place of the file's in one step, so that the owner's address always has
 // memory. Parts of huge pages cannot be replaced, and a device's pages are what they are.
 bool Window::move(const Lease& lease) {
-  if (!is_file_ || pages_.bytes > page_bytes || !owns_place()) return false;
+  const bool movable =
+      hand_over_ != nullptr ? here() : is_file_ && pages_.bytes <= page_bytes && owns_place();
+  if (!movable) return false;
   const size_t bytes = mapped_bytes(lease);
   void* const fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -147,6 +160,11 @@ bool Window::move(const Lease& lease) {
 }
 
 bool Window::restore(const Lease& lease) {
+  if (hand_over_ != nullptr) {
+    hand_over_->own().release(lease.number);
+    moved_[lease.number] = false;
+    return true;
+  }
   if (!moved_[lease.number]) return true;
   // Zeros of our own stay where a file was that is gone.
   if (!owns_place()) return false;
@@ -169,6 +187,7 @@ void Window::empty(const Lease& lease) { punch(lease); }
 
 // Whoever needs it looks first whether somebody holds it still.
 void Window::give_back(const Lease& lease) {
+  if (hand_over_ != nullptr) hand_over_->own().drop(lease.number);
   if (owns_place()) segments_[lease.number].owner.store(places, std::memory_order_release);
 }
 
@@ -202,14 +221,89 @@ std::byte* Window::allowed(uint32_t segment, uint32_t place, uint32_t generation
   const bool theirs = record.owner.load(std::memory_order_relaxed) == place &&
                       record.owner_generation.load(std::memory_order_relaxed) == generation;
   const bool known = record.token_id.load(std::memory_order_relaxed) == number(range.id) &&
-                     opens(record, range.token);
+                     (hand_over_ != nullptr || opens(record, range.token));
   const auto rights = static_cast<Rights>(record.rights.load(std::memory_order_relaxed));
   const bool by_processors = record.atomics.load(std::memory_order_relaxed) ==
                              static_cast<uint32_t>(AtomicDomain::processor);
   if (!theirs || !known || !has(rights, range.wanted)) return nullptr;
   if (has(range.wanted, Rights::atomic) && !by_processors) return nullptr;
-  const bool inside = bytes <= most && offset <= bytes && range.bytes <= bytes - offset;
-  return inside ? memory_of(segment) + offset : nullptr;
+  if (offset > bytes || range.bytes > bytes - offset) return nullptr;
+  const uint32_t file = record.file.load(std::memory_order_relaxed);
+  if (hand_over_ != nullptr) {
+    const bool checked = record.unchecked.load(std::memory_order_relaxed) == 0;
+    return handed_over({segment, {place, generation, file}, held_epoch_, checked}, range, offset);
+  }
+  return bytes <= most && file == 0 ? memory_of(segment) + offset : nullptr;
+}
+
+// ---- handed over
+
+// What is ours is at hand. What is in the window itself is nobody's that we would believe.
+std::byte* Window::handed_over(const HandOver::There& there, const MemoryRange& range,
+                               uint64_t offset) {
+  if (there.name.file == 0) return nullptr;
+  if (there.name.place == own_) {
+    const OwnFiles& own = hand_over_->own();
+    const uint64_t bytes = own.bytes(there.segment);
+    const bool known = own.knows(there.segment, number(range.token));
+    const bool inside = offset <= bytes && range.bytes <= bytes - offset;
+    return known && inside && !moved_[there.segment] ? own.at(there.segment) + offset : nullptr;
+  }
+  const bool to_write = has(range.wanted, Rights::write) || has(range.wanted, Rights::atomic);
+  std::byte* const at = hand_over_->find(there, number(range.token), to_write, offset, range.bytes);
+  return at != nullptr ? at : ask_for(there, range);
+}
+
+std::byte* Window::ask_for(const HandOver::There& there, const MemoryRange& range) {
+  const FileRequest request{.word = FileRequest::first_word,
+                            .segment = there.segment,
+                            .file = there.name.file,
+                            .token_id = number(range.id),
+                            .token = number(range.token),
+                            .place = own_};
+  if (hand_over_->ask(request, there)) tell_of_socket(there.name.place);
+  return nullptr;
+}
+
+void Window::tell_of_socket(uint32_t place) const {
+  if (place >= places) return;
+  places_[place].record.told.fetch_add(1);
+  bell_of(place).ring();
+}
+
+bool Window::lies_there(uint32_t segment, const HandOver::Name& name) const {
+  const SegmentRecord& record = segments_[segment];
+  return generation(name.place) == name.generation &&
+         record.owner.load(std::memory_order_relaxed) == name.place &&
+         record.file.load(std::memory_order_relaxed) == name.file;
+}
+
+// Memory that its owner has taken back is memory for as long as we map it.
+void Window::forget_the_gone() {
+  if (hand_over_ == nullptr) return;
+  hand_over_->forget(
+      [&](uint32_t segment, const HandOver::Name& name) { return !lies_there(segment, name); });
+}
+
+void Window::take_what_is_told(Time now) {
+  told_seen_ = own_told_->load();
+  forget_the_gone();
+  hand_over_->collect();
+  std::array<uint32_t, HandOver::at_once> told;
+  const size_t count = hand_over_->answer(told, now);
+  for (const uint32_t place : std::span(told).first(count)) tell_of_socket(place);
+  if (count == told.size()) --told_seen_;
+}
+
+Result<void> Window::listen(uint32_t place) {
+  if (hand_over_ == nullptr) return {};
+  own_told_ = &places_[place].record.told;
+  told_seen_ = own_told_->load();
+  if (hand_over_->listen(path_, place, descriptor_)) return {};
+  return because(Status::io_error,
+                 std::string("cannot have a socket beside it, by which memory is handed over: ") +
+                     std::strerror(errno),
+                 "a directory that we may write to and a short path, or leave out share=segment");
 }
 
 }  // namespace urma::drivers::cxl

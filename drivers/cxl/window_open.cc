@@ -147,6 +147,9 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   bytes_ = *size;
   parts_ = Parts::of(bytes_);
   moved_ = std::make_unique<bool[]>(parts_.granules);
+  if (settings.hands_over) {
+    hand_over_ = std::make_unique<HandOver>(parts_.granules, (about.st_mode & 0066) != 0);
+  }
   if (!fresh) return found(settings);
   if (auto made = make(settings); !made) {
     // Whoever comes next begins with nothing, as we did.

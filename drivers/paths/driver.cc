@@ -5,20 +5,6 @@ namespace {
 
 constexpr std::string_view fix = ". Fix: paths():udp:10.0.0.1+udp:10.0.1.1";
 
-// Why these cannot be paths of one device; empty if they can.
-std::string objection(const PortFacts& facts, PacketPort& port, PacketPort& first) {
-  if (facts.lossless) {
-    return "it loses nothing, so there is nothing that another path could make good. Fix: open it "
-           "as a device of its own";
-  }
-  if (!facts.paths.empty()) return "it has several paths itself" + std::string(fix);
-  if (port.clock() != first.clock()) return "it has another clock than the first one";
-  if (!may_reach(facts.self.address, first.facts().self.address)) {
-    return "its address is of another kind than the first one's" + std::string(fix);
-  }
-  return {};
-}
-
 Balance read_options(OptionReader& options) {
   std::string balance = "slice";
   options.text("balance", balance, {"what is spread over the paths: slice or packet"});
@@ -42,11 +28,11 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
     Result<std::unique_ptr<PacketPort>> port = open_port(inner);
     if (!port) return port.error();
     ports.push_back(std::move(*port));
-    const std::string why = objection(ports[i]->facts(), *ports[i], *ports[0]);
+    const std::string why =
+        paths::objection(*ports[i], ports[0]->facts().self.address, ports[0]->clock());
     if (!why.empty()) return device_error(device, inner.place, why);
   }
-  return std::unique_ptr<PacketPort>(
-      std::make_unique<paths::PathsPort>(std::move(ports), balance, options.settings()));
+  return paths::PathsPort::make(std::move(ports), balance, options.settings());
 }
 
 constexpr Driver::Pair pairs[] = {{"paths():udp:+udp:", "paths():udp:+udp:+udp:"},

@@ -1,13 +1,99 @@
 #include "drivers/paths/paths_port.h"
 
+#include <sys/epoll.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <initializer_list>
+#include <utility>
+
+#include "urma/base/assert.h"
+#include "urma/base/bits.h"
+#include "urma/base/siphash.h"
 
 namespace urma::drivers::paths {
+namespace {
+
+// An EID that is an address is believed of who speaks from there only, which would leave a device
+// mute whose first path is dead. So who has an address for an EID gets one of the form that is
+// drawn; by its places, so that its next life has the same.
+Eid eid_of(const PortFacts& first, std::span<const Endpoint> places) {
+  if (!(first.eid == first.self.address)) return first.eid;
+  const SipHash hash(0x7061746873, 0);
+  std::array<uint64_t, 2> halves{1, 2};
+  for (const Endpoint& place : places) {
+    for (uint64_t& half : halves) {
+      half = hash(std::array<uint64_t, 4>{half, load_be<8>(place.address.bytes.data()),
+                                          load_be<8>(place.address.bytes.data() + 8), place.port});
+    }
+  }
+  Eid eid;
+  store_be<8>(eid.bytes.data(), halves[0]);
+  store_be<8>(eid.bytes.data() + 8, halves[1]);
+  eid.bytes[0] = std::byte{0xfd};
+  eid.bytes[13] &= std::byte{0xf0};
+  eid.bytes[14] = std::byte{0};
+  eid.bytes[15] = std::byte{1};
+  return eid;
+}
+
+void add(PortCounters& sum, const PortCounters& one) {
+  sum.frames_sent += one.frames_sent;
+  sum.frames_received += one.frames_received;
+  sum.calls_sent += one.calls_sent;
+  sum.calls_received += one.calls_received;
+  sum.send_failures += one.send_failures;
+  sum.unreachable += one.unreachable;
+  sum.malformed += one.malformed;
+  sum.injected += one.injected;
+  sum.uncaptured += one.uncaptured;
+  if (one.latest_failure != 0) sum.latest_failure = one.latest_failure;
+}
+
+Error no_descriptor(std::string_view call) {
+  return {Status::no_resources,
+          std::string(call) + ": the system gives no descriptor to watch several ports: " +
+              std::strerror(errno) + ". Fix: close descriptors, or allow more (ulimit -n)"};
+}
+
+constexpr std::string_view fix = ". Fix: paths():udp:10.0.0.1+udp:10.0.1.1";
+
+}  // namespace
+
+std::string objection(PacketPort& port, const Eid& beside, VirtualClock* clock) {
+  const PortFacts& facts = port.facts();
+  if (facts.lossless) {
+    return "it loses nothing, so there is nothing that another path could make good. Fix: open it "
+           "as a device of its own";
+  }
+  if (!facts.paths.empty()) return "it has several paths itself" + std::string(fix);
+  if (port.clock() != clock) return "it has another clock than the first one";
+  if (!may_reach(facts.self.address, beside)) {
+    return "its address is of another kind than the first one's" + std::string(fix);
+  }
+  return {};
+}
+
+Result<std::unique_ptr<PacketPort>> PathsPort::make(std::vector<std::unique_ptr<PacketPort>> ports,
+                                                    Balance balance, const SettingList& options) {
+  bool described = false;
+  for (const auto& port : ports) described = described || !port->descriptors().empty();
+  std::unique_ptr<PathsPort> made(new PathsPort(std::move(ports), balance, options));
+  if (!described) return std::unique_ptr<PacketPort>(std::move(made));
+  made->descriptors_.push_back(epoll_create1(EPOLL_CLOEXEC));
+  bool watched = made->descriptors_[0] >= 0;
+  for (Port& port : made->ports_) {
+    watched = watched && (port.inner == nullptr || made->watch(*port.inner, port.kept));
+  }
+  if (!watched) return no_descriptor("open");
+  return std::unique_ptr<PacketPort>(std::move(made));
+}
 
 PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance balance,
                      const SettingList& options)
-    : ports_(ports.size()), facts_(ports[0]->facts()), sent_(most_unsettled) {
+    : facts_(ports[0]->facts()), clock_(ports[0]->clock()), sent_(most_unsettled) {
   std::string description = std::to_string(ports.size()) + " paths";
   facts_.mapped = {};
   facts_.balance = balance;
@@ -23,15 +109,16 @@ PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance bal
       setting.name = "path" + std::to_string(i) + "." + setting.name;
       facts_.settings.push_back(std::move(setting));
     }
-    const auto descriptors = ports[i]->descriptors();
-    descriptors_.insert(descriptors_.end(), descriptors.begin(), descriptors.end());
     ports_[i].inner = std::move(ports[i]);
   }
+  const bool drawn = !(facts_.eid == facts_.self.address);
+  facts_.eid = eid_of(facts_, facts_.paths);
   facts_.description = std::move(description);
   for (const Setting& setting : std::initializer_list<Setting>{
            {"address", to_string(facts_.self), Origin::driver, "the first path's",
             "where others reach this device"},
-           {"eid", to_string(facts_.eid), Origin::driver, "the first path's", "who it is"},
+           {"eid", to_string(facts_.eid), drawn ? Origin::drawn : Origin::driver,
+            drawn ? "the first path's" : "by the addresses of its paths", "who it is"},
            {"mtu", size_text(facts_.mtu), Origin::driver, "the least of its paths",
             "largest payload of a packet, in bytes"},
            {"receive_buffer", size_text(facts_.buffer_bytes), Origin::driver,
@@ -40,29 +127,94 @@ PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance bal
   }
 }
 
-PathsPort::~PathsPort() = default;
+PathsPort::~PathsPort() {
+  for (const int watcher : descriptors_) {
+    if (watcher >= 0) close(watcher);
+  }
+}
+
+bool PathsPort::watch(PacketPort& port, std::vector<NotInherited>& kept) {
+  for (const int descriptor : port.descriptors()) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
+    if (epoll_ctl(descriptors_[0], EPOLL_CTL_ADD, descriptor, &event) != 0) return false;
+    kept.emplace_back(descriptor);
+  }
+  return true;
+}
+
+// ---- ports that come and go
+
+// Watched already: who sleeps may look once too often before it has joined.
+class PathsPort::Joined final : public PathPorts::Joining {
+ public:
+  explicit Joined(std::unique_ptr<PacketPort> opened) : port(std::move(opened)) {}
+  const Endpoint& self() const override { return port->facts().self; }
+
+  std::unique_ptr<PacketPort> port;
+  std::vector<NotInherited> kept;
+};
+
+Result<std::unique_ptr<PathPorts::Joining>> PathsPort::prepare(std::string_view text) {
+  const Result<DeviceString> device = parse_device_string(text);
+  if (!device) return device.error();
+  Result<std::unique_ptr<PacketPort>> port = open_port(*device);
+  if (!port) return port.error();
+  std::string why = objection(**port, facts_.self.address, clock_);
+  if (why.empty() && (*port)->facts().mtu < facts_.mtu) {
+    why = "it carries " + size_text((*port)->facts().mtu) + " in a packet, and the others " +
+          size_text(facts_.mtu) +
+          ". Fix: raise its interface's MTU, or open the device with so small an mtu=";
+  }
+  if (why.empty() && (*port)->descriptors().empty() != descriptors_.empty()) {
+    why = "it is waited for otherwise than the first one" + std::string(fix);
+  }
+  if (!why.empty()) return device_error(*device, device->place, why);
+  auto joined = std::make_unique<Joined>(std::move(*port));
+  if (!descriptors_.empty() && !watch(*joined->port, joined->kept)) {
+    return no_descriptor("add_path");
+  }
+  return std::unique_ptr<Joining>(std::move(joined));
+}
+
+void PathsPort::join(uint8_t place, Joining& joining) {
+  Joined& joined = static_cast<Joined&>(joining);
+  Port& port = ports_[place];
+  URMA_ASSERT(port.inner == nullptr, "a port joins where none is");
+  port.inner = std::move(joined.port);
+  port.kept = std::move(joined.kept);
+  port.stopped = false;
+  port.taken_before = port.taken;
+}
+
+void PathsPort::stop(uint8_t place) {
+  Port& port = ports_[place];
+  port.stopped = true;
+  for (const int descriptor : port.inner->descriptors()) {
+    epoll_ctl(descriptors_[0], EPOLL_CTL_DEL, descriptor, nullptr);
+  }
+}
+
+std::unique_ptr<PacketPort> PathsPort::part(uint8_t place) {
+  Port& port = ports_[place];
+  URMA_ASSERT(port.count == 0, "a port is given back when all its frames have settled");
+  add(parted_, port.inner->counters());
+  port.kept.clear();
+  return std::move(port.inner);
+}
 
 PortCounters PathsPort::counters() const {
-  PortCounters sum;
+  PortCounters sum = parted_;
   for (const Port& port : ports_) {
-    const PortCounters one = port.inner->counters();
-    sum.frames_sent += one.frames_sent;
-    sum.frames_received += one.frames_received;
-    sum.calls_sent += one.calls_sent;
-    sum.calls_received += one.calls_received;
-    sum.send_failures += one.send_failures;
-    sum.unreachable += one.unreachable;
-    sum.malformed += one.malformed;
-    sum.injected += one.injected;
-    sum.uncaptured += one.uncaptured;
-    if (one.latest_failure != 0) sum.latest_failure = one.latest_failure;
+    if (port.inner != nullptr) add(sum, port.inner->counters());
   }
   sum.send_failures += dropped_;
   return sum;
 }
 
 void PathsPort::abandon() {
-  for (Port& port : ports_) port.inner->abandon();
+  for (Port& port : ports_) {
+    if (port.inner != nullptr) port.inner->abandon();
+  }
 }
 
 // ---- outwards
@@ -76,7 +228,7 @@ size_t PathsPort::send(std::span<TxFrame* const> frames, Time now) {
     Port& port = ports_[path];
     if (port.count == most_waiting) pass_on(port, now);
     sent_[sent_next_ % most_unsettled] = {.path = static_cast<uint8_t>(path)};
-    if (port.count == most_waiting) {
+    if (port.count == most_waiting || port.inner == nullptr) {
       ++dropped_;
       pool_.take_back(frame);
       sent_[sent_next_++ % most_unsettled].until = 0;
@@ -141,7 +293,10 @@ void PathsPort::unlend(std::span<TxFrame* const> frames) {
 
 uint64_t PathsPort::settled() {
   std::array<uint64_t, most_paths> inner;
-  for (size_t i = 0; i < ports_.size(); ++i) inner[i] = ports_[i].inner->settled();
+  for (size_t i = 0; i < ports_.size(); ++i) {
+    const Port& port = ports_[i];
+    inner[i] = port.inner == nullptr ? port.taken : port.taken_before + port.inner->settled();
+  }
   while (sent_first_ < sent_next_) {
     const Sent& oldest = sent_[sent_first_ % most_unsettled];
     if (oldest.until > inner[oldest.path]) break;
@@ -155,7 +310,7 @@ uint64_t PathsPort::settled() {
 Time PathsPort::next_arrival() const {
   Time next = never;
   for (const Port& port : ports_) {
-    next = std::min(next, port.inner->next_arrival());
+    if (port.inner != nullptr) next = std::min(next, port.inner->next_arrival());
     if (port.count > 0) next = std::min(next, port.refused_since + std::chrono::microseconds(100));
   }
   return next;
@@ -168,6 +323,7 @@ size_t PathsPort::receive(std::span<RxFrame> frames, Time now) {
     const size_t path = (first_to_receive_ + i) % ports_.size();
     Port& port = ports_[path];
     if (port.count > 0) pass_on(port, now);
+    if (port.inner == nullptr || port.stopped) continue;
     const size_t end = count + port.inner->receive(frames.subspan(count), now);
     for (; count < end; ++count) frames[count].path = static_cast<uint8_t>(path);
   }

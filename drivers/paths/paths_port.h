@@ -6,15 +6,16 @@
 
 #include "drivers/driver.h"
 #include "drivers/frame_pool.h"
+#include "urma/base/not_inherited.h"
 
 namespace urma::drivers::paths {
 
 // Several ports as one: each is a path of its own.
-class PathsPort final : public PacketPort {
+class PathsPort final : public PacketPort, public PathPorts {
  public:
-  // 2 to `most_paths` ports, none of them lossless, all on one clock.
-  PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance balance,
-            const SettingList& options);
+  // 2 to `most_paths` ports to which there was no objection.
+  static Result<std::unique_ptr<PacketPort>> make(std::vector<std::unique_ptr<PacketPort>> ports,
+                                                  Balance balance, const SettingList& options);
   ~PathsPort() override;
 
   const PortFacts& facts() const override { return facts_; }
@@ -27,8 +28,15 @@ class PathsPort final : public PacketPort {
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return descriptors_; }
   Time next_arrival() const override;
-  VirtualClock* clock() override { return ports_[0].inner->clock(); }
+  VirtualClock* clock() override { return clock_; }
   void abandon() override;
+  PathPorts* path_ports() override { return this; }
+
+  // PathPorts
+  Result<std::unique_ptr<Joining>> prepare(std::string_view device) override;
+  void join(uint8_t place, Joining& joining) override;
+  void stop(uint8_t place) override;
+  std::unique_ptr<PacketPort> part(uint8_t place) override;
 
  private:
   static constexpr uint32_t frame_count = 1024;
@@ -37,12 +45,15 @@ class PathsPort final : public PacketPort {
   static constexpr Duration patience = std::chrono::milliseconds(5);
 
   struct Port {
-    std::unique_ptr<PacketPort> inner;
+    std::unique_ptr<PacketPort> inner;  // null: there is none here
+    std::vector<NotInherited> kept;     // its descriptors
+    bool stopped = false;               // takes in nothing
     // Taken from above and not yet by the port, oldest first, with their numbers in `sent_`.
     std::array<TxFrame*, most_waiting> waiting;
     std::array<uint64_t, most_waiting> numbers;
     size_t count = 0;
-    uint64_t taken = 0;  // frames that it has taken since open
+    uint64_t taken = 0;         // frames that the ports of this place have taken since open
+    uint64_t taken_before = 0;  // by those before this one
     Time refused_since = never;
   };
   // One frame that `send` took: read until its port has settled so many of its own.
@@ -52,13 +63,22 @@ class PathsPort final : public PacketPort {
     uint8_t path = 0;
   };
 
+  class Joined;
+
+  PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance balance,
+            const SettingList& options);
+  // False: errno.
+  bool watch(PacketPort& port, std::vector<NotInherited>& kept);
   void pass_on(Port& port, Time now);
   void drop(Port& port);
   void forget(Port& port, size_t count);
 
-  std::vector<Port> ports_;
-  PortFacts facts_;
+  std::array<Port, most_paths> ports_;
+  PortFacts facts_;  // as it was opened
+  VirtualClock* clock_;
+  PortCounters parted_;  // of ports that are gone
   FramePool pool_{frame_count};
+  // That of all ports, whichever there are: one that is readable when any of theirs is.
   std::vector<int> descriptors_;
   std::vector<Sent> sent_;  // ring, by number
   uint64_t sent_first_ = 0;
@@ -66,5 +86,8 @@ class PathsPort final : public PacketPort {
   uint64_t dropped_ = 0;
   size_t first_to_receive_ = 0;
 };
+
+// Why this cannot be a path beside ports of such an address, on this clock; empty if it can.
+std::string objection(PacketPort& port, const Eid& beside, VirtualClock* clock);
 
 }  // namespace urma::drivers::paths

@@ -141,6 +141,7 @@ TEST_CASE("calls that cannot be meant are refused with the reason and the fix") 
   says(urma::open("").error(), "driver's name is missing");
   says(urma::open("udp").error(), "a colon is missing");
   says(urma::open("udp:", {.operation_timeout = 1us}).error(), "operation_timeout");
+  says(urma::open("udp:", {.idle_timeout = 1us}).error(), "idle_timeout");
   says(urma::open("udp:", {.congestion = "magic"}).error(), "aimd");
   says(urma::open("udp:", {.limits = {.jetties = 0}}).error(), "jetties 1 to");
   Side side = Side::open("udp:", {.limits = {.jetties = 2, .segments = 1}});

@@ -166,6 +166,14 @@ TEST_CASE("guarded memory that is gone answers a status") {
     REQUIRE(ftruncate(pages.file, 32 * page) == 0);
     everywhere(true, true);
     CHECK(ends.owner.device.stats().value().refused > 0);
+    std::array<Event, 64> told;
+    const std::span events = std::span(told).first(ends.owner.device.events(told));
+    CHECK(std::ranges::count(events, EventKind::memory_missing, &Event::kind) > 0);
+    for (const Event& event : events) {
+      INFO(name(event.kind));
+      CHECK((event.kind != EventKind::memory_missing || event.segment == there.token_id));
+      CHECK(event.kind != EventKind::bad_tokens);
+    }
   }
 }
 

@@ -14,14 +14,23 @@ namespace {
 constexpr size_t granule_bytes = drivers::cxl::least_granule_bytes;
 constexpr std::byte untouched{0xcd};
 
+struct Way {
+  bool mapped;
+  std::string_view share;
+};
+// Packets, copies in the window, copies in what was handed over.
+constexpr Way all_ways[] = {{false, "window"}, {true, "window"}, {true, "segment"}};
+
 // An owner and one who uses its memory: the window's, or the owner's own.
 struct Ends {
-  explicit Ends(bool mapped) : is_mapped(mapped) {}
+  explicit Ends(bool mapped, std::string_view share = "window")
+      : is_mapped(mapped), opened("?size=32M&share=" + std::string(share)) {}
 
   bool is_mapped;
+  std::string opened;
   WindowFile window{"segments"};
-  Side user = Side::open(window.device("?size=32M"), {.threads = Threads::inlined});
-  Side owner = Side::open(window.device(""), {.threads = Threads::served});
+  Side user = Side::open(window.device(opened), {.threads = Threads::inlined});
+  Side owner = Side::open(window.device(opened), {.threads = Threads::served});
   std::vector<std::unique_ptr<std::byte[]>> memory{};
 
   Segment segment(size_t bytes, const SegmentOptions& options = {}) {
@@ -54,9 +63,9 @@ struct Ends {
 };
 
 TEST_CASE("after rotate both tokens are good, after retire the second one alone") {
-  for (const bool mapped : {true, false}) {
-    INFO("mapped " << mapped);
-    Ends ends(mapped);
+  for (const auto [mapped, share] : all_ways) {
+    INFO("mapped " << mapped << " share " << share);
+    Ends ends(mapped, share);
     Segment segment = ends.segment(4096);
     const RemoteSegment first = ends.import(segment);
     const TokenValue value = segment.rotate().value();
@@ -89,9 +98,9 @@ TEST_CASE("after rotate both tokens are good, after retire the second one alone"
 
 // Whoever has either of two valid tokens is never refused; who kept the old one always is.
 TEST_CASE("tokens are rotated under full load") {
-  for (const bool mapped : {true, false}) {
-    INFO("mapped " << mapped);
-    Ends ends(mapped);
+  for (const auto [mapped, share] : all_ways) {
+    INFO("mapped " << mapped << " share " << share);
+    Ends ends(mapped, share);
     Segment segment = ends.segment(256 << 10);
     std::mutex mutex;
     RemoteSegment current = ends.import(segment);
@@ -143,9 +152,9 @@ TEST_CASE("tokens are rotated under full load") {
 }
 
 TEST_CASE("segments that share a TokenID go alone or together") {
-  for (const bool mapped : {true, false}) {
-    INFO("mapped " << mapped);
-    Ends ends(mapped);
+  for (const auto [mapped, share] : all_ways) {
+    INFO("mapped " << mapped << " share " << share);
+    Ends ends(mapped, share);
     std::vector<Segment> all;
     all.push_back(ends.segment(4096));
     for (const Rights rights : {Rights::write, Rights::read, Rights::read | Rights::write}) {
@@ -203,9 +212,9 @@ TEST_CASE("what cannot be registered is refused, and it is said why") {
 }
 
 TEST_CASE("a segment that needs no token opens to any, within its bounds and rights") {
-  for (const bool mapped : {true, false}) {
-    INFO("mapped " << mapped);
-    Ends ends(mapped);
+  for (const auto [mapped, share] : all_ways) {
+    INFO("mapped " << mapped << " share " << share);
+    Ends ends(mapped, share);
     Segment segment = ends.segment(4096, {.rights = Rights::write, .policy = TokenPolicy::none});
     RemoteSegment there = ends.import(segment);
     there.rights = Rights::read | Rights::write;
@@ -230,7 +239,8 @@ struct Fenced {
     if (ends.is_mapped) {
       segment.emplace(ends.owner.device.allocate(size, rights).value());
       // What lies behind it in its granule. In front lies somebody else's.
-      all = {segment->bytes().data(), (size + granule_bytes - 1) / granule_bytes * granule_bytes};
+      const size_t unit = ends.opened.ends_with("segment") ? page : granule_bytes;
+      all = {segment->bytes().data(), (size + unit - 1) / unit * unit};
       front = 0;
     } else {
       own.resize(size + 2 * page);
@@ -256,8 +266,8 @@ struct Fenced {
 
 // What the initiator could see by itself is hidden from it: it believes in a larger segment.
 TEST_CASE("bounds and rights: every edge, every operation, packets and copies") {
-  for (const bool mapped : {true, false}) {
-    Ends ends(mapped);
+  for (const auto [mapped, share] : all_ways) {
+    Ends ends(mapped, share);
     const RemoteJetty told = ends.user.device.import(ends.owner.line()).value().jetty;
     Segment words = ends.segment(4096);
     const RemoteSegment where = ends.import(words);
@@ -269,8 +279,9 @@ TEST_CASE("bounds and rights: every edge, every operation, packets and copies") 
         const std::vector<std::byte> data(size + 2, std::byte{1});
         std::vector<std::byte> back(size + 2);
         const auto each = [&](uint64_t address, size_t bytes, bool inside) {
-          INFO("mapped " << mapped << " size " << size << " rights " << number(rights) << " from "
-                         << static_cast<int64_t>(address - base) << " bytes " << bytes);
+          INFO("mapped " << mapped << " share " << share << " size " << size << " rights "
+                         << number(rights) << " from " << static_cast<int64_t>(address - base)
+                         << " bytes " << bytes);
           RemoteSegment forged = fenced.there;
           forged.address = address;
           forged.bytes = bytes;

@@ -8,12 +8,15 @@ import pty
 import re
 import select
 import shutil
+import signal
+import statistics
 import subprocess
 import sys
 import threading
 import time
 
 PROGRAM = sys.argv[1]
+MOVING = sys.argv[2]
 CABLES = 4
 
 
@@ -53,6 +56,11 @@ class Machines:
     def pull(self, n, out=True):
         assert ip("-n", self.names[1], "link", "set", f"c{n}", "down" if out else "up")
 
+    def take_address(self, side, n, away=True):
+        """Of a port that is in use: the socket stays, and its address goes."""
+        assert ip("-n", self.names[side], "addr", "del" if away else "add",
+                  f"10.98.{n}.{side + 1}/24", "dev", f"c{n}")
+
     def start_server(self):
         server = subprocess.Popen(self.command(1, "server", "--device", self.device(1)),
                                   stdout=subprocess.PIPE, text=True)
@@ -84,20 +92,107 @@ def write(machines, options, seconds, during):
 def test_a_cable_is_pulled_and_put_back(machines):
     for options in ("balance=slice", "balance=packet"):
         def during():
-            time.sleep(1.5)
+            time.sleep(1.2)
             machines.pull(2)
-            time.sleep(1)
+            time.sleep(0.8)
             machines.pull(2, out=False)
-        usual = write(machines, options, 2, lambda: None)["max_us"]
-        result = write(machines, options, 5, during)
+        usual, slowest = [], []
+        for _ in range(3):
+            usual.append(write(machines, options, 2, lambda: None)["max_us"] / 1000)
+            result = write(machines, options, 3, during)
+            slowest.append(result["max_us"] / 1000)
+            counters = result["counters"]
+            assert counters["client_channels_lost"] == 0
+            assert counters["client_paths_lost"] >= 1 and counters["client_paths_back"] >= 1
+        print(f"R6 {options}: the slowest write took {statistics.median(slowest):.1f} ms, at best "
+              f"{min(slowest):.1f} ({statistics.median(usual):.1f} and {min(usual):.1f} with all "
+              f"cables in); {result['bytes_per_second'] / 1e9:.2f} GB/s")
+        # On a machine that does nothing else each of them is less than 100.
+        assert min(slowest) < 100 + 2 * max(usual)
+
+
+def test_a_port_loses_its_address_and_gets_it_back(machines):
+    for side in (0, 1):
+        def during():
+            time.sleep(1)
+            machines.take_address(side, 3)
+            time.sleep(1)
+            machines.take_address(side, 3, away=False)
+        result = write(machines, "", 4, during)
         counters = result["counters"]
-        print(f"{options}: {result['bytes_per_second'] / 1e9:.2f} GB/s, the slowest write took "
-              f"{result['max_us'] / 1000:.1f} ms ({usual / 1000:.1f} with all cables in), "
-              f"{counters['client_paths_lost']} lost, {counters['client_paths_back']} back")
-        assert counters["client_channels_lost"] == 0
-        assert counters["client_paths_lost"] >= 1 and counters["client_paths_back"] >= 1
-        # On a machine that does nothing else within 100 ms. Shorter than any verdict on a peer.
-        assert result["max_us"] < 900_000
+        assert counters["client_channels_lost"] == 0, counters
+        for what in ("paths_lost", "paths_back"):
+            assert counters["client_" + what] + counters["server_" + what] >= 1, counters
+        assert len(result["paths"]) == CABLES
+        assert result["paths"][3]["usable"] and result["paths"][3]["share"] > 0.05, result["paths"]
+        assert all(path["rtt_us"] > 0 for path in result["paths"])
+
+
+def many_works(machines, seconds):
+    """A client with 1000 writes in flight."""
+    return subprocess.Popen(
+        machines.command(0, "write_bw", "10.98.0.2", "--size", "4K", "--depth", "1000",
+                         "--seconds", str(seconds), "--device", machines.device(0), "--json"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_r7_a_peer_is_stopped_for_less_than_the_verdict(machines, server):
+    client = many_works(machines, 4)
+    time.sleep(1.5)
+    children = pids_below(server.pid)
+    signal_all(children, signal.SIGSTOP)
+    time.sleep(0.8)
+    signal_all(children, signal.SIGCONT)
+    out, err = client.communicate(timeout=60)
+    assert client.returncode == 0, (client.returncode, out, err)
+    (result,) = json.loads(out)["results"]
+    assert result["wrong"] == 0 and result["counters"]["client_channels_lost"] == 0
+    assert result["counters"]["client_unknown"] == 0
+
+
+def test_r7_a_peer_is_stopped_for_5_s(machines, server):
+    client = many_works(machines, 30)
+    time.sleep(1.5)
+    children = pids_below(server.pid)
+    signal_all(children, signal.SIGSTOP)
+    began = time.monotonic()
+    out, err = client.communicate(timeout=30)
+    took = time.monotonic() - began
+    print(f"R7: the works towards a stopped peer ended {took:.1f} s later")
+    assert client.returncode == 5 and "Fix: " in err, (client.returncode, out, err)
+    assert took < 5
+    time.sleep(5 - took)
+    signal_all(children, signal.SIGCONT)
+    write(machines, "", 1, lambda: None)
+
+
+def test_r8_a_peer_restarts_at_its_address(machines, server):
+    """Each time packets of the works towards its last life are still on the way to the new one."""
+    for life in range(5):
+        client = many_works(machines, 30)
+        time.sleep(1)
+        stop(server)
+        began = time.monotonic()
+        server = machines.start_server()
+        write(machines, "", 0.5, lambda: None)
+        out, err = client.communicate(timeout=20)
+        assert client.returncode == 5 and "Fix: " in err, (life, client.returncode, out, err)
+        assert time.monotonic() - began < 10
+    return server
+
+
+def pids_below(pid):
+    """`ip netns exec` becomes the program, or is its parent."""
+    found = [pid]
+    for one in found:
+        with open(f"/proc/{one}/task/{one}/children", encoding="ascii") as children:
+            found += [int(child) for child in children.read().split()]
+    return found
+
+
+def signal_all(pids, number):
+    for pid in pids:
+        os.kill(pid, number)
 
 
 def test_the_cable_of_the_set_up_is_pulled(machines):
@@ -154,18 +249,123 @@ def test_a_server_is_killed_and_started_again(machines, server):
     return again
 
 
+class Moving:
+    """One end of a flow whose paths come and go (moving.cc)."""
+
+    def __init__(self, machines, side, *peer):
+        device = "paths():" + "+".join(f"udp:10.98.{n}.{side + 1}" for n in range(2))
+        self.process = subprocess.Popen(
+            ["ip", "netns", "exec", machines.names[side], MOVING, device, *peer],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def paths(self):
+        """By where they leave from: where to, whether they carry, how many packets left."""
+        out = {}
+        for path in filter(None, self.say("paths").split(";")):
+            one, other, state, sent = path.split()
+            out[one] = (other, state, int(sent))
+        return out
+
+    def wait_for(self, place):
+        """Until it carries. Returns how long that took."""
+        began = time.monotonic()
+        while True:
+            path = self.paths().get(place)
+            if path and path[1] == "usable" and path[2] > 0:
+                return time.monotonic() - began
+            assert time.monotonic() - began < 5, self.paths()
+
+
+def is_free(machines, side, address):
+    """Whether another process can be at this address now."""
+    code = f"import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).bind({address!r})"
+    return subprocess.run(["ip", "netns", "exec", machines.names[side], sys.executable, "-c", code],
+                          capture_output=True).returncode == 0
+
+
+def test_paths_are_added_and_removed_while_data_flows(machines):
+    there = Moving(machines, 1)
+    here = Moving(machines, 0, there.process.stdout.readline().strip())
+    try:
+        for side, end in enumerate((here, there)):
+            assert end.say(f"add udp:10.98.2.{side + 1}") == f"10.98.2.{side + 1}:4792"
+        took = here.wait_for("10.98.2.1:4792")
+        assert here.paths()["10.98.2.1:4792"][0] == "10.98.2.2:4792"
+        assert not is_free(machines, 0, ("10.98.0.1", 4792))
+        began = time.monotonic()
+        assert here.say("remove 10.98.0.1:4792") == "removed"
+        removing = time.monotonic() - began
+        assert is_free(machines, 0, ("10.98.0.1", 4792))
+        assert "10.98.0.1:4792" not in here.paths()
+        assert there.say("remove 10.98.1.2:4792") == "removed"
+        # What is left is a path that was not there at first, and carries all.
+        (before,) = here.paths().values()
+        time.sleep(0.3)
+        (after,) = here.paths().values()
+        assert after[0] == "10.98.2.2:4792" and after[2] > before[2], (before, after)
+        assert "last path" in (here.say("remove 10.98.2.1:4792") + here.say("remove 10.98.1.1:4792")
+                               + here.say("remove 10.98.2.1:4792"))
+        assert "Fix: " in here.say("add udp:10.77.0.1")
+        posted, failed = map(int, here.say("end").split())
+        time.sleep(0.2)
+        arrived, again = map(int, there.say("end").split())
+        assert failed == 0 and again == 0 and posted == arrived > 1000, (posted, arrived, again)
+        print(f"a path that was added carried after {took * 1000:.0f} ms; one was removed within "
+              f"{removing * 1000:.0f} ms; {arrived} messages came once each")
+    finally:
+        for end in (here, there):
+            stop(end.process)
+            end.process.stdin.close()
+
+
+def test_two_ports_at_one_address_are_two_paths():
+    """What switches that balance flows tell apart is the UDP ports."""
+    server = subprocess.Popen(
+        [PROGRAM, "server", "--device", "paths():udp:127.0.0.77+udp:127.0.0.77"],
+        stdout=subprocess.PIPE, text=True)
+    try:
+        while "127.0.0.77" not in server.stdout.readline():
+            assert server.poll() is None
+        for balance in ("slice", "packet"):
+            device = f"paths(balance={balance}):udp:127.0.0.78+udp:127.0.0.78"
+            out = subprocess.run([PROGRAM, "write_bw", "127.0.0.77", "--size", "64K", "--depth",
+                                  "16", "--seconds", "1", "--json", "--device", device],
+                                 capture_output=True, text=True, timeout=60)
+            assert out.returncode == 0, out.stderr
+            (result,) = json.loads(out.stdout)["results"]
+            assert result["wrong"] == 0
+            one, other = result["paths"]
+            assert all(path["from"].startswith("127.0.0.78") for path in (one, other))
+            assert one["from"] != other["from"] and one["to"] != other["to"]
+            assert 0.3 < one["share"] < 0.7, result["paths"]
+            assert one["rtt_us"] > 0 and other["rtt_us"] > 0
+    finally:
+        stop(server)
+
+
 def main():
+    test_two_ports_at_one_address_are_two_paths()
     if not shutil.which("ip"):
         return print("(skipped: there is no ip program)")
     with Machines() as machines:
         if not machines.made:
             return print("(skipped: no network namespaces with cables can be made)")
+        test_paths_are_added_and_removed_while_data_flows(machines)
         server = machines.start_server()
         try:
             test_a_cable_is_pulled_and_put_back(machines)
+            test_a_port_loses_its_address_and_gets_it_back(machines)
             test_the_cable_of_the_set_up_is_pulled(machines)
             test_the_live_line_says_so(machines)
+            test_r7_a_peer_is_stopped_for_less_than_the_verdict(machines, server)
+            test_r7_a_peer_is_stopped_for_5_s(machines, server)
             server = test_a_server_is_killed_and_started_again(machines, server)
+            server = test_r8_a_peer_restarts_at_its_address(machines, server)
         finally:
             stop(server)
 

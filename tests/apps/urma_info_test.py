@@ -48,7 +48,7 @@ def test_devices(window):
     text = "cxl:" + window + "?size=16M"
     device = asked(text)["device"]
     assert device["abilities"] == {"lossless": True, "mapped_memory": True, "descriptor": True,
-                                   "atomics": False}, device
+                                   "atomics": True}, device
     assert "opens: window " + window in run(text).stdout
     assert not asked("sim:x")["device"]["abilities"]["descriptor"]
 

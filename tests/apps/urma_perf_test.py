@@ -94,6 +94,19 @@ def test_spread():
     assert far["mapped"] and far["limit_pattern"] == "copy" and far["limit"] > 0
 
 
+def test_ordering():
+    for device in ("cxl:", "udp:"):
+        for order, mode, fence in (("ro", "auto", 0), ("so", "rot", 0), ("so", "roi", 16),
+                                   ("chain", "auto", 3)):
+            fenced = ["--fence-every", str(fence)] if fence else []
+            for test in ("write_bw", "send_bw", "read_bw"):
+                (done,) = results("--self", test, "--device", device, "--seconds", "0.05",
+                                  "--size", "64", "--rounds", "1", "--order", order, "--mode", mode,
+                                  *fenced)
+                assert (done["order"], done["mode"], done["fence_every"]) == (order, mode, fence)
+                assert done["wrong"] == 0 and done["messages"] > 0
+
+
 def test_wake_served():
     results("--self", "wake_lat", "--seconds", "0.1", "--served", "--size", "4K")
 
@@ -105,6 +118,35 @@ def test_every_test_on_a_bad_network():
         done = results("--self", name, "--size", "1,100,20000", "--count", "300", "--device", bad,
                        "--rounds", "2")
         assert [result["size_bytes"] for result in done] == [1, 100, 20000]
+    for name in ["atomic_lat", "atomic_bw"]:
+        done = results("--self", name, "--sweep", "--count", "300", "--device", bad)
+        assert [result["size_bytes"] for result in done] == [1, 2, 4, 8]
+
+
+def test_atomics_of_each_kind_beside_their_limit():
+    for kind in ["fetch-add", "cas"]:
+        for name, seconds in [("atomic_lat", "0.1"), ("atomic_bw", "0.1")]:
+            (result,) = results("--self", name, "--atomic", kind, "--limit", "--seconds", seconds)
+            assert result["atomic"] == kind and result["limit_pattern"] == "instruction"
+            assert result["limit"] > 0 and result["times_limit"] > 0
+    (result,) = results("--self", "atomic_lat", "--private", "--limit", "--seconds", "0.1")
+    assert result["limit_pattern"] == "data, slot"
+
+
+def test_messages_that_may_be_lost():
+    for device in ["cxl:", "udp:"]:
+        for name in ["send_lat", "send_bw"]:
+            (result,) = results("--self", name, "--mode", "uno", "--size", "64", "--count", "5000",
+                                "--device", device, "--rounds", "2")
+            assert result["mode"] == "uno" and 0 <= result["lost_percent"] < 100
+            assert result["counters"]["client_datagrams_sent"] >= 5000
+            assert result["counters"]["retransmitted"] < 100  # of what is beside
+    (result,) = results("--self", "send_bw", "--mode", "uno", "--size", "64", "--count", "20000",
+                        "--rounds", "2", "--device", "fault(loss=30%,seed=3):udp:")
+    assert result["lost_percent"] > 15, result["lost_percent"]
+    (result,) = results("--self", "send_lat", "--mode", "uno", "--size", "64", "--count", "20",
+                        "--rounds", "1", "--device", "fault(loss=10%,seed=3):udp:")
+    assert result["lost_percent"] > 0, result["lost_percent"]
 
 
 def test_threads_jetties_and_signals():
@@ -312,6 +354,14 @@ def test_errors_have_codes_and_cures():
                             (2, ["--self", "write_lat", "--device", "udp:", "--peer-device", "no"]),
                             (2, ["--self", "write_lat", "--cpu", "1000"]),
                             (2, ["--self", "write_lat", "--spread", "64M"]),
+                            (2, ["--self", "write_lat", "--fence-every", "2"]),
+                            (2, ["--self", "write_bw", "--order", "total"]),
+                            (2, ["--self", "write_bw", "--mode", "uno"]),
+                            (2, ["--self", "write_bw", "--mode", "rol"]),
+                            (2, ["--self", "send_bw", "--mode", "uno", "--size", "16K"]),
+                            (2, ["--self", "send_bw", "--mode", "uno", "--size", "64",
+                                 "--order", "so"]),
+                            (2, ["--self", "atomic_lat", "--atomic", "xor"]),
                             (5, ["write_lat", "127.77.77.77"]),
                             (5, ["write_lat", "no-such-host.invalid"]),
                             (1, ["--self", "write_lat", "--json-file", "/nonexistent/x"]),

@@ -34,7 +34,8 @@ class FakeChannel final : public transport::Channel {
   const transport::Facts& facts() const override { return facts_; }
 
  private:
-  const transport::Facts facts_{.packet_bytes = 1024, .tassn_window = 64, .reads = 4};
+  const transport::Facts facts_{
+      .packet_bytes = 1024, .tassn_window = 64, .reads = 4, .atomic_results = 3};
   int32_t awaited_ = 0;
 };
 

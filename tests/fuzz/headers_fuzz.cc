@@ -84,8 +84,9 @@ void check_saetph(Packet in) {
 }
 
 bool same(const TaRequest& a, const TaRequest& b) {
-  return a.base == b.base && a.target == b.target && a.memory == b.memory && a.offset == b.offset &&
-         a.notify == b.notify && a.immediate == b.immediate && a.token == b.token;
+  return a.base == b.base && a.update == b.update && a.target == b.target && a.memory == b.memory &&
+         a.offset == b.offset && a.notify == b.notify && a.immediate == b.immediate &&
+         a.token == b.token;
 }
 
 void check_request(Packet in) {
@@ -155,6 +156,7 @@ void check_all(Packet in) {
   check_header<Ofstetah>(in);
   check_header<Immetah>(in);
   check_header<Ntfetah>(in);
+  check_header<Udetah>(in);
   check_saetph(in);
   check_request(in);
   check_response(in);

@@ -44,7 +44,8 @@ class Upper final : public transport::PacketSink, public transport::PacketSource
     require(packets.size() <= room_now, "no more packets are accepted than there is room for");
     accepted += packets.size();
     for (const auto& packet : packets) {
-      require(channels.contains(packet.peer), "packets come from peers that are up");
+      require(packet.datagram || channels.contains(packet.peer),
+              "packets come from peers that are up, or alone");
       for (const std::byte byte : packet.bytes) sum_ += static_cast<unsigned>(byte);
     }
   }
@@ -124,14 +125,27 @@ class Script {
              std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0},
              std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{1}}};
   }
+  // This process's, by bits; the first one always.
+  static Endpoint our_place(uint32_t n) {
+    return n == 0 ? place(0) : Endpoint{ipv4(127, 0, 1, static_cast<uint8_t>(n)), ub_port};
+  }
+  static transport::PathList our_paths(uint32_t bits) {
+    transport::PathList out;
+    for (uint32_t i = 0; i < most_paths; ++i) {
+      if (((bits | 1) >> i & 1) != 0) out.set(i, our_place(i));
+    }
+    return out;
+  }
   static transport::Settings settings(uint8_t choice) {
     return {.self = place(0),
+            .paths = choice & 128 ? our_paths(0b11) : transport::PathList{},
             .eid = entity(0),
             .life = Incarnation(our_life),
             .mtu = 1024u << (choice & 3),
             .retransmission = {.window_packets = choice & 4 ? 64u : 2048u},
             .buffer_bytes = 100'000,
             .controller = &congestion::controllers()[choice >> 3 & 1],
+            .idle_timeout = std::chrono::milliseconds(choice & 64 ? 300 : 0),
             // Enough half-open set-ups that cookies are asked for, or so few that room runs out.
             .peers = choice & 16 ? 80u : 6u,
             .packets = 256,
@@ -152,7 +166,7 @@ class Script {
       case 6:
         return queue(channel_packet());
       case 7:
-        return queue(anything());
+        return queue(input_.chance(64) ? datagram() : anything());
       case 8:
         return advance(std::chrono::microseconds(100) * input_.take());
       case 9:
@@ -190,7 +204,8 @@ class Script {
     std::advance(chosen, input_.below(static_cast<uint32_t>(upper_.channels.size())));
     const auto [peer, channel] = *chosen;
     int32_t& awaited = upper_.awaited[peer];
-    switch (input_.below(3)) {
+    if (input_.chance(64)) send_datagram(peer);
+    switch (input_.below(settings_.paths.count > 0 ? 4 : 3)) {
       case 0:
         channel->offer({1, ++generation_},
                        input_.chance(128) ? transport::Class::request : transport::Class::answer,
@@ -202,7 +217,20 @@ class Script {
         break;
       case 2:
         if (awaited > 0) channel->expect_answers(-1, now_), --awaited;
+        break;
+      case 3:
+        transport_.lead_paths(our_paths(input_.take()), now_);
     }
+  }
+
+  void send_datagram(PeerId peer) {
+    transport::Channel* const way = transport_.unreliable(peer);
+    require(way != nullptr, "whoever is up lives");
+    const uint32_t bytes = 28 + input_.take();
+    std::byte* const to = way->begin(bytes);
+    if (to == nullptr) return;
+    std::memset(to, 0x5a, bytes);
+    way->end();
   }
 
   void advance(Duration by) {
@@ -216,8 +244,10 @@ class Script {
     if (!transport_.wants_to_send()) return;
     const size_t sent = transport_.fill(upper_, frames_, now_);
     require(sent <= frames_.size(), "no more frames are filled than were lent");
+    sent_ += sent;
+    if (input_.chance(200)) transport_.settled(sent_);
     for (TxFrame* frame : std::span(frames_).first(sent)) {
-      const Packet packet = gathered(*frame, settings_.self);
+      const Packet packet = gathered(*frame, our_place(frame->path));
       transport::IcrcPrefix prefix;
       require(transport::verify(packet.bytes, packet.from, packet.to, prefix),
               "what is sent has its ICRC");
@@ -269,8 +299,13 @@ class Script {
     std::array<std::byte, TxFrame::head_room> head;
     TxFrame frame;
     frame.head = head.data();
-    transport::write_setup(frame, sent.addresses, sent.message, 0);
-    return sealed(Bytes(head.begin(), head.begin() + frame.head_bytes), sent.from, settings_.self);
+    std::array<std::byte, SetupMessage::most_paths_size> said;
+    const size_t said_bytes = transport::emit_paths(sent.message.paths, said);
+    transport::write_setup(frame, sent.addresses, sent.message, 0, transport::Carrier::unreliable,
+                           std::span(said).first(said_bytes));
+    Bytes bytes(frame.bytes());
+    drivers::flatten(frame, bytes.data());
+    return sealed(std::move(bytes), sent.from, settings_.self);
   }
   Sent right_message() {
     Sent sent = input_.chance(150) && !heard_.empty() ? reply() : fresh();
@@ -324,14 +359,22 @@ class Script {
         message = last_open_;
         message.cookie = asked.cookie;
         break;
+      case SetupType::question:
+      case SetupType::paths:
+        message.type = asked.type == SetupType::paths ? SetupType::noted : SetupType::answer;
+        message.from_tpn = asked.to_tpn;
+        message.from_life = asked.to_life;
+        message.cookie = asked.cookie;
+        break;
       case SetupType::close:
         message.type = SetupType::closed;
+        if (input_.chance(200)) message.cookie = asked.cookie;
         break;
       default:
         message.type = SetupType::close;
         message.from_tpn = asked.to_tpn;
         message.from_life = asked.to_life;
-        message.reason = input_.chance(128) ? SetupReason::leaving : SetupReason::none;
+        message.reason = any_end();
         break;
     }
     return out;
@@ -352,6 +395,10 @@ class Script {
       message.from_tpn = 1 + input_.below(8);
       message.first_psn = first_psn_of(message.from_tpn);
       message.attempt = ++attempt_;
+      if (settings_.paths.count > 0 && input_.chance(128)) {
+        message.features |= transport::feature_paths | transport::feature_new_paths;
+        message.paths = some_paths();
+      }
       last_open_ = message;
       return out;
     }
@@ -365,8 +412,28 @@ class Script {
     message.to_life = our_life;
     message.from_life = link.life;
     message.echoed_psn = link.first_psn + input_.below(4);
-    message.reason = input_.chance(128) ? SetupReason::leaving : SetupReason::none;
+    message.reason = any_end();
+    if (settings_.paths.count > 0 && input_.chance(64)) {
+      message.type = SetupType::paths;
+      message.features |= transport::feature_paths;
+      message.paths = some_paths();
+    }
     return out;
+  }
+
+  // Where others are, holes included.
+  transport::PathList some_paths() {
+    transport::PathList out;
+    out.number = input_.take();
+    for (uint8_t bits = input_.take() | 1, i = 0; i < most_paths; ++i) {
+      if ((bits >> i & 1) != 0) out.set(i, place(1 + i % 4));
+    }
+    return out;
+  }
+
+  SetupReason any_end() {
+    return std::array{SetupReason::leaving, SetupReason::none, SetupReason::idle,
+                      SetupReason::idle}[input_.below(4)];
   }
 
   static SetupMessage plain() {
@@ -387,7 +454,7 @@ class Script {
                                        : input_.take<uint64_t>();
     switch (input_.below(18)) {
       case 0:
-        message.type = static_cast<SetupType>(1 + value % 7);
+        message.type = static_cast<SetupType>(1 + value % 11);
         break;
       case 1:
         message.version = static_cast<uint8_t>(value);
@@ -400,6 +467,7 @@ class Script {
         break;
       case 4:
         message.features = static_cast<uint32_t>(value);
+        message.paths = some_paths();
         break;
       case 5:
         message.from_life = value;
@@ -473,6 +541,28 @@ class Script {
                   settings_.self);
   }
 
+  // A message of its own, more or less.
+  Packet datagram() {
+    const Endpoint from = place(input_.below(5));
+    const transport::Addresses addresses{
+        .upi = input_.chance(20) ? 2u : 1u,
+        .source = input_.chance(30) ? entity(input_.below(5)) : entity(from),
+        .destination = input_.chance(30) ? entity(input_.below(5)) : settings_.eid};
+    TaRequest send;
+    send.base.opcode = static_cast<uint8_t>(input_.below(2));
+    send.base.token_present = true;
+    send.target.target = 1 + input_.below(4);
+    std::array<std::byte, transport::Utph::size + transport::Addresses::size + 80> head_bytes{};
+    static_assert(TaRequest::max_size <= 80);
+    const std::span<std::byte> head(head_bytes);
+    transport::Utph{.padding = static_cast<uint8_t>(input_.below(4))}.emit(
+        head.first<transport::Utph::size>());
+    addresses.emit(head.subspan<transport::Utph::size, transport::Addresses::size>());
+    send.emit(head.subspan(transport::Utph::size + transport::Addresses::size));
+    const auto part = head.first(16 + input_.below(static_cast<uint32_t>(head.size()) - 15));
+    return sealed(Bytes(part.begin(), part.end()), from, settings_.self);
+  }
+
   Packet anything() {
     const auto body = input_.bytes(input_.take());
     const Endpoint from = place(input_.below(5));
@@ -539,6 +629,7 @@ class Script {
   std::array<TxFrame*, 32> frames_{};
   Time now_{std::chrono::seconds(100)};
   std::vector<Packet> packets_;
+  uint64_t sent_ = 0;
   uint64_t delivered_ = 0;
   std::vector<std::pair<Endpoint, SetupMessage>> heard_;
   std::vector<Link> links_;

@@ -16,6 +16,7 @@
 #include "tests/fuzz/arena.h"
 #include "tests/fuzz/fake_channel.h"
 #include "tests/fuzz/input.h"
+#include "urma/core/atomic_works.h"
 #include "urma/core/ta_chain.h"
 
 namespace urma::fuzz {
@@ -64,7 +65,9 @@ class Events final : public jetty::EventSink {
   void raise(const Event& event) override {
     const bool of_jetty = event.kind == EventKind::jetty_error;
     require(of_jetty == (event.jetty != JettyId{}), "an event of a Jetty says which");
-    require(static_cast<bool>(event.peer), "an event of a peer says whose");
+    const bool of_stranger =
+        event.kind == EventKind::bad_tokens || event.kind == EventKind::guessing || of_jetty;
+    require(of_stranger || static_cast<bool>(event.peer), "an event of a peer says whose");
     require(event.count == 1, "each is told once");
   }
 };
@@ -73,7 +76,7 @@ class Script final : public transport::Channels {
  public:
   Script(const uint8_t* data, size_t size) : input_(data, size) {
     for (uint32_t i = 0; i < peers; ++i) lives_[i] = {i, 1};
-    segments_ = {{{arena_->range(4096, 66'000), Rights::read | Rights::write},
+    segments_ = {{{arena_->range(4096, 66'000), Rights::read | Rights::write | Rights::atomic},
                   {arena_->range(80'001, 3000), Rights::write},
                   {arena_->range(90'003, 3000), Rights::read},
                   {arena_->range(100'000, 3000), Rights::local_only}}};
@@ -96,6 +99,7 @@ class Script final : public transport::Channels {
   bool knows(PeerId peer) override { return peer.index < peers && lives_[peer.index] == peer; }
   Eid address(PeerId) override { return ipv4(10, 0, 0, 1); }
   Why why_not(PeerId) override { return Why::unreachable; }
+  transport::Channel* unreliable(PeerId) override { return nullptr; }
 
  private:
   using Buffer_ = std::span<std::byte>;
@@ -204,6 +208,11 @@ class Script final : public transport::Channels {
     if (kind == 3) work.to({lives_[peer], JettyId(41), TokenValue(2)});
     if (kind != 1 && input_.chance(64)) {
       kind == 0 ? work.notify(remote_segment(peer), 8 * slot, 7) : work.immediate(7);
+    }
+    if (kind == 0 && buffer.size() % 4 == 3) {
+      const auto word = uint64_t{input_.take()} * 8;
+      work = buffer.size() % 8 == 3 ? compare_swap(remote_segment(peer), word, 1, 2)
+                                    : atomic_store(remote_segment(peer), word, Update::set, 1);
     }
     if (input_.chance(64)) work.unsignalled();
     work.tag(slot);
@@ -449,6 +458,8 @@ class Script final : public transport::Channels {
                          .message_length = input_.take<uint32_t>()};
     const bool tells = headers.base.opcode == static_cast<uint8_t>(TaOpcode::write_immediate);
     if (tells && headers.immediate.message_length % 2 == 1) make_notify(headers);
+    const bool writes = headers.base.opcode == static_cast<uint8_t>(TaOpcode::write);
+    if (writes && headers.immediate.message_length % 4 == 3) make_atomic(slice);
     sending_.push_back(slice);
     if (sending_.size() > 12) sending_.pop_front();
     send_packet();
@@ -468,6 +479,17 @@ class Script final : public transport::Channels {
     headers.notify.address += drawn / 16 % (segment.memory.size() + 16) - 8u;
     if (drawn / 4 % 4 != 0) headers.notify.address &= ~uint64_t{7};
     if (drawn % 64 == 63) headers.notify.token ^= 1;
+  }
+
+  // Likewise out of a write: of any width, aligned more often than not.
+  void make_atomic(Sending& slice) {
+    const uint32_t drawn = slice.headers.immediate.message_length / 4;
+    const auto opcode = static_cast<uint8_t>(first_atomic) + drawn % 9;
+    slice.headers.base.opcode = static_cast<uint8_t>(opcode);
+    slice.headers.update.update = static_cast<uint8_t>(drawn / 9 % 9);
+    slice.headers.memory.length = 1u << drawn / 81 % 5;
+    if (drawn % 16 != 0) slice.headers.memory.address &= ~uint64_t{15};
+    slice.bytes = slice.headers.memory.length * find_opcode(slice.headers.base.opcode)->operands;
   }
 
   void send_packet() {
@@ -556,6 +578,7 @@ class Script final : public transport::Channels {
       if (!segment.made || number(segment.id()) != token_id) continue;
       const auto& [id, newer, older, checked] = segment.made->token;
       if (number(newer) != token && number(older) != token) continue;
+      // The one that has atomics may be written, too.
       if (!has(segment.rights, Rights::write)) continue;
       const auto base = reinterpret_cast<uint64_t>(segment.memory.data());
       const uint64_t at = address - base;
@@ -586,7 +609,32 @@ class Script final : public transport::Channels {
     accept(peer, tpmsn, input_.chance(128), true, packet);
   }
 
+  // From somebody known or a stranger.
+  void send_datagram() {
+    TaRequest send;
+    send.base.opcode =
+        static_cast<uint8_t>(input_.chance(128) ? TaOpcode::send : TaOpcode::send_immediate);
+    send.base.token_present = true;
+    send.target.target = number(input_.chance(128) ? jetty_id : sharer_id);
+    send.token.token = input_.mostly(number(jetty_token));
+    if (input_.chance(16)) send.offset.kib = 1;
+    Bytes_ packet(TaRequest::max_size);
+    packet.resize(send.emit(packet) + input_.take<uint16_t>() % 3000);
+    if (input_.chance(16)) packet.resize(input_.below(40));
+    const transport::Received received{
+        .peer = input_.chance(128) ? lives_[input_.below(peers)] : PeerId{},
+        .last = true,
+        .in_order = true,
+        .datagram = true,
+        .head = packet,
+        .bytes = packet};
+    require(transactions_->admits(received, 0), "what nobody repeats is looked at");
+    transactions_->accept({&received, 1}, now_);
+    allow_receives();
+  }
+
   void send_anything() {
+    if (input_.chance(64)) return send_datagram();
     const auto bytes = input_.bytes(input_.take());
     accept(input_.below(peers), ++tpmsn_ - input_.below(3), input_.chance(128), input_.chance(64),
            Bytes_(bytes.begin(), bytes.end()));
@@ -605,6 +653,10 @@ class Script final : public transport::Channels {
                      .status = Response::success,
                      .info = 0,
                      .rc_id = slice.base.rc_id};
+    const bool swaps = slice.base.opcode == static_cast<uint8_t>(TaOpcode::compare_swap);
+    if (swaps && !input_.chance(64)) {
+      response.base.opcode = static_cast<uint8_t>(TaOpcode::atomic_response);
+    }
     if (input_.chance(100)) {
       response.base.status = static_cast<Response>(input_.below(8));
       response.base.info = input_.take() & 31;
@@ -619,6 +671,9 @@ class Script final : public transport::Channels {
       bytes = std::min(packet_bytes, slice.bytes - index * packet_bytes);
       if (input_.chance(24)) response.offset.kib = input_.take<uint16_t>();
       if (input_.chance(24)) bytes = input_.take<uint16_t>() % 2000;
+    }
+    if (response.base.opcode == static_cast<uint8_t>(TaOpcode::atomic_response)) {
+      bytes = input_.chance(32) ? input_.below(20) : 8;
     }
     Bytes_ packet(TaResponse::max_size);
     packet.resize(response.emit(packet));

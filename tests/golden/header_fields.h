@@ -18,6 +18,8 @@ void visit_fields(Btah& header, Visit&& visit) {
   visit("order", header.order);
   visit("solicited", header.solicited);
   visit("retry", header.retry);
+  visit("allocate", header.allocate);
+  visit("in_context", header.in_context);
   visit("rc_id", header.rc_id);
 }
 
@@ -57,6 +59,11 @@ void visit_fields(Immetah& header, Visit&& visit) {
   visit("immediate", header.immediate);
   visit("token", header.token);
   visit("message_length", header.message_length);
+}
+
+template <class Visit>
+void visit_fields(Udetah& header, Visit&& visit) {
+  visit("update", header.update);
 }
 
 template <class Visit>

@@ -82,6 +82,7 @@ const std::map<std::string, Check> checks = {
     {"ofstetah", check<Ofstetah>},
     {"immetah", check<Immetah>},
     {"ntfetah", check<Ntfetah>},
+    {"udetah", check<Udetah>},
     {"setup", check<SetupMessage>},
 };
 

@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LIMIT_S = 60  # of the tests
 BUILD_LIMIT_S = 1800
-TARGETS = ["packet_scripts", "memory_tests"]
+TARGETS = ["packet_scripts", "memory_tests", "gate_tests", "order_tests"]
 
 
 def mutants():

@@ -1,5 +1,6 @@
 // S4 over bypass: memory of a window is taken away and used for something else while another
-// process copies there at full rate, and is stopped at random moments. With URMA_LONG 10^5 cycles.
+// process copies there at full rate, and is stopped at random moments. With URMA_LONG 10^5 cycles,
+// or as many as it says.
 
 #include <sys/mman.h>
 
@@ -20,7 +21,11 @@ constexpr std::byte poison{0xee};
 constexpr std::byte untouched{0xcd};
 constexpr size_t segment_bytes = 256 << 10;
 
-int cycles() { return std::getenv("URMA_LONG") != nullptr ? 100'000 : 1'000; }
+int cycles() {
+  const char* const asked = std::getenv("URMA_LONG");
+  if (asked == nullptr) return 1'000;
+  return std::atoi(asked) > 1 ? std::atoi(asked) : 100'000;
+}
 
 // Memory of no file, which another process can map.
 class SharedChurn {
@@ -69,9 +74,9 @@ void print(const char* what, std::vector<Duration>& took) {
               what, took.size(), at(0.5), at(0.9), at(0.99), at(1));
 }
 
-TEST_CASE("S4: after unregister no copy touches the memory, wherever its process was stopped") {
+void take_away_and_reuse(const std::string& options) {
   const WindowFile window("s4");
-  const std::string device = window.device("?size=16M");
+  const std::string device = window.device(options);
   Side here = Side::open(device);
   const SharedChurn shared;
   Churn& churn = *shared;
@@ -124,6 +129,94 @@ TEST_CASE("S4: after unregister no copy touches the memory, wherever its process
   CHECK(all_are(beside.bytes(), untouched));
   CHECK(ended(Status::ok) > static_cast<uint64_t>(cycles()));
   CHECK(ended(Status::remote_access) > 0);
+}
+
+TEST_CASE("S4: after unregister no copy touches the memory, wherever its process was stopped") {
+  take_away_and_reuse("?size=16M");
+}
+
+TEST_CASE("S4: nor of memory that was handed over") {
+  take_away_and_reuse("?size=16M&share=segment");
+}
+
+// Sockets beside the window: each of a device that has one.
+size_t sockets(const WindowFile& window) {
+  return entries_of("/dev/shm", std::filesystem::path(window.path()).filename().string() + ".");
+}
+
+// Works succeed whatever way they go; in time they are copies.
+bool becomes_copies(Side& here, const RemoteSegment& there) {
+  const auto bytes = bytes_like(5000, 3);
+  const uint64_t before = here.device.stats().value().copied;
+  for (const Time begun = read_clock(); since(begun) < 5s;) {
+    here.jetty.post(write(bytes, there));
+    const auto completions = collect(here.jetty, 1);
+    if (completions.size() != 1 || !completions[0].ok()) return false;
+    if (here.device.stats().value().copied > before) return true;
+  }
+  return false;
+}
+
+TEST_CASE("who has handed over memory is killed: its socket goes, the next one hands over") {
+  const WindowFile window("given");
+  const std::string device = window.device("?size=16M&share=segment");
+  Side here = Side::open(device);
+  for (int round = 0; round < 10; ++round) {
+    INFO("round " << round);
+    Child owner({URMA_TEST_PEER, device, "serve", "given", "100000"});
+    REQUIRE(owner.said() == "ready");
+    const Imported there = here.device.import("urma://localhost/given").value();
+    REQUIRE(becomes_copies(here, there.segment));
+    CHECK(sockets(window) == 2);
+    owner.end(SIGKILL);
+    // Until somebody notices, what was mapped of it is there: as in the window.
+    const auto bytes = bytes_like(5000, 3);
+    here.jetty.post(write(bytes, there.segment));
+    CHECK(collect(here.jetty, 1, 10s).size() == 1);
+    CHECK(here.device.allocate(4096).value().mapped());
+    CHECK(sockets(window) == 1);
+    here.jetty.post(write(bytes, there.segment));
+    const auto completions = collect(here.jetty, 1, 10s);
+    REQUIRE(completions.size() == 1);
+    CHECK_FALSE(completions[0].ok());
+  }
+}
+
+TEST_CASE("whoever was given memory is killed: its owner takes it back, and gives it to the next") {
+  const WindowFile window("taker");
+  const std::string device = window.device("?size=16M&share=segment");
+  Side here = Side::open(device);
+  here.device.publish("churned", here.segment).value();
+  Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
+  for (int round = 0; round < 10; ++round) {
+    INFO("round " << round);
+    const SharedChurn shared;
+    Churn& churn = *shared;
+    Child writer({URMA_TEST_PEER, device, "churn", "urma://localhost/churned", shared.path()});
+    REQUIRE(writer.said() == "ready");
+    Segment segment = here.device.allocate(segment_bytes).value();
+    REQUIRE(segment.mapped());
+    tell(churn, segment.local());
+    const auto done = [&] { return churn.ended[static_cast<size_t>(Status::ok)].load(); };
+    // Not by packets: those we would count.
+    for (const Time begun = read_clock();;) {
+      REQUIRE(since(begun) < 10s);
+      const uint64_t executed = here.device.stats().value().executed;
+      const uint64_t before = done();
+      std::this_thread::sleep_for(2ms);
+      if (done() > before + 10 && here.device.stats().value().executed == executed) break;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(prng.below(2000)));
+    writer.end(SIGKILL);
+    const Time begun = read_clock();
+    CHECK(segment.unregister().ok());
+    CHECK(since(begun) < 100ms);
+    std::ranges::fill(segment.bytes(), poison);
+    CHECK(here.device.quarantined().value().empty());
+    CHECK(all_are(segment.bytes(), poison));
+    CHECK(here.device.allocate(4096).value().mapped());
+    CHECK(sockets(window) == 1);
+  }
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ LAYERS = {"rtph": ub.RTPH, "utph": ub.UTPH, "ctph": ub.CTPH, "addresses": ub.UPI
           "saetph": ub.SAETPH,
           "btah": ub.BTAH, "atah": ub.ATAH, "maetah": ub.MAETAH, "mtetah": ub.MTETAH,
           "tvetah": ub.TVETAH, "ofstetah": ub.OFSTETAH, "immetah": ub.IMMETAH,
-          "ntfetah": ub.NTFETAH, "setup": ub.SetupBody, "data": Raw}
+          "ntfetah": ub.NTFETAH, "udetah": ub.UDETAH, "setup": ub.SetupBody, "data": Raw}
 NAMES = {layer: name for name, layer in LAYERS.items()}
 
 

@@ -24,6 +24,7 @@ class Maker {
     begin();
     const OpcodeInfo& info = *find_opcode(static_cast<uint8_t>(opcode));
     TaRequest request{.base = random_header<Btah>(prng_),
+                      .update = random_header<Udetah>(prng_),
                       .target = random_header<Mtetah>(prng_),
                       .memory = random_header<Maetah>(prng_),
                       .offset = random_header<Ofstetah>(prng_),
@@ -32,7 +33,7 @@ class Maker {
                       .token = random_header<Tvetah>(prng_)};
     request.base.opcode = static_cast<uint8_t>(opcode);
     request.base.target_present = info.to_jetty;
-    request.base.user_data = false;
+    request.base.user_data = info.user_data;
     // INFERRED: of a Send_imm IMMETAH's last 8 bytes are zero.
     if (opcode == TaOpcode::send_immediate) {
       request.immediate.token = request.immediate.message_length = 0;

@@ -34,6 +34,7 @@ void visit_fields(Route& route, Visit&& visit) {
 
 inline std::string layers_of(const TaRequest& request, const OpcodeInfo& info) {
   std::string text = " | btah" + fields_text(request.base);
+  if (info.user_data) text += " | udetah" + fields_text(request.update);
   if (info.to_jetty) text += " | mtetah" + fields_text(request.target);
   if (info.to_memory) text += " | maetah" + fields_text(request.memory);
   if (info.offset) text += " | ofstetah" + fields_text(request.offset);

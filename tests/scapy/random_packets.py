@@ -56,9 +56,9 @@ def _btah(rng, opcode, **fields):
     # What a receiver that knows nothing of them ignores is set at random.
     return ub.BTAH(opcode=opcode, tassn=_bits(rng, 16), order=rng.randrange(3),
                    completion_order=_bits(rng, 1), ee_bits=rng.choice([1, 3]), retry=_bits(rng, 1),
-                   solicited=_bits(rng, 1), alloc=_bits(rng, 1), no_taack=_bits(rng, 1),
+                   solicited=_bits(rng, 1), allocate=_bits(rng, 1), no_taack=_bits(rng, 1),
                    reserved1=_bits(rng, 1), reserved2=_bits(rng, 1), e_bit=_bits(rng, 1),
-                   rc_type=_bits(rng, 2), rc_id=_bits(rng, 20), **fields)
+                   in_context=_bits(rng, 1), rc_type=_bits(rng, 1), rc_id=_bits(rng, 20), **fields)
 
 
 def _header(rng, layer):
@@ -75,6 +75,8 @@ def _header(rng, layer):
     if layer is ub.NTFETAH:
         return ub.NTFETAH(address=_bits(rng, 64), token_id=_bits(rng, 20), token=_bits(rng, 32),
                           value=_bits(rng, 64), reserved1=_bits(rng, 4), reserved2=_bits(rng, 8))
+    if layer is ub.UDETAH:
+        return ub.UDETAH(update=_bits(rng, 4), reserved1=_bits(rng, 8), reserved2=_bits(rng, 20))
     return ub.TVETAH(token=_bits(rng, 32))
 
 
@@ -82,13 +84,14 @@ def _data(rng):
     return Raw(rng.randbytes(rng.choice([1, 2, 3, 4, 63, 64, 1024])))
 
 
-_REQUESTS = [ub.SEND, ub.SEND_IMM, ub.WRITE, ub.WRITE_IMM, ub.WRITE_NOTIFY, ub.READ]
+_REQUESTS = [ub.SEND, ub.SEND_IMM, ub.WRITE, ub.WRITE_IMM, ub.WRITE_NOTIFY, ub.READ,
+             *ub.ATOMICS]
 
 
 def request(rng, opcode=None):
     opcode = rng.choice(_REQUESTS) if opcode is None else opcode
     packet = _rtph(rng) / _btah(rng, opcode, token_present=_bits(rng, 1), target_present=int(
-        opcode in (ub.SEND, ub.SEND_IMM, ub.WRITE_IMM)))
+        opcode in (ub.SEND, ub.SEND_IMM, ub.WRITE_IMM)), user_data=int(opcode in ub.UPDATES))
     for layer in ub.chain_of(packet[ub.BTAH]):
         packet /= _header(rng, layer)
     if opcode != ub.READ and rng.random() < 0.8:
@@ -97,15 +100,15 @@ def request(rng, opcode=None):
 
 
 def response(rng):
-    opcode = rng.choice([ub.TAACK, ub.READ_RESPONSE])
+    opcode = rng.choice([ub.TAACK, ub.READ_RESPONSE, ub.ATOMIC_RESPONSE])
     packet = _rtph(rng) / ub.ATAH(
         opcode=opcode, tassn=_bits(rng, 16), status=rng.choice([0, 1, 2, 3, 5]),
         info=_bits(rng, 5), sv=_bits(rng, 1), poison=_bits(rng, 1), rc_type=_bits(rng, 2),
         rc_id=_bits(rng, 20))
     if opcode == ub.READ_RESPONSE:
         packet /= _header(rng, ub.OFSTETAH)
-        if rng.random() < 0.8:
-            packet /= _data(rng)
+    if opcode != ub.TAACK and rng.random() < 0.8:
+        packet /= _data(rng)
     return packet
 
 
@@ -126,7 +129,7 @@ def ack(rng):
 
 def setup(rng):
     body = ub.SetupBody(
-        type=rng.randrange(1, 10), version=_bits(rng, 8), reason=_bits(rng, 8),
+        type=rng.choice((*range(1, 10), 11)), version=_bits(rng, 8), reason=_bits(rng, 8),
         mtu_log2=_bits(rng, 8), features=_bits(rng, 32) & ~ub.FEATURE_PATHS,
         from_life=_bits(rng, 64), to_life=_bits(rng, 64), from_tpn=_bits(rng, 32),
         to_tpn=_bits(rng, 32), first_psn=_bits(rng, 32), attempt=_bits(rng, 32),
@@ -140,10 +143,10 @@ def setup(rng):
 
 
 def unknown_request(rng):
-    """Operations that the library does not have: 7 CAS, ...; or a UDETAH."""
-    opcode = rng.choice([ub.WRITE, 0x02, 0x07, 0x0B, 0x14, 0x15, 0x17, 0xFF])
-    base = _btah(rng, opcode, user_data=int(opcode == ub.WRITE), token_present=_bits(rng, 1),
-                 target_present=_bits(rng, 1))
+    """Operations that the library does not have; or a UDETAH too many, or too few."""
+    opcode = rng.choice([ub.WRITE, ub.FETCH_ADD, ub.ATOMIC_LOAD, 0x02, 0x14, 0x15, 0x17, 0xFF])
+    base = _btah(rng, opcode, user_data=int(opcode in (ub.WRITE, ub.FETCH_ADD)),
+                 token_present=_bits(rng, 1), target_present=_bits(rng, 1))
     return _rtph(rng) / base / _data(rng)
 
 
@@ -197,14 +200,15 @@ def malformed_packets(rng, rounds):
 
         opening = bytes(setup(rng))
         yield "a set-up that is cut", way.with_bytes(opening[:rng.randrange(1, len(opening))])
-        for kind in (0, 10, 255):
+        for kind in (0, 12, 255):
             message = setup(rng)
             message[ub.SetupBody].type = kind
             yield "a set-up of no known type", way.with_bytes(bytes(message))
-        message = setup(rng)
-        message[ub.SetupBody].type = 1
-        message[ub.SetupBody].features |= ub.FEATURE_PATHS
-        yield "an OPEN that names no paths and says so", way.with_bytes(bytes(message))
+        for kind, name in ((1, "an OPEN"), (10, "a PATHS")):
+            message = setup(rng)
+            message[ub.SetupBody].type = kind
+            message[ub.SetupBody].features |= ub.FEATURE_PATHS
+            yield f"{name} that names no paths and says so", way.with_bytes(bytes(message))
         message = setup(rng)
         message[ub.MTETAH].target = rng.randrange(1, 1 << 20)
         yield "a set-up to another Jetty", way.with_bytes(bytes(message))

@@ -144,11 +144,18 @@ class SAETPH(Packet):
 # ---- transaction layer (section 5)
 
 SEND, SEND_IMM, WRITE, WRITE_IMM, WRITE_NOTIFY, READ = 0x00, 0x01, 0x03, 0x04, 0x05, 0x06
-TAACK, READ_RESPONSE = 0x11, 0x12
-RESPONSES = (TAACK, READ_RESPONSE, 0x13)
+CAS, SWAP, ATOMIC_STORE, ATOMIC_LOAD = 0x07, 0x08, 0x09, 0x0A
+FETCH_ADD, FETCH_SUB, FETCH_AND, FETCH_OR, FETCH_XOR = 0x0B, 0x0C, 0x0D, 0x0E, 0x0F
+ATOMICS = tuple(range(CAS, FETCH_XOR + 1))
+UPDATES = (ATOMIC_STORE, ATOMIC_LOAD)  # with a UDETAH: how
+TAACK, READ_RESPONSE, ATOMIC_RESPONSE = 0x11, 0x12, 0x13
+RESPONSES = (TAACK, READ_RESPONSE, ATOMIC_RESPONSE)
 TA_OPCODES = {SEND: "Send", SEND_IMM: "Send_imm", WRITE: "Write", WRITE_IMM: "Write_imm",
-              WRITE_NOTIFY: "Write_notify", READ: "Read", TAACK: "TAACK",
-              READ_RESPONSE: "Read_response"}
+              WRITE_NOTIFY: "Write_notify", READ: "Read", CAS: "CAS", SWAP: "Swap",
+              ATOMIC_STORE: "Atomic_store", ATOMIC_LOAD: "Atomic_load", FETCH_ADD: "Fetch_add",
+              FETCH_SUB: "Fetch_sub", FETCH_AND: "Fetch_and", FETCH_OR: "Fetch_or",
+              FETCH_XOR: "Fetch_xor", TAACK: "TAACK", READ_RESPONSE: "Read_response",
+              ATOMIC_RESPONSE: "Atomic_response"}
 
 
 def transaction_class(payload):
@@ -164,7 +171,7 @@ def chain_of(base):
     optional too; always there (WIRE: it places the packet in its slice). The text names MT_EN
     beside MTETAH without saying that one implies the other; here it does."""
     if isinstance(base, ATAH):
-        return {TAACK: [], READ_RESPONSE: [OFSTETAH]}.get(base.opcode)
+        return {TAACK: [], READ_RESPONSE: [OFSTETAH], ATOMIC_RESPONSE: []}.get(base.opcode)
     # WIRE: filler (F = 1) is a BTAH alone. AMBIGUOUS: its opcode is not named; it is not looked at,
     # and sent as 0.
     if isinstance(base.underlayer, RTPH) and base.underlayer.fake:
@@ -177,7 +184,11 @@ def chain_of(base):
         WRITE_IMM: [MTETAH, MAETAH, IMMETAH],
         WRITE_NOTIFY: [MAETAH, NTFETAH],
     }.get(base.opcode)
-    if chain is None or base.user_data or bool(base.target_present) != (MTETAH in chain):
+    if base.opcode in ATOMICS:
+        chain = [UDETAH, MAETAH] if base.opcode in UPDATES else [MAETAH]
+    if chain is None or bool(base.target_present) != (MTETAH in chain):
+        return None
+    if bool(base.user_data) != (UDETAH in chain):
         return None
     return chain + ([TVETAH] if base.token_present else [])
 
@@ -213,10 +224,11 @@ class BTAH(_Transaction):
         BitField("target_present", 0, 1),  # MT_EN
         BitField("solicited", 0, 1),  # FCE
         BitField("retry", 0, 1),
-        BitField("alloc", 0, 1),
+        BitField("allocate", 0, 1),  # Alloc
         BitField("reserved2", 0, 1),
         BitField("e_bit", 0, 1),
-        BitField("rc_type", 0, 2),  # 00: a send queue
+        BitField("in_context", 0, 1),  # INI_RC_Type: 00 a send queue, 10 its sequence context
+        BitField("rc_type", 0, 1),
         BitField("rc_id", 0, 20),
     ]
 
@@ -301,10 +313,21 @@ class NTFETAH(_Transaction):
     ]
 
 
+class UDETAH(_Transaction):
+    """AMBIGUOUS: the text describes CLR as exclusive or and EOR as and-not. INFERRED: swapped."""
+
+    name = "UDETAH"
+    fields_desc = [
+        ByteField("reserved1", 0),
+        BitField("update", 0, 4),
+        BitField("reserved2", 0, 20),
+    ]
+
+
 # ---- set-up (OURS: the specification leaves it out, section 4.3)
 
 
-FEATURE_PATHS = 1 << 2  # OPEN, ACCEPT: paths follow the body
+FEATURE_PATHS = 1 << 2  # OPEN, ACCEPT, PATHS: they follow the body
 
 
 class SetupBody(Packet):

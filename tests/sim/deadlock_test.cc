@@ -98,7 +98,7 @@ TEST_CASE(
   CHECK(at_b.ok == works);
 }
 
-TEST_CASE("D6: an application that never polls stops its own posts, and nobody else's") {
+TEST_CASE("D6, R12: an application that never polls stops its own posts, and nobody else's") {
   SimHosts hosts("d6");
   constexpr uint32_t berths = 16;
   auto here = hosts.start("delay=10us", {.berths = berths, .receives = 4});

@@ -118,4 +118,21 @@ void Memory::check_untouched(uint64_t from, uint64_t to) const {
           "nothing is written but what was asked for");
 }
 
+void Counter::added(uint64_t by, std::optional<uint64_t> found, uint64_t work) {
+  sum_ += by;
+  if (!found) return;
+  const auto next = found_.lower_bound(*found);
+  const bool meets_next = next != found_.end() && next->first < *found + by;
+  const bool meets_last = next != found_.begin() && std::prev(next)->second > *found;
+  require(!meets_next && !meets_last, *found, work, "no two additions find the same");
+  found_.emplace_hint(next, *found, *found + by);
+}
+
+void Counter::check(uint64_t value, uint64_t under_way) const {
+  require(value >= sum_, value, 0, "no addition is lost");
+  require(value <= sum_ + doubtful_ + under_way, value, 0, "no addition is executed twice");
+  const uint64_t last = found_.empty() ? 0 : found_.rbegin()->second;
+  require(value >= last, value, 0, "a counter does not fall");
+}
+
 }  // namespace urma::test

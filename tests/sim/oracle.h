@@ -72,9 +72,25 @@ class Memory {
   std::map<uint64_t, Range> ranges_;  // by offset: busy or tainted
 };
 
+// A word that works add to. What each found there tells when it was executed.
+class Counter {
+ public:
+  // Done; what it found, where that was told.
+  void added(uint64_t by, std::optional<uint64_t> found, uint64_t work);
+  // Nobody knows whether it was, or will be.
+  void may_have_added(uint64_t by) { doubtful_ += by; }
+  // Besides, works under way may add so much.
+  void check(uint64_t value, uint64_t under_way) const;
+
+ private:
+  uint64_t sum_ = 0;
+  uint64_t doubtful_ = 0;
+  std::map<uint64_t, uint64_t> found_;  // from what it found to what it left
+};
+
 // One work and all that is known of it.
 struct WorkRecord {
-  enum class Kind : uint8_t { write, write_immediate, read, send, forged, write_notify };
+  enum class Kind : uint8_t { write, write_immediate, read, send, forged, write_notify, add };
 
   uint64_t number = 0;
   Kind kind = Kind::write;
@@ -93,8 +109,16 @@ struct WorkRecord {
   uint32_t arrivals = 0;  // of its message, immediate or notification
   Time posted{};
   std::shared_ptr<Memory> memory;  // the target's
-  std::vector<std::byte> buffer;   // source or destination
+  std::shared_ptr<Counter> counter;
+  std::optional<uint64_t> found;  // in the counter
+  std::vector<std::byte> buffer;  // source or destination
   std::vector<Buffer> pieces;
 };
+
+// Whether such a work writes into its target's Memory.
+inline bool changes_memory(WorkRecord::Kind kind) {
+  using Kind = WorkRecord::Kind;
+  return kind != Kind::read && kind != Kind::send && kind != Kind::add;
+}
 
 }  // namespace urma::test

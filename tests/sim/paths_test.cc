@@ -25,22 +25,27 @@ struct FourPaths {
   uint64_t done = 0;  // bytes
 
   explicit FourPaths(const std::string& name, Balance balance,
-                     const Retransmission& mode = sel_rack)
+                     const Retransmission& mode = sel_rack, const std::string& last = usual)
       : hosts(name),
-        here(start(name, balance, mode)),
-        there(start(name, balance, mode)),
+        here(start(name, balance, mode, last)),
+        there(start(name, balance, mode, last)),
         target(here.device.import(there.line).value()) {}
 
-  static Host start(const std::string& name, Balance balance, const Retransmission& mode) {
+  static constexpr const char* usual = "rate=1Gbit&queue=256K&delay=10us";
+
+  static Host start(const std::string& name, Balance balance, const Retransmission& mode,
+                    const std::string& last) {
     std::string text = "paths():";
     for (unsigned i = 0; i < path_count; ++i) {
-      text += (i > 0 ? "+sim:" : "sim:") + name + "?rate=1Gbit&queue=256K&delay=10us";
+      text += (i > 0 ? "+sim:" : "sim:") + name + "?" + (i + 1 == path_count ? last : usual);
     }
     return SimHosts::start_at(
         text, {.berths = 64, .receives = 256},
         {.operation_timeout = 20s, .retransmission = mode, .balance = balance});
   }
 
+  // As the other end names this one.
+  PeerId back() { return there.device.import(here.line).value().segment.peer; }
   std::vector<Path> paths() { return here.device.paths(target.segment.peer).value(); }
   // Nothing passes, from here to there, back, or both ways.
   void cut(unsigned path, bool severed, bool forth = true, bool back = true) {
@@ -125,6 +130,41 @@ TEST_CASE("R6: one of four paths fails, both ways or one, and heals; the others 
   }
 }
 
+// What a path is worse at costs its own share, and not that of the others.
+TEST_CASE("a path that is slow, far or lossy does not hold the others back") {
+  const struct {
+    const char* what;
+    const char* path;
+    double share;  // of 1 Gbit/s, at least
+  } kinds[] = {{"as the others", FourPaths::usual, 0.95},
+               {"a tenth of the rate", "rate=100Mbit&queue=256K&delay=10us", 0.09},
+               {"a tenth of the rate, a small queue", "rate=100Mbit&queue=64K&delay=10us", 0.09},
+               {"ten times the delay", "rate=1Gbit&queue=256K&delay=100us", 0.95},
+               {"a hundred times the delay", "rate=1Gbit&queue=256K&delay=1ms", 0.95},
+               {"loses 1 %", "rate=1Gbit&queue=256K&delay=10us&loss=1%", 0.95},
+               {"loses 5 %", "rate=1Gbit&queue=256K&delay=10us&loss=5%", 0.9}};
+  int number = 0;
+  for (const Balance balance : {Balance::slice, Balance::packet}) {
+    for (const auto& kind : kinds) {
+      INFO((balance == Balance::packet ? "packets, " : "slices, ") << kind.what);
+      FourPaths four("unlike-" + std::to_string(++number), balance, sel_rack, kind.path);
+      four.flow(100ms);
+      const double all = four.flow(200ms);
+      const auto paths = four.paths();
+      uint64_t sent = 0;
+      for (const Path& path : paths) sent += path.sent;
+      std::printf("%s, one %s: %.0f Mbit/s, %.1f %% of them over it\n",
+                  balance == Balance::packet ? "packets" : "slices", kind.what, all,
+                  100.0 * static_cast<double>(paths[3].sent) / static_cast<double>(sent));
+      CHECK(all > 0.95 * (3 + kind.share) * 980);
+      // What goes there waits behind little.
+      CHECK(paths[3].rtt < 6ms);
+      four.drain();
+      CHECK(four.here.device.stats().value().channels_lost == 0);
+    }
+  }
+}
+
 TEST_CASE("R6: a path that comes and goes ten times a second costs no more than itself") {
   FourPaths four("r6-flap", Balance::packet);
   const double all = four.flow(100ms);
@@ -197,6 +237,321 @@ TEST_CASE("a peer all of whose paths were lost is found again over any of them")
   const auto paths = four.paths();
   CHECK(paths[3].usable);
   CHECK_FALSE(paths[0].usable);
+}
+
+// What another packet overtakes is lost in these modes, so they use one path, and the next one when
+// that is lost; and go back when it is there again, without being overtaken.
+TEST_CASE("go-back-N and fast use one path at a time, and fail over") {
+  for (const Retransmission& mode : {gbn_fast, gbn_timeout, sel_fast}) {
+    for (const Balance balance : {Balance::slice, Balance::packet}) {
+      INFO(name(mode) << (balance == Balance::packet ? ", packets" : ", slices"));
+      FourPaths four("one-" + std::string(name(mode)) + std::to_string(static_cast<int>(balance)),
+                     balance, mode);
+      four.flow(20ms);
+      const double one = four.flow(50ms);
+      CHECK(one > 750);
+      CHECK(four.paths()[0].sent > 1000);
+      for (unsigned i = 1; i < path_count; ++i) CHECK(four.paths()[i].sent < 100);
+
+      four.cut(0, true);
+      const Time cut_at = four.hosts.now();
+      const uint64_t before = four.done;
+      while (four.done == before || !four.paths()[1].sent) four.flow(1ms);
+      const Duration gap = four.hosts.now() - cut_at;
+      four.flow(30ms);
+      const double other = four.flow(50ms);
+      CHECK(other > 0.9 * one);
+      CHECK(four.paths()[1].sent > 1000);
+      CHECK(four.paths()[2].sent < 100);
+
+      // A full queue costs packets on one path, too; to change it costs no more.
+      const auto again = [&] { return four.here.device.stats().value().retransmitted; };
+      const uint64_t begun = again();
+      four.flow(150ms);
+      const uint64_t usual = again() - begun;
+      four.cut(0, false);
+      four.flow(100ms);
+      const uint64_t sent = four.paths()[0].sent;
+      const double back = four.flow(50ms);
+      CHECK(back > 0.9 * one);
+      CHECK(four.paths()[0].sent > sent + 1000);
+      CHECK(again() - begun - usual <= usual + usual / 4 + 16);
+      CHECK(four.here.device.stats().value().channels_lost == 0);
+      four.drain();
+      std::printf("R6 %s: %.0f Mbit/s over one path, %.0f over the next %lld us later, %.0f back\n",
+                  std::string(name(mode)).c_str(), one, other,
+                  static_cast<long long>(gap.count() / 1000), back);
+      CHECK(gap < 50ms);
+    }
+  }
+}
+
+// The first path is the one that a descriptor names, and it is dead when a peer restarts: its next
+// life is found over another one, and finds others so.
+TEST_CASE("a peer that restarts while its first path is dead is found over another one") {
+  for (const bool asked_by_us : {true, false}) {
+    INFO((asked_by_us ? "it is asked" : "it asks"));
+    const std::string net = asked_by_us ? "paths-restart" : "paths-restarted";
+    SimHosts hosts(net);
+    const auto text = [&](int first) {
+      std::string out = "paths():";
+      for (int i = 0; i < 3; ++i) {
+        out += (i > 0 ? "+sim:" : "sim:") + net + "?address=fd00::" + std::to_string(first + i);
+      }
+      return out;
+    };
+    Host here = SimHosts::start_at(text(10), {.berths = 64}, {});
+    Host there = SimHosts::start_at(text(20), {.berths = 64}, {});
+    const auto bytes = some_bytes(20'000);
+    const Imported old = here.device.import(there.line).value();
+    REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
+    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    const Path first = here.device.paths(old.segment.peer).value()[0];
+    const Eid eid = there.device.eid();
+    for (const auto& [from, to] : {std::pair(first.from, first.to), {first.to, first.from}}) {
+      hosts.network().cut(from, to, true);
+    }
+    hosts.kill(std::move(there));
+    there = SimHosts::start_at(text(20), {.berths = 64}, {});
+    CHECK(there.device.eid() == eid);
+    Host& asker = asked_by_us ? here : there;
+    Host& asked = asked_by_us ? there : here;
+    const Imported target = asker.device.import(asked.line).value();
+    const Time begun = hosts.now();
+    REQUIRE(asker.jetty.post(write(bytes, target.segment)) == 1);
+    CHECK(only_status(asker.jetty, 5s) == Status::ok);
+    CHECK(hosts.now() - begun < 50ms);
+    CHECK(same(bytes, std::span(asked.memory).first(bytes.size())));
+    if (!asked_by_us) continue;
+    REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
+    CHECK(only_status(here.jetty, 5s) == Status::peer_restarted);
+  }
+}
+
+std::string another_port(const std::string& name) {
+  return "sim:" + name + "?rate=1Gbit&queue=256K&delay=10us";
+}
+
+size_t count_of(std::span<const EventKind> kinds, EventKind kind) {
+  return static_cast<size_t>(std::count(kinds.begin(), kinds.end(), kind));
+}
+
+// Each end gets a fifth port while data flows, and gives back one of the four it had: the first
+// one, by which it is known.
+TEST_CASE("paths are added and taken away while data flows, and no work notices") {
+  for (const Balance balance : {Balance::slice, Balance::packet}) {
+    INFO((balance == Balance::packet ? "packets" : "slices"));
+    const std::string name = "add-" + std::to_string(static_cast<int>(balance));
+    FourPaths four(name, balance);
+    four.flow(20ms);
+    const double all = four.flow(50ms);
+    const auto counters = [&] { return four.here.device.stats().value(); };
+    const Eid eid = four.here.device.eid();
+
+    const Endpoint ours = four.here.device.add_path(another_port(name)).value();
+    const Endpoint theirs = four.there.device.add_path(another_port(name)).value();
+    CHECK(four.here.device.endpoints().back() == ours);
+    four.flow(10ms);
+    const double five = four.flow(50ms);
+    CHECK(five > all + 900);
+    REQUIRE(four.paths().size() == 5);
+    CHECK(four.paths()[4].from == ours);
+    CHECK(four.paths()[4].to == theirs);
+    CHECK(count_of(kinds_of(four.here), EventKind::path_added) >= 1);
+    CHECK(count_of(kinds_of(four.there), EventKind::path_added) >= 1);
+
+    const uint64_t before = counters().retransmitted;
+    const Time begun = four.hosts.now();
+    REQUIRE(four.here.device.remove_path(four.here.device.endpoint()).ok());
+    CHECK(four.hosts.now() - begun < 5ms);
+    CHECK(counters().retransmitted - before < 64);
+    four.flow(10ms);
+    const double back = four.flow(50ms);
+    CHECK(back > 0.97 * all);
+    CHECK(four.paths().size() == 4);
+    CHECK(four.paths()[0].number == 1);
+    for (Host* host : {&four.here, &four.there}) {
+      const auto kinds = kinds_of(*host);
+      CHECK(count_of(kinds, EventKind::path_removed) == 1);
+      CHECK(count_of(kinds, EventKind::path_lost) == 0);
+    }
+    CHECK(four.here.device.eid() == eid);
+    std::printf(
+        "paths added and removed, %s: %.0f Mbit/s over four, %.0f over five, %.0f over "
+        "the other four\n",
+        balance == Balance::packet ? "packets" : "slices", all, five, back);
+
+    // Its place is free for another port at another address.
+    REQUIRE(four.here.device.add_path(another_port(name)).ok());
+    four.flow(10ms);
+    CHECK(four.flow(50ms) > all + 900);
+    four.drain();
+    CHECK(counters().channels_lost == 0);
+    CHECK(counters().channels_made == 1);
+    CHECK(four.there.device.stats().value().channels_made == 1);
+  }
+}
+
+// By both ends, at random, with packets lost: also those that say so.
+TEST_CASE("messages execute once each over paths that are added and taken away") {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    INFO("seed " << seed);
+    const std::string name = "moving-" + std::to_string(seed);
+    FourPaths four(name, seed % 2 == 0 ? Balance::packet : Balance::slice);
+    four.flow(1ms);
+    four.drain();
+    four.hosts.network().impairment.loss = 0.02;
+    Prng chance(seed);
+    std::vector<uint64_t> seen(2000);
+    uint64_t sent = 0;
+    uint64_t ended = 0;
+    while (ended < seen.size()) {
+      Host& host = chance.below(2) == 0 ? four.here : four.there;
+      const auto places = host.device.endpoints();
+      if (chance.below(2) == 0 && places.size() > 1) {
+        const auto which = static_cast<size_t>(chance.below(static_cast<uint32_t>(places.size())));
+        REQUIRE(host.device.remove_path(places[which]).ok());
+      } else if (places.size() < most_paths) {
+        REQUIRE(host.device.add_path(another_port(name)).ok());
+      }
+      for (int i = 0; i < 20 && ended < seen.size(); ++i) {
+        while (sent < seen.size() && four.here.jetty.post(told(four, sent)) == 1) ++sent;
+        for (const Completion& done : four.here.jetty.wait(1ms)) {
+          REQUIRE(done.status == Status::ok);
+          ++ended;
+        }
+        count_arrivals(four, seen);
+      }
+    }
+    four.hosts.run_for(10ms);
+    count_arrivals(four, seen);
+    CHECK(std::count(seen.begin(), seen.end(), 1) == static_cast<ptrdiff_t>(seen.size()));
+    CHECK(four.here.device.stats().value().channels_lost == 0);
+    CHECK(four.here.device.stats().value().channels_made == 1);
+  }
+}
+
+// It says so again until it is heard, and a peer that was away meanwhile is told when it speaks.
+TEST_CASE("a peer that nobody could tell of a new path learns of it later") {
+  FourPaths four("told-late", Balance::slice);
+  four.flow(5ms);
+  four.drain();
+  for (unsigned i = 0; i < path_count; ++i) four.cut(i, true);
+  const auto old = four.here.device.endpoints();
+  REQUIRE(four.here.device.add_path(another_port("told-late")).ok());
+  const Time begun = four.hosts.now();
+  REQUIRE(four.here.device.remove_path(old[0]).ok());
+  CHECK(four.hosts.now() - begun < 60ms);
+  four.hosts.run_for(300ms);
+  for (unsigned i = 1; i < path_count; ++i) {
+    four.hosts.network().cut(old[i], four.there.device.endpoints()[i], false);
+    four.hosts.network().cut(four.there.device.endpoints()[i], old[i], false);
+  }
+  four.flow(50ms);
+  four.drain();
+  CHECK(four.here.device.stats().value().channels_made == 1);
+  const auto there = four.there.device.paths(four.back()).value();
+  REQUIRE(there.size() == 4);
+  for (const Path& path : there) CHECK_FALSE(path.to == old[0]);
+}
+
+// The peer of one port, and a device that once had two and now has one.
+TEST_CASE("the first path may go, down to one, and more come") {
+  SimHosts hosts("few-paths");
+  Host one = hosts.start();
+  Host two = SimHosts::start_at("paths():sim:few-paths+sim:few-paths", {.berths = 64}, {});
+  const Imported there = one.device.import(two.line).value();
+  const auto bytes = some_bytes(100'000);
+  const auto passes = [&] {
+    REQUIRE(one.jetty.post(write(bytes, there.segment)) == 1);
+    CHECK(only_status(one.jetty, 5s) == Status::ok);
+    // To itself, too.
+    RemoteSegment own = two.device.import(two.line).value().segment;
+    REQUIRE(two.jetty.post(write(bytes, own)) == 1);
+    CHECK(only_status(two.jetty, 5s) == Status::ok);
+  };
+  passes();
+  const auto places = two.device.endpoints();
+  REQUIRE(two.device.remove_path(places[0]).ok());
+  passes();
+  CHECK(one.device.paths(there.segment.peer).value().size() == 1);
+  const auto last = two.device.remove_path(places[1]);
+  CHECK(last.status() == Status::invalid_argument);
+  CHECK(last.error().message.find("Fix: add_path") != std::string::npos);
+  CHECK(two.device.remove_path(places[0]).status() == Status::invalid_argument);
+  // Who comes now is told only of what is there.
+  Host late = hosts.start();
+  const std::string line = two.segment.descriptor();
+  REQUIRE(late.jetty.post(write(bytes, late.device.import(line).value().segment)) == 1);
+  CHECK(only_status(late.jetty, 5s) == Status::ok);
+  for (int i = 1; i < 8; ++i) REQUIRE(two.device.add_path("sim:few-paths").ok());
+  CHECK(two.device.add_path("sim:few-paths").status() == Status::no_resources);
+  hosts.run_for(20ms);
+  passes();
+  CHECK(one.device.paths(there.segment.peer).value().size() == 8);
+  CHECK(one.device.add_path("sim:few-paths").status() == Status::unsupported);
+  for (const char* wrong : {"nonsense", "sim:elsewhere", "sim:few-paths?mtu=1024",
+                            "paths():sim:few-paths+sim:few-paths"}) {
+    INFO(wrong);
+    const auto refused = two.device.add_path(wrong);
+    CHECK_FALSE(refused.ok());
+    CHECK(refused.error().message.find("Fix: ") != std::string::npos);
+  }
+}
+
+// A place that keeps what it sends for a while: nothing of it is read after the call.
+TEST_CASE("a path that is taken away has its frames settled") {
+  SimHosts hosts("settled-path");
+  const std::string text = "paths():sim:settled-path?hold=3ms+sim:settled-path?hold=3ms";
+  Host here = SimHosts::start_at(text, {.berths = 64}, {});
+  Host there = SimHosts::start_at(text, {.berths = 64}, {});
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(200'000);
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
+  hosts.run_for(50us);
+  const Time begun = hosts.now();
+  REQUIRE(here.device.remove_path(here.device.endpoint()).ok());
+  CHECK(hosts.now() - begun >= 2ms);
+  CHECK(only_status(here.jetty, 1s) == Status::ok);
+  CHECK(same(bytes, std::span(there.memory).first(bytes.size())));
+}
+
+// Each packet of an answer from guarded memory is a copy until its frame has settled. Four ports
+// together take more frames than there is room for copies.
+TEST_CASE("guarded memory is read over ports that keep more frames than there are copies") {
+  SimHosts hosts("guarded-paths");
+  std::string text = "paths():";
+  for (const char* more : {"", "+", "+", "+"}) {
+    text += std::string(more) + "sim:guarded-paths?hold=3ms&mtu=1K";
+  }
+  Host there = SimHosts::start_at(text, {.berths = 64}, {});
+  auto kept = some_bytes(64 << 10);
+  Segment guarded =
+      there.device.register_memory(kept, {.rights = Rights::read, .guarded = true}).value();
+  struct Reader {
+    std::vector<std::byte> bytes;
+    Host host;
+    RemoteSegment source;
+  };
+  std::vector<Reader> readers;
+  for (int i = 0; i < 3; ++i) {
+    Host host = SimHosts::start_at(text, {.berths = 64}, {});
+    const RemoteSegment source = host.device.import(guarded.descriptor()).value().segment;
+    readers.push_back({std::vector<std::byte>(kept.size()), std::move(host), source});
+  }
+  for (size_t ended = 0; ended < 3000;) {
+    for (Reader& reader : readers) {
+      while (reader.host.jetty.post(read(reader.bytes, reader.source)) == 1) {
+      }
+      for (const Completion& completion : reader.host.jetty.wait(100us)) {
+        REQUIRE(completion.status == Status::ok);
+        ++ended;
+      }
+    }
+  }
+  for (const Reader& reader : readers) CHECK(same(kept, reader.bytes));
 }
 
 TEST_CASE("a device with one path and one with three reach each other over three") {

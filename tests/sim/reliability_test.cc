@@ -107,6 +107,30 @@ struct Job {
     CHECK(std::all_of(arrived.begin(), arrived.end(), [](int times) { return times == 1; }));
   }
 
+  // Fetch-adds of one word: each number is fetched once.
+  void add(uint32_t count) {
+    std::vector<uint64_t> words(8);
+    const Segment segment =
+        there.device.register_memory(std::as_writable_bytes(std::span(words)), Rights::atomic)
+            .value();
+    const RemoteSegment at = here.device.import(segment.descriptor()).value().segment;
+    std::vector<int> fetched(count);
+    uint32_t posted = 0;
+    for (uint32_t ended = 0; ended < count;) {
+      while (posted < count && here.jetty.post(fetch_add(at, 8, 1)) == 1) ++posted;
+      const auto completions = here.jetty.wait(20s);
+      REQUIRE_FALSE(completions.empty());
+      for (const Completion& completion : completions) {
+        REQUIRE(name(completion.status) == "ok");
+        REQUIRE(completion.fetched() < count);
+        ++fetched[completion.fetched()];
+        ++ended;
+      }
+    }
+    CHECK(std::all_of(fetched.begin(), fetched.end(), [](int times) { return times == 1; }));
+    CHECK(words[1] == count);
+  }
+
   Statistics statistics() { return here.device.stats().value(); }
 };
 
@@ -188,6 +212,15 @@ TEST_CASE("R4: a message that comes again and again arrives once") {
     job.hosts.network().impairment = {
         .loss = 0.02, .duplicate = 0.5, .delay = 10us, .replay = 0.3, .replay_by = 6ms};
     job.send(works() / 4);
+    CHECK(job.there.device.stats().value().duplicates > 0);
+  });
+}
+
+TEST_CASE("R4: an atomic that comes again and again is executed once") {
+  in_each_mode("r4-atomics", [](Job& job, const Retransmission&) {
+    job.hosts.network().impairment = {
+        .loss = 0.02, .duplicate = 0.5, .delay = 10us, .replay = 0.3, .replay_by = 6ms};
+    job.add(works() / 2);
     CHECK(job.there.device.stats().value().duplicates > 0);
   });
 }

@@ -54,6 +54,15 @@ class Stranger {
     }
   }
 
+  // Any other set-up message, as it is.
+  void say(const Endpoint& to, const SetupMessage& message) {
+    send(to, [&](TxFrame& frame) {
+      transport::write_setup(frame, {.source = eid_, .destination = {}}, message, 0);
+    });
+  }
+  // The last set-up message that came.
+  std::optional<SetupMessage> heard() { return listen(); }
+
   // Makes a channel; false: refused, or not answered.
   bool connect(const Endpoint& to) {
     const SetupMessage opening = open();
@@ -92,6 +101,21 @@ class Stranger {
       frame.piece_count = data.empty() ? 0 : 1;
       frame.tail_bytes = header.padding;
       frame.tail.fill(std::byte{0});
+    });
+  }
+
+  // A sign of life: a packet of no slice, which nothing answers but an acknowledgement.
+  void keep_alive() {
+    send(to_, [&](TxFrame& frame) {
+      const transport::Rtph header{.last = true,
+                                   .opcode = static_cast<uint8_t>(transport::TpOpcode::data),
+                                   .source = ours_,
+                                   .destination = theirs_,
+                                   .ack_request = true,
+                                   .fake = true,
+                                   .psn = psn_++};
+      header.emit(HeaderBytes<transport::Rtph::size>(frame.head, transport::Rtph::size));
+      frame.head_bytes = transport::Rtph::size;
     });
   }
 

@@ -57,6 +57,7 @@ World::~World() {
     host.jfr.reset();
     host.segment.reset();
     host.word_segment.reset();
+    host.counter_segment.reset();
     host.device.reset();
   }
 }
@@ -64,7 +65,8 @@ World::~World() {
 // ---- hosts
 
 // Other evictions in each life.
-std::string World::acted_caches(const Host& host) const {
+std::string World::window_options(const Host& host) const {
+  if (options_.handed) return "?share=segment";
   if (!options_.acted) return "";
   const auto index = static_cast<uint64_t>(&host - hosts_.data());
   const uint64_t seed = seed_ << 20 | memories_.size() << 8 | index;
@@ -72,7 +74,7 @@ std::string World::acted_caches(const Host& host) const {
 }
 
 std::string World::device_of(const Host& host) const {
-  if (window_) return "sim(net=" + name_ + "):" + window_->device(acted_caches(host));
+  if (window_) return "sim(net=" + name_ + "):" + window_->device(window_options(host));
   return "sim:" + name_ + "?address=" + to_string(host.address) +
          "&mtu=" + std::to_string(options_.mtu) + "&hold=" + std::to_string(options_.hold.count()) +
          "ns";
@@ -84,6 +86,7 @@ void World::start(uint32_t index) {
   host.inlined = prng_.chance(0.5);
   DeviceOptions device{.threads = host.inlined ? Threads::inlined : Threads::served,
                        .operation_timeout = options_.operation_timeout};
+  if (options_.idle_timeout > Duration{}) device.idle_timeout = options_.idle_timeout;
   if (options_.modes) {
     const NamedRetransmissions named = named_retransmissions();
     const auto count = static_cast<uint64_t>(named.last - named.first);
@@ -102,7 +105,25 @@ void World::start(uint32_t index) {
   host.word_segment.emplace(
       host.device->register_memory(std::as_writable_bytes(std::span(host.words))).value());
   host.not_notified.clear();
+  make_counter(host);
   make_queues(host);
+}
+
+void World::make_counter(Host& host) {
+  const SegmentOptions options{
+      .rights = Rights::read | Rights::atomic,
+      .atomics = prng_.chance(0.5) ? AtomicDomain::processor : AtomicDomain::engine};
+  host.own_word = 0;
+  if (options_.mapped) {
+    host.counter_segment.emplace(host.device->allocate(sizeof(uint64_t), options).value());
+    host.counted = reinterpret_cast<uint64_t*>(host.counter_segment->bytes().data());
+  } else {
+    host.counted = &host.own_word;
+    host.counter_segment.emplace(
+        host.device->register_memory(std::as_writable_bytes(std::span(host.counted, 1)), options)
+            .value());
+  }
+  host.counter = std::make_shared<Counter>();
 }
 
 void World::make_queues(Host& host) {
@@ -137,6 +158,7 @@ void World::kill(uint32_t index) {
   Host& host = hosts_[index];
   const bool leaves = options_.leave > 0 && prng_.chance(options_.leave);
   host.left.push_back(leaves);
+  check_counter(index);
   leaves ? host.device->close() : network_->kill(host.device->endpoint());
   abandon_works(index);
   host.memory->freeze();
@@ -144,6 +166,7 @@ void World::kill(uint32_t index) {
   host.jfr.reset();
   host.segment.reset();
   host.word_segment.reset();
+  host.counter_segment.reset();
   host.device.reset();
   ++host.life;
 }
@@ -153,8 +176,9 @@ void World::abandon_works(uint32_t index) {
   for (WorkRecord& work : works_) {
     if (work.host != index || work.life != host.life || work.completed) continue;
     work.completed = work.abandoned = true;
+    if (work.kind == Kind::add) work.counter->may_have_added(work.number);
     if (work.kind == Kind::read) work.memory->end_read(work.offset);
-    if (work.kind != Kind::read && work.kind != Kind::send) work.memory->unknown(work.offset);
+    if (changes_memory(work.kind)) work.memory->unknown(work.offset);
   }
 }
 
@@ -294,9 +318,13 @@ void World::end_peacefully() {
   for (uint32_t host = 0; host < hosts_.size(); ++host) {
     for (uint32_t j = 0; j < options_.jetties; ++j) closers_.push_back({host, j});
   }
-  // Whatever waits may need its whole time-out, and a receiver's; nothing needs more.
-  const Time until = network_->now() + 3 * options_.operation_timeout + std::chrono::seconds(5);
+  // Whatever waits may need its whole time-out, and a receiver's; nothing needs more. What is
+  // behind a fence begins when that has ended.
+  const Duration longest = 3 * options_.operation_timeout + std::chrono::seconds(5);
+  Time until = network_->now() + longest;
+  uint64_t completed = completed_;
   while ((outstanding() > 0 || !closers_.empty()) && network_->now() < until) {
+    if (std::exchange(completed, completed_) != completed_) until = network_->now() + longest;
     for (uint32_t host = 0; host < hosts_.size(); ++host) poll(host);
     post_closers();
     advance(std::chrono::microseconds(500));

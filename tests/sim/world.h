@@ -56,6 +56,10 @@ class World {
     // Word i is notified by work i, with its number; who sees it sets it to 0.
     std::vector<uint64_t> words;
     std::optional<Segment> word_segment;
+    uint64_t own_word = 0;  // unless it lies in the window
+    uint64_t* counted = nullptr;
+    std::optional<Segment> counter_segment;
+    std::shared_ptr<Counter> counter;
     std::vector<uint64_t> not_notified;  // works whose words have not been seen to change
     std::vector<HostJetty> jetties;
     std::vector<std::string> descriptors;  // segment and Jetty i
@@ -64,6 +68,7 @@ class World {
       uint32_t life = UINT32_MAX;
       Imported what;
       RemoteSegment words;
+      RemoteSegment counter;
     };
     std::vector<std::vector<Import>> imports;
   };
@@ -79,8 +84,9 @@ class World {
   };
 
   std::string device_of(const Host& host) const;
-  std::string acted_caches(const Host& host) const;
+  std::string window_options(const Host& host) const;
   void start(uint32_t host);
+  void make_counter(Host& host);
   void make_queues(Host& host);
   void kill(uint32_t host);
   void abandon_works(uint32_t host);
@@ -96,12 +102,16 @@ class World {
   void poll(uint32_t host, HostJetty& jetty);
   void post_something(uint32_t host);
   std::optional<Work> make_work(WorkRecord& record, const Host::Import& target);
+  Work make_add(WorkRecord& record, const Host::Import& target);
+  void draw_order(Work& work);
   void completed(uint32_t host, HostJetty& jetty, const Completion& completion);
   void imply(uint32_t host, uint32_t jetty, uint64_t before);
   std::optional<uint64_t> arrived(uint32_t host, Buffers& buffers, const Completion& completion);
   void look_at_words(uint32_t host);
   void count_arrival(uint32_t host, WorkRecord& record);
   void settle(WorkRecord& record);
+  void settle_add(WorkRecord& record);
+  void check_counter(uint32_t host) const;
   bool not_executed(Status status) const;
   bool taken_back(const WorkRecord& record) const;
   void flush(uint32_t host);
@@ -129,6 +139,7 @@ class World {
   std::vector<Healing> healings_;
   std::vector<Stop> stops_;
   std::vector<std::pair<uint32_t, uint32_t>> closers_;  // host and Jetty: a last work to be posted
+  uint64_t first_closer_ = UINT64_MAX;
   uint64_t completed_ = 0;
   uint64_t unknown_ = 0;
 };

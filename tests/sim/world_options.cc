@@ -37,12 +37,16 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
   options.reads = prng.chance(0.7);
   options.shared = sometimes(prng, 0.5, 1);
   options.notify = sometimes(prng, 0.7, 0.5);
+  options.adds = sometimes(prng, 0.5, 0.5);
+  options.ordered = sometimes(prng, 0.5, 1);
   options.window = prng.chance(0.25);
   options.stop = sometimes(prng, 0.5, 0.04);
   options.leave = sometimes(prng, 0.3, 1);
   options.scarce = prng.chance(0.3);
   options.mapped = options.window && prng.chance(0.5);
+  options.handed = options.mapped && prng.chance(0.5);
   options.modes = prng.chance(0.5);
+  if (prng.chance(0.3)) options.idle_timeout = std::chrono::milliseconds(prng.between(1, 5));
   return options.window ? options.in_window() : options;
 }
 
@@ -57,7 +61,7 @@ WorldOptions WorldOptions::in_window() const {
 
 WorldOptions WorldOptions::not_coherent() const {
   WorldOptions out = in_window();
-  out.mapped = false;
+  out.mapped = out.handed = false;
   out.acted = true;
   return out;
 }
@@ -71,10 +75,12 @@ std::string WorldOptions::describe() const {
       << impairment.delay.count() << "+" << impairment.jitter.count() << " ns, partition "
       << partition << ", restart " << restart << ", flush " << flush << ", unsignalled "
       << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
-      << ", shared " << shared << ", notify " << notify << (window ? ", window" : "")
-      << (window && scarce ? " with few rings" : "") << (mapped ? ", mapped" : "")
+      << ", shared " << shared << ", notify " << notify << ", adds " << adds << ", ordered "
+      << ordered << (window ? ", window" : "") << (window && scarce ? " with few rings" : "")
+      << (mapped ? ", mapped" : "") << (handed ? ", handed over" : "")
       << (acted ? ", not coherent" : "") << (modes ? ", any retransmission" : "") << ", stop "
-      << stop << ", leave " << leave;
+      << stop << ", leave " << leave << ", idle "
+      << std::chrono::duration_cast<std::chrono::milliseconds>(idle_timeout).count() << " ms";
   return out.str();
 }
 

@@ -26,12 +26,16 @@ struct WorldOptions {
   double forged = 0;  // works that must be refused
   double lazy = 0;    // chance that a host does not poll in a round
   bool reads = true;
-  double shared = 0;    // chance that the Jetties of a host share a receive queue
-  double notify = 0;    // chance that a write notifies
+  double shared = 0;        // chance that the Jetties of a host share a receive queue
+  double notify = 0;        // chance that a write notifies
+  double adds = 0;          // chance that a work adds to a counter
+  double ordered = 0;       // chance that a work has an order, or a fence
+  Duration idle_timeout{};  // of its hosts; zero: the usual one
   bool window = false;  // the hosts share a window, which loses nothing; delays are of their bells
   double stop = 0;      // chance, per act, that a host is stopped for a while
   bool scarce = false;  // of rings there are just enough when nobody holds those of the dead
   bool mapped = false;  // their memory lies in it
+  bool handed = false;  // each segment of it in a file of its own
   bool acted = false;   // nobody keeps it coherent, says the double
   bool modes = false;   // each life of a host has a mode of retransmission of its own
   double leave = 0;     // chance that a host which restarts closes its device first

@@ -49,10 +49,11 @@ void World::post_something(uint32_t index) {
   record.posted = network_->now();
   std::optional<Work> work = make_work(record, imported);
   if (work) work->tag(record.number).signalled = record.signalled;
+  if (work && prng_.chance(options_.ordered)) draw_order(*work);
   if (!work || jetty.jetty->post(*work) == 0) {
     // No room in the memory or among the berths: as if it had not been thought of.
     if (work && record.kind == Kind::read) record.memory->end_read(record.offset);
-    if (work && record.kind != Kind::read && record.kind != Kind::send) {
+    if (work && changes_memory(record.kind)) {
       record.memory->not_written(record.offset, record.number);
     }
     works_.pop_back();
@@ -64,6 +65,7 @@ void World::post_something(uint32_t index) {
 
 std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& import) {
   const Imported& target = import.what;
+  if (prng_.chance(options_.adds)) return make_add(record, import);
   const bool small = prng_.chance(0.5);
   record.bytes = prng_.below(small ? 200 : options_.largest + 1);
   const uint64_t dice = prng_.below(100);
@@ -126,17 +128,38 @@ std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& imp
   return work;
 }
 
+// Each adds its number, so that no two of them can be taken for one another.
+Work World::make_add(WorkRecord& record, const Host::Import& import) {
+  record.kind = Kind::add;
+  record.counter = hosts_[record.target].counter;
+  return fetch_add(import.counter, 0, record.number);
+}
+
+void World::draw_order(Work& work) {
+  const uint64_t dice = prng_.below(10);
+  if (dice < 4) {
+    work.relaxed();
+  } else if (dice < 8) {
+    work.strong();
+  } else {
+    work.fenced(dice == 8 ? Fence::all : Fence::reads);
+  }
+}
+
 const World::Host::Import& World::import(uint32_t host, uint32_t target, uint32_t jetty) {
   Host::Import& import = hosts_[host].imports[target][jetty];
   // Even a fresh import may be of a life that ends before the work arrives.
   import.what = hosts_[host].device->import(hosts_[target].descriptors[jetty]).value();
   import.words =
       hosts_[host].device->import(hosts_[target].word_segment->descriptor()).value().segment;
+  import.counter =
+      hosts_[host].device->import(hosts_[target].counter_segment->descriptor()).value().segment;
   import.life = hosts_[target].life;
   return import;
 }
 
 void World::post_closers() {
+  first_closer_ = std::min<uint64_t>(first_closer_, works_.size() + 1);
   std::erase_if(closers_, [&](const std::pair<uint32_t, uint32_t>& closer) {
     Host& host = hosts_[closer.first];
     HostJetty& jetty = host.jetties[closer.second];
@@ -213,10 +236,12 @@ void World::completed(uint32_t index, HostJetty& jetty, const Completion& comple
   if (!record.signalled && completion.ok()) fail(record, "an unsignalled success is silent");
   record.status = completion.status;
   record.completed = true;
+  if (record.kind == Kind::add && completion.ok()) record.found = completion.fetched();
   --jetty.outstanding;
   settle(record);
-  if (!completion.ok()) return;
-  imply(index, record.jetty, completion.tag - 1);
+  if (completion.ok()) return imply(index, record.jetty, completion.tag - 1);
+  // A host that has forged too much is not listened to for a while, not even by itself.
+  if (completion.tag >= first_closer_) closers_.push_back({index, record.jetty});
 }
 
 // A signalled success implies the unsignalled works of its Jetty that were posted before it.
@@ -252,6 +277,7 @@ void World::settle(WorkRecord& record) {
   ++completed_;
   if (record.status == Status::unknown) ++unknown_;
   const bool ok = record.status == Status::ok;
+  if (record.kind == Kind::add) return settle_add(record);
   Memory& memory = *record.memory;
   switch (record.kind) {
     case Kind::write:
@@ -285,9 +311,31 @@ void World::settle(WorkRecord& record) {
         fail(record, "a good message is not refused");
       }
       break;
+    case Kind::add:
+      break;
   }
   // The buffer is the application's again: whatever still reads or writes it will be seen.
   std::fill(record.buffer.begin(), record.buffer.end(), scribble);
+}
+
+void World::settle_add(WorkRecord& record) {
+  if (record.status == Status::ok) {
+    record.counter->added(record.number, record.found, record.number);
+  } else if (record.status == Status::unknown) {
+    record.counter->may_have_added(record.number);
+  } else if (!not_executed(record.status) && !taken_back(record)) {
+    fail(record, "a good addition is not refused");
+  }
+}
+
+// At the end of a life, or of the world.
+void World::check_counter(uint32_t index) const {
+  const Host& host = hosts_[index];
+  uint64_t under_way = 0;
+  for (const WorkRecord& work : works_) {
+    if (work.counter == host.counter && !work.completed) under_way += work.number;
+  }
+  host.counter->check(std::atomic_ref(*host.counted).load(), under_way);
 }
 
 // The tag of the buffer that is free again, if it filled one.
@@ -361,6 +409,7 @@ void World::check_end() {
     if (std::ranges::any_of(host.words, [](uint64_t word) { return word != 0; })) {
       throw Violation("a notification came again, or was nobody's");
     }
+    check_counter(static_cast<uint32_t>(&host - hosts_.data()));
     const Statistics statistics = host.device->stats().value();
     // A read's data may be sent again after it was answered, from memory that has changed since.
     if (options_.impairment.corrupt == 0 && !options_.reads && statistics.dropped_icrc > 0) {

@@ -48,6 +48,8 @@ inline Btah random_header(Prng& prng) {
           .order = static_cast<Order>(prng.below(3)),
           .solicited = coin(prng),
           .retry = coin(prng),
+          .allocate = coin(prng),
+          .in_context = coin(prng),
           .rc_id = random_id(prng)};
 }
 
@@ -86,6 +88,11 @@ inline Ofstetah random_header(Prng& prng) {
 template <>
 inline Immetah random_header(Prng& prng) {
   return {.immediate = random64(prng), .token = random32(prng), .message_length = random32(prng)};
+}
+
+template <>
+inline Udetah random_header(Prng& prng) {
+  return {.update = static_cast<uint8_t>(random_bits<4>(prng))};
 }
 
 template <>

@@ -113,6 +113,7 @@ EMBEDDED = {
     "ofstetah": (RTPH + "00 10 0001 08 000001" + MTETAH, ""),
     "immetah": (RTPH + "01 10 0001 08 000001" + MTETAH + OFSTETAH, ""),
     "ntfetah": (RTPH + "05 10 0001 00 000001" + MAETAH, ""),
+    "udetah": (RTPH + "0a 11 0001 00 000001", MAETAH),
     "setup": (SETUP_HEAD, ""),
 }
 

@@ -33,10 +33,13 @@ local TA_OPCODES = { [0x00] = "Send", [0x01] = "Send_imm", [0x03] = "Write", [0x
   [0x0d] = "Fetch_and", [0x0e] = "Fetch_or", [0x0f] = "Fetch_xor", [0x10] = "Management",
   [0x11] = "TAACK", [0x12] = "Read_response", [0x13] = "Atomic_response", [0x14] = "Write_be",
   [0x15] = "Prefetch_tgt", [0x17] = "Writeback", [0x18] = "Writeback_be" }
+local UPDATES = { [0] = "ADD", [1] = "CLR", [2] = "EOR", [3] = "SET", [4] = "SMAX", [5] = "SMIN",
+  [6] = "UMAX", [7] = "UMIN" }
 local SETUP_TYPES = { [1] = "OPEN", [2] = "RETRY", [3] = "ACCEPT", [4] = "REFUSE", [5] = "RESET",
-  [6] = "CLOSE", [7] = "CLOSED", [8] = "QUESTION", [9] = "ANSWER" }
+  [6] = "CLOSE", [7] = "CLOSED", [8] = "QUESTION", [9] = "ANSWER", [10] = "PATHS",
+  [11] = "NOTED" }
 local SETUP_REASONS = { [0] = "none", [1] = "version", [2] = "restarted", [3] = "no resources",
-  [4] = "leaving" }
+  [4] = "leaving", [5] = "idle" }
 local CHECKSUM = { [0] = "bad", [1] = "good", [2] = "unverified" }
 
 -- ---- headers
@@ -125,9 +128,9 @@ local BTAH = header("btah", "BTAH, request", 8, {
   flag("target_present", "MT_EN: MTETAH is there", 4, 0x08),
   flag("solicited", "FCE: raise an event", 4, 0x04),
   flag("retry", "Retry: the slice was sent before", 4, 0x02),
-  flag("alloc", "Alloc", 4, 0x01),
+  flag("allocate", "Alloc: makes a sequence context", 4, 0x01),
   flag("e_bit", "E_bit", 5, 0x40),
-  number("rc_type", "INI_RC_Type", 5, 1, 0x30),
+  flag("in_context", "INI_RC_Type 10: the target keeps the order", 5, 0x20),
   hex("rc_id", "INI_RC_ID, the queue", 5, 3, 0x0fffff),
 })
 local ATAH = header("atah", "ATAH, answer", 8, {
@@ -166,6 +169,9 @@ local NTFETAH = header("ntfetah", "NTFETAH, notification", 24, {
   hex("token", "Notify_TokenValue", 12, 4),
   hex("value", "Notify_Data", 16, 8),
 })
+local UDETAH = header("udetah", "UDETAH, how an atomic updates", 4, {
+  number("update", "Sub-operation", 1, 1, 0xf0, UPDATES),
+})
 local SETUP = header("setup", "Set-up", 64, {
   number("type", "Type", 0, 1, nil, SETUP_TYPES),
   number("version", "Version", 1, 1),
@@ -195,8 +201,15 @@ local REQUESTS = {
   [0x05] = { data = true, chain = { MAETAH, NTFETAH } },
   [0x06] = { chain = { MAETAH } },
 }
-local ANSWERS = { [0x11] = { chain = {} }, [0x12] = { data = true, chain = { OFSTETAH } } }
-local ATOMIC_RESPONSE = 0x13
+for atomic = 0x07, 0x0f do REQUESTS[atomic] = { data = true, chain = { MAETAH } } end
+for _, update in ipairs({ 0x09, 0x0a }) do
+  REQUESTS[update] = { update = true, data = true, chain = { UDETAH, MAETAH } }
+end
+local ANSWERS = {
+  [0x11] = { chain = {} },
+  [0x12] = { data = true, chain = { OFSTETAH } },
+  [0x13] = { data = true, chain = {} },
+}
 
 -- ---- fields that are no header's
 
@@ -430,8 +443,8 @@ function Packet:take_request(alone, is_setup)
   end
   if alone then return self:take_data(false) end
   local about = REQUESTS[code]
-  if not about or band(self:byte(at + 1), 0x01) ~= 0 then
-    self:complain(unknown, about and "UDETAH" or "a request of this kind")
+  if not about or (band(self:byte(at + 1), 0x01) ~= 0) ~= (about.update or false) then
+    self:complain(unknown, about and "UDETAH, there or not" or "a request of this kind")
     return self:rest(undecoded)
   end
   if (band(flags, 0x08) ~= 0) ~= (about.target or false) then
@@ -473,7 +486,7 @@ function Packet:take_setup()
   self:rest(padding)
 end
 
-local function is_answer(code) return ANSWERS[code] ~= nil or code == ATOMIC_RESPONSE end
+local function is_answer(code) return ANSWERS[code] ~= nil end
 
 function Packet:take_transaction(is_setup)
   if not self:has(1, "the transaction") then return end

@@ -36,35 +36,37 @@ class FlatMap {
   // `none` when absent.
   uint32_t find(const Key& key) const {
     for (uint64_t i = home(key);; i = (i + 1) & mask_) {
-      if (!entries_[i].used) return none;
-      if (entries_[i].key == key) return entries_[i].value;
+      if (entries_[i].stored == 0) return none;
+      if (entries_[i].key == key) return entries_[i].stored - 1;
     }
   }
 
-  // The key must be absent, and the map have room: callers hold a permit for each entry.
+  // Not `none`. The key must be absent, and the map have room: callers hold a permit for each
+  // entry.
   void insert(const Key& key, uint32_t value) {
     URMA_ASSERT(size_ <= mask_ / 2, "whoever inserts holds a slot of the map's capacity");
+    URMA_ASSERT(value != none, "this one says that there is nothing");
     uint64_t i = home(key);
-    for (; entries_[i].used; i = (i + 1) & mask_) {
+    for (; entries_[i].stored != 0; i = (i + 1) & mask_) {
       URMA_ASSERT(!(entries_[i].key == key), "a key is inserted once");
     }
-    entries_[i] = {key, value, true};
+    entries_[i] = {key, value + 1};
     ++size_;
   }
 
   bool erase(const Key& key) {
     uint64_t hole = home(key);
-    for (; !(entries_[hole].key == key) || !entries_[hole].used; hole = (hole + 1) & mask_) {
-      if (!entries_[hole].used) return false;
+    for (; !(entries_[hole].key == key) || entries_[hole].stored == 0; hole = (hole + 1) & mask_) {
+      if (entries_[hole].stored == 0) return false;
     }
-    for (uint64_t i = (hole + 1) & mask_; entries_[i].used; i = (i + 1) & mask_) {
+    for (uint64_t i = (hole + 1) & mask_; entries_[i].stored != 0; i = (i + 1) & mask_) {
       // An entry may move into the hole unless its home lies cyclically after the hole.
       if (((i - home(entries_[i].key)) & mask_) >= ((i - hole) & mask_)) {
         entries_[hole] = entries_[i];
         hole = i;
       }
     }
-    entries_[hole].used = false;
+    entries_[hole].stored = 0;
     --size_;
     return true;
   }
@@ -74,8 +76,7 @@ class FlatMap {
  private:
   struct Entry {
     Key key;
-    uint32_t value;
-    bool used;
+    uint32_t stored;  // one more than the value; 0: none
   };
 
   uint64_t home(const Key& key) const { return Hash{}(key)&mask_; }

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "urma/core/frame.h"
+
 namespace urma {
 namespace {
 
@@ -89,6 +91,16 @@ std::optional<Descriptor::Jetty> parse_jetty(std::string_view text) {
   return Descriptor::Jetty{JettyId(*id), TokenValue(*token)};
 }
 
+std::vector<Endpoint> parse_places(std::string_view text) {
+  std::vector<Endpoint> out;
+  for (const std::string_view part : split(text, ',')) {
+    const auto endpoint = parse_endpoint(part);
+    if (!endpoint || out.size() + 1 == most_paths) return {};
+    out.push_back(*endpoint);
+  }
+  return out;
+}
+
 Error bad(std::string_view field, std::string_view why) {
   return {Status::invalid_argument, "this is no descriptor: \"" + std::string(field.substr(0, 80)) +
                                         "\" " + std::string(why) +
@@ -97,7 +109,7 @@ Error bad(std::string_view field, std::string_view why) {
 
 // Fills the field that `key` names. False: unknown, twice, or not well formed.
 bool set_field(Descriptor& out, std::string_view key, std::string_view value, unsigned& seen) {
-  constexpr std::string_view keys[] = {"at", "eid", "life", "segment", "jetty"};
+  constexpr std::string_view keys[] = {"at", "eid", "life", "segment", "jetty", "also"};
   unsigned which = 0;
   while (which < std::size(keys) && keys[which] != key) ++which;
   if (which == std::size(keys) || (seen >> which & 1) != 0) return false;
@@ -117,8 +129,10 @@ bool set_field(Descriptor& out, std::string_view key, std::string_view value, un
     }
     case 3:
       return (out.segment = parse_segment(value)).has_value();
-    default:
+    case 4:
       return (out.jetty = parse_jetty(value)).has_value();
+    default:
+      return !(out.also = parse_places(value)).empty();
   }
 }
 
@@ -139,6 +153,14 @@ std::string to_string(const Descriptor& descriptor) {
   }
   if (const auto& jetty = descriptor.jetty) {
     line += " jetty=" + hex(number(jetty->id)) + ":" + hex(number(jetty->token));
+  }
+  std::string_view before = " also=";
+  for (const Endpoint& place : descriptor.also) {
+    const std::string text = to_string(place);
+    if (line.size() + before.size() + text.size() > max_descriptor_bytes) break;
+    line += before;
+    line += text;
+    before = ",";
   }
   return line;
 }

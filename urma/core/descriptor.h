@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "urma/base/export.h"
 #include "urma/core/endpoint.h"
@@ -17,7 +18,8 @@ namespace urma {
 //   segment=1f:8b2d90aa:7f1200000000:1048576:rw
 //         jetty=417:90aa8b2d
 //
-// A segment whose atomics are not the processors' says whose they are: ...:rwa:engine
+// A segment whose atomics are not the processors' says whose they are: ...:rwa:engine. A device
+// with several paths says where else it is: also=10.0.1.1:4792,10.0.2.1:4792
 struct Descriptor {
   struct Segment {
     TokenId id{};
@@ -39,6 +41,7 @@ struct Descriptor {
   Incarnation life{};
   std::optional<Segment> segment;
   std::optional<Jetty> jetty;
+  std::vector<Endpoint> also{};  // its other paths, in order; up to 7, as far as the line is long
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
 };
 

@@ -22,10 +22,16 @@ const char* name(EventKind kind) {
       return "bad_tokens";
     case EventKind::guessing:
       return "guessing";
+    case EventKind::memory_missing:
+      return "memory_missing";
     case EventKind::missed:
       return "missed";
     case EventKind::closed:
       return "closed";
+    case EventKind::path_added:
+      return "path_added";
+    case EventKind::path_removed:
+      return "path_removed";
   }
   return "no such event";
 }

@@ -17,8 +17,7 @@ enum class EventKind : uint8_t {
   // A peer that was lost is there again, the same life of it.
   peer_back,
   // One of several paths to a peer (`paths():`, Event::path) carries nothing any more: all goes
-  // over
-  // the others. Or it carries again.
+  // over the others. Or it carries again.
   path_lost,
   path_back,
   // Another life runs at its address: what was imported of the old one is void.
@@ -32,10 +31,17 @@ enum class EventKind : uint8_t {
   // They came faster than by mistake: its requests are dropped for a while, 100 ms to 10 s, and it
   // is not told why.
   guessing,
+  // Memory of a guarded segment (Event::segment) was not there, or not to be written, when it was
+  // used: the access was refused.
+  memory_missing,
   // So many others found no room, because `Device::events` was not called.
   missed,
   // The device has been closed: the last one.
   closed,
+  // Another path to a peer carries, since one of the two devices has a place more; or one was taken
+  // away (Device::add_path, remove_path).
+  path_added,
+  path_removed,
 };
 
 // One event, or `count` of the same kind, peer and Jetty that came soon after one another.
@@ -43,8 +49,9 @@ struct Event {
   EventKind kind = EventKind::missed;
   Status status = Status::ok;  // why, where there is more to say
   uint32_t count = 1;
-  uint32_t path = 0;  // path_lost, path_back: its number, from 0
+  uint32_t path = 0;  // path_...: Path::number
   JettyId jetty{};    // jetty_error
+  TokenId segment{};  // memory_missing
   PeerId peer{};      // the others: as Completion::from and RemoteSegment::peer name it
   Endpoint from{};    // and where it is or was
 };

@@ -14,8 +14,18 @@ enum class TaOpcode : uint8_t {
   write_immediate = 0x04,
   write_notify = 0x05,
   read = 0x06,
+  compare_swap = 0x07,
+  swap = 0x08,
+  atomic_store = 0x09,
+  atomic_load = 0x0a,
+  fetch_add = 0x0b,
+  fetch_sub = 0x0c,
+  fetch_and = 0x0d,
+  fetch_or = 0x0e,
+  fetch_xor = 0x0f,
   answer = 0x11,  // TAACK
   read_response = 0x12,
+  atomic_response = 0x13,
 };
 
 // What each opcode carries and how it may be treated. To add an opcode: a row here, and its cases
@@ -23,14 +33,16 @@ enum class TaOpcode : uint8_t {
 struct OpcodeInfo {
   TaOpcode opcode;
   std::string_view name;
-  bool request;     // starts with BTAH; else with ATAH
-  bool to_jetty;    // MTETAH: takes a receive slot
-  bool to_memory;   // MAETAH: checked by the segment table
-  bool offset;      // OFSTETAH: where the packet's bytes lie in its slice
-  bool notify;      // NTFETAH: 8 bytes of memory that are set when all data is in place
-  bool immediate;   // IMMETAH
-  bool data;        // bytes may follow
-  bool replayable;  // executing it twice is executing it once
+  bool request;            // starts with BTAH; else with ATAH
+  bool to_jetty;           // MTETAH: takes a receive slot
+  bool to_memory;          // MAETAH: checked by the segment table
+  bool offset;             // OFSTETAH: where the packet's bytes lie in its slice
+  bool notify;             // NTFETAH: 8 bytes of memory that are set when all data is in place
+  bool immediate;          // IMMETAH
+  bool data;               // bytes may follow
+  bool replayable;         // executing it twice is executing it once
+  bool user_data = false;  // UDETAH: how an atomic updates
+  uint8_t operands = 0;    // of an atomic: its data, each as long as its word
 };
 
 namespace detail {
@@ -38,15 +50,25 @@ inline constexpr bool yes = true;
 inline constexpr bool no = false;
 // clang-format off
 inline constexpr OpcodeInfo opcodes[] = {
-    // opcode                   name               request jetty memory offset ntf  imm  data replay
-    {TaOpcode::send,            "send",            yes,    yes,  no,    yes,   no,  no,  yes, no},
-    {TaOpcode::send_immediate,  "send_immediate",  yes,    yes,  no,    yes,   no,  yes, yes, no},
-    {TaOpcode::write,           "write",           yes,    no,   yes,   no,    no,  no,  yes, yes},
-    {TaOpcode::write_immediate, "write_immediate", yes,    yes,  yes,   no,    no,  yes, yes, no},
-    {TaOpcode::write_notify,    "write_notify",    yes,    no,   yes,   no,    yes, no,  yes, no},
-    {TaOpcode::read,            "read",            yes,    no,   yes,   no,    no,  no,  no,  yes},
-    {TaOpcode::answer,          "answer",          no,     no,   no,    no,    no,  no,  no,  yes},
-    {TaOpcode::read_response,   "read_response",   no,     no,   no,    yes,   no,  no,  yes, yes},
+    // opcode                    name               req. jet. mem. off. ntf. imm. data rep. ud   ops
+    {TaOpcode::send,             "send",            yes, yes, no,  yes, no,  no,  yes, no},
+    {TaOpcode::send_immediate,   "send_immediate",  yes, yes, no,  yes, no,  yes, yes, no},
+    {TaOpcode::write,            "write",           yes, no,  yes, no,  no,  no,  yes, yes},
+    {TaOpcode::write_immediate,  "write_immediate", yes, yes, yes, no,  no,  yes, yes, no},
+    {TaOpcode::write_notify,     "write_notify",    yes, no,  yes, no,  yes, no,  yes, no},
+    {TaOpcode::read,             "read",            yes, no,  yes, no,  no,  no,  no,  yes},
+    {TaOpcode::compare_swap,     "compare_swap",    yes, no,  yes, no,  no,  no,  yes, no,  no,  2},
+    {TaOpcode::swap,             "swap",            yes, no,  yes, no,  no,  no,  yes, no,  no,  1},
+    {TaOpcode::atomic_store,     "atomic_store",    yes, no,  yes, no,  no,  no,  yes, no,  yes, 1},
+    {TaOpcode::atomic_load,      "atomic_load",     yes, no,  yes, no,  no,  no,  yes, no,  yes, 1},
+    {TaOpcode::fetch_add,        "fetch_add",       yes, no,  yes, no,  no,  no,  yes, no,  no,  1},
+    {TaOpcode::fetch_sub,        "fetch_sub",       yes, no,  yes, no,  no,  no,  yes, no,  no,  1},
+    {TaOpcode::fetch_and,        "fetch_and",       yes, no,  yes, no,  no,  no,  yes, no,  no,  1},
+    {TaOpcode::fetch_or,         "fetch_or",        yes, no,  yes, no,  no,  no,  yes, no,  no,  1},
+    {TaOpcode::fetch_xor,        "fetch_xor",       yes, no,  yes, no,  no,  no,  yes, no,  no,  1},
+    {TaOpcode::answer,           "answer",          no,  no,  no,  no,  no,  no,  no,  yes},
+    {TaOpcode::read_response,    "read_response",   no,  no,  no,  yes, no,  no,  yes, yes},
+    {TaOpcode::atomic_response,  "atomic_response", no,  no,  no,  no,  no,  no,  yes, yes},
 };
 // clang-format on
 

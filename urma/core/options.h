@@ -9,6 +9,7 @@
 #include "urma/core/balance.h"
 #include "urma/core/ids.h"
 #include "urma/core/log.h"
+#include "urma/core/order.h"
 #include "urma/core/retransmission.h"
 
 namespace urma {
@@ -43,6 +44,10 @@ struct DeviceOptions {
   Threads threads = Threads::automatic;
   // A work without progress for so long ends, as `unknown` or `peer_unreachable`. 10 ms to 1 h.
   Duration operation_timeout = std::chrono::seconds(2);
+  // A channel over which nothing went for so long is closed, if the peer has nothing to say either;
+  // the next work makes another one, which takes two round trips. Zero: no channel is; else 1 ms to
+  // 24 h. In a window channels stay: they cost nothing there that another one could use.
+  Duration idle_timeout = std::chrono::minutes(5);
   // Congestion control by name; empty: the default.
   std::string congestion{};
   // How lost packets are found and sent again, by this end. Nothing: what suits the medium, which
@@ -81,6 +86,19 @@ struct JettyOptions {
   Duration operation_timeout{};
   // How long a living target that has no receive slot free is asked again. Default: for ever.
   Duration receiver_timeout = Duration::max();
+  // Of what several Jetties of the device want to send to one peer, how large its share is, beside
+  // theirs: 1 to 16.
+  uint32_t weight = 1;
+  // Who keeps strong works in order (docs/ordering.md).
+  ServiceMode mode = ServiceMode::automatic;
+  // Relaxed works wait for each other like strong ones: both form one chain, executed in the order
+  // in which it was posted.
+  bool chain = false;
+  // Completions of works come in the order in which these were posted.
+  bool in_order = false;
+  // What happens when a work of it fails: nothing to the others, or else the Jetty is suspended,
+  // which ends all its works and lets none begin until `Jetty::reset`; it goes on receiving.
+  bool suspend_on_error = false;
   // Where completions go; null: to a queue of the Jetty's own.
   Jfc* completions = nullptr;
   // Whose buffers and permits arrivals take, together with those of other Jetties; `receives` must

@@ -16,7 +16,8 @@ struct Path {
   // Since the peer is known, packets that carry works and answers; a packet that is sent again
   // counts for each time.
   uint64_t sent = 0;
-  uint64_t lost = 0;  // believed lost
+  uint64_t lost = 0;    // believed lost
+  uint32_t number = 0;  // as Event::path says it: the same for as long as the path is there
 };
 
 }  // namespace urma

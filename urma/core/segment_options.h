@@ -9,7 +9,8 @@ class Segment;
 
 struct SegmentOptions {
   Rights rights = Rights::read | Rights::write;
-  // Who will execute atomics on it; this version has none, but tells peers.
+  // Who executes atomics on it (urma/core/atomic_works.h). With Rights::atomic, `device` is
+  // refused: no device of this version does.
   AtomicDomain atomics = AtomicDomain::processor;
   // What an access must show. `signature` and `encryption` are refused: they do not exist yet.
   TokenPolicy policy = TokenPolicy::plain_text;
@@ -19,8 +20,9 @@ struct SegmentOptions {
   // For memory that may be gone while it is registered - unmapped, made read-only, of a file that
   // is cut off: an access of a peer then ends as `remote_access`, where it would else end this
   // process (SIGSEGV, SIGBUS). What it had written before the gap stays. Costs 1 us for a packet,
-  // two descriptors and address space for a device. Takes no notifications (Work::notify). Only
-  // for register_memory; works of the owner's with this memory as buffers are not guarded.
+  // two descriptors and address space for a device. Takes no notifications (Work::notify) and no
+  // atomics. Only for register_memory; works of the owner's with this memory as buffers are not
+  // guarded.
   bool guarded = false;
 };
 

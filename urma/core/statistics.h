@@ -17,6 +17,7 @@ struct Statistics {
   uint64_t retries = 0;
   uint64_t timeouts = 0;
   uint64_t unknown = 0;
+  uint64_t held = 0;
   uint64_t copied = 0;
   uint64_t copied_bytes = 0;
   uint64_t copied_past_caches = 0;
@@ -28,6 +29,11 @@ struct Statistics {
   uint64_t repeated = 0;
   uint64_t withdrawn = 0;
   uint64_t unheard = 0;
+  uint64_t parked = 0;
+  uint64_t too_early = 0;
+  uint64_t datagrams_sent = 0;
+  uint64_t datagrams_received = 0;
+  uint64_t datagrams_dropped = 0;
 
   uint64_t packets_sent = 0;
   uint64_t retransmitted = 0;
@@ -49,6 +55,7 @@ struct Statistics {
   uint64_t channels_made = 0;
   uint64_t channels_not_made = 0;
   uint64_t channels_lost = 0;
+  uint64_t channels_idle = 0;
   uint64_t paths_lost = 0;
   uint64_t paths_back = 0;
   uint64_t jetties = 0;

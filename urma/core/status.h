@@ -15,7 +15,7 @@ enum class Status : uint8_t {
   ok,
 
   // How works end: a completion carries exactly one of these, or
-  // version_mismatch, or no_resources.
+  // version_mismatch, no_resources, or unsupported.
   flushed,             // cancelled before anything left; not executed
   unknown,             // it left and no answer will come; may or may not have executed
   bad_work,            // the work itself cannot be executed; not executed
@@ -34,7 +34,7 @@ enum class Status : uint8_t {
   permission_denied,  // the system, or a publisher, does not let us
   version_mismatch,   // the other side speaks another version; of a work: not executed
   no_resources,       // a limit given at open, or the system's, is reached; of a work: not executed
-  unsupported,        // not on this device, or not yet
+  unsupported,        // not on this device, or not yet; of a work: not executed
   closed,             // the object has been closed
   forked,             // called in a child of the process that opened the device
   timed_out,          // no answer in the time given

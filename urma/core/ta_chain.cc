@@ -34,12 +34,13 @@ bool parse_request(std::span<const std::byte> packet, ParsedRequest& request) {
   const Btah& base = headers.base;
   Front front(packet);
   if (packet.size() < Btah::size || !front.take_base(headers.base)) return false;
-  const OpcodeInfo* info = base.user_data ? nullptr : find_opcode(base.opcode);
-  if (info == nullptr) return true;
+  const OpcodeInfo* info = find_opcode(base.opcode);
+  if (info == nullptr || info->user_data != base.user_data) return true;
   request.info = info;
   if (!info->request || base.target_present != info->to_jetty) return false;
   const size_t without = base.token_present ? 0 : Tvetah::size;
   if (packet.size() < chain_bytes(*info) - without) return false;
+  if (info->user_data) front.take_into(headers.update);
   if (info->to_jetty) front.take_into(headers.target);
   if (info->to_memory) front.take_into(headers.memory);
   if (info->offset) front.take_into(headers.offset);

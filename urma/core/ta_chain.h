@@ -9,13 +9,13 @@ namespace urma {
 
 // The bytes of a request's chain, with its token.
 constexpr size_t chain_bytes(const OpcodeInfo& info) {
-  return Btah::size + (info.to_jetty ? Mtetah::size : 0) + (info.to_memory ? Maetah::size : 0) +
-         (info.offset ? Ofstetah::size : 0) + (info.notify ? Ntfetah::size : 0) +
-         (info.immediate ? Immetah::size : 0) + Tvetah::size;
+  return Btah::size + (info.user_data ? Udetah::size : 0) + (info.to_jetty ? Mtetah::size : 0) +
+         (info.to_memory ? Maetah::size : 0) + (info.offset ? Ofstetah::size : 0) +
+         (info.notify ? Ntfetah::size : 0) + (info.immediate ? Immetah::size : 0) + Tvetah::size;
 }
 
 // A request's whole chain, in the one order that all opcodes share (UB 5.3):
-// BTAH [MTETAH] [MAETAH] [OFSTETAH] [NTFETAH] [IMMETAH] [TVETAH].
+// BTAH [UDETAH] [MTETAH] [MAETAH] [OFSTETAH] [NTFETAH] [IMMETAH] [TVETAH].
 struct TaRequest {
   // Of the longest chain, that of a write with notify. No opcode has all headers.
   static constexpr size_t max_size = [] {
@@ -27,6 +27,7 @@ struct TaRequest {
   }();
 
   Btah base;
+  Udetah update;
   Mtetah target;
   Maetah memory;
   Ofstetah offset;
@@ -47,7 +48,9 @@ inline size_t TaRequest::emit(const OpcodeInfo& info, std::span<std::byte> out) 
     at += Header::size;
   };
   base.target_present = info.to_jetty;
+  base.user_data = info.user_data;
   put(base);
+  if (info.user_data) put(update);
   if (info.to_jetty) put(target);
   if (info.to_memory) put(memory);
   if (info.offset) put(offset);

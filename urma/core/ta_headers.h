@@ -7,6 +7,7 @@
 #include "urma/base/bits.h"
 #include "urma/core/ids.h"
 #include "urma/core/opcode.h"
+#include "urma/core/order.h"
 
 namespace urma {
 
@@ -14,21 +15,20 @@ namespace urma {
 // and `emit` are inverse, and fields that we neither use nor understand are sent as zero and
 // ignored when received.
 
-// Order tag of a request (UB 5.2): how it may overtake others of its initiator queue.
-enum class Order : uint8_t { none = 0, relaxed = 1, strong = 2 };
-
 struct Btah {
   static constexpr size_t size = 8;
 
   uint8_t opcode = 0;
   bool token_present = false;   // TV_EN: TVETAH follows
   bool target_present = false;  // MT_EN: MTETAH follows
-  bool user_data = false;       // UD_Flag: UDETAH follows; never sent, see parse_request
+  bool user_data = false;       // UD_Flag: UDETAH follows
   uint32_t tassn = 0;           // 16 bits
   Order order = Order::none;
-  bool solicited = false;  // FCE: raise a completion event at the target
-  bool retry = false;      // the same TASSN has been sent before
-  uint32_t rc_id = 0;      // 20 bits: the initiator queue
+  bool solicited = false;   // FCE: raise a completion event at the target
+  bool retry = false;       // the same TASSN has been sent before
+  bool allocate = false;    // Alloc: keep a sequence context; nothing of order before it is to come
+  bool in_context = false;  // INI_RC_Type 10: the queue's sequence context keeps its order
+  uint32_t rc_id = 0;       // 20 bits: the initiator queue
 
   static std::optional<Btah> parse(HeaderView<size> in);  // nothing: not version 0
   bool assign(HeaderView<size> in);                       // the same; false: nothing
@@ -121,6 +121,17 @@ struct Immetah {
   friend bool operator==(const Immetah&, const Immetah&) = default;
 };
 
+// Of an atomic store or load: how it updates its word.
+struct Udetah {
+  static constexpr size_t size = 4;
+
+  uint8_t update = 0;  // 4 bits: an Update
+
+  static Udetah parse(HeaderView<size> in);
+  void emit(HeaderBytes<size> out) const;
+  friend bool operator==(const Udetah&, const Udetah&) = default;
+};
+
 // Of a write with notify: where, under which token, and what is stored when its data is in place.
 struct Ntfetah {
   static constexpr size_t size = 24;
@@ -151,6 +162,8 @@ using TargetOrder = Field<33, 3>;
 using TargetPresent = Field<36, 1>;
 using Solicited = Field<37, 1>;
 using Retry = Field<38, 1>;
+using Allocate = Field<39, 1>;
+using SequenceContext = Field<42, 1>;  // of INI_RC_Type, whose other bit says nothing
 using RcId = Field<44, 20>;
 constexpr uint64_t not_trusted = 1;  // EE_bits 01: no trusted execution environment
 }  // namespace btah
@@ -188,6 +201,10 @@ using Token = Field<64, 32>;
 using Length = Field<96, 32>;
 }  // namespace immetah
 
+namespace udetah {
+using Update = Field<8, 4>;
+}
+
 namespace ntfetah {
 using Address = Field<0, 64>;
 using TokenId = Field<68, 20>;
@@ -206,6 +223,8 @@ inline bool Btah::assign(HeaderView<size> bytes) {
   order = static_cast<Order>(btah::TargetOrder::get(in) & 3);
   solicited = btah::Solicited::get(in) != 0;
   retry = btah::Retry::get(in) != 0;
+  allocate = btah::Allocate::get(in) != 0;
+  in_context = btah::SequenceContext::get(in) != 0;
   rc_id = static_cast<uint32_t>(btah::RcId::get(in));
   return true;
 }
@@ -228,6 +247,8 @@ inline void Btah::emit(HeaderBytes<size> bytes) const {
   btah::TargetPresent::set(out, target_present);
   btah::Solicited::set(out, solicited);
   btah::Retry::set(out, retry);
+  btah::Allocate::set(out, allocate);
+  btah::SequenceContext::set(out, in_context);
   btah::RcId::set(out, rc_id);
   out.store(bytes);
 }
@@ -320,6 +341,17 @@ inline void Immetah::emit(HeaderBytes<size> bytes) const {
   immetah::Immediate::set(out, immediate);
   immetah::Token::set(out, token);
   immetah::Length::set(out, message_length);
+  out.store(bytes);
+}
+
+inline Udetah Udetah::parse(HeaderView<size> bytes) {
+  const HeaderWords in(bytes);
+  return {.update = static_cast<uint8_t>(udetah::Update::get(in))};
+}
+
+inline void Udetah::emit(HeaderBytes<size> bytes) const {
+  HeaderWords<size> out;
+  udetah::Update::set(out, update);
   out.store(bytes);
 }
 

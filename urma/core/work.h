@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <span>
 
+#include "urma/core/atomic.h"
 #include "urma/core/ids.h"
+#include "urma/core/order.h"
 #include "urma/core/rights.h"
 #include "urma/core/status.h"
 
@@ -48,7 +50,7 @@ struct Buffer {
   size_t bytes = 0;
 };
 
-enum class Operation : uint8_t { write, read, send, receive };
+enum class Operation : uint8_t { write, read, send, receive, atomic };
 
 // What an application posts: a value that can be built once and posted many times. Built with the
 // functions below:
@@ -62,12 +64,17 @@ struct Work {
   bool signalled = true;
   bool solicits = false;
   bool copied = false;
-  Buffer buffer;                    // used when `buffers` is empty
+  Order order = Order::none;
+  Fence fence = Fence::none;
+  Atomic atomic{};                  // of an atomic: which one
+  Update update{};                  // and how, where it is a load or a store
+  Buffer buffer;                    // used when `buffers` is empty; of an atomic: its bytes alone
   std::span<const Buffer> buffers;  // up to max_buffers; read by `post`, not kept
-  RemoteSegment segment;            // write, read
-  uint64_t offset = 0;              // write, read: from the segment's first byte
+  RemoteSegment segment;            // write, read, atomic
+  uint64_t offset = 0;              // there: from the segment's first byte
   RemoteJetty target;               // send, and write with immediate
-  uint64_t immediate_value = 0;     // or what is notified
+  uint64_t immediate_value = 0;     // or what is notified, or an atomic's operand
+  uint64_t expected_value = 0;      // compare_swap
   uint64_t tag_value = 0;
   uint64_t notify_address = 0;  // the owner's; its peer is in `target`
   TokenId notify_token_id{};
@@ -91,6 +98,14 @@ struct Work {
   // Inline data (UB): `post` copies the bytes, and the buffer is the application's again when it
   // returns. Writes and sends of up to JettyOptions::inline_bytes; others complete as `bad_work`.
   Work& inline_data() { return copied = true, *this; }
+  // Executed at its target after all earlier relaxed and strong works of its Jetty have been
+  // (UB: SO), whichever peers they went to. What ended as `unknown` is not waited for.
+  Work& strong() { return order = Order::strong, *this; }
+  // Later strong works wait for it (UB: RO); it waits for nothing.
+  Work& relaxed() { return order = Order::relaxed, *this; }
+  // Nothing of it is sent before all earlier works of its Jetty, or its reads and atomics, have
+  // ended, however they did; later ones wait with it.
+  Work& fenced(Fence from = Fence::all) { return fence = from, *this; }
   // No completion of its own unless it fails: the next signalled work of the Jetty implies it.
   Work& unsignalled() { return signalled = false, *this; }
 };
@@ -175,12 +190,14 @@ struct Completion {
   bool solicited = false;  // receive: its poster asked for whoever sleeps here to be woken
   uint32_t bytes = 0;      // of the work; of the message that arrived
   uint64_t tag = 0;        // the work's; the receive's (0 for an immediate without message)
-  uint64_t immediate = 0;
-  JettyId jetty{};       // which of our Jetties
-  JettyId from_jetty{};  // receive: the Jetty that posted it
-  PeerId from{};         // receive: and whose it is
+  uint64_t immediate = 0;  // of an atomic: what it fetched
+  JettyId jetty{};         // which of our Jetties
+  JettyId from_jetty{};    // receive: the Jetty that posted it
+  PeerId from{};           // receive: and whose it is
 
   bool ok() const { return status == Status::ok; }
+  // Of an atomic that is `ok`: what the word was, as an unsigned integer; 0 of an atomic_store.
+  uint64_t fetched() const { return immediate; }
 };
 
 }  // namespace urma

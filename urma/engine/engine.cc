@@ -8,8 +8,8 @@ namespace {
 transport::Settings transport_settings(const EngineSettings& settings,
                                        drivers::PacketPort& driver) {
   const drivers::PortFacts& port = driver.facts();
-  transport::PathList paths{.count = static_cast<uint8_t>(port.paths.size())};
-  std::copy(port.paths.begin(), port.paths.end(), paths.endpoints.begin());
+  transport::PathList paths;
+  for (unsigned i = 0; i < port.paths.size(); ++i) paths.set(i, port.paths[i]);
   return {.self = port.self,
           .paths = paths,
           .balance = settings.balance,
@@ -17,9 +17,11 @@ transport::Settings transport_settings(const EngineSettings& settings,
           .life = settings.life,
           .mtu = port.mtu,
           .retransmission = settings.retransmission,
+          .atomic_results = jetty::AtomicResults::kept,
           .buffer_bytes = port.buffer_bytes,
           .controller = settings.controller,
           .setup_timeout = settings.operation_timeout,
+          .idle_timeout = settings.idle_timeout,
           .ways = driver.ways(),
           .peers = settings.limits.peers};
 }
@@ -79,7 +81,8 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   if (ways_ != nullptr) ways_->notify();
   settle(now);
   kick_ = transactions_.jetties().wake_others(polled) || kick_;
-  busy = busy || filled_ > 0 || ready_.size() > 0 || transport_.wants_to_send();
+  busy = busy || filled_ > 0 || ready_.size() > 0 || transport_.wants_to_send() ||
+         transactions_.initiator().lets_go();
   events_.deliver(now);
   const Time due =
       std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
@@ -174,7 +177,8 @@ bool Engine::send(Time now, bool polled, bool posted) {
   bool any = initiator.cut(works_per_pass, now);
   const bool replied = std::exchange(sent_ahead_, false) || any || posted;
   transactions_.target().answers().flush(polled, replied, now);
-  if (filled_ == 0 && transport_.wants_to_send() && unsettled_count_ < most_unsettled) {
+  if (filled_ == 0 && transport_.wants_to_send() && unsettled_count_ < most_unsettled &&
+      transactions_.target().answers().guarded().room_for(burst)) {
     lent_ += port_->lend(std::span(frames_).subspan(lent_));
     initiator.begin_fill(fill_ + 1);
     transactions_.target().answers().guarded().begin_fill(fill_ + 1);
@@ -216,6 +220,7 @@ void Engine::settle(Time now) {
   if (unsettled_count_ == 0) unsettled_first_ = 0;  // the same line again
   if (any) transactions_.target().answers().guarded().settled(settled_fill_);
   transactions_.initiator().settled(settled_fill_, now);
+  transport_.settled(frames);
 }
 
 Time Engine::next_deadline() const { return std::min(rest_until_, port_->next_arrival()); }

@@ -24,6 +24,7 @@ namespace urma::engine {
 struct EngineSettings {
   Incarnation life{};
   Duration operation_timeout = std::chrono::seconds(2);  // also for making a channel
+  Duration idle_timeout{};
   const congestion::ControllerKind* controller = nullptr;
   Retransmission retransmission{};
   Balance balance = Balance::slice;
@@ -90,7 +91,7 @@ class Engine {
   // Nothing when there are Limits::jetties of them.
   std::optional<JettyMade> create_jetty(jetty::JettyParts parts);
   bool flush_jetty(uint32_t index, Time now);
-  void reset_jetty(uint32_t index);
+  void reset_jetty(uint32_t index, Time now);
   bool destroy_jetty(uint32_t index, Time now);
   using Lease = drivers::SegmentMemory::Lease;
   using Segments = memseg::SegmentTable;
@@ -125,6 +126,21 @@ class Engine {
   bool retire_token(Retirement& what, Time now);
   // False: there are two values already, or it needs none, or the segment is gone.
   bool rotate_token(Handle segment);
+  // Of paths that come and go. False: eight are there.
+  bool add_path(drivers::PathPorts::Joining& joining, Time now);
+  struct PathRemoval {
+    Endpoint place;
+
+    enum class Found : uint8_t { there, nowhere, last } found = Found::there;
+    std::unique_ptr<drivers::PacketPort> port;  // at the end
+    bool begun = false;
+    bool closed = false;
+    uint8_t number = 0;
+    uint64_t fill = 0;
+    Time since{};
+    Time look_at{};
+  };
+  bool remove_path(PathRemoval& what, Time now);
   // Flushes all Jetties and removes all segments.
   bool end_everything(Time now);
 
@@ -213,7 +229,8 @@ class Engine {
   bool looked_only_ = false;
   bool told_ = false;
   bool kick_ = false;
-  bool ending_ = false;  // no more segments
+  bool ending_ = false;                     // no more segments
+  std::array<bool, most_paths> leaving_{};  // places whose port is not given back yet
   uint64_t passes_ = 0;
   uint64_t not_fenced_ = 0;
 };

@@ -11,6 +11,9 @@ namespace {
 constexpr Duration most_held = std::chrono::microseconds(500);
 // Where nothing else helps: it may have to wait for a processor.
 constexpr Duration most_awaited = std::chrono::milliseconds(20);
+// Peers that are there have answered long before: then one or the other packet is lost.
+constexpr Duration most_told = std::chrono::milliseconds(50);
+constexpr Duration told_patience = std::chrono::microseconds(250);
 
 }  // namespace
 
@@ -55,8 +58,14 @@ bool Engine::flush_jetty(uint32_t index, Time now) {
   return jetty.outstanding == 0;
 }
 
-void Engine::reset_jetty(uint32_t index) {
-  transactions_.jetties().at(index).state = jetty::JettyState::ready;
+void Engine::reset_jetty(uint32_t index, Time now) {
+  jetty::Jetty& jetty = transactions_.jetties().at(index);
+  jetty::Initiator& initiator = transactions_.initiator();
+  // What was posted, or held, before this call is flushed.
+  while (jetty.queues->berths().used() && initiator.take(jetty, works_per_pass, now) > 0) {
+  }
+  initiator.end_cancelled(jetty, now);
+  jetty.state = jetty::JettyState::ready;
 }
 
 bool Engine::destroy_jetty(uint32_t index, Time now) {
@@ -117,7 +126,8 @@ std::optional<Engine::Lease> Engine::held_part(const Withdrawal& what) {
   std::optional<Lease> held;
   for_each_part(what, [&](const Segments::Segment& part) {
     const std::optional<Lease> lease = held ? std::nullopt : lease_of(part);
-    if (lease && !port_->memory()->moved(*lease) && !is_released(*lease)) held = lease;
+    if (!lease || port_->memory()->moved(*lease)) return;
+    if (port_->memory()->loose(*lease) || !is_released(*lease)) held = lease;
   });
   return held;
 }
@@ -146,7 +156,9 @@ bool Engine::withdraw_segments(Withdrawal& what, Time now) {
   if (used) return false;
   if (what.since == Time{}) what.since = now;
   what.held = what.fenced ? held_part(what) : std::nullopt;
-  if (what.held) return now - what.since > most_held;
+  if (what.held) {
+    return port_->memory()->loose(*what.held) || now - what.since > most_held;
+  }
   if (!what.fenced) ++not_fenced_;
   segments_.release(std::exchange(what.withdrawn, Segments::none));
   return true;
@@ -205,23 +217,75 @@ bool Engine::end_everything(Time now) {
   return ended && settled(fill_);
 }
 
+// ---- paths
+
+bool Engine::add_path(drivers::PathPorts::Joining& joining, Time now) {
+  transport::PathList paths = transport_.paths();
+  uint8_t place = 0;
+  while (place < most_paths && (paths.there(place) || leaving_[place])) ++place;
+  if (place == most_paths) return false;
+  paths.set(place, joining.self());
+  port_->path_ports()->join(place, joining);
+  transport_.lead_paths(paths, now);
+  return true;
+}
+
+// First nothing is sent from there any more, and the peers learn not to send there; what they have
+// sent still comes. Then nobody names it, and what was filled for it is waited for.
+bool Engine::remove_path(PathRemoval& what, Time now) {
+  if (!what.begun) {
+    transport::PathList paths = transport_.paths();
+    unsigned there = 0;
+    what.number = most_paths;
+    for (uint8_t i = 0; i < most_paths; ++i) {
+      there += paths.there(i);
+      if (paths.there(i) && paths.endpoints[i] == what.place) what.number = i;
+    }
+    if (what.number == most_paths || there == 1) {
+      what.found = there == 1 && what.number < most_paths ? PathRemoval::Found::last
+                                                          : PathRemoval::Found::nowhere;
+      return true;
+    }
+    what.begun = true;
+    what.since = now;
+    leaving_[what.number] = true;
+    paths.set(what.number, {});
+    transport_.lead_paths(paths, now);
+  }
+  if (!what.closed) {
+    if (now < what.look_at) return false;
+    what.look_at = now + told_patience;
+    if (!transport_.told_paths() && now - what.since < most_told) return false;
+    what.closed = true;
+    port_->path_ports()->stop(what.number);
+    transport_.close_place(what.number);
+    what.fill = fill_;
+  }
+  if (!settled(what.fill)) return false;
+  what.port = port_->path_ports()->part(what.number);
+  leaving_[what.number] = false;
+  return true;
+}
+
 // ---- statistics
 
 std::optional<size_t> Engine::paths(PeerId peer, std::span<Path, most_paths> out) {
   const auto facts = transport_.facts(peer);
   if (!facts) return std::nullopt;
   if (facts->routes == nullptr) return 0;
-  const std::vector<Endpoint>& ours = port_->facts().paths;
+  size_t count = 0;
   for (uint8_t i = 0; i < facts->routes->count(); ++i) {
     const transport::Routes::Route& route = (*facts->routes)[i];
-    out[i] = {.from = ours.empty() ? port_->facts().self : ours[route.local],
-              .to = route.to,
-              .usable = route.usable,
-              .rtt = route.rtt,
-              .sent = route.sent,
-              .lost = route.lost};
+    if (!route.there) continue;
+    out[count++] = {.from = transport_.paths().endpoints[route.local],
+                    .to = route.to,
+                    .usable = route.usable,
+                    .rtt = route.rtt,
+                    .sent = route.sent,
+                    .lost = route.lost,
+                    .number = i};
   }
-  return facts->routes->count();
+  return count;
 }
 
 Statistics Engine::statistics() {
@@ -237,16 +301,22 @@ Statistics Engine::statistics() {
   out.retries = initiator.retries;
   out.timeouts = initiator.timeouts;
   out.unknown = initiator.unknown;
+  out.held = initiator.held;
   out.copied = initiator.copied;
   out.copied_bytes = initiator.copied_bytes;
   out.copied_past_caches = initiator.copied_past_caches;
   out.past_caches_from = transactions_.initiator().past_caches_from();
   out.executed = target.executed;
-  out.refused = target.refused;
+  out.refused = target.refused + port.refused;
   out.not_ready = target.not_ready;
   out.repeated = target.repeated;
   out.withdrawn = target.withdrawn;
-  out.unheard = target.unheard;
+  out.unheard = target.unheard + port.unheard;
+  out.parked = target.parked;
+  out.too_early = target.too_early;
+  out.datagrams_sent = packets.datagrams_sent;
+  out.datagrams_received = target.datagrams;
+  out.datagrams_dropped = target.datagrams_dropped + packets.datagrams_lost;
   out.packets_sent = packets.sent;
   out.retransmitted = packets.retransmitted;
   out.filler = packets.filler;
@@ -273,6 +343,7 @@ Statistics Engine::statistics() {
   out.not_fenced = not_fenced_;
   out.channels_made = packets.channels_made;
   out.channels_lost = packets.channels_lost;
+  out.channels_idle = peers.of(transport::Why::idle).count;
   out.paths_lost = peers.path_lost.count;
   out.paths_back = peers.path_back.count;
   out.frames_sent = port.frames_sent;
@@ -290,7 +361,8 @@ Statistics Engine::statistics() {
 Snapshot Engine::snapshot() {
   return {.counts = statistics(),
           .peers = transport_.news(),
-          .send_failure = port_->counters().latest_failure};
+          .send_failure = port_->counters().latest_failure,
+          .paths = transport_.path_totals()};
 }
 
 }  // namespace urma::engine

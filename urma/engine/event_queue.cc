@@ -9,7 +9,8 @@ namespace urma::engine {
 namespace {
 
 bool alike(const Event& a, const Event& b) {
-  return a.kind == b.kind && a.peer == b.peer && a.jetty == b.jetty && a.path == b.path;
+  return a.kind == b.kind && a.peer == b.peer && a.jetty == b.jetty && a.path == b.path &&
+         a.segment == b.segment;
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ uint64_t ended(const Snapshot& now) {
 uint64_t made(const Snapshot& now) { return now.peers.made.count; }
 uint64_t paths_lost(const Snapshot& now) { return now.peers.path_lost.count; }
 uint64_t paths_back(const Snapshot& now) { return now.peers.path_back.count; }
+uint64_t paths_added(const Snapshot& now) { return now.peers.path_added.count; }
+uint64_t paths_removed(const Snapshot& now) { return now.peers.path_removed.count; }
 uint64_t silent(const Snapshot& now) { return now.peers.silent.count; }
 
 constexpr auto error = LogLevel::error;
@@ -53,6 +55,11 @@ constexpr NewsKind kinds[] = {
               "carries its packets; a "
               "new channel is made by itself";
      }},
+    {info, "channel_idle", ended<Why::idle>,
+     [](const Snapshot& now, uint64_t count) {
+       return "a channel that nobody used is closed, to " + whom(count, now.peers.of(Why::idle)) +
+              "; the next work makes another one (DeviceOptions::idle_timeout)";
+     }},
     {warning, "path_lost", paths_lost,
      [](const Snapshot& now, uint64_t count) {
        return some(count, "path", "is ", "are ") + "lost, the latest to " +
@@ -64,6 +71,16 @@ constexpr NewsKind kinds[] = {
      [](const Snapshot& now, uint64_t count) {
        return some(count, "path", "carries ", "carry ") + "packets again, the latest to " +
               to_string(now.peers.path_back.latest);
+     }},
+    {info, "path_added", paths_added,
+     [](const Snapshot& now, uint64_t count) {
+       return some(count, "path", "is ", "are ") + "there more, the latest to " +
+              to_string(now.peers.path_added.latest);
+     }},
+    {info, "path_removed", paths_removed,
+     [](const Snapshot& now, uint64_t count) {
+       return some(count, "path", "was ", "were ") + "taken away, the latest to " +
+              to_string(now.peers.path_removed.latest);
      }},
     {warning, "peer_silent", silent,
      [](const Snapshot& now, uint64_t count) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "transport/counters.h"
+#include "transport/routes.h"
 #include "urma/core/log.h"
 #include "urma/core/statistics.h"
 
@@ -14,6 +15,7 @@ struct Snapshot {
   Statistics counts;
   transport::PeerNews peers;
   int send_failure = 0;  // errno of the latest
+  transport::AllPathTotals paths{};
 };
 
 // What a log tells when it has become more. To log something else: a row in news.cc, and its kind

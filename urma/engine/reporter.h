@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "urma/engine/log.h"
 #include "urma/engine/stats_files.h"
@@ -9,6 +11,9 @@
 namespace urma::engine {
 
 class Engine;
+
+// What the page of a device with several paths says of each: packets sent and lost, round trip.
+std::vector<ObservedMetric> path_metrics(std::span<const Endpoint> paths);
 
 // What a device shows of itself while it runs: a page of numbers to whoever looks from outside, and
 // lines to its application. Both come from one look at its counters, which who runs the passes

@@ -60,6 +60,13 @@ bool may_spin(uint32_t spinning) {
 // The service thread spins beside the application's own.
 bool service_may_spin() { return may_spin(2); }
 
+// A page of its own.
+Region page() {
+  Region made = Region::try_make(4096, 4096);
+  if (made.data() == nullptr) throw std::bad_alloc();
+  return made;
+}
+
 Error no_descriptor(const char* what) {
   return {Status::no_resources, std::string("open: making ") + what + ": " + std::strerror(errno) +
                                     ". Fix: close descriptors, or allow more (ulimit -n)"};
@@ -69,10 +76,11 @@ Error no_descriptor(const char* what) {
 
 Runner::Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings,
                Threads threads, std::unique_ptr<Entropy> entropy)
-    : fork_page_(Region::try_make(4096, 4096)),
+    : fork_page_(page()),
       alive_(reinterpret_cast<std::atomic<uint32_t>*>(fork_page_.data())),
       threads_(threads),
       port_facts_(port->facts()),
+      places_(port_facts_.paths.empty() ? std::vector{port_facts_.self} : port_facts_.paths),
       clock_(port->clock()),
       engine_(std::move(port), settings, std::move(entropy)),
       ports_(engine_.descriptors().begin(), engine_.descriptors().end()),
@@ -180,6 +188,77 @@ void Runner::report_last() {
     return true;
   });
   reporter_->close(last);
+}
+
+// ---- paths
+
+std::vector<Endpoint> Runner::places() const {
+  const std::lock_guard lock(places_mutex_);
+  return places_;
+}
+
+void Runner::note_places() {
+  transport::PathList paths;
+  call([&](Engine& engine, Time) {
+    paths = engine.transport().paths();
+    return true;
+  });
+  std::vector<Endpoint> places;
+  for (unsigned i = 0; i < paths.count; ++i) {
+    if (paths.there(i)) places.push_back(paths.endpoints[i]);
+  }
+  const std::lock_guard lock(places_mutex_);
+  places_.swap(places);
+}
+
+Result<Endpoint> Runner::add_path(std::string_view device) {
+  const std::lock_guard lock(moving_mutex_);
+  drivers::PathPorts* const ports = engine_.port().path_ports();
+  if (ports == nullptr) {
+    return Error{Status::unsupported,
+                 "add_path: this device was opened with one path. Fix: open paths():DEVICE+DEVICE, "
+                 "not within fault() or pcap()"};
+  }
+  auto joining = ports->prepare(device);
+  if (!joining) return Error{joining.status(), "add_path: " + joining.error().message};
+  const Endpoint place = (*joining)->self();
+  if (clock_ != nullptr) clock_->attach(*this, place);
+  bool added = false;
+  call([&](Engine& engine, Time now) {
+    added = engine.add_path(**joining, now);
+    return true;
+  });
+  if (!added) {
+    return Error{Status::no_resources,
+                 "add_path: it has eight paths, which is as many as there may be. Fix: remove_path "
+                 "one of Device::endpoints first"};
+  }
+  note_places();
+  return place;
+}
+
+Result<void> Runner::remove_path(const Endpoint& place) {
+  const std::lock_guard lock(moving_mutex_);
+  using Found = Engine::PathRemoval::Found;
+  Engine::PathRemoval removal;
+  removal.place = place;
+  const bool several = engine_.port().path_ports() != nullptr;
+  if (several) {
+    call([&](Engine& engine, Time now) { return engine.remove_path(removal, now); });
+  }
+  if (!several || removal.found == Found::last) {
+    return Error{Status::invalid_argument,
+                 "remove_path: " + to_string(place) +
+                     " is the last path, without which nobody reaches this device. Fix: add_path "
+                     "another one first, or close the device"};
+  }
+  if (removal.found == Found::nowhere) {
+    return Error{Status::invalid_argument, "remove_path: this device is not reached at " +
+                                               to_string(place) +
+                                               ". Fix: one of Device::endpoints"};
+  }
+  note_places();
+  return {};
 }
 
 // ---- descriptors to wait at

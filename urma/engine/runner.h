@@ -103,6 +103,11 @@ class Runner final : public drivers::VirtualClock::Driven {
               uint64_t tag);
   // What never changes after open.
   const drivers::PortFacts& port_facts() const { return port_facts_; }
+  // Where others reach it now, over each of its paths.
+  std::vector<Endpoint> places() const;
+  // Any thread, one at a time. The port that is given back has settled.
+  Result<Endpoint> add_path(std::string_view device);
+  Result<void> remove_path(const Endpoint& place);
   Incarnation life() const { return engine_.settings().life; }
   Duration operation_timeout() const { return engine_.settings().operation_timeout; }
   PeerId self() const { return self_; }
@@ -112,6 +117,7 @@ class Runner final : public drivers::VirtualClock::Driven {
 
  private:
   void carry(Command& command);
+  void note_places();
   bool take_token() {
     // Whoever looks in vain does not take the line from whoever has the token.
     return !token_.load(std::memory_order_relaxed) &&
@@ -145,6 +151,9 @@ class Runner final : public drivers::VirtualClock::Driven {
 
   const Threads threads_;
   const drivers::PortFacts port_facts_;
+  mutable std::mutex places_mutex_;
+  std::vector<Endpoint> places_;  // as the transport's, in its order
+  std::mutex moving_mutex_;       // held by who adds or removes one
   drivers::VirtualClock* clock_;
   Engine engine_;
   std::vector<NotInherited> ports_;  // the engine's: a child would keep the address

@@ -79,8 +79,8 @@ ObservedDevice this_process() {
   return out;
 }
 
-void StatsFile::write(const Statistics& statistics, Time moment) {
-  const StatsPage::Write next = page_.next(statistics, moment);
+void StatsFile::write(const Statistics& statistics, Time moment, std::span<const uint64_t> more) {
+  const StatsPage::Write next = page_.next(statistics, moment, more);
   [[maybe_unused]] const ssize_t written = pwrite(
       file_.descriptor(), next.bytes.data(), next.bytes.size(), static_cast<off_t>(next.offset));
 }

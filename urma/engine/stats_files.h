@@ -15,7 +15,7 @@ class StatsFile {
 
   // One system call, on memory that is there; neither allocates nor locks. What cannot be written
   // is not seen: the page says of when its values are.
-  void write(const Statistics& statistics, Time moment);
+  void write(const Statistics& statistics, Time moment, std::span<const uint64_t> more = {});
   // In a child of its process.
   void abandon() { file_.abandon(); }
 

@@ -70,13 +70,16 @@ std::string text_of(const ObservedDevice& facts) {
   line("description", facts.description);
   line("endpoint", facts.endpoint);
   line("eid", facts.eid);
-  for (const Metric& metric : all_metrics()) {
+  const auto metric_line = [&](std::initializer_list<std::string_view> parts) {
     out += "metric";
-    for (const std::string_view part :
-         {metric.name, metric.unit, name(metric.window), metric.part, metric.meaning}) {
-      out += "\t" + printable(part);
-    }
+    for (const std::string_view part : parts) out += "\t" + printable(part);
     out += "\n";
+  };
+  for (const Metric& metric : all_metrics()) {
+    metric_line({metric.name, metric.unit, name(metric.window), metric.part, metric.meaning});
+  }
+  for (const ObservedMetric& metric : facts.metrics) {
+    metric_line({metric.name, metric.unit, metric.window, metric.part, metric.meaning});
   }
   return out;
 }
@@ -139,13 +142,13 @@ Error damaged() {
 
 }  // namespace
 
-StatsPage::StatsPage(const ObservedDevice& facts) {
+StatsPage::StatsPage(const ObservedDevice& facts) : own_metrics_(facts.metrics.size()) {
   const std::string text = text_of(facts);
   const auto text_bytes = std::as_bytes(std::span(text));
   Header header{.magic = magic,
                 .layout = this_layout,
                 .text_bytes = static_cast<uint32_t>(text.size()),
-                .metrics = static_cast<uint32_t>(all_metrics().size()),
+                .metrics = static_cast<uint32_t>(all_metrics().size() + own_metrics_),
                 .checksum = 0};
   header.checksum = checksum_of(header, text_bytes);
   slots_at_ = sizeof header + text.size();
@@ -156,8 +159,9 @@ StatsPage::StatsPage(const ObservedDevice& facts) {
   next({}, {});
 }
 
-StatsPage::Write StatsPage::next(const Statistics& statistics, Time moment) {
-  const size_t size = slot_bytes(all_metrics().size());
+StatsPage::Write StatsPage::next(const Statistics& statistics, Time moment,
+                                 std::span<const uint64_t> more) {
+  const size_t size = slot_bytes(all_metrics().size() + own_metrics_);
   const size_t offset = slots_at_ + ++reports_ % 2 * size;
   const std::span<std::byte> slot = std::span(bytes_).subspan(offset, size);
   SlotHead head{
@@ -168,6 +172,8 @@ StatsPage::Write StatsPage::next(const Statistics& statistics, Time moment) {
     std::memcpy(at, &(statistics.*metric.value), sizeof(uint64_t));
     at += sizeof(uint64_t);
   }
+  const auto own = std::as_bytes(more.first(std::min(more.size(), own_metrics_)));
+  if (!own.empty()) std::memcpy(at, own.data(), own.size());
   head.checksum = checksum_of_slot(slot);
   std::memcpy(slot.data(), &head.checksum, sizeof head.checksum);
   return {slot, offset};

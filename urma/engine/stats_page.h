@@ -25,7 +25,8 @@ class StatsPage {
   static constexpr size_t most_bytes = 65'536;
 
   StatsPage() = default;
-  // `facts` without metrics: those are ours. The page begins with `Statistics{}`.
+  // The metrics of `facts` are those that this device has beside `all_metrics`. The page begins
+  // with zeros.
   explicit StatsPage(const ObservedDevice& facts);
 
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -35,7 +36,8 @@ class StatsPage {
     std::span<const std::byte> bytes;
     size_t offset;
   };
-  Write next(const Statistics& statistics, Time moment);
+  // `more`: of the device's own metrics; the last ones may lack.
+  Write next(const Statistics& statistics, Time moment, std::span<const uint64_t> more = {});
 
   // Any bytes. Errors: invalid_argument (no page), version_mismatch (a later layout), io_error
   // (damaged, or not all there); would_block: both slots are being written, read it again. The
@@ -45,6 +47,7 @@ class StatsPage {
  private:
   std::vector<std::byte> bytes_;
   size_t slots_at_ = 0;
+  size_t own_metrics_ = 0;
   uint64_t reports_ = 0;
 };
 

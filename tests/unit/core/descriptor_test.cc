@@ -13,6 +13,10 @@ Descriptor random_descriptor(Prng& prng) {
                  .life = Incarnation(random64(prng)),
                  .segment = {},
                  .jetty = {}};
+  // Three fit in any case.
+  for (auto places = prng.below(4); places > 0; --places) {
+    out.also.push_back({random_eid(prng), static_cast<uint16_t>(prng.between(1, 65535))});
+  }
   if (coin(prng)) {
     const uint64_t address = random64(prng);
     out.segment = {.id = TokenId(random_id(prng)),
@@ -41,6 +45,32 @@ TEST_CASE("any descriptor comes back from its line, within the longest that is r
 const std::string good =
     "urma1 at=127.0.0.1:4792 eid=10.0.0.1 life=9c0f segment=1f:8b2d90aa:7f1200000000:1048576:rwa "
     "jetty=417:90aa8b2d";
+
+TEST_CASE("a line names other paths as far as it is long, and no more than there can be") {
+  Descriptor descriptor = parse_descriptor(good).value();
+  descriptor.also = {{ipv4(10, 0, 1, 1), 4792}, {ipv4(10, 0, 2, 1), 5000}};
+  const std::string line = to_string(descriptor);
+  CHECK(line == good + " also=10.0.1.1:4792,10.0.2.1:5000");
+  CHECK(parse_descriptor(line).value() == descriptor);
+  Prng prng(2);
+  descriptor.also.assign(7, {random_eid(prng), 65535});
+  descriptor.at = descriptor.also[0];
+  descriptor.eid = descriptor.at.address;
+  descriptor.life = Incarnation(UINT64_MAX);
+  descriptor.segment->address = descriptor.segment->bytes = UINT64_MAX / 2;
+  const std::string longest = to_string(descriptor);
+  CHECK(longest.size() <= max_descriptor_bytes);
+  const size_t named = parse_descriptor(longest).value().also.size();
+  CHECK(named >= 3);
+  CHECK(named < 7);
+  for (const char* const wrong : {" also=", " also=10.0.0.1:1,", " also=,10.0.0.1:1", " also=x",
+                                  " also=10.0.0.1:1 also=10.0.0.1:2",
+                                  " also=1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,"
+                                  "1.1.1.1:1,1.1.1.1:1,1.1.1.1:1"}) {
+    INFO(wrong);
+    CHECK_FALSE(parse_descriptor(good + wrong).ok());
+  }
+}
 
 TEST_CASE("a line means what it says") {
   const Descriptor descriptor = parse_descriptor(good).value();

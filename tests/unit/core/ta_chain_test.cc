@@ -19,10 +19,21 @@ const std::map<TaOpcode, size_t> chain_bytes = {
     {TaOpcode::read, 16},                      // MAETAH
     {TaOpcode::answer, 0},
     {TaOpcode::read_response, 4},  // OFSTETAH
+    {TaOpcode::compare_swap, 16},  // MAETAH
+    {TaOpcode::swap, 16},
+    {TaOpcode::atomic_store, 4 + 16},  // UDETAH MAETAH
+    {TaOpcode::atomic_load, 4 + 16},
+    {TaOpcode::fetch_add, 16},
+    {TaOpcode::fetch_sub, 16},
+    {TaOpcode::fetch_and, 16},
+    {TaOpcode::fetch_or, 16},
+    {TaOpcode::fetch_xor, 16},
+    {TaOpcode::atomic_response, 0},
 };
 
 TaRequest random_request(TaOpcode opcode, Prng& prng) {
   TaRequest request{.base = random_header<Btah>(prng),
+                    .update = random_header<Udetah>(prng),
                     .target = random_header<Mtetah>(prng),
                     .memory = random_header<Maetah>(prng),
                     .offset = random_header<Ofstetah>(prng),
@@ -87,6 +98,7 @@ TEST_CASE("a request's chain has the specified length and comes back with its da
     REQUIRE(parsed);
     REQUIRE(parsed->info == &info);
     REQUIRE(parsed->headers.base == request.base);
+    REQUIRE(parsed->headers.update == (info.user_data ? request.update : Udetah{}));
     REQUIRE(parsed->headers.target == (info.to_jetty ? request.target : Mtetah{}));
     REQUIRE(parsed->headers.memory == (info.to_memory ? request.memory : Maetah{}));
     REQUIRE(parsed->headers.offset == (info.offset ? request.offset : Ofstetah{}));
@@ -98,11 +110,16 @@ TEST_CASE("a request's chain has the specified length and comes back with its da
   });
 }
 
-// T for MTETAH, M for MAETAH, O for OFSTETAH, N for NTFETAH, I for IMMETAH.
+// U for UDETAH, T for MTETAH, M for MAETAH, O for OFSTETAH, N for NTFETAH, I for IMMETAH.
 const std::map<TaOpcode, std::string_view> chain_order = {
     {TaOpcode::send, "TO"},         {TaOpcode::send_immediate, "TOI"},
     {TaOpcode::write, "M"},         {TaOpcode::write_immediate, "TMI"},
-    {TaOpcode::write_notify, "MN"}, {TaOpcode::read, "M"}};
+    {TaOpcode::write_notify, "MN"}, {TaOpcode::read, "M"},
+    {TaOpcode::compare_swap, "M"},  {TaOpcode::swap, "M"},
+    {TaOpcode::atomic_store, "UM"}, {TaOpcode::atomic_load, "UM"},
+    {TaOpcode::fetch_add, "M"},     {TaOpcode::fetch_sub, "M"},
+    {TaOpcode::fetch_and, "M"},     {TaOpcode::fetch_or, "M"},
+    {TaOpcode::fetch_xor, "M"}};
 
 template <class Header>
 void append(std::vector<std::byte>& wire, const Header& header) {
@@ -117,6 +134,7 @@ TEST_CASE("a request's headers stand in the specified order, the token last") {
     std::vector<std::byte> expected;
     append(expected, request.base);
     for (const char header : chain_order.at(info.opcode)) {
+      if (header == 'U') append(expected, request.update);
       if (header == 'T') append(expected, request.target);
       if (header == 'M') append(expected, request.memory);
       if (header == 'O') append(expected, request.offset);
@@ -171,7 +189,8 @@ TEST_CASE("a request of an unknown kind is known by its BTAH, so that it can be 
     base.opcode = static_cast<uint8_t>(opcode);
     const OpcodeInfo* info = find_opcode(base.opcode);
     if (info != nullptr && !info->request) continue;
-    base.user_data = info != nullptr;  // a header that we do not know is as bad as an opcode
+    // A header that it has not, or lacks, is as bad as an opcode that we do not know.
+    if (info != nullptr) base.user_data = !info->user_data;
     std::vector<std::byte> wire(Btah::size);
     base.emit(std::span(wire).first<Btah::size>());
     const auto parsed = parse_request(wire);
@@ -186,7 +205,8 @@ TEST_CASE("a request of an unknown kind is known by its BTAH, so that it can be 
 }
 
 TEST_CASE("what begins like a response is no request, even if the rest would do") {
-  for (const TaOpcode opcode : {TaOpcode::answer, TaOpcode::read_response}) {
+  for (const TaOpcode opcode :
+       {TaOpcode::answer, TaOpcode::read_response, TaOpcode::atomic_response}) {
     std::vector<std::byte> wire(8 + chain_bytes.at(opcode));
     Btah{.opcode = static_cast<uint8_t>(opcode)}.emit(std::span(wire).first<Btah::size>());
     CHECK_FALSE(parse_request(wire));

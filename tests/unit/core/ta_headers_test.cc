@@ -12,7 +12,8 @@ TEST_CASE("a BTAH comes back as it was sent, and each of its bits is a field's o
   const Bits ignored = bits(10, 11)           // EE_bits
                        + bits(13, 14)         // Poison, reserved
                        + bits(32, 33)         // No_TAACK, ODR[2]
-                       + bits(39, 43);        // Alloc, reserved, E_bit, INI_RC_Type
+                       + bits(40, 41)         // reserved, E_bit
+                       + bits(43, 43);        // of INI_RC_Type
   check_header<Btah>(ignored, bits(11, 11));  // EE_bits 01: not trusted
 }
 
@@ -27,6 +28,7 @@ TEST_CASE("the extended headers come back as they were sent, reserved bits zero 
   check_header<Tvetah>({});
   check_header<Ofstetah>(bits(0, 7));
   check_header<Immetah>({});
+  check_header<Udetah>(bits(0, 7) + bits(12, 31));
   check_header<Ntfetah>(bits(64, 67) + bits(88, 95));
 }
 

@@ -19,11 +19,12 @@ using engine::Snapshot;
 Snapshot everything(uint64_t times) {
   Snapshot out;
   for (const Metric& metric : all_metrics()) out.counts.*metric.value = times;
+  const transport::PeerNews::Of often = {times, parse_endpoint("10.0.0.5:4792").value()};
   for (auto* of : {&out.peers.made, &out.peers.silent, &out.peers.path_lost, &out.peers.path_back,
-                   &out.peers.down[0], &out.peers.down[1], &out.peers.down[2], &out.peers.down[3],
-                   &out.peers.down[4], &out.peers.down[5]}) {
-    *of = {times, parse_endpoint("10.0.0.5:4792").value()};
+                   &out.peers.path_added, &out.peers.path_removed}) {
+    *of = often;
   }
+  out.peers.down.fill(often);
   out.send_failure = EMSGSIZE;
   return out;
 }

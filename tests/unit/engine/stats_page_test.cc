@@ -55,6 +55,27 @@ bool of_moment(const ObservedDevice& device, uint64_t seed) {
   return device.moment == Time(Duration(static_cast<int64_t>(seed)));
 }
 
+TEST_CASE("a device has metrics of its own beside those of all") {
+  ObservedDevice one = facts();
+  one.metrics = {{"path0_sent", "packets", "since open", "paths", "Sent."},
+                 {"path0_rtt", "ns", "now", "paths", "Round trip."}};
+  StatsPage page{one};
+  std::vector<std::byte> bytes(page.bytes().begin(), page.bytes().end());
+  for (const uint64_t value : {7, 8}) {
+    Statistics statistics;
+    statistics.works = value;
+    const uint64_t own[] = {value + 100, value + 200, 1};
+    const StatsPage::Write next = page.next(statistics, Time{std::chrono::seconds(1)}, own);
+    std::copy(next.bytes.begin(), next.bytes.end(),
+              bytes.begin() + static_cast<ptrdiff_t>(next.offset));
+    const ObservedDevice seen = StatsPage::parse(bytes).value();
+    CHECK(seen.metrics.size() == all_metrics().size() + 2);
+    CHECK(*seen.find("works") == value);
+    CHECK(*seen.find("path0_sent") == value + 100);
+    CHECK(*seen.find("path0_rtt") == value + 200);
+  }
+}
+
 TEST_CASE("a page says what its writer wrote, explains it, and shows nothing that moves a cursor") {
   File file;
   const ObservedDevice before = StatsPage::parse(file.bytes).value();

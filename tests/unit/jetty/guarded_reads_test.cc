@@ -68,8 +68,11 @@ TEST_CASE("when more copies are read than there is room for, no more are made") 
   reads.reads.begin_fill(1);
   const std::byte* const first = reads.copy(7);
   uint64_t made = 1;
+  CHECK(reads.reads.room_for(1022));
+  CHECK_FALSE(reads.reads.room_for(1023));
   while (made < 5000 && reads.copy(made) != nullptr) ++made;
   CHECK(made == 1024);
+  CHECK_FALSE(reads.reads.room_for(0));
   CHECK(value_at(first) == 7);
   reads.reads.give_back_last();
   CHECK(reads.copy(8) != nullptr);

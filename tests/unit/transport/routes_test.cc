@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "congestion/controller.h"
 #include "tests/catch.h"
 #include "urma/base/prng.h"
 
@@ -9,13 +10,14 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
+using transport::PathList;
 using transport::Routes;
 
 Endpoint place(uint8_t net, uint8_t host) { return {ipv4(10, 0, net, host), ub_port}; }
 
-std::vector<Endpoint> places(uint8_t count, uint8_t host) {
-  std::vector<Endpoint> out;
-  for (uint8_t i = 0; i < count; ++i) out.push_back(place(i, host));
+PathList places(uint8_t count, uint8_t host) {
+  PathList out;
+  for (uint8_t i = 0; i < count; ++i) out.set(i, place(i, host));
   return out;
 }
 
@@ -50,11 +52,114 @@ TEST_CASE("the n-th path leads from the n-th of ours to the n-th of theirs, and 
   }
 }
 
+TEST_CASE("a place that is taken away takes the paths of its number, and the others stay") {
+  for (uint8_t ours = 1; ours < 16; ++ours) {
+    for (uint8_t theirs = 1; theirs < 16; ++theirs) {
+      INFO("ours " << +ours << ", theirs " << +theirs);
+      Routes routes(places(4, 1), places(4, 2), at(0s));
+      ask(routes, 0ms, 10ms);
+      for (uint8_t i = 0; i < 4; ++i) routes.left(i, 1000u + i);
+      const auto left = [](uint8_t bits, uint8_t host) {
+        PathList list = places(4, host);
+        for (unsigned i = 0; i < 4; ++i) {
+          if ((bits >> i & 1) == 0) list.set(i, {});
+        }
+        return list;
+      };
+      routes.lead(left(ours, 1), left(theirs, 2), true, at(10ms));
+      unsigned there = 0;
+      for (uint8_t i = 0; i < most_paths; ++i) {
+        const Routes::Route& route = routes[i];
+        there += route.there;
+        if (route.usable) CHECK(((ours & theirs) >> i & 1) != 0);
+        if (route.there) {
+          CHECK((ours >> route.local & 1) != 0);
+          CHECK(i < routes.count());
+        }
+        // Whatever becomes of it, what is under way is counted until it arrives.
+        if (i < 4) CHECK(route.inflight_bytes == 1000u + i);
+      }
+      // What is under way may come.
+      for (uint8_t i = 0; i < 4; ++i) {
+        const Routes::Route& route = routes[i];
+        const bool another = route.there && (route.local != i || !(route.to == place(i, 2)));
+        if (!another) CHECK(routes.find(i, place(i, 2)));
+      }
+      REQUIRE(there >= 1);
+      for (int i = 0; i < 10; ++i) CHECK(routes[routes.pick(1000)].there);
+      CHECK(routes[routes.for_answer()].there);
+      CHECK(routes[routes.one_of_all(3)].there);
+      ask(routes, 10ms, 100ms);
+      for (int i = 0; i < 10; ++i) CHECK(routes[routes.pick(1000)].usable);
+      routes.lead(places(4, 1), places(4, 2), true, at(100ms));
+      ask(routes, 100ms, 200ms);
+      for (uint8_t i = 0; i < 4; ++i) {
+        CHECK(routes[i].usable);
+        routes.arrived(i, 1000u + i, at(200ms));
+        CHECK(routes[i].inflight_bytes == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("paths that come and go are told of when they carry, and those that never did are not") {
+  Routes routes(places(2, 1), places(2, 2), at(0s));
+  ask(routes, 0ms, 50ms);
+  routes.lead(places(3, 1), places(3, 2), true, at(50ms));
+  CHECK_FALSE(routes.any_news());
+  ask(routes, 50ms, 60ms);
+  CHECK(routes.news().added == 0b100);
+  routes.lead(places(4, 1), places(4, 2), true, at(60ms));
+  routes.lead(places(2, 1), places(2, 2), true, at(60ms));
+  const auto news = routes.news();
+  CHECK(news.removed == 0b100);
+  CHECK(news.added == 0);
+  CHECK(routes.count() == 2);
+}
+
+TEST_CASE("a peer is told over one path after another, while something happens, until it answers") {
+  Routes routes(places(3, 1), places(3, 2), at(0s));
+  ask(routes, 0ms, 50ms);
+  CHECK_FALSE(routes.tells(at(50ms)));
+  routes.tell(7, at(50ms));
+  CHECK(routes.telling());
+  std::map<uint8_t, int> told;
+  for (Duration now = 50ms; now < 250ms; now += 1ms) {
+    routes.used(at(now));
+    if (const auto route = routes.tells(at(now))) ++told[*route];
+  }
+  CHECK(told.size() == 3);
+  // 10, 20, and each 40 ms.
+  for (const auto& [route, times] : told) CHECK(times <= 5);
+  // Whoever was late does nothing any more.
+  CHECK(routes.next_deadline() < at(300ms));
+  for (Duration now = 500ms; now < 1s; now += 1ms) {
+    CHECK_FALSE(routes.tells(at(now)));
+    CHECK_FALSE(routes.question(at(now), 1));
+  }
+  CHECK(routes.next_deadline() == never);
+  routes.used(at(2s));
+  CHECK(routes.tells(at(2s)));
+  routes.told();
+  CHECK_FALSE(routes.telling());
+}
+
+TEST_CASE("which of two lists is newer goes round") {
+  PathList list;
+  for (const uint32_t number : {0u, 5u, PathList::number_mask}) {
+    list.number = (number + 1) & PathList::number_mask;
+    CHECK(list.newer_than(number));
+    list.number = number;
+    CHECK_FALSE(list.newer_than(number));
+    CHECK_FALSE(list.newer_than((number + 1) & PathList::number_mask));
+  }
+}
+
 TEST_CASE("a path that nobody answers on carries nothing, whoever named it") {
   Routes routes(places(3, 1), places(3, 2), at(0s));
   ask(routes, 0ms, 500ms, 0b100);
   for (int i = 0; i < 100; ++i) {
-    const uint8_t route = routes.pick();
+    const uint8_t route = routes.pick(1000);
     CHECK(route != 2);
     routes.left(route, 1000);
   }
@@ -142,6 +247,87 @@ TEST_CASE("a path on which little is sent is lost when two questions are in vain
   CHECK_FALSE(routes.any_news());
 }
 
+TEST_CASE(
+    "one at a time: the first that can be used, and a change over waits for what is under way") {
+  Routes routes(places(3, 1), places(3, 2), at(0s));
+  routes.use_one_at_a_time(true);
+  ask(routes, 0ms, 50ms);
+  for (int i = 0; i < 10; ++i) {
+    CHECK(routes.pick(1000) == 0);
+    routes.left(0, 1000);
+  }
+  // A time-out: all are asked at once, and one question in vain is enough to go elsewhere.
+  routes.question_all(at(60ms));
+  ask(routes, 60ms, 64ms, 0b001);
+  CHECK(routes[0].usable);
+  ask(routes, 64ms, 67ms, 0b001);
+  CHECK_FALSE(routes[0].usable);
+  CHECK(routes.pick(1000) == 1);
+  CHECK_FALSE(routes.changes_over());
+  routes.left(1, 1000);
+  ask(routes, 67ms, 200ms);
+  REQUIRE(routes[0].usable);
+  CHECK(routes.pick(1000) == 0);
+  CHECK(routes.changes_over());
+  routes.arrived(1, 1000, at(201ms));
+  CHECK_FALSE(routes.changes_over());
+}
+
+TEST_CASE("what is lost or waits on one path shrinks the window of that one, and of no other") {
+  Routes routes(places(3, 1), places(3, 2), at(0s));
+  ask(routes, 0ms, 10ms);
+  routes.open_windows(*congestion::find_controller("aimd"),
+                      {.packet_bytes = 1000, .limit_bytes = 1'000'000});
+  // 32 packets on each, and no more.
+  std::array<int, 3> sent{};
+  while (routes.any_room(1000)) {
+    const uint8_t route = routes.pick(1000);
+    CHECK(routes.has_room(route, 1000));
+    routes.left(route, 1000);
+    ++sent[route];
+  }
+  CHECK(sent == std::array{32, 32, 32});
+  // One loses them, one has them late, the third is as it was.
+  for (int i = 0; i < 32; ++i) {
+    routes.lose(0, 1000, at(10ms));
+    routes.note_sent_of_arrived(1, at(10ms), at(i < 16 ? 11ms : 60ms));
+    routes.arrived(1, 1000, at(60ms));
+    routes.note_sent_of_arrived(2, at(10ms), at(11ms));
+    routes.arrived(2, 1000, at(60ms));
+  }
+  routes.tell_windows(false, at(60ms));
+  sent = {};
+  while (routes.any_room(1000)) {
+    const uint8_t route = routes.pick(1000);
+    routes.left(route, 1000);
+    ++sent[route];
+  }
+  CHECK(sent == std::array{22, 32, 64});
+  // Of a burst what is lost counts before it leaves.
+  routes.arrived(2, 10'000, at(61ms));
+  routes.plan(2, 9'000);
+  CHECK(routes.has_room(2, 1000));
+  CHECK_FALSE(routes.has_room(2, 1001));
+  routes.begin_plan();
+  CHECK(routes.has_room(2, 10'000));
+  // Where nothing is in flight there is room, whatever the window.
+  Routes idle(places(2, 1), places(2, 2), at(0s));
+  ask(idle, 0ms, 10ms);
+  idle.open_windows(*congestion::find_controller("fixed"),
+                    {.packet_bytes = 1000, .limit_bytes = 1});
+  CHECK(idle.any_room(9000));
+}
+
+TEST_CASE("what leaves on a slower path may come so much later than on the fastest, twice") {
+  Routes routes(places(2, 1), places(2, 2), at(0s));
+  ask(routes, 0ms, 10ms);
+  routes.note_sent_of_arrived(0, at(10ms), at(11ms));
+  routes.note_sent_of_arrived(1, at(10ms), at(15ms));
+  routes.judge(1ms, at(15ms));
+  CHECK(routes.later(0) == 0ms);
+  CHECK(routes.later(1) == 8ms);
+}
+
 TEST_CASE("the account of what is in flight is what a model says, and the least is picked") {
   Prng prng(3);
   Routes routes(places(4, 1), places(4, 2), at(0s));
@@ -150,7 +336,7 @@ TEST_CASE("the account of what is in flight is what a model says, and the least 
   std::vector<std::pair<uint8_t, uint32_t>> flying;
   for (int i = 0; i < 20'000; ++i) {
     if (flying.empty() || prng.chance(0.52)) {
-      const uint8_t route = routes.pick();
+      const uint8_t route = routes.pick(1000);
       REQUIRE(model[route] == *std::min_element(model.begin(), model.end()));
       const auto bytes = static_cast<uint32_t>(prng.between(64, 8192));
       routes.left(route, bytes);

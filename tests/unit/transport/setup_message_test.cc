@@ -24,7 +24,7 @@ TEST_CASE("a set-up body of an unknown type is none") {
   SetupMessage{}.emit(wire);
   for (unsigned type = 0; type < 256; ++type) {
     wire[0] = static_cast<std::byte>(type);
-    CHECK(SetupMessage::parse(wire).has_value() == (type >= 1 && type <= 9));
+    CHECK(SetupMessage::parse(wire).has_value() == (type >= 1 && type <= 11));
   }
 }
 
@@ -52,6 +52,7 @@ TEST_CASE("a set-up packet of any length says who sent what to whom, and pads wi
     const auto addresses = random_header<Addresses>(prng);
     auto message = random_header<SetupMessage>(prng);
     message.features &= ~transport::feature_paths;
+    if (message.type == transport::SetupType::paths) message.type = transport::SetupType::noted;
     const auto wire = packet_of(addresses, message, padded_to);
     CHECK(wire.size() % 4 == 0);
     CHECK(wire.size() >= bare_bytes);
@@ -95,6 +96,29 @@ TEST_CASE("an OPEN and an ACCEPT say where each path of their sender begins") {
       CHECK_FALSE(transport::parse_setup(std::span(wire).first(bare_bytes + bytes - 4)));
     }
   }
+}
+
+TEST_CASE("a list of places has a number, and none where one was taken away") {
+  transport::PathList paths;
+  paths.number = 0xabcdef;
+  paths.set(2, {ipv4(10, 0, 0, 3), 4792});
+  paths.set(5, {ipv4(10, 0, 0, 6), 4792});
+  SetupMessage message{.type = transport::SetupType::paths, .features = transport::feature_paths};
+  message.paths = paths;
+  std::array<std::byte, SetupMessage::most_paths_size> said;
+  const size_t bytes = transport::emit_paths(paths, said);
+  CHECK(bytes == SetupMessage::paths_size(6));
+  const auto wire = packet_of({}, message, 0, std::span(said).first(bytes));
+  const auto parsed = transport::parse_setup(wire);
+  REQUIRE(parsed);
+  CHECK(parsed->message.paths == paths);
+  CHECK(parsed->message.paths.first() == 2);
+  // A list of nothing, and PATHS without one.
+  auto nothing = wire;
+  std::fill(nothing.begin() + bare_bytes + 4, nothing.end(), std::byte{0});
+  CHECK_FALSE(transport::parse_setup(nothing));
+  message.features = 0;
+  CHECK_FALSE(transport::parse_setup(packet_of({}, message, 0)));
 }
 
 // The longest packet that OPEN has to show the path: a full packet of the MTU, with all headers.

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "urma/urma.hpp"
+
+namespace urma::perf {
+
+// How works are ordered (docs/ordering.md), by the names of the command line.
+struct NamedOrder {
+  std::string_view name;
+  Order order;
+  bool chain;
+};
+inline constexpr std::array<NamedOrder, 4> named_orders = {{
+    {"no", Order::none, false},
+    {"ro", Order::relaxed, false},
+    {"so", Order::strong, false},
+    {"chain", Order::relaxed, true},
+}};
+
+struct NamedMode {
+  std::string_view name;
+  ServiceMode mode;
+};
+inline constexpr std::array<NamedMode, 4> named_modes = {{
+    {"auto", ServiceMode::automatic},
+    {"roi", ServiceMode::initiator},
+    {"rot", ServiceMode::target},
+    {"uno", ServiceMode::unreliable},
+}};
+
+template <class Named>
+constexpr const Named* find_named(std::span<const Named> all, std::string_view name) {
+  for (const Named& one : all) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
+struct Ordering {
+  const NamedOrder* order = &named_orders.front();
+  const NamedMode* mode = &named_modes.front();
+  uint32_t fence_every = 0;  // one work of so many has a fence; 0: none
+
+  // Messages may be lost.
+  bool unreliable() const { return mode->mode == ServiceMode::unreliable; }
+};
+
+// What atomics do.
+struct NamedAtomic {
+  std::string_view name;
+  Atomic atomic;
+};
+inline constexpr std::array<NamedAtomic, 2> named_atomics = {{
+    {"fetch-add", Atomic::fetch_add},
+    {"cas", Atomic::compare_swap},
+}};
+
+}  // namespace urma::perf

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <sys/un.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "drivers/cxl/layout.h"
+#include "drivers/cxl/own_files.h"
+#include "urma/base/not_inherited.h"
+#include "urma/base/time.h"
+
+namespace urma::drivers::cxl {
+
+// Sockets beside a window, PATH.PLACE: whoever lives there is asked for a segment's descriptor, and
+// gives it to whoever shows a token that is good. One request and one answer each: the descriptor,
+// or a byte alone, which says that the token is wrong. Who gets none asks again some time. Nobody
+// waits: until the memory is there, packets go. One thread at a time.
+class HandOver {
+ public:
+  // `entitled`: users other than ours may open the window, too.
+  HandOver(uint32_t segments, bool others_entitled);
+  HandOver(const HandOver&) = delete;
+  HandOver& operator=(const HandOver&) = delete;
+  ~HandOver();
+
+  OwnFiles& own() { return own_; }
+  // False, and errno: no socket can be made there. Its permissions become `window`'s.
+  bool listen(const std::string& path, uint32_t place, int window);
+  void stop_listening();
+  // What somebody who died there has left.
+  static void remove(const std::string& path, uint32_t place);
+
+  // ---- of others: what was handed to us
+
+  struct Name {
+    uint32_t place;
+    uint32_t generation;
+    uint32_t file;
+    friend bool operator==(const Name&, const Name&) = default;
+  };
+  // What its record says, as of an epoch: each grant has its own, and its own tokens.
+  struct There {
+    uint32_t segment;
+    Name name;
+    uint64_t epoch;
+    bool checked;  // false: it needs no token
+  };
+  // Where it lies here; null: it is not here, or not for this. Tokens are no record's to tell:
+  // which ones are good its owner has said.
+  std::byte* find(const There& there, uint32_t token, bool to_write, uint64_t offset,
+                  uint64_t bytes) const {
+    const Foreign& one = foreign_[there.segment];
+    if (!(one.name == there.name) || one.base == nullptr || (to_write && !one.writable))
+      return nullptr;
+    if (there.checked && one.said(there.epoch, token) != Said::good) return nullptr;
+    return offset <= one.bytes && bytes <= one.bytes - offset ? one.base + offset : nullptr;
+  }
+  // Cold. True: it was asked for, and its owner is to be told. Once at a time of each owner, and
+  // not again with a token that was wrong.
+  bool ask(const FileRequest& request, const There& there);
+  // Those that `gone` says it of are unmapped, or no longer waited for.
+  template <class Function>
+  void forget(Function&& gone) {
+    for (size_t i = mapped_.size(); i-- > 0;) {
+      if (gone(mapped_[i], foreign_[mapped_[i]].name)) unmap(i);
+    }
+    for (Asked& one : asked_) {
+      if (one.socket >= 0 && gone(one.there.segment, one.there.name)) end(one);
+    }
+  }
+
+  // ---- when somebody has said that there is something
+
+  // Takes what answers have come.
+  void collect();
+  // Answers some of those who ask: returns how many, with their places. Full: there may be more.
+  static constexpr size_t at_once = 8;
+  size_t answer(std::array<uint32_t, at_once>& told, Time now);
+
+  uint64_t malformed() const { return malformed_; }
+  uint64_t refused() const { return refused_; }
+  uint64_t unheard() const { return unheard_; }
+
+ private:
+  enum class Said : uint8_t { nothing, good, no };
+  struct Foreign {
+    Name name;
+    std::byte* base;
+    uint64_t bytes;
+    uint64_t epoch;  // of what was said
+    std::array<uint32_t, 2> tokens;
+    std::array<Said, 2> of_them;
+    bool writable;
+    bool second;  // is the next one to be forgotten
+
+    Said said(uint64_t when, uint32_t token) const {
+      if (when != epoch) return Said::nothing;
+      if (tokens[0] == token && of_them[0] != Said::nothing) return of_them[0];
+      return tokens[1] == token ? of_them[1] : Said::nothing;
+    }
+  };
+  struct Asked {
+    int socket = -1;
+    uint32_t token = 0;
+    There there{};
+    uint32_t in_vain = 0;  // not asked so many times more: nobody answered
+  };
+  static constexpr size_t most_mapped = 4096;
+
+  static bool name_of(const std::string& path, uint32_t place, sockaddr_un& out);
+  bool entitled(int socket) const;
+  void count_bad_token(Time now);
+  void answer_request(int socket, const FileRequest& request, Time now);
+  bool answer_one(int socket, uint32_t& place, Time now);
+  void end(Asked& asked);
+  void take(const Asked& asked, int descriptor);
+  bool map(Foreign& one, uint32_t segment, int descriptor);
+  void unmap(size_t index);
+
+  OwnFiles own_;
+  const bool others_entitled_;
+  std::string path_;
+  int socket_ = -1;
+  NotInherited not_inherited_;
+  sockaddr_un bound_{};
+  RegionArray<Foreign> foreign_;
+  std::vector<uint32_t> mapped_;  // never more than it has room for
+  std::array<Asked, places> asked_{};
+  uint64_t malformed_ = 0;
+  uint64_t refused_ = 0;
+  uint64_t unheard_ = 0;
+  // Guesses (docs/security.md): how many in the second that began, and until when nobody is heard.
+  Time second_began_{};
+  uint32_t bad_ = 0;
+  Time deaf_until_{};
+  Duration deaf_for_{};
+};
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,101 @@
+#include "drivers/cxl/own_files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "drivers/cxl/layout.h"
+
+namespace urma::drivers::cxl {
+namespace {
+
+constexpr uint64_t page = 4096;
+
+// No write through this or any other descriptor, and no new mapping to write; ours stays
+// (linux/fcntl.h since 5.1).
+constexpr int seal_future_writes = 0x0010;
+
+}  // namespace
+
+OwnFiles::~OwnFiles() {
+  for (uint32_t segment = 0; segment < files_.size() && last_number_ != 0; ++segment) drop(segment);
+}
+
+std::byte* OwnFiles::reserve(uint32_t segment, uint64_t bytes) {
+  drop(segment);
+  File& file = files_[segment];
+  const uint64_t pages = (bytes + page - 1) / page * page;
+  void* const at =
+      mmap(nullptr, pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return nullptr;
+  file.base = static_cast<std::byte*>(at);
+  file.bytes = pages;
+  if (++last_number_ == 0) ++last_number_;
+  file.number = last_number_;
+  return file.base;
+}
+
+bool OwnFiles::make(uint32_t segment) {
+  File& file = files_[segment];
+  const int descriptor = memfd_create("urma-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (descriptor < 0) return false;
+  file.descriptor = static_cast<uint32_t>(descriptor) + 1;
+  const auto bytes = static_cast<off_t>(file.bytes);
+  // Whoever maps it is sure of each of its bytes: nobody cuts it off.
+  return fchmod(descriptor, 0600) == 0 && ftruncate(descriptor, bytes) == 0 &&
+         fallocate(descriptor, 0, 0, bytes) == 0 &&
+         fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0 &&
+         mmap(file.base, file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
+              0) != MAP_FAILED;
+}
+
+uint32_t OwnFiles::grant(uint32_t segment, const SegmentMemory::Grant& grant) {
+  File& file = files_[segment];
+  file.grant = grant;
+  if (!file.sealed) {
+    // Who may change words by atomics alone does so by packets.
+    const bool writable = has(grant.rights, Rights::write);
+    const int seals = F_SEAL_SEAL | (writable ? 0 : seal_future_writes);
+    const auto descriptor = static_cast<int>(file.descriptor) - 1;
+    file.sealed = fcntl(descriptor, F_ADD_SEALS, seals) == 0;
+  }
+  // By packets otherwise, which ask for rights. (A kernel that is too old cannot seal it.)
+  file.open = file.sealed && has(grant.rights, Rights::read);
+  return file.open ? file.number : 0;
+}
+
+void OwnFiles::close_all() {
+  for (uint32_t segment = 0; segment < files_.size() && last_number_ != 0; ++segment)
+    close(segment);
+}
+
+// What `answer` looks at while it is closed stays.
+void OwnFiles::release(uint32_t segment) {
+  File& file = files_[segment];
+  if (file.base != nullptr) munmap(std::exchange(file.base, nullptr), file.bytes);
+  if (file.descriptor != 0) ::close(static_cast<int>(std::exchange(file.descriptor, 0)) - 1);
+}
+
+void OwnFiles::drop(uint32_t segment) {
+  release(segment);
+  files_[segment] = {};
+}
+
+OwnFiles::Answer OwnFiles::answer(const FileRequest& request, int& descriptor) {
+  if (request.word != FileRequest::first_word || request.segment >= files_.size() ||
+      request.place >= places) {
+    return Answer::nonsense;
+  }
+  File& file = files_[request.segment];
+  if (!file.open || request.file != file.number) return Answer::late;
+  const bool good = knows(request.segment, request.token);
+  if (request.token_id != number(file.grant.id) || !good) return Answer::bad_token;
+  descriptor = static_cast<int>(file.descriptor) - 1;
+  file.handed_over = true;
+  return Answer::granted;
+}
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "urma/core/atomic.h"
+
+namespace urma::jetty {
+
+// One atomic, as it is executed. The values are the host's integers; of more bytes than it has,
+// the rest is not looked at.
+struct AtomicCall {
+  Atomic what{};
+  Update update{};
+  uint32_t bytes = 0;  // 1, 2, 4, 8
+  uint64_t operand = 0;
+  uint64_t expected = 0;
+};
+
+// Whether there is such an atomic, of such a word.
+constexpr bool is_atomic(Atomic what, Update update) {
+  return what >= first_atomic && what <= last_atomic && update <= last_update;
+}
+constexpr bool is_atomic_width(uint64_t bytes) {
+  return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+}
+constexpr bool updates(Atomic what) { return what == Atomic::store || what == Atomic::load; }
+constexpr uint32_t operands_of(Atomic what) { return what == Atomic::compare_swap ? 2 : 1; }
+
+// Executes it by this processor's instructions on the aligned word there, which others may use in
+// the same way; returns what it was. Sequentially consistent.
+uint64_t execute(const AtomicCall& call, std::byte* word);
+
+// Operands and results are little endian on the wire (docs/protocol.md).
+inline void put_little(uint64_t value, std::span<std::byte> out) {
+  for (std::byte& byte : out) {
+    byte = static_cast<std::byte>(value);
+    value >>= 8;
+  }
+}
+inline uint64_t get_little(std::span<const std::byte> in) {
+  uint64_t value = 0;
+  for (size_t i = in.size(); i > 0; --i) value = value << 8 | static_cast<uint8_t>(in[i - 1]);
+  return value;
+}
+
+}  // namespace urma::jetty

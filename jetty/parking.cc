@@ -1,0 +1,57 @@
+#include "jetty/parking.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "urma/base/assert.h"
+
+namespace urma::jetty {
+
+Parking::Parking(uint32_t packets)
+    : places_(packets), bytes_(packets * place_bytes), vacant_(packets) {}
+
+uint32_t Parking::share(uint32_t packet_bytes) {
+  return std::min(most_of_peer, bytes_of_peer / std::max(packet_bytes, 1u));
+}
+
+bool Parking::reserve(Kept& kept, uint32_t packets) {
+  if (packets > vacant_) return false;
+  vacant_ -= packets;
+  kept.room = kept.reserved = packets;
+  return true;
+}
+
+void Parking::keep(Kept& kept, const transport::Received& packet) {
+  URMA_ASSERT(packet.bytes.size() <= place_bytes, "no packet is larger");
+  if (kept.room == 0) return;  // more than its slice can have
+  --kept.room;
+  uint32_t place = free_;
+  if (place != none) {
+    free_ = places_[place].next;
+  } else {
+    place = touched_++;
+  }
+  places_[place] = {
+      .next = none, .bytes = static_cast<uint32_t>(packet.bytes.size()), .last = packet.last};
+  // The headers were checked where they lie in a copy of their own: `bytes` may change.
+  const size_t head = packet.head.size();
+  std::memcpy(data(place).data(), packet.head.data(), head);
+  std::memcpy(data(place).data() + head, packet.bytes.data() + head, packet.bytes.size() - head);
+  (kept.count > 0 ? places_[kept.last].next : kept.first) = place;
+  kept.last = place;
+  ++kept.count;
+}
+
+void Parking::give_back(uint32_t place) {
+  places_[place].next = free_;
+  free_ = place;
+}
+
+void Parking::release(Kept& kept) {
+  while (take(kept, [](const transport::Received&) {})) {
+  }
+  vacant_ += kept.room;
+  kept.room = 0;
+}
+
+}  // namespace urma::jetty

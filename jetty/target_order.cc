@@ -1,0 +1,139 @@
+// Whose turn it is: the order that the target keeps for the queues that asked for it.
+
+#include <algorithm>
+
+#include "jetty/flow.h"
+#include "jetty/target.h"
+#include "urma/base/assert.h"
+
+namespace urma::jetty {
+
+// Makes the sequence context that the request asks for. False: there is none for it, or none of the
+// name that it gives.
+bool Target::keeps_order(Assembly& assembly, ExecutionRecord*& record, const TaRequest& request) {
+  if (!request.base.allocate) {
+    const bool named = record != nullptr && record->context != Sequences::none;
+    if (request.base.in_context && !named) assembly.verdict = Verdict::no_context;
+    return assembly.verdict != Verdict::no_context;
+  }
+  if (record == nullptr) {
+    record = records_.find_or_create(assembly.peer, assembly.rc_id, assembly.tassn);
+  }
+  PeerState& peer = peers_.at(assembly.peer);
+  const bool made =
+      record != nullptr && sequences_.give(*record, peer, record->unwrap(assembly.tassn));
+  if (!made) assembly.verdict = Verdict::no_room;
+  return made;
+}
+
+// The first packet of the slice has come: now it is known what it is.
+void Target::note_order(Assembly& assembly, ExecutionRecord& record, const TaRequest& request) {
+  if (record.context == Sequences::none) return;
+  assembly.context = record.context;
+  ordering::ExecuteGate& gate = sequences_.at(record.context).gate;
+  if (request.base.allocate) gate.begin_at(assembly.number);
+  if (assembly.order == Order::none) gate.pass(assembly.number);
+}
+
+// If not, the slice is kept, or comes again. A read has nothing that could be kept.
+bool Target::its_turn(Assembly& assembly, const transport::Received& packet,
+                      const ParsedRequest& request) {
+  if (assembly.context == Sequences::none || assembly.order != Order::strong) return true;
+  if (sequences_.at(assembly.context).gate.open(assembly.number)) return true;
+  const PeerState& peer = peers_.at(assembly.peer);
+  const uint32_t packet_bytes = peer.facts.packet_bytes;
+  const bool whole = packet.last && request.headers.offset.kib == 0;
+  const uint32_t bytes = request.info->to_memory ? request.headers.memory.length
+                         : whole                 ? 0
+                                                 : uint32_t{max_send_bytes};
+  const uint32_t packets = transport::packets_of(bytes, packet_bytes);
+  const bool fits = request.info->opcode != TaOpcode::read &&
+                    peer.parked + packets <= Parking::share(packet_bytes) &&
+                    parking_.reserve(assembly.kept, packets);
+  assembly.verdict = fits ? Verdict::parked : Verdict::not_ready;
+  if (!fits) ++counters_.too_early;
+  return false;
+}
+
+void Target::park(Assembly& assembly, const transport::Received& packet) {
+  ++counters_.parked;
+  peers_.at(assembly.peer).parked += assembly.kept.reserved;
+  records_.find(assembly.peer, assembly.rc_id)
+      ->set(assembly.number, ExecutionRecord::Mark::executing);
+  parking_.keep(assembly.kept, packet);
+  Assembly* const parked = create(assembly);
+  // Mostly the last one: they come in order, but for what was lost.
+  uint32_t* link = &sequences_.at(assembly.context).first_parked;
+  while (*link != Sequences::none && assemblies_.at(*link).number < parked->number) {
+    link = &assemblies_.at(*link).next_parked;
+  }
+  parked->next_parked = *link;
+  *link = assemblies_.index_of(parked);
+}
+
+void Target::leave_parking(Assembly& assembly) {
+  uint32_t* link = &sequences_.at(assembly.context).first_parked;
+  while (*link != assemblies_.index_of(&assembly)) link = &assemblies_.at(*link).next_parked;
+  *link = assembly.next_parked;
+  peers_.at(assembly.peer).parked -= assembly.kept.reserved;
+  parking_.release(assembly.kept);
+  if (ExecutionRecord* record = records_.find(assembly.peer, assembly.rc_id)) {
+    record->set(assembly.number, ExecutionRecord::Mark::none);
+  }
+}
+
+// Its turn has come: its packets are placed as if they came now.
+void Target::unpark(Assembly& assembly, Time now) {
+  Kept kept = std::exchange(assembly.kept, Kept{.reserved = assembly.kept.reserved});
+  leave_parking(assembly);
+  assembly.verdict = Verdict::run;
+  const uint32_t packet_bytes = peers_.at(assembly.peer).facts.packet_bytes;
+  bool begun = false;
+  bool whole = false;
+  while (parking_.take(kept, [&](const transport::Received& packet) {
+    ParsedRequest request;
+    const bool parsed = parse_request(packet.head, request);
+    URMA_ASSERT(parsed, "what is kept was parsed when it came");
+    if (!begun) {
+      begun = true;
+      executor_.begin(assembly, request.headers);
+      if (assembly.verdict == Verdict::run) {
+        assembly.record = records_.find(assembly.peer, assembly.rc_id);
+        assembly.record->set(assembly.number, ExecutionRecord::Mark::executing);
+      }
+    }
+    take(assembly, packet, request, packet_bytes);
+    whole = assembly.packets == assembly.needed;
+    if (whole) finish(assembly, request.headers, now);
+  })) {
+  }
+  parking_.release(kept);
+  if (whole) erase(assembly);
+}
+
+// Nothing behind it need wait for it any more.
+void Target::pass(const Assembly& assembly) {
+  if (assembly.context == Sequences::none) return;
+  switch (assembly.verdict) {
+    case Verdict::not_ready:
+    case Verdict::no_room:
+    case Verdict::ignore:
+    case Verdict::drop:
+    case Verdict::parked:
+      return;
+    default:
+      sequences_.at(assembly.context).gate.pass(assembly.number);
+  }
+}
+
+void Target::advance(uint32_t sequence, Time now) {
+  if (sequence == Sequences::none) return;
+  Sequences::Sequence& own = sequences_.at(sequence);
+  while (own.first_parked != Sequences::none) {
+    Assembly& next = assemblies_.at(own.first_parked);
+    if (!own.gate.open(next.number)) return;
+    unpark(next, now);
+  }
+}
+
+}  // namespace urma::jetty

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "urma/core/ids.h"
+
+namespace urma::ordering {
+
+// A sequence context (UB 5.5): decides at the target when a strong slice of one initiator queue may
+// be executed. It waits until every slice before it has passed: one without order passes when it
+// has come, because until then nobody knows that it is one; a relaxed or strong one when it has
+// been executed, refused or withdrawn.
+class ExecuteGate {
+ public:
+  static constexpr uint32_t window = 1024;  // slices that may be open (docs/protocol.md, W)
+
+  // All before `first` have passed.
+  explicit ExecuteGate(Tassn first) : first_(first) {}
+
+  // Nothing before this one is still to come.
+  void begin_at(Tassn first) {
+    if (first > first_) slide(first);
+    skip();
+  }
+  // Only what the queue's window still holds means anything.
+  void pass(Tassn number) {
+    if (number < first_) return;
+    if (number - first_ >= int64_t{window}) slide(number - (window - 1));
+    word(number) |= bit(number);
+    skip();
+  }
+  bool open(Tassn number) const { return number <= first_; }
+  // The first that has not passed.
+  Tassn first() const { return first_; }
+
+ private:
+  static constexpr uint32_t per_word = 64;
+
+  uint64_t& word(Tassn number) { return passed_[number.value % window / per_word]; }
+  static uint64_t bit(Tassn number) { return uint64_t{1} << number.value % per_word; }
+
+  void slide(Tassn first) {
+    if (first - first_ >= int64_t{window}) {
+      passed_.fill(0);
+    } else {
+      for (; first_ < first; ++first_) word(first_) &= ~bit(first_);
+    }
+    first_ = first;
+  }
+  void skip() {
+    for (; (word(first_) & bit(first_)) != 0; ++first_) word(first_) &= ~bit(first_);
+  }
+
+  std::array<uint64_t, window / per_word> passed_{};
+  Tassn first_;
+};
+
+}  // namespace urma::ordering

@@ -1,0 +1,164 @@
+// Atomics of several processors, engines and media on one word.
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "tests/api/helpers.h"
+#include "tests/drivers/window_file.h"
+
+namespace urma::test {
+namespace {
+
+constexpr Rights words_rights = Rights::read | Rights::write | Rights::atomic;
+
+std::atomic_ref<uint64_t> word_of(const Segment& segment, size_t at = 0) {
+  return std::atomic_ref(reinterpret_cast<uint64_t*>(segment.bytes().data())[at]);
+}
+
+Completion run(Jetty& jetty, const Work& work) {
+  REQUIRE(jetty.post(work) == 1);
+  const auto completions = collect(jetty, 1);
+  REQUIRE(completions.size() == 1);
+  return completions[0];
+}
+
+TEST_CASE("atomics on every medium, on memory of the device's and on the application's own") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    Side owner = Side::open(medium.text(), {.threads = Threads::served});
+    Side user = Side::open(medium.text(), {.threads = Threads::inlined});
+    alignas(64) std::array<std::byte, 4096> memory{};
+    for (const AtomicDomain domain : {AtomicDomain::processor, AtomicDomain::engine}) {
+      for (const bool own : {true, false}) {
+        INFO(driver << " domain " << int(domain) << " own " << own);
+        const Segment segment =
+            own ? owner.device.register_memory(memory, words_rights, domain).value()
+                : owner.device.allocate(4096, words_rights, domain).value();
+        const RemoteSegment there = user.device.import(segment.descriptor()).value().segment;
+        const uint64_t copied = user.device.stats().value().copied;
+        word_of(segment, 1) = 10;
+        CHECK(run(user.jetty, fetch_add(there, 8, 5)).fetched() == 10);
+        CHECK(run(user.jetty, compare_swap(there, 8, 15, 20)).fetched() == 15);
+        CHECK(run(user.jetty, compare_swap(there, 8, 15, 30)).fetched() == 20);
+        CHECK(run(user.jetty, fetch_sub<uint8_t>(there, 8, 21)).fetched() == 20);
+        CHECK(run(user.jetty, atomic_store(there, 8, Update::add, 1)).ok());
+        CHECK(word_of(segment, 1) == 256);
+        CHECK(run(user.jetty, fetch_add(there, 9, 1)).status == Status::bad_work);
+        CHECK(run(user.jetty, fetch_add(there, 4096, 1)).status == Status::remote_access);
+        // Its owner's, too.
+        word_of(segment, 1) = 7;
+        CHECK(run(owner.jetty, fetch_xor(segment.local(), 8, 2)).fetched() == 7);
+        CHECK(word_of(segment, 1) == 5);
+        // Whoever maps memory needs no packet, where its segment leaves it to processors.
+        const bool by_itself = there.mapped() && domain == AtomicDomain::processor;
+        CHECK((user.device.stats().value().copied > copied) == by_itself);
+        memory.fill(std::byte{0});
+      }
+    }
+  }
+}
+
+TEST_CASE("unsignalled atomics, and streams of them, are all there when the last one is") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    Side owner = Side::open(medium.text(), {.threads = Threads::served});
+    Side user = Side::open(medium.text(), {.threads = Threads::inlined});
+    const Segment segment = owner.device.allocate(4096, words_rights).value();
+    const RemoteSegment there = user.device.import(segment.descriptor()).value().segment;
+    uint64_t posted = 0;
+    for (unsigned round = 0; round < 50; ++round) {
+      std::vector<Work> works;
+      for (unsigned i = 0; i < 20; ++i) works.push_back(fetch_add(there, 64, 1).unsignalled());
+      works.push_back(fetch_add(there, 64, 1));
+      REQUIRE(user.jetty.post(works) == works.size());
+      posted += works.size();
+      const auto completions = collect(user.jetty, 1);
+      REQUIRE(completions.size() == 1);
+      REQUIRE(completions[0].ok());
+      REQUIRE(word_of(segment, 8) == posted);
+    }
+  }
+}
+
+// Revoked while others use it: what is told as done, or as perhaps done, is what was.
+TEST_CASE("a mapped segment goes while its words are counted: the sum is what the ends say") {
+  const WindowFile window("atomic-gone");
+  Side owner = Side::open(window.device("?size=64M"), {.threads = Threads::served});
+  Side user = Side::open(window.device(""), {.threads = Threads::served});
+  for (unsigned round = 0; round < 20; ++round) {
+    Segment segment = owner.device.allocate(4096, words_rights).value();
+    const RemoteSegment there = user.device.import(segment.descriptor()).value().segment;
+    REQUIRE(run(user.jetty, fetch_add(there, 0, 1)).ok());
+    std::atomic<bool> over{false};
+    std::thread revokes([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
+      segment.unregister().value();
+      over = true;
+    });
+    uint64_t ok = 1, unknown = 0;
+    for (Status status = Status::ok; status != Status::remote_access;) {
+      status = run(user.jetty, fetch_add(there, 0, 1)).status;
+      ok += status == Status::ok;
+      unknown += status == Status::unknown;
+      REQUIRE(
+          (status == Status::ok || status == Status::unknown || status == Status::remote_access));
+    }
+    revokes.join();
+    CHECK(word_of(segment) >= ok);
+    CHECK(word_of(segment) <= ok + unknown);
+  }
+}
+
+// The local processor, two devices by packets or by themselves, and a compare-and-swap loop.
+TEST_CASE("threads hammer one word in all ways at once: no update is lost") {
+  for (const std::string_view driver : media) {
+    for (const AtomicDomain domain : {AtomicDomain::processor, AtomicDomain::engine}) {
+      INFO(driver << " domain " << int(domain));
+      const Medium medium(driver);
+      Side owner = Side::open(medium.text(), {.threads = Threads::served});
+      // In a window, the device's memory is mapped by all; the words of the application's are not.
+      const Segment mapped = owner.device.allocate(4096, words_rights, domain).value();
+      constexpr uint64_t each = 2000;
+      std::atomic<uint64_t> wrong{0};
+      const auto add = [&](bool compare) {
+        Side side = Side::open(medium.text(), {.threads = Threads::inlined});
+        const RemoteSegment there = side.device.import(mapped.descriptor()).value().segment;
+        uint64_t last = 0;
+        for (uint64_t done = 0; done < each;) {
+          const Work work =
+              compare ? compare_swap(there, 0, last, last + 1) : fetch_add(there, 0, 1);
+          if (side.jetty.post(work) != 1) ++wrong;
+          const auto completions = collect(side.jetty, 1);
+          if (completions.size() != 1 || !completions[0].ok()) {
+            ++wrong;
+            return;
+          }
+          const uint64_t fetched = completions[0].fetched();
+          done += !compare || fetched == last;
+          last = compare && fetched == last ? last + 1 : fetched;
+        }
+      };
+      std::thread first(add, false), second(add, true);
+      std::thread own([&] {
+        Jetty jetty = owner.device.jetty({.berths = 8}).value();
+        for (uint64_t i = 0; i < each; ++i) {
+          if (domain == AtomicDomain::processor) {
+            word_of(mapped).fetch_add(1);
+          } else if (jetty.post(fetch_add(mapped.local(), 0, 1)) != 1 ||
+                     collect(jetty, 1).size() != 1) {
+            ++wrong;
+          }
+        }
+      });
+      first.join();
+      second.join();
+      own.join();
+      CHECK(wrong == 0);
+      CHECK(word_of(mapped) == 3 * each);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

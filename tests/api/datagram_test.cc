@@ -1,0 +1,70 @@
+// Messages that nobody answers, over media that carry them as they please.
+
+#include <algorithm>
+
+#include "tests/api/helpers.h"
+
+namespace urma::test {
+namespace {
+
+constexpr JettyOptions unreliable = {.berths = 64, .receives = 0, .mode = ServiceMode::unreliable};
+
+TEST_CASE("datagrams of all sizes come over each medium, without a channel") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    Side owner = Side::open(medium.text());
+    Side user = Side::open(medium.text(), {}, unreliable);
+    const RemoteJetty target = user.device.import(owner.jetty.descriptor()).value().jetty;
+    const uint64_t channels = owner.device.stats().value().channels_made;
+    std::vector<std::byte> buffer(user.device.datagram_bytes());
+    CHECK(buffer.size() >= 1024);
+    CHECK(buffer.size() <= 8192);
+    for (size_t size = 0; size <= buffer.size(); size += 61) {
+      REQUIRE(owner.jetty.receive(buffer, size));
+      const auto data = bytes_like(size, static_cast<unsigned>(size));
+      REQUIRE(user.jetty.post(send(data, target)) == 1);
+      REQUIRE(collect(user.jetty, 1).at(0).ok());
+      const auto come = collect(owner.jetty, 1);
+      REQUIRE(come.size() == 1);
+      CHECK(come[0].bytes == size);
+      CHECK(std::ranges::equal(std::span(buffer).first(size), data));
+    }
+    CHECK(owner.device.stats().value().channels_made == channels);
+    CHECK(user.jetty.post(send(bytes_like(buffer.size() + 1, 1), target)) == 1);
+    CHECK(collect(user.jetty, 1).at(0).status == Status::bad_work);
+  }
+}
+
+TEST_CASE("datagrams to oneself come, too") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    Side self = Side::open(medium.text());
+    Jetty sender = self.device.jetty(unreliable).value();
+    std::vector<std::byte> buffer(100);
+    REQUIRE(self.jetty.receive(buffer));
+    const auto data = bytes_like(100, 3);
+    REQUIRE(sender.post(send(data, self.jetty.local())) == 1);
+    REQUIRE(collect(sender, 1).at(0).ok());
+    REQUIRE(collect(self.jetty, 1).at(0).bytes == 100);
+    CHECK(buffer == data);
+  }
+}
+
+TEST_CASE("datagrams: nobody waits for who stands still") {
+  for (const std::string_view driver : media) {
+    const Medium medium(driver);
+    // Nobody runs it.
+    Side owner = Side::open(medium.text(), {.threads = Threads::inlined});
+    Side user = Side::open(medium.text(), {}, unreliable);
+    const RemoteJetty target = user.device.import(owner.jetty.descriptor()).value().jetty;
+    const auto data = bytes_like(1000, 3);
+    for (int i = 0; i < 5000; ++i) {
+      REQUIRE(user.jetty.post(send(data, target)) == 1);
+      REQUIRE(collect(user.jetty, 1).at(0).ok());
+    }
+    CHECK(user.device.stats().value().datagrams_sent == 5000);
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

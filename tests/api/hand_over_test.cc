@@ -1,0 +1,309 @@
+// share=segment: each segment is a file of its own, and whoever shows its token is given it. What
+// anybody may do who can open the window: ask, keep what he was given, say nonsense.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <thread>
+
+#include "drivers/cxl/own_files.h"
+#include "tests/api/helpers.h"
+#include "tests/drivers/window_file.h"
+#include "urma/base/prng.h"
+
+namespace urma::test {
+namespace {
+
+using drivers::cxl::FileRequest;
+
+constexpr size_t bytes = 300'000;
+
+// A descriptor that was handed over, and what is mapped by it.
+class Given {
+ public:
+  explicit Given(int descriptor) : descriptor_(descriptor) {}
+  Given(Given&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Given& operator=(Given&&) = delete;
+  ~Given() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  explicit operator bool() const { return descriptor_ >= 0; }
+  int number() const { return descriptor_; }
+  // Null: not so. Unmapped when the process ends.
+  std::byte* map(int how) const { return map_of(descriptor_, how); }
+  static std::byte* map_of(int descriptor, int how) {
+    void* const at = mmap(nullptr, bytes, how, MAP_SHARED, descriptor, 0);
+    return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
+  }
+
+ private:
+  int descriptor_;
+};
+
+struct Handing {
+  Handing(std::string_view of_user = "segment", const SegmentOptions& options = {})
+      : user(Side::open(window.device("?size=32M&share=" + std::string(of_user)),
+                        {.threads = Threads::inlined})),
+        segment(owner.device.allocate(bytes, options).value()),
+        there(user.device.import(segment.descriptor()).value().segment) {}
+
+  uint32_t number() const {
+    return static_cast<uint32_t>((there.address & ~drivers::cxl::in_the_window) >>
+                                 drivers::cxl::offset_bits);
+  }
+  FileRequest request() {
+    return {.word = FileRequest::first_word,
+            .segment = number(),
+            .file = anybody.segment(number()).file,
+            .token_id = urma::number(there.token_id),
+            .token = urma::number(there.token),
+            .place = 1};
+  }
+  // Leaves it at the owner's socket. Below zero: nothing listens there.
+  int say(const void* data, size_t size) {
+    const int to = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+    const std::string path = window.path() + ".0";
+    std::memcpy(name.sun_path, path.c_str(), path.size() + 1);
+    if (connect(to, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {
+      close(to);
+      return -1;
+    }
+    if (size > 0) (void)send(to, data, size, MSG_NOSIGNAL);
+    anybody.place(0).record.told.fetch_add(1);
+    return to;
+  }
+  Given ask(const FileRequest& what) {
+    const int to = say(&what, sizeof what);
+    REQUIRE(to >= 0);
+    REQUIRE(owner.device.stats().ok());  // a pass of its
+    char byte = 0;
+    iovec piece{&byte, 1};
+    alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))]{};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    int descriptor = -1;
+    const ssize_t count = recvmsg(to, &message, 0);
+    close(to);
+    if (count == 1 && CMSG_FIRSTHDR(&message) != nullptr) {
+      std::memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof descriptor);
+    }
+    return Given(descriptor);
+  }
+  Status run(const Work& work) {
+    REQUIRE(user.jetty.post(work) == 1);
+    const auto completions = collect(user.jetty, 1);
+    REQUIRE(completions.size() == 1);
+    return completions[0].status;
+  }
+  uint64_t copied() { return user.device.stats().value().copied; }
+  // Once the owner's thread has done what came by packets.
+  std::span<std::byte> landed(size_t offset, size_t size) {
+    REQUIRE(owner.device.stats().ok());
+    return segment.bytes().subspan(offset, size);
+  }
+  // Whether works become copies, in time; until then they go by packets, and succeed.
+  bool becomes_copies(const Work& work) {
+    for (const Time begun = read_clock(); read_clock() - begun < 2s;) {
+      const uint64_t before = copied();
+      REQUIRE(run(work) == Status::ok);
+      if (copied() > before) return true;
+    }
+    return false;
+  }
+
+  WindowFile window{"handing"};
+  Side owner = Side::open(window.device("?size=32M&share=segment"), {.threads = Threads::served});
+  Side user;
+  Segment segment;
+  RemoteSegment there;
+  Intruder anybody{window};
+};
+
+TEST_CASE("handed over: works go by packets until the memory has come, and are copies then") {
+  Handing handing;
+  const auto data = bytes_like(200'000, 5);
+  std::vector<std::byte> back(data.size());
+  REQUIRE(handing.becomes_copies(write(data, handing.there, 40)));
+  CHECK(std::ranges::equal(handing.landed(40, data.size()), data));
+  const uint64_t before = handing.copied();
+  CHECK(handing.run(read(back, handing.there, 40)) == Status::ok);
+  CHECK(handing.copied() > before);
+  CHECK(back == data);
+  // No record tells a token.
+  CHECK(handing.anybody.segment(handing.number()).token == 0);
+  CHECK(handing.anybody.segment(handing.number()).older_token == 0);
+  // The window has none of it.
+  const std::span all = handing.anybody.all();
+  CHECK(std::search(all.begin() + static_cast<ptrdiff_t>(handing.anybody.parts().memory_at),
+                    all.end(), data.begin(), data.begin() + 64) == all.end());
+}
+
+TEST_CASE("handed over: tokens that are rotated are asked for anew, and copies stay copies") {
+  Handing handing;
+  const auto data = bytes_like(1000, 5);
+  REQUIRE(handing.becomes_copies(write(data, handing.there)));
+  const RemoteSegment old = handing.there;
+  handing.there.token = handing.segment.rotate().value();
+  CHECK(handing.becomes_copies(write(data, handing.there)));
+  CHECK(handing.becomes_copies(write(data, old)));
+  CHECK(handing.becomes_copies(write(data, handing.there)));
+  REQUIRE(handing.segment.retire().ok());
+  const uint64_t before = handing.copied();
+  CHECK(handing.run(write(data, old)) == Status::remote_access);
+  CHECK(handing.copied() == before);
+  CHECK(handing.becomes_copies(write(data, handing.there)));
+  CHECK(handing.run(write(data, old)) == Status::remote_access);
+}
+
+TEST_CASE("handed over: what may not be read is handed to nobody") {
+  for (const Rights rights : {Rights::write, Rights::write | Rights::atomic}) {
+    Handing handing("segment", {.rights = rights});
+    CHECK(handing.anybody.segment(handing.number()).file == 0);
+    FileRequest request = handing.request();
+    for (request.file = 0; request.file < 4; ++request.file) CHECK_FALSE(handing.ask(request));
+    CHECK(handing.run(write(bytes_like(100, 1), handing.there)) == Status::ok);
+    CHECK(handing.copied() == 0);
+  }
+}
+
+TEST_CASE("handed over: larger than all segments of the window, as many as it has records") {
+  Handing handing;
+  Segment large = handing.owner.device.allocate(64 << 20).value();
+  REQUIRE(large.mapped());
+  const RemoteSegment there = handing.user.device.import(large.descriptor()).value().segment;
+  CHECK(handing.becomes_copies(write(bytes_like(100, 1), there, (64 << 20) - 100)));
+}
+
+TEST_CASE("handed over: whoever keeps what he was given has nothing of it after unregister") {
+  for (const bool revoke : {false, true}) {
+    Handing handing;
+    const Given given = handing.ask(handing.request());
+    REQUIRE(given);
+    volatile std::byte* const kept = given.map(PROT_READ | PROT_WRITE);
+    REQUIRE(kept != nullptr);
+    kept[5] = std::byte{3};
+    REQUIRE(handing.segment.bytes()[5] == std::byte{3});
+    REQUIRE((revoke ? handing.segment.revoke() : handing.segment.unregister()).ok());
+    CHECK(handing.segment.bytes()[5] == std::byte{3});
+    kept[5] = std::byte{9};
+    CHECK(handing.segment.bytes()[5] == std::byte{3});
+    handing.segment.bytes()[6] = std::byte{8};
+    CHECK(kept[6] == std::byte{0});
+    CHECK_FALSE(handing.ask(handing.request()));
+    Segment next = handing.owner.device.allocate(bytes).value();
+    std::ranges::fill(next.bytes(), std::byte{8});
+    CHECK(kept[6] == std::byte{0});
+  }
+}
+
+TEST_CASE("handed over: memory to read can be written by nobody, however it is opened") {
+  Handing handing("segment", {.rights = Rights::read});
+  std::ranges::fill(handing.segment.bytes(), std::byte{4});
+  const Given given = handing.ask(handing.request());
+  REQUIRE(given);
+  CHECK(given.map(PROT_READ | PROT_WRITE) == nullptr);
+  std::byte* const at = given.map(PROT_READ);
+  REQUIRE(at != nullptr);
+  CHECK(at[7] == std::byte{4});
+  CHECK(mprotect(at, 4096, PROT_READ | PROT_WRITE) != 0);
+  CHECK(pwrite(given.number(), "x", 1, 0) < 0);
+  CHECK(ftruncate(given.number(), 0) != 0);
+  CHECK(fallocate(given.number(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) != 0);
+  const std::string again = "/proc/self/fd/" + std::to_string(given.number());
+  if (const Given other(::open(again.c_str(), O_RDWR | O_CLOEXEC)); other) {
+    CHECK(other.map(PROT_READ | PROT_WRITE) == nullptr);
+    CHECK(pwrite(other.number(), "x", 1, 0) < 0);
+  }
+  handing.segment.bytes()[7] = std::byte{5};
+  CHECK(at[7] == std::byte{5});
+  std::vector<std::byte> back(100);
+  CHECK(handing.becomes_copies(read(back, handing.there)));
+}
+
+TEST_CASE("handed over: nothing without the token, and nobody is heard who has tried many") {
+  Handing handing;
+  for (uint32_t i = 0; i < 16; ++i) {
+    FileRequest wrong = handing.request();
+    (i % 2 == 0 ? wrong.token : wrong.token_id) ^= 1u << i;
+    REQUIRE_FALSE(handing.ask(wrong));
+  }
+  CHECK(handing.owner.device.stats().value().refused == 16);
+  CHECK(handing.ask(handing.request()));
+  FileRequest wrong = handing.request();
+  wrong.token ^= 1;
+  REQUIRE_FALSE(handing.ask(wrong));
+  CHECK_FALSE(handing.ask(handing.request()));
+  // Works do not need it.
+  CHECK(handing.run(write(bytes_like(100, 1), handing.there)) == Status::ok);
+  std::this_thread::sleep_for(150ms);
+  CHECK(handing.ask(handing.request()));
+}
+
+TEST_CASE("handed over: what makes no sense at the socket is counted, and harms nobody") {
+  Handing handing;
+  Prng prng(7);
+  const auto malformed = [&] { return handing.owner.device.stats().value().dropped_malformed; };
+  const uint64_t before = malformed();
+  std::vector<std::byte> some(4096);
+  for (int i = 0; i < 2000; ++i) {
+    FileRequest request = handing.request();
+    request.token ^= 1;
+    std::memcpy(some.data(), &request, sizeof request);
+    const size_t size = prng.chance(0.5) ? sizeof request : prng.below(some.size());
+    // Never its token and its TokenID together.
+    for (size_t at = 0; at < size; at += prng.between(1, 12)) {
+      some[at] = static_cast<std::byte>(prng.below(256));
+    }
+    const int to = handing.say(some.data(), size);
+    REQUIRE(to >= 0);
+    if (prng.chance(0.3)) (void)send(to, some.data(), 100, MSG_NOSIGNAL);
+    const bool at_once = prng.chance(0.5);
+    if (at_once) close(to);
+    if (!at_once || i % 50 == 49) REQUIRE(handing.owner.device.stats().ok());
+    if (!at_once) close(to);
+  }
+  CHECK(malformed() > before);
+  CHECK(handing.becomes_copies(write(bytes_like(100, 1), handing.there)));
+}
+
+TEST_CASE("handed over: who opens the window otherwise goes by packets, both ways") {
+  Handing handing("window");
+  const auto data = bytes_like(50'000, 9);
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(handing.run(write(data, handing.there)) == Status::ok);
+    std::this_thread::sleep_for(1ms);
+  }
+  CHECK(handing.copied() == 0);
+  CHECK(std::ranges::equal(handing.landed(0, data.size()), data));
+  Segment other = handing.user.device.allocate(bytes).value();
+  REQUIRE(other.mapped());
+  const RemoteSegment back = handing.owner.device.import(other.descriptor()).value().segment;
+  REQUIRE(handing.owner.jetty.post(write(data, back)) == 1);
+  CHECK(collect(handing.owner.jetty, 1, 0ms).size() <= 1);
+  for (int i = 0; i < 2000 && handing.owner.jetty.vacant_berths() < 64; ++i) {
+    collect(handing.user.jetty, 1, 1ms);
+    collect(handing.owner.jetty, 1, 1ms);
+  }
+  CHECK(std::ranges::equal(other.bytes().first(data.size()), data));
+  CHECK(handing.owner.device.stats().value().copied == 0);
+}
+
+TEST_CASE("handed over: nothing is left beside the window when its devices are closed") {
+  std::string socket;
+  {
+    Handing handing;
+    socket = handing.window.path() + ".0";
+    CHECK(access(socket.c_str(), F_OK) == 0);
+  }
+  CHECK(access(socket.c_str(), F_OK) != 0);
+}
+
+}  // namespace
+}  // namespace urma::test

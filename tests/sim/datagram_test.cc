@@ -1,0 +1,290 @@
+// Messages that nobody answers (ServiceMode::unreliable, UB: UNO), over a network that loses some.
+
+#include <algorithm>
+#include <map>
+
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr JettyOptions unreliable = {.berths = 256, .receives = 0, .mode = ServiceMode::unreliable};
+
+// Somebody who sends so, and somebody who never heard of him.
+struct Datagrams {
+  explicit Datagrams(const std::string& name, const std::string& network = "",
+                     const JettyOptions& receiver = {.berths = 4, .receives = 512})
+      : hosts(name),
+        here(hosts.start(network, unreliable)),
+        there(hosts.start("", receiver)),
+        target(here.device.import(there.line).value().jetty) {
+    const uint32_t buffers = there.jetty.vacant_receives();
+    received.resize(buffers, std::vector<std::byte>(4096));
+    for (uint32_t i = 0; i < buffers; ++i) REQUIRE(there.jetty.receive(received[i], i));
+  }
+
+  // How it ended.
+  Status post(const Work& work) {
+    REQUIRE(here.jetty.post(work) == 1);
+    return only_status(here.jetty, 10ms);
+  }
+  std::vector<Completion> arrivals() {
+    hosts.run_for(1ms);
+    std::vector<Completion> all;
+    std::array<Completion, 16> out;
+    while (const size_t count = there.jetty.poll(out)) {
+      all.insert(all.end(), out.begin(), out.begin() + static_cast<ptrdiff_t>(count));
+    }
+    return all;
+  }
+  std::span<const std::byte> bytes(const Completion& arrival) const {
+    return std::span(received[arrival.tag]).first(arrival.bytes);
+  }
+  Statistics stats() { return there.device.stats().value(); }
+
+  SimHosts hosts;
+  SimHosts::Host here;
+  SimHosts::Host there;
+  RemoteJetty target;
+  std::vector<std::vector<std::byte>> received;
+};
+
+TEST_CASE("datagrams: they come without a channel, whole, from whoever sends them") {
+  Datagrams net("dg-plain");
+  REQUIRE(net.here.device.datagram_bytes() == 4096);
+  uint64_t sent = 0;
+  for (const size_t size : {0u, 1u, 3u, 64u, 1000u, 1024u, 4093u, 4096u}) {
+    const auto data = some_bytes(size, static_cast<unsigned>(size));
+    CHECK(net.post(send(data, net.target).immediate(size + 7)) == Status::ok);
+    const auto come = net.arrivals();
+    REQUIRE(come.size() == 1);
+    CHECK(come[0].ok());
+    CHECK(come[0].bytes == size);
+    CHECK(same(net.bytes(come[0]), data));
+    CHECK(come[0].with_immediate);
+    CHECK(come[0].immediate == size + 7);
+    CHECK(come[0].from_jetty == net.here.jetty.id());
+    // Nobody has introduced it.
+    CHECK_FALSE(come[0].from);
+    ++sent;
+  }
+  CHECK(net.stats().datagrams_received == sent);
+  CHECK(net.here.device.stats().value().datagrams_sent == sent);
+  CHECK(net.stats().channels_made == 0);
+  CHECK(net.stats().peers == net.here.device.stats().value().peers - 1);
+  // Whom one has imported, one knows.
+  const PeerId peer = net.there.device.import(net.here.line).value().segment.peer;
+  CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
+  const auto come = net.arrivals();
+  REQUIRE(come.size() == 1);
+  CHECK(come[0].from == peer);
+  CHECK(net.stats().channels_made == 0);
+}
+
+TEST_CASE("datagrams: some are lost, none is repeated, and all works end at once") {
+  Datagrams net("dg-loss", "loss=20%");
+  std::map<uint64_t, int> come;
+  for (uint64_t i = 0; i < 400; ++i) {
+    auto data = some_bytes(100 + i, static_cast<unsigned>(i));
+    const Time begun = net.hosts.now();
+    REQUIRE(net.here.jetty.post(send(data, net.target).immediate(i)) == 1);
+    CHECK(only_status(net.here.jetty, 1ms) == Status::ok);
+    CHECK(net.hosts.now() - begun < 100us);
+    // The memory is the application's again.
+    std::ranges::fill(data, std::byte{0xee});
+    for (const Completion& arrival : net.arrivals()) {
+      ++come[arrival.immediate];
+      CHECK(same(net.bytes(arrival),
+                 some_bytes(100 + arrival.immediate, static_cast<unsigned>(arrival.immediate))));
+    }
+  }
+  CHECK(come.size() > 400 * 6 / 10);
+  CHECK(come.size() < 400 * 9 / 10);
+  for (const auto& [number, times] : come) CHECK(times == 1);
+  const Statistics sender = net.here.device.stats().value();
+  CHECK(sender.retries + sender.retransmitted + sender.unknown == 0);
+}
+
+// Nobody asks whether a path is there: that takes a channel.
+TEST_CASE("datagrams: a dead path swallows its share of them, with a channel none") {
+  const std::string text = "paths():sim:dg-paths+sim:dg-paths+sim:dg-paths+sim:dg-paths";
+  SimHosts hosts("dg-paths");
+  SimHosts::Host here = SimHosts::start_at(text, unreliable, {});
+  SimHosts::Host there = SimHosts::start_at(text, {.berths = 4, .receives = 512}, {});
+  const Imported target = here.device.import(there.line).value();
+  std::vector<std::byte> buffer(64);
+  for (int i = 0; i < 512; ++i) REQUIRE(there.jetty.receive(buffer, 1));
+  hosts.network().cut(here.device.endpoints()[0], there.device.endpoints()[0], true);
+  const auto arrive = [&] {
+    size_t come = 0;
+    for (int i = 0; i < 200; ++i) {
+      REQUIRE(here.jetty.post(send(some_bytes(5), target.jetty)) == 1);
+      REQUIRE(only_status(here.jetty, 10ms) == Status::ok);
+      come += there.jetty.wait(100us).size();
+    }
+    return come;
+  };
+  const size_t alone = arrive();
+  CHECK(alone > 120);
+  CHECK(alone < 180);
+  Jetty reliable = here.device.jetty({.berths = 4}).value();
+  REQUIRE(reliable.post(write(some_bytes(5), target.segment)) == 1);
+  REQUIRE(only_status(reliable, 5s) == Status::ok);
+  CHECK(arrive() == 200);
+}
+
+TEST_CASE("datagrams: as many as are posted leave, however many wait, in several buffers too") {
+  Datagrams net("dg-many");
+  const auto first = some_bytes(700, 1);
+  const auto second = some_bytes(900, 2);
+  const std::array<Buffer, 2> both = {{{const_cast<std::byte*>(first.data()), first.size()},
+                                       {const_cast<std::byte*>(second.data()), second.size()}}};
+  for (uint32_t i = 0; i < 250; ++i) {
+    REQUIRE(net.here.jetty.post(send(std::span(both), net.target).immediate(i)) == 1);
+  }
+  uint32_t ended = 0;
+  while (ended < 250) {
+    const auto completions = net.here.jetty.wait(10ms);
+    REQUIRE_FALSE(completions.empty());
+    for (const Completion& one : completions) {
+      CHECK(one.ok());
+      ++ended;
+    }
+  }
+  const auto come = net.arrivals();
+  CHECK(come.size() == 250);
+  for (const Completion& arrival : come) {
+    CHECK(same(net.bytes(arrival).first(700), first));
+    CHECK(same(net.bytes(arrival).subspan(700), second));
+  }
+}
+
+TEST_CASE("datagrams: what waits when its Jetty is flushed is flushed, or has left") {
+  Datagrams net("dg-flush");
+  for (uint32_t i = 0; i < 250; ++i) {
+    REQUIRE(net.here.jetty.post(send(some_bytes(4000), net.target)) == 1);
+  }
+  REQUIRE(net.here.jetty.flush().ok());
+  size_t left = 0;
+  size_t flushed = 0;
+  std::array<Completion, 300> out;
+  for (size_t i = 0, count = net.here.jetty.poll(out); i < count; ++i) {
+    left += out[i].ok();
+    flushed += out[i].status == Status::flushed;
+  }
+  CHECK(left + flushed == 250);
+  CHECK(net.arrivals().size() == left);
+  CHECK(net.post(send(some_bytes(1), net.target)) == Status::flushed);
+  REQUIRE(net.here.jetty.reset().ok());
+  CHECK(net.post(send(some_bytes(1), net.target)) == Status::ok);
+}
+
+TEST_CASE("datagrams: other works, order and too much are refused, and nothing leaves") {
+  Datagrams net("dg-refuse");
+  const RemoteSegment memory = net.here.device.import(net.there.line).value().segment;
+  std::vector<std::byte> data(4097);
+  CHECK(net.post(send(data, net.target)) == Status::bad_work);
+  data.resize(8);
+  CHECK(net.post(write(data, memory)) == Status::bad_work);
+  CHECK(net.post(read(data, memory)) == Status::bad_work);
+  CHECK(net.post(fetch_add(memory, 0, 1)) == Status::bad_work);
+  CHECK(net.post(send(data, net.target).relaxed()) == Status::bad_work);
+  CHECK(net.post(send(data, net.target).strong()) == Status::bad_work);
+  CHECK(net.post(send(data, net.target).fenced()) == Status::bad_work);
+  CHECK(net.post(send(data, net.target).fenced(Fence::reads)) == Status::bad_work);
+  CHECK(net.post(send(data, {})) == Status::bad_work);
+  CHECK(net.arrivals().empty());
+  CHECK(net.here.device.stats().value().datagrams_sent == 0);
+  JettyOptions chained = unreliable;
+  chained.chain = true;
+  const auto refused = net.here.device.jetty(chained);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().status == Status::invalid_argument);
+  CHECK(refused.error().message.find("Fix: leave one of them out") != std::string::npos);
+}
+
+TEST_CASE("datagrams: who has posted no receive loses them, and counts") {
+  Datagrams net("dg-none", "", {.berths = 4, .receives = 4});
+  for (int i = 0; i < 10; ++i) CHECK(net.post(send(some_bytes(9), net.target)) == Status::ok);
+  CHECK(net.arrivals().size() == 4);
+  CHECK(net.stats().datagrams_dropped == 6);
+  REQUIRE(net.there.jetty.receive(std::span(net.received[0]).first(8), 0));
+  CHECK(net.post(send(some_bytes(9), net.target)) == Status::ok);
+  const auto come = net.arrivals();
+  REQUIRE(come.size() == 1);
+  CHECK(come[0].status == Status::receive_too_small);
+  CHECK(net.stats().datagrams_dropped == 7);
+}
+
+TEST_CASE("datagrams: to a Jfr") {
+  Datagrams net("dg-jfr");
+  Jfr jfr = net.there.device.jfr({.receives = 2}).value();
+  Jetty sharer = net.there.device.jetty({.berths = 1, .receives_from = &jfr}).value();
+  std::vector<std::byte> one(10);
+  std::vector<std::byte> two(90);
+  const std::array<Buffer, 2> both = {{{one.data(), 10}, {two.data(), 90}}};
+  REQUIRE(jfr.receive(both, 5));
+  const RemoteJetty target = net.here.device.import(sharer.descriptor()).value().jetty;
+  const auto data = some_bytes(60);
+  CHECK(net.post(send(data, target)) == Status::ok);
+  net.hosts.run_for(1ms);
+  std::array<Completion, 2> out;
+  REQUIRE(jfr.poll(out) == 1);
+  CHECK(out[0].tag == 5);
+  CHECK(out[0].bytes == 60);
+  CHECK(out[0].jetty == sharer.id());
+  CHECK(same(one, std::span(data).first(10)));
+  CHECK(same(std::span(two).first(50), std::span(data).subspan(10)));
+}
+
+TEST_CASE("datagrams: strangers who guess tokens are not heard, whoever is known is") {
+  Datagrams net("dg-guess");
+  SimHosts::Host known = net.hosts.start("", unreliable);
+  REQUIRE(net.there.device.import(known.line).ok());
+  const RemoteJetty from_known = known.device.import(net.there.line).value().jetty;
+  RemoteJetty wrong = net.target;
+  for (uint32_t i = 1; i <= 17; ++i) {
+    wrong.token = TokenValue(number(net.target.token) ^ i);
+    CHECK(net.post(send(some_bytes(5), wrong)) == Status::ok);
+  }
+  CHECK(net.arrivals().empty());
+  CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
+  CHECK(net.arrivals().empty());
+  CHECK(net.stats().unheard == 1);
+  REQUIRE(known.jetty.post(send(some_bytes(5), from_known)) == 1);
+  CHECK(only_status(known.jetty, 1ms) == Status::ok);
+  CHECK(net.arrivals().size() == 1);
+  std::array<Event, 32> events;
+  const auto told = std::span(events).first(net.there.device.events(events));
+  CHECK(std::ranges::count(told, EventKind::bad_tokens, &Event::kind) > 0);
+  CHECK(std::ranges::count(told, EventKind::guessing, &Event::kind) == 1);
+  net.hosts.run_for(200ms);
+  CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
+  CHECK(net.arrivals().size() == 1);
+}
+
+TEST_CASE("datagrams: another life at the address is not told what was meant for the old one") {
+  Datagrams net("dg-lives", "", {.berths = 4, .receives = 16});
+  CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
+  CHECK(net.arrivals().size() == 1);
+  const Endpoint at = net.there.device.endpoint();
+  net.hosts.kill(std::move(net.there));
+  SimHosts::Host next =
+      net.hosts.start("address=" + to_string(at.address), {.berths = 4, .receives = 16});
+  std::vector<std::byte> buffer(64);
+  REQUIRE(next.jetty.receive(buffer));
+  CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
+  net.hosts.run_for(1ms);
+  std::array<Completion, 1> out;
+  CHECK(next.jetty.poll(out) == 0);
+  const RemoteJetty again = net.here.device.import(next.line).value().jetty;
+  CHECK(net.post(send(some_bytes(5), again)) == Status::ok);
+  net.hosts.run_for(1ms);
+  CHECK(next.jetty.poll(out) == 1);
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,428 @@
+// Order while something goes wrong: works fail and are cancelled, channels die, peers lie or guess.
+
+#include <algorithm>
+#include <map>
+
+#include "tests/catch.h"
+#include "tests/sim/stranger.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// One who posts, and one at whom strong works arrive.
+struct Ordered {
+  explicit Ordered(const std::string& name, const JettyOptions& jetty = {.berths = 16},
+                   const DeviceOptions& device = {})
+      : hosts(name),
+        here(hosts.start("delay=20us", jetty, device)),
+        there(hosts.start("delay=20us", {.berths = 4, .receives = 64})),
+        target(here.device.import(there.line).value()) {
+    for (int i = 0; i < 64; ++i) there.jetty.receive(there.segment.bytes().first(64), 0);
+  }
+
+  Work message() const { return send(bytes, target.jetty); }
+  Work update() const { return write(bytes, target.segment); }
+  void post(const Work& work) { REQUIRE(here.jetty.post(work) == 1); }
+  // The target keeps the order from here on.
+  void begin_order() {
+    post(message().relaxed());
+    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    (void)arrived();
+  }
+  void cut(bool severed) {
+    hosts.network().cut(here.device.endpoint(), there.device.endpoint(), severed);
+  }
+  void run(Duration time) {
+    std::array<Completion, 64> out;
+    for (const Time until = hosts.now() + time; hosts.now() < until;) {
+      hosts.run_for(1ms);
+      for (const Completion& each : std::span(out).first(here.jetty.poll(out))) {
+        told[each.tag] = each.status;
+      }
+    }
+  }
+  std::vector<uint64_t> arrived() {
+    std::array<Completion, 64> out;
+    std::vector<uint64_t> came;
+    for (const Completion& each : std::span(out).first(there.jetty.poll(out))) {
+      came.push_back(each.immediate);
+    }
+    return came;
+  }
+  // By a Jetty of its own, until nobody listens.
+  void guess() {
+    Jetty guesses = here.device.jetty({.berths = 32}).value();
+    for (uint32_t i = 1; i < 18; ++i) {
+      RemoteSegment wrong = target.segment;
+      wrong.token = TokenValue(number(wrong.token) + i);
+      REQUIRE(guesses.post(write(bytes, wrong)) == 1);
+    }
+    hosts.run_for(1ms);
+  }
+
+  SimHosts hosts;
+  SimHosts::Host here;
+  SimHosts::Host there;
+  Imported target;
+  std::vector<std::byte> bytes = some_bytes(8);
+  std::map<uint64_t, Status> told{};
+};
+
+TEST_CASE("what is posted while strong works are let go stays behind them") {
+  Ordered pair("let-go");
+  pair.begin_order();
+  std::array<std::byte, 8> into;
+  pair.post(read(into, pair.target.segment).relaxed());
+  pair.post(pair.message().strong().immediate(1));
+  pair.hosts.run_for(5us);
+  pair.hosts.stop(pair.here);  // the answer waits at its port
+  pair.hosts.run_for(1ms);
+  pair.post(pair.message().strong().immediate(2));
+  pair.hosts.stop(pair.here, false);
+  pair.hosts.run_for(10ms);
+  CHECK(pair.arrived() == std::vector<uint64_t>{1, 2});
+}
+
+TEST_CASE("an unsignalled work that fails behind an open one gives its berth back once") {
+  Ordered pair("berth-once", {.berths = 4, .in_order = true});
+  RemoteSegment wrong = pair.target.segment;
+  wrong.bytes = 4;
+  pair.post(pair.update().tag(1));
+  pair.post(write(pair.bytes, wrong).unsignalled().tag(2));
+  pair.run(10ms);
+  CHECK(pair.told[1] == Status::ok);
+  CHECK(pair.told[2] == Status::remote_access);
+  CHECK(pair.here.jetty.vacant_berths() == 4);
+}
+
+TEST_CASE("a reset right after a failure lets nothing of before begin") {
+  Ordered pair("reset-soon", {.berths = 16, .suspend_on_error = true});
+  pair.begin_order();
+  RemoteSegment wrong = pair.target.segment;
+  wrong.token = TokenValue(number(wrong.token) + 1);
+  pair.post(write(pair.bytes, wrong).relaxed().tag(1));
+  pair.post(pair.message().fenced().tag(2));
+  const auto first = pair.here.jetty.wait(1s);
+  REQUIRE(first.size() >= 1);
+  CHECK(first[0].tag == 1);
+  pair.post(pair.message().tag(3));
+  const bool both = first.size() > 1;
+  REQUIRE(pair.here.jetty.reset().ok());
+  pair.run(10ms);
+  if (!both) CHECK(pair.told[2] == Status::flushed);
+  CHECK(pair.told[3] == Status::flushed);
+  CHECK(pair.arrived().empty());
+  pair.post(pair.message().tag(4));
+  pair.run(10ms);
+  CHECK(pair.told[4] == Status::ok);
+}
+
+TEST_CASE("when a work fails, what waits for its receiver does not wait any longer") {
+  Ordered pair("suspend-soon", {.berths = 16, .suspend_on_error = true});
+  Jetty busy = pair.there.device.jetty({.berths = 1, .receives = 4}).value();
+  const RemoteJetty target = pair.here.device.import(busy.descriptor()).value().jetty;
+  RemoteSegment wrong = pair.target.segment;
+  wrong.token = TokenValue(number(wrong.token) + 1);
+  pair.post(send(pair.bytes, target).tag(1));
+  pair.run(2ms);
+  CHECK(pair.told.empty());
+  pair.post(write(pair.bytes, wrong).tag(2));
+  pair.run(20ms);
+  CHECK(pair.told[2] == Status::remote_access);
+  CHECK(pair.told[1] == Status::receiver_not_ready);
+}
+
+TEST_CASE("a work that was held when its Jetty's time was up has a time of its own") {
+  Ordered pair("held-time", {.berths = 16, .mode = ServiceMode::initiator},
+               {.operation_timeout = 60ms});
+  pair.begin_order();
+  pair.hosts.run_for(200ms);
+  pair.post(pair.message().strong().tag(1));
+  pair.post(pair.message().strong().tag(2));
+  pair.hosts.run_for(5us);
+  pair.hosts.stop(pair.here);
+  pair.hosts.run_for(65ms);
+  pair.hosts.stop(pair.here, false);
+  pair.cut(true);
+  pair.run(150ms);
+  CHECK(pair.told.size() == 2);
+}
+
+// ---- numbers that nobody uses any more
+
+TEST_CASE("a work that was cancelled while its channel was dead is not waited for") {
+  for (const bool before : {true, false}) {
+    Ordered pair(std::string("gap") + (before ? "1" : "2"), {.berths = 16},
+                 {.operation_timeout = 4s});
+    pair.begin_order();
+    std::vector<std::byte> other = some_bytes(4096);
+    Segment local = pair.here.device.register_memory(other).value();
+    pair.cut(true);
+    pair.post(pair.update().tag(1));
+    pair.post(write(std::span(other).first(8), pair.target.segment, 64).tag(2));
+    pair.post(pair.message().strong().tag(3));
+    pair.run(before ? 1ms : 1100ms);  // the channel dies after a second
+    REQUIRE(local.unregister().ok());
+    pair.run(before ? 1300ms : 200ms);
+    pair.cut(false);
+    pair.run(3s);
+    CHECK(pair.told[1] == Status::ok);
+    CHECK(pair.told[3] == Status::ok);
+    pair.post(pair.message().strong().tag(4));
+    pair.run(1s);
+    CHECK(pair.told[4] == Status::ok);
+  }
+}
+
+TEST_CASE("a work that is withdrawn on a live channel is not waited for") {
+  Ordered pair("withdrawn");
+  pair.begin_order();
+  std::vector<std::byte> other = some_bytes(4096);
+  Segment local = pair.here.device.register_memory(other).value();
+  pair.cut(true);
+  pair.post(write(std::span(other).first(8), pair.target.segment, 64).tag(1));
+  pair.post(pair.message().strong().tag(2).immediate(7));
+  pair.run(1ms);
+  REQUIRE(local.unregister().ok());
+  pair.cut(false);
+  pair.run(100ms);
+  CHECK(pair.told[2] == Status::ok);
+  CHECK(pair.arrived() == std::vector<uint64_t>{7});
+}
+
+TEST_CASE("what is parked behind a work that is withdrawn is executed") {
+  Ordered pair("withdrawn-parked");
+  pair.begin_order();
+  std::vector<std::byte> other = some_bytes(4096);
+  Segment local = pair.here.device.register_memory(other).value();
+  pair.cut(true);
+  pair.post(write(std::span(other).first(8), pair.target.segment, 64).tag(1));
+  pair.hosts.run_for(10us);
+  pair.cut(false);
+  pair.post(pair.message().strong().tag(2).immediate(7));
+  pair.hosts.run_for(25us);
+  CHECK(pair.there.device.stats().value().parked == 1);
+  REQUIRE(local.unregister().ok());
+  pair.run(100ms);
+  CHECK(pair.told[2] == Status::ok);
+  CHECK(pair.arrived() == std::vector<uint64_t>{7});
+}
+
+TEST_CASE("works that ended when no channel could be made are not waited for") {
+  Ordered pair("unreachable", {.berths = 16}, {.operation_timeout = 300ms});
+  pair.begin_order();
+  pair.cut(true);
+  for (uint64_t tag = 1; tag < 4; ++tag) pair.post(pair.update().tag(tag));
+  pair.run(5s);
+  CHECK(pair.told.size() == 3);
+  pair.cut(false);
+  for (uint64_t tag = 4; tag < 7; ++tag) {
+    pair.post(pair.message().strong().tag(tag));
+    pair.run(1s);
+    CHECK(pair.told[tag] == Status::ok);
+  }
+}
+
+TEST_CASE("a work of which nothing is heard, for nobody listened, is not waited for") {
+  for (const ServiceMode mode : {ServiceMode::initiator, ServiceMode::automatic}) {
+    Ordered pair("deaf-order" + std::to_string(static_cast<int>(mode)),
+                 {.berths = 16, .mode = mode}, {.operation_timeout = 300ms});
+    pair.begin_order();
+    pair.guess();
+    pair.post(pair.update().relaxed().tag(1));
+    pair.run(2s);
+    CHECK(pair.told[1] == Status::unknown);
+    for (uint64_t tag = 2; tag < 5; ++tag) {
+      pair.post(pair.message().strong().tag(tag));
+      pair.run(1s);
+      CHECK(pair.told[tag] == Status::ok);
+    }
+  }
+}
+
+TEST_CASE("until a target has said that it keeps order, nothing follows what asked for it") {
+  Ordered pair("asking");
+  pair.post(pair.update().tag(0));
+  REQUIRE(only_status(pair.here.jetty, 1s) == Status::ok);
+  pair.cut(true);
+  pair.post(pair.message().relaxed().immediate(1));
+  pair.hosts.run_for(10us);
+  pair.cut(false);
+  pair.post(pair.message().relaxed().immediate(2));
+  pair.post(pair.message().strong().immediate(3));
+  pair.run(100ms);
+  CHECK(pair.arrived() == std::vector<uint64_t>{1, 2, 3});
+}
+
+TEST_CASE("an initiator that was given no sequence context keeps the order of what gets lost") {
+  Ordered pair("refused");
+  std::vector<Jetty> others;
+  // All that one peer may have.
+  for (int i = 0; i < 600; ++i) {
+    others.push_back(pair.here.device.jetty({.berths = 1}).value());
+    REQUIRE(others.back().post(pair.update().strong()) == 1);
+    REQUIRE(only_status(others.back(), 1s) == Status::ok);
+  }
+  pair.begin_order();
+  const uint64_t held = pair.here.device.stats().value().held;
+  pair.cut(true);
+  pair.post(pair.message().relaxed().immediate(1));
+  pair.hosts.run_for(10us);
+  pair.cut(false);
+  pair.post(pair.message().strong().immediate(2));
+  pair.run(100ms);
+  CHECK(pair.arrived() == std::vector<uint64_t>{1, 2});
+  CHECK(pair.here.device.stats().value().held == held + 1);
+}
+
+TEST_CASE("no more atomics are outstanding than their target keeps results of") {
+  Ordered pair("results", {.berths = 256});
+  std::ranges::fill(pair.there.memory, std::byte{0});
+  SimHosts::Host& there = pair.there;
+  Segment words = there.device.register_memory(there.memory, {.rights = Rights::atomic}).value();
+  const RemoteSegment counter = pair.here.device.import(words.descriptor()).value().segment;
+  pair.post(fetch_add(counter, 0, 1).tag(0));
+  pair.run(1ms);
+  pair.hosts.network().cut(there.device.endpoint(), pair.here.device.endpoint(), true);
+  for (uint64_t tag = 1; tag < 200; ++tag) pair.post(fetch_add(counter, 0, 1).tag(tag));
+  pair.run(20ms);
+  const uint64_t executed = there.device.stats().value().executed;
+  CHECK(executed > 32);
+  CHECK(executed <= 65);
+  pair.hosts.network().cut(there.device.endpoint(), pair.here.device.endpoint(), false);
+  pair.run(200ms);
+  for (uint64_t tag = 0; tag < 200; ++tag) CHECK(pair.told[tag] == Status::ok);
+  uint64_t sum = 0;
+  std::memcpy(&sum, there.memory.data(), sizeof sum);
+  CHECK(sum == 200);
+}
+
+// ---- peers that lie
+
+// Somebody who numbers the slices of a queue as he likes.
+struct Liar {
+  explicit Liar(const std::string& name, const std::string& address = "fd00::66")
+      : hosts(name), owner(hosts.start("address=fd00::31")), who(hosts, address) {
+    REQUIRE(who.connect(owner.device.endpoint()));
+    std::ranges::fill(owner.memory, std::byte{0});
+  }
+  struct Slice {
+    uint32_t tassn;
+    Order order = Order::none;
+    bool allocate = false;
+    uint32_t wrong = 0;  // added to the token
+    uint32_t bytes = 1;
+    std::byte value{1};
+    bool retry = false;
+    TaOpcode opcode = TaOpcode::write;
+    uint32_t as = 0;  // TPMSN; 0: the next one
+  };
+  void put(const Slice& slice) { put(who, slice); }
+  void put(Stranger& by, const Slice& slice) {
+    const RemoteSegment segment = owner.segment.local();
+    TaRequest request;
+    request.base.opcode = static_cast<uint8_t>(slice.opcode);
+    request.base.tassn = slice.tassn & 0xffff;
+    request.base.rc_id = 77;
+    request.base.token_present = true;
+    request.base.order = slice.order;
+    request.base.allocate = slice.allocate;
+    request.base.in_context = slice.tassn != 0 && slice.order != Order::none;
+    request.base.retry = slice.retry;
+    request.token.token = number(segment.token) + slice.wrong;
+    request.memory = {
+        .address = segment.address, .token_id = number(segment.token_id), .length = slice.bytes};
+    const std::vector<std::byte> data(slice.bytes, slice.value);
+    by.send({.slice = slice.as != 0 ? slice.as : ++last}, request, data);
+  }
+  Statistics stats() { return owner.device.stats().value(); }
+
+  SimHosts hosts;
+  SimHosts::Host owner;
+  Stranger who;
+  uint32_t last = 0;
+};
+
+constexpr Liar::Slice first = {.tassn = 0, .order = Order::relaxed, .allocate = true};
+
+TEST_CASE("a peer is not listened to any more while something of it is parked") {
+  Liar liar("deaf-parked");
+  liar.put(first);
+  const Liar::Slice parked{.tassn = 2, .order = Order::strong, .as = 50};
+  liar.put(parked);
+  CHECK(liar.stats().parked == 1);
+  for (uint32_t i = 0; i < 17; ++i) liar.put({.tassn = 3 + i, .wrong = 1 + i});
+  liar.put(parked);
+  liar.hosts.run_for(200ms);
+  liar.put({.tassn = 1});
+  liar.put({.tassn = 2, .order = Order::strong, .value = std::byte{5}, .retry = true});
+  liar.hosts.run_for(10ms);
+  CHECK(liar.owner.memory[0] == std::byte{5});
+}
+
+TEST_CASE("tokens that are tried by what was parked are tried no faster") {
+  Liar liar("parked-guesses");
+  liar.put(first);
+  for (uint32_t i = 0; i < 200; ++i) {
+    liar.put({.tassn = 2 + i, .order = Order::strong, .wrong = 1 + i});
+  }
+  liar.put({.tassn = 1});
+  liar.hosts.run_for(10ms);
+  CHECK(liar.stats().parked == 200);
+  CHECK(liar.stats().refused <= 17);
+}
+
+TEST_CASE("what is parked has room for its answers, whoever else takes all there is") {
+  Liar liar("parked-answers");
+  liar.put(first);
+  for (uint32_t i = 0; i < 250; ++i) {
+    liar.put({.tassn = 2 + i, .order = Order::strong, .bytes = 16, .opcode = TaOpcode::fetch_add});
+  }
+  std::vector<std::unique_ptr<Stranger>> others;
+  uint32_t most = 8192 + 512;
+  for (int i = 0; i < 8; ++i, most /= 2) {
+    others.push_back(std::make_unique<Stranger>(liar.hosts, "fd00::7" + std::to_string(i)));
+    others.back()->life += static_cast<uint64_t>(i) + 1;
+    REQUIRE(others.back()->connect(liar.owner.device.endpoint()));
+    for (uint32_t n = 0; n < most + 20; ++n) {
+      liar.put(*others.back(), {.tassn = n, .bytes = 16, .opcode = TaOpcode::fetch_add});
+      if (n % 1000 == 0) liar.who.keep_alive();
+    }
+  }
+  const uint64_t refused = liar.stats().refused;
+  liar.put({.tassn = 1});
+  liar.hosts.run_for(10ms);
+  CHECK(liar.stats().refused >= refused + 250);
+}
+
+TEST_CASE("a peer may park 256 packets of at most 1 MiB, and what is more comes again") {
+  Liar liar("park-many");
+  liar.put(first);
+  for (uint32_t i = 0; i < 300; ++i) liar.put({.tassn = 2 + i, .order = Order::strong});
+  CHECK(liar.stats().parked == 256);
+  CHECK(liar.stats().too_early == 44);
+  liar.put({.tassn = 1});
+  liar.hosts.run_for(10ms);
+  CHECK(liar.stats().executed == 1 + 1 + 256);
+  // Nothing is left of it.
+  liar.put({.tassn = 600, .order = Order::strong});
+  CHECK(liar.stats().parked == 257);
+}
+
+TEST_CASE("a write that comes again after what followed it in order changes nothing") {
+  Liar liar("late-retry");
+  liar.put(first);
+  liar.put({.tassn = 1, .value = std::byte{3}});
+  liar.put({.tassn = 2, .order = Order::strong, .value = std::byte{4}});
+  liar.hosts.run_for(1ms);
+  CHECK(liar.owner.memory[0] == std::byte{4});
+  liar.put({.tassn = 1, .value = std::byte{3}, .retry = true});
+  liar.hosts.run_for(1ms);
+  CHECK(liar.owner.memory[0] == std::byte{4});
+  CHECK(liar.stats().repeated == 1);
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,147 @@
+// How Jetties of one device share a channel: what is small does not wait behind what is large, and
+// who floods leaves the others their share.
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// 100 Gb/s, 20 us there and back, a window of twice what is on its way then.
+constexpr const char* line = "delay=10us&rate=100Gbit&mtu=4096&buffer=500000";
+
+struct Ends {
+  SimHosts hosts;
+  SimHosts::Host here;
+  SimHosts::Host there;
+  Imported target;
+
+  explicit Ends(const std::string& name, uint32_t weight = 1)
+      : hosts(name),
+        here(hosts.start(line, {.berths = 64, .weight = weight}, {.congestion = "fixed"})),
+        there(hosts.start(line, {.berths = 4}, {.congestion = "fixed"})),
+        target(here.device.import(there.line).value()) {}
+};
+
+Duration percentile(std::vector<Duration> times, double part) {
+  const auto at = static_cast<size_t>(static_cast<double>(times.size() - 1) * part);
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(at));
+  return times[at];
+}
+
+std::vector<Duration> small_writes(Ends& ends, Jetty& jetty, size_t count,
+                                   const std::function<void()>& meanwhile, Duration rest = 3us) {
+  const auto bytes = some_bytes(64);
+  std::vector<Duration> times;
+  while (times.size() < count) {
+    meanwhile();
+    const Time begin = ends.hosts.now();
+    REQUIRE(jetty.post(write(bytes, ends.target.segment)) == 1);
+    std::array<Completion, 1> out;
+    while (jetty.poll(out) == 0) {
+      ends.hosts.run_for(200ns);
+      meanwhile();
+    }
+    REQUIRE(out[0].ok());
+    times.push_back(ends.hosts.now() - begin);
+    for (const Time until = ends.hosts.now() + rest; ends.hosts.now() < until; meanwhile()) {
+      ends.hosts.run_for(3us);
+    }
+  }
+  return times;
+}
+
+// All that its Jetty has berths for. Returns how many bytes have been written since the last call.
+uint64_t flood(Ends& ends, std::span<const std::byte> large) {
+  std::array<Completion, 64> out;
+  const size_t ended = ends.here.jetty.poll(out);
+  while (ends.here.jetty.post(write(large, ends.target.segment)) == 1) {
+  }
+  return ended * large.size();
+}
+
+TEST_CASE("small writes beside a transfer of 1 GiB take at most twice as long as alone") {
+  Ends ends("shares-small");
+  Jetty small = ends.here.device.jetty({.berths = 4}).value();
+  const Duration alone = percentile(small_writes(ends, small, 1000, [] {}), 0.99);
+  const auto large = some_bytes(1 << 20);
+  uint64_t bytes = 0;
+  const Time begin = ends.hosts.now();
+  const Duration beside =
+      percentile(small_writes(ends, small, 1000, [&] { bytes += flood(ends, large); }), 0.99);
+  const auto seconds = std::chrono::duration<double>(ends.hosts.now() - begin).count();
+  CHECK(static_cast<double>(bytes) * 8e-9 / seconds > 95);  // Gbit/s, meanwhile
+  CHECK(beside <= 2 * alone);
+  REQUIRE(ends.here.jetty.flush().ok());
+}
+
+TEST_CASE("likewise when they are rare, and when the transfer weighs sixteen times as much") {
+  for (const uint32_t weight : {1u, 16u}) {
+    Ends ends("shares-rare" + std::to_string(weight), weight);
+    Jetty small = ends.here.device.jetty({.berths = 4}).value();
+    const Duration alone = percentile(small_writes(
+                                          ends, small, 20, [] {}, 2ms),
+                                      0.9);
+    const auto large = some_bytes(1 << 20);
+    const Duration beside =
+        percentile(small_writes(
+                       ends, small, 100, [&] { (void)flood(ends, large); }, 2ms),
+                   0.98);
+    CHECK(beside <= 2 * alone);
+    REQUIRE(ends.here.jetty.flush().ok());
+  }
+}
+
+// What each of the Jetties gets through in 20 ms, with as much outstanding as it likes.
+std::vector<double> works_of(Ends& ends, const std::vector<JettyOptions>& options, size_t bytes) {
+  const auto data = some_bytes(bytes);
+  std::vector<Jetty> jetties;
+  for (const JettyOptions& each : options) jetties.push_back(ends.here.device.jetty(each).value());
+  std::vector<double> done(jetties.size());
+  const Time begin = ends.hosts.now();
+  while (ends.hosts.now() < begin + 20ms) {
+    for (size_t i = 0; i < jetties.size(); ++i) {
+      std::array<Completion, 64> out;
+      done[i] += static_cast<double>(jetties[i].poll(out));
+      while (jetties[i].post(write(data, ends.target.segment)) == 1) {
+      }
+    }
+    ends.hosts.run_for(2us);
+  }
+  return done;
+}
+
+// Beside one that has a hundred times as much outstanding, as beside one that has as much as they.
+TEST_CASE("who floods leaves the others at least nine tenths of what they had") {
+  for (const size_t bytes : {64u, 4096u, 65536u, 1000000u}) {
+    const JettyOptions usual{.berths = 40};
+    Ends ends("shares-flood" + std::to_string(bytes));
+    const auto before = works_of(ends, {usual, usual, usual, usual}, bytes);
+    const auto beside = works_of(ends, {{.berths = 4096}, usual, usual, usual}, bytes);
+    for (size_t i = 1; i < before.size(); ++i) {
+      CHECK(beside[i] >= 0.9 * before[i]);
+    }
+  }
+}
+
+TEST_CASE("shares are as weights say") {
+  Ends ends("shares-weights");
+  auto got = works_of(
+      ends, {{.berths = 64, .weight = 1}, {.berths = 64, .weight = 2}, {.berths = 64, .weight = 4}},
+      65536);
+  const double all = got[0] + got[1] + got[2];
+  for (double& share : got) share /= all;
+  CHECK(std::abs(got[0] - 1.0 / 7) < 0.02);
+  CHECK(std::abs(got[1] - 2.0 / 7) < 0.02);
+  CHECK(std::abs(got[2] - 4.0 / 7) < 0.02);
+}
+
+}  // namespace
+}  // namespace urma::test

@@ -1,0 +1,148 @@
+// share=segment: what a file of a segment's own is, and who is given it.
+
+#include "drivers/cxl/own_files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "drivers/cxl/layout.h"
+#include "tests/catch.h"
+
+namespace urma::test {
+namespace {
+
+using drivers::cxl::FileRequest;
+using drivers::cxl::OwnFiles;
+using Answer = OwnFiles::Answer;
+
+constexpr uint32_t segment = 3;
+constexpr uint64_t bytes = 10'000;
+
+struct Owner {
+  explicit Owner(Rights rights = Rights::read | Rights::write, bool checked = true) {
+    REQUIRE(files.reserve(segment, bytes) != nullptr);
+    REQUIRE(files.make(segment));
+    grant.rights = rights;
+    grant.checked = checked;
+    good.file = files.grant(segment, grant);
+  }
+  // With the descriptor, while it is the owner's.
+  Answer ask(const FileRequest& request) {
+    descriptor = -1;
+    const Answer answer = files.answer(request, descriptor);
+    CHECK((answer == Answer::granted) == (descriptor >= 0));
+    return answer;
+  }
+
+  OwnFiles files{8};
+  drivers::SegmentMemory::Grant grant{
+      .id = TokenId(77), .token = TokenValue(0x1234), .older = TokenValue(0x4321)};
+  FileRequest good{.word = FileRequest::first_word,
+                   .segment = segment,
+                   .file = 0,
+                   .token_id = 77,
+                   .token = 0x1234,
+                   .place = 1};
+  int descriptor = -1;
+};
+
+TEST_CASE("own files: whoever shows the TokenID and either token is given the descriptor") {
+  Owner owner;
+  CHECK_FALSE(owner.files.handed_over(segment));
+  CHECK(owner.ask(owner.good) == Answer::granted);
+  CHECK(owner.files.handed_over(segment));
+  FileRequest older = owner.good;
+  older.token = 0x4321;
+  CHECK(owner.ask(older) == Answer::granted);
+  for (unsigned bit = 0; bit < 32; ++bit) {
+    FileRequest wrong = owner.good;
+    wrong.token ^= 1u << bit;
+    CHECK(owner.ask(wrong) == Answer::bad_token);
+    wrong = owner.good;
+    wrong.token_id ^= 1u << bit;
+    CHECK(owner.ask(wrong) == Answer::bad_token);
+  }
+  Owner open(Rights::read, false);
+  open.good.token = 9;
+  CHECK(open.ask(open.good) == Answer::granted);
+  open.good.token_id = 9;
+  CHECK(open.ask(open.good) == Answer::bad_token);
+}
+
+TEST_CASE("own files: a refused request hands nothing over") {
+  Owner owner;
+  FileRequest wrong = owner.good;
+  wrong.token ^= 1;
+  CHECK(owner.ask(wrong) == Answer::bad_token);
+  CHECK_FALSE(owner.files.handed_over(segment));
+}
+
+TEST_CASE("own files: what names no file of now is late or nonsense, not a guess") {
+  Owner owner;
+  const auto refused = [&](auto&& change) {
+    FileRequest request = owner.good;
+    change(request);
+    const Answer answer = owner.ask(request);
+    CHECK((answer == Answer::nonsense || answer == Answer::late));
+  };
+  refused([](FileRequest& request) { request.word ^= 1; });
+  refused([](FileRequest& request) { request.segment = 8; });
+  refused([](FileRequest& request) { request.segment = UINT32_MAX; });
+  refused([](FileRequest& request) { request.segment = 2; });
+  refused([](FileRequest& request) { request.file ^= 1; });
+  refused([](FileRequest& request) { request.file = 0; });
+  refused([](FileRequest& request) { request.place = drivers::cxl::places; });
+  owner.files.close(segment);
+  CHECK(owner.ask(owner.good) == Answer::late);
+  owner.files.drop(segment);
+  CHECK(owner.ask(owner.good) == Answer::late);
+  // The next one at the same number is another.
+  REQUIRE(owner.files.reserve(segment, bytes) != nullptr);
+  REQUIRE(owner.files.make(segment));
+  CHECK(owner.ask(owner.good) == Answer::late);
+  const uint32_t next = owner.files.grant(segment, owner.grant);
+  CHECK(next != owner.good.file);
+  CHECK(owner.ask(owner.good) == Answer::late);
+  owner.good.file = next;
+  CHECK(owner.ask(owner.good) == Answer::granted);
+  owner.files.close_all();
+  CHECK(owner.ask(owner.good) == Answer::late);
+}
+
+TEST_CASE("own files: nobody can cut them off or make them longer, nor write what is to be read") {
+  for (const bool writable : {true, false}) {
+    Owner owner(writable ? Rights::read | Rights::write : Rights::read);
+    REQUIRE(owner.ask(owner.good) == Answer::granted);
+    CHECK(ftruncate(owner.descriptor, 0) != 0);
+    CHECK(ftruncate(owner.descriptor, 1 << 20) != 0);
+    CHECK(fcntl(owner.descriptor, F_ADD_SEALS, F_SEAL_WRITE) != 0);
+    CHECK((pwrite(owner.descriptor, "x", 1, 0) == 1) == writable);
+    void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, owner.descriptor, 0);
+    CHECK((at != MAP_FAILED) == writable);
+    if (at != MAP_FAILED) munmap(at, bytes);
+    owner.files.at(segment)[5] = std::byte{7};
+    std::byte seen{};
+    CHECK(pread(owner.descriptor, &seen, 1, 5) == 1);
+    CHECK(seen == std::byte{7});
+    CHECK(fcntl(owner.descriptor, F_GETFD) == FD_CLOEXEC);
+  }
+}
+
+TEST_CASE("own files: of whole pages, all zeros, and gone when they are dropped") {
+  Owner owner;
+  CHECK(owner.files.bytes(segment) == 12'288);
+  REQUIRE(owner.ask(owner.good) == Answer::granted);
+  for (uint64_t i = 0; i < owner.files.bytes(segment); ++i) {
+    REQUIRE(owner.files.at(segment)[i] == std::byte{0});
+  }
+  owner.files.drop(segment);
+  CHECK(fcntl(owner.descriptor, F_GETFD) < 0);
+  CHECK(owner.files.at(segment) == nullptr);
+  CHECK_FALSE(owner.files.handed_over(segment));
+}
+
+}  // namespace
+}  // namespace urma::test
