@@ -14,7 +14,8 @@ namespace urma::ordering {
 //
 // Works are named by their berths. A work without order that is posted while no fence waits need
 // not be told of. Zeros are an empty gate: it costs nothing until somebody asks for order.
-class SubmitGate {
+// Slots may lie right behind it.
+class alignas(uint32_t) SubmitGate {
  public:
   static constexpr uint32_t no_group = 0;
 

@@ -118,10 +118,11 @@ TEST_CASE("datagrams: a dead path swallows its share of them, with a channel non
   std::vector<std::byte> buffer(64);
   for (int i = 0; i < 512; ++i) REQUIRE(there.jetty.receive(buffer, 1));
   hosts.network().cut(here.device.endpoints()[0], there.device.endpoints()[0], true);
+  const std::vector<std::byte> data = some_bytes(5);
   const auto arrive = [&] {
     size_t come = 0;
     for (int i = 0; i < 200; ++i) {
-      REQUIRE(here.jetty.post(send(some_bytes(5), target.jetty)) == 1);
+      REQUIRE(here.jetty.post(send(data, target.jetty)) == 1);
       REQUIRE(only_status(here.jetty, 10ms) == Status::ok);
       come += there.jetty.wait(100us).size();
     }
@@ -131,7 +132,7 @@ TEST_CASE("datagrams: a dead path swallows its share of them, with a channel non
   CHECK(alone > 120);
   CHECK(alone < 180);
   Jetty reliable = here.device.jetty({.berths = 4}).value();
-  REQUIRE(reliable.post(write(some_bytes(5), target.segment)) == 1);
+  REQUIRE(reliable.post(write(data, target.segment)) == 1);
   REQUIRE(only_status(reliable, 5s) == Status::ok);
   CHECK(arrive() == 200);
 }
@@ -164,9 +165,8 @@ TEST_CASE("datagrams: as many as are posted leave, however many wait, in several
 
 TEST_CASE("datagrams: what waits when its Jetty is flushed is flushed, or has left") {
   Datagrams net("dg-flush");
-  for (uint32_t i = 0; i < 250; ++i) {
-    REQUIRE(net.here.jetty.post(send(some_bytes(4000), net.target)) == 1);
-  }
+  const std::vector<std::byte> data = some_bytes(4000);
+  for (uint32_t i = 0; i < 250; ++i) REQUIRE(net.here.jetty.post(send(data, net.target)) == 1);
   REQUIRE(net.here.jetty.flush().ok());
   size_t left = 0;
   size_t flushed = 0;
@@ -254,7 +254,8 @@ TEST_CASE("datagrams: strangers who guess tokens are not heard, whoever is known
   CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
   CHECK(net.arrivals().empty());
   CHECK(net.stats().unheard == 1);
-  REQUIRE(known.jetty.post(send(some_bytes(5), from_known)) == 1);
+  const std::vector<std::byte> data = some_bytes(5);
+  REQUIRE(known.jetty.post(send(data, from_known)) == 1);
   CHECK(only_status(known.jetty, 1ms) == Status::ok);
   CHECK(net.arrivals().size() == 1);
   std::array<Event, 32> events;

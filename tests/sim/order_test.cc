@@ -51,6 +51,7 @@ struct World {
   SimHosts::Host here;
   std::vector<std::unique_ptr<Peer>> there;
   std::vector<std::byte> large = some_bytes(large_bytes);
+  const std::vector<std::byte> last_word = some_bytes(8);
   std::vector<uint64_t> numbers;
   std::vector<uint64_t> fetched;
   uint64_t completions = 0;
@@ -253,7 +254,7 @@ struct World {
       look();
       // What tells of unsignalled works that nothing else tells of.
       if (posted == works && prng.below(50) == 0) {
-        here.jetty.post(write(some_bytes(8), there[0]->target.segment, large_at()).tag(works));
+        here.jetty.post(write(last_word, there[0]->target.segment, large_at()).tag(works));
       }
     }
     for (uint32_t peer = 0; peer < peers; ++peer) check_sum(*there[peer], name_of(peer));
