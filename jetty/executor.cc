@@ -330,6 +330,13 @@ std::optional<Executor::Complaint> Executor::complaint(const TaRequest& request,
       (!shows_token(request) || !segments_.names(segment, token))) {
     return Complaint{bad_token, request.base.token_present && !segments_.once(segment, token)};
   }
+  if (info.notify) {
+    const auto there = TokenId(request.notify.token_id);
+    const auto shown = TokenValue(request.notify.token);
+    if (!segments_.names(there, shown)) {
+      return Complaint{bad_token, !segments_.once(there, shown)};
+    }
+  }
   if (!to_jetty) return std::nullopt;
   Jetty* const jetty = jetties_.find(JettyId(request.target.target));
   if (jetty == nullptr) return Complaint{bad_token};

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <set>
 
 #include "tests/sim/stranger.h"
@@ -83,6 +84,93 @@ TEST_CASE("guessing: after 16 wrong tokens in a second nobody listens, and nobod
   siege.hosts.run_for(1ms);
   CHECK(siege.answered(stranger) == 18);
   CHECK(siege.owner.memory[0] == std::byte{2});
+}
+
+// Whatever an operation shows tokens for, all else about it is right.
+TEST_CASE("guessing: a wrong token counts in every operation and in every place that has one") {
+  Siege siege("g-places");
+  Stranger stranger(siege.hosts, "fd00::66");
+  REQUIRE(stranger.connect(siege.owner.device.endpoint()));
+  const RemoteJetty jetty = siege.owner.jetty.local();
+  std::vector<std::byte> buffer(8);
+  for (int i = 0; i < 2; ++i) REQUIRE(siege.owner.jetty.receive(buffer, 1));
+  const uint64_t words = (siege.segment.address + 7) / 8 * 8;
+  const std::array<std::byte, 8> data = {std::byte{1}};
+  const auto to_memory = [&](TaRequest& request, uint32_t length, TokenValue token) {
+    request.memory = {
+        .address = words, .token_id = number(siege.segment.token_id), .length = length};
+    request.token.token = number(token);
+  };
+  const TokenValue right = siege.segment.token;
+  TaOpcode opcode = TaOpcode::write;
+  std::function<void(TaRequest&, TokenValue)> fill;  // with a token that is tried
+  SECTION("write") {
+    fill = [&](TaRequest& request, TokenValue token) { to_memory(request, 8, token); };
+  }
+  SECTION("read") {
+    opcode = TaOpcode::read;
+    fill = [&](TaRequest& request, TokenValue token) { to_memory(request, 8, token); };
+  }
+  SECTION("fetch_add") {
+    opcode = TaOpcode::fetch_add;
+    fill = [&](TaRequest& request, TokenValue token) { to_memory(request, 8, token); };
+  }
+  SECTION("atomic_store") {
+    opcode = TaOpcode::atomic_store;
+    fill = [&](TaRequest& request, TokenValue token) { to_memory(request, 8, token); };
+  }
+  SECTION("write_notify, where it writes") {
+    opcode = TaOpcode::write_notify;
+    fill = [&](TaRequest& request, TokenValue token) {
+      to_memory(request, 8, token);
+      request.notify = {
+          .address = words, .token_id = number(siege.segment.token_id), .token = number(right)};
+    };
+  }
+  SECTION("write_notify, where it notifies") {
+    opcode = TaOpcode::write_notify;
+    fill = [&](TaRequest& request, TokenValue token) {
+      to_memory(request, 8, right);
+      request.notify = {
+          .address = words, .token_id = number(siege.segment.token_id), .token = number(token)};
+    };
+  }
+  SECTION("write_notify of nothing") {
+    opcode = TaOpcode::write_notify;
+    fill = [&](TaRequest& request, TokenValue token) {
+      request.notify = {
+          .address = words, .token_id = number(siege.segment.token_id), .token = number(token)};
+    };
+  }
+  SECTION("send") {
+    opcode = TaOpcode::send;
+    fill = [&](TaRequest& request, TokenValue token) {
+      request.target.target = number(jetty.id);
+      request.token.token = number(token);
+    };
+  }
+  SECTION("write_immediate, its Jetty") {
+    opcode = TaOpcode::write_immediate;
+    fill = [&](TaRequest& request, TokenValue token) {
+      to_memory(request, 8, right);
+      request.target.target = number(jetty.id);
+      request.immediate.token = number(token);
+    };
+  }
+  for (uint32_t guess = 1; guess <= 50; ++guess) {
+    TaRequest request;
+    request.base.opcode = static_cast<uint8_t>(opcode);
+    request.base.tassn = siege.slices & 0xffff;
+    request.base.rc_id = 77;
+    request.base.token_present = true;
+    fill(request, TokenValue(guess));
+    const bool carries = request.memory.length > 0 && opcode != TaOpcode::read;
+    const auto carried = std::span(data).first(carries ? data.size() : 0);
+    stranger.send({.slice = siege.slices++ & 0xff'ffff}, request, carried);
+    siege.hosts.run_for(1ms);
+  }
+  CHECK(siege.owner.device.stats().value().unheard == 50 - 17);
+  CHECK(siege.told_of_guessing());
 }
 
 TEST_CASE("guessing: another life at the same address has one try") {
