@@ -29,6 +29,14 @@ struct Device::State {
 };
 
 struct URMA_LOCAL Segment::State {
+  // By all segments of a TokenID.
+  struct Shared {
+    std::atomic<TokenValue> newer{};
+    std::mutex mutex;  // of what follows; held while a segment is withdrawn
+    bool revoked = false;
+    State* first = nullptr;
+  };
+
   std::shared_ptr<engine::Runner> runner;
   Region owned;                                 // empty for memory of the caller's
   std::optional<engine::Engine::Lease> leased;  // memory of the device's
@@ -39,12 +47,20 @@ struct URMA_LOCAL Segment::State {
   bool guarded = false;
   Handle handle;  // in the engine's table
   TokenId id{};
-  std::shared_ptr<std::atomic<TokenValue>> token;  // the newer one of all with its TokenID
+  std::shared_ptr<Shared> token;
+  State* previous = nullptr;  // of the same TokenID
+  State* next = nullptr;
   bool registered = false;
   bool fenced = true;  // once unregistered
 
   ~State();
-  Result<void> withdraw(std::string_view call, bool all);
+  Result<void> unregister();
+  Result<void> revoke();
+  void join_others();
+  void leave_others();
+  std::unique_lock<std::mutex> lock_others();
+  // Others are locked out.
+  Result<void> withdraw(std::string_view call);
   // False: the device has no memory of its own, or no room.
   bool take_memory();
   Descriptor::Segment describe() const;

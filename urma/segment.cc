@@ -54,6 +54,7 @@ bool Segment::State::take_memory() {
 }
 
 Segment::State::~State() {
+  leave_others();
   if (!leased || !runner->here()) return;
   drivers::SegmentMemory* memory = nullptr;
   bool held = true;
@@ -84,21 +85,65 @@ std::string Segment::descriptor() const {
 
 Descriptor::Segment Segment::State::describe() const {
   return {.id = id,
-          .token = token->load(),
+          .token = token->newer.load(),
           .address = address(),
           .bytes = bytes,
           .rights = rights,
           .atomics = atomics};
 }
 
-Result<void> Segment::unregister() { return state_->withdraw("unregister", false); }
-Result<void> Segment::revoke() { return state_->withdraw("revoke", true); }
+// Whose TokenID is its own has nobody to lock out.
+std::unique_lock<std::mutex> Segment::State::lock_others() {
+  if (token.use_count() == 1) return {};
+  return std::unique_lock(token->mutex);
+}
 
-Result<void> Segment::State::withdraw(std::string_view call, bool all) {
-  if (!runner->here()) return usable(*runner, call);
-  if (!registered && fenced && !all) return {};
+void Segment::State::join_others() {
+  const auto lock = lock_others();
+  next = token->first;
+  if (next != nullptr) next->previous = this;
+  token->first = this;
+}
+
+void Segment::State::leave_others() {
+  if (!token || !runner->here()) return;
+  const auto lock = lock_others();
+  if (token->first == this) token->first = next;
+  if (previous != nullptr) previous->next = next;
+  if (next != nullptr) next->previous = previous;
+}
+
+Result<void> Segment::unregister() { return state_->unregister(); }
+Result<void> Segment::revoke() { return state_->revoke(); }
+
+Result<void> Segment::State::unregister() {
+  if (!runner->here()) return usable(*runner, "unregister");
+  const auto lock = lock_others();
+  return withdraw("unregister");
+}
+
+// All are refused before any of them is waited for. What an earlier call has withdrawn and could
+// not ensure is waited for again.
+Result<void> Segment::State::revoke() {
+  if (!runner->here()) return usable(*runner, "revoke");
+  const auto lock = lock_others();
+  if (!registered && !token->revoked) return withdraw("revoke");
+  token->revoked = true;
+  engine::Engine::Withdrawal what{.segment = handle, .all = true, .own = described()};
+  runner->call(
+      [&](engine::Engine& engine, Time now) { return engine.withdraw_segments(what, now); });
+  Result<void> all{};
+  for (State* one = token->first; one != nullptr; one = one->next) {
+    if (!one->leased) one->registered = false;
+    if (auto ended = one->withdraw("revoke"); !ended) all = ended.error();
+  }
+  return all;
+}
+
+Result<void> Segment::State::withdraw(std::string_view call) {
+  if (!registered && fenced) return {};
   registered = false;
-  engine::Engine::Withdrawal what{.segment = handle, .all = all, .own = described()};
+  engine::Engine::Withdrawal what{.segment = handle, .own = described()};
   drivers::SegmentMemory* memory = nullptr;
   do {
     runner->call([&](engine::Engine& engine, Time now) {
@@ -132,7 +177,7 @@ Result<TokenValue> Segment::rotate() {
                  "rotate: two tokens of this segment are valid, or it has none, or is revoked. "
                  "Fix: retire the old one first"};
   }
-  *state_->token = value;
+  state_->token->newer = value;
   return value;
 }
 
@@ -249,7 +294,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   segment->rights = options.rights;
   segment->atomics = options.atomics;
   segment->guarded = options.guarded;
-  segment->token = with != nullptr ? with->token : std::make_shared<std::atomic<TokenValue>>();
+  segment->token = with != nullptr ? with->token : std::make_shared<Segment::State::Shared>();
   uint32_t limit = 0;
   Added added = Added::full;
   engine::Engine::Segments::Made made;
@@ -283,8 +328,9 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   }
   segment->handle = made.segment;
   segment->id = made.token.id;
-  *segment->token = made.token.value;
+  segment->token->newer = made.token.value;
   segment->registered = true;
+  segment->join_others();
   return Segment(std::move(segment));
 }
 
@@ -308,7 +354,7 @@ RemoteSegment Segment::local() const {
                        .address = state_->address(),
                        .bytes = state_->bytes,
                        .token_id = state_->id,
-                       .token = state_->token->load(),
+                       .token = state_->token->newer.load(),
                        .rights = state_->rights,
                        .atomics = state_->atomics};
   if (usable(*state_->runner, "local").ok()) remote.peer = state_->runner->self();

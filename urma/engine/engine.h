@@ -101,9 +101,9 @@ class Engine {
   // Of a withdrawal in progress.
   struct Withdrawal {
     Handle segment;
-    bool all = false;                          // that share its TokenID
-    Segments::Segment own;                     // the segment, also when it was withdrawn before
-    bool fenced = true;                        // false: somebody holds it and that cannot be helped
+    bool all = false;       // that share its TokenID; who holds them is not looked at
+    Segments::Segment own;  // the segment, also when it was withdrawn before
+    bool fenced = true;     // false: somebody holds it and that cannot be helped
     std::optional<Lease> held = std::nullopt;  // somebody held it for longer than is waited
 
     bool begun = false;
@@ -158,7 +158,7 @@ class Engine {
 
   template <class Function>
   void for_each_part(const Withdrawal& what, Function&& function);
-  std::optional<Lease> held_part(const Withdrawal& what);
+  std::optional<Lease> held(const Segments::Segment& segment);
   bool is_released(const Lease& lease);
   static std::optional<Lease> lease_of(const Segments::Segment& segment);
   void grant_all(Handle segment);

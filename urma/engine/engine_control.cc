@@ -122,14 +122,10 @@ void Engine::for_each_part(const Withdrawal& what, Function&& function) {
 }
 
 // Somebody is in the middle of a copy, and its owner would see it.
-std::optional<Engine::Lease> Engine::held_part(const Withdrawal& what) {
-  std::optional<Lease> held;
-  for_each_part(what, [&](const Segments::Segment& part) {
-    const std::optional<Lease> lease = held ? std::nullopt : lease_of(part);
-    if (!lease || port_->memory()->moved(*lease)) return;
-    if (port_->memory()->loose(*lease) || !is_released(*lease)) held = lease;
-  });
-  return held;
+std::optional<Engine::Lease> Engine::held(const Segments::Segment& segment) {
+  const std::optional<Lease> lease = lease_of(segment);
+  if (!lease || port_->memory()->moved(*lease)) return std::nullopt;
+  return port_->memory()->loose(*lease) || !is_released(*lease) ? lease : std::nullopt;
 }
 
 // A fence: no check succeeds any more, what was gathered has been read by the driver, no work of
@@ -155,7 +151,7 @@ bool Engine::withdraw_segments(Withdrawal& what, Time now) {
   });
   if (used) return false;
   if (what.since == Time{}) what.since = now;
-  what.held = what.fenced ? held_part(what) : std::nullopt;
+  what.held = what.fenced && !what.all ? held(what.own) : std::nullopt;
   if (what.held) {
     return port_->memory()->loose(*what.held) || now - what.since > most_held;
   }
