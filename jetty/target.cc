@@ -258,8 +258,12 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
       return answer(assembly, Response::completer_error,
                     static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
     case Verdict::refuse:
-    case Verdict::no_receives:
+    case Verdict::no_receives: {
       ++counters_.refused;
+      // Who is not listened to from now on drops this one, too; its answer does not tell him.
+      const CompleterError error = assembly.verdict == Verdict::refuse
+                                       ? CompleterError::remote_abort
+                                       : CompleterError::unsupported_request;
       if (assembly.missing) {
         answers_.tell_missing(assembly.peer, TokenId(request.memory.token_id));
       } else {
@@ -267,11 +271,8 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
       }
       executor_.release(assembly);
       abandon(assembly, Mark::none);
-      return answer(assembly, Response::completer_error,
-                    static_cast<uint8_t>(assembly.verdict == Verdict::refuse
-                                             ? CompleterError::remote_abort
-                                             : CompleterError::unsupported_request),
-                    false, now);
+      return answer(assembly, Response::completer_error, static_cast<uint8_t>(error), false, now);
+    }
     case Verdict::not_ready:
       ++counters_.not_ready;
       return answer(assembly, Response::receiver_not_ready, not_ready_timer, false, now);

@@ -86,6 +86,33 @@ TEST_CASE("guessing: after 16 wrong tokens in a second nobody listens, and nobod
   CHECK(siege.owner.memory[0] == std::byte{2});
 }
 
+TEST_CASE("guessing: the last answer says no more than the others, in slices of several packets") {
+  Siege siege("g-last");
+  Stranger stranger(siege.hosts, "fd00::66");
+  REQUIRE(stranger.connect(siege.owner.device.endpoint()));
+  const std::vector<std::byte> data(Stranger::mtu, std::byte{1});
+  std::set<std::pair<Response, uint8_t>> said;
+  for (uint32_t guess = 1; guess <= 20; ++guess) {
+    TaRequest request;
+    request.base.opcode = static_cast<uint8_t>(TaOpcode::write);
+    request.base.tassn = siege.slices & 0xffff;
+    request.base.rc_id = 77;
+    request.base.token_present = true;
+    request.token.token = number(siege.segment.token) ^ guess;
+    for (const uint32_t at : {0u, Stranger::mtu}) {
+      request.memory = {.address = siege.segment.address + at,
+                        .token_id = number(siege.segment.token_id),
+                        .length = 2 * Stranger::mtu};
+      stranger.send({.slice = siege.slices & 0xff'ffff, .last = at > 0}, request, data);
+    }
+    ++siege.slices;
+    siege.hosts.run_for(1ms);
+    for (const Atah& answer : stranger.answers()) said.emplace(answer.status, answer.info);
+  }
+  CHECK(siege.owner.device.stats().value().refused == 17);
+  CHECK(said.size() == 1);
+}
+
 // Whatever an operation shows tokens for, all else about it is right.
 TEST_CASE("guessing: a wrong token counts in every operation and in every place that has one") {
   Siege siege("g-places");
