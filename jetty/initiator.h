@@ -112,6 +112,8 @@ class Initiator {
   void launch(Jetty& jetty, uint16_t lease, Status refused, Time now);
   [[gnu::cold]] uint32_t take_datagrams(Jetty& jetty, uint32_t budget, Time now);
   std::optional<Status> send_datagram(const Jetty& jetty, uint16_t lease);
+  void end_datagram(Jetty& jetty, Status status, Time now);
+  void flush_datagrams(Jetty& jetty, const std::byte* base, uint64_t bytes, Time now);
   [[gnu::cold]] void start(Jetty& jetty, uint16_t lease, Time now);
   // Mostly its only one; null: that is of another peer.
   Flow* first_flow(const Jetty& jetty, PeerId peer) {

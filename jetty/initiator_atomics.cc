@@ -48,7 +48,8 @@ bool Initiator::results_open(const Flow& flow, const PeerState& peer) {
 
 void Initiator::note_atomic(Flow& flow, Slice& slice) {
   if (!keeps_result(berth_of(slice))) return;
-  slice.atomic = ++flow.atomics;
+  if (++flow.atomics == 0) ++flow.atomics;  // 2^32 of them: zero is none
+  slice.atomic = flow.atomics;
   if (flow.first_atomic == Slice::none) flow.first_atomic = slices_.index_of(&slice);
 }
 

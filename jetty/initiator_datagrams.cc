@@ -10,16 +10,29 @@ uint32_t Initiator::take_datagrams(Jetty& jetty, uint32_t budget, Time now) {
   const uint32_t count = std::min(budget, berths.waiting());
   for (uint32_t taken = 0; taken < count; ++taken) {
     std::optional<Status> end = send_datagram(jetty, berths.next_posted());
-    // The others wait until some have left, unless none may.
-    if (!end && !noting_) return taken;
-    const uint16_t lease = berths.take_posted();
-    ++counters_.works;
-    jetty.works[lease] = {};
-    jetty.gate.posted(lease, jetty.queues->berth(lease).signalled, jetty.ordering.in_order);
-    append(jetty, lease, now);
-    finish(jetty, lease, end.value_or(Status::flushed), false, now);
+    if (!end) return taken;  // the others wait until some have left
+    end_datagram(jetty, *end, now);
   }
   return count;
+}
+
+void Initiator::end_datagram(Jetty& jetty, Status status, Time now) {
+  const uint16_t lease = jetty.queues->berths().take_posted();
+  ++counters_.works;
+  jetty.works[lease] = {};
+  jetty.gate.posted(lease, jetty.queues->berth(lease).signalled, jetty.ordering.in_order);
+  append(jetty, lease, now);
+  finish(jetty, lease, status, false, now);
+}
+
+// Nobody looks into the middle of the queue: what lies before the last one that is there goes, too.
+void Initiator::flush_datagrams(Jetty& jetty, const std::byte* base, uint64_t bytes, Time now) {
+  const Leases& berths = jetty.queues->berths();
+  uint32_t through = 0;
+  for (uint32_t i = 0, count = berths.waiting(); i < count; ++i) {
+    if (overlaps(jetty.queues->pieces(berths.next_posted(i)), base, bytes)) through = i + 1;
+  }
+  for (; through > 0; --through) end_datagram(jetty, Status::flushed, now);
 }
 
 // How it ends; nothing: not yet.

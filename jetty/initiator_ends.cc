@@ -70,6 +70,9 @@ void Initiator::sweep(Flow& flow, Time now) {
 
 void Initiator::flush_memory(const std::byte* base, uint64_t bytes, Time now) {
   jetties_.for_each([&](Jetty& jetty) {
+    if (jetty.ordering.mode == ServiceMode::unreliable) {
+      return flush_datagrams(jetty, base, bytes, now);
+    }
     bool any = false;
     for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
       const bool uses = overlaps(jetty.queues->pieces(i), base, bytes);

@@ -31,8 +31,10 @@ void Parking::keep(Kept& kept, const transport::Received& packet) {
   } else {
     place = touched_++;
   }
-  places_[place] = {
-      .next = none, .bytes = static_cast<uint32_t>(packet.bytes.size()), .last = packet.last};
+  places_[place] = {.next = none,
+                    .bytes = static_cast<uint32_t>(packet.bytes.size()),
+                    .last = packet.last,
+                    .in_order = packet.in_order};
   // The headers were checked where they lie in a copy of their own: `bytes` may change.
   const size_t head = packet.head.size();
   std::memcpy(data(place).data(), packet.head.data(), head);
@@ -40,6 +42,15 @@ void Parking::keep(Kept& kept, const transport::Received& packet) {
   (kept.count > 0 ? places_[kept.last].next : kept.first) = place;
   kept.last = place;
   ++kept.count;
+}
+
+uint32_t Parking::limit(Kept& kept, uint32_t packets) {
+  const uint32_t more = kept.reserved > packets ? kept.reserved - packets : 0;
+  const uint32_t given_back = std::min(more, kept.room);
+  kept.room -= given_back;
+  kept.reserved -= given_back;
+  vacant_ += given_back;
+  return given_back;
 }
 
 void Parking::give_back(uint32_t place) {

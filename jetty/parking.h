@@ -32,13 +32,13 @@ class Parking {
   // False: there are not so many places left.
   bool reserve(Kept& kept, uint32_t packets);
   void keep(Kept& kept, const transport::Received& packet);
+  // It has no more packets than these: gives back other places, and returns how many.
+  uint32_t limit(Kept& kept, uint32_t packets);
   // The oldest goes: calls `each` with a packet that is good until it returns. False: none is left.
   template <class Each>
   bool take(Kept& kept, Each&& each);
   // All of it goes.
   void release(Kept& kept);
-  // Places that are kept or reserved: as many slices, at most.
-  uint32_t taken() const { return static_cast<uint32_t>(places_.size()) - vacant_; }
 
  private:
   static constexpr uint32_t none = UINT32_MAX;
@@ -48,6 +48,7 @@ class Parking {
     uint32_t next;
     uint32_t bytes;
     bool last;
+    bool in_order;
   };
 
   std::span<std::byte> data(uint32_t place) { return {&bytes_[place * place_bytes], place_bytes}; }
@@ -67,6 +68,7 @@ bool Parking::take(Kept& kept, Each&& each) {
   const Place& at = places_[place];
   transport::Received packet{};
   packet.last = at.last;
+  packet.in_order = at.in_order;
   packet.head = packet.bytes = data(place).first(at.bytes);
   kept.first = at.next;
   --kept.count;

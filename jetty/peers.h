@@ -31,6 +31,7 @@ struct PeerState {
   uint32_t contexts = 0;           // Target: of queues whose order is kept
   bool lost = false;               // and somebody was told
   Time deaf_until{};               // Target: its requests are dropped (Guesses)
+  Time datagrams_deaf_until{};     // Target: what comes in its name without a channel, too
 };
 
 class PeerStates {

@@ -53,7 +53,9 @@ class Leases : private LazyBlock {
     return lines().posted.load(std::memory_order_acquire) - lines().taken_posted;
   }
   uint16_t take_posted() { return posted_ring()[lines().taken_posted++ & mask_]; }
-  uint16_t next_posted() const { return posted_ring()[lines().taken_posted & mask_]; }
+  uint16_t next_posted(uint32_t ahead = 0) const {
+    return posted_ring()[(lines().taken_posted + ahead) & mask_];
+  }
 
   // ---- polling thread
   void give_back(uint16_t lease) {

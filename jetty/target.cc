@@ -38,7 +38,7 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
 bool Target::admits(const transport::Received& packet, size_t waiting) {
   const PeerState& peer = peers_.at(packet.peer);
   // Whatever lets slices go that are parked, they have room for their answers.
-  if (peer.answers + waiting >= answers_.room() - parking_.taken()) return false;
+  if (peer.answers + waiting + parked_ >= answers_.room()) return false;
   if (peer.assemblies + waiting < assemblies_.capacity() - assemblies_.size()) return true;
   // What has begun may end: that is what makes room.
   return packet.withdrawn || find(packet) != nullptr;
@@ -115,7 +115,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   }
 
   if (Assembly* assembly = peer.assemblies > 0 ? find(packet) : nullptr) {
-    if (assembly->verdict == Verdict::parked) return parking_.keep(assembly->kept, packet);
+    if (assembly->verdict == Verdict::parked) return keep(*assembly, packet, request);
     take(*assembly, packet, request, packet_bytes);
     if (assembly->packets != assembly->needed) return;
     finish(*assembly, request.headers, now);
@@ -139,7 +139,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     begin(fresh, packet, request);
   }
   if (fresh.verdict == Verdict::ignore) return advance(fresh.context, now);
-  if (fresh.verdict == Verdict::parked) return park(fresh, packet);
+  if (fresh.verdict == Verdict::parked) return park(fresh, packet, request);
   take(fresh, packet, request, packet_bytes);
   // A slice of one packet, the common case, is never remembered.
   if (fresh.packets == fresh.needed) {
@@ -228,13 +228,17 @@ bool Target::leaves_segment(const transport::Received& packet, const ParsedReque
 void Target::take(Assembly& assembly, const transport::Received& packet,
                   const ParsedRequest& request, uint32_t packet_bytes) {
   ++assembly.packets;
-  if (packet.last && !assembly.info->to_memory) {
-    // The last packet of a message says how long it is.
-    const uint32_t offset = request.headers.offset.kib * 1024;
-    assembly.bytes = offset + static_cast<uint32_t>(request.data.size());
-    assembly.needed = transport::packets_of(assembly.bytes, packet_bytes);
-  }
+  if (packet.last) note_length(assembly, request, packet_bytes);
   if (assembly.verdict == Verdict::run) executor_.place(assembly, request);
+}
+
+// The last packet of a message says how long it is.
+void Target::note_length(Assembly& assembly, const ParsedRequest& last,
+                         uint32_t packet_bytes) const {
+  if (assembly.info->to_memory) return;
+  const uint32_t offset = last.headers.offset.kib * 1024;
+  assembly.bytes = offset + static_cast<uint32_t>(last.data.size());
+  assembly.needed = transport::packets_of(assembly.bytes, packet_bytes);
 }
 
 // All of the slice has come, this request last.
@@ -299,15 +303,18 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
 }
 
 // The peer is told that it was refused; here it is said when somebody should look after it.
-void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info, Time now) {
+bool Target::guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& info) {
   auto complaint = executor_.complaint(request, info);
-  if (!complaint) return;
+  if (!complaint) return false;
   complaint->event.peer = peer;
   events_.raise(complaint->event);
-  if (!complaint->guessed) return;
-  // Strangers, who say themselves who they are, are one.
-  if (const auto until = guesses_.wrong(peer ? channels_.address(peer) : Eid{}, now)) {
-    peer ? stop_listening(peers_.at(peer), *until) : void(strangers_deaf_until_ = *until);
+  return complaint->guessed;
+}
+
+void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info, Time now) {
+  if (!guessed(peer, request, info)) return;
+  if (const auto until = guesses_.wrong(channels_.address(peer), now)) {
+    stop_listening(peers_.at(peer), *until);
     events_.raise({.kind = EventKind::guessing, .peer = peer});
   }
 }

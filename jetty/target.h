@@ -76,13 +76,17 @@ class Target {
   bool leaves_segment(const transport::Received& packet, const ParsedRequest& request) const;
   void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request,
             uint32_t packet_bytes);
+  void note_length(Assembly& assembly, const ParsedRequest& last, uint32_t packet_bytes) const;
 
   // Order.
   bool keeps_order(Assembly& assembly, ExecutionRecord*& record, const TaRequest& request);
   void note_order(Assembly& assembly, ExecutionRecord& record, const TaRequest& request);
   bool its_turn(Assembly& assembly, const transport::Received& packet,
                 const ParsedRequest& request);
-  [[gnu::cold]] void park(Assembly& assembly, const transport::Received& packet);
+  [[gnu::cold]] void park(Assembly& assembly, const transport::Received& packet,
+                          const ParsedRequest& request);
+  [[gnu::cold]] void keep(Assembly& assembly, const transport::Received& packet,
+                          const ParsedRequest& request);
   [[gnu::cold]] void unpark(Assembly& assembly, Time now);
   [[gnu::cold]] void leave_parking(Assembly& assembly);
   void pass(const Assembly& assembly);
@@ -96,8 +100,11 @@ class Target {
   bool well_formed(const transport::Received& packet, const ParsedRequest& request,
                    uint32_t packet_bytes) const;
 
+  bool guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& info);
   [[gnu::cold]] void complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
                               Time now);
+  [[gnu::cold]] void complain_of_datagram(PeerId peer, const TaRequest& request,
+                                          const OpcodeInfo& info, Time now);
   void stop_listening(PeerState& peer, Time until);
   void deliver_slowly(const transport::Received& packet, const MessageHeaders& headers,
                       std::span<const std::byte> data, Time now);
@@ -111,6 +118,7 @@ class Target {
   transport::Channels& channels_;
   EventSink& events_;
   Guesses guesses_;
+  Guesses datagram_guesses_;     // whoever knows an address can send some in its name
   Time strangers_deaf_until_{};  // datagrams of peers that nobody here knows are dropped
   Executor executor_;
   Answers answers_;
@@ -118,6 +126,7 @@ class Target {
   Slab<AtomicResults> results_;  // as many as there may be records
   Sequences sequences_;
   Parking parking_;
+  uint32_t parked_ = 0;  // slices
   Slab<Assembly> assemblies_;
   FlatMap<uint64_t> by_slice_;
   TargetCounters counters_;

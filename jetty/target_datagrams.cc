@@ -1,5 +1,7 @@
 // Messages that nobody answers (UB: UNO). Who sends them need not be known here.
 
+#include <algorithm>
+
 #include "jetty/target.h"
 
 namespace urma::jetty {
@@ -15,7 +17,8 @@ void Target::handle_datagram(const transport::Received& packet, Time now) {
     return;
   }
   const PeerState* const peer = packet.peer ? &peers_.at(packet.peer) : nullptr;
-  if (now < (peer != nullptr ? peer->deaf_until : strangers_deaf_until_)) {
+  if (now < (peer != nullptr ? std::max(peer->deaf_until, peer->datagrams_deaf_until)
+                             : strangers_deaf_until_)) {
     ++counters_.unheard;
     return;
   }
@@ -51,12 +54,23 @@ void Target::deliver_slowly(const transport::Received& packet, const MessageHead
       break;
     case Verdict::refuse:
     case Verdict::no_receives:
-      complain(packet.peer, request.headers, *request.info, now);
+      complain_of_datagram(packet.peer, request.headers, *request.info, now);
       break;
     default:
       break;
   }
   ++counters_.datagrams_dropped;
+}
+
+// Nothing proves that it is the peer's: its channel is listened to as before. Strangers, who say
+// themselves who they are, are one.
+void Target::complain_of_datagram(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
+                                  Time now) {
+  if (!guessed(peer, request, info)) return;
+  if (const auto until = datagram_guesses_.wrong(peer ? channels_.address(peer) : Eid{}, now)) {
+    (peer ? peers_.at(peer).datagrams_deaf_until : strangers_deaf_until_) = *until;
+    events_.raise({.kind = EventKind::guessing, .peer = peer});
+  }
 }
 
 }  // namespace urma::jetty

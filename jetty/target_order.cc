@@ -55,12 +55,14 @@ bool Target::its_turn(Assembly& assembly, const transport::Received& packet,
   return false;
 }
 
-void Target::park(Assembly& assembly, const transport::Received& packet) {
+void Target::park(Assembly& assembly, const transport::Received& packet,
+                  const ParsedRequest& request) {
   ++counters_.parked;
+  ++parked_;
   peers_.at(assembly.peer).parked += assembly.kept.reserved;
   records_.find(assembly.peer, assembly.rc_id)
       ->set(assembly.number, ExecutionRecord::Mark::executing);
-  parking_.keep(assembly.kept, packet);
+  keep(assembly, packet, request);
   Assembly* const parked = create(assembly);
   // Mostly the last one: they come in order, but for what was lost.
   uint32_t* link = &sequences_.at(assembly.context).first_parked;
@@ -71,7 +73,18 @@ void Target::park(Assembly& assembly, const transport::Received& packet) {
   *link = assemblies_.index_of(parked);
 }
 
+void Target::keep(Assembly& assembly, const transport::Received& packet,
+                  const ParsedRequest& request) {
+  PeerState& peer = peers_.at(assembly.peer);
+  if (packet.last) {
+    note_length(assembly, request, peer.facts.packet_bytes);
+    peer.parked -= parking_.limit(assembly.kept, assembly.needed);
+  }
+  parking_.keep(assembly.kept, packet);
+}
+
 void Target::leave_parking(Assembly& assembly) {
+  --parked_;
   uint32_t* link = &sequences_.at(assembly.context).first_parked;
   while (*link != assemblies_.index_of(&assembly)) link = &assemblies_.at(*link).next_parked;
   *link = assembly.next_parked;
@@ -82,7 +95,8 @@ void Target::leave_parking(Assembly& assembly) {
   }
 }
 
-// Its turn has come: its packets are placed as if they came now.
+// Its turn has come: its packets are placed as if they came now. A peer may have sent more of them
+// than the slice has.
 void Target::unpark(Assembly& assembly, Time now) {
   Kept kept = std::exchange(assembly.kept, Kept{.reserved = assembly.kept.reserved});
   leave_parking(assembly);
@@ -90,13 +104,14 @@ void Target::unpark(Assembly& assembly, Time now) {
   const uint32_t packet_bytes = peers_.at(assembly.peer).facts.packet_bytes;
   bool begun = false;
   bool whole = false;
-  while (parking_.take(kept, [&](const transport::Received& packet) {
+  const auto place = [&](const transport::Received& packet) {
     ParsedRequest request;
     const bool parsed = parse_request(packet.head, request);
     URMA_ASSERT(parsed, "what is kept was parsed when it came");
     if (!begun) {
       begun = true;
-      executor_.begin(assembly, request.headers);
+      if (leaves_segment(packet, request)) assembly.verdict = Verdict::refuse;
+      if (assembly.verdict == Verdict::run) executor_.begin(assembly, request.headers);
       if (assembly.verdict == Verdict::run) {
         assembly.record = records_.find(assembly.peer, assembly.rc_id);
         assembly.record->set(assembly.number, ExecutionRecord::Mark::executing);
@@ -105,7 +120,8 @@ void Target::unpark(Assembly& assembly, Time now) {
     take(assembly, packet, request, packet_bytes);
     whole = assembly.packets == assembly.needed;
     if (whole) finish(assembly, request.headers, now);
-  })) {
+  };
+  while (!whole && parking_.take(kept, place)) {
   }
   parking_.release(kept);
   if (whole) erase(assembly);

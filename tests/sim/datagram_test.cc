@@ -287,5 +287,57 @@ TEST_CASE("datagrams: another life at the address is not told what was meant for
   CHECK(next.jetty.poll(out) == 1);
 }
 
+// Nothing proves whose they are.
+TEST_CASE("datagrams: wrong tokens in a peer's name leave its channel alone") {
+  SimHosts hosts("dg-forged");
+  auto owner = hosts.start("address=fd00::31");
+  auto honest = hosts.start("address=fd00::32");
+  const Imported target = honest.device.import(owner.line).value();
+  const auto data = some_bytes(8);
+  REQUIRE(honest.jetty.post(write(data, target.segment)) == 1);
+  REQUIRE(only_status(honest.jetty, 1s) == Status::ok);
+  // What another process at that address would send.
+  Jetty forger = honest.device.jetty({.berths = 32, .mode = ServiceMode::unreliable}).value();
+  for (uint32_t i = 1; i < 18; ++i) {
+    RemoteJetty wrong = target.jetty;
+    wrong.token = TokenValue(number(wrong.token) + i);
+    REQUIRE(forger.post(send(data, wrong)) == 1);
+  }
+  hosts.run_for(1ms);
+  REQUIRE(forger.post(send(data, target.jetty)) == 1);
+  hosts.run_for(1ms);
+  CHECK(owner.device.stats().value().unheard == 1);
+  REQUIRE(honest.jetty.post(write(data, target.segment)) == 1);
+  CHECK(only_status(honest.jetty, 50ms) == Status::ok);
+}
+
+TEST_CASE("datagrams: memory that is unregistered takes along those that use it, and no others") {
+  SimHosts hosts("dg-unregister");
+  auto here = hosts.start("", {.berths = 256, .receives = 0, .mode = ServiceMode::unreliable});
+  auto there = hosts.start("", {.berths = 4, .receives = 512});
+  const RemoteJetty target = here.device.import(there.line).value().jetty;
+  const auto data = some_bytes(100);
+  std::vector<std::byte> memory(4096);
+  Segment segment = here.device.register_memory(memory).value();
+  const bool used = GENERATE(false, true);
+  for (int i = 0; i < 199; ++i) REQUIRE(here.jetty.post(send(data, target)) == 1);
+  const auto last = used ? std::span<const std::byte>(memory).first(100) : std::span(data);
+  REQUIRE(here.jetty.post(send(last, target).tag(1)) == 1);
+  REQUIRE(segment.unregister().ok());
+  std::array<Completion, 256> out;
+  size_t flushed = 0;
+  size_t ended = 0;
+  for (int i = 0; i < 100; ++i) {
+    hosts.run_for(1ms);
+    for (const Completion& one : std::span(out).first(here.jetty.poll(out))) {
+      ++ended;
+      flushed += one.status == Status::flushed;
+      if (one.tag == 1) CHECK(one.status == (used ? Status::flushed : Status::ok));
+    }
+  }
+  CHECK(ended == 200);
+  CHECK((flushed > 0) == used);
+}
+
 }  // namespace
 }  // namespace urma::test
