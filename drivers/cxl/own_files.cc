@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,14 @@ constexpr uint64_t page = 4096;
 // No write through this or any other descriptor, and no new mapping to write; ours stays
 // (linux/fcntl.h since 5.1).
 constexpr int seal_future_writes = 0x0010;
+
+// A quarter of them is the application's, whatever it allocates: the system takes the lowest number
+// that is free.
+bool leaves_descriptors(int descriptor) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
+  return static_cast<rlim_t>(descriptor) < limit.rlim_cur - limit.rlim_cur / 4;
+}
 
 }  // namespace
 
@@ -43,6 +52,7 @@ bool OwnFiles::make(uint32_t segment) {
   const int descriptor = memfd_create("urma-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) return false;
   file.descriptor = static_cast<uint32_t>(descriptor) + 1;
+  if (!leaves_descriptors(descriptor)) return false;
   const auto bytes = static_cast<off_t>(file.bytes);
   // Whoever maps it is sure of each of its bytes: nobody cuts it off.
   return fchmod(descriptor, 0600) == 0 && ftruncate(descriptor, bytes) == 0 &&

@@ -96,9 +96,13 @@ class Window final : public SegmentMemory {
   }
   // Null: segments lie in the window.
   const HandOver* hands_over() const { return hand_over_.get(); }
-  // Something may have been left at our socket.
-  bool told() const { return hand_over_ != nullptr && own_told_->load() != told_seen_; }
-  void take_what_is_told(Time now);
+  // In each pass: something may have been left at our socket, or is waited for.
+  bool told(Time now) {
+    now_ = now;
+    return hand_over_ != nullptr && (own_told_->load() != told_seen_ || now >= hand_over_->due());
+  }
+  void take_what_is_told();
+  Time next_look() const { return hand_over_ != nullptr ? hand_over_->due() : never; }
   void forget_the_gone();
   // Of the life at a place: Ways::hold. `let_go` ends it.
   std::byte* hold(uint32_t place, uint32_t generation, const MemoryRange& range) {
@@ -231,6 +235,7 @@ class Window final : public SegmentMemory {
   std::unique_ptr<HandOver> hand_over_;
   const std::atomic<uint32_t>* own_told_ = nullptr;  // of our place
   uint32_t told_seen_ = 0;
+  Time now_{};  // of the last pass
 };
 
 }  // namespace urma::drivers::cxl

@@ -261,7 +261,7 @@ std::byte* Window::ask_for(const HandOver::There& there, const MemoryRange& rang
                             .token_id = number(range.id),
                             .token = number(range.token),
                             .place = own_};
-  if (hand_over_->ask(request, there)) tell_of_socket(there.name.place);
+  if (hand_over_->ask(request, there, now_)) tell_of_socket(there.name.place);
   return nullptr;
 }
 
@@ -285,14 +285,11 @@ void Window::forget_the_gone() {
       [&](uint32_t segment, const HandOver::Name& name) { return !lies_there(segment, name); });
 }
 
-void Window::take_what_is_told(Time now) {
+void Window::take_what_is_told() {
   told_seen_ = own_told_->load();
   forget_the_gone();
-  hand_over_->collect();
-  std::array<uint32_t, HandOver::at_once> told;
-  const size_t count = hand_over_->answer(told, now);
-  for (const uint32_t place : std::span(told).first(count)) tell_of_socket(place);
-  if (count == told.size()) --told_seen_;
+  const HandOver::Told told = hand_over_->look(now_);
+  for (const uint32_t place : std::span(told.places).first(told.count)) tell_of_socket(place);
 }
 
 Result<void> Window::listen(uint32_t place) {

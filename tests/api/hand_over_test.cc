@@ -87,7 +87,7 @@ struct Handing {
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
     message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    message.msg_controllen = CMSG_LEN(sizeof(int));  // one, and no room for another
     int descriptor = -1;
     const ssize_t count = recvmsg(to, &message, 0);
     close(to);

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <optional>
@@ -129,6 +130,24 @@ TEST_CASE("own files: nobody can cut them off or make them longer, nor write wha
     CHECK(seen == std::byte{7});
     CHECK(fcntl(owner.descriptor, F_GETFD) == FD_CLOEXEC);
   }
+}
+
+TEST_CASE("own files: a quarter of the process's descriptors is left to the application") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = 64;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  OwnFiles files(64);
+  uint32_t made = 0;
+  while (made < 64 && files.reserve(made, bytes) != nullptr && files.make(made)) ++made;
+  files.drop(made);
+  const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(made > 32);
+  CHECK(next >= 0);
+  CHECK(next <= 48);
+  close(next);
 }
 
 TEST_CASE("own files: of whole pages, all zeros, and gone when they are dropped") {
