@@ -8,8 +8,6 @@
 
 #include <utility>
 
-#include "drivers/cxl/layout.h"
-
 namespace urma::drivers::cxl {
 namespace {
 
@@ -104,7 +102,7 @@ OwnFiles::Answer OwnFiles::answer(const FileRequest& request, int& descriptor) {
   const bool good = knows(request.segment, request.token);
   if (request.token_id != number(file.grant.id) || !good) return Answer::bad_token;
   descriptor = static_cast<int>(file.descriptor) - 1;
-  file.handed_over = true;
+  file.users[request.place / 64] |= uint64_t{1} << request.place % 64;
   return Answer::granted;
 }
 

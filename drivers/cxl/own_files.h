@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "drivers/cxl/layout.h"
 #include "drivers/driver.h"
 #include "urma/base/region.h"
 
@@ -46,7 +48,10 @@ class OwnFiles {
   std::byte* at(uint32_t segment) const { return files_[segment].base; }
   uint64_t bytes(uint32_t segment) const { return files_[segment].bytes; }
   // Somebody was given it, whom no hold binds.
-  bool handed_over(uint32_t segment) const { return files_[segment].handed_over; }
+  using Places = std::array<uint64_t, places / 64>;  // a bit each
+  bool handed_over(uint32_t segment) const { return files_[segment].users != Places{}; }
+  // Where they say that they live.
+  const Places& users(uint32_t segment) const { return files_[segment].users; }
 
   // Whether the token is good, or none is asked for.
   bool knows(uint32_t segment, uint32_t token) const {
@@ -72,7 +77,7 @@ class OwnFiles {
     SegmentMemory::Grant grant;
     bool open;
     bool sealed;
-    bool handed_over;
+    Places users;
   };
 
   RegionArray<File> files_;

@@ -187,8 +187,17 @@ void Window::empty(const Lease& lease) { punch(lease); }
 
 // Whoever needs it looks first whether somebody holds it still.
 void Window::give_back(const Lease& lease) {
-  if (hand_over_ != nullptr) hand_over_->own().drop(lease.number);
-  if (owns_place()) segments_[lease.number].owner.store(places, std::memory_order_release);
+  OwnFiles::Places users{};
+  if (hand_over_ != nullptr) {
+    users = hand_over_->own().users(lease.number);
+    hand_over_->own().drop(lease.number);
+  }
+  if (!owns_place()) return;
+  segments_[lease.number].owner.store(places, std::memory_order_release);
+  // It is memory for as long as one of them maps it, and they may sleep.
+  for (uint32_t place = 0; place < places; ++place) {
+    if ((users[place / 64] >> place % 64 & 1) != 0) tell_of_socket(place);
+  }
 }
 
 // Everybody holds one at most. Who is only looking at it lets go in a moment.

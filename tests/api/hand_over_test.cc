@@ -7,6 +7,7 @@
 #include <sys/un.h>
 
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "drivers/cxl/own_files.h"
@@ -42,6 +43,16 @@ class Given {
  private:
   int descriptor_;
 };
+
+// Of this process, which is owner and user.
+size_t mapped_files() {
+  std::ifstream maps("/proc/self/maps");
+  size_t count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    count += line.find("memfd:urma-segment") != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
 
 struct Handing {
   Handing(std::string_view of_user = "segment", const SegmentOptions& options = {})
@@ -271,6 +282,27 @@ TEST_CASE("handed over: what makes no sense at the socket is counted, and harms 
   }
   CHECK(malformed() > before);
   CHECK(handing.becomes_copies(write(bytes_like(100, 1), handing.there)));
+}
+
+TEST_CASE("handed over: memory that was taken back is nobody's memory any more") {
+  Handing handing;
+  const auto data = bytes_like(1000, 5);
+  const size_t before = mapped_files();
+  std::vector<Segment> all;
+  for (int i = 0; i < 20; ++i) {
+    all.push_back(handing.owner.device.allocate(1 << 20).value());
+    const RemoteSegment there = handing.user.device.import(all.back().descriptor()).value().segment;
+    REQUIRE(handing.becomes_copies(write(data, there)));
+  }
+  REQUIRE(handing.becomes_copies(write(data, handing.there)));
+  CHECK(mapped_files() > before + 20);
+  all.clear();
+  // Whose user does something, or would be woken: it is told.
+  for (int i = 0; i < 1000 && mapped_files() > before + 1; ++i) {
+    REQUIRE(handing.run(write(data, handing.there)) == Status::ok);
+    std::this_thread::sleep_for(1ms);
+  }
+  CHECK(mapped_files() <= before + 1);
 }
 
 TEST_CASE("handed over: who opens the window otherwise goes by packets, both ways") {

@@ -55,6 +55,11 @@ TEST_CASE("own files: whoever shows the TokenID and either token is given the de
   CHECK_FALSE(owner.files.handed_over(segment));
   CHECK(owner.ask(owner.good) == Answer::granted);
   CHECK(owner.files.handed_over(segment));
+  CHECK(owner.files.users(segment) == OwnFiles::Places{1 << 1});
+  FileRequest another = owner.good;
+  another.place = 200;
+  CHECK(owner.ask(another) == Answer::granted);
+  CHECK(owner.files.users(segment) == OwnFiles::Places{1 << 1, 0, 0, 1 << (200 - 3 * 64)});
   FileRequest older = owner.good;
   older.token = 0x4321;
   CHECK(owner.ask(older) == Answer::granted);
