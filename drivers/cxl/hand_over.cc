@@ -24,9 +24,6 @@ constexpr Duration first_pause = std::chrono::milliseconds(1);
 constexpr Duration longest_pause = std::chrono::seconds(1);
 // Whoever has connected says within microseconds what it wants.
 constexpr Duration silence = std::chrono::milliseconds(100);
-constexpr uint32_t most_bad_a_second = 16;
-constexpr Duration first_deaf = std::chrono::milliseconds(100);
-constexpr Duration most_deaf = std::chrono::seconds(10);
 
 // A byte, and room for one descriptor and no more: what does not fit the kernel closes.
 struct Message {
@@ -77,6 +74,20 @@ Came take_answer(int socket, int& descriptor) {
   if (!cut) return Came::given;
   close(descriptor);
   return Came::nonsense;
+}
+
+// Who guesses is a process of this user's, of whom others are to lose nothing; or any of another
+// user's, who could have as many as he likes.
+Eid source_of(int socket) {
+  ucred who{};
+  socklen_t bytes = sizeof who;
+  const bool known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0;
+  const std::array<uint32_t, 2> name{
+      known ? who.uid : UINT32_MAX,
+      known && who.uid == geteuid() ? static_cast<uint32_t>(who.pid) : 0};
+  Eid out;
+  std::memcpy(out.bytes.data(), name.data(), sizeof name);
+  return out;
 }
 
 }  // namespace
@@ -268,30 +279,26 @@ void HandOver::unmap(size_t index) {
   mapped_.pop_back();
 }
 
-// Not by source: a process has as many as it likes. What others lose meanwhile is speed.
-void HandOver::count_bad_token(Time now) {
-  ++refused_;
-  if (now - second_began_ > std::chrono::seconds(1)) {
-    if (now - deaf_until_ > 2 * most_deaf) deaf_for_ = {};
-    second_began_ = now;
-    bad_ = 0;
-  }
-  if (++bad_ <= most_bad_a_second && deaf_for_ == Duration{}) return;
-  deaf_for_ = deaf_for_ == Duration{} ? first_deaf : std::min(2 * deaf_for_, most_deaf);
-  deaf_until_ = now + deaf_for_;
-}
-
 void HandOver::answer_request(int socket, const FileRequest& request, Time now) {
-  if (now < deaf_until_) {
+  const Eid who = source_of(socket);
+  if (judge_ != nullptr && !judge_->hears(who, now)) {
     ++unheard_;
     return;
   }
   using Answer = OwnFiles::Answer;
   int descriptor = -1;
   const Answer answer = own_.answer(request, descriptor);
-  if (answer == Answer::nonsense) ++malformed_;
-  if (answer == Answer::bad_token) count_bad_token(now);
-  if (answer != Answer::nonsense) send_answer(socket, descriptor);
+  if (answer == Answer::nonsense) {
+    ++malformed_;
+    return;
+  }
+  if (answer == Answer::bad_token) {
+    ++refused_;
+    if (judge_ != nullptr)
+      judge_->wrong(who, TokenId(request.token_id), TokenValue(request.token), now);
+  }
+  // Who is late is told, too: then it may ask for something else at once.
+  send_answer(socket, descriptor);
 }
 
 // False: it has not said anything yet.

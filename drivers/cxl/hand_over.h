@@ -28,6 +28,7 @@ class HandOver {
   ~HandOver();
 
   OwnFiles& own() { return own_; }
+  void set_judge(TokenJudge* judge) { judge_ = judge; }
   // False, and errno: no socket can be made there. Its permissions become `window`'s.
   bool listen(const std::string& path, uint32_t place, int window);
   void stop_listening();
@@ -124,7 +125,6 @@ class HandOver {
 
   static bool name_of(const std::string& path, uint32_t place, sockaddr_un& out);
   bool entitled(int socket) const;
-  void count_bad_token(Time now);
   int connect_to(uint32_t place) const;
   static void hang_up(Asked& asked);
   static void put_off(Asked& asked, Time now);
@@ -155,11 +155,7 @@ class HandOver {
   uint64_t malformed_ = 0;
   uint64_t refused_ = 0;
   uint64_t unheard_ = 0;
-  // Guesses (docs/security.md): how many in the second that began, and until when nobody is heard.
-  Time second_began_{};
-  uint32_t bad_ = 0;
-  Time deaf_until_{};
-  Duration deaf_for_{};
+  TokenJudge* judge_ = nullptr;
 };
 
 }  // namespace urma::drivers::cxl

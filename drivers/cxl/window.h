@@ -91,6 +91,9 @@ class Window final : public SegmentMemory {
   void empty(const Lease& lease) override;
   void give_back(const Lease& lease) override;
   size_t quarantined(std::span<Quarantined> out) override;
+  void set_judge(TokenJudge* judge) override {
+    if (hand_over_ != nullptr) hand_over_->set_judge(judge);
+  }
   MappedMemory mapped() const {
     return {memory_of(0), parts_.granule_bytes, offset_bits, hand_over_ == nullptr};
   }

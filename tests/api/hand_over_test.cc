@@ -2,6 +2,7 @@
 // anybody may do who can open the window: ask, keep what he was given, say nonsense.
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -107,6 +108,17 @@ struct Handing {
     }
     return Given(descriptor);
   }
+  // How often, since it was asked last.
+  uint32_t told_of(EventKind kind) {
+    std::this_thread::sleep_for(3ms);  // they are gathered
+    REQUIRE(owner.device.stats().ok());
+    const size_t count = owner.device.events(std::span(events).subspan(events_known));
+    uint32_t sum = 0;
+    for (Event& event : std::span(events).first(events_known += count)) {
+      if (event.kind == kind) sum += std::exchange(event.count, 0);
+    }
+    return sum;
+  }
   Status run(const Work& work) {
     REQUIRE(user.jetty.post(work) == 1);
     const auto completions = collect(user.jetty, 1);
@@ -120,8 +132,8 @@ struct Handing {
     return segment.bytes().subspan(offset, size);
   }
   // Whether works become copies, in time; until then they go by packets, and succeed.
-  bool becomes_copies(const Work& work) {
-    for (const Time begun = read_clock(); read_clock() - begun < 2s;) {
+  bool becomes_copies(const Work& work, Duration limit = 2s) {
+    for (const Time begun = read_clock(); read_clock() - begun < limit;) {
       const uint64_t before = copied();
       REQUIRE(run(work) == Status::ok);
       if (copied() > before) return true;
@@ -135,6 +147,8 @@ struct Handing {
   Segment segment;
   RemoteSegment there;
   Intruder anybody{window};
+  std::array<Event, 64> events;
+  size_t events_known = 0;
 };
 
 TEST_CASE("handed over: works go by packets until the memory has come, and are copies then") {
@@ -255,6 +269,73 @@ TEST_CASE("handed over: nothing without the token, and nobody is heard who has t
   CHECK(handing.run(write(bytes_like(100, 1), handing.there)) == Status::ok);
   std::this_thread::sleep_for(150ms);
   CHECK(handing.ask(handing.request()));
+}
+
+TEST_CASE("handed over: a token that was good once is late, and no guess") {
+  Handing handing;
+  const FileRequest old = handing.request();
+  REQUIRE(handing.segment.rotate().ok());
+  REQUIRE(handing.segment.retire().ok());
+  for (int i = 0; i < 100; ++i) REQUIRE_FALSE(handing.ask(old));
+  CHECK(handing.owner.device.stats().value().refused == 100);
+  CHECK(handing.owner.device.stats().value().unheard == 0);
+  CHECK(handing.told_of(EventKind::guessing) == 0);
+  handing.there = handing.user.device.import(handing.segment.descriptor()).value().segment;
+  CHECK(handing.ask(handing.request()));
+}
+
+TEST_CASE("handed over: after a token that was late the next one is asked for at once") {
+  Handing handing;
+  const auto data = bytes_like(1000, 5);
+  for (int round = 0; round < 20; ++round) {
+    const RemoteSegment old = handing.there;
+    REQUIRE(handing.segment.rotate().ok());
+    REQUIRE(handing.segment.retire().ok());
+    CHECK(handing.run(write(data, old)) == Status::remote_access);
+    handing.there = handing.user.device.import(handing.segment.descriptor()).value().segment;
+    CHECK(handing.becomes_copies(write(data, handing.there), 200ms));
+  }
+}
+
+TEST_CASE("handed over: the owner is told of guesses at its socket") {
+  Handing handing;
+  for (uint32_t i = 0; i < 16; ++i) {
+    FileRequest wrong = handing.request();
+    wrong.token ^= 1u << i;
+    REQUIRE_FALSE(handing.ask(wrong));
+  }
+  CHECK(handing.told_of(EventKind::bad_tokens) == 16);
+  CHECK(handing.told_of(EventKind::guessing) == 0);
+  FileRequest wrong = handing.request();
+  wrong.token ^= 1;
+  REQUIRE_FALSE(handing.ask(wrong));
+  CHECK(handing.told_of(EventKind::bad_tokens) == 1);
+  CHECK(handing.told_of(EventKind::guessing) == 1);
+}
+
+TEST_CASE("handed over: a process that guesses shuts no other one out") {
+  Handing handing;
+  const auto data = bytes_like(1000, 5);
+  const Bystander guesser([&] {
+    FileRequest wrong = handing.request();
+    for (uint32_t i = 0; i < 40; ++i) {
+      wrong.token ^= 1u << (i % 31);
+      const int to = handing.say(&wrong, sizeof wrong);
+      char byte = 0;
+      pollfd answered{.fd = to, .events = POLLIN, .revents = 0};
+      poll(&answered, 1, 100);
+      [[maybe_unused]] const ssize_t bytes_read = recv(to, &byte, 1, MSG_DONTWAIT);
+      close(to);
+      Bell(handing.anybody.place(0).bell.word).ring();
+    }
+    return 0;
+  });
+  REQUIRE(guesser.ready());
+  const Statistics stats = handing.owner.device.stats().value();
+  CHECK(stats.refused >= 17);
+  CHECK(stats.unheard > 0);
+  CHECK(handing.becomes_copies(write(data, handing.there)));
+  CHECK(handing.owner.device.stats().value().refused == stats.refused);
 }
 
 TEST_CASE("handed over: what makes no sense at the socket is counted, and harms nobody") {
