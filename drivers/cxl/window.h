@@ -205,6 +205,8 @@ class Window final : public SegmentMemory {
     return granules_for(lease.bytes) * parts_.granule_bytes;
   }
   bool holds(uint32_t place, uint32_t segment) const;
+  Quarantined quarantined(uint32_t segment, uint32_t place) const;
+  size_t left_over(std::span<Quarantined> out) const;
   std::byte* memory_of(uint32_t segment) const {
     return base_ + parts_.memory_at + segment * parts_.granule_bytes;
   }

@@ -196,14 +196,33 @@ void Window::give_back(const Lease& lease) {
   segments_[lease.number].owner.store(places, std::memory_order_release);
   // It is memory for as long as one of them maps it, and they may sleep.
   for (uint32_t place = 0; place < places; ++place) {
-    if ((users[place / 64] >> place % 64 & 1) != 0) tell_of_socket(place);
+    if (OwnFiles::among(users, place)) tell_of_socket(place);
   }
+}
+
+Quarantined Window::quarantined(uint32_t segment, uint32_t place) const {
+  return {.address = address_of(segment, 0),
+          .bytes = segments_[segment].bytes.load(std::memory_order_relaxed),
+          .held_by = endpoint_of(place)};
+}
+
+// Files of ours that others were given, which still are what their owner has.
+size_t Window::left_over(std::span<Quarantined> out) const {
+  size_t count = 0;
+  for (uint32_t segment = 0; segment < parts_.granules; ++segment) {
+    if (!hand_over_->own().left_over(segment) || moved_[segment]) continue;
+    const OwnFiles::Places& users = hand_over_->own().users(segment);
+    for (uint32_t place = 0; place < places && count < out.size(); ++place) {
+      if (OwnFiles::among(users, place)) out[count++] = quarantined(segment, place);
+    }
+  }
+  return count;
 }
 
 // Everybody holds one at most. Who is only looking at it lets go in a moment.
 size_t Window::quarantined(std::span<Quarantined> out) {
   if (!owns_place()) return 0;
-  size_t count = 0;
+  size_t count = hand_over_ != nullptr ? left_over(out) : 0;
   for (uint32_t place = 0; place < places && count < out.size(); ++place) {
     const uint32_t held = places_[place].hold.segment.load(std::memory_order_acquire);
     if (held == 0 || held > parts_.granules) continue;
@@ -211,9 +230,7 @@ size_t Window::quarantined(std::span<Quarantined> out) {
     const bool closed = !is_open(record.epoch.load(std::memory_order_acquire));
     if (!closed || record.granules.load(std::memory_order_relaxed) == 0) continue;
     if (!inhabited(place)) continue;
-    out[count++] = {.address = address_of(held - 1, 0),
-                    .bytes = record.bytes.load(std::memory_order_relaxed),
-                    .held_by = endpoint_of(place)};
+    out[count++] = quarantined(held - 1, place);
   }
   return count;
 }

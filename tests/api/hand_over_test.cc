@@ -14,6 +14,7 @@
 #include "drivers/cxl/own_files.h"
 #include "tests/api/helpers.h"
 #include "tests/drivers/window_file.h"
+#include "tests/no_address_space.h"
 #include "urma/base/prng.h"
 
 namespace urma::test {
@@ -226,6 +227,33 @@ TEST_CASE("handed over: whoever keeps what he was given has nothing of it after 
     std::ranges::fill(next.bytes(), std::byte{8});
     CHECK(kept[6] == std::byte{0});
   }
+}
+
+TEST_CASE("handed over: what cannot be moved is listed until it is, and it is said why") {
+  if (!NoAddressSpace::possible) return;
+  Handing handing;
+  const Given given = handing.ask(handing.request());
+  REQUIRE(given);
+  CHECK(handing.owner.device.quarantined().value().empty());
+  {
+    const NoAddressSpace none;
+    const auto done = handing.segment.unregister();
+    REQUIRE(done.status() == Status::not_fenced);
+    CHECK(done.error().message.find("others were given this memory") != std::string::npos);
+  }
+  const auto listed = handing.owner.device.quarantined().value();
+  REQUIRE(listed.size() == 1);
+  CHECK(listed[0].address == handing.there.address);
+  CHECK(listed[0].bytes == bytes);
+  CHECK(listed[0].held_by == handing.user.device.endpoint());
+  std::byte* const kept = given.map(PROT_READ | PROT_WRITE);
+  REQUIRE(kept != nullptr);
+  kept[5] = std::byte{3};
+  CHECK(handing.segment.bytes()[5] == std::byte{3});
+  REQUIRE(handing.segment.unregister().ok());
+  CHECK(handing.owner.device.quarantined().value().empty());
+  kept[5] = std::byte{9};
+  CHECK(handing.segment.bytes()[5] == std::byte{3});
 }
 
 TEST_CASE("handed over: memory to read can be written by nobody, however it is opened") {
