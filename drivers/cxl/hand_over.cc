@@ -1,9 +1,10 @@
 #include "drivers/cxl/hand_over.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -90,6 +91,31 @@ Eid source_of(int socket) {
   return out;
 }
 
+// Of what was opened, and not by its name: that may be another's by now, or a link.
+bool permit(int at, const struct stat& window) {
+  struct stat made {};
+  if (fstat(at, &made) != 0) return false;
+  if (!S_ISSOCK(made.st_mode) || made.st_uid != geteuid()) {
+    errno = EADDRINUSE;
+    return false;
+  }
+  // Of a group that is not ours nothing is given away: then its members are not let in.
+  const bool group = made.st_gid == window.st_gid ||
+                     fchownat(at, "", static_cast<uid_t>(-1), window.st_gid, AT_EMPTY_PATH) == 0;
+  const mode_t mode = window.st_mode & (group ? 0666u : 0606u);
+  if (mode == (made.st_mode & 0777u)) return true;
+  return chmod(("/proc/self/fd/" + std::to_string(at)).c_str(), mode) == 0;
+}
+
+// Memory of which nothing can be taken away from whoever maps it: neither its end, nor pages in it,
+// as of huge ones they can.
+bool stays_whole(int descriptor) {
+  struct statfs kind {};
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstatfs(descriptor, &kind) == 0 &&
+         kind.f_type == TMPFS_MAGIC;
+}
+
 }  // namespace
 
 HandOver::HandOver(uint32_t segments, bool others_entitled)
@@ -136,16 +162,26 @@ bool HandOver::listen(const std::string& path, uint32_t place, int window) {
   if (socket_ < 0) return false;
   not_inherited_ = NotInherited(socket_);
   struct stat about {};
-  if (fstat(window, &about) != 0) return false;
-  // Who may open the window may ask. Before anybody can: its mode is narrow when it is made.
-  const bool bound = fchmod(socket_, 0600) == 0 &&
-                     bind(socket_, reinterpret_cast<const sockaddr*>(&bound_), sizeof bound_) == 0;
-  if (!bound) return false;
-  // Of a group that is not ours nothing is given away: then its members are not let in.
-  const bool group = about.st_gid == getegid() ||
-                     lchown(bound_.sun_path, static_cast<uid_t>(-1), about.st_gid) == 0;
-  const mode_t mode = about.st_mode & (group ? 0666u : 0606u);
-  return chmod(bound_.sun_path, mode) == 0 && ::listen(socket_, most_waiting) == 0;
+  if (fstat(window, &about) == 0 && bind_as(about) && ::listen(socket_, most_waiting) == 0)
+    return true;
+  const int why = errno;
+  not_inherited_ = NotInherited();
+  close(std::exchange(socket_, -1));
+  errno = why;
+  return false;
+}
+
+// Who may open the window may ask. Before anybody can: its mode is narrow when it is made.
+bool HandOver::bind_as(const struct stat& window) {
+  const auto* const name = reinterpret_cast<const sockaddr*>(&bound_);
+  if (fchmod(socket_, 0600) != 0 || bind(socket_, name, sizeof bound_) != 0) return false;
+  const int at = open(bound_.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  const bool permitted = at >= 0 && permit(at, window);
+  const int why = errno;
+  if (at >= 0) close(at);
+  if (!permitted) unlink(bound_.sun_path);
+  errno = why;
+  return permitted;
 }
 
 void HandOver::stop_listening() {
@@ -238,7 +274,7 @@ HandOver::Taken HandOver::take(const Asked& asked, int descriptor) {
   }
   bool good = descriptor >= 0;
   if (good && one.base == nullptr) {
-    const Mapped mapped = map(one, asked.there.segment, descriptor);
+    const Mapped mapped = map(one, asked.there, descriptor);
     if (mapped == Mapped::no_room) return Taken::not_now;
     good = mapped == Mapped::mapped;
   }
@@ -251,23 +287,22 @@ HandOver::Taken HandOver::take(const Asked& asked, int descriptor) {
 }
 
 // Whatever its owner says: what he could cut off would end us, and its size is the kernel's word.
-HandOver::Mapped HandOver::map(Foreign& one, uint32_t segment, int descriptor) {
+HandOver::Mapped HandOver::map(Foreign& one, const There& there, int descriptor) {
   if (mapped_.size() == mapped_.capacity()) return Mapped::no_room;
   struct stat about {};
-  const int seals = fcntl(descriptor, F_GET_SEALS);
-  const bool sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
-  if (!sealed || fstat(descriptor, &about) != 0 || about.st_size <= 0) {
+  if (!stays_whole(descriptor) || fstat(descriptor, &about) != 0 || about.st_size <= 0) {
     ++malformed_;
     return Mapped::malformed;
   }
-  const auto bytes = static_cast<uint64_t>(about.st_size);
+  const auto bytes =
+      std::min(static_cast<uint64_t>(about.st_size), std::max(there.bytes, uint64_t{1}));
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   one.writable = at != MAP_FAILED;
   if (at == MAP_FAILED) at = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
   if (at == MAP_FAILED) return Mapped::no_room;
   one.base = static_cast<std::byte*>(at);
   one.bytes = bytes;
-  mapped_.push_back(segment);
+  mapped_.push_back(there.segment);
   return Mapped::mapped;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -29,7 +30,8 @@ class HandOver {
 
   OwnFiles& own() { return own_; }
   void set_judge(TokenJudge* judge) { judge_ = judge; }
-  // False, and errno: no socket can be made there. Its permissions become `window`'s.
+  // False, and errno: no socket can be made there; EADDRINUSE: something else has its name. Its
+  // permissions become `window`'s.
   bool listen(const std::string& path, uint32_t place, int window);
   void stop_listening();
   // What somebody who died there has left.
@@ -48,6 +50,7 @@ class HandOver {
     uint32_t segment;
     Name name;
     uint64_t epoch;
+    uint64_t bytes;
     bool checked;  // false: it needs no token
   };
   // Where it lies here; null: it is not here, or not for this. Tokens are no record's to tell:
@@ -125,6 +128,7 @@ class HandOver {
 
   static bool name_of(const std::string& path, uint32_t place, sockaddr_un& out);
   bool entitled(int socket) const;
+  bool bind_as(const struct stat& window);
   int connect_to(uint32_t place) const;
   static void hang_up(Asked& asked);
   static void put_off(Asked& asked, Time now);
@@ -132,7 +136,7 @@ class HandOver {
   enum class Taken : uint8_t { taken, not_now };
   Taken take(const Asked& asked, int descriptor);
   enum class Mapped : uint8_t { mapped, no_room, malformed };
-  Mapped map(Foreign& one, uint32_t segment, int descriptor);
+  Mapped map(Foreign& one, const There& there, int descriptor);
   void unmap(size_t index);
   void answer_request(int socket, const FileRequest& request, Time now);
   bool hear(int socket, Told& told, Time now);

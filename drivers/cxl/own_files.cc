@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace urma::drivers::cxl {
@@ -16,6 +17,16 @@ constexpr uint64_t page = 4096;
 // No write through this or any other descriptor, and no new mapping to write; ours stays
 // (linux/fcntl.h since 5.1).
 constexpr int seal_future_writes = 0x0010;
+
+// Nobody runs what lies in it (linux/memfd.h since 6.3), where the kernel knows that.
+constexpr unsigned not_executable = 0x0008;
+
+int make_file() {
+  constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const int descriptor = memfd_create("urma-segment", flags | not_executable);
+  if (descriptor >= 0 || errno != EINVAL) return descriptor;
+  return memfd_create("urma-segment", flags);
+}
 
 // A quarter of them is the application's, whatever it allocates: the system takes the lowest number
 // that is free.
@@ -47,7 +58,7 @@ std::byte* OwnFiles::reserve(uint32_t segment, uint64_t bytes) {
 
 bool OwnFiles::make(uint32_t segment) {
   File& file = files_[segment];
-  const int descriptor = memfd_create("urma-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int descriptor = make_file();
   if (descriptor < 0) return false;
   file.descriptor = static_cast<uint32_t>(descriptor) + 1;
   if (!leaves_descriptors(descriptor)) return false;
@@ -83,7 +94,9 @@ void OwnFiles::close_all() {
 // What `answer` looks at while it is closed stays.
 void OwnFiles::release(uint32_t segment) {
   File& file = files_[segment];
-  if (file.base != nullptr) munmap(std::exchange(file.base, nullptr), file.bytes);
+  if (file.base != nullptr) {
+    munmap(std::exchange(file.base, nullptr), std::exchange(file.bytes, 0));
+  }
   if (file.descriptor != 0) ::close(static_cast<int>(std::exchange(file.descriptor, 0)) - 1);
 }
 

@@ -47,6 +47,10 @@ class OwnFiles {
 
   std::byte* at(uint32_t segment) const { return files_[segment].base; }
   uint64_t bytes(uint32_t segment) const { return files_[segment].bytes; }
+  // Whether this one of it is given to who shows a token.
+  bool is_open(uint32_t segment, uint32_t number) const {
+    return files_[segment].open && files_[segment].number == number;
+  }
   // Those who were given it, whom no hold binds: where they say that they live, a bit each.
   using Places = std::array<uint64_t, places / 64>;
   static bool among(const Places& users, uint32_t place) {
@@ -55,10 +59,7 @@ class OwnFiles {
   const Places& users(uint32_t segment) const { return files_[segment].users; }
   bool handed_over(uint32_t segment) const { return users(segment) != Places{}; }
   // Closed, and with whoever was given it.
-  bool left_over(uint32_t segment) const {
-    const File& file = files_[segment];
-    return file.base != nullptr && !file.open && handed_over(segment);
-  }
+  bool left_over(uint32_t segment) const { return !files_[segment].open && handed_over(segment); }
 
   // Whether the token is good, or none is asked for.
   bool knows(uint32_t segment, uint32_t token) const {

@@ -236,7 +236,7 @@ class Window final : public SegmentMemory {
   uint32_t held_ = 0;              // the segment that we hold
   uint64_t held_epoch_ = 0;        // and its record's when we looked
   // Segments of ours that lie elsewhere now. Written by the thread that ends the segment.
-  std::unique_ptr<bool[]> moved_;
+  std::unique_ptr<std::atomic<bool>[]> moved_;
   std::unique_ptr<HandOver> hand_over_;
   const std::atomic<uint32_t>* own_told_ = nullptr;  // of our place
   uint32_t told_seen_ = 0;

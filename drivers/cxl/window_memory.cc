@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "drivers/cxl/window.h"
@@ -162,7 +163,6 @@ bool Window::move(const Lease& lease) {
 bool Window::restore(const Lease& lease) {
   if (hand_over_ != nullptr) {
     hand_over_->own().release(lease.number);
-    moved_[lease.number] = false;
     return true;
   }
   if (!moved_[lease.number]) return true;
@@ -191,6 +191,7 @@ void Window::give_back(const Lease& lease) {
   if (hand_over_ != nullptr) {
     users = hand_over_->own().users(lease.number);
     hand_over_->own().drop(lease.number);
+    moved_[lease.number] = false;
   }
   if (!owns_place()) return;
   segments_[lease.number].owner.store(places, std::memory_order_release);
@@ -257,7 +258,8 @@ std::byte* Window::allowed(uint32_t segment, uint32_t place, uint32_t generation
   const uint32_t file = record.file.load(std::memory_order_relaxed);
   if (hand_over_ != nullptr) {
     const bool checked = record.unchecked.load(std::memory_order_relaxed) == 0;
-    return handed_over({segment, {place, generation, file}, held_epoch_, checked}, range, offset);
+    return handed_over({segment, {place, generation, file}, held_epoch_, bytes, checked}, range,
+                       offset);
   }
   return bytes <= most && file == 0 ? memory_of(segment) + offset : nullptr;
 }
@@ -271,7 +273,8 @@ std::byte* Window::handed_over(const HandOver::There& there, const MemoryRange& 
   if (there.name.place == own_) {
     const OwnFiles& own = hand_over_->own();
     const uint64_t bytes = own.bytes(there.segment);
-    const bool known = own.knows(there.segment, number(range.token));
+    const bool known = own.is_open(there.segment, there.name.file) &&
+                       own.knows(there.segment, number(range.token));
     const bool inside = offset <= bytes && range.bytes <= bytes - offset;
     return known && inside && !moved_[there.segment] ? own.at(there.segment) + offset : nullptr;
   }
@@ -323,7 +326,7 @@ Result<void> Window::listen(uint32_t place) {
   own_told_ = &places_[place].record.told;
   told_seen_ = own_told_->load();
   if (hand_over_->listen(path_, place, descriptor_)) return {};
-  return because(Status::io_error,
+  return because(errno == EADDRINUSE ? Status::address_in_use : Status::io_error,
                  std::string("cannot have a socket beside it, by which memory is handed over: ") +
                      std::strerror(errno),
                  "a directory that we may write to and a short path, or leave out share=segment");

@@ -436,6 +436,26 @@ TEST_CASE("handed over: who opens the window otherwise goes by packets, both way
   CHECK(handing.owner.device.stats().value().copied == 0);
 }
 
+TEST_CASE("handed over: a place whose name somebody else has taken is passed over") {
+  WindowFile window("taken");
+  const std::string name = window.path() + ".0";
+  const std::string victim = window.path() + ".victim";
+  close(::open(victim.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  REQUIRE(symlink(victim.c_str(), name.c_str()) == 0);
+  {
+    const Side owner = Side::open(window.device("?size=32M&share=segment"));
+    const Side user = Side::open(window.device("?size=32M&share=segment"));
+    CHECK(access((window.path() + ".1").c_str(), F_OK) == 0);
+    CHECK(access((window.path() + ".2").c_str(), F_OK) == 0);
+    struct stat about {};
+    REQUIRE(lstat(name.c_str(), &about) == 0);
+    CHECK(S_ISLNK(about.st_mode));
+  }
+  CHECK(access((window.path() + ".1").c_str(), F_OK) != 0);
+  unlink(name.c_str());
+  unlink(victim.c_str());
+}
+
 TEST_CASE("handed over: nothing is left beside the window when its devices are closed") {
   std::string socket;
   {

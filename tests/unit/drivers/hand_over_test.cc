@@ -71,6 +71,7 @@ struct Beside {
     return {.segment = segment,
             .name = {.place = 0, .generation = 1, .file = number},
             .epoch = epoch,
+            .bytes = record_bytes,
             .checked = true};
   }
   bool ask() { return user.ask(request(), there(), now); }
@@ -83,6 +84,7 @@ struct Beside {
   HandOver user{16, false};
   uint32_t number = 1;
   uint64_t epoch = 1;
+  uint64_t record_bytes = page;
   Time now{1h};
 };
 
@@ -175,6 +177,114 @@ TEST_CASE("hand-over: an owner that answers with many descriptors leaves none of
     CHECK(hostile.user.malformed() == 20);
     CHECK(hostile.find() == nullptr);
   }
+}
+
+// A file of so many bytes; what it is sealed against.
+int sealed_file(uint64_t bytes, int seals) {
+  const int file = memfd_create("another", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  REQUIRE(ftruncate(file, static_cast<off_t>(bytes)) == 0);
+  REQUIRE(fcntl(file, F_ADD_SEALS, seals) == 0);
+  return file;
+}
+
+TEST_CASE("hand-over: what its owner could take away is not mapped") {
+  Hostile hostile;
+  const std::array<int, 4> all{sealed_file(page, F_SEAL_GROW), hostile.file,
+                               sealed_file(0, F_SEAL_SHRINK | F_SEAL_GROW), hostile.owner};
+  for (const int one : all) {
+    hostile.epoch += 2;
+    REQUIRE(hostile.ask());
+    hostile.answer({&one, 1});
+    CHECK(hostile.find() == nullptr);
+    // It is no shortage: nobody asks again.
+    CHECK_FALSE(hostile.user.ask(hostile.request(), hostile.there(), hostile.now + 1h));
+  }
+  CHECK(hostile.user.malformed() == all.size());
+  close(all[0]);
+  close(all[2]);
+}
+
+TEST_CASE("hand-over: a file is used as far as it goes, whatever its record says") {
+  Hostile hostile;
+  hostile.record_bytes = 16 * page;
+  const int file = sealed_file(2 * page, F_SEAL_SHRINK);
+  REQUIRE(hostile.ask());
+  hostile.answer({&file, 1});
+  REQUIRE(hostile.find() != nullptr);
+  CHECK(hostile.find(0, 2 * page) == hostile.find());
+  CHECK(hostile.find(2 * page, 0) == hostile.find() + 2 * page);
+  CHECK(hostile.find(0, 2 * page + 1) == nullptr);
+  CHECK(hostile.find(1, 2 * page) == nullptr);
+  CHECK(hostile.find(2 * page, 1) == nullptr);
+  CHECK(hostile.find(2 * page + 1, 0) == nullptr);
+  CHECK(hostile.find(UINT64_MAX, 2) == nullptr);
+  CHECK(hostile.find(2, UINT64_MAX) == nullptr);
+  close(file);
+}
+
+TEST_CASE("hand-over: of a file that is longer than its segment only that is mapped") {
+  Hostile hostile;
+  hostile.record_bytes = 100;
+  const int file = sealed_file(uint64_t{1} << 46, F_SEAL_SHRINK);
+  REQUIRE(hostile.ask());
+  hostile.answer({&file, 1});
+  CHECK(hostile.find(0, 100) != nullptr);
+  CHECK(hostile.find(0, 101) == nullptr);
+  close(file);
+}
+
+TEST_CASE("hand-over: what may not be written is found to be read alone") {
+  Hostile hostile;
+  constexpr int future_writes = 0x0010;
+  const int file = sealed_file(page, F_SEAL_SHRINK | future_writes);
+  REQUIRE(hostile.ask());
+  hostile.answer({&file, 1});
+  CHECK(hostile.find(0, 8, false) != nullptr);
+  CHECK(hostile.find(0, 8, true) == nullptr);
+  close(file);
+}
+
+TEST_CASE("hand-over: what was given is found by its token, in its epoch, and not by another") {
+  Pair pair;
+  REQUIRE(pair.becomes_copies());
+  HandOver::There there = pair.there();
+  CHECK(pair.user.find(there, token ^ 1, false, 0, 8) == nullptr);
+  there.checked = false;
+  CHECK(pair.user.find(there, token ^ 1, false, 0, 8) != nullptr);
+  there.checked = true;
+  there.epoch += 2;
+  CHECK(pair.user.find(there, token, false, 0, 8) == nullptr);
+  there = pair.there();
+  ++there.name.generation;
+  CHECK(pair.user.find(there, token, false, 0, 8) == nullptr);
+}
+
+TEST_CASE("hand-over: who is not entitled is told nothing") {
+  Pair pair;
+  const bool root = geteuid() == 0;
+  const pid_t child = root ? fork() : -1;
+  if (child == 0) {
+    if (chmod((pair.window.path() + ".0").c_str(), 0666) != 0 || setuid(65534) != 0) _exit(1);
+    const int to = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+    const std::string path = pair.window.path() + ".0";
+    std::memcpy(name.sun_path, path.c_str(), path.size() + 1);
+    if (connect(to, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) _exit(2);
+    const FileRequest request = pair.request();
+    if (send(to, &request, sizeof request, 0) != sizeof request) _exit(3);
+    for (;;) pause();
+  }
+  if (child < 0) return;
+  for (int i = 0; i < 2000 && pair.owner.malformed() == 0; ++i) {
+    usleep(1000);
+    CHECK(pair.owner.look(pair.now).count == 0);
+  }
+  kill(child, SIGKILL);
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(WIFSIGNALED(status));
+  CHECK(pair.owner.malformed() == 1);
+  CHECK_FALSE(pair.owner.own().handed_over(segment));
 }
 
 // ---- a shortage that passes
