@@ -287,6 +287,72 @@ TEST_CASE("hand-over: who is not entitled is told nothing") {
   CHECK_FALSE(pair.owner.own().handed_over(segment));
 }
 
+TEST_CASE("hand-over: whoever is not heard is told nothing, and wrong tokens are judged") {
+  struct Judge final : drivers::TokenJudge {
+    bool hears(const Eid& who, Time) override {
+      CHECK((asked == 0 || who == last));
+      last = who;
+      ++asked;
+      return hearing;
+    }
+    void wrong(const Eid& who, TokenId id, TokenValue value, Time) override {
+      CHECK(who == last);
+      CHECK(id == TokenId(5));
+      CHECK(value == TokenValue(9));
+      ++judged;
+    }
+    bool hearing = true;
+    int asked = 0;
+    int judged = 0;
+    Eid last;
+  };
+  Judge judge;
+  Pair pair;
+  pair.owner.set_judge(&judge);
+  FileRequest wrong = pair.request();
+  wrong.token = 9;
+  REQUIRE(pair.user.ask(wrong, pair.there(), pair.now));
+  pair.owner.look(pair.now);
+  pair.user.look(pair.now);
+  CHECK(judge.judged == 1);
+  CHECK(pair.owner.refused() == 1);
+  judge.hearing = false;
+  REQUIRE(pair.ask());
+  pair.owner.look(pair.now);
+  pair.user.look(pair.now);
+  CHECK(pair.find() == nullptr);
+  CHECK(pair.owner.unheard() == 1);
+  CHECK(judge.asked == 2);
+  judge.hearing = true;
+  CHECK(pair.becomes_copies());
+  CHECK(judge.judged == 1);
+}
+
+TEST_CASE("hand-over: many who ask at once are answered, though it is said once") {
+  Pair pair;
+  std::vector<int> all;
+  for (int i = 0; i < 50; ++i) {
+    all.push_back(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+    const std::string path = pair.window.path() + ".0";
+    std::memcpy(name.sun_path, path.c_str(), path.size() + 1);
+    REQUIRE(connect(all.back(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0);
+    const FileRequest request = pair.request();
+    REQUIRE(send(all.back(), &request, sizeof request, 0) == sizeof request);
+  }
+  size_t answered = 0;
+  for (int looks = 0; looks == 0 || pair.owner.due() <= pair.now; ++looks) {
+    REQUIRE(looks < 20);
+    answered += pair.owner.look(pair.now).count;
+  }
+  CHECK(answered == all.size());
+  for (const int one : all) {
+    char byte = 0;
+    CHECK(recv(one, &byte, 1, MSG_DONTWAIT) == 1);
+    close(one);
+  }
+}
+
 // ---- a shortage that passes
 
 TEST_CASE("hand-over: an owner that had no descriptor for a moment answers afterwards") {
