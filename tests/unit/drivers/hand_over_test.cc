@@ -162,29 +162,30 @@ struct Hostile : Beside {
 
 // ---- answers
 
-TEST_CASE("hand-over: an owner that answers with many descriptors leaves none of them here") {
-  for (const size_t many : {2, 3, 20}) {
-    Hostile hostile;
-    const size_t before = descriptors();
-    for (int i = 0; i < 20; ++i) {
-      hostile.epoch += 2;
-      REQUIRE(hostile.ask());
-      const std::vector<int> given(many, hostile.file);
-      hostile.answer(given);
-      hostile.now += 1s;
-    }
-    CHECK(descriptors() == before);
-    CHECK(hostile.user.malformed() == 20);
-    CHECK(hostile.find() == nullptr);
-  }
-}
-
 // A file of so many bytes; what it is sealed against.
 int sealed_file(uint64_t bytes, int seals) {
   const int file = memfd_create("another", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   REQUIRE(ftruncate(file, static_cast<off_t>(bytes)) == 0);
   REQUIRE(fcntl(file, F_ADD_SEALS, seals) == 0);
   return file;
+}
+
+TEST_CASE("hand-over: an owner that answers with many descriptors leaves none of them here") {
+  for (const size_t many : {2, 3, 20}) {
+    Hostile hostile;
+    const int good = sealed_file(page, F_SEAL_SHRINK);
+    const size_t before = descriptors();
+    for (int i = 0; i < 20; ++i) {
+      hostile.epoch += 2;
+      REQUIRE(hostile.ask());
+      hostile.answer(std::vector<int>(many, good));
+      hostile.now += 1s;
+    }
+    CHECK(descriptors() == before);
+    CHECK(hostile.user.malformed() == 20);
+    CHECK(hostile.find() == nullptr);
+    close(good);
+  }
 }
 
 TEST_CASE("hand-over: what its owner could take away is not mapped") {
