@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -26,6 +27,19 @@ int make_file() {
   const int descriptor = memfd_create("urma-segment", flags | not_executable);
   if (descriptor >= 0 || errno != EINVAL) return descriptor;
   return memfd_create("urma-segment", flags);
+}
+
+// A signal undoes what is under way: in parts, so that a process with a timer gets there.
+bool take_memory(int descriptor, off_t bytes) {
+  constexpr off_t part = 4 << 20;
+  for (off_t at = 0; at < bytes; at += part) {
+    int result = -1;
+    do {
+      result = fallocate(descriptor, 0, at, std::min(part, bytes - at));
+    } while (result != 0 && errno == EINTR);
+    if (result != 0) return false;
+  }
+  return true;
 }
 
 // A quarter of them is the application's, whatever it allocates: the system takes the lowest number
@@ -65,7 +79,7 @@ bool OwnFiles::make(uint32_t segment) {
   const auto bytes = static_cast<off_t>(file.bytes);
   // Whoever maps it is sure of each of its bytes: nobody cuts it off.
   return fchmod(descriptor, 0600) == 0 && ftruncate(descriptor, bytes) == 0 &&
-         fallocate(descriptor, 0, 0, bytes) == 0 &&
+         take_memory(descriptor, bytes) &&
          fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0 &&
          mmap(file.base, file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
               0) != MAP_FAILED;

@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <cstring>
@@ -196,6 +198,26 @@ TEST_CASE("handed over: what may not be read is handed to nobody") {
     for (request.file = 0; request.file < 4; ++request.file) CHECK_FALSE(handing.ask(request));
     CHECK(handing.run(write(bytes_like(100, 1), handing.there)) == Status::ok);
     CHECK(handing.copied() == 0);
+  }
+}
+
+TEST_CASE("handed over: memory is had in a process with a timer, too") {
+  for (const char* share : {"segment", "window"}) {
+    WindowFile window("timer");
+    Side owner = Side::open(window.device("?size=512M&share=" + std::string(share)),
+                            {.threads = Threads::inlined});
+    struct sigaction action {};
+    struct sigaction old {};
+    action.sa_handler = [](int) {};
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, &old);
+    const itimerval often{{0, 2000}, {0, 2000}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    const Segment segment = owner.device.allocate(128 << 20).value();
+    const itimerval never_again{};
+    setitimer(ITIMER_REAL, &never_again, nullptr);
+    sigaction(SIGALRM, &old, nullptr);
+    CHECK(segment.mapped());
   }
 }
 
