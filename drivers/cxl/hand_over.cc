@@ -179,7 +179,7 @@ bool HandOver::bind_as(const struct stat& window) {
   const bool permitted = at >= 0 && permit(at, window);
   const int why = errno;
   if (at >= 0) close(at);
-  if (!permitted) unlink(bound_.sun_path);
+  if (!permitted && why != EADDRINUSE) unlink(bound_.sun_path);
   errno = why;
   return permitted;
 }
