@@ -91,6 +91,17 @@ class VirtualClock {
   virtual uint64_t seed() = 0;
 };
 
+// Whom a medium asks that compares tokens itself. Engine thread; seldom.
+class TokenJudge {
+ public:
+  virtual ~TokenJudge() = default;
+  // False: it has guessed too much, and is not listened to for a while. `who` is the medium's word
+  // for somebody who is always the same.
+  virtual bool hears(const Eid& who, Time now) = 0;
+  // It has shown this token, which is not good: it was once, or it is a guess.
+  virtual void wrong(const Eid& who, TokenId id, TokenValue token, Time now) = 0;
+};
+
 // Memory for segments that others on this medium map as well: what lies there they read and write
 // by themselves (Ways::hold). Engine thread, but for what takes its time and is not for a pass.
 class SegmentMemory {
@@ -143,6 +154,8 @@ class SegmentMemory {
   // All that is revoked and held, whoever's it was. Returns how many, of `most_quarantined`.
   static constexpr size_t most_quarantined = 256;
   virtual size_t quarantined(std::span<Quarantined> out) = 0;
+  // From now on until no pass uses the port any more. Nobody: all are heard.
+  virtual void set_judge(TokenJudge* judge) = 0;
 };
 
 class PacketPort;

@@ -24,6 +24,8 @@ class Guesses {
 
   // A peer at this address has shown a wrong token: until when it is not listened to, if at all.
   std::optional<Time> wrong(const Eid& address, Time now);
+  // For who cannot remember that: whether none at this address is to be listened to.
+  bool deaf_to(const Eid& address, Time now) const;
 
  private:
   struct Suspect {

@@ -11,6 +11,22 @@ constexpr size_t page = 4096;
 // Somebody else takes memory there; who takes longer was stopped.
 constexpr Duration lock_patience = std::chrono::seconds(1);
 
+Error not_fenced(std::string_view call, bool handed_over) {
+  if (handed_over) {
+    return {Status::not_fenced,
+            std::string(call) +
+                ": others were given this memory, and the system had none to put in its place "
+                "here: they may still read and write it. Fix: free some memory or address space "
+                "(ulimit -v), and ask again"};
+  }
+  return {Status::not_fenced,
+          std::string(call) +
+              ": a process that maps this memory was in the middle of using it, does not go on (it "
+              "is stopped, or has no processor), and this memory's pages cannot be moved away from "
+              "it: it may still write there when it does. Fix: let it go on, or end it, and ask "
+              "again"};
+}
+
 }  // namespace
 
 Segment::Segment(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -145,6 +161,7 @@ Result<void> Segment::State::withdraw(std::string_view call) {
   registered = false;
   engine::Engine::Withdrawal what{.segment = handle, .own = described()};
   drivers::SegmentMemory* memory = nullptr;
+  bool handed_over = false;  // and could not be moved
   do {
     runner->call([&](engine::Engine& engine, Time now) {
       memory = engine.port().memory();
@@ -152,15 +169,11 @@ Result<void> Segment::State::withdraw(std::string_view call) {
     });
     // Not in a pass: large ones take long.
     if (what.held) what.fenced = memory->move(*what.held);
+    handed_over = handed_over || (what.held && !what.fenced && memory->loose(*what.held));
   } while (what.held);
   fenced = what.fenced;
   if (fenced) return {};
-  return Error{Status::not_fenced,
-               std::string(call) +
-                   ": a process that maps this memory was in the middle of using it, does not go "
-                   "on (it is stopped, or has no processor), and this memory's pages cannot be "
-                   "moved away from it: it may still write there when it does. Fix: let it go on, "
-                   "or end it, and ask again"};
+  return not_fenced(call, handed_over);
 }
 
 Result<TokenValue> Segment::rotate() {

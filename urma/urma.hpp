@@ -84,7 +84,8 @@ class URMA_API Segment {
   // invalid_argument (there are two already, it has none, it is revoked), closed, forked.
   Result<TokenValue> rotate();
   // Ends the first one: after this returns, no access with it is let in, and none is under way. The
-  // second one is never refused. Errors: closed, forked; not_fenced, as below, after 20 ms.
+  // second one is never refused. Who was handed the memory for it (cxl:?share=segment) can use it
+  // until `unregister`. Errors: closed, forked; not_fenced, as below, after 20 ms.
   Result<void> retire();
 
   // After this returns, no peer reads or writes the memory: requests are refused, data on its way
@@ -95,8 +96,9 @@ class URMA_API Segment {
   // stopped, or has no processor), goes on in pages that nobody sees: bytes() get others, with the
   // same content, which takes 0.5 ms for each MiB; do not write there meanwhile.
   // Errors: closed, forked; not_fenced, after 0.5 to 0.8 ms: that cannot be done with this memory
-  // (huge pages, a device), or for want of some: it may write once more, up to 64 KiB. Nobody else
-  // is given the memory before (Device::quarantined). Ask again then.
+  // (huge pages, a device), or for want of some: it may write once more, up to 64 KiB; whoever was
+  // handed it (cxl:?share=segment), as often as he likes. Nobody else is given the memory before
+  // (Device::quarantined). Ask again then.
   Result<void> unregister();
   // The same for all segments that share its TokenID, at once (SegmentOptions::with). Those of them
   // that were not fenced each say so when they are unregistered.
@@ -355,7 +357,8 @@ class URMA_API Device {
   // the last), closed, forked, no_resources.
   Result<void> remove_path(const Endpoint& place);
   // Memory of this device's medium that is revoked, whoever's it was, and not given to anybody
-  // while somebody who does not run may still write there: one for each of them. Errors: closed,
+  // while somebody who does not run may still write there, or whom this device handed it to: one
+  // for each of them. Errors: closed,
   // forked, no_resources.
   Result<std::vector<Quarantined>> quarantined();
 

@@ -193,8 +193,8 @@ bool CxlPort::connect(uint32_t place) {
 
 size_t CxlPort::receive(std::span<RxFrame> frames, Time now) {
   if (window_.changes() != changes_seen_) look_around();
-  if (window_.told()) [[unlikely]]
-    window_.take_what_is_told(now);
+  if (window_.told(now)) [[unlikely]]
+    window_.take_what_is_told();
   if (sources_.empty()) return 0;
   if (sources_.size() == 1) {
     // As a rule there is one peer, and nothing from it.

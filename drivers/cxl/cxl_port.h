@@ -35,6 +35,7 @@ class CxlPort final : public PacketPort, public Ways {
   SegmentMemory* memory() override {
     return window_.coherent() && window_.parts().granules > 0 ? &window_ : nullptr;
   }
+  Time next_arrival() const override { return window_.next_look(); }
   void abandon() override { window_.abandon(); }
 
   // Ways: each place is one.

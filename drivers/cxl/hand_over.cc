@@ -1,9 +1,10 @@
 #include "drivers/cxl/hand_over.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,18 +17,22 @@ namespace urma::drivers::cxl {
 namespace {
 
 constexpr int most_waiting = 128;
-constexpr uint32_t pause_after_nobody = 1000;  // works
-constexpr uint32_t most_bad_a_second = 16;
-constexpr Duration first_deaf = std::chrono::milliseconds(100);
-constexpr Duration most_deaf = std::chrono::seconds(10);
+// How long an answer is waited for, whose owner may be busy; and whether it is there though nobody
+// says so. Asked in vain, it is asked again after a pause, the next one twice as long.
+constexpr Duration patience = std::chrono::milliseconds(200);
+constexpr Duration between_looks = std::chrono::milliseconds(10);
+constexpr Duration first_pause = std::chrono::milliseconds(1);
+constexpr Duration longest_pause = std::chrono::seconds(1);
+// Whoever has connected says within microseconds what it wants.
+constexpr Duration silence = std::chrono::milliseconds(100);
 
-// A byte, and one descriptor at most.
+// A byte, and room for one descriptor and no more: what does not fit the kernel closes.
 struct Message {
   Message() {
     header.msg_iov = &piece;
     header.msg_iovlen = 1;
     header.msg_control = control;
-    header.msg_controllen = sizeof control;
+    header.msg_controllen = CMSG_LEN(sizeof(int));
   }
   Message(const Message&) = delete;
   Message& operator=(const Message&) = delete;
@@ -51,20 +56,64 @@ bool send_answer(int socket, int descriptor) {
   return sendmsg(socket, &message.header, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
-enum class Came : uint8_t { nothing, answer, end };
+// Nothing yet; a descriptor; refused; several descriptors or something else that is no answer; one
+// that this process could not take, for it has no number left for it; closed without an answer.
+enum class Came : uint8_t { nothing, given, refused, nonsense, no_room, end };
 
-// An answer has a descriptor, or -1. More than fit the kernel closes.
+// Given: `descriptor` is ours.
 Came take_answer(int socket, int& descriptor) {
   Message message;
-  descriptor = -1;
   const ssize_t bytes = recvmsg(socket, &message.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return Came::nothing;
   if (bytes <= 0) return Came::end;
+  const bool cut = (message.header.msg_flags & MSG_CTRUNC) != 0;
   const cmsghdr* const with = CMSG_FIRSTHDR(&message.header);
   const bool one = with != nullptr && with->cmsg_level == SOL_SOCKET &&
                    with->cmsg_type == SCM_RIGHTS && with->cmsg_len == CMSG_LEN(sizeof descriptor);
-  if (one) std::memcpy(&descriptor, CMSG_DATA(with), sizeof descriptor);
-  return Came::answer;
+  if (!one) return cut ? Came::no_room : Came::refused;
+  std::memcpy(&descriptor, CMSG_DATA(with), sizeof descriptor);
+  if (!cut) return Came::given;
+  close(descriptor);
+  return Came::nonsense;
+}
+
+// Who guesses is a process of this user's, of whom others are to lose nothing; or any of another
+// user's, who could have as many as he likes.
+Eid source_of(int socket) {
+  ucred who{};
+  socklen_t bytes = sizeof who;
+  const bool known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0;
+  const std::array<uint32_t, 2> name{
+      known ? who.uid : UINT32_MAX,
+      known && who.uid == geteuid() ? static_cast<uint32_t>(who.pid) : 0};
+  Eid out;
+  std::memcpy(out.bytes.data(), name.data(), sizeof name);
+  return out;
+}
+
+// Of what was opened, and not by its name: that may be another's by now, or a link.
+bool permit(int at, const struct stat& window) {
+  struct stat made {};
+  if (fstat(at, &made) != 0) return false;
+  if (!S_ISSOCK(made.st_mode) || made.st_uid != geteuid()) {
+    errno = EADDRINUSE;
+    return false;
+  }
+  // Of a group that is not ours nothing is given away: then its members are not let in.
+  const bool group = made.st_gid == window.st_gid ||
+                     fchownat(at, "", static_cast<uid_t>(-1), window.st_gid, AT_EMPTY_PATH) == 0;
+  const mode_t mode = window.st_mode & (group ? 0666u : 0606u);
+  if (mode == (made.st_mode & 0777u)) return true;
+  return chmod(("/proc/self/fd/" + std::to_string(at)).c_str(), mode) == 0;
+}
+
+// Memory of which nothing can be taken away from whoever maps it: neither its end, nor pages in it,
+// as of huge ones they can.
+bool stays_whole(int descriptor) {
+  struct statfs kind {};
+  const int seals = fcntl(descriptor, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstatfs(descriptor, &kind) == 0 &&
+         kind.f_type == TMPFS_MAGIC;
 }
 
 }  // namespace
@@ -76,6 +125,9 @@ HandOver::HandOver(uint32_t segments, bool others_entitled)
 
 HandOver::~HandOver() {
   forget([](uint32_t, const Name&) { return true; });
+  for (const Silent& one : silent_) {
+    if (one.socket >= 0) close(one.socket);
+  }
   not_inherited_ = NotInherited();
   if (socket_ >= 0) close(socket_);
 }
@@ -110,16 +162,26 @@ bool HandOver::listen(const std::string& path, uint32_t place, int window) {
   if (socket_ < 0) return false;
   not_inherited_ = NotInherited(socket_);
   struct stat about {};
-  if (fstat(window, &about) != 0) return false;
-  // Who may open the window may ask. Before anybody can: its mode is narrow when it is made.
-  const bool bound = fchmod(socket_, 0600) == 0 &&
-                     bind(socket_, reinterpret_cast<const sockaddr*>(&bound_), sizeof bound_) == 0;
-  if (!bound) return false;
-  // Of a group that is not ours nothing is given away: then its members are not let in.
-  const bool group = about.st_gid == getegid() ||
-                     lchown(bound_.sun_path, static_cast<uid_t>(-1), about.st_gid) == 0;
-  const mode_t mode = about.st_mode & (group ? 0666u : 0606u);
-  return chmod(bound_.sun_path, mode) == 0 && ::listen(socket_, most_waiting) == 0;
+  if (fstat(window, &about) == 0 && bind_as(about) && ::listen(socket_, most_waiting) == 0)
+    return true;
+  const int why = errno;
+  not_inherited_ = NotInherited();
+  close(std::exchange(socket_, -1));
+  errno = why;
+  return false;
+}
+
+// Who may open the window may ask. Before anybody can: its mode is narrow when it is made.
+bool HandOver::bind_as(const struct stat& window) {
+  const auto* const name = reinterpret_cast<const sockaddr*>(&bound_);
+  if (fchmod(socket_, 0600) != 0 || bind(socket_, name, sizeof bound_) != 0) return false;
+  const int at = open(bound_.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  const bool permitted = at >= 0 && permit(at, window);
+  const int why = errno;
+  if (at >= 0) close(at);
+  if (!permitted && why != EADDRINUSE) unlink(bound_.sun_path);
+  errno = why;
+  return permitted;
 }
 
 void HandOver::stop_listening() {
@@ -137,52 +199,72 @@ bool HandOver::entitled(int socket) const {
   return others_entitled_ || who.uid == geteuid() || who.uid == 0;
 }
 
-bool HandOver::ask(const FileRequest& request, const There& there) {
+// Below zero: it cannot be asked now.
+int HandOver::connect_to(uint32_t place) const {
+  sockaddr_un address{};
+  if (!name_of(path_, place, address)) return -1;
+  const int to = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (to < 0) return -1;
+  const auto* const at = reinterpret_cast<const sockaddr*>(&address);
+  if (connect(to, at, sizeof address) == 0 && entitled(to)) return to;
+  close(to);
+  return -1;
+}
+
+bool HandOver::ask(const FileRequest& request, const There& there, Time now) {
   Asked& asked = asked_[there.name.place];
-  if (asked.in_vain > 0) {
-    --asked.in_vain;
-    return false;
-  }
   const Foreign& one = foreign_[there.segment];
   const bool known =
       one.name == there.name && one.said(there.epoch, request.token) != Said::nothing;
-  if (asked.socket >= 0 || known) return false;
-  sockaddr_un address{};
-  asked.in_vain = pause_after_nobody;
-  if (!name_of(path_, there.name.place, address)) return false;
-  const int to = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const bool sent = to >= 0 &&
-                    connect(to, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-                    entitled(to) &&
-                    ::send(to, &request, sizeof request, MSG_DONTWAIT | MSG_NOSIGNAL) ==
-                        static_cast<ssize_t>(sizeof request);
+  if (asked.socket >= 0 || now < asked.until || known) return false;
+  const bool room = mapped_.size() < mapped_.capacity() || one.base != nullptr;
+  asked.socket = room ? connect_to(there.name.place) : -1;
+  const bool sent = asked.socket >= 0 && ::send(asked.socket, &request, sizeof request,
+                                                MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof request;
   if (!sent) {
-    if (to >= 0) close(to);
+    hang_up(asked);
+    put_off(asked, now);
     return false;
   }
-  asked = {.socket = to, .token = request.token, .there = there};
+  asked.token = request.token;
+  asked.there = there;
+  asked.until = now + patience;
+  look_again(now + between_looks);
   return true;
 }
 
-void HandOver::end(Asked& asked) {
-  close(asked.socket);
-  asked = {};
+void HandOver::hang_up(Asked& asked) {
+  if (asked.socket >= 0) close(std::exchange(asked.socket, -1));
+  asked.until = {};
 }
 
-void HandOver::collect() {
+void HandOver::put_off(Asked& asked, Time now) {
+  asked.pause = std::clamp(2 * asked.pause, first_pause, longest_pause);
+  asked.until = now + asked.pause;
+}
+
+void HandOver::collect(Time now) {
   for (Asked& asked : asked_) {
+    if (asked.socket < 0) continue;
     int descriptor = -1;
-    const Came came = asked.socket < 0 ? Came::nothing : take_answer(asked.socket, descriptor);
-    if (came == Came::nothing) continue;
-    if (came == Came::answer) take(asked, descriptor);
-    if (descriptor >= 0) close(descriptor);
-    end(asked);
-    if (came == Came::end) asked.in_vain = pause_after_nobody;
+    const Came came = take_answer(asked.socket, descriptor);
+    if (came == Came::nothing && now < asked.until) {
+      look_again(std::min(now + between_looks, asked.until));
+      continue;
+    }
+    if (came == Came::nonsense) ++malformed_;
+    const bool answered = came == Came::given || came == Came::refused;
+    const bool taken = answered && take(asked, descriptor) == Taken::taken;
+    if (descriptor >= 0 && came == Came::given) close(descriptor);
+    hang_up(asked);
+    if (taken) asked.pause = {};
+    if (!taken) put_off(asked, now);
   }
 }
 
-// What is mapped of it stays where it is: a new grant is of the same file.
-void HandOver::take(const Asked& asked, int descriptor) {
+// What is mapped of it stays where it is: a new grant is of the same file. What finds no room here
+// says nothing of the token.
+HandOver::Taken HandOver::take(const Asked& asked, int descriptor) {
   Foreign& one = foreign_[asked.there.segment];
   if (!(one.name == asked.there.name)) {
     const auto known = std::ranges::find(mapped_, asked.there.segment);
@@ -190,34 +272,38 @@ void HandOver::take(const Asked& asked, int descriptor) {
     one = {};
     one.name = asked.there.name;
   }
+  bool good = descriptor >= 0;
+  if (good && one.base == nullptr) {
+    const Mapped mapped = map(one, asked.there, descriptor);
+    if (mapped == Mapped::no_room) return Taken::not_now;
+    good = mapped == Mapped::mapped;
+  }
   if (one.epoch != asked.there.epoch) one.of_them = {};
   one.epoch = asked.there.epoch;
-  const bool good =
-      descriptor >= 0 && (one.base != nullptr || map(one, asked.there.segment, descriptor));
   const size_t slot = std::exchange(one.second, !one.second) ? 1 : 0;
   one.tokens[slot] = asked.token;
   one.of_them[slot] = good ? Said::good : Said::no;
+  return Taken::taken;
 }
 
 // Whatever its owner says: what he could cut off would end us, and its size is the kernel's word.
-bool HandOver::map(Foreign& one, uint32_t segment, int descriptor) {
-  if (mapped_.size() == mapped_.capacity()) return false;
+HandOver::Mapped HandOver::map(Foreign& one, const There& there, int descriptor) {
+  if (mapped_.size() == mapped_.capacity()) return Mapped::no_room;
   struct stat about {};
-  const int seals = fcntl(descriptor, F_GET_SEALS);
-  const bool sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
-  if (!sealed || fstat(descriptor, &about) != 0 || about.st_size <= 0) {
+  if (!stays_whole(descriptor) || fstat(descriptor, &about) != 0 || about.st_size <= 0) {
     ++malformed_;
-    return false;
+    return Mapped::malformed;
   }
-  const auto bytes = static_cast<uint64_t>(about.st_size);
+  const auto bytes =
+      std::min(static_cast<uint64_t>(about.st_size), std::max(there.bytes, uint64_t{1}));
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   one.writable = at != MAP_FAILED;
   if (at == MAP_FAILED) at = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
-  if (at == MAP_FAILED) return false;
+  if (at == MAP_FAILED) return Mapped::no_room;
   one.base = static_cast<std::byte*>(at);
   one.bytes = bytes;
-  mapped_.push_back(segment);
-  return true;
+  mapped_.push_back(there.segment);
+  return Mapped::mapped;
 }
 
 void HandOver::unmap(size_t index) {
@@ -228,55 +314,89 @@ void HandOver::unmap(size_t index) {
   mapped_.pop_back();
 }
 
-// Not by source: a process has as many as it likes. What others lose meanwhile is speed.
-void HandOver::count_bad_token(Time now) {
-  ++refused_;
-  if (now - second_began_ > std::chrono::seconds(1)) {
-    if (now - deaf_until_ > 2 * most_deaf) deaf_for_ = {};
-    second_began_ = now;
-    bad_ = 0;
-  }
-  if (++bad_ <= most_bad_a_second && deaf_for_ == Duration{}) return;
-  deaf_for_ = deaf_for_ == Duration{} ? first_deaf : std::min(2 * deaf_for_, most_deaf);
-  deaf_until_ = now + deaf_for_;
-}
-
 void HandOver::answer_request(int socket, const FileRequest& request, Time now) {
-  if (now < deaf_until_) {
+  const Eid who = source_of(socket);
+  if (judge_ != nullptr && !judge_->hears(who, now)) {
     ++unheard_;
     return;
   }
   using Answer = OwnFiles::Answer;
   int descriptor = -1;
   const Answer answer = own_.answer(request, descriptor);
-  if (answer == Answer::nonsense) ++malformed_;
-  if (answer == Answer::bad_token) count_bad_token(now);
-  if (answer == Answer::granted || answer == Answer::bad_token) send_answer(socket, descriptor);
+  if (answer == Answer::nonsense) {
+    ++malformed_;
+    return;
+  }
+  if (answer == Answer::bad_token) {
+    ++refused_;
+    if (judge_ != nullptr)
+      judge_->wrong(who, TokenId(request.token_id), TokenValue(request.token), now);
+  }
+  // Who is late is told, too: then it may ask for something else at once.
+  send_answer(socket, descriptor);
 }
 
-bool HandOver::answer_one(int socket, uint32_t& place, Time now) {
+// False: it has not said anything yet.
+bool HandOver::hear(int socket, Told& told, Time now) {
   FileRequest request{};
   std::array<std::byte, sizeof request + 1> bytes;
-  const ssize_t count =
-      entitled(socket) ? recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT) : 0;
+  const bool may_ask = entitled(socket);
+  const ssize_t count = may_ask ? recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT) : 0;
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (count == sizeof request) std::memcpy(&request, bytes.data(), sizeof request);
-  place = request.place;
   answer_request(socket, request, now);
-  return request.word == FileRequest::first_word && place < places;
+  const bool lives = request.word == FileRequest::first_word && request.place < places;
+  if (lives) told.places[told.count++] = request.place;
+  return true;
 }
 
-size_t HandOver::answer(std::array<uint32_t, at_once>& told, Time now) {
-  size_t count = 0;
-  while (count < at_once) {
-    const int socket = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (socket < 0) break;
-    told[count] = places;
-    uint32_t place = places;
-    if (answer_one(socket, place, now)) told[count] = place;
-    ++count;
-    close(socket);
+// Whoever of them has spoken says so, and so they are looked at again; or else their time is over.
+void HandOver::hear_the_silent(Told& told, Time now) {
+  for (Silent& one : silent_) {
+    if (one.socket < 0) continue;
+    const bool heard = hear(one.socket, told, now);
+    if (!heard && now < one.until) {
+      look_again(one.until);
+      continue;
+    }
+    if (!heard) ++malformed_;
+    close(std::exchange(one.socket, -1));
   }
-  return count;
+}
+
+// In the place of whoever has been silent for longest.
+void HandOver::keep_silent(int socket, Time now) {
+  Silent* place = &silent_[0];
+  for (Silent& one : silent_) {
+    if (place->socket >= 0 && (one.socket < 0 || one.until < place->until)) place = &one;
+  }
+  if (place->socket >= 0) {
+    ++malformed_;
+    close(place->socket);
+  }
+  *place = {.socket = socket, .until = now + silence};
+  look_again(place->until);
+}
+
+void HandOver::answer(Told& told, Time now) {
+  hear_the_silent(told, now);
+  for (size_t i = 0; i < at_once && socket_ >= 0; ++i) {
+    const int socket = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const bool none = socket < 0 && errno == EAGAIN;
+    if (none) return;
+    if (socket < 0) continue;
+    hear(socket, told, now) ? void(close(socket)) : keep_silent(socket, now);
+  }
+  // There may be more; or this process has no descriptors at the moment, and they wait.
+  if (socket_ >= 0) look_again(told.count > 0 ? now : now + between_looks);
+}
+
+HandOver::Told HandOver::look(Time now) {
+  Told told;
+  due_ = never;
+  collect(now);
+  answer(told, now);
+  return told;
 }
 
 }  // namespace urma::drivers::cxl

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -15,8 +17,9 @@ namespace urma::drivers::cxl {
 
 // Sockets beside a window, PATH.PLACE: whoever lives there is asked for a segment's descriptor, and
 // gives it to whoever shows a token that is good. One request and one answer each: the descriptor,
-// or a byte alone, which says that the token is wrong. Who gets none asks again some time. Nobody
-// waits: until the memory is there, packets go. One thread at a time.
+// or a byte alone, which says that the token is not good. Who gets none, or cannot take it, asks
+// again later: a process may be out of descriptors for a moment. Nobody waits: until the memory is
+// there, packets go. One thread at a time.
 class HandOver {
  public:
   // `entitled`: users other than ours may open the window, too.
@@ -26,7 +29,9 @@ class HandOver {
   ~HandOver();
 
   OwnFiles& own() { return own_; }
-  // False, and errno: no socket can be made there. Its permissions become `window`'s.
+  void set_judge(TokenJudge* judge) { judge_ = judge; }
+  // False, and errno: no socket can be made there; EADDRINUSE: something else has its name. Its
+  // permissions become `window`'s.
   bool listen(const std::string& path, uint32_t place, int window);
   void stop_listening();
   // What somebody who died there has left.
@@ -45,6 +50,7 @@ class HandOver {
     uint32_t segment;
     Name name;
     uint64_t epoch;
+    uint64_t bytes;
     bool checked;  // false: it needs no token
   };
   // Where it lies here; null: it is not here, or not for this. Tokens are no record's to tell:
@@ -57,9 +63,9 @@ class HandOver {
     if (there.checked && one.said(there.epoch, token) != Said::good) return nullptr;
     return offset <= one.bytes && bytes <= one.bytes - offset ? one.base + offset : nullptr;
   }
-  // Cold. True: it was asked for, and its owner is to be told. Once at a time of each owner, and
-  // not again with a token that was wrong.
-  bool ask(const FileRequest& request, const There& there);
+  // Cold. True: it was asked for, and its owner is to be told. Once at a time of each owner, after
+  // a pause if that was in vain, and not again with a token that was wrong.
+  bool ask(const FileRequest& request, const There& there, Time now);
   // Those that `gone` says it of are unmapped, or no longer waited for.
   template <class Function>
   void forget(Function&& gone) {
@@ -67,17 +73,21 @@ class HandOver {
       if (gone(mapped_[i], foreign_[mapped_[i]].name)) unmap(i);
     }
     for (Asked& one : asked_) {
-      if (one.socket >= 0 && gone(one.there.segment, one.there.name)) end(one);
+      if (one.socket >= 0 && gone(one.there.segment, one.there.name)) hang_up(one);
     }
   }
 
-  // ---- when somebody has said that there is something
+  // ---- when somebody has said that there is something, or it is time to look anyway
 
-  // Takes what answers have come.
-  void collect();
-  // Answers some of those who ask: returns how many, with their places. Full: there may be more.
+  // Takes what answers have come, and answers some of those who ask: these places are to be told.
   static constexpr size_t at_once = 8;
-  size_t answer(std::array<uint32_t, at_once>& told, Time now);
+  struct Told {
+    std::array<uint32_t, 2 * at_once> places;
+    size_t count = 0;
+  };
+  Told look(Time now);
+  // When, though nobody says anything: there was too much for once, or something is waited for.
+  Time due() const { return due_; }
 
   uint64_t malformed() const { return malformed_; }
   uint64_t refused() const { return refused_; }
@@ -101,23 +111,39 @@ class HandOver {
       return tokens[1] == token ? of_them[1] : Said::nothing;
     }
   };
+  // Of each owner.
   struct Asked {
     int socket = -1;
     uint32_t token = 0;
     There there{};
-    uint32_t in_vain = 0;  // not asked so many times more: nobody answered
+    Time until{};      // an answer is waited for; without a socket: nothing is asked
+    Duration pause{};  // the last one, after which it was asked in vain again
+  };
+  // Who has connected, and not said anything yet: it was told of by somebody else.
+  struct Silent {
+    int socket = -1;
+    Time until{};
   };
   static constexpr size_t most_mapped = 4096;
 
   static bool name_of(const std::string& path, uint32_t place, sockaddr_un& out);
   bool entitled(int socket) const;
-  void count_bad_token(Time now);
-  void answer_request(int socket, const FileRequest& request, Time now);
-  bool answer_one(int socket, uint32_t& place, Time now);
-  void end(Asked& asked);
-  void take(const Asked& asked, int descriptor);
-  bool map(Foreign& one, uint32_t segment, int descriptor);
+  bool bind_as(const struct stat& window);
+  int connect_to(uint32_t place) const;
+  static void hang_up(Asked& asked);
+  static void put_off(Asked& asked, Time now);
+  void collect(Time now);
+  enum class Taken : uint8_t { taken, not_now };
+  Taken take(const Asked& asked, int descriptor);
+  enum class Mapped : uint8_t { mapped, no_room, malformed };
+  Mapped map(Foreign& one, const There& there, int descriptor);
   void unmap(size_t index);
+  void answer_request(int socket, const FileRequest& request, Time now);
+  bool hear(int socket, Told& told, Time now);
+  void hear_the_silent(Told& told, Time now);
+  void keep_silent(int socket, Time now);
+  void answer(Told& told, Time now);
+  void look_again(Time at) { due_ = std::min(due_, at); }
 
   OwnFiles own_;
   const bool others_entitled_;
@@ -128,14 +154,12 @@ class HandOver {
   RegionArray<Foreign> foreign_;
   std::vector<uint32_t> mapped_;  // never more than it has room for
   std::array<Asked, places> asked_{};
+  std::array<Silent, at_once> silent_{};
+  Time due_ = never;
   uint64_t malformed_ = 0;
   uint64_t refused_ = 0;
   uint64_t unheard_ = 0;
-  // Guesses (docs/security.md): how many in the second that began, and until when nobody is heard.
-  Time second_began_{};
-  uint32_t bad_ = 0;
-  Time deaf_until_{};
-  Duration deaf_for_{};
+  TokenJudge* judge_ = nullptr;
 };
 
 }  // namespace urma::drivers::cxl

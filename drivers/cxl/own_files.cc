@@ -2,12 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <utility>
-
-#include "drivers/cxl/layout.h"
 
 namespace urma::drivers::cxl {
 namespace {
@@ -17,6 +18,37 @@ constexpr uint64_t page = 4096;
 // No write through this or any other descriptor, and no new mapping to write; ours stays
 // (linux/fcntl.h since 5.1).
 constexpr int seal_future_writes = 0x0010;
+
+// Nobody runs what lies in it (linux/memfd.h since 6.3), where the kernel knows that.
+constexpr unsigned not_executable = 0x0008;
+
+int make_file() {
+  constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const int descriptor = memfd_create("urma-segment", flags | not_executable);
+  if (descriptor >= 0 || errno != EINVAL) return descriptor;
+  return memfd_create("urma-segment", flags);
+}
+
+// A signal undoes what is under way: in parts, so that a process with a timer gets there.
+bool take_memory(int descriptor, off_t bytes) {
+  constexpr off_t part = 4 << 20;
+  for (off_t at = 0; at < bytes; at += part) {
+    int result = -1;
+    do {
+      result = fallocate(descriptor, 0, at, std::min(part, bytes - at));
+    } while (result != 0 && errno == EINTR);
+    if (result != 0) return false;
+  }
+  return true;
+}
+
+// A quarter of them is the application's, whatever it allocates: the system takes the lowest number
+// that is free.
+bool leaves_descriptors(int descriptor) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
+  return static_cast<rlim_t>(descriptor) < limit.rlim_cur - limit.rlim_cur / 4;
+}
 
 }  // namespace
 
@@ -40,13 +72,14 @@ std::byte* OwnFiles::reserve(uint32_t segment, uint64_t bytes) {
 
 bool OwnFiles::make(uint32_t segment) {
   File& file = files_[segment];
-  const int descriptor = memfd_create("urma-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const int descriptor = make_file();
   if (descriptor < 0) return false;
   file.descriptor = static_cast<uint32_t>(descriptor) + 1;
+  if (!leaves_descriptors(descriptor)) return false;
   const auto bytes = static_cast<off_t>(file.bytes);
   // Whoever maps it is sure of each of its bytes: nobody cuts it off.
   return fchmod(descriptor, 0600) == 0 && ftruncate(descriptor, bytes) == 0 &&
-         fallocate(descriptor, 0, 0, bytes) == 0 &&
+         take_memory(descriptor, bytes) &&
          fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0 &&
          mmap(file.base, file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
               0) != MAP_FAILED;
@@ -75,7 +108,9 @@ void OwnFiles::close_all() {
 // What `answer` looks at while it is closed stays.
 void OwnFiles::release(uint32_t segment) {
   File& file = files_[segment];
-  if (file.base != nullptr) munmap(std::exchange(file.base, nullptr), file.bytes);
+  if (file.base != nullptr) {
+    munmap(std::exchange(file.base, nullptr), std::exchange(file.bytes, 0));
+  }
   if (file.descriptor != 0) ::close(static_cast<int>(std::exchange(file.descriptor, 0)) - 1);
 }
 
@@ -94,7 +129,7 @@ OwnFiles::Answer OwnFiles::answer(const FileRequest& request, int& descriptor) {
   const bool good = knows(request.segment, request.token);
   if (request.token_id != number(file.grant.id) || !good) return Answer::bad_token;
   descriptor = static_cast<int>(file.descriptor) - 1;
-  file.handed_over = true;
+  file.users[request.place / 64] |= uint64_t{1} << request.place % 64;
   return Answer::granted;
 }
 

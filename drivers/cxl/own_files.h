@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "drivers/cxl/layout.h"
 #include "drivers/driver.h"
 #include "urma/base/region.h"
 
@@ -45,8 +47,19 @@ class OwnFiles {
 
   std::byte* at(uint32_t segment) const { return files_[segment].base; }
   uint64_t bytes(uint32_t segment) const { return files_[segment].bytes; }
-  // Somebody was given it, whom no hold binds.
-  bool handed_over(uint32_t segment) const { return files_[segment].handed_over; }
+  // Whether this one of it is given to who shows a token.
+  bool is_open(uint32_t segment, uint32_t number) const {
+    return files_[segment].open && files_[segment].number == number;
+  }
+  // Those who were given it, whom no hold binds: where they say that they live, a bit each.
+  using Places = std::array<uint64_t, places / 64>;
+  static bool among(const Places& users, uint32_t place) {
+    return (users[place / 64] >> place % 64 & 1) != 0;
+  }
+  const Places& users(uint32_t segment) const { return files_[segment].users; }
+  bool handed_over(uint32_t segment) const { return users(segment) != Places{}; }
+  // Closed, and with whoever was given it.
+  bool left_over(uint32_t segment) const { return !files_[segment].open && handed_over(segment); }
 
   // Whether the token is good, or none is asked for.
   bool knows(uint32_t segment, uint32_t token) const {
@@ -72,7 +85,7 @@ class OwnFiles {
     SegmentMemory::Grant grant;
     bool open;
     bool sealed;
-    bool handed_over;
+    Places users;
   };
 
   RegionArray<File> files_;

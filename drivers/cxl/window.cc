@@ -145,6 +145,12 @@ Result<uint32_t> Window::join() {
     if (generation(place) % 2 == 1) continue;
     // Generations may have been written over; the lock is what counts.
     if (!lock_place(descriptor_, place)) continue;
+    if (auto listening = listen(place); !listening) {
+      unlock_place(descriptor_, place);
+      // Somebody has put something else there, which is not ours to remove.
+      if (listening.error().status == Status::address_in_use) continue;
+      return listening.error();
+    }
     bell_of(place).awake();
     own_generation_ = generation(place) | 1;
     tell(places_[place].record.generation, own_generation_);
@@ -152,7 +158,6 @@ Result<uint32_t> Window::join() {
     own_ = place;
     own_hold_ = &places_[place].hold;
     tell(own_hold_->segment, uint32_t{0});
-    if (auto listening = listen(place); !listening) return listening.error();
     return place;
   }
   return because(Status::no_resources,

@@ -91,14 +91,21 @@ class Window final : public SegmentMemory {
   void empty(const Lease& lease) override;
   void give_back(const Lease& lease) override;
   size_t quarantined(std::span<Quarantined> out) override;
+  void set_judge(TokenJudge* judge) override {
+    if (hand_over_ != nullptr) hand_over_->set_judge(judge);
+  }
   MappedMemory mapped() const {
     return {memory_of(0), parts_.granule_bytes, offset_bits, hand_over_ == nullptr};
   }
   // Null: segments lie in the window.
   const HandOver* hands_over() const { return hand_over_.get(); }
-  // Something may have been left at our socket.
-  bool told() const { return hand_over_ != nullptr && own_told_->load() != told_seen_; }
-  void take_what_is_told(Time now);
+  // In each pass: something may have been left at our socket, or is waited for.
+  bool told(Time now) {
+    now_ = now;
+    return hand_over_ != nullptr && (own_told_->load() != told_seen_ || now >= hand_over_->due());
+  }
+  void take_what_is_told();
+  Time next_look() const { return hand_over_ != nullptr ? hand_over_->due() : never; }
   void forget_the_gone();
   // Of the life at a place: Ways::hold. `let_go` ends it.
   std::byte* hold(uint32_t place, uint32_t generation, const MemoryRange& range) {
@@ -198,6 +205,8 @@ class Window final : public SegmentMemory {
     return granules_for(lease.bytes) * parts_.granule_bytes;
   }
   bool holds(uint32_t place, uint32_t segment) const;
+  Quarantined quarantined(uint32_t segment, uint32_t place) const;
+  size_t left_over(std::span<Quarantined> out) const;
   std::byte* memory_of(uint32_t segment) const {
     return base_ + parts_.memory_at + segment * parts_.granule_bytes;
   }
@@ -227,10 +236,11 @@ class Window final : public SegmentMemory {
   uint32_t held_ = 0;              // the segment that we hold
   uint64_t held_epoch_ = 0;        // and its record's when we looked
   // Segments of ours that lie elsewhere now. Written by the thread that ends the segment.
-  std::unique_ptr<bool[]> moved_;
+  std::unique_ptr<std::atomic<bool>[]> moved_;
   std::unique_ptr<HandOver> hand_over_;
   const std::atomic<uint32_t>* own_told_ = nullptr;  // of our place
   uint32_t told_seen_ = 0;
+  Time now_{};  // of the last pass
 };
 
 }  // namespace urma::drivers::cxl

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "drivers/cxl/window.h"
@@ -162,7 +163,6 @@ bool Window::move(const Lease& lease) {
 bool Window::restore(const Lease& lease) {
   if (hand_over_ != nullptr) {
     hand_over_->own().release(lease.number);
-    moved_[lease.number] = false;
     return true;
   }
   if (!moved_[lease.number]) return true;
@@ -187,14 +187,43 @@ void Window::empty(const Lease& lease) { punch(lease); }
 
 // Whoever needs it looks first whether somebody holds it still.
 void Window::give_back(const Lease& lease) {
-  if (hand_over_ != nullptr) hand_over_->own().drop(lease.number);
-  if (owns_place()) segments_[lease.number].owner.store(places, std::memory_order_release);
+  OwnFiles::Places users{};
+  if (hand_over_ != nullptr) {
+    users = hand_over_->own().users(lease.number);
+    hand_over_->own().drop(lease.number);
+    moved_[lease.number] = false;
+  }
+  if (!owns_place()) return;
+  segments_[lease.number].owner.store(places, std::memory_order_release);
+  // It is memory for as long as one of them maps it, and they may sleep.
+  for (uint32_t place = 0; place < places; ++place) {
+    if (OwnFiles::among(users, place)) tell_of_socket(place);
+  }
+}
+
+Quarantined Window::quarantined(uint32_t segment, uint32_t place) const {
+  return {.address = address_of(segment, 0),
+          .bytes = segments_[segment].bytes.load(std::memory_order_relaxed),
+          .held_by = endpoint_of(place)};
+}
+
+// Files of ours that others were given, which still are what their owner has.
+size_t Window::left_over(std::span<Quarantined> out) const {
+  size_t count = 0;
+  for (uint32_t segment = 0; segment < parts_.granules; ++segment) {
+    if (!hand_over_->own().left_over(segment) || moved_[segment]) continue;
+    const OwnFiles::Places& users = hand_over_->own().users(segment);
+    for (uint32_t place = 0; place < places && count < out.size(); ++place) {
+      if (OwnFiles::among(users, place)) out[count++] = quarantined(segment, place);
+    }
+  }
+  return count;
 }
 
 // Everybody holds one at most. Who is only looking at it lets go in a moment.
 size_t Window::quarantined(std::span<Quarantined> out) {
   if (!owns_place()) return 0;
-  size_t count = 0;
+  size_t count = hand_over_ != nullptr ? left_over(out) : 0;
   for (uint32_t place = 0; place < places && count < out.size(); ++place) {
     const uint32_t held = places_[place].hold.segment.load(std::memory_order_acquire);
     if (held == 0 || held > parts_.granules) continue;
@@ -202,9 +231,7 @@ size_t Window::quarantined(std::span<Quarantined> out) {
     const bool closed = !is_open(record.epoch.load(std::memory_order_acquire));
     if (!closed || record.granules.load(std::memory_order_relaxed) == 0) continue;
     if (!inhabited(place)) continue;
-    out[count++] = {.address = address_of(held - 1, 0),
-                    .bytes = record.bytes.load(std::memory_order_relaxed),
-                    .held_by = endpoint_of(place)};
+    out[count++] = quarantined(held - 1, place);
   }
   return count;
 }
@@ -231,7 +258,8 @@ std::byte* Window::allowed(uint32_t segment, uint32_t place, uint32_t generation
   const uint32_t file = record.file.load(std::memory_order_relaxed);
   if (hand_over_ != nullptr) {
     const bool checked = record.unchecked.load(std::memory_order_relaxed) == 0;
-    return handed_over({segment, {place, generation, file}, held_epoch_, checked}, range, offset);
+    return handed_over({segment, {place, generation, file}, held_epoch_, bytes, checked}, range,
+                       offset);
   }
   return bytes <= most && file == 0 ? memory_of(segment) + offset : nullptr;
 }
@@ -245,7 +273,8 @@ std::byte* Window::handed_over(const HandOver::There& there, const MemoryRange& 
   if (there.name.place == own_) {
     const OwnFiles& own = hand_over_->own();
     const uint64_t bytes = own.bytes(there.segment);
-    const bool known = own.knows(there.segment, number(range.token));
+    const bool known = own.is_open(there.segment, there.name.file) &&
+                       own.knows(there.segment, number(range.token));
     const bool inside = offset <= bytes && range.bytes <= bytes - offset;
     return known && inside && !moved_[there.segment] ? own.at(there.segment) + offset : nullptr;
   }
@@ -261,7 +290,7 @@ std::byte* Window::ask_for(const HandOver::There& there, const MemoryRange& rang
                             .token_id = number(range.id),
                             .token = number(range.token),
                             .place = own_};
-  if (hand_over_->ask(request, there)) tell_of_socket(there.name.place);
+  if (hand_over_->ask(request, there, now_)) tell_of_socket(there.name.place);
   return nullptr;
 }
 
@@ -285,14 +314,11 @@ void Window::forget_the_gone() {
       [&](uint32_t segment, const HandOver::Name& name) { return !lies_there(segment, name); });
 }
 
-void Window::take_what_is_told(Time now) {
+void Window::take_what_is_told() {
   told_seen_ = own_told_->load();
   forget_the_gone();
-  hand_over_->collect();
-  std::array<uint32_t, HandOver::at_once> told;
-  const size_t count = hand_over_->answer(told, now);
-  for (const uint32_t place : std::span(told).first(count)) tell_of_socket(place);
-  if (count == told.size()) --told_seen_;
+  const HandOver::Told told = hand_over_->look(now_);
+  for (const uint32_t place : std::span(told.places).first(told.count)) tell_of_socket(place);
 }
 
 Result<void> Window::listen(uint32_t place) {
@@ -300,7 +326,7 @@ Result<void> Window::listen(uint32_t place) {
   own_told_ = &places_[place].record.told;
   told_seen_ = own_told_->load();
   if (hand_over_->listen(path_, place, descriptor_)) return {};
-  return because(Status::io_error,
+  return because(errno == EADDRINUSE ? Status::address_in_use : Status::io_error,
                  std::string("cannot have a socket beside it, by which memory is handed over: ") +
                      std::strerror(errno),
                  "a directory that we may write to and a short path, or leave out share=segment");

@@ -146,9 +146,9 @@ Result<void> Window::open_file(const WindowSettings& settings) {
   }
   bytes_ = *size;
   parts_ = Parts::of(bytes_);
-  moved_ = std::make_unique<bool[]>(parts_.granules);
+  moved_ = std::make_unique<std::atomic<bool>[]>(parts_.granules);
   if (settings.hands_over) {
-    hand_over_ = std::make_unique<HandOver>(parts_.granules, (about.st_mode & 0066) != 0);
+    hand_over_ = std::make_unique<HandOver>(parts_.granules, (about.st_mode & 0022) != 0);
   }
   if (!fresh) return found(settings);
   if (auto made = make(settings); !made) {

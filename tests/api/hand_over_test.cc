@@ -2,16 +2,21 @@
 // anybody may do who can open the window: ask, keep what he was given, say nonsense.
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "drivers/cxl/own_files.h"
 #include "tests/api/helpers.h"
 #include "tests/drivers/window_file.h"
+#include "tests/no_address_space.h"
 #include "urma/base/prng.h"
 
 namespace urma::test {
@@ -42,6 +47,16 @@ class Given {
  private:
   int descriptor_;
 };
+
+// Of this process, which is owner and user.
+size_t mapped_files() {
+  std::ifstream maps("/proc/self/maps");
+  size_t count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    count += line.find("memfd:urma-segment") != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
 
 struct Handing {
   Handing(std::string_view of_user = "segment", const SegmentOptions& options = {})
@@ -87,7 +102,7 @@ struct Handing {
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
     message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    message.msg_controllen = CMSG_LEN(sizeof(int));  // one, and no room for another
     int descriptor = -1;
     const ssize_t count = recvmsg(to, &message, 0);
     close(to);
@@ -95,6 +110,17 @@ struct Handing {
       std::memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof descriptor);
     }
     return Given(descriptor);
+  }
+  // How often, since it was asked last.
+  uint32_t told_of(EventKind kind) {
+    std::this_thread::sleep_for(3ms);  // they are gathered
+    REQUIRE(owner.device.stats().ok());
+    const size_t count = owner.device.events(std::span(events).subspan(events_known));
+    uint32_t sum = 0;
+    for (Event& event : std::span(events).first(events_known += count)) {
+      if (event.kind == kind) sum += std::exchange(event.count, 0);
+    }
+    return sum;
   }
   Status run(const Work& work) {
     REQUIRE(user.jetty.post(work) == 1);
@@ -109,8 +135,8 @@ struct Handing {
     return segment.bytes().subspan(offset, size);
   }
   // Whether works become copies, in time; until then they go by packets, and succeed.
-  bool becomes_copies(const Work& work) {
-    for (const Time begun = read_clock(); read_clock() - begun < 2s;) {
+  bool becomes_copies(const Work& work, Duration limit = 2s) {
+    for (const Time begun = read_clock(); read_clock() - begun < limit;) {
       const uint64_t before = copied();
       REQUIRE(run(work) == Status::ok);
       if (copied() > before) return true;
@@ -124,6 +150,8 @@ struct Handing {
   Segment segment;
   RemoteSegment there;
   Intruder anybody{window};
+  std::array<Event, 64> events;
+  size_t events_known = 0;
 };
 
 TEST_CASE("handed over: works go by packets until the memory has come, and are copies then") {
@@ -173,6 +201,26 @@ TEST_CASE("handed over: what may not be read is handed to nobody") {
   }
 }
 
+TEST_CASE("handed over: memory is had in a process with a timer, too") {
+  for (const char* share : {"segment", "window"}) {
+    WindowFile window("timer");
+    Side owner = Side::open(window.device("?size=512M&share=" + std::string(share)),
+                            {.threads = Threads::inlined});
+    struct sigaction action {};
+    struct sigaction old {};
+    action.sa_handler = [](int) {};
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, &old);
+    const itimerval often{{0, 2000}, {0, 2000}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    const Segment segment = owner.device.allocate(128 << 20).value();
+    const itimerval never_again{};
+    setitimer(ITIMER_REAL, &never_again, nullptr);
+    sigaction(SIGALRM, &old, nullptr);
+    CHECK(segment.mapped());
+  }
+}
+
 TEST_CASE("handed over: larger than all segments of the window, as many as it has records") {
   Handing handing;
   Segment large = handing.owner.device.allocate(64 << 20).value();
@@ -201,6 +249,33 @@ TEST_CASE("handed over: whoever keeps what he was given has nothing of it after 
     std::ranges::fill(next.bytes(), std::byte{8});
     CHECK(kept[6] == std::byte{0});
   }
+}
+
+TEST_CASE("handed over: what cannot be moved is listed until it is, and it is said why") {
+  if (!NoAddressSpace::possible) return;
+  Handing handing;
+  const Given given = handing.ask(handing.request());
+  REQUIRE(given);
+  CHECK(handing.owner.device.quarantined().value().empty());
+  {
+    const NoAddressSpace none;
+    const auto done = handing.segment.unregister();
+    REQUIRE(done.status() == Status::not_fenced);
+    CHECK(done.error().message.find("others were given this memory") != std::string::npos);
+  }
+  const auto listed = handing.owner.device.quarantined().value();
+  REQUIRE(listed.size() == 1);
+  CHECK(listed[0].address == handing.there.address);
+  CHECK(listed[0].bytes == bytes);
+  CHECK(listed[0].held_by == handing.user.device.endpoint());
+  std::byte* const kept = given.map(PROT_READ | PROT_WRITE);
+  REQUIRE(kept != nullptr);
+  kept[5] = std::byte{3};
+  CHECK(handing.segment.bytes()[5] == std::byte{3});
+  REQUIRE(handing.segment.unregister().ok());
+  CHECK(handing.owner.device.quarantined().value().empty());
+  kept[5] = std::byte{9};
+  CHECK(handing.segment.bytes()[5] == std::byte{3});
 }
 
 TEST_CASE("handed over: memory to read can be written by nobody, however it is opened") {
@@ -246,6 +321,73 @@ TEST_CASE("handed over: nothing without the token, and nobody is heard who has t
   CHECK(handing.ask(handing.request()));
 }
 
+TEST_CASE("handed over: a token that was good once is late, and no guess") {
+  Handing handing;
+  const FileRequest old = handing.request();
+  REQUIRE(handing.segment.rotate().ok());
+  REQUIRE(handing.segment.retire().ok());
+  for (int i = 0; i < 100; ++i) REQUIRE_FALSE(handing.ask(old));
+  CHECK(handing.owner.device.stats().value().refused == 100);
+  CHECK(handing.owner.device.stats().value().unheard == 0);
+  CHECK(handing.told_of(EventKind::guessing) == 0);
+  handing.there = handing.user.device.import(handing.segment.descriptor()).value().segment;
+  CHECK(handing.ask(handing.request()));
+}
+
+TEST_CASE("handed over: after a token that was late the next one is asked for at once") {
+  Handing handing;
+  const auto data = bytes_like(1000, 5);
+  for (int round = 0; round < 20; ++round) {
+    const RemoteSegment old = handing.there;
+    REQUIRE(handing.segment.rotate().ok());
+    REQUIRE(handing.segment.retire().ok());
+    CHECK(handing.run(write(data, old)) == Status::remote_access);
+    handing.there = handing.user.device.import(handing.segment.descriptor()).value().segment;
+    CHECK(handing.becomes_copies(write(data, handing.there), 200ms));
+  }
+}
+
+TEST_CASE("handed over: the owner is told of guesses at its socket") {
+  Handing handing;
+  for (uint32_t i = 0; i < 16; ++i) {
+    FileRequest wrong = handing.request();
+    wrong.token ^= 1u << i;
+    REQUIRE_FALSE(handing.ask(wrong));
+  }
+  CHECK(handing.told_of(EventKind::bad_tokens) == 16);
+  CHECK(handing.told_of(EventKind::guessing) == 0);
+  FileRequest wrong = handing.request();
+  wrong.token ^= 1;
+  REQUIRE_FALSE(handing.ask(wrong));
+  CHECK(handing.told_of(EventKind::bad_tokens) == 1);
+  CHECK(handing.told_of(EventKind::guessing) == 1);
+}
+
+TEST_CASE("handed over: a process that guesses shuts no other one out") {
+  Handing handing;
+  const auto data = bytes_like(1000, 5);
+  const Bystander guesser([&] {
+    FileRequest wrong = handing.request();
+    for (uint32_t i = 0; i < 40; ++i) {
+      wrong.token ^= 1u << (i % 31);
+      const int to = handing.say(&wrong, sizeof wrong);
+      char byte = 0;
+      pollfd answered{.fd = to, .events = POLLIN, .revents = 0};
+      poll(&answered, 1, 100);
+      [[maybe_unused]] const ssize_t bytes_read = recv(to, &byte, 1, MSG_DONTWAIT);
+      close(to);
+      Bell(handing.anybody.place(0).bell.word).ring();
+    }
+    return 0;
+  });
+  REQUIRE(guesser.ready());
+  const Statistics stats = handing.owner.device.stats().value();
+  CHECK(stats.refused >= 17);
+  CHECK(stats.unheard > 0);
+  CHECK(handing.becomes_copies(write(data, handing.there)));
+  CHECK(handing.owner.device.stats().value().refused == stats.refused);
+}
+
 TEST_CASE("handed over: what makes no sense at the socket is counted, and harms nobody") {
   Handing handing;
   Prng prng(7);
@@ -273,6 +415,27 @@ TEST_CASE("handed over: what makes no sense at the socket is counted, and harms 
   CHECK(handing.becomes_copies(write(bytes_like(100, 1), handing.there)));
 }
 
+TEST_CASE("handed over: memory that was taken back is nobody's memory any more") {
+  Handing handing;
+  const auto data = bytes_like(1000, 5);
+  const size_t before = mapped_files();
+  std::vector<Segment> all;
+  for (int i = 0; i < 20; ++i) {
+    all.push_back(handing.owner.device.allocate(1 << 20).value());
+    const RemoteSegment there = handing.user.device.import(all.back().descriptor()).value().segment;
+    REQUIRE(handing.becomes_copies(write(data, there)));
+  }
+  REQUIRE(handing.becomes_copies(write(data, handing.there)));
+  CHECK(mapped_files() > before + 20);
+  all.clear();
+  // Whose user does something, or would be woken: it is told.
+  for (int i = 0; i < 1000 && mapped_files() > before + 1; ++i) {
+    REQUIRE(handing.run(write(data, handing.there)) == Status::ok);
+    std::this_thread::sleep_for(1ms);
+  }
+  CHECK(mapped_files() <= before + 1);
+}
+
 TEST_CASE("handed over: who opens the window otherwise goes by packets, both ways") {
   Handing handing("window");
   const auto data = bytes_like(50'000, 9);
@@ -293,6 +456,26 @@ TEST_CASE("handed over: who opens the window otherwise goes by packets, both way
   }
   CHECK(std::ranges::equal(other.bytes().first(data.size()), data));
   CHECK(handing.owner.device.stats().value().copied == 0);
+}
+
+TEST_CASE("handed over: a place whose name somebody else has taken is passed over") {
+  WindowFile window("taken");
+  const std::string name = window.path() + ".0";
+  const std::string victim = window.path() + ".victim";
+  close(::open(victim.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  REQUIRE(symlink(victim.c_str(), name.c_str()) == 0);
+  {
+    const Side owner = Side::open(window.device("?size=32M&share=segment"));
+    const Side user = Side::open(window.device("?size=32M&share=segment"));
+    CHECK(access((window.path() + ".1").c_str(), F_OK) == 0);
+    CHECK(access((window.path() + ".2").c_str(), F_OK) == 0);
+    struct stat about {};
+    REQUIRE(lstat(name.c_str(), &about) == 0);
+    CHECK(S_ISLNK(about.st_mode));
+  }
+  CHECK(access((window.path() + ".1").c_str(), F_OK) != 0);
+  unlink(name.c_str());
+  unlink(victim.c_str());
 }
 
 TEST_CASE("handed over: nothing is left beside the window when its devices are closed") {

@@ -26,7 +26,8 @@ enum class EventKind : uint8_t {
   peer_left,
   // What comes to this Jetty is refused: it was flushed, or its Jfr is gone.
   jetty_error,
-  // Requests that named no segment or Jetty of ours, or a wrong token.
+  // Requests that named no segment or Jetty of ours, or a wrong token. Of no peer: to be handed
+  // memory (cxl:?share=segment), or in datagrams.
   bad_tokens,
   // They came faster than by mistake: its requests are dropped for a while, 100 ms to 10 s, and it
   // is not told why.

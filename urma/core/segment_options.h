@@ -27,7 +27,8 @@ struct SegmentOptions {
 };
 
 // Memory of the device's medium that is revoked, and that somebody who does not run may still write
-// to, once, when it goes on: nobody is given it before.
+// to, once, when it goes on; or anybody whom it was handed to, as it could not be moved away.
+// Nobody is given it before.
 struct Quarantined {
   uint64_t address = 0;  // as RemoteSegment::address
   uint64_t bytes = 0;

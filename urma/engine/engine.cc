@@ -48,9 +48,14 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       dirty_(settings.limits.jetties + 1),
       names_(transactions_.jetties(), transport_, dirty_, port_->clock() != nullptr),
       ready_(settings.limits.jetties + 1),
-      retired_ids_(settings.limits.jetties) {}
+      retired_ids_(settings.limits.jetties) {
+  if (port_->memory() != nullptr) port_->memory()->set_judge(&judge_);
+}
 
-Engine::~Engine() { port_->unlend(std::span(frames_).first(lent_)); }
+Engine::~Engine() {
+  if (port_->memory() != nullptr) port_->memory()->set_judge(nullptr);
+  port_->unlend(std::span(frames_).first(lent_));
+}
 
 bool Engine::pass(Time now, const jetty::Jfc* polled) {
   ++passes_;

@@ -18,6 +18,7 @@
 #include "urma/engine/event_queue.h"
 #include "urma/engine/name_service.h"
 #include "urma/engine/news.h"
+#include "urma/engine/token_judge.h"
 
 namespace urma::engine {
 
@@ -187,6 +188,7 @@ class Engine {
   EventQueue events_;
   Events located_events_{*this};
   memseg::SegmentTable segments_;
+  TokenJudge judge_{segments_, events_};
   jetty::Transactions transactions_;
   transport::Transport transport_;
 

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <optional>
@@ -54,6 +55,11 @@ TEST_CASE("own files: whoever shows the TokenID and either token is given the de
   CHECK_FALSE(owner.files.handed_over(segment));
   CHECK(owner.ask(owner.good) == Answer::granted);
   CHECK(owner.files.handed_over(segment));
+  CHECK(owner.files.users(segment) == OwnFiles::Places{1 << 1});
+  FileRequest another = owner.good;
+  another.place = 200;
+  CHECK(owner.ask(another) == Answer::granted);
+  CHECK(owner.files.users(segment) == OwnFiles::Places{1 << 1, 0, 0, 1 << (200 - 3 * 64)});
   FileRequest older = owner.good;
   older.token = 0x4321;
   CHECK(owner.ask(older) == Answer::granted);
@@ -129,6 +135,24 @@ TEST_CASE("own files: nobody can cut them off or make them longer, nor write wha
     CHECK(seen == std::byte{7});
     CHECK(fcntl(owner.descriptor, F_GETFD) == FD_CLOEXEC);
   }
+}
+
+TEST_CASE("own files: a quarter of the process's descriptors is left to the application") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = 64;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  OwnFiles files(64);
+  uint32_t made = 0;
+  while (made < 64 && files.reserve(made, bytes) != nullptr && files.make(made)) ++made;
+  files.drop(made);
+  const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(made > 32);
+  CHECK(next >= 0);
+  CHECK(next <= 48);
+  close(next);
 }
 
 TEST_CASE("own files: of whole pages, all zeros, and gone when they are dropped") {

@@ -88,5 +88,22 @@ TEST_CASE("guesses are as few as they may be") {
   }
 }
 
+TEST_CASE("guesses: whoever does not remember can ask whom it is deaf to") {
+  Guesses guesses;
+  const Time start{1h};
+  const Eid one{{std::byte{1}}};
+  const Eid other{{std::byte{2}}};
+  std::optional<Time> until;
+  for (int i = 0; i < 17; ++i) {
+    CHECK_FALSE(guesses.deaf_to(one, start));
+    until = guesses.wrong(one, start);
+  }
+  REQUIRE(until);
+  CHECK(guesses.deaf_to(one, start));
+  CHECK(guesses.deaf_to(one, *until - 1ns));
+  CHECK_FALSE(guesses.deaf_to(one, *until));
+  CHECK_FALSE(guesses.deaf_to(other, start));
+}
+
 }  // namespace
 }  // namespace urma::test
