@@ -185,6 +185,8 @@ class Initiator {
   const Berth& berth_of(const Slice& slice);
   bool in_device(const Slice& slice, SliceEvent event) const;
   bool leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const;
+  bool must_tell(const Slice& slice, SliceState before, SliceEvent event) const;
+  [[gnu::cold]] void tell_it_is_void(Slice& slice);
   bool only_tombstones(uint32_t slice) const;
 
   // Answers.

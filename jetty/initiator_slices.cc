@@ -44,26 +44,40 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
   if (next.decided) {
     slice.status = answer.given ? answer.status : next.status;
     slice.tombstone = next.tombstone || leaves_gap(slice, before, event);
+    slice.to_tell = slice.tombstone && must_tell(slice, before, event);
     if (slice.state == SliceState::settling)
       settling_[settling_count_++] = slices_.index_of(&slice);
   }
   if (slice.state != SliceState::done || slice.berth == Queues::none) return;
-  // The target knows this TASSN as not executed: it must hear that it never will be.
-  const bool needs_filler =
-      slice.tombstone && (before == SliceState::waiting || event == SliceEvent::not_ready);
-  if (needs_filler) offer_later(slice);
-  if (slice.tombstone && leaves_gap(slice, before, event)) {
-    // With the next channel, which others ask for.
-    slice.waiting_to_offer = flows_.at(slice.flow).to_reoffer = true;
-  }
+  if (slice.tombstone && slice.to_tell) tell_it_is_void(slice);
   end(slice, now);
 }
 
 // Whether its number, given on a channel that died, is one that its target still waits for.
 bool Initiator::leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const {
+  if (flows_.at(slice.flow).sequence != Sequence::kept) return false;
   const bool between = before == SliceState::stranded || before == SliceState::parted;
   const bool given_up = event == SliceEvent::cancel || event == SliceEvent::overdue;
-  return between && given_up && flows_.at(slice.flow).sequence == Sequence::kept;
+  const bool given_up_before =
+      before == SliceState::withdrawing && event == SliceEvent::channel_died;
+  return (between && given_up) || given_up_before;
+}
+
+// Whether nothing that is on its way yet says that it will never be executed. All that was written
+// of it may have been acknowledged, and dropped: then who keeps the order waits for it.
+bool Initiator::must_tell(const Slice& slice, SliceState before, SliceEvent event) const {
+  const bool known_as_not_executed =
+      before == SliceState::waiting || event == SliceEvent::not_ready;
+  const bool all_arrived = before == SliceState::delivered || event == SliceEvent::delivered;
+  const bool kept = flows_.at(slice.flow).sequence == Sequence::kept;
+  return known_as_not_executed || (all_arrived && kept) || leaves_gap(slice, before, event);
+}
+
+void Initiator::tell_it_is_void(Slice& slice) {
+  Flow& flow = flows_.at(slice.flow);
+  if (peers_.at(flow.peer).channel != nullptr) return offer_later(slice);
+  // With the next channel, which others ask for.
+  slice.waiting_to_offer = flow.to_reoffer = true;
 }
 
 // From this one back, whose works have ended.
@@ -195,13 +209,8 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
         continue;
       }
       slice_timers_.disarm(slices_.index_of(&slice));
-      const uint32_t index = slices_.index_of(&slice);
-      const uint32_t serial = slice.serial = next_serial_++;
-      apply(slice, SliceEvent::channel_died, now);
-      if (!over && !unreachable) continue;
-      if (slices_.live(index) && slices_.at(index).serial == serial) {
-        apply(slices_.at(index), verdict, now);
-      }
+      slice.serial = next_serial_++;
+      apply(slice, may_return ? SliceEvent::channel_died : verdict, now);
     }
     if (over || unreachable) clear_line(flow, verdict, false, now);
     // Whoever still has works asks for a new channel; nobody else does, or refusals go in circles.

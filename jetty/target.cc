@@ -456,16 +456,14 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
     return;
   }
   ++counters_.withdrawn;
-  if (Assembly* assembly = find(packet)) {
-    executor_.release(*assembly);
-    abandon(*assembly, ExecutionRecord::Mark::none);
-    erase(*assembly);
-  }
+  if (Assembly* assembly = find(packet)) forget(*assembly);
   // Without a record nothing keeps a late packet of it from being executed: nothing is said then.
   ExecutionRecord* record = records_.find_or_create(packet.peer, base->rc_id, base->tassn);
   if (record == nullptr) return;
   const Tassn tassn = record->unwrap(base->tassn);
   if (!record->see(tassn)) return;
+  // Parked, it came as another slice of the channel.
+  if (Assembly* parked = find_parked(*record, tassn)) forget(*parked);
   const bool executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
   if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
   Answers::Answer answer{.peer = packet.peer, .rc_id = base->rc_id, .tassn = base->tassn};
@@ -500,6 +498,13 @@ Assembly* Target::create(const Assembly& assembly) {
   return created;
 }
 
+// It is not executed.
+void Target::forget(Assembly& assembly) {
+  executor_.release(assembly);
+  abandon(assembly, ExecutionRecord::Mark::none);
+  erase(assembly);
+}
+
 void Target::erase(Assembly& assembly) {
   if (assembly.verdict == Verdict::parked) leave_parking(assembly);
   PeerState& peer = peers_.at(assembly.peer);
@@ -515,10 +520,7 @@ void Target::down(PeerState& peer, bool over) {
   answers_.down(peer);
   // What has not come whole will come again, on another channel.
   while (peer.first_assembly != Assembly::none) {
-    Assembly& assembly = assemblies_.at(peer.first_assembly);
-    executor_.release(assembly);
-    abandon(assembly, ExecutionRecord::Mark::none);
-    erase(assembly);
+    forget(assemblies_.at(peer.first_assembly));
   }
   if (!over) return;
   records_.forget(peer, [&](ExecutionRecord& record) {

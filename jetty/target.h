@@ -89,6 +89,7 @@ class Target {
                           const ParsedRequest& request);
   [[gnu::cold]] void unpark(Assembly& assembly, Time now);
   [[gnu::cold]] void leave_parking(Assembly& assembly);
+  Assembly* find_parked(const ExecutionRecord& record, Tassn number);
   void pass(const Assembly& assembly);
   void advance(uint32_t sequence, Time now);
   void finish(Assembly& assembly, const TaRequest& request, Time now);
@@ -111,6 +112,7 @@ class Target {
   static uint64_t key(uint32_t channel, uint32_t slice) { return uint64_t{channel} << 32 | slice; }
   Assembly* find(const transport::Received& packet);
   Assembly* create(const Assembly& assembly);
+  void forget(Assembly& assembly);
   void erase(Assembly& assembly);
 
   const uint32_t reads_;

@@ -127,6 +127,16 @@ void Target::unpark(Assembly& assembly, Time now) {
   if (whole) erase(assembly);
 }
 
+Assembly* Target::find_parked(const ExecutionRecord& record, Tassn number) {
+  if (record.context == Sequences::none) return nullptr;
+  uint32_t i = sequences_.at(record.context).first_parked;
+  while (i != Sequences::none && assemblies_.at(i).number < number) {
+    i = assemblies_.at(i).next_parked;
+  }
+  const bool there = i != Sequences::none && assemblies_.at(i).number == number;
+  return there ? &assemblies_.at(i) : nullptr;
+}
+
 // Nothing behind it need wait for it any more.
 void Target::pass(const Assembly& assembly) {
   if (assembly.context == Sequences::none) return;

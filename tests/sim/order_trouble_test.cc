@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "tests/catch.h"
 #include "tests/sim/stranger.h"
@@ -10,6 +11,15 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
+
+// How works have ended, by tag; those that have not are like nothing.
+struct Told {
+  std::map<uint64_t, Status> ends{};
+  std::optional<Status> operator[](uint64_t tag) const {
+    const auto end = ends.find(tag);
+    return end == ends.end() ? std::nullopt : std::optional(end->second);
+  }
+};
 
 // One who posts, and one at whom strong works arrive.
 struct Ordered {
@@ -39,7 +49,7 @@ struct Ordered {
     for (const Time until = hosts.now() + time; hosts.now() < until;) {
       hosts.run_for(1ms);
       for (const Completion& each : std::span(out).first(here.jetty.poll(out))) {
-        told[each.tag] = each.status;
+        told.ends[each.tag] = each.status;
       }
     }
   }
@@ -67,7 +77,7 @@ struct Ordered {
   SimHosts::Host there;
   Imported target;
   std::vector<std::byte> bytes = some_bytes(8);
-  std::map<uint64_t, Status> told{};
+  Told told{};
 };
 
 TEST_CASE("what is posted while strong works are let go stays behind them") {
@@ -127,7 +137,7 @@ TEST_CASE("when a work fails, what waits for its receiver does not wait any long
   wrong.token = TokenValue(number(wrong.token) + 1);
   pair.post(send(pair.bytes, target).tag(1));
   pair.run(2ms);
-  CHECK(pair.told.empty());
+  CHECK(pair.told.ends.empty());
   pair.post(write(pair.bytes, wrong).tag(2));
   pair.run(20ms);
   CHECK(pair.told[2] == Status::remote_access);
@@ -147,7 +157,7 @@ TEST_CASE("a work that was held when its Jetty's time was up has a time of its o
   pair.hosts.stop(pair.here, false);
   pair.cut(true);
   pair.run(150ms);
-  CHECK(pair.told.size() == 2);
+  CHECK(pair.told.ends.size() == 2);
 }
 
 // ---- numbers that nobody uses any more
@@ -163,9 +173,10 @@ TEST_CASE("a work that was cancelled while its channel was dead is not waited fo
     pair.post(pair.update().tag(1));
     pair.post(write(std::span(other).first(8), pair.target.segment, 64).tag(2));
     pair.post(pair.message().strong().tag(3));
-    pair.run(before ? 1ms : 1100ms);  // the channel dies after a second
+    pair.run(before ? 1ms : 2100ms);  // the channel dies after two seconds
+    CHECK(pair.here.device.stats().value().channels_lost == (before ? 0 : 1));
     REQUIRE(local.unregister().ok());
-    pair.run(before ? 1300ms : 200ms);
+    pair.run(before ? 2300ms : 200ms);
     pair.cut(false);
     pair.run(3s);
     CHECK(pair.told[1] == Status::ok);
@@ -216,7 +227,7 @@ TEST_CASE("works that ended when no channel could be made are not waited for") {
   pair.cut(true);
   for (uint64_t tag = 1; tag < 4; ++tag) pair.post(pair.update().tag(tag));
   pair.run(5s);
-  CHECK(pair.told.size() == 3);
+  CHECK(pair.told.ends.size() == 3);
   pair.cut(false);
   for (uint64_t tag = 4; tag < 7; ++tag) {
     pair.post(pair.message().strong().tag(tag));
@@ -422,6 +433,44 @@ TEST_CASE("a write that comes again after what followed it in order changes noth
   liar.hosts.run_for(1ms);
   CHECK(liar.owner.memory[0] == std::byte{4});
   CHECK(liar.stats().repeated == 1);
+}
+
+TEST_CASE("one slice that its target dropped does not stop a stream that never pauses") {
+  Ordered pair("dropped-stream", {.berths = 64}, {.operation_timeout = 300ms});
+  pair.begin_order();
+  pair.guess();
+  pair.post(pair.update().strong().tag(1));  // nobody listens for 100 ms
+  pair.run(1ms);
+  for (uint64_t tag = 2; tag < 102; ++tag) {
+    pair.run(100ms);
+    pair.post(pair.update().strong().tag(tag));
+  }
+  pair.run(2s);
+  CHECK(pair.told[1] == Status::unknown);
+  CHECK(pair.told.ends.size() == 101);
+  CHECK(std::ranges::count(pair.told.ends, Status::ok, [](auto& end) { return end.second; }) > 90);
+}
+
+// The withdrawal of the write takes 8 ms, in which the channel dies, or it does not.
+TEST_CASE("what is being withdrawn when its channel dies keeps nothing from its turn") {
+  for (int ms = 1970; ms < 1988; ms += 2) {
+    INFO("ms " << ms);
+    Ordered pair("withdrawn-died-" + std::to_string(ms), {.berths = 16}, {.operation_timeout = 4s});
+    pair.begin_order();
+    std::vector<std::byte> other = some_bytes(4096);
+    Segment local = pair.here.device.register_memory(other).value();
+    pair.cut(true);
+    pair.post(pair.update().tag(1));
+    pair.post(write(std::span(other).first(8), pair.target.segment, 64).tag(2));
+    pair.post(pair.message().strong().tag(3));
+    pair.run(std::chrono::milliseconds(ms));
+    REQUIRE(local.unregister().ok());
+    pair.run(1300ms);
+    pair.cut(false);
+    pair.run(6s);
+    CHECK(pair.told[1] == Status::ok);
+    CHECK(pair.told[3] == Status::ok);
+  }
 }
 
 }  // namespace
