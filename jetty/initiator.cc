@@ -175,6 +175,7 @@ void Initiator::append(Jetty& jetty, uint16_t lease, Time now) {
   }
   jetty.newest = lease;
   ++jetty.outstanding;
+  jetty.fetching = static_cast<uint16_t>(jetty.fetching + fetches(jetty.queues->berth(lease)));
   // A timer that is armed is early enough: when it fires it looks at the oldest work.
   const uint32_t timer = jetties_.index_of(jetty);
   if (!jetty_timers_.armed(timer)) jetty_timers_.arm(timer, now + jetty.timeouts.operation);
@@ -273,6 +274,7 @@ void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
   (work.older != Queues::none ? jetty.works[work.older].newer : jetty.oldest) = work.newer;
   (work.newer != Queues::none ? jetty.works[work.newer].older : jetty.newest) = work.older;
   --jetty.outstanding;
+  jetty.fetching = static_cast<uint16_t>(jetty.fetching - fetches(berth));
   if (jetty.gated) [[unlikely]]
     left_gate(jetty, lease);
 

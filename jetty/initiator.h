@@ -138,7 +138,6 @@ class Initiator {
 
   // Order.
   bool may_begin(Jetty& jetty, uint16_t lease);
-  ordering::SubmitGate::Open open_works(const Jetty& jetty) const;
   uint32_t group_of(const Jetty& jetty, const Berth& berth);
   Order order_of(const Jetty& jetty, const Berth& berth, const Flow& flow);
   [[gnu::cold]] void left_gate(Jetty& jetty, uint16_t lease);

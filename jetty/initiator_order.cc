@@ -27,14 +27,6 @@ Order Initiator::order_of(const Jetty& jetty, const Berth& berth, const Flow& fl
   return jetty.ordering.chain ? Order::strong : berth.order;
 }
 
-ordering::SubmitGate::Open Initiator::open_works(const Jetty& jetty) const {
-  ordering::SubmitGate::Open open{.works = jetty.outstanding};
-  for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
-    open.fetching += fetches(jetty.queues->berth(i));
-  }
-  return open;
-}
-
 // In the first and only packet of a slice that is about to be made.
 void Initiator::put_order(SlicePacket& packet, const Flow& flow, const Jetty& jetty,
                           uint16_t lease) {
@@ -54,10 +46,8 @@ bool Initiator::may_begin(Jetty& jetty, uint16_t lease) {
                                          .fetches = fetching,
                                          .group = group_of(jetty, berth)};
   ordering::SubmitGate& gate = jetty.queues->submit_gate();
-  ordering::SubmitGate::Open before{.works = jetty.outstanding};
-  if (berth.fence == Fence::reads) before = open_works(jetty);
-  before.works -= 1;
-  before.fetching -= before.fetching > 0 && fetching;
+  const ordering::SubmitGate::Open before{.works = jetty.outstanding - 1,
+                                          .fetching = jetty.fetching - uint32_t{fetching}};
   const bool begins = gate.posted(jetty.queues->submit_slots(), lease, asked, before);
   jetty.gated = gate.busy();
   jetty.works[lease].held = !begins;
@@ -82,9 +72,7 @@ bool Initiator::release(Time now) {
     ordering::SubmitGate& gate = jetty.queues->submit_gate();
     const auto next = [&] {
       return gate.next_released(jetty.queues->submit_slots(),
-                                gate.fences_reads()
-                                    ? open_works(jetty)
-                                    : ordering::SubmitGate::Open{.works = jetty.outstanding});
+                                {.works = jetty.outstanding, .fetching = jetty.fetching});
     };
     while (jetty.gated) {
       const auto lease = next();

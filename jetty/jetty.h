@@ -63,7 +63,8 @@ struct Jetty : JettyParts {
   ordering::CompleteGate gate;
   uint32_t outstanding = 0;
   uint32_t first_flow = UINT32_MAX;
-  bool gated = false;  // the submit gate has something to say of works to come
+  uint16_t fetching = 0;  // of these, reads and atomics
+  bool gated = false;     // the submit gate has something to say of works to come
 
   // Target.
   uint32_t immediates_raised = 0;

@@ -15,7 +15,8 @@ class Sequences {
   struct Sequence {
     explicit Sequence(Tassn first) : gate(first) {}
     ordering::ExecuteGate gate;
-    uint32_t first_parked = none;  // assemblies
+    uint32_t first_parked = none;  // assemblies, in order
+    uint32_t last_parked = none;
   };
 
   explicit Sequences(uint32_t capacity) : slab_(capacity) {}

@@ -98,6 +98,10 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                     .status = Response::completer_error,
                     .info = static_cast<uint8_t>(CompleterError::unsupported_request)},
                    now);
+      // It is never executed: who keeps the order does not wait for it.
+      const Btah& base = request.headers.base;
+      ExecutionRecord* const record = records_.find(packet.peer, base.rc_id);
+      if (record != nullptr) pass_over(*record, record->unwrap(base.tassn), now);
     }
     return;
   }
@@ -474,9 +478,7 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
     answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
   }
   answers_.add(answer, now);
-  if (record->context == Sequences::none) return;
-  sequences_.at(record->context).gate.pass(tassn);
-  advance(record->context, now);
+  pass_over(*record, tassn, now);
 }
 
 // ---- assemblies

@@ -91,6 +91,7 @@ class Target {
   [[gnu::cold]] void leave_parking(Assembly& assembly);
   Assembly* find_parked(const ExecutionRecord& record, Tassn number);
   void pass(const Assembly& assembly);
+  void pass_over(const ExecutionRecord& record, Tassn number, Time now);
   void advance(uint32_t sequence, Time now);
   void finish(Assembly& assembly, const TaRequest& request, Time now);
   [[gnu::cold]] void abandon(Assembly& assembly, ExecutionRecord::Mark mark);

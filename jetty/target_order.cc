@@ -64,13 +64,18 @@ void Target::park(Assembly& assembly, const transport::Received& packet,
       ->set(assembly.number, ExecutionRecord::Mark::executing);
   keep(assembly, packet, request);
   Assembly* const parked = create(assembly);
-  // Mostly the last one: they come in order, but for what was lost.
-  uint32_t* link = &sequences_.at(assembly.context).first_parked;
+  Sequences::Sequence& own = sequences_.at(assembly.context);
+  uint32_t* link = &own.first_parked;
+  // Mostly it is the last one: they come in order, but for what was lost.
+  const bool last =
+      own.last_parked != Sequences::none && assemblies_.at(own.last_parked).number < parked->number;
+  if (last) link = &assemblies_.at(own.last_parked).next_parked;
   while (*link != Sequences::none && assemblies_.at(*link).number < parked->number) {
     link = &assemblies_.at(*link).next_parked;
   }
   parked->next_parked = *link;
   *link = assemblies_.index_of(parked);
+  if (parked->next_parked == Sequences::none) own.last_parked = *link;
 }
 
 void Target::keep(Assembly& assembly, const transport::Received& packet,
@@ -85,9 +90,15 @@ void Target::keep(Assembly& assembly, const transport::Received& packet,
 
 void Target::leave_parking(Assembly& assembly) {
   --parked_;
-  uint32_t* link = &sequences_.at(assembly.context).first_parked;
-  while (*link != assemblies_.index_of(&assembly)) link = &assemblies_.at(*link).next_parked;
+  Sequences::Sequence& own = sequences_.at(assembly.context);
+  uint32_t* link = &own.first_parked;
+  uint32_t before = Sequences::none;
+  while (*link != assemblies_.index_of(&assembly)) {
+    before = *link;
+    link = &assemblies_.at(*link).next_parked;
+  }
   *link = assembly.next_parked;
+  if (assembly.next_parked == Sequences::none) own.last_parked = before;
   peers_.at(assembly.peer).parked -= assembly.kept.reserved;
   parking_.release(assembly.kept);
   if (ExecutionRecord* record = records_.find(assembly.peer, assembly.rc_id)) {
@@ -150,6 +161,12 @@ void Target::pass(const Assembly& assembly) {
     default:
       sequences_.at(assembly.context).gate.pass(assembly.number);
   }
+}
+
+void Target::pass_over(const ExecutionRecord& record, Tassn number, Time now) {
+  if (record.context == Sequences::none) return;
+  sequences_.at(record.context).gate.pass(number);
+  advance(record.context, now);
 }
 
 void Target::advance(uint32_t sequence, Time now) {

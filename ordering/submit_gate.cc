@@ -16,7 +16,6 @@ bool SubmitGate::posted(Slot* slots, uint16_t berth, const Work& work, Open open
   append(slots, fenced_, static_cast<uint16_t>(berth + 1));
   ++fenced_count_;
   fenced_fetching_ = static_cast<uint16_t>(fenced_fetching_ + work.fetches);
-  read_fences_ = static_cast<uint16_t>(read_fences_ + (work.fence == Fence::reads));
   return false;
 }
 
@@ -95,7 +94,6 @@ void SubmitGate::leave_fence(Slot* slots, uint16_t berth) {
   remove(slots, fenced_, static_cast<uint16_t>(berth + 1));
   --fenced_count_;
   fenced_fetching_ = static_cast<uint16_t>(fenced_fetching_ - slot.fetches);
-  read_fences_ = static_cast<uint16_t>(read_fences_ - (slot.fence == Fence::reads));
 }
 
 void SubmitGate::append(Slot* slots, List& list, uint16_t place) {

@@ -50,8 +50,6 @@ class alignas(uint32_t) SubmitGate {
   // To be called some time after `done` until it has nothing: a work that begins now. What is
   // posted before then does not overtake it.
   std::optional<uint16_t> next_released(Slot* slots, Open open);
-  // Whether anybody needs to know how much is open that fetches.
-  bool fences_reads() const { return read_fences_ > 0; }
   // Whether it was told of and has not begun.
   static bool holds(const Slot& slot) { return slot.place == fenced || slot.place == waiting; }
 
@@ -76,7 +74,6 @@ class alignas(uint32_t) SubmitGate {
   uint16_t release_ = 0;  // from here to the edge, what waits begins
   uint16_t fenced_count_ = 0;
   uint16_t fenced_fetching_ = 0;
-  uint16_t read_fences_ = 0;  // of them
 };
 
 }  // namespace urma::ordering
