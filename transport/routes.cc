@@ -39,6 +39,11 @@ Routes::Routes(const PathList& ours, const PathList& theirs, Time now) {
 void Routes::lead(const PathList& ours, const PathList& theirs, bool news, Time now) {
   const Pairs pairs = pairs_of(ours, theirs);
   theirs_ = theirs;
+  if (now >= led_at_ + calm) {
+    led_at_ = now;
+    led_ = 0;
+  }
+  if (led_ < UINT8_MAX) ++led_;
   count_ = 0;
   for (uint8_t i = 0; i < most_paths; ++i) {
     const Pair& pair = pairs[i];
@@ -93,16 +98,38 @@ std::optional<uint8_t> Routes::tells(Time now) {
     const auto at = static_cast<uint8_t>((first + i) % most_paths);
     if (routes_[at].usable) return at;
   }
-  return one_of_all(first);
+  return way(first);
 }
 
-uint8_t Routes::one_of_all(unsigned number) const {
-  for (unsigned i = 0; i < most_paths; ++i) {
-    if (routes_[(number + i) % most_paths].there) {
-      return static_cast<uint8_t>((number + i) % most_paths);
-    }
+// Where somebody has answered, be it lost since; else anywhere.
+uint8_t Routes::fallback(unsigned number) const {
+  for (unsigned i = 0; i < count_; ++i) {
+    const unsigned at = (number + i) % count_;
+    if (routes_[at].there && routes_[at].known) return static_cast<uint8_t>(at);
   }
-  return 0;
+  return way(number);
+}
+
+uint8_t Routes::way(unsigned number) const {
+  constexpr unsigned others_each = 4;
+  std::array<uint8_t, most_paths> proven{};
+  std::array<uint8_t, most_paths> others{};
+  unsigned proven_count = 0;
+  unsigned other_count = 0;
+  const auto add_proven = [&](bool usable) {
+    for (uint8_t i = 0; i < count_; ++i) {
+      const Route& route = routes_[i];
+      if (route.there && route.known && route.usable == usable) proven[proven_count++] = i;
+    }
+  };
+  add_proven(true);
+  add_proven(false);
+  for (uint8_t i = 0; i < count_; ++i) {
+    if (routes_[i].there && !routes_[i].known) others[other_count++] = i;
+  }
+  if (proven_count == 0) return other_count > 0 ? others[number % other_count] : uint8_t{0};
+  const bool other = other_count > 0 && number % others_each == others_each - 1;
+  return other ? others[number / others_each % other_count] : proven[number % proven_count];
 }
 
 std::optional<uint8_t> Routes::find(uint8_t local, const Endpoint& from) const {
@@ -124,7 +151,7 @@ uint8_t Routes::first_usable() const {
   for (uint8_t i = 0; i < count_; ++i) {
     if (routes_[i].usable) return i;
   }
-  return one_of_all(next_);
+  return fallback(next_);
 }
 
 bool Routes::changes_over() const {
@@ -138,7 +165,7 @@ bool Routes::changes_over() const {
 
 uint8_t Routes::pick(uint32_t bytes) {
   if (one_at_a_time_) return next_ = first_usable();
-  uint8_t best = one_of_all(next_);
+  uint8_t best = fallback(next_);
   const auto rank = [&](const Route& route, uint8_t at) {
     return route.usable + (route.usable && has_room(at, bytes));
   };
@@ -177,6 +204,8 @@ bool Routes::has_room(uint8_t route, uint32_t bytes) const {
 }
 
 bool Routes::any_room(uint32_t bytes) const {
+  const uint8_t last = fallback(next_);
+  if (!routes_[last].known) return false;  // until somebody has answered
   if (one_at_a_time_) return has_room(first_usable(), bytes);
   bool usable = false;
   for (uint8_t i = 0; i < count_; ++i) {
@@ -184,7 +213,7 @@ bool Routes::any_room(uint32_t bytes) const {
     if (has_room(i, bytes)) return true;
     usable = true;
   }
-  return !usable && has_room(one_of_all(next_), bytes);
+  return !usable && has_room(last, bytes);
 }
 
 // A window grows only while its path takes no longer than twice the fastest, or hardly: a queue
@@ -225,7 +254,7 @@ uint8_t Routes::for_answer() const {
   for (uint8_t i = 0; i < count_; ++i) {
     if (routes_[i].usable) return i;
   }
-  return one_of_all(latest_);
+  return fallback(latest_);
 }
 
 // ---- packets
@@ -361,7 +390,8 @@ std::optional<Routes::Question> Routes::question(Time now, uint64_t nonce) {
       route.ask_at = now + (route.hasty ? least_patience : in_vain ? doubt : calm);
     } else {
       route.ask_at = now + route.patience;
-      route.patience = std::min(2 * route.patience, most_patience);
+      const Duration most = route.known ? most_patience : most_patience_unknown;
+      route.patience = std::min(2 * route.patience, most);
     }
     route.nonce = nonce;
     route.asked_at = now;

@@ -100,6 +100,8 @@ class Routes {
   // that goes stay in its account until they arrive or are lost. `news`: who uses them is told.
   void lead(const PathList& ours, const PathList& theirs, bool news, Time now);
   const PathList& theirs() const { return theirs_; }
+  // Whoever says again and again that it has moved is not believed each time.
+  bool led_often(Time now) const { return led_ >= 8 && now < led_at_ + calm; }
 
   // The peer is to be told of our places, again and again until it has answered `nonce`.
   void tell(uint64_t nonce, Time now);
@@ -127,8 +129,9 @@ class Routes {
   // overtaken.
   bool changes_over() const;
 
-  // Whatever is known of it: the next one that is there, from this number on.
-  uint8_t one_of_all(unsigned number) const;
+  // For the n-th try to be heard: those that carry come first, then those that did, and each fourth
+  // time one that never did. Whoever named it may have named somebody else.
+  uint8_t way(unsigned number) const;
   // Each path has a window of its own, so that one that loses or is slow takes from no other. For a
   // new channel; before it there are none, and there is room.
   void open_windows(const congestion::ControllerKind& kind, const congestion::Settings& settings);
@@ -209,6 +212,8 @@ class Routes {
   static constexpr Duration doubt = std::chrono::milliseconds(20);
   static constexpr Duration least_patience = std::chrono::milliseconds(5);
   static constexpr Duration most_patience = std::chrono::milliseconds(40);
+  // Of one that never was: it may be somebody else's.
+  static constexpr Duration most_patience_unknown = std::chrono::seconds(1);
   static constexpr Duration most_queueing = std::chrono::milliseconds(1);
   // Who sends and receives nothing asks nothing.
   static constexpr Duration active_for = std::chrono::milliseconds(200);
@@ -218,6 +223,7 @@ class Routes {
   Duration least_taken() const;
   bool active(Time now);
   uint8_t first_usable() const;
+  uint8_t fallback(unsigned number) const;
   void take_away(uint8_t route);
   void put(uint8_t route, uint8_t local, const Endpoint& to, bool news, Time now);
   bool overtaken_on_others(uint8_t route, Time sent) const;
@@ -231,6 +237,8 @@ class Routes {
   PathList theirs_;
   uint64_t tell_nonce_ = 0;
   Time tell_at_ = never;
+  Time led_at_{};    // for the first time of a few
+  uint8_t led_ = 0;  // times
   uint16_t tells_ = 0;
   AllPathTotals* totals_ = nullptr;
   uint8_t count_ = 0;

@@ -127,6 +127,7 @@ class Transport final : public Channels {
     bool answered_open = false;  // the channel was made by its OPEN, and has heard nothing yet
     bool notes_paths = false;    // it understands which paths there are without an OPEN
     bool spoke = false;          // packets came on a channel: works of it may have executed here
+    bool may_retry = false;      // this set-up: a RETRY is answered at once
     bool refused = false;        // this set-up: it answered, though not with a channel
     bool given_up = false;       // the last set-up was in vain
     Why why_not = Why::unreachable;
@@ -198,7 +199,7 @@ class Transport final : public Channels {
   void handle_open(const ReceivedSetup& open, const Endpoint& from, Time now);
   void welcome(Peer& peer, const ReceivedSetup& open, const Endpoint& from, SetupMessage acceptance,
                Time now);
-  void handle_retry(const ReceivedSetup& retry, Time now);
+  void handle_retry(const ReceivedSetup& retry, const Endpoint& from, Time now);
   void handle_accept(const ReceivedSetup& accept, const Endpoint& from, Time now);
   void handle_refuse(const ReceivedSetup& refuse, Time now);
   void handle_reset(const ReceivedSetup& reset, const Endpoint& from, Time now);
@@ -212,8 +213,13 @@ class Transport final : public Channels {
   void cancel_opening(Peer& peer);
   void pause_while_asking(const Endpoint& to);
   [[gnu::cold]] void handle_peer_timer(Peer& peer, Time now);
+  // A packet of data with so much payload.
+  static uint32_t as_large_as(uint32_t payload);
+  Outgoing opening(const Peer& peer) const;
   void send_open(Peer& peer, Time now);
-  void send_close(Peer& peer, SetupReason reason);
+  void send_open(Peer& peer, const Endpoint& to, Time now);
+  void push_open(Peer& peer, const Outgoing& message, Time now);
+  void send_close(Peer& peer, SetupReason reason, unsigned number_of_try);
   [[gnu::cold]] void send_reset(const SetupMessage& reset, const Endpoint& to, Time now);
   void answer(const ReceivedSetup& to, const Endpoint& at, SetupMessage message);
   [[gnu::cold]] void push_setup(const Outgoing& message);
@@ -232,9 +238,10 @@ class Transport final : public Channels {
   bool taken(const Eid& eid, const Endpoint& from, Time now);
   bool could_end_something(const Eid& eid);
   bool acquainted(Peer*& peer, const ReceivedSetup& open, Time now);
+  PacketChannel* channel_named(const ReceivedSetup& message);
   PacketChannel* channel_named(const ReceivedSetup& message, const Endpoint& from);
   bool may_live_at(const Eid& eid, const Endpoint& at);
-  static bool of_late(const ReceivedSetup& reset, const Tp& tp);
+  static bool of_late(const ReceivedSetup& reset, const Tp& tp, Psn first);
 
   // Idle channels (transport_idle.cc).
   Time closes_at(const PacketChannel& channel);

@@ -14,15 +14,15 @@ size_t header_size(Carrier carrier) {
 
 // Without a channel nobody asks which paths are there: each takes any of those that have been, or
 // else of all that its descriptor names, so that one which is dead does not swallow all of them.
-unsigned some_route(const Routes& routes, uint64_t drawn) {
+uint8_t some_route(const Routes& routes, uint64_t drawn) {
   const uint8_t proven = routes.for_answer();
   if (routes[proven].usable) return proven;
   const auto first = static_cast<unsigned>(drawn % routes.count());
   for (unsigned i = 0; i < routes.count(); ++i) {
-    const unsigned at = (first + i) % routes.count();
+    const auto at = static_cast<uint8_t>((first + i) % routes.count());
     if (routes[at].there && routes[at].known) return at;
   }
-  return first;
+  return routes.way(first);
 }
 
 }  // namespace
@@ -33,7 +33,14 @@ Channel* Transport::unreliable(PeerId id) {
   Outgoing way;
   way.to = peer->at;
   const Routes* const routes = routes_of(*peer);
-  if (routes != nullptr) aim(way, *peer, some_route(*routes, entropy_.next()));
+  if (routes != nullptr) {
+    const Routes::Route& route = (*routes)[some_route(*routes, entropy_.next())];
+    way.to = route.to;
+    way.path = route.local;
+  } else if (has_paths() && peer->eid == settings_.eid) {
+    way.path = paths_.first();
+    way.to = paths_.endpoints[way.path];
+  }
   utp_.aim({.to = way.to,
             .path = way.path,
             .addresses = {
@@ -47,7 +54,7 @@ size_t Transport::fill_datagrams(std::span<TxFrame* const> frames, uint64_t fill
     TxFrame& frame = *frames[used];
     utp_.fill(frame);
     if (!compact()) seal(frame, endpoint_of(frame.path), pools_.prefix);
-    const bool leaves = !compact() || may_take_room(frame);
+    const bool leaves = compact() ? may_take_room(frame) : places_.there(frame.path);
     used += leaves;
     counters_.datagrams_lost += !leaves;
     utp_.left(filled_before + used);

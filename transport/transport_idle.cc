@@ -24,7 +24,7 @@ void Transport::ask_to_close(Peer& peer, Time now) {
   peer.closes = closes_sent;
   peer.cookie = entropy_.next() | 1;
   peer.sent_at = now;
-  send_close(peer, SetupReason::idle);
+  send_close(peer, SetupReason::idle, 0);
   peer_timers_.arm(peers_.index_of(&peer), now + close_retry);
 }
 
@@ -38,7 +38,7 @@ void Transport::ask_again_to_close(Peer& peer, Time now) {
     return;
   }
   if (--peer.closes == 0) return end_channel(peer, Why::idle, now);
-  send_close(peer, SetupReason::idle);
+  send_close(peer, SetupReason::idle, closes_sent - peer.closes);
   peer_timers_.arm(peers_.index_of(&peer), now + close_retry);
 }
 

@@ -7,10 +7,18 @@ namespace urma::transport {
 // Where it can be asked before it has said anything itself: its first path may be the one that is
 // dead.
 void Transport::expect_paths(Peer& peer, std::span<const Endpoint> also) {
-  if (compact() || peer.routes != none || peer.eid == settings_.eid) return;
+  if (compact() || peer.eid == settings_.eid) return;
+  Routes* const known = routes_of(peer);
+  if (known != nullptr && (live(peer.tp) || peer.opening)) return;
   PathList theirs{.count = 1, .endpoints = {peer.at}};
   for (const Endpoint& place : also) {
     if (theirs.count < most_paths) theirs.endpoints[theirs.count++] = place;
+  }
+  if (known != nullptr) {
+    // While no channel was there, nobody was told where it went.
+    theirs.number = known->theirs().number;
+    if (!known->leads_to(peer.at)) known->lead(paths_, theirs, false, now_);
+    return;
   }
   if (!has_paths() && theirs.count == 1) return;
   Routes* const routes = routes_.create(paths_, theirs, now_);
@@ -112,6 +120,8 @@ void Transport::handle_paths(const ReceivedSetup& told, const Endpoint& from, Ti
     return;
   }
   if (said.paths.newer_than(routes->theirs().number)) {
+    // It asks for questions, and comes again.
+    if (routes->led_often(now)) return;
     routes->lead(paths_, said.paths, true, now);
     move_peer(peer);
     tell_paths(peer);
@@ -153,10 +163,14 @@ void Transport::tend_paths(Peer& peer, Time now) {
     message.to_tpn = number(at(peer.tp).remote());
     message.attempt = question->route;
     message.cookie = question->nonce;
-    push_setup({.to = (*routes)[question->route].to,
+    const Routes::Route& route = (*routes)[question->route];
+    // It may carry what is small, and nothing else.
+    const bool doubted = route.known && (!route.usable || route.hasty);
+    push_setup({.to = route.to,
                 .addresses = {.source = settings_.eid, .destination = peer.eid},
                 .message = message,
-                .path = (*routes)[question->route].local});
+                .padded_to = doubted ? as_large_as(at(peer.tp).facts().packet_bytes) : 0,
+                .path = route.local});
   }
   if (routes->any_news()) tell_paths(peer);
 }
@@ -210,7 +224,7 @@ void Transport::handle_answer(const ReceivedSetup& answer, const Endpoint& from,
 void Transport::aim(Outgoing& message, const Peer& peer, unsigned number_of_try) {
   const Routes* const routes = routes_of(peer);
   if (routes == nullptr) return;
-  const Routes::Route& route = (*routes)[routes->one_of_all(number_of_try)];
+  const Routes::Route& route = (*routes)[routes->way(number_of_try)];
   message.to = route.to;
   message.path = route.local;
 }

@@ -24,7 +24,7 @@ constexpr Duration unknown_rtt = std::chrono::milliseconds(1);
 constexpr uint32_t least_mtu = 1024;
 // A path that swallows large packets shows by silence: ask for half after so many tries.
 constexpr uint8_t tries_per_mtu = 3;
-// Of a data packet beyond its payload: what OPEN is padded by, so that it is as large as one.
+// Of a data packet beyond its payload.
 constexpr size_t data_overhead = Rtph::size + TaRequest::max_size + icrc_bytes;
 
 // A process on the UB port is known by its address. One on another port has drawn an EID (fd00::/8,
@@ -71,7 +71,7 @@ void Transport::handle_setup(std::span<const std::byte> packet, const Endpoint& 
     case SetupType::open:
       return handle_open(*setup, from, now);
     case SetupType::retry:
-      return handle_retry(*setup, now);
+      return handle_retry(*setup, from, now);
     case SetupType::accept:
       return handle_accept(*setup, from, now);
     case SetupType::refuse:
@@ -141,12 +141,31 @@ void Transport::pause_while_asking(const Endpoint& to) {
 
 uint32_t Transport::mtu_to_ask(const Peer& peer) const {
   if (compact()) return settings_.mtu;
-  // Halved three times at most: tries may be many. Each path has its tries.
+  // Halved three times at most: tries may be many. Most paths have a try.
   const int paths = peer.routes == none ? 1 : routes_.at(peer.routes).count();
-  return std::max(settings_.mtu >> std::min(peer.tries / (tries_per_mtu * paths), 3), least_mtu);
+  const int tries = std::clamp<int>(paths, tries_per_mtu, tries_per_mtu + 1);
+  return std::max(settings_.mtu >> std::min(peer.tries / tries, 3), least_mtu);
 }
 
 void Transport::send_open(Peer& peer, Time now) {
+  Outgoing message = opening(peer);
+  aim(message, peer, peer.tries);
+  peer.may_retry = true;
+  push_open(peer, message, now);
+}
+
+void Transport::send_open(Peer& peer, const Endpoint& to, Time now) {
+  Outgoing message = opening(peer);
+  message.to = to;
+  message.path = arrived_by_;
+  push_open(peer, message, now);
+}
+
+uint32_t Transport::as_large_as(uint32_t payload) {
+  return static_cast<uint32_t>(payload + data_overhead);
+}
+
+Transport::Outgoing Transport::opening(const Peer& peer) const {
   const uint32_t mtu = mtu_to_ask(peer);
   SetupMessage open = our_side(SetupType::open, &peer);
   open.mtu_log2 = static_cast<uint8_t>(std::countr_zero(mtu));
@@ -157,11 +176,13 @@ void Transport::send_open(Peer& peer, Time now) {
   open.echoed_psn = peer.number;
   open.to_tpn = peer.their_number;
   open.cookie = peer.cookie;
-  Outgoing message{.to = peer.at,
-                   .addresses = {.source = settings_.eid, .destination = peer.eid},
-                   .message = open,
-                   .padded_to = compact() ? 0 : static_cast<uint32_t>(mtu + data_overhead)};
-  aim(message, peer, peer.tries);
+  return {.to = peer.at,
+          .addresses = {.source = settings_.eid, .destination = peer.eid},
+          .message = open,
+          .padded_to = compact() ? 0 : as_large_as(mtu)};
+}
+
+void Transport::push_open(Peer& peer, const Outgoing& message, Time now) {
   push_setup(message);
   peer.sent_at = now;
   const Duration wait = std::min(first_retry * (1 << std::min<int>(peer.tries, 8)), last_retry);
@@ -174,7 +195,7 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
     if (--peer.goodbyes == 0) {
       --goodbyes_;
     } else {
-      send_close(peer, SetupReason::leaving);
+      send_close(peer, SetupReason::leaving, goodbyes_sent - peer.goodbyes);
       peer_timers_.arm(peers_.index_of(&peer), now + goodbye_retry);
     }
   } else if (peer.closes > 0) {
@@ -187,6 +208,8 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
     cancel_opening(peer);
     peer.given_up = true;
     if (!live(peer.tp)) return tell_down(peer, peer.why_not, now);
+    // It asked, too, and its time was this timer.
+    if (peer.answered_open) peer_timers_.arm(peers_.index_of(&peer), now + half_open_limit);
     tp_timers_.arm_no_later(peer.tp, deadline_of(at(peer.tp)));
   } else if (peer.answered_open) {
     // It asked and was never heard of again. It may never have had the answer, and still be asking.
@@ -206,12 +229,16 @@ Transport::Peer* Transport::opening_peer(const ReceivedSetup& answer) {
   return asked ? &peer : nullptr;
 }
 
-void Transport::handle_retry(const ReceivedSetup& retry, Time now) {
+void Transport::handle_retry(const ReceivedSetup& retry, const Endpoint& from, Time now) {
   Peer* peer = opening_peer(retry);
   // A cookie twice is a peer that does not accept its own: wait for the timer.
   if (peer == nullptr || peer->cookie == retry.message.cookie) return;
   peer->cookie = retry.message.cookie;
-  send_open(*peer, now);
+  // It is a cookie for the place that it was asked for from, and where that is anybody may say:
+  // there goes one at most for each that we sent unasked.
+  const Routes* const routes = routes_of(*peer);
+  const bool its_own = peer->at == from || (routes != nullptr && routes->leads_to(from));
+  if (its_own && std::exchange(peer->may_retry, false)) send_open(*peer, from, now);
 }
 
 void Transport::handle_accept(const ReceivedSetup& accept, const Endpoint& from, Time now) {
@@ -279,8 +306,9 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
     refusal.reason = SetupReason::restarted;
     return answer(open, from, refusal);
   }
-  if (closing_ || message.from_life == 0 || message.from_tpn == 0 || !known_mtu(message.mtu_log2) ||
-      open.addresses.source == Eid{} || open.addresses.source == settings_.eid) {
+  if (closing_ || message.from_life == 0 || message.from_tpn == 0 || message.attempt == 0 ||
+      !known_mtu(message.mtu_log2) || open.addresses.source == Eid{} ||
+      open.addresses.source == settings_.eid) {
     ++counters_.malformed;
     return;
   }
@@ -411,14 +439,18 @@ bool Transport::cookie_holds(const ReceivedSetup& open, const Endpoint& from, Ti
 
 // ---- ends
 
-PacketChannel* Transport::channel_named(const ReceivedSetup& message, const Endpoint& from) {
+PacketChannel* Transport::channel_named(const ReceivedSetup& message) {
   const uint32_t index = tps_by_tpn_.find(message.message.to_tpn);
   if (!live(index)) return nullptr;
   PacketChannel& channel = at(index);
-  const Routes* routes = compact() ? nullptr : tps_.at(index).routes();
-  const bool lives_there = channel.to() == from || (routes != nullptr && routes->leads_to(from));
-  const bool known = number(channel.remote()) == message.message.from_tpn && lives_there;
-  return known ? &channel : nullptr;
+  return number(channel.remote()) == message.message.from_tpn ? &channel : nullptr;
+}
+
+PacketChannel* Transport::channel_named(const ReceivedSetup& message, const Endpoint& from) {
+  PacketChannel* const channel = channel_named(message);
+  if (channel == nullptr || channel->to() == from) return channel;
+  const Routes* routes = compact() ? nullptr : tps_.at(channel->index()).routes();
+  return routes != nullptr && routes->leads_to(from) ? channel : nullptr;
 }
 
 void Transport::send_reset(const SetupMessage& about, const Endpoint& to, Time now) {
@@ -445,18 +477,19 @@ void Transport::handle_reset(const ReceivedSetup& reset, const Endpoint& from, T
     if (index != none) channel = &ctps_.at(index);
   } else {
     channel = channel_named(reset, from);
-    if (channel != nullptr && !of_late(reset, tps_.at(channel->index()))) return;
   }
   if (channel == nullptr) return;
   Peer& peer = *peers_.find(channel->peer());
-  if (!peer.opening) begin_opening(peer, now);
+  if (peer.opening || closing_) return;
+  const bool ours =
+      compact() || of_late(reset, tps_.at(channel->index()), Psn::first(peer.first_psn));
+  if (ours) begin_opening(peer, now);
 }
 
 // Whether the packet that it answers is one that we may have sent.
-bool Transport::of_late(const ReceivedSetup& reset, const Tp& tp) {
+bool Transport::of_late(const ReceivedSetup& reset, const Tp& tp, Psn first) {
   const Psn psn = Psn::unwrap(tp.next_psn(), reset.message.echoed_psn);
-  const int64_t behind = tp.next_psn() - psn;
-  return behind > 0 && behind <= ReceivedWindow::max_window;
+  return psn >= first && psn < tp.next_psn() && tp.next_psn() - psn <= ReceivedWindow::max_window;
 }
 
 void Transport::close(Time now) {
@@ -467,12 +500,12 @@ void Transport::close(Time now) {
     peer.goodbyes = goodbyes_sent;
     peer.closes = 0;
     ++goodbyes_;
-    send_close(peer, SetupReason::leaving);
+    send_close(peer, SetupReason::leaving, 0);
     peer_timers_.arm(peers_.index_of(&peer), now + goodbye_retry);
   });
 }
 
-void Transport::send_close(Peer& peer, SetupReason reason) {
+void Transport::send_close(Peer& peer, SetupReason reason, unsigned number_of_try) {
   SetupMessage close = our_side(SetupType::close);
   close.reason = reason;
   if (reason == SetupReason::idle) close.cookie = peer.cookie;
@@ -482,7 +515,7 @@ void Transport::send_close(Peer& peer, SetupReason reason) {
   Outgoing message{.to = peer.at,
                    .addresses = {.source = settings_.eid, .destination = peer.eid},
                    .message = close};
-  aim(message, peer, peer.goodbyes + peer.closes);
+  aim(message, peer, number_of_try);
   push_setup(message);
 }
 
@@ -491,6 +524,8 @@ void Transport::handle_close(const ReceivedSetup& close, const Endpoint& from, T
   const PacketChannel* channel = channel_named(close, from);
   Peer* peer = channel == nullptr ? nullptr : peers_.find(channel->peer());
   const bool idle = close.message.reason == SetupReason::idle;
+  // A channel that is there, from a place that it has not told of yet: it asks again.
+  if (channel == nullptr && channel_named(close) != nullptr) return;
   // What is on its way from here says no, and so does our own goodbye.
   if (idle && peer != nullptr && (!channel->idle() || peer->goodbyes > 0)) return;
   // Also when the channel is gone already: then our answer was lost.

@@ -153,9 +153,9 @@ void Network::add(ClockedPort& port) {
 
 void Network::remove(ClockedPort& port) { clocked_ports_[port.index_] = nullptr; }
 
-void Network::cut(const Endpoint& from, const Endpoint& to, bool severed_now) {
+void Network::cut(const Endpoint& from, const Endpoint& to, bool severed_now, size_t longest) {
   std::erase_if(cuts_, [&](const Cut& cut) { return cut.from == from && cut.to == to; });
-  if (severed_now) cuts_.push_back({from, to});
+  if (severed_now) cuts_.push_back({from, to, longest});
 }
 
 void Network::kill(const Endpoint& at) {
@@ -171,19 +171,20 @@ void Network::kill(const Endpoint& at) {
   }
 }
 
-bool Network::severed(const Endpoint& from, const Endpoint& to) const {
+bool Network::severed(const Endpoint& from, const Endpoint& to, size_t bytes) const {
   for (const Endpoint& dead : dead_) {
     if (dead == from || dead == to) return true;
   }
-  return std::any_of(cuts_.begin(), cuts_.end(),
-                     [&](const Cut& cut) { return cut.from == from && cut.to == to; });
+  return std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
+    return cut.from == from && cut.to == to && bytes > cut.longest;
+  });
 }
 
 void Network::transmit(Port& from, const TxFrame& frame) {
   ++sent_;
   const size_t bytes = frame.bytes();
   URMA_ASSERT(bytes <= packet_capacity, "no packet is larger than the largest MTU and its headers");
-  if (bytes > largest_packet || severed(from.facts_.self, frame.to)) return;
+  if (bytes > largest_packet || severed(from.facts_.self, frame.to, bytes)) return;
   const auto beginning = beginning_of(frame);
   const Impairment::Fate first =
       from.line_.decide(from.settings_.impairment, beginning, bytes, now_, prng_);
@@ -225,7 +226,7 @@ void Network::deliver(uint32_t packet) {
   const Packet& header = headers_[packet];
   for (Port* port : ports_) {
     if (port == nullptr || !(port->facts_.self == header.to)) continue;
-    if (severed(header.from, header.to)) break;
+    if (severed(header.from, header.to, header.bytes)) break;
     const bool room = port->inbox_count_ < port->inbox_.size() &&
                       port->inbox_bytes_ + header.bytes <= port->settings_.buffer_bytes;
     if (!room) break;

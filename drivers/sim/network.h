@@ -40,8 +40,9 @@ class Network final : public VirtualClock {
   Impairment impairment;
   // Longer ones are swallowed.
   size_t largest_packet = packet_capacity;
-  // Packets from `from` to `to` vanish, or do so no more. One direction.
-  void cut(const Endpoint& from, const Endpoint& to, bool severed);
+  // Packets from `from` to `to` vanish, those that are longer than that, or do so no more. One
+  // direction.
+  void cut(const Endpoint& from, const Endpoint& to, bool severed, size_t longest = 0);
   // The process at this address is gone: nothing it sends leaves, nothing reaches it.
   void kill(const Endpoint& at);
   // The process at this address is stopped, or goes on: its engine is not run, whatever comes.
@@ -89,6 +90,7 @@ class Network final : public VirtualClock {
   struct Cut {
     Endpoint from;
     Endpoint to;
+    size_t longest;
   };
 
   Endpoint add(Port& port, const Eid& wanted, Status& status);
@@ -105,7 +107,7 @@ class Network final : public VirtualClock {
   // `bytes`: what of it is the same in each run.
   void trace(const Endpoint& from, const Endpoint& to, uint32_t length,
              std::span<const std::byte> bytes);
-  bool severed(const Endpoint& from, const Endpoint& to) const;
+  bool severed(const Endpoint& from, const Endpoint& to, size_t bytes) const;
   std::byte* bytes_of(uint32_t packet) {
     return storage_.data() + size_t{packet} * packet_capacity;
   }

@@ -45,7 +45,7 @@ class SimHosts {
 
   // The process ends without a word.
   void kill(Host&& host) {
-    network_->kill(host.device.endpoint());
+    for (const Endpoint& place : host.device.endpoints()) network_->kill(place);
     Host gone = std::move(host);
   }
 

@@ -39,15 +39,14 @@ class Stranger {
     message.tassn_window = 1024;
     message.reads = 64;
     message.buffer_bytes = 1 << 20;
+    message.features |= features;
     return message;
   }
 
   // Says it, and gives back what comes in answer; a cookie is brought back.
   std::optional<SetupMessage> ask(const Endpoint& to, SetupMessage message) {
     for (;;) {
-      send(to, [&](TxFrame& frame) {
-        transport::write_setup(frame, {.source = eid_, .destination = {}}, message, 0);
-      });
+      send(to, [&](TxFrame& frame) { write(frame, message); });
       const auto answer = listen();
       if (!answer || answer->type != SetupType::retry) return answer;
       message.cookie = answer->cookie;
@@ -56,9 +55,7 @@ class Stranger {
 
   // Any other set-up message, as it is.
   void say(const Endpoint& to, const SetupMessage& message) {
-    send(to, [&](TxFrame& frame) {
-      transport::write_setup(frame, {.source = eid_, .destination = {}}, message, 0);
-    });
+    send(to, [&](TxFrame& frame) { write(frame, message); });
   }
   // The last set-up message that came.
   std::optional<SetupMessage> heard() { return listen(); }
@@ -71,6 +68,8 @@ class Stranger {
     to_ = to;
     ours_ = opening.from_tpn;
     theirs_ = answer->from_tpn;
+    their_life_ = answer->from_life;
+    their_psn_ = answer->first_psn;
     psn_ = opening.first_psn;
     return true;
   }
@@ -134,10 +133,21 @@ class Stranger {
 
   const Endpoint& at() const { return port_->facts().self; }
 
+  uint32_t ours() const { return ours_; }
+  uint32_t theirs() const { return theirs_; }
+  uint64_t their_life() const { return their_life_; }
+  uint32_t their_psn() const { return their_psn_; }  // the first one
+
   uint64_t life = a_life;
+  uint32_t features = 0;         // besides those that it must have
+  std::vector<std::byte> paths;  // as emit_paths writes them
   uint32_t acquaintance = 1;
 
  private:
+  void write(TxFrame& frame, const SetupMessage& message) {
+    transport::write_setup(frame, {.source = eid_, .destination = {}}, message, 0,
+                           transport::Carrier::unreliable, paths);
+  }
   static std::unique_ptr<drivers::PacketPort> opened(SimHosts& hosts, const std::string& address) {
     drivers::sim::Port::Settings settings{};
     settings.address = parse_address(address).value();
@@ -185,6 +195,8 @@ class Stranger {
   uint32_t attempts_ = 0;
   Endpoint to_;
   uint32_t ours_ = 0;
+  uint64_t their_life_ = 0;
+  uint32_t their_psn_ = 0;
   uint32_t theirs_ = 0;
   uint32_t psn_ = 0;
 };
