@@ -145,20 +145,29 @@ void Transport::forget_paths(Peer& peer) {
 void Transport::tend_paths(Peer& peer, Time now) {
   Routes* const routes = routes_of(peer);
   if (routes == nullptr || !live(peer.tp)) return;
-  if (const auto route = routes->tells(now)) send_paths(peer, *route);
-  while (const auto question = routes->question(now, entropy_.next() | 1)) {
-    SetupMessage message = our_side(SetupType::question);
-    message.to_life = number(peer.life);
-    message.from_tpn = number(at(peer.tp).local());
-    message.to_tpn = number(at(peer.tp).remote());
-    message.attempt = question->route;
-    message.cookie = question->nonce;
-    push_setup({.to = (*routes)[question->route].to,
-                .addresses = {.source = settings_.eid, .destination = peer.eid},
-                .message = message,
-                .path = (*routes)[question->route].local});
+  if (may_ask()) {
+    if (const auto route = routes->tells(now)) send_paths(peer, *route);
+  }
+  while (may_ask()) {
+    const auto question = routes->question(now, entropy_.next() | 1);
+    if (!question) break;
+    send_question(peer, *question);
   }
   if (routes->any_news()) tell_paths(peer);
+}
+
+void Transport::send_question(const Peer& peer, const Routes::Question& question) {
+  const Routes::Route& route = (*routes_of(peer))[question.route];
+  SetupMessage message = our_side(SetupType::question);
+  message.to_life = number(peer.life);
+  message.from_tpn = number(at(peer.tp).local());
+  message.to_tpn = number(at(peer.tp).remote());
+  message.attempt = question.route;
+  message.cookie = question.nonce;
+  push_setup({.to = route.to,
+              .addresses = {.source = settings_.eid, .destination = peer.eid},
+              .message = message,
+              .path = route.local});
 }
 
 void Transport::tell_paths(Peer& peer) {
