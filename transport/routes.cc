@@ -14,6 +14,9 @@ struct Pair {
 };
 using Pairs = std::array<Pair, most_paths>;
 
+// When a packet left is known to 256 ns.
+constexpr Duration sent_exact{256};
+
 // The n-th of ours with the n-th of theirs; who has fewer begins again with the first.
 Pairs pairs_of(const PathList& ours, const PathList& theirs) {
   Pairs pairs;
@@ -72,10 +75,13 @@ void Routes::put(uint8_t route, uint8_t local, const Endpoint& to, bool news, Ti
   fresh.there = true;
   fresh.added = news;
   fresh.to = to;
+  // Where nobody is told there is no channel yet, and so no packets of another path.
+  if (news) fresh.begun = now + sent_exact;
   fresh.inflight_bytes = inflight;
   fresh.ask_at = now;
   fresh.patience = least_patience;
   routes_[route] = fresh;
+  if (kind_ != nullptr) open_window(route);
 }
 
 void Routes::tell(uint64_t nonce, Time now) {
@@ -160,14 +166,19 @@ uint8_t Routes::pick(uint32_t bytes) {
 void Routes::shut_windows() {
   for (congestion::Controller*& window : windows_) {
     if (window != nullptr) window->~Controller();
-    window = nullptr;
   }
 }
 
 void Routes::open_windows(const congestion::ControllerKind& kind,
                           const congestion::Settings& settings) {
-  shut_windows();
-  for (unsigned i = 0; i < most_paths; ++i) windows_[i] = kind.make(storage_[i], settings);
+  kind_ = &kind;
+  window_settings_ = settings;
+  for (uint8_t i = 0; i < most_paths; ++i) open_window(i);
+}
+
+void Routes::open_window(uint8_t route) {
+  if (windows_[route] != nullptr) windows_[route]->~Controller();
+  windows_[route] = kind_->make(storage_[route], window_settings_);
 }
 
 bool Routes::has_room(uint8_t route, uint32_t bytes) const {
@@ -230,9 +241,10 @@ uint8_t Routes::for_answer() const {
 
 // ---- packets
 
-void Routes::arrived(uint8_t route, uint32_t bytes_in_flight, Time now) {
+void Routes::arrived(uint8_t route, uint32_t bytes_in_flight, Time sent, Time now) {
   Route& one = routes_[route];
   one.inflight_bytes -= bytes_in_flight;
+  if (sent < one.begun) return;
   one.arrived_bytes += bytes_in_flight;
   one.lost_in_row = 0;
   one.heard_at = now_ = now;
@@ -240,12 +252,14 @@ void Routes::arrived(uint8_t route, uint32_t bytes_in_flight, Time now) {
 
 // Chance takes some packets here and there, a full queue takes many, and a peer that stands still
 // takes all of them.
-void Routes::lose(uint8_t route, uint32_t bytes, Time sent) {
+void Routes::lose(uint8_t route, uint32_t bytes, Time sent, bool asked) {
   Route& one = routes_[route];
   one.inflight_bytes -= bytes;
-  if (sent != Time{}) one.lost_bytes += bytes;  // else it is only asked for
+  if (sent < one.begun) return;
   ++one.lost;
   if (totals_ != nullptr) ++totals_of(route).lost;
+  if (asked) return;
+  one.lost_bytes += bytes;
   if (sent <= one.latest.sent() || !overtaken_on_others(route, sent)) return;
   if (one.lost_in_row < UINT8_MAX) ++one.lost_in_row;
   if (one.usable && one.lost_in_row >= losses_in_row) suspect(route, now_);
@@ -261,6 +275,7 @@ bool Routes::overtaken_on_others(uint8_t route, Time sent) const {
 
 void Routes::note_sent_of_arrived(uint8_t route, Time sent, Time now) {
   Route& one = routes_[route];
+  if (sent < one.begun) return;
   one.latest.note(sent, now);
   const Duration sample = now - sent;
   one.took = one.took == Duration{} ? sample : one.took + (sample - one.took) / 8;

@@ -71,8 +71,9 @@ class Routes {
     uint8_t unanswered = 0;   // questions
     bool hasty = false;       // not even one may be unanswered
     Endpoint to;
-    uint64_t inflight_bytes = 0;
-    uint64_t nonce = 0;  // of the question that is not answered yet; 0: none
+    Time begun{};                 // what left before it did so elsewhere, and says nothing of it
+    uint64_t inflight_bytes = 0;  // what left before it included
+    uint64_t nonce = 0;           // of the question that is not answered yet; 0: none
     Time asked_at{};
     Time ask_at = never;  // of what is not there, too
     Time heard_at{};      // what was sent there arrived, as we learnt then
@@ -97,7 +98,8 @@ class Routes {
   Routes& operator=(const Routes&) = delete;
 
   // Which places there are now. Paths that stay keep all that is known of them, and packets of one
-  // that goes stay in its account until they arrive or are lost. `news`: who uses them is told.
+  // that goes are in flight there until they arrive or are lost, which says nothing of another path
+  // that took its place meanwhile. `news`: who uses them is told.
   void lead(const PathList& ours, const PathList& theirs, bool news, Time now);
   const PathList& theirs() const { return theirs_; }
 
@@ -156,9 +158,10 @@ class Routes {
   void resized(uint8_t route, int64_t change) {
     routes_[route].inflight_bytes += static_cast<uint64_t>(change);
   }
-  // No more in flight: acknowledged, or believed lost before; or lost.
-  void arrived(uint8_t route, uint32_t bytes_in_flight, Time now);
-  void lose(uint8_t route, uint32_t bytes, Time sent);
+  // No more in flight: acknowledged, or believed lost before; or lost, or `asked`: only sent again
+  // as a question. `sent`: its last copy.
+  void arrived(uint8_t route, uint32_t bytes_in_flight, Time sent, Time now);
+  void lose(uint8_t route, uint32_t bytes, Time sent, bool asked = false);
   // A packet may overtake those of other paths, so in mode rack each is judged by its own.
   void note_sent_of_arrived(uint8_t route, Time sent, Time now);
   void judge(Duration tolerance, Time now);
@@ -214,6 +217,7 @@ class Routes {
   static constexpr Duration active_for = std::chrono::milliseconds(200);
 
   PathTotals& totals_of(uint8_t route) { return (*totals_)[routes_[route].local]; }
+  void open_window(uint8_t route);
   void shut_windows();
   Duration least_taken() const;
   bool active(Time now);
@@ -228,6 +232,8 @@ class Routes {
   std::array<Route, most_paths> routes_;
   alignas(8) std::array<std::byte[congestion::Controller::storage], most_paths> storage_;
   std::array<congestion::Controller*, most_paths> windows_{};
+  const congestion::ControllerKind* kind_ = nullptr;  // not null: windows are open
+  congestion::Settings window_settings_;
   PathList theirs_;
   uint64_t tell_nonce_ = 0;
   Time tell_at_ = never;
