@@ -313,10 +313,11 @@ class Transport final : public Channels {
   Pools pools_;
   Slab<Peer> peers_;
   AllPathTotals path_totals_;
-  Slab<Routes> routes_;         // of peers with several paths
-  Slab<Retransmission> modes_;  // of channels that have one of their own
-  Slab<Tp> tps_;                // RTP
-  Slab<Ctp> ctps_;              // or CTP
+  Slab<Routes::Four> more_routes_;  // of those with more than four
+  Slab<Routes> routes_;             // of peers with several paths
+  Slab<Retransmission> modes_;      // of channels that have one of their own
+  Slab<Tp> tps_;                    // RTP
+  Slab<Ctp> ctps_;                  // or CTP
   FlatMap<uint64_t> ctps_by_source_;
   uint64_t latest_source_ = 0;  // where a packet came from last, 0: none; and its channel
   uint32_t latest_channel_ = none;

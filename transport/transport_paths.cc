@@ -13,7 +13,7 @@ void Transport::expect_paths(Peer& peer, std::span<const Endpoint> also) {
     if (theirs.count < most_paths) theirs.endpoints[theirs.count++] = place;
   }
   if (!has_paths() && theirs.count == 1) return;
-  Routes* const routes = routes_.create(paths_, theirs, now_);
+  Routes* const routes = routes_.create(paths_, theirs, now_, &more_routes_);
   routes->count_in(path_totals_);
   peer.routes = routes_.index_of(routes);
 }
@@ -29,7 +29,7 @@ void Transport::learn_paths(Peer& peer, const PathList& theirs, const Endpoint& 
     // Of what was before the channel nobody needs to be told.
     known->news();
   } else {
-    Routes* const fresh = routes_.create(paths_, others, now);
+    Routes* const fresh = routes_.create(paths_, others, now, &more_routes_);
     fresh->count_in(path_totals_);
     peer.routes = routes_.index_of(fresh);
   }

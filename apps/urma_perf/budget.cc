@@ -95,8 +95,9 @@ void show_sums(Report& report) {
     sum_of(object, &report);
   }
   // A peer has one channel, whichever paths lead there.
-  report.note("paths of a peer that has several, idle", sum_of("paths"), "B");
+  report.note("paths of a peer that has two to four, idle", sum_of("paths"), "B");
   sum_of("paths", &report);
+  report.note("paths from the fifth on, more", sum_of("paths from the fifth on"), "B");
   const double each = sum_of("peer") + sum_of("channel") + sum_of("paths");
   report.at_most("10 000 peers with 4 paths each, idle", many_peers * each / 1e6,
                  many_peers_bytes / 1e6, "MB");

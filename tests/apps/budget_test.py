@@ -7,9 +7,8 @@ import sys
 
 # How fast this machine is decides nothing here.
 HOLD = ["an idle Jetty", "a peer and its idle channel", "Jetty, idle", "peer, idle",
-        "channel, idle", "packet in flight, idle"]
-# What is known to cost more than it should; who mends that moves it above.
-MISSED = ["a peer with 4 paths and its idle channel", "10 000 peers with 4 paths each, idle"]
+        "channel, idle", "packet in flight, idle", "a peer with 4 paths and its idle channel",
+        "10 000 peers with 4 paths each, idle"]
 
 
 def main():
@@ -24,10 +23,6 @@ def main():
         lines = [line for line in done.stdout.splitlines() if line.strip().startswith(what)]
         if len(lines) != 1 or lines[0].endswith("MISSED"):
             sys.exit(f"{what}: not held\n{done.stdout}")
-    for what in MISSED:
-        lines = [line for line in done.stdout.splitlines() if line.strip().startswith(what)]
-        if len(lines) != 1 or not lines[0].endswith("MISSED"):
-            sys.exit(f"{what}: not said to be missed\n{done.stdout}")
     wrong = subprocess.run([sys.argv[1], "--budget", "write_lat"], capture_output=True, text=True,
                            timeout=20)
     if wrong.returncode != 2 or "Fix: " not in wrong.stderr:

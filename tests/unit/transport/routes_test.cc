@@ -39,7 +39,9 @@ void ask(Routes& routes, Duration from, Duration until, uint8_t deaf = 0) {
 TEST_CASE("the n-th path leads from the n-th of ours to the n-th of theirs, and begins again") {
   for (uint8_t ours = 1; ours <= 8; ++ours) {
     for (uint8_t theirs = 1; theirs <= 8; ++theirs) {
-      const Routes routes(places(ours, 1), places(theirs, 2), at(0s));
+      Slab<Routes::Four> more(1);
+      const Routes routes(places(ours, 1), places(theirs, 2), at(0s), &more);
+      CHECK(more.size() == (std::max(ours, theirs) > 4 ? 1 : 0));
       REQUIRE(routes.count() == std::max(ours, theirs));
       for (uint8_t i = 0; i < routes.count(); ++i) {
         CHECK(routes[i].local == i % ours);
@@ -100,6 +102,34 @@ TEST_CASE("a place that is taken away takes the paths of its number, and the oth
       }
     }
   }
+}
+
+TEST_CASE("paths from the fifth on take memory when they come, and work like the others") {
+  Slab<Routes::Four> more(1);
+  {
+    Routes routes(places(4, 1), places(4, 2), at(0s), &more);
+    routes.open_windows(*congestion::find_controller("fixed"),
+                        {.packet_bytes = 1000, .limit_bytes = 1000});
+    ask(routes, 0ms, 10ms);
+    CHECK(more.size() == 0);
+    CHECK_FALSE(routes[7].there);
+    routes.lead(places(8, 1), places(8, 2), true, at(10ms));
+    CHECK(more.size() == 1);
+    ask(routes, 10ms, 20ms);
+    for (int i = 0; i < 8; ++i) {
+      REQUIRE(routes.any_room(1000));
+      routes.left(routes.pick(1000), 1000);
+    }
+    CHECK_FALSE(routes.any_room(1000));
+    for (uint8_t i = 0; i < 8; ++i) CHECK(routes[i].inflight_bytes == 1000);
+    // What is on its way there is counted when they are gone.
+    routes.lead(places(2, 1), places(2, 2), true, at(30ms));
+    CHECK(routes.count() == 2);
+    routes.lose(7, 1000, at(20ms));
+    CHECK(routes[7].inflight_bytes == 0);
+    CHECK(routes.find(7, place(7, 2)) == 7);
+  }
+  CHECK(more.size() == 0);
 }
 
 TEST_CASE("paths that come and go are told of when they carry, and those that never did are not") {
