@@ -14,6 +14,9 @@ struct Pair {
 };
 using Pairs = std::array<Pair, most_paths>;
 
+// When a packet left is known to 256 ns.
+constexpr Duration sent_exact{256};
+
 // The n-th of ours with the n-th of theirs; who has fewer begins again with the first.
 Pairs pairs_of(const PathList& ours, const PathList& theirs) {
   Pairs pairs;
@@ -32,7 +35,10 @@ Pairs pairs_of(const PathList& ours, const PathList& theirs) {
 
 }  // namespace
 
-Routes::Routes(const PathList& ours, const PathList& theirs, Time now) {
+const Routes::Route Routes::Places::nowhere{};
+
+Routes::Routes(const PathList& ours, const PathList& theirs, Time now, Slab<Four>* more)
+    : routes_(more) {
   lead(ours, theirs, false, now);
 }
 
@@ -47,7 +53,7 @@ void Routes::lead(const PathList& ours, const PathList& theirs, bool news, Time 
   count_ = 0;
   for (uint8_t i = 0; i < most_paths; ++i) {
     const Pair& pair = pairs[i];
-    const Route& route = routes_[i];
+    const Route& route = (*this)[i];
     const bool same = pair.there && route.there && route.local == pair.local && route.to == pair.to;
     if (route.there && !same) take_away(i);
     if (pair.there && !same) put(i, pair.local, pair.to, news, now);
@@ -68,8 +74,10 @@ void Routes::take_away(uint8_t route) {
 }
 
 void Routes::put(uint8_t route, uint8_t local, const Endpoint& to, bool news, Time now) {
+  if (route >= routes_.size()) routes_.widen();
   const uint64_t inflight = routes_[route].inflight_bytes;
-  for (Route& other : routes_) {
+  for (unsigned i = 0; i < routes_.size(); ++i) {
+    Route& other = routes_[i];
     if (!other.there && other.local == local && other.to == to) other.to = {};
   }
   Route fresh;
@@ -77,10 +85,13 @@ void Routes::put(uint8_t route, uint8_t local, const Endpoint& to, bool news, Ti
   fresh.there = true;
   fresh.added = news;
   fresh.to = to;
+  // Where nobody is told there is no channel yet, and so no packets of another path.
+  if (news) fresh.begun = now + sent_exact;
   fresh.inflight_bytes = inflight;
   fresh.ask_at = now;
   fresh.patience = least_patience;
   routes_[route] = fresh;
+  if (kind_ != nullptr) open_window(route);
 }
 
 void Routes::tell(uint64_t nonce, Time now) {
@@ -96,7 +107,7 @@ std::optional<uint8_t> Routes::tells(Time now) {
   const unsigned first = tells_++;
   for (unsigned i = 0; i < most_paths; ++i) {
     const auto at = static_cast<uint8_t>((first + i) % most_paths);
-    if (routes_[at].usable) return at;
+    if ((*this)[at].usable) return at;
   }
   return way(first);
 }
@@ -140,8 +151,8 @@ std::optional<uint8_t> Routes::find(uint8_t local, const Endpoint& from) const {
 }
 
 bool Routes::leads_to(const Endpoint& to) const {
-  for (const Route& route : routes_) {
-    if (route.to == to) return true;
+  for (unsigned i = 0; i < routes_.size(); ++i) {
+    if (routes_[i].to == to) return true;
   }
   return false;
 }
@@ -185,22 +196,28 @@ uint8_t Routes::pick(uint32_t bytes) {
 // ---- windows
 
 void Routes::shut_windows() {
-  for (congestion::Controller*& window : windows_) {
-    if (window != nullptr) window->~Controller();
-    window = nullptr;
+  for (unsigned i = 0; i < routes_.size(); ++i) {
+    if (routes_.window(i) != nullptr) routes_.window(i)->~Controller();
   }
 }
 
 void Routes::open_windows(const congestion::ControllerKind& kind,
                           const congestion::Settings& settings) {
-  shut_windows();
-  for (unsigned i = 0; i < most_paths; ++i) windows_[i] = kind.make(storage_[i], settings);
+  kind_ = &kind;
+  window_settings_ = settings;
+  for (uint8_t i = 0; i < routes_.size(); ++i) open_window(i);
+}
+
+void Routes::open_window(uint8_t route) {
+  congestion::Controller*& window = routes_.window(route);
+  if (window != nullptr) window->~Controller();
+  window = kind_->make(routes_.storage(route), window_settings_);
 }
 
 bool Routes::has_room(uint8_t route, uint32_t bytes) const {
   const uint64_t inflight = routes_[route].inflight_bytes + routes_[route].planned_bytes;
-  return windows_[route] == nullptr || inflight == 0 ||
-         inflight + bytes <= windows_[route]->window_bytes();
+  const congestion::Controller* const window = routes_.window(route);
+  return window == nullptr || inflight == 0 || inflight + bytes <= window->window_bytes();
 }
 
 bool Routes::any_room(uint32_t bytes) const {
@@ -221,19 +238,20 @@ bool Routes::any_room(uint32_t bytes) const {
 // take long it is the ends that are busy.
 void Routes::tell_windows(bool timed_out, Time now) {
   const Duration most = 2 * least_taken() + most_queueing;
-  for (unsigned i = 0; i < most_paths; ++i) {
+  for (unsigned i = 0; i < routes_.size(); ++i) {
     Route& one = routes_[i];
+    congestion::Controller* const window = routes_.window(i);
     const uint32_t arrived = std::exchange(one.arrived_bytes, 0);
     const uint32_t lost = std::exchange(one.lost_bytes, 0);
-    if (windows_[i] == nullptr) continue;
+    if (window == nullptr) continue;
     if (arrived > 0 && one.took <= most) {
-      windows_[i]->handle(congestion::Acknowledged{.now = now,
-                                                   .rtt = one.took,
-                                                   .bytes = arrived,
-                                                   .inflight_bytes = one.inflight_bytes + arrived});
+      window->handle(congestion::Acknowledged{.now = now,
+                                              .rtt = one.took,
+                                              .bytes = arrived,
+                                              .inflight_bytes = one.inflight_bytes + arrived});
     }
     if (lost > 0) {
-      windows_[i]->handle(
+      window->handle(
           congestion::Lost{.now = now, .rtt = one.took, .bytes = lost, .timed_out = timed_out});
     }
   }
@@ -242,7 +260,8 @@ void Routes::tell_windows(bool timed_out, Time now) {
 // By packets, of the paths that can be used; zero: none has carried any.
 Duration Routes::least_taken() const {
   Duration least{};
-  for (const Route& route : routes_) {
+  for (unsigned i = 0; i < routes_.size(); ++i) {
+    const Route& route = routes_[i];
     if (!route.usable || route.took == Duration{}) continue;
     least = least == Duration{} ? route.took : std::min(least, route.took);
   }
@@ -259,9 +278,10 @@ uint8_t Routes::for_answer() const {
 
 // ---- packets
 
-void Routes::arrived(uint8_t route, uint32_t bytes_in_flight, Time now) {
+void Routes::arrived(uint8_t route, uint32_t bytes_in_flight, Time sent, Time now) {
   Route& one = routes_[route];
   one.inflight_bytes -= bytes_in_flight;
+  if (sent < one.begun) return;
   one.arrived_bytes += bytes_in_flight;
   one.lost_in_row = 0;
   one.heard_at = now_ = now;
@@ -269,12 +289,14 @@ void Routes::arrived(uint8_t route, uint32_t bytes_in_flight, Time now) {
 
 // Chance takes some packets here and there, a full queue takes many, and a peer that stands still
 // takes all of them.
-void Routes::lose(uint8_t route, uint32_t bytes, Time sent) {
+void Routes::lose(uint8_t route, uint32_t bytes, Time sent, bool asked) {
   Route& one = routes_[route];
   one.inflight_bytes -= bytes;
-  if (sent != Time{}) one.lost_bytes += bytes;  // else it is only asked for
+  if (sent < one.begun) return;
   ++one.lost;
   if (totals_ != nullptr) ++totals_of(route).lost;
+  if (asked) return;
+  one.lost_bytes += bytes;
   if (sent <= one.latest.sent() || !overtaken_on_others(route, sent)) return;
   if (one.lost_in_row < UINT8_MAX) ++one.lost_in_row;
   if (one.usable && one.lost_in_row >= losses_in_row) suspect(route, now_);
@@ -290,6 +312,7 @@ bool Routes::overtaken_on_others(uint8_t route, Time sent) const {
 
 void Routes::note_sent_of_arrived(uint8_t route, Time sent, Time now) {
   Route& one = routes_[route];
+  if (sent < one.begun) return;
   one.latest.note(sent, now);
   const Duration sample = now - sent;
   one.took = one.took == Duration{} ? sample : one.took + (sample - one.took) / 8;
@@ -297,14 +320,16 @@ void Routes::note_sent_of_arrived(uint8_t route, Time sent, Time now) {
 
 void Routes::judge(Duration tolerance, Time now) {
   const Duration least = least_taken();
-  for (Route& route : routes_) {
+  for (unsigned i = 0; i < routes_.size(); ++i) {
+    Route& route = routes_[i];
     route.overtaken_before = route.latest.evidence({}, tolerance, 0, now).once_before;
     route.later = 2 * std::max(route.took - least, Duration{});
   }
 }
 
 void Routes::forget_packets() {
-  for (Route& route : routes_) {
+  for (unsigned i = 0; i < routes_.size(); ++i) {
+    Route& route = routes_[i];
     route.latest = {};
     route.inflight_bytes = 0;
     route.arrived_bytes = route.lost_bytes = route.planned_bytes = 0;
@@ -315,7 +340,8 @@ void Routes::forget_packets() {
 // ---- which are there
 
 void Routes::doubt_all(Time now) {
-  for (Route& route : std::span(routes_).first(count_)) {
+  for (uint8_t i = 0; i < count_; ++i) {
+    Route& route = routes_[i];
     if (!route.there) continue;
     route.usable = route.hasty = false;
     route.ask_at = now;
@@ -342,7 +368,8 @@ void Routes::suspect(uint8_t route, Time now) {
 }
 
 void Routes::question_all(Time now) {
-  for (Route& route : std::span(routes_).first(count_)) {
+  for (uint8_t i = 0; i < count_; ++i) {
+    Route& route = routes_[i];
     if (!route.usable || route.hasty) continue;
     route.hasty = true;
     route.nonce = 0;
@@ -367,7 +394,7 @@ bool Routes::active(Time now) {
 
 Time Routes::next_deadline() const {
   Time next = tell_at_;
-  for (const Route& route : std::span(routes_).first(count_)) next = std::min(next, route.ask_at);
+  for (uint8_t i = 0; i < count_; ++i) next = std::min(next, routes_[i].ask_at);
   // What is due later than that waits until something is sent or comes.
   return next < active_until_ ? next : never;
 }

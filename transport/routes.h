@@ -8,6 +8,8 @@
 
 #include "congestion/controller.h"
 #include "transport/loss.h"
+#include "urma/base/assert.h"
+#include "urma/base/slab.h"
 #include "urma/base/time.h"
 #include "urma/core/frame.h"
 
@@ -71,8 +73,9 @@ class Routes {
     uint8_t unanswered = 0;   // questions
     bool hasty = false;       // not even one may be unanswered
     Endpoint to;
-    uint64_t inflight_bytes = 0;
-    uint64_t nonce = 0;  // of the question that is not answered yet; 0: none
+    Time begun{};                 // what left before it did so elsewhere, and says nothing of it
+    uint64_t inflight_bytes = 0;  // what left before it included
+    uint64_t nonce = 0;           // of the question that is not answered yet; 0: none
     Time asked_at{};
     Time ask_at = never;  // of what is not there, too
     Time heard_at{};      // what was sent there arrived, as we learnt then
@@ -90,14 +93,23 @@ class Routes {
     uint64_t lost = 0;
   };
 
-  // `ours`, `theirs`: at least one place each. All paths are asked at once.
-  Routes(const PathList& ours, const PathList& theirs, Time now);
+  // Of four paths. Most channels have no more, and those that ever had keep the other four.
+  struct Four {
+    std::array<Route, 4> routes;
+    alignas(8) std::array<std::byte[congestion::Controller::storage], 4> storage;
+    std::array<congestion::Controller*, 4> windows{};
+  };
+
+  // `ours`, `theirs`: at least one place each. All paths are asked at once. `more`: of as many as
+  // there are channels, for paths from the fifth on; null: there are none.
+  Routes(const PathList& ours, const PathList& theirs, Time now, Slab<Four>* more = nullptr);
   ~Routes() { shut_windows(); }
   Routes(const Routes&) = delete;
   Routes& operator=(const Routes&) = delete;
 
   // Which places there are now. Paths that stay keep all that is known of them, and packets of one
-  // that goes stay in its account until they arrive or are lost. `news`: who uses them is told.
+  // that goes are in flight there until they arrive or are lost, which says nothing of another path
+  // that took its place meanwhile. `news`: who uses them is told.
   void lead(const PathList& ours, const PathList& theirs, bool news, Time now);
   const PathList& theirs() const { return theirs_; }
   // Whoever says again and again that it has moved is not believed each time.
@@ -141,7 +153,7 @@ class Routes {
   void tell_windows(bool timed_out, Time now);
   // Of a burst: lost packets count for their new path before they leave.
   void begin_plan() {
-    for (Route& route : routes_) route.planned_bytes = 0;
+    for (unsigned i = 0; i < routes_.size(); ++i) routes_[i].planned_bytes = 0;
   }
   void plan(uint8_t route, uint32_t bytes) { routes_[route].planned_bytes += bytes; }
 
@@ -159,9 +171,10 @@ class Routes {
   void resized(uint8_t route, int64_t change) {
     routes_[route].inflight_bytes += static_cast<uint64_t>(change);
   }
-  // No more in flight: acknowledged, or believed lost before; or lost.
-  void arrived(uint8_t route, uint32_t bytes_in_flight, Time now);
-  void lose(uint8_t route, uint32_t bytes, Time sent);
+  // No more in flight: acknowledged, or believed lost before; or lost, or `asked`: only sent again
+  // as a question. `sent`: its last copy.
+  void arrived(uint8_t route, uint32_t bytes_in_flight, Time sent, Time now);
+  void lose(uint8_t route, uint32_t bytes, Time sent, bool asked = false);
   // A packet may overtake those of other paths, so in mode rack each is judged by its own.
   void note_sent_of_arrived(uint8_t route, Time sent, Time now);
   void judge(Duration tolerance, Time now);
@@ -218,7 +231,39 @@ class Routes {
   // Who sends and receives nothing asks nothing.
   static constexpr Duration active_for = std::chrono::milliseconds(200);
 
+  class Places {
+   public:
+    explicit Places(Slab<Four>* more) : more_(more) {}
+    ~Places() {
+      if (others_ != nullptr) more_->destroy(others_);
+    }
+    Places(const Places&) = delete;
+    Places& operator=(const Places&) = delete;
+
+    unsigned size() const { return others_ == nullptr ? 4 : most_paths; }
+    void widen() {
+      URMA_ASSERT(more_ != nullptr, "whoever may have more than four paths has room for them");
+      others_ = more_->create();
+    }
+    Route& operator[](unsigned i) { return of(i).routes[i % 4]; }
+    const Route& operator[](unsigned i) const { return i < size() ? of(i).routes[i % 4] : nowhere; }
+    congestion::Controller*& window(unsigned i) { return of(i).windows[i % 4]; }
+    const congestion::Controller* window(unsigned i) const { return of(i).windows[i % 4]; }
+    void* storage(unsigned i) { return of(i).storage[i % 4]; }
+
+   private:
+    static const Route nowhere;
+    // Below `size` only.
+    Four& of(unsigned i) { return i < 4 ? first_ : *others_; }
+    const Four& of(unsigned i) const { return i < 4 ? first_ : *others_; }
+
+    Four first_;
+    Four* others_ = nullptr;
+    Slab<Four>* more_;
+  };
+
   PathTotals& totals_of(uint8_t route) { return (*totals_)[routes_[route].local]; }
+  void open_window(uint8_t route);
   void shut_windows();
   Duration least_taken() const;
   bool active(Time now);
@@ -231,9 +276,9 @@ class Routes {
   void suspect(uint8_t route, Time now);
   void tell_lost(uint8_t route);
 
-  std::array<Route, most_paths> routes_;
-  alignas(8) std::array<std::byte[congestion::Controller::storage], most_paths> storage_;
-  std::array<congestion::Controller*, most_paths> windows_{};
+  Places routes_;
+  const congestion::ControllerKind* kind_ = nullptr;  // not null: windows are open
+  congestion::Settings window_settings_;
   PathList theirs_;
   uint64_t tell_nonce_ = 0;
   Time tell_at_ = never;

@@ -54,7 +54,8 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     if (psn > through && !selective->bit(static_cast<uint32_t>(psn - through))) continue;
     at->acknowledged = true;
     const bool lost = std::exchange(at->lost, false);
-    if (routes_ != nullptr) routes_->arrived(at->route, lost ? 0 : at->bytes, now);
+    const Duration since = age(*at, now);
+    if (routes_ != nullptr) routes_->arrived(at->route, lost ? 0 : at->bytes, now - since, now);
     if (lost) {
       --lost_packets_;
     } else {
@@ -62,7 +63,6 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     }
     out.bytes += at->bytes;
     out.highest = psn;
-    const Duration since = age(*at, now);
     sent_again = sent_again || lost || at->copies > 1;
     if (at->copies > 1) {
       // Sooner than any answer: it is the first copy's. Of one that comes later nobody knows, but
@@ -101,11 +101,11 @@ size_t SentWindow::retire(std::span<SliceRef> delivered, Pool& pool) {
 }
 
 // UB 4.6.2
-void SentWindow::lose(Packet& packet, Time sent) {
+void SentWindow::lose(Packet& packet, Time sent, bool asked) {
   packet.lost = true;
   ++lost_packets_;
   inflight_bytes_ -= packet.bytes;
-  if (routes_ != nullptr) routes_->lose(packet.route, packet.bytes, sent);
+  if (routes_ != nullptr) routes_->lose(packet.route, packet.bytes, sent, asked);
 }
 
 SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration tolerance,
@@ -148,13 +148,13 @@ uint64_t SentWindow::mark_all_lost(Duration least_age, Time now, Pool& pool) {
   return bytes;
 }
 
-void SentWindow::probe(Pool& pool) {
+void SentWindow::probe(Time now, Pool& pool) {
   guessed_ = next();
   Packet* last = nullptr;
   for (auto at = begin(pool); at; ++at) {
     if (!at->acknowledged && !at->lost) last = &*at;
   }
-  if (last != nullptr) lose(*last, Time{});
+  if (last != nullptr) lose(*last, now - age(*last, now), true);
 }
 
 void SentWindow::release(Pool& pool) {

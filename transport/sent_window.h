@@ -74,7 +74,7 @@ class SentWindow {
   // Returns the bytes newly marked as lost.
   uint64_t mark_all_lost(Duration least_age, Time now, Pool& pool);
   // The last packet that is not acknowledged is to be sent again, as a question.
-  void probe(Pool& pool);
+  void probe(Time now, Pool& pool);
 
   // Packets from the front on: for what is to be sent again.
   Queue::Cursor begin(Pool& pool) { return packets_.begin(pool); }
@@ -86,7 +86,7 @@ class SentWindow {
  private:
   static uint32_t stamp(Time now);
   static Duration age(const Packet& packet, Time now);
-  void lose(Packet& packet, Time sent);
+  void lose(Packet& packet, Time sent, bool asked = false);
 
   Queue packets_;
   Psn first_;

@@ -507,7 +507,7 @@ std::optional<Why> Tp::handle_timer(Time now) {
   }
   if (now >= timeout_at_ && probe_next_) {
     probe_next_ = false;
-    sent_.probe(pools_.sent);
+    sent_.probe(now, pools_.sent);
     // Time enough for the answer, and the time-out where it was.
     const Duration rest = time_out(mode_, rtt_, 0) - probe_after(rtt_, most_ack_delay);
     timeout_at_ = now + std::max(rest, 2 * rtt_.smoothed());

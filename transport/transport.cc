@@ -34,6 +34,7 @@ Transport::Transport(const Settings& settings, Entropy& entropy, PacketSink& sin
       sink_(sink),
       pools_(settings.packets, settings.slices, settings.peers),
       peers_(settings.peers),
+      more_routes_(settings.peers),
       routes_(settings.peers),
       modes_(settings.peers),
       tps_(settings.peers),

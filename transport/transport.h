@@ -267,6 +267,10 @@ class Transport final : public Channels {
   void tell_peer(Peer& peer, Time now);
   void tend_paths(Peer& peer, Time now);
   void send_paths(Peer& peer, uint8_t route);
+  void send_question(const Peer& peer, const Routes::Question& question);
+  // What finds no room is dropped, and a question that never left would be one in vain: so none is
+  // asked then, and what is due stays due. Half of the room is for answers and channels.
+  bool may_ask() const { return pending_setup_.count < Pending::capacity / 2; }
   void tell_paths(Peer& peer);
   // Where and on which of our paths the next set-up message to this peer leaves.
   void aim(Outgoing& message, const Peer& peer, unsigned number_of_try);
@@ -316,10 +320,11 @@ class Transport final : public Channels {
   Pools pools_;
   Slab<Peer> peers_;
   AllPathTotals path_totals_;
-  Slab<Routes> routes_;         // of peers with several paths
-  Slab<Retransmission> modes_;  // of channels that have one of their own
-  Slab<Tp> tps_;                // RTP
-  Slab<Ctp> ctps_;              // or CTP
+  Slab<Routes::Four> more_routes_;  // of those with more than four
+  Slab<Routes> routes_;             // of peers with several paths
+  Slab<Retransmission> modes_;      // of channels that have one of their own
+  Slab<Tp> tps_;                    // RTP
+  Slab<Ctp> ctps_;                  // or CTP
   FlatMap<uint64_t> ctps_by_source_;
   uint64_t latest_source_ = 0;  // where a packet came from last, 0: none; and its channel
   uint32_t latest_channel_ = none;

@@ -21,7 +21,7 @@ void Transport::expect_paths(Peer& peer, std::span<const Endpoint> also) {
     return;
   }
   if (!has_paths() && theirs.count == 1) return;
-  Routes* const routes = routes_.create(paths_, theirs, now_);
+  Routes* const routes = routes_.create(paths_, theirs, now_, &more_routes_);
   routes->count_in(path_totals_);
   peer.routes = routes_.index_of(routes);
 }
@@ -37,7 +37,7 @@ void Transport::learn_paths(Peer& peer, const PathList& theirs, const Endpoint& 
     // Of what was before the channel nobody needs to be told.
     known->news();
   } else {
-    Routes* const fresh = routes_.create(paths_, others, now);
+    Routes* const fresh = routes_.create(paths_, others, now, &more_routes_);
     fresh->count_in(path_totals_);
     peer.routes = routes_.index_of(fresh);
   }
@@ -155,24 +155,32 @@ void Transport::forget_paths(Peer& peer) {
 void Transport::tend_paths(Peer& peer, Time now) {
   Routes* const routes = routes_of(peer);
   if (routes == nullptr || !live(peer.tp)) return;
-  if (const auto route = routes->tells(now)) send_paths(peer, *route);
-  while (const auto question = routes->question(now, entropy_.next() | 1)) {
-    SetupMessage message = our_side(SetupType::question);
-    message.to_life = number(peer.life);
-    message.from_tpn = number(at(peer.tp).local());
-    message.to_tpn = number(at(peer.tp).remote());
-    message.attempt = question->route;
-    message.cookie = question->nonce;
-    const Routes::Route& route = (*routes)[question->route];
-    // It may carry what is small, and nothing else.
-    const bool doubted = route.known && (!route.usable || route.hasty);
-    push_setup({.to = route.to,
-                .addresses = {.source = settings_.eid, .destination = peer.eid},
-                .message = message,
-                .padded_to = doubted ? as_large_as(at(peer.tp).facts().packet_bytes) : 0,
-                .path = route.local});
+  if (may_ask()) {
+    if (const auto route = routes->tells(now)) send_paths(peer, *route);
+  }
+  while (may_ask()) {
+    const auto question = routes->question(now, entropy_.next() | 1);
+    if (!question) break;
+    send_question(peer, *question);
   }
   if (routes->any_news()) tell_paths(peer);
+}
+
+void Transport::send_question(const Peer& peer, const Routes::Question& question) {
+  const Routes::Route& route = (*routes_of(peer))[question.route];
+  SetupMessage message = our_side(SetupType::question);
+  message.to_life = number(peer.life);
+  message.from_tpn = number(at(peer.tp).local());
+  message.to_tpn = number(at(peer.tp).remote());
+  message.attempt = question.route;
+  message.cookie = question.nonce;
+  // It may carry what is small, and nothing else.
+  const bool doubted = route.known && (!route.usable || route.hasty);
+  push_setup({.to = route.to,
+              .addresses = {.source = settings_.eid, .destination = peer.eid},
+              .message = message,
+              .padded_to = doubted ? as_large_as(at(peer.tp).facts().packet_bytes) : 0,
+              .path = route.local});
 }
 
 void Transport::tell_paths(Peer& peer) {

@@ -32,6 +32,8 @@ Budget Device::budget() {
       {"peer", "by its EID, in a table at most half full",
        2 * static_cast<uint32_t>(transport::Transport::eid_entry_bytes())},
       {"peer", "its timer", TimerWheel::bytes_each},
+      {"paths", "to a peer with which there are two to four", in_slab<transport::Routes>()},
+      {"paths from the fifth on", "likewise", in_slab<transport::Routes::Four>()},
       {"channel", "both directions, nothing outstanding", in_slab<transport::Tp>()},
       {"channel", "by its TPN, in a table at most half full",
        2 * static_cast<uint32_t>(transport::Transport::tpn_entry_bytes())},

@@ -23,6 +23,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view anywhere_here = "udp:127.0.0.1";
+constexpr std::string_view four_here =
+    "paths():udp:127.0.0.1+udp:127.0.0.1+udp:127.0.0.1+udp:127.0.0.1";
+// Of 10 000 peers with four paths each.
+constexpr double many_peers_bytes = 24e6;
+constexpr double many_peers = 10'000;
 
 // Bytes of this or another process that are in memory.
 double resident_bytes(pid_t process) {
@@ -52,6 +57,9 @@ class Report {
   }
   void at_least(std::string_view what, double is, double bound, std::string_view unit) {
     line(what, is, bound, unit, "at least", is >= bound);
+  }
+  void note(std::string_view what, double is, std::string_view unit) {
+    fmt::print("  {:<52} {:>9.2f} {}\n", what, is, unit);
   }
   void part(double bytes, std::string_view what) { fmt::print("    {:8.0f} B  {}\n", bytes, what); }
   Exit exit() const { return missed_ ? Exit::threshold : Exit::ok; }
@@ -86,8 +94,13 @@ void show_sums(Report& report) {
     report.at_most(fmt::format("{}, idle", object), sum_of(object), bound, "B");
     sum_of(object, &report);
   }
-  report.at_most("10 000 peers of 4 channels each, idle",
-                 10'000 * (sum_of("peer") + 4 * sum_of("channel")) / 1e6, 24, "MB");
+  // A peer has one channel, whichever paths lead there.
+  report.note("paths of a peer that has two to four, idle", sum_of("paths"), "B");
+  sum_of("paths", &report);
+  report.note("paths from the fifth on, more", sum_of("paths from the fifth on"), "B");
+  const double each = sum_of("peer") + sum_of("channel") + sum_of("paths");
+  report.at_most("10 000 peers with 4 paths each, idle", many_peers * each / 1e6,
+                 many_peers_bytes / 1e6, "MB");
 }
 
 // ---- Jetties
@@ -203,14 +216,14 @@ void measure_jetties(Report& report, uint32_t count, bool gate) {
 // Another process, whose memory is looked at. It ends with this one.
 class Owner {
  public:
-  explicit Owner(uint32_t peers) {
+  Owner(std::string_view device, uint32_t peers) {
     int pipe_ends[2];
     if (pipe(pipe_ends) != 0) throw Failure(Exit::error, "budget: no pipe. Fix: allow more files");
     process_ = fork();
     if (process_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::close(pipe_ends[0]);
-      serve(pipe_ends[1], peers);
+      serve(device, pipe_ends[1], peers);
     }
     ::close(pipe_ends[1]);
     std::array<char, 1024> text{};
@@ -230,10 +243,9 @@ class Owner {
   double resident() const { return resident_bytes(process_); }
 
  private:
-  [[noreturn]] static void serve(int tell, uint32_t peers) {
+  [[noreturn]] static void serve(std::string_view at, int tell, uint32_t peers) {
     auto device =
-        open(anywhere_here,
-             {.threads = Threads::served, .limits = {.peers = peers}, .observable = false});
+        open(at, {.threads = Threads::served, .limits = {.peers = peers}, .observable = false});
     if (!device) _exit(1);
     auto memory = device->allocate(4096);
     if (!memory) _exit(1);
@@ -247,10 +259,10 @@ class Owner {
 };
 
 // A process of its own, as far as the owner can tell.
-Device meet(const std::string& line) {
-  Device device = must(open(anywhere_here, {.threads = Threads::inlined,
-                                            .limits = {.jetties = 2, .peers = 4, .segments = 2},
-                                            .observable = false}),
+Device meet(std::string_view at, const std::string& line) {
+  Device device = must(open(at, {.threads = Threads::inlined,
+                                 .limits = {.jetties = 2, .peers = 4, .segments = 2},
+                                 .observable = false}),
                        "budget: a device");
   const Imported there = must(device.import(line), "budget: the other process's memory");
   Jetty jetty = must(device.jetty({.berths = 1}), "budget: a Jetty");
@@ -276,20 +288,27 @@ uint32_t descriptors_allowed() {
   return static_cast<uint32_t>(std::min<rlim_t>(limit.rlim_cur, 65'536));
 }
 
-void measure_peers(Report& report, uint32_t most) {
-  constexpr uint32_t descriptors_each = 4;
+struct PeersToMeasure {
+  std::string_view device;  // theirs, and the one that knows them all
+  std::string_view what;
+  uint32_t most = 0;
+  uint32_t descriptors_each = 0;
+  double bound_bytes = 0;
+};
+
+void measure_peers(Report& report, const PeersToMeasure& peers) {
   constexpr uint32_t first = 64;  // what is there once for all of them
-  const uint32_t count = std::min(most, descriptors_allowed() / descriptors_each - 2 * first);
+  const uint32_t count =
+      std::min(peers.most, descriptors_allowed() / peers.descriptors_each - 2 * first);
   report.header(fmt::format("Measured: {} peers of another process, with a channel each", count));
-  const Owner owner(count + 2 * first);
+  const Owner owner(peers.device, count + 2 * first);
   std::vector<Device> devices;
-  for (uint32_t i = 0; i < first; ++i) devices.push_back(meet(owner.line()));
+  for (uint32_t i = 0; i < first; ++i) devices.push_back(meet(peers.device, owner.line()));
   usleep(100'000);
   const double before = owner.resident();
-  for (uint32_t i = 0; i < count; ++i) devices.push_back(meet(owner.line()));
+  for (uint32_t i = 0; i < count; ++i) devices.push_back(meet(peers.device, owner.line()));
   usleep(100'000);
-  report.at_most("a peer and its idle channel", (owner.resident() - before) / count, 400 + 512,
-                 "B");
+  report.at_most(peers.what, (owner.resident() - before) / count, peers.bound_bytes, "B");
 }
 
 }  // namespace
@@ -299,7 +318,17 @@ Exit budget(const Options& options) {
   const uint32_t jetties = options.jetties > 1 ? options.jetties : usual_jetties;
   Report report;
   measure_jetties(report, jetties, jetties == usual_jetties);
-  measure_peers(report, jetties < usual_jetties ? 256 : 1000);
+  const uint32_t peers = jetties < usual_jetties ? 256 : 1000;
+  measure_peers(report, {.device = anywhere_here,
+                         .what = "a peer and its idle channel",
+                         .most = peers,
+                         .descriptors_each = 4,
+                         .bound_bytes = 400 + 512});
+  measure_peers(report, {.device = four_here,
+                         .what = "a peer with 4 paths and its idle channel",
+                         .most = peers,
+                         .descriptors_each = 12,
+                         .bound_bytes = many_peers_bytes / many_peers});
   show_sums(report);
   return report.exit();
 }

@@ -327,8 +327,17 @@ size_t PathsPort::receive(std::span<RxFrame> frames, Time now) {
     const size_t end = count + port.inner->receive(frames.subspan(count), now);
     for (; count < end; ++count) frames[count].path = static_cast<uint8_t>(path);
   }
-  first_to_receive_ = (first_to_receive_ + 1) % ports_.size();
+  first_to_receive_ = next_to_receive();
   return count;
+}
+
+// Turns of places where no port is would all be the next port's.
+size_t PathsPort::next_to_receive() const {
+  for (size_t i = 1; i <= ports_.size(); ++i) {
+    const size_t path = (first_to_receive_ + i) % ports_.size();
+    if (ports_[path].inner != nullptr && !ports_[path].stopped) return path;
+  }
+  return 0;
 }
 
 void PathsPort::release(std::span<const RxFrame> frames) {

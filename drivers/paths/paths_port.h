@@ -72,6 +72,7 @@ class PathsPort final : public PacketPort, public PathPorts {
   void pass_on(Port& port, Time now);
   void drop(Port& port);
   void forget(Port& port, size_t count);
+  size_t next_to_receive() const;
 
   std::array<Port, most_paths> ports_;
   PortFacts facts_;  // as it was opened

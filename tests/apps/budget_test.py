@@ -7,7 +7,8 @@ import sys
 
 # How fast this machine is decides nothing here.
 HOLD = ["an idle Jetty", "a peer and its idle channel", "Jetty, idle", "peer, idle",
-        "channel, idle", "10 000 peers of 4 channels each, idle", "packet in flight, idle"]
+        "channel, idle", "packet in flight, idle", "a peer with 4 paths and its idle channel",
+        "10 000 peers with 4 paths each, idle"]
 
 
 def main():

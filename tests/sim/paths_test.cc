@@ -581,5 +581,83 @@ TEST_CASE("a device with one path and one with three reach each other over three
   CHECK(one.device.paths(PeerId{}).status() == Status::invalid_argument);
 }
 
+// More is due at once than there is room for: it is said a little later, and nothing is concluded
+// from what never left.
+struct ManyPeers {
+  SimHosts hosts;
+  std::string name;
+  Host here;
+  std::vector<Host> others;
+
+  ManyPeers(std::string net, unsigned paths, unsigned count)
+      : hosts(net), name(std::move(net)), here(start(paths, 1024)) {
+    for (unsigned i = 0; i < count; ++i) others.push_back(start(paths, 4));
+  }
+  Host start(unsigned paths, uint32_t berths) const {
+    std::string text = "paths():sim:" + name;
+    for (unsigned i = 1; i < paths; ++i) text += "+sim:" + name;
+    return SimHosts::start_at(text, {.berths = berths}, {.operation_timeout = 20s});
+  }
+};
+
+TEST_CASE("a device that stood still for a while loses none of the paths of its 80 peers") {
+  ManyPeers many("paths-many", 4, 80);
+  std::vector<RemoteSegment> targets;
+  for (const Host& other : many.others) {
+    targets.push_back(many.here.device.import(other.line).value().segment);
+  }
+  const auto bytes = some_bytes(16'000);
+  const auto write_to_all = [&] {
+    size_t posted = 0;
+    for (const RemoteSegment& target : targets)
+      posted += many.here.jetty.post(write(bytes, target));
+    REQUIRE(posted == targets.size());
+    while (posted > 0) {
+      for (const Completion& one : many.here.jetty.wait(1s)) {
+        REQUIRE(one.status == Status::ok);
+        --posted;
+      }
+    }
+  };
+  for (int pause = 0; pause < 5; ++pause) {
+    for (int i = 0; i < 30; ++i) {
+      write_to_all();
+      many.hosts.run_for(2ms);
+    }
+    many.hosts.stop(many.here);
+    many.hosts.run_for(120ms);
+    many.hosts.stop(many.here, false);
+  }
+  write_to_all();
+  many.hosts.run_for(100ms);
+  CHECK(many.here.device.stats().value().paths_lost == 0);
+  for (Host& other : many.others) CHECK(other.device.stats().value().paths_lost == 0);
+}
+
+TEST_CASE("300 idle peers are told of a path that moves in less than 1 ms") {
+  ManyPeers many("paths-told", 2, 300);
+  const auto bytes = some_bytes(2000);
+  std::vector<Imported> back;
+  for (Host& other : many.others) {
+    back.push_back(other.device.import(many.here.line).value());
+    REQUIRE(other.jetty.post(write(bytes, back.back().segment)) == 1);
+    REQUIRE(only_status(other.jetty, 1s) == Status::ok);
+  }
+  many.hosts.run_for(5s);
+  const auto old = many.here.device.endpoints();
+  for (const Endpoint& place : old) {
+    REQUIRE(many.here.device.add_path("sim:paths-told").ok());
+    const Time begun = many.hosts.now();
+    REQUIRE(many.here.device.remove_path(place).ok());
+    CHECK(many.hosts.now() - begun < 1ms);
+  }
+  for (size_t i = 0; i < back.size(); ++i) {
+    const auto paths = many.others[i].device.paths(back[i].segment.peer).value();
+    for (const Path& path : paths) {
+      CHECK(std::find(old.begin(), old.end(), path.to) == old.end());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace urma::test

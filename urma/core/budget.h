@@ -9,7 +9,8 @@ namespace urma {
 // A part of what one object costs for as long as it exists, used or not. What it needs beside that
 // when it is used (rings, buffers of completions) is memory from its first use on.
 struct BudgetPart {
-  std::string_view object;  // "Jetty", "peer", "channel", "packet in flight"
+  // "Jetty", "peer", "paths", "paths from the fifth on", "channel", "packet in flight"
+  std::string_view object;
   std::string_view part;
   uint32_t bytes = 0;
 };

@@ -39,7 +39,9 @@ void ask(Routes& routes, Duration from, Duration until, uint8_t deaf = 0) {
 TEST_CASE("the n-th path leads from the n-th of ours to the n-th of theirs, and begins again") {
   for (uint8_t ours = 1; ours <= 8; ++ours) {
     for (uint8_t theirs = 1; theirs <= 8; ++theirs) {
-      const Routes routes(places(ours, 1), places(theirs, 2), at(0s));
+      Slab<Routes::Four> more(1);
+      const Routes routes(places(ours, 1), places(theirs, 2), at(0s), &more);
+      CHECK(more.size() == (std::max(ours, theirs) > 4 ? 1 : 0));
       REQUIRE(routes.count() == std::max(ours, theirs));
       for (uint8_t i = 0; i < routes.count(); ++i) {
         CHECK(routes[i].local == i % ours);
@@ -95,11 +97,39 @@ TEST_CASE("a place that is taken away takes the paths of its number, and the oth
       ask(routes, 100ms, 200ms);
       for (uint8_t i = 0; i < 4; ++i) {
         CHECK(routes[i].usable);
-        routes.arrived(i, 1000u + i, at(200ms));
+        routes.arrived(i, 1000u + i, at(190ms), at(200ms));
         CHECK(routes[i].inflight_bytes == 0);
       }
     }
   }
+}
+
+TEST_CASE("paths from the fifth on take memory when they come, and work like the others") {
+  Slab<Routes::Four> more(1);
+  {
+    Routes routes(places(4, 1), places(4, 2), at(0s), &more);
+    routes.open_windows(*congestion::find_controller("fixed"),
+                        {.packet_bytes = 1000, .limit_bytes = 1000});
+    ask(routes, 0ms, 10ms);
+    CHECK(more.size() == 0);
+    CHECK_FALSE(routes[7].there);
+    routes.lead(places(8, 1), places(8, 2), true, at(10ms));
+    CHECK(more.size() == 1);
+    ask(routes, 10ms, 20ms);
+    for (int i = 0; i < 8; ++i) {
+      REQUIRE(routes.any_room(1000));
+      routes.left(routes.pick(1000), 1000);
+    }
+    CHECK_FALSE(routes.any_room(1000));
+    for (uint8_t i = 0; i < 8; ++i) CHECK(routes[i].inflight_bytes == 1000);
+    // What is on its way there is counted when they are gone.
+    routes.lead(places(2, 1), places(2, 2), true, at(30ms));
+    CHECK(routes.count() == 2);
+    routes.lose(7, 1000, at(20ms));
+    CHECK(routes[7].inflight_bytes == 0);
+    CHECK(routes.find(7, place(7, 2)) == 7);
+  }
+  CHECK(more.size() == 0);
 }
 
 TEST_CASE("paths that come and go are told of when they carry, and those that never did are not") {
@@ -208,13 +238,13 @@ TEST_CASE("a path is lost when its packets are, and what left later elsewhere ar
   // What left before is no sign, and one that arrives makes good what was before.
   routes.left(0, 1000);
   routes.note_sent_of_arrived(0, at(70ms), at(71ms));
-  routes.arrived(0, 1000, at(71ms));
+  routes.arrived(0, 1000, at(70ms), at(71ms));
   lose(20, 75ms);
   lose(5, 65ms);
   CHECK(routes[1].usable);
   routes.left(1, 1000);
   routes.note_sent_of_arrived(1, at(66ms), at(72ms));
-  routes.arrived(1, 1000, at(72ms));
+  routes.arrived(1, 1000, at(66ms), at(72ms));
   lose(5, 67ms);
   CHECK(routes[1].usable);
   lose(1, 67ms);
@@ -224,7 +254,7 @@ TEST_CASE("a path is lost when its packets are, and what left later elsewhere ar
   CHECK_FALSE(routes.any_news());
   for (Duration now = 73ms; now < 150ms; now += 1ms) {
     routes.note_sent_of_arrived(0, at(now), at(now));
-    routes.arrived(0, 0, at(now));
+    routes.arrived(0, 0, at(now), at(now));
     ask(routes, now, now + 1ms, 0b10);
   }
   CHECK(routes.news().lost == 0b10);
@@ -233,6 +263,56 @@ TEST_CASE("a path is lost when its packets are, and what left later elsewhere ar
   const auto news = routes.news();
   CHECK(news.back == 0b10);
   CHECK(news.lost == 0);
+}
+
+TEST_CASE("what left before a path took its place is neither its loss nor its arrival") {
+  Routes routes(places(2, 1), places(2, 2), at(0s));
+  ask(routes, 0ms, 50ms);
+  routes.open_windows(*congestion::find_controller("aimd"),
+                      {.packet_bytes = 1000, .limit_bytes = 1'000'000});
+  const auto send = [&](uint8_t route, int count) {
+    for (int i = 0; i < count; ++i) routes.left(route, 1000);
+  };
+  const auto lose = [&](int count, Duration sent) {
+    for (int i = 0; i < count; ++i) routes.lose(1, 1000, at(sent));
+  };
+  const auto first_arrives = [&](Duration sent) {
+    send(0, 1);
+    routes.note_sent_of_arrived(0, at(sent), at(sent + 1ms));
+    routes.arrived(0, 1000, at(sent), at(sent + 1ms));
+  };
+  // Its window is small when it goes, with 20 packets on their way.
+  send(1, 60);
+  lose(40, 51ms);
+  routes.tell_windows(true, at(52ms));
+  REQUIRE_FALSE(routes.has_room(1, 1000));
+  PathList ours = places(2, 1);
+  for (const Endpoint& other : {Endpoint{}, place(1, 9)}) {
+    ours.set(1, other);
+    routes.lead(ours, places(2, 2), true, at(60ms));
+  }
+  ask(routes, 61ms, 62ms);
+  REQUIRE(routes[1].usable);
+  CHECK(routes[1].inflight_bytes == 20'000);
+  CHECK(routes.has_room(1, 1000));
+  first_arrives(65ms);
+  routes.note_sent_of_arrived(1, at(59ms), at(70ms));
+  routes.arrived(1, 1000, at(59ms), at(70ms));
+  CHECK(routes[1].took == 0ms);
+  lose(19, 59ms);
+  routes.tell_windows(true, at(71ms));
+  CHECK(routes[1].usable);
+  CHECK(routes[1].inflight_bytes == 0);
+  CHECK(routes[1].sent == 0);
+  CHECK(routes[1].lost == 0);
+  // As any new one it has room for 32, and is left when it loses them.
+  send(1, 31);
+  CHECK(routes.has_room(1, 1000));
+  CHECK_FALSE(routes.has_room(1, 1001));
+  first_arrives(80ms);
+  lose(6, 75ms);
+  CHECK_FALSE(routes[1].usable);
+  CHECK(routes[1].lost == 6);
 }
 
 TEST_CASE("a path on which little is sent is lost when two questions are in vain") {
@@ -269,7 +349,7 @@ TEST_CASE(
   REQUIRE(routes[0].usable);
   CHECK(routes.pick(1000) == 0);
   CHECK(routes.changes_over());
-  routes.arrived(1, 1000, at(201ms));
+  routes.arrived(1, 1000, at(67ms), at(201ms));
   CHECK_FALSE(routes.changes_over());
 }
 
@@ -291,9 +371,9 @@ TEST_CASE("what is lost or waits on one path shrinks the window of that one, and
   for (int i = 0; i < 32; ++i) {
     routes.lose(0, 1000, at(10ms));
     routes.note_sent_of_arrived(1, at(10ms), at(i < 16 ? 11ms : 60ms));
-    routes.arrived(1, 1000, at(60ms));
+    routes.arrived(1, 1000, at(10ms), at(60ms));
     routes.note_sent_of_arrived(2, at(10ms), at(11ms));
-    routes.arrived(2, 1000, at(60ms));
+    routes.arrived(2, 1000, at(10ms), at(60ms));
   }
   routes.tell_windows(false, at(60ms));
   sent = {};
@@ -304,7 +384,7 @@ TEST_CASE("what is lost or waits on one path shrinks the window of that one, and
   }
   CHECK(sent == std::array{22, 32, 64});
   // Of a burst what is lost counts before it leaves.
-  routes.arrived(2, 10'000, at(61ms));
+  routes.arrived(2, 10'000, at(60ms), at(61ms));
   routes.plan(2, 9'000);
   CHECK(routes.has_room(2, 1000));
   CHECK_FALSE(routes.has_room(2, 1001));
@@ -347,7 +427,8 @@ TEST_CASE("the account of what is in flight is what a model says, and the least 
       const auto [route, bytes] = flying[which];
       flying.erase(flying.begin() + static_cast<ptrdiff_t>(which));
       model[route] -= bytes;
-      prng.chance(0.2) ? routes.lose(route, bytes, Time{}) : routes.arrived(route, bytes, at(50ms));
+      prng.chance(0.2) ? routes.lose(route, bytes, at(50ms), true)
+                       : routes.arrived(route, bytes, at(50ms), at(50ms));
     }
     for (uint8_t route = 0; route < 4; ++route) {
       REQUIRE(routes[route].inflight_bytes == model[route]);

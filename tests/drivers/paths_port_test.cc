@@ -1,0 +1,72 @@
+#include "drivers/paths/paths_port.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "tests/catch.h"
+
+namespace urma::test {
+namespace {
+
+using drivers::PacketPort;
+
+// Always has as many frames as there is room for.
+class BusyPort final : public PacketPort {
+ public:
+  explicit BusyPort(uint16_t port) {
+    facts_.self = {parse_address("fd00::7").value(), port};
+    facts_.eid = facts_.self.address;
+    facts_.mtu = 1024;
+    facts_.buffer_bytes = 1 << 20;
+  }
+  const drivers::PortFacts& facts() const override { return facts_; }
+  drivers::PortCounters counters() const override { return {}; }
+  size_t lend(std::span<TxFrame*>) override { return 0; }
+  size_t send(std::span<TxFrame* const>, Time) override { return 0; }
+  void unlend(std::span<TxFrame* const>) override {}
+  uint64_t settled() override { return 0; }
+  size_t receive(std::span<RxFrame> frames, Time) override { return frames.size(); }
+  void release(std::span<const RxFrame>) override {}
+  std::span<const int> descriptors() const override { return {}; }
+
+ private:
+  drivers::PortFacts facts_;
+};
+
+TEST_CASE("ports that always have something take turns, however many there are") {
+  for (uint16_t count = 1; count <= most_paths; ++count) {
+    std::vector<std::unique_ptr<PacketPort>> ports;
+    for (uint16_t i = 0; i < count; ++i) {
+      ports.push_back(std::make_unique<BusyPort>(static_cast<uint16_t>(5000 + i)));
+    }
+    const auto made = drivers::paths::PathsPort::make(std::move(ports), Balance::slice, {});
+    REQUIRE(made);
+    PacketPort& port = **made;
+    const auto turns = [&](unsigned there) {
+      std::array<RxFrame, 64> frames;
+      std::array<unsigned, most_paths> of{};
+      for (unsigned i = 0; i < 100 * there; ++i) {
+        REQUIRE(port.receive(frames, Time{}) == frames.size());
+        ++of[frames.front().path];
+        CHECK(frames.front().path == frames.back().path);
+      }
+      return of;
+    };
+    INFO(count << " ports");
+    for (unsigned i = 0; const unsigned had : turns(count)) CHECK(had == (i++ < count ? 100 : 0));
+    if (count == 1) continue;
+    // Where one goes, the others have its turns in equal parts.
+    port.path_ports()->stop(0);
+    unsigned i = 0;
+    for (const unsigned had : turns(count - 1u)) {
+      const bool there = i > 0 && i < count;
+      CHECK((there ? had >= 99 && had <= 101 : had == 0));
+      ++i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
