@@ -14,7 +14,7 @@ uint32_t Initiator::group_of(const Jetty& jetty, const Berth& berth) {
   if (jetty.ordering.mode == ServiceMode::initiator) return none;
   if (berth.operation == Operation::read) return none;
   if (tells(berth) && berth.bytes > shortest_cut_bytes) return none;
-  if (berth.bytes > Parking::bytes_of_peer || is_mapped(berth)) return none;
+  if (berth.bytes > Parking::bytes_always || is_mapped(berth)) return none;
   const Flow* const flow = find_flow(jetty, berth.peer);
   return flow != nullptr && flow->sequence == Sequence::kept ? index_of(*flow) + 1 : none;
 }

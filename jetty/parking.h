@@ -24,6 +24,8 @@ class Parking {
  public:
   static constexpr uint32_t bytes_of_peer = 1u << 20;
   static constexpr uint32_t most_of_peer = 256;  // packets
+  // So much of one work has a place whatever its packets are.
+  static constexpr uint32_t bytes_always = most_of_peer * 1024;
 
   explicit Parking(uint32_t packets);
 
