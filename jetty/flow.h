@@ -30,7 +30,7 @@ struct Slice {
   SliceState state = SliceState::offered;
   Status status = Status::ok;     // once decided
   bool tombstone = false;         // once decided: the TASSN outlives the work
-  bool to_tell = false;           // and the target is told that it is void
+  bool to_tell = false;           // and the target is told that it is void, or was
   bool retry = false;             // sent with Retry = 1
   bool last = false;              // of its work: carries what it tells
   bool written_again = false;     // a second copy of a packet may lie in the device

@@ -186,6 +186,7 @@ class Initiator {
   bool leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const;
   bool must_tell(const Slice& slice, SliceState before, SliceEvent event) const;
   [[gnu::cold]] void tell_it_is_void(Slice& slice);
+  [[gnu::cold]] void tell_again(Slice& slice, Time now);
   bool only_tombstones(uint32_t slice) const;
 
   // Answers.

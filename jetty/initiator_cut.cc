@@ -374,6 +374,8 @@ void Initiator::write(transport::PacketSlot& packet) {
                       slice->state != SliceState::settling;
   if (!wanted) {
     packet.withdrawn = true;
+    // One that is written again may have come as what it was.
+    slice->to_tell = slice->to_tell || !packet.again;
     write_filler(slice->tassn, flow.rc_id, slice->retry, *packet.frame);
     leave_offer(*slice);
     return;

@@ -109,7 +109,13 @@ void Initiator::handle_timers(Time now) {
   std::array<uint32_t, timers_at_a_time> due;
   const size_t slices = slice_timers_.poll(now, due);
   for (const uint32_t index : std::span(due).first(slices)) {
-    if (slices_.live(index)) apply(slices_.at(index), SliceEvent::due, now);
+    if (!slices_.live(index)) continue;
+    Slice& slice = slices_.at(index);
+    if (slice.berth == Queues::none) {
+      tell_again(slice, now);
+    } else {
+      apply(slice, SliceEvent::due, now);
+    }
   }
   const size_t jetties = jetty_timers_.poll(now, due);
   for (const uint32_t index : std::span(due).first(jetties)) {

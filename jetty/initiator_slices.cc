@@ -1,6 +1,7 @@
 // How slices end, and what a channel's life means to them.
 
 #include <algorithm>
+#include <utility>
 
 #include "jetty/initiator.h"
 
@@ -8,6 +9,8 @@ namespace urma::jetty {
 namespace {
 
 constexpr Duration longest_receiver_wait = std::chrono::milliseconds(1);
+// Over a medium that says of nothing whether it was taken.
+constexpr Duration tell_again_after = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -64,13 +67,13 @@ bool Initiator::leaves_gap(const Slice& slice, SliceState before, SliceEvent eve
 }
 
 // Whether nothing that is on its way yet says that it will never be executed. All that was written
-// of it may have been acknowledged, and dropped: then who keeps the order waits for it.
+// of it may have been acknowledged, and dropped: then nobody answers, who keeps the order waits for
+// it, and the window of numbers ends at it.
 bool Initiator::must_tell(const Slice& slice, SliceState before, SliceEvent event) const {
   const bool known_as_not_executed =
       before == SliceState::waiting || event == SliceEvent::not_ready;
   const bool all_arrived = before == SliceState::delivered || event == SliceEvent::delivered;
-  const bool kept = flows_.at(slice.flow).sequence == Sequence::kept;
-  return known_as_not_executed || (all_arrived && kept) || leaves_gap(slice, before, event);
+  return known_as_not_executed || all_arrived || leaves_gap(slice, before, event);
 }
 
 void Initiator::tell_it_is_void(Slice& slice) {
@@ -78,6 +81,15 @@ void Initiator::tell_it_is_void(Slice& slice) {
   if (peers_.at(flow.peer).channel != nullptr) return offer_later(slice);
   // With the next channel, which others ask for.
   slice.waiting_to_offer = flow.to_reoffer = true;
+}
+
+// Where nothing says that what it was told has been taken, it is told until it answers.
+void Initiator::tell_again(Slice& slice, Time now) {
+  const transport::Channel* const channel = peers_.at(flows_.at(slice.flow).peer).channel;
+  if (channel == nullptr || channel->acknowledges()) return;
+  slice_timers_.arm(slices_.index_of(&slice), now + tell_again_after);
+  if (slice.in_offer || slice.waiting_to_offer) return;
+  offer_later(slice);
 }
 
 // From this one back, whose works have ended.
@@ -99,7 +111,7 @@ void Initiator::end(Slice& slice, Time now) {
   slice_timers_.disarm(slices_.index_of(&slice));
   slice.berth = Queues::none;
   if (slice.atomic != 0) atomic_decided(flow, slice);
-  if (!slice.tombstone) erase(slice);
+  slice.tombstone ? tell_again(slice, now) : erase(slice);
   const bool answered = !claims_not_executed(status) && status != Status::unknown;
   slice_ended(jetty, lease, status, answered, now);
 }
@@ -120,6 +132,7 @@ void Initiator::stop_expecting(Slice& slice, Time now) {
 
 void Initiator::erase(Slice& slice) {
   leave_offer(slice);
+  slice_timers_.disarm(slices_.index_of(&slice));
   Flow& flow = flows_.at(slice.flow);
   const bool oldest = slice.previous == Slice::none;
   (slice.previous != Slice::none ? slices_.at(slice.previous).next : flow.first_slice) = slice.next;
@@ -152,7 +165,12 @@ void Initiator::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
 
 void Initiator::delivered(transport::SliceRef ref, Time now) {
   Slice* slice = find(ref);
-  if (slice == nullptr || slice->berth == Queues::none) return;
+  if (slice == nullptr) return;
+  if (slice->berth == Queues::none) {
+    // What was given up before is known to have come only now.
+    if (!std::exchange(slice->to_tell, true)) tell_it_is_void(*slice);
+    return;
+  }
   jetties_.at(flows_.at(slice->flow).jetty).works[slice->berth].progress = now;
   apply(*slice, SliceEvent::delivered, now);
 }

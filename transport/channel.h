@@ -73,6 +73,9 @@ class Channel {
   // offered to it. What it holds can be had. PacketSink::up is called again when it goes on.
   virtual bool silent() const { return false; }
 
+  // Whether it says what has arrived. If not, nothing is lost, but what the peer has no room for.
+  virtual bool acknowledges() const { return true; }
+
   // How many more (or fewer) answers the user waits for. While there are any, or packets are
   // unacknowledged, a silent peer is asked for a sign of life, and at last given up.
   virtual void expect_answers(int32_t change, Time now) = 0;

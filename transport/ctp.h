@@ -28,12 +28,16 @@ class Ctp final : public PacketChannel {
     return std::exchange(silent_, false);
   }
 
+  // The medium numbers nothing: each packet that comes is a slice of its own.
+  uint32_t name_slice() { return ++slices_; }
+
   // Channel
   std::byte* begin(uint32_t bytes) override;
   void end() override;
   std::byte* hold(const MemoryRange& range) override;
   bool let_go() override { return ways_.let_go(); }
   bool silent() const override { return silent_; }
+  bool acknowledges() const override { return false; }
 
   // PacketChannel
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
@@ -69,6 +73,7 @@ class Ctp final : public PacketChannel {
   Time retry_at_{};
   Time looked_at_{};  // at what the peer has taken
   uint64_t taken_ = 0;
+  uint32_t slices_ = 0;  // that have come
 };
 
 }  // namespace urma::transport

@@ -134,6 +134,7 @@ bool Transport::take_compact(const RxFrame& frame, Time now, size_t& count) {
   Received& out = fresh_[count];
   out = {.peer = channel.peer(),
          .channel = index,
+         .slice = channel.name_slice(),
          .last = true,
          .in_order = true,
          .withdrawn = filler,

@@ -8,6 +8,10 @@ namespace {
 bool fetches(const History::Work& work) {
   return work.kind == History::Kind::reads || work.kind == History::Kind::adds;
 }
+// Whether it is seen when it has been executed.
+bool is_seen(const History::Work& work) {
+  return work.kind == History::Kind::tells || work.kind == History::Kind::writes;
+}
 std::string both(size_t a, size_t b) {
   return "works " + std::to_string(a) + " and " + std::to_string(b);
 }
@@ -50,8 +54,7 @@ std::string History::of_pair(size_t before, size_t after) const {
   if (in_order && shown && first.completed > second.completed) {
     return both(before, after) + ": completions out of order";
   }
-  if (first.kind != second.kind) return {};
-  const bool same = first.peer == second.peer;
+  const bool same = first.peer == second.peer && first.kind == second.kind;
   // What an unsignalled one fetched nobody is told.
   const bool told = first.status == Status::ok && first.signalled && second.signalled;
   if (first.kind == Kind::adds && same && told && second.status == Status::ok) {
@@ -60,9 +63,10 @@ std::string History::of_pair(size_t before, size_t after) const {
       return both(before, after) + ": added out of order";
     }
   }
-  if (first.kind != Kind::tells || !must_precede(before, after)) return {};
+  if (!is_seen(first) || !is_seen(second) || !must_precede(before, after)) return {};
   if (second.times == 0 || first.times == 0 || *first.status != Status::ok) return {};
-  const bool out_of_order = same ? first.place > second.place : first.round > second.round;
+  const bool placed = same && first.kind == Kind::tells;
+  const bool out_of_order = placed ? first.place > second.place : first.round > second.round;
   return out_of_order ? both(before, after) + ": executed out of order" : "";
 }
 
@@ -73,13 +77,16 @@ std::string History::contradiction() const {
     if (!work.status) return it + " did not complete";
     if (work.times > 1) return it + " was executed twice";
     const bool ok = *work.status == Status::ok;
-    if (work.kind == Kind::tells && ok && work.times == 0) {
+    if (is_seen(work) && ok && work.times == 0) {
       return it + " is said to be done and never came";
     }
     const bool refused =
         jetty::claims_not_executed(*work.status) || *work.status == Status::remote_access;
     if (refused && work.times > 0) return it + " came, and is said not to have";
     if (work.fails && ok) return it + " should have been refused";
+    if (!ok && !work.fails && !work.troubled) {
+      return it + " ended as " + std::to_string(static_cast<int>(*work.status)) + " for no reason";
+    }
     if (work.kind == Kind::reads) {
       if (const std::string wrong = of_reads(i); !wrong.empty()) return wrong;
     }

@@ -20,11 +20,12 @@ struct History {
     uint32_t cell = 0;   // reads: the work that writes what it reads
     bool fails = false;  // it is refused
     bool signalled = true;
+    bool troubled = false;  // it was cancelled, or its peer ended while it was open
     // What was seen.
     std::optional<Status> status{};
-    uint32_t times = 0;      // that it arrived
+    uint32_t times = 0;      // that it arrived; writes: 1, if it was found in memory
     uint64_t place = 0;      // tells: among the arrivals at its peer
-    uint64_t round = 0;      // and when these were looked at
+    uint64_t round = 0;      // and when these were looked at, or this was found
     uint64_t read = 0;       // reads: 0, or the number of the work that wrote it plus one; adds:
                              // the sum before it
     uint64_t completed = 0;  // its place among the completions

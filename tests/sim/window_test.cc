@@ -57,6 +57,16 @@ struct Two {
     here.jetty.post(write(bytes, target.segment));
     return only_status(here.jetty, limit);
   }
+  // By a Jetty of its own, until nobody there listens.
+  void guess() {
+    Jetty guesses = here.device.jetty({.berths = 32}).value();
+    for (uint32_t i = 1; i < 18; ++i) {
+      RemoteSegment wrong = target.segment;
+      wrong.token = TokenValue(number(wrong.token) + i);
+      REQUIRE(guesses.post(write(bytes, wrong)) == 1);
+    }
+    hosts.run_for(1ms);
+  }
 };
 
 Statistics statistics_of(Host& host) { return host.device.stats().value(); }
@@ -187,6 +197,51 @@ TEST_CASE("window: a device that closes says so, and its partner lets go") {
     two.there = two.hosts.start();
     two.target = two.here.device.import(two.there.line).value();
     REQUIRE(two.one_write(1s) == Status::ok);
+  }
+}
+
+// ---- order
+
+// What waits for its turn is not taken for the slices that come behind it.
+TEST_CASE("window: strong messages for which there is no receive come in order when there are") {
+  Two two("w-order");
+  REQUIRE(two.here.jetty.post(write(two.bytes, two.target.segment).relaxed()) == 1);
+  REQUIRE(only_status(two.here.jetty, 1s) == Status::ok);
+  for (uint64_t i = 0; i < 8; ++i) {
+    REQUIRE(two.here.jetty.post(send(two.bytes, two.target.jetty).strong().immediate(i)) == 1);
+  }
+  two.hosts.run_for(5ms);
+  CHECK(statistics_of(two.there).parked > 0);
+  std::vector<std::byte> inbox(4096);
+  for (uint64_t tag = 0; tag < 8; ++tag) REQUIRE(two.there.jetty.receive(inbox, tag));
+  CHECK(ends(two.here.jetty, 8, 1s)[Status::ok] == 8);
+  std::array<Completion, 8> came;
+  REQUIRE(two.there.jetty.poll(came) == 8);
+  for (uint64_t i = 0; i < 8; ++i) CHECK(came[i].immediate == i);
+}
+
+// Nothing says that it was dropped: also who has no room for a packet says nothing of it.
+TEST_CASE("window: one slice that its target dropped stops neither what follows it nor the rest") {
+  for (const Order order : {Order::none, Order::strong}) {
+    Two two("w-dropped" + std::to_string(static_cast<int>(order)), {.berths = 64},
+            {.operation_timeout = 300ms});
+    Work work = write(two.bytes, two.target.segment).strong();
+    work.order = order;
+    REQUIRE(two.here.jetty.post(work) == 1);
+    REQUIRE(only_status(two.here.jetty, 1s) == Status::ok);
+    two.guess();
+    REQUIRE(two.here.jetty.post(work) == 1);
+    std::map<Status, size_t> told;
+    for (int round = 0; round < 3000; ++round) {
+      two.hosts.run_for(1ms);
+      // Some of what follows is always open.
+      if (round > 100) two.here.jetty.post(work);
+      std::array<Completion, 64> out;
+      const size_t count = two.here.jetty.poll(out);
+      for (const Completion& each : std::span(out).first(count)) ++told[each.status];
+    }
+    CHECK(told[Status::unknown] < 100);
+    CHECK(told[Status::ok] > 2000);
   }
 }
 
