@@ -39,11 +39,11 @@ using Host = SimHosts::Host;
 
 // Two, and a channel between them.
 struct Two {
+  std::vector<std::byte> bytes = some_bytes(100);  // longer than the works that use them
   WindowHosts hosts;
   Host here;
   Host there;
   Imported target;  // there, as seen from here
-  std::vector<std::byte> bytes = some_bytes(100);
 
   explicit Two(const std::string& name, const JettyOptions& jetty = {.berths = 64, .receives = 16},
                const DeviceOptions& device = {})
