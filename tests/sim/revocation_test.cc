@@ -40,8 +40,7 @@ class Rushing {
   }
 
   void turn(const RemoteSegment& segment, Prng& prng) {
-    std::array<Completion, 16> some;
-    for (const Completion& one : std::span(some).first(host_.jetty.poll(some))) end(one);
+    poll();
     for (uint64_t tag = 0; tag < buffers_.size(); ++tag) {
       if (busy_[tag]) continue;
       const size_t bytes = prng.chance(0.5) ? prng.between(1, 64) : prng.between(1, 9000);
@@ -55,12 +54,23 @@ class Rushing {
     }
   }
 
+  // What was posted uses the buffers until it has ended.
+  bool has_ended() {
+    poll();
+    return std::ranges::find(busy_, true) == busy_.end();
+  }
+
   uint64_t done = 0;
   uint64_t refused = 0;
   uint64_t others = 0;
   uint64_t leaked = 0;  // bytes of what was not shared any more
 
  private:
+  void poll() {
+    std::array<Completion, 16> some;
+    for (const Completion& one : std::span(some).first(host_.jetty.poll(some))) end(one);
+  }
+
   void end(const Completion& one) {
     busy_[one.tag] = false;
     done += one.ok();
@@ -117,6 +127,8 @@ TEST_CASE("S4: after unregister no packet touches the memory, nor says what is i
     run(prng.chance(0.05) ? Duration(5ms) : Duration(200us));
     dirty += !all_are(memory, poison);
   }
+  hosts.run_for(5s);
+  for (Rushing& writer : writers) REQUIRE(writer.has_ended());
   std::ranges::sort(took);
   const auto micro = [&](double part) {
     const auto at = static_cast<size_t>(part * static_cast<double>(took.size() - 1));
