@@ -144,8 +144,8 @@ def test_messages_that_may_be_lost():
     (result,) = results("--self", "send_bw", "--mode", "uno", "--size", "64", "--count", "20000",
                         "--rounds", "2", "--device", "fault(loss=30%,seed=3):udp:")
     assert result["lost_percent"] > 15, result["lost_percent"]
-    (result,) = results("--self", "send_lat", "--mode", "uno", "--size", "64", "--count", "20",
-                        "--rounds", "1", "--device", "fault(loss=10%,seed=3):udp:")
+    (result,) = results("--self", "send_lat", "--mode", "uno", "--size", "64", "--count", "40",
+                        "--rounds", "1", "--device", "fault(loss=30%,seed=3):udp:")
     assert result["lost_percent"] > 0, result["lost_percent"]
 
 
