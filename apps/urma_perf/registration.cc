@@ -51,8 +51,9 @@ struct Row {
   const char* memory;
   uint64_t bytes = 0;
   std::array<Histogram, calls> took{};
-  uint64_t works = 0;    // of the writer, a second
-  uint64_t refused = 0;  // all
+  uint64_t not_fenced = 0;  // calls that did not ensure that nothing writes there any more
+  uint64_t works = 0;       // of the writer, a second
+  uint64_t refused = 0;     // all
 };
 
 template <class Function>
@@ -91,10 +92,10 @@ class Registration {
       while (now() < next) std::this_thread::yield();
       if (cycle % 2 == 0) {
         must(timed(row.took[rotating], [&] { return segment.rotate(); }), "rotate");
-        fenced(timed(row.took[retiring], [&] { return segment.retire(); }), "retire");
-        fenced(timed(row.took[revoking], [&] { return segment.revoke(); }), "revoke");
+        fence(row, retiring, [&] { return segment.retire(); });
+        fence(row, revoking, [&] { return segment.revoke(); });
       } else {
-        fenced(timed(row.took[unregistering], [&] { return segment.unregister(); }), "unregister");
+        fence(row, unregistering, [&] { return segment.unregister(); });
       }
     }
     writes(nullptr);
@@ -103,8 +104,11 @@ class Registration {
 
  private:
   // The writer may have no processor for a while: that is its time, and no failure.
-  static void fenced(const urma::Result<void>& done, std::string_view doing) {
-    if (done.status() != Status::not_fenced) must(done, doing);
+  template <class Function>
+  static void fence(Row& row, Call call, Function&& function) {
+    const urma::Result<void> done = timed(row.took[call], function);
+    if (done.status() != Status::not_fenced) return must(done, names[call]);
+    ++row.not_fenced;
   }
 
   const Options& options_;
@@ -178,7 +182,7 @@ std::string cell(const Histogram& took) {
 void print(const Row& row, bool churn) {
   fmt::print("{:<7} {:>10}", row.memory, row.bytes);
   for (const Histogram& took : row.took) fmt::print("  {:>16}", cell(took));
-  if (churn) fmt::print("  {:>9} {:>9}", row.works, row.refused);
+  if (churn) fmt::print("  {:>9} {:>9} {:>10}", row.works, row.refused, row.not_fenced);
   fmt::print("\n");
 }
 
@@ -194,6 +198,7 @@ nlohmann::json to_json(const Row& row) {
   }
   out["works_per_second"] = row.works;
   out["refused"] = row.refused;
+  out["not_fenced"] = row.not_fenced;
   return out;
 }
 
@@ -225,7 +230,7 @@ Exit measure_registration(const Options& options) {
   if (!options.json) {
     fmt::print("{}, us: median / 99 %\n{:<7} {:>10}", text, "memory", "bytes");
     for (const char* name : names) fmt::print("  {:>16}", name);
-    if (options.churn > 0) fmt::print("  {:>9} {:>9}", "writes/s", "refused");
+    if (options.churn > 0) fmt::print("  {:>9} {:>9} {:>10}", "writes/s", "refused", "not fenced");
     fmt::print("\n");
   }
   for (const bool of_the_window : {false, true}) {
