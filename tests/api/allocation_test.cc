@@ -209,10 +209,11 @@ TEST_CASE("R13: the N-th allocation fails: an error or a work that is done, and 
     const uint64_t all = requests;
     const Held before = Held::now();
     uint64_t unfair = 0;
-    // Quick: each of the first ones, then some of them.
+    // Quick: each of the first ones, which open the device, then some of them.
     const uint64_t step = thorough ? 1 : std::max<uint64_t>(all / 150, 1);
+    const auto next = [&](uint64_t n) { return n < 300 ? n + 1 : n + step; };
     for (const uint64_t for_how_many : {uint64_t{1}, none}) {
-      for (uint64_t n = 0; n < all; n += step) {
+      for (uint64_t n = 0; n < all; n = next(n)) {
         refusal = {};
         last_refused = for_how_many == none ? none : n;
         first_refused = n;
