@@ -18,13 +18,7 @@ using drivers::Impairment;
 
 bool whole() { return std::getenv("URMA_LONG") != nullptr; }
 uint64_t seeds() { return whole() ? 50 : 5; }
-// Beside sanitizers a tenth of the tenth.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr uint32_t works_of_check = 100;
-#else
-constexpr uint32_t works_of_check = 1000;
-#endif
-uint32_t works() { return whole() ? 10'000 : works_of_check; }
+uint32_t works() { return whole() ? 10'000 : sanitized ? 100 : 1000; }
 
 // Writes of random sizes to random places, 32 at a time. Each ends well, and the last bytes written
 // to each place are there.

@@ -22,11 +22,7 @@ int cycles() {
   if (const char* const asked = std::getenv("URMA_LONG"); asked != nullptr) {
     return std::atoi(asked) > 1 ? std::atoi(asked) : 1'000'000;
   }
-#if defined(__SANITIZE_ADDRESS__)
-  return 1'000;
-#else
-  return 100'000;
-#endif
+  return sanitized ? 1'000 : 100'000;
 }
 
 void fill(std::span<std::byte> bytes, std::byte value) {
