@@ -1,6 +1,7 @@
 #include "jetty/target.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "jetty/flow.h"
 #include "jetty/slicer.h"
@@ -121,7 +122,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   if (Assembly* assembly = peer.assemblies > 0 ? find(packet) : nullptr) {
     if (assembly->verdict == Verdict::parked) return keep(*assembly, packet, request);
     take(*assembly, packet, request, packet_bytes);
-    if (assembly->packets != assembly->needed) return;
+    if (assembly->packets != assembly->needed) return note_refusal(*assembly, request.headers, now);
     finish(*assembly, request.headers, now);
     const uint32_t sequence = assembly->context;
     erase(*assembly);
@@ -150,7 +151,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     finish(fresh, request.headers, now);
   } else {
     if (fresh.record != nullptr) fresh.record->set(fresh.number, ExecutionRecord::Mark::executing);
-    create(fresh);
+    note_refusal(*create(fresh), request.headers, now);
   }
   advance(fresh.context, now);
 }
@@ -268,15 +269,10 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
     case Verdict::refuse:
     case Verdict::no_receives: {
       ++counters_.refused;
-      // Who is not listened to from now on drops this one, too; its answer does not tell him.
       const CompleterError error = assembly.verdict == Verdict::refuse
                                        ? CompleterError::remote_abort
                                        : CompleterError::unsupported_request;
-      if (assembly.missing) {
-        answers_.tell_missing(assembly.peer, TokenId(request.memory.token_id));
-      } else {
-        complain(assembly.peer, request, *assembly.info, now);
-      }
+      note_refusal(assembly, request, now);
       executor_.release(assembly);
       abandon(assembly, Mark::none);
       return answer(assembly, Response::completer_error, static_cast<uint8_t>(error), false, now);
@@ -321,6 +317,20 @@ void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& i
     stop_listening(peers_.at(peer), *until);
     events_.raise({.kind = EventKind::guessing, .peer = peer});
   }
+}
+
+// Once of each slice, and not when all of it has come: who tries tokens need not send the rest. Its
+// answer is as those before, though nobody may listen from now on.
+void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now) {
+  const Verdict verdict = assembly.verdict;
+  if (verdict != Verdict::refuse && verdict != Verdict::no_receives) return;
+  if (std::exchange(assembly.complained, true)) return;
+  if (assembly.missing) {
+    answers_.tell_missing(assembly.peer, TokenId(request.memory.token_id));
+  } else {
+    complain(assembly.peer, request, *assembly.info, now);
+  }
+  assembly.verdict = verdict;
 }
 
 // Its packets are acknowledged as before, and nothing is done about the slices that they are of.
