@@ -471,21 +471,25 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
   }
   ++counters_.withdrawn;
   if (Assembly* assembly = find(packet)) forget(*assembly);
-  // Without a record nothing keeps a late packet of it from being executed: nothing is said then.
+  Answers::Answer answer{.peer = packet.peer,
+                         .rc_id = base->rc_id,
+                         .tassn = base->tassn,
+                         .status = Response::completer_error,
+                         .info = static_cast<uint8_t>(CompleterError::withdrawn)};
   ExecutionRecord* record = records_.find_or_create(packet.peer, base->rc_id, base->tassn);
-  if (record == nullptr) return;
+  // Nothing keeps a late packet of it from being executed then; but this says no more than that
+  // nobody knows, and without it the number would stand in its queue's way for ever.
+  if (record == nullptr) return answers_.add(answer, now);
   const Tassn tassn = record->unwrap(base->tassn);
   if (!record->see(tassn)) return;
   // Parked, it came as another slice of the channel.
   if (Assembly* parked = find_parked(*record, tassn)) forget(*parked);
   const bool executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
   if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
-  Answers::Answer answer{.peer = packet.peer, .rc_id = base->rc_id, .tassn = base->tassn};
   if (executed) {
+    answer.status = Response::success;
+    answer.info = 0;
     add_result(answer, *record);
-  } else {
-    answer.status = Response::completer_error;
-    answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
   }
   answers_.add(answer, now);
   pass_over(*record, tassn, now);

@@ -470,6 +470,34 @@ TEST_CASE("one slice that its target dropped does not stop what has no order") {
   CHECK(pair.count(Status::ok) == 2000);
 }
 
+// What its target has no room to remember is over all the same.
+TEST_CASE("a slice that is dropped does not stop its queue where there is no room for records") {
+  Ordered pair("dropped-no-record", {.berths = 64},
+               {.operation_timeout = 300ms, .limits = {.jetties = 5000}});
+  {
+    const Jetty without_receives = pair.there.device.jetty({.berths = 1}).value();
+    const RemoteJetty target = pair.here.device.import(without_receives.descriptor()).value().jetty;
+    std::vector<Jetty> others;
+    Status last = Status::ok;
+    for (int i = 0; i < 4900 && last != Status::no_resources; ++i) {
+      others.push_back(pair.here.device.jetty({.berths = 1}).value());
+      REQUIRE(others.back().post(send(pair.bytes, target)) == 1);
+      last = only_status(others.back(), 1s);
+    }
+    REQUIRE(last == Status::no_resources);
+  }
+  pair.guess();
+  pair.post(pair.update().tag(1));
+  pair.run(500ms);
+  REQUIRE(pair.told[1] == Status::unknown);
+  for (uint64_t tag = 2; tag < 1502; ++tag) {
+    (void)pair.here.jetty.post(pair.update().tag(tag));
+    pair.run(1ms);
+  }
+  CHECK(pair.told.ends.size() == 1501);
+  CHECK(pair.count(Status::ok) == 1500);
+}
+
 // It is given up on its way, which takes longer than a withdrawal; there it is dropped.
 TEST_CASE("a slice that is dropped after it was given up keeps nothing from its turn") {
   Ordered pair("dropped-late", {.berths = 64}, {.operation_timeout = 300ms}, "delay=10ms");
