@@ -458,6 +458,20 @@ TEST_CASE("handed over: who opens the window otherwise goes by packets, both way
   CHECK(handing.owner.device.stats().value().copied == 0);
 }
 
+// Where its record says that it has no file, the window's memory of that number is somebody else's.
+TEST_CASE("handed over: what is handed to nobody is no memory of the window either") {
+  for (const Rights rights : {Rights::write, Rights::write | Rights::atomic}) {
+    Handing handing("window", {.rights = rights, .policy = TokenPolicy::none});
+    Segment beside = handing.user.device.allocate(bytes).value();
+    REQUIRE(beside.mapped());
+    const auto data = bytes_like(200'000, 5);
+    CHECK(handing.run(write(data, handing.there, 40)) == Status::ok);
+    CHECK(handing.copied() == 0);
+    CHECK(std::ranges::equal(handing.landed(40, data.size()), data));
+    CHECK(std::ranges::count(beside.bytes(), std::byte{0}) == bytes);
+  }
+}
+
 TEST_CASE("handed over: a place whose name somebody else has taken is passed over") {
   WindowFile window("taken");
   const std::string name = window.path() + ".0";
