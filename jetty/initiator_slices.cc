@@ -44,6 +44,9 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
       offer_later(slice);
       break;
   }
+  // Decided before, and a frame of it is in the driver: what it has come to is known only now.
+  if (before == SliceState::settling && slice.tombstone)
+    slice.to_tell = slice.to_tell || must_tell(slice, before, event);
   if (next.decided) {
     slice.status = answer.given ? answer.status : next.status;
     slice.tombstone = next.tombstone || leaves_gap(slice, before, event);

@@ -24,10 +24,11 @@ struct Told {
 // One who posts, and one at whom strong works arrive.
 struct Ordered {
   explicit Ordered(const std::string& name, const JettyOptions& jetty = {.berths = 16},
-                   const DeviceOptions& device = {}, const std::string& wire = "delay=20us")
+                   const DeviceOptions& device = {}, const std::string& wire = "delay=20us",
+                   const std::string& wire_back = "")
       : hosts(name),
         here(hosts.start(wire, jetty, device)),
-        there(hosts.start(wire, {.berths = 4, .receives = 64})),
+        there(hosts.start(wire_back.empty() ? wire : wire_back, {.berths = 4, .receives = 64})),
         target(here.device.import(there.line).value()) {
     for (int i = 0; i < 64; ++i) there.jetty.receive(there.segment.bytes().first(64), 0);
   }
@@ -495,6 +496,31 @@ TEST_CASE("a slice that is dropped does not stop its queue where there is no roo
     pair.run(1ms);
   }
   CHECK(pair.told.ends.size() == 1501);
+  CHECK(pair.count(Status::ok) == 1500);
+}
+
+// It leaves its device after it was given up, and its acknowledgement comes with that news.
+TEST_CASE(
+    "what is acknowledged and dropped while its device has it still does not stop its queue") {
+  Ordered pair("dropped-held", {.berths = 64, .suspend_on_error = true}, {}, "hold=12ms",
+               "delay=20us");
+  pair.guess(40ms);  // nobody listens from 24 ms to 124 ms
+  RemoteSegment wrong = pair.target.segment;
+  wrong.bytes = 4;
+  pair.post(pair.update().tag(1));
+  pair.hosts.run_for(5us);
+  pair.post(write(pair.bytes, wrong).tag(2));
+  pair.hosts.run_for(150ms);
+  pair.run(1ms);
+  REQUIRE(pair.told[1] == Status::unknown);
+  REQUIRE(pair.told[2] == Status::remote_access);
+  REQUIRE(pair.here.jetty.reset().ok());
+  for (uint64_t tag = 3; tag < 1503; ++tag) {
+    (void)pair.here.jetty.post(pair.update().tag(tag));
+    pair.run(1ms);
+  }
+  pair.run(100ms);
+  CHECK(pair.told.ends.size() == 1502);
   CHECK(pair.count(Status::ok) == 1500);
 }
 
