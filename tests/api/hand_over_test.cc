@@ -251,6 +251,20 @@ TEST_CASE("handed over: whoever keeps what he was given has nothing of it after 
   }
 }
 
+TEST_CASE("handed over: when its device has been closed unregister takes it away all the same") {
+  Handing handing;
+  const Given given = handing.ask(handing.request());
+  REQUIRE(given);
+  volatile std::byte* const kept = given.map(PROT_READ | PROT_WRITE);
+  REQUIRE(kept != nullptr);
+  handing.owner.device.close();
+  kept[5] = std::byte{3};
+  CHECK(handing.segment.bytes()[5] == std::byte{3});
+  REQUIRE(handing.segment.unregister().ok());
+  kept[5] = std::byte{9};
+  CHECK(handing.segment.bytes()[5] == std::byte{3});
+}
+
 TEST_CASE("handed over: what cannot be moved is listed until it is, and it is said why") {
   if (!NoAddressSpace::possible) return;
   Handing handing;
