@@ -149,6 +149,20 @@ TEST_CASE("when a work fails, what waits for its receiver does not wait any long
   CHECK(pair.told[1] == Status::receiver_not_ready);
 }
 
+// It comes again, like a message, but needs no receive slot.
+TEST_CASE("a write for which there is no place to wait for its turn waits for no receiver") {
+  Ordered pair("early-write", {.berths = 512, .receiver_timeout = 5ms});
+  pair.begin_order();
+  Jetty busy = pair.there.device.jetty({.berths = 1, .receives = 4}).value();
+  const RemoteJetty target = pair.here.device.import(busy.descriptor()).value().jetty;
+  pair.post(send(pair.bytes, target).strong().tag(1));
+  for (uint64_t tag = 2; tag < 402; ++tag) pair.post(pair.update().strong().tag(tag));
+  pair.run(100ms);
+  CHECK(pair.told[1] == Status::receiver_not_ready);
+  CHECK(pair.there.device.stats().value().too_early > 0);
+  CHECK(pair.count(Status::ok) == 400);
+}
+
 TEST_CASE("a work that was held when its Jetty's time was up has a time of its own") {
   Ordered pair("held-time", {.berths = 16, .mode = ServiceMode::initiator},
                {.operation_timeout = 60ms});
