@@ -45,6 +45,7 @@ struct Assembly {
   Kept kept{};                      // parked: its packets
   uint32_t next_parked = none;      // of the same queue, later ones
   bool missing = false;             // memory that is guarded was not there
+  bool complained = false;          // it was refused, and who should know does
   bool permit = false;              // holds one of the receiver's permits for immediates
   uint16_t receive = Queues::none;  // the receive slot that it fills
   Jetty* jetty = nullptr;           // its target, when it holds either

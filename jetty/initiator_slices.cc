@@ -44,6 +44,9 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
       offer_later(slice);
       break;
   }
+  // Decided before, and a frame of it is in the driver: what it has come to is known only now.
+  if (before == SliceState::settling && slice.tombstone)
+    slice.to_tell = slice.to_tell || must_tell(slice, before, event);
   if (next.decided) {
     slice.status = answer.given ? answer.status : next.status;
     slice.tombstone = next.tombstone || leaves_gap(slice, before, event);
@@ -148,7 +151,10 @@ void Initiator::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
   Jetty& jetty = jetties_.at(flow.jetty);
   jetty.works[slice.berth].progress = now;
   if (slice.not_ready_times == 0) slice.not_ready_since = now;
-  if (now - slice.not_ready_since > jetty.timeouts.receiver) {
+  const Berth& berth = jetty.queues->berth(slice.berth);
+  // Others came too early for their order, or too many at a time, and need no receive slot.
+  const bool receives = berth.operation == Operation::send || (berth.with_immediate && slice.last);
+  if (receives && now - slice.not_ready_since > jetty.timeouts.receiver) {
     return apply(slice, SliceEvent::too_long, now);
   }
   // What repeats packets of this attempt has nothing to say any more.

@@ -1,6 +1,7 @@
 #include "jetty/target.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "jetty/flow.h"
 #include "jetty/slicer.h"
@@ -121,7 +122,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   if (Assembly* assembly = peer.assemblies > 0 ? find(packet) : nullptr) {
     if (assembly->verdict == Verdict::parked) return keep(*assembly, packet, request);
     take(*assembly, packet, request, packet_bytes);
-    if (assembly->packets != assembly->needed) return;
+    if (assembly->packets != assembly->needed) return note_refusal(*assembly, request.headers, now);
     finish(*assembly, request.headers, now);
     const uint32_t sequence = assembly->context;
     erase(*assembly);
@@ -150,7 +151,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     finish(fresh, request.headers, now);
   } else {
     if (fresh.record != nullptr) fresh.record->set(fresh.number, ExecutionRecord::Mark::executing);
-    create(fresh);
+    note_refusal(*create(fresh), request.headers, now);
   }
   advance(fresh.context, now);
 }
@@ -268,15 +269,10 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
     case Verdict::refuse:
     case Verdict::no_receives: {
       ++counters_.refused;
-      // Who is not listened to from now on drops this one, too; its answer does not tell him.
       const CompleterError error = assembly.verdict == Verdict::refuse
                                        ? CompleterError::remote_abort
                                        : CompleterError::unsupported_request;
-      if (assembly.missing) {
-        answers_.tell_missing(assembly.peer, TokenId(request.memory.token_id));
-      } else {
-        complain(assembly.peer, request, *assembly.info, now);
-      }
+      note_refusal(assembly, request, now);
       executor_.release(assembly);
       abandon(assembly, Mark::none);
       return answer(assembly, Response::completer_error, static_cast<uint8_t>(error), false, now);
@@ -321,6 +317,20 @@ void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& i
     stop_listening(peers_.at(peer), *until);
     events_.raise({.kind = EventKind::guessing, .peer = peer});
   }
+}
+
+// Once of each slice, and not when all of it has come: who tries tokens need not send the rest. Its
+// answer is as those before, though nobody may listen from now on.
+void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now) {
+  const Verdict verdict = assembly.verdict;
+  if (verdict != Verdict::refuse && verdict != Verdict::no_receives) return;
+  if (std::exchange(assembly.complained, true)) return;
+  if (assembly.missing) {
+    answers_.tell_missing(assembly.peer, TokenId(request.memory.token_id));
+  } else {
+    complain(assembly.peer, request, *assembly.info, now);
+  }
+  assembly.verdict = verdict;
 }
 
 // Its packets are acknowledged as before, and nothing is done about the slices that they are of.
@@ -461,21 +471,25 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
   }
   ++counters_.withdrawn;
   if (Assembly* assembly = find(packet)) forget(*assembly);
-  // Without a record nothing keeps a late packet of it from being executed: nothing is said then.
+  Answers::Answer answer{.peer = packet.peer,
+                         .rc_id = base->rc_id,
+                         .tassn = base->tassn,
+                         .status = Response::completer_error,
+                         .info = static_cast<uint8_t>(CompleterError::withdrawn)};
   ExecutionRecord* record = records_.find_or_create(packet.peer, base->rc_id, base->tassn);
-  if (record == nullptr) return;
+  // Nothing keeps a late packet of it from being executed then; but this says no more than that
+  // nobody knows, and without it the number would stand in its queue's way for ever.
+  if (record == nullptr) return answers_.add(answer, now);
   const Tassn tassn = record->unwrap(base->tassn);
   if (!record->see(tassn)) return;
   // Parked, it came as another slice of the channel.
   if (Assembly* parked = find_parked(*record, tassn)) forget(*parked);
   const bool executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
   if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
-  Answers::Answer answer{.peer = packet.peer, .rc_id = base->rc_id, .tassn = base->tassn};
   if (executed) {
+    answer.status = Response::success;
+    answer.info = 0;
     add_result(answer, *record);
-  } else {
-    answer.status = Response::completer_error;
-    answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
   }
   answers_.add(answer, now);
   pass_over(*record, tassn, now);

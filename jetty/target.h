@@ -107,6 +107,7 @@ class Target {
                               Time now);
   [[gnu::cold]] void complain_of_datagram(PeerId peer, const TaRequest& request,
                                           const OpcodeInfo& info, Time now);
+  void note_refusal(Assembly& assembly, const TaRequest& request, Time now);
   void stop_listening(PeerState& peer, Time until);
   void deliver_slowly(const transport::Received& packet, const MessageHeaders& headers,
                       std::span<const std::byte> data, Time now);

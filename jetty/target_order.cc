@@ -130,7 +130,7 @@ void Target::unpark(Assembly& assembly, Time now) {
     }
     take(assembly, packet, request, packet_bytes);
     whole = assembly.packets == assembly.needed;
-    if (whole) finish(assembly, request.headers, now);
+    whole ? finish(assembly, request.headers, now) : note_refusal(assembly, request.headers, now);
   };
   while (!whole && parking_.take(kept, place)) {
   }

@@ -441,7 +441,8 @@ class URMA_API Device {
 
   // Ends everything made from this device and tells the peers. At most an operation timeout and
   // 0.2 s. The destructor does it too. A peer that was in the middle of a copy into a mapped
-  // segment may finish that one: `unregister` waits for it, before or after.
+  // segment may finish that one, and whoever was handed one (cxl:?share=segment) can use it until
+  // `unregister`, which sees to both, before or after.
   void close();
 
  private:

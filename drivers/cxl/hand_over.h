@@ -45,7 +45,8 @@ class HandOver {
     uint32_t file;
     friend bool operator==(const Name&, const Name&) = default;
   };
-  // What its record says, as of an epoch: each grant has its own, and its own tokens.
+  // What its record says, as of an epoch: each opening has its own, after which other tokens are
+  // good.
   struct There {
     uint32_t segment;
     Name name;

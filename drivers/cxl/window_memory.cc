@@ -107,8 +107,11 @@ void Window::grant(const Lease& lease, const Grant& grant) {
   record.atomics.store(static_cast<uint32_t>(grant.atomics), std::memory_order_relaxed);
   const uint32_t file = hand_over_ != nullptr ? hand_over_->own().grant(lease.number, grant) : 0;
   record.file.store(file, std::memory_order_relaxed);
+  // Of what is handed to nobody: in the window, at its number, lies nothing of it.
+  if (hand_over_ != nullptr && file == 0) return;
   const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
-  record.epoch.store(epoch + 1 + epoch % 2, std::memory_order_release);
+  // Open already: to who holds it nothing has changed.
+  record.epoch.store(is_open(epoch) ? epoch : epoch + 1, std::memory_order_release);
 }
 
 void Window::revoke(const Lease& lease) {

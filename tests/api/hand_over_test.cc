@@ -251,6 +251,20 @@ TEST_CASE("handed over: whoever keeps what he was given has nothing of it after 
   }
 }
 
+TEST_CASE("handed over: when its device has been closed unregister takes it away all the same") {
+  Handing handing;
+  const Given given = handing.ask(handing.request());
+  REQUIRE(given);
+  volatile std::byte* const kept = given.map(PROT_READ | PROT_WRITE);
+  REQUIRE(kept != nullptr);
+  handing.owner.device.close();
+  kept[5] = std::byte{3};
+  CHECK(handing.segment.bytes()[5] == std::byte{3});
+  REQUIRE(handing.segment.unregister().ok());
+  kept[5] = std::byte{9};
+  CHECK(handing.segment.bytes()[5] == std::byte{3});
+}
+
 TEST_CASE("handed over: what cannot be moved is listed until it is, and it is said why") {
   if (!NoAddressSpace::possible) return;
   Handing handing;
@@ -456,6 +470,20 @@ TEST_CASE("handed over: who opens the window otherwise goes by packets, both way
   }
   CHECK(std::ranges::equal(other.bytes().first(data.size()), data));
   CHECK(handing.owner.device.stats().value().copied == 0);
+}
+
+// Where its record says that it has no file, the window's memory of that number is somebody else's.
+TEST_CASE("handed over: what is handed to nobody is no memory of the window either") {
+  for (const Rights rights : {Rights::write, Rights::write | Rights::atomic}) {
+    Handing handing("window", {.rights = rights, .policy = TokenPolicy::none});
+    Segment beside = handing.user.device.allocate(bytes).value();
+    REQUIRE(beside.mapped());
+    const auto data = bytes_like(200'000, 5);
+    CHECK(handing.run(write(data, handing.there, 40)) == Status::ok);
+    CHECK(handing.copied() == 0);
+    CHECK(std::ranges::equal(handing.landed(40, data.size()), data));
+    CHECK(std::ranges::count(beside.bytes(), std::byte{0}) == bytes);
+  }
 }
 
 TEST_CASE("handed over: a place whose name somebody else has taken is passed over") {

@@ -113,6 +113,40 @@ TEST_CASE("guessing: the last answer says no more than the others, in slices of 
   CHECK(said.size() == 1);
 }
 
+// What one of its packets may write is written, though the others never come.
+TEST_CASE("guessing: a wrong token counts though the rest of its slice is never sent") {
+  Siege siege("g-part");
+  Stranger stranger(siege.hosts, "fd00::66");
+  REQUIRE(stranger.connect(siege.owner.device.endpoint()));
+  const std::vector<std::byte> data(Stranger::mtu, std::byte{0});
+  const RemoteJetty jetty = siege.owner.jetty.local();
+  const auto opcode = GENERATE(TaOpcode::write, TaOpcode::send);
+  const bool to_memory = opcode == TaOpcode::write;
+  const uint32_t right_before = to_memory ? GENERATE(0u, 1u) : 0u;  // packets of it
+  for (uint32_t guess = 1; guess <= 17; ++guess, ++siege.slices) {
+    TaRequest request;
+    request.base.opcode = static_cast<uint8_t>(opcode);
+    request.base.tassn = siege.slices & 0xffff;
+    request.base.rc_id = 77;
+    request.base.token_present = true;
+    request.target.target = number(jetty.id);
+    for (uint32_t packet = 0; packet <= right_before; ++packet) {
+      request.token.token = number(to_memory ? siege.segment.token : jetty.token);
+      if (packet == right_before) request.token.token ^= guess;
+      request.memory = {.address = siege.segment.address + packet * Stranger::mtu,
+                        .token_id = number(siege.segment.token_id),
+                        .length = 3 * Stranger::mtu};
+      stranger.send({.slice = siege.slices & 0xff'ffff, .last = false}, request, data);
+    }
+  }
+  siege.hosts.run_for(10ms);
+  CHECK(siege.told_of_guessing());
+  siege.write(stranger, siege.segment.token, std::byte{2});
+  siege.hosts.run_for(1ms);
+  CHECK(siege.owner.memory[0] == std::byte{0});
+  CHECK(siege.owner.device.stats().value().unheard == 1);
+}
+
 // Whatever an operation shows tokens for, all else about it is right.
 TEST_CASE("guessing: a wrong token counts in every operation and in every place that has one") {
   Siege siege("g-places");

@@ -24,10 +24,11 @@ struct Told {
 // One who posts, and one at whom strong works arrive.
 struct Ordered {
   explicit Ordered(const std::string& name, const JettyOptions& jetty = {.berths = 16},
-                   const DeviceOptions& device = {}, const std::string& wire = "delay=20us")
+                   const DeviceOptions& device = {}, const std::string& wire = "delay=20us",
+                   const std::string& wire_back = "")
       : hosts(name),
         here(hosts.start(wire, jetty, device)),
-        there(hosts.start(wire, {.berths = 4, .receives = 64})),
+        there(hosts.start(wire_back.empty() ? wire : wire_back, {.berths = 4, .receives = 64})),
         target(here.device.import(there.line).value()) {
     for (int i = 0; i < 64; ++i) there.jetty.receive(there.segment.bytes().first(64), 0);
   }
@@ -146,6 +147,20 @@ TEST_CASE("when a work fails, what waits for its receiver does not wait any long
   pair.run(20ms);
   CHECK(pair.told[2] == Status::remote_access);
   CHECK(pair.told[1] == Status::receiver_not_ready);
+}
+
+// It comes again, like a message, but needs no receive slot.
+TEST_CASE("a write for which there is no place to wait for its turn waits for no receiver") {
+  Ordered pair("early-write", {.berths = 512, .receiver_timeout = 5ms});
+  pair.begin_order();
+  Jetty busy = pair.there.device.jetty({.berths = 1, .receives = 4}).value();
+  const RemoteJetty target = pair.here.device.import(busy.descriptor()).value().jetty;
+  pair.post(send(pair.bytes, target).strong().tag(1));
+  for (uint64_t tag = 2; tag < 402; ++tag) pair.post(pair.update().strong().tag(tag));
+  pair.run(100ms);
+  CHECK(pair.told[1] == Status::receiver_not_ready);
+  CHECK(pair.there.device.stats().value().too_early > 0);
+  CHECK(pair.count(Status::ok) == 400);
 }
 
 TEST_CASE("a work that was held when its Jetty's time was up has a time of its own") {
@@ -468,6 +483,59 @@ TEST_CASE("one slice that its target dropped does not stop what has no order") {
   }
   CHECK(pair.told.ends.size() == 2001);
   CHECK(pair.count(Status::ok) == 2000);
+}
+
+// What its target has no room to remember is over all the same.
+TEST_CASE("a slice that is dropped does not stop its queue where there is no room for records") {
+  Ordered pair("dropped-no-record", {.berths = 64},
+               {.operation_timeout = 300ms, .limits = {.jetties = 5000}});
+  {
+    const Jetty without_receives = pair.there.device.jetty({.berths = 1}).value();
+    const RemoteJetty target = pair.here.device.import(without_receives.descriptor()).value().jetty;
+    std::vector<Jetty> others;
+    Status last = Status::ok;
+    for (int i = 0; i < 4900 && last != Status::no_resources; ++i) {
+      others.push_back(pair.here.device.jetty({.berths = 1}).value());
+      REQUIRE(others.back().post(send(pair.bytes, target)) == 1);
+      last = only_status(others.back(), 1s);
+    }
+    REQUIRE(last == Status::no_resources);
+  }
+  pair.guess();
+  pair.post(pair.update().tag(1));
+  pair.run(500ms);
+  REQUIRE(pair.told[1] == Status::unknown);
+  for (uint64_t tag = 2; tag < 1502; ++tag) {
+    (void)pair.here.jetty.post(pair.update().tag(tag));
+    pair.run(1ms);
+  }
+  CHECK(pair.told.ends.size() == 1501);
+  CHECK(pair.count(Status::ok) == 1500);
+}
+
+// It leaves its device after it was given up, and its acknowledgement comes with that news.
+TEST_CASE(
+    "what is acknowledged and dropped while its device has it still does not stop its queue") {
+  Ordered pair("dropped-held", {.berths = 64, .suspend_on_error = true}, {}, "hold=12ms",
+               "delay=20us");
+  pair.guess(40ms);  // nobody listens from 24 ms to 124 ms
+  RemoteSegment wrong = pair.target.segment;
+  wrong.bytes = 4;
+  pair.post(pair.update().tag(1));
+  pair.hosts.run_for(5us);
+  pair.post(write(pair.bytes, wrong).tag(2));
+  pair.hosts.run_for(150ms);
+  pair.run(1ms);
+  REQUIRE(pair.told[1] == Status::unknown);
+  REQUIRE(pair.told[2] == Status::remote_access);
+  REQUIRE(pair.here.jetty.reset().ok());
+  for (uint64_t tag = 3; tag < 1503; ++tag) {
+    (void)pair.here.jetty.post(pair.update().tag(tag));
+    pair.run(1ms);
+  }
+  pair.run(100ms);
+  CHECK(pair.told.ends.size() == 1502);
+  CHECK(pair.count(Status::ok) == 1500);
 }
 
 // It is given up on its way, which takes longer than a withdrawal; there it is dropped.

@@ -35,14 +35,15 @@ enum class Wake : uint8_t {
 // How many of each a device holds at most. They bound its memory, which is address space until
 // used.
 struct Limits {
-  uint32_t jetties = 1024;   // up to 500 000
-  uint32_t peers = 1024;     // other processes
+  uint32_t jetties = 1024;   // up to 1 000 000
+  uint32_t peers = 1024;     // other processes; up to 65 536
   uint32_t segments = 4096;  // up to 2^20
 };
 
 struct DeviceOptions {
   Threads threads = Threads::automatic;
-  // A work without progress for so long ends, as `unknown` or `peer_unreachable`. 10 ms to 1 h.
+  // A work without progress for so long ends, as `unknown`; if nothing of it has left, as
+  // `peer_unreachable` or `flushed`. 10 ms to 1 h.
   Duration operation_timeout = std::chrono::seconds(2);
   // A channel over which nothing went for so long is closed, if the peer has nothing to say either;
   // the next work makes another one, which takes two round trips. Zero: no channel is; else 1 ms to

@@ -26,7 +26,8 @@ enum class ServiceMode : uint8_t {
   initiator,
   // ROT: it is sent at once, and the target has it wait in a sequence context. A target that has
   // none free leaves it to the initiator, and so does whatever the target cannot see: memory that
-  // is mapped, works for other peers, reads.
+  // is mapped, works for other peers, reads; and what it could not keep until its turn: works of
+  // more than 256 KiB.
   target,
   // UNO: nobody, and nothing else is promised either. The Jetty posts sends of at most
   // Device::datagram_bytes, which need no channel, are `ok` when they have left, and may be lost,

@@ -111,6 +111,22 @@ TEST_CASE("what was closed while it was held is said when it is let go") {
   CHECK_FALSE(two.copier.let_go());
 }
 
+TEST_CASE("another token, while memory is held, changes nothing for who holds it") {
+  Two two;
+  REQUIRE(two.hold(two.range(0, 8)) != nullptr);
+  Grant rotated = granted;
+  rotated.older = granted.token;
+  rotated.token = TokenValue{0x01020304};
+  two.owner.grant(two.lease, rotated);
+  CHECK(two.copier.let_go());
+  MemoryRange range = two.range(0, 8);
+  CHECK(two.may(range));
+  range.token = rotated.token;
+  CHECK(two.may(range));
+  range.token = granted.older;
+  CHECK_FALSE(two.may(range));
+}
+
 TEST_CASE("memory that is held is moved, and nobody gets it before it is let go") {
   Two two;
   std::memset(two.lease.base, 7, bytes);
