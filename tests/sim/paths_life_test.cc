@@ -84,6 +84,19 @@ TEST_CASE("a channel that died is made again over whatever path is left") {
   }
 }
 
+TEST_CASE("who has asked in vain for minutes still asks over each path") {
+  for (const unsigned left : {0u, 1u}) {
+    INFO("path " << left);
+    SeveralPaths pair("minutes" + std::to_string(left), 2, {.operation_timeout = 200s});
+    pair.write_for(5ms);
+    pair.cut(0, 2, true);
+    REQUIRE(pair.here.jetty.post(write(pair.bytes, pair.target.segment)) == 1);
+    pair.hosts.run_for(100s);
+    pair.cut(left, left + 1, false);
+    CHECK(only_status(pair.here.jetty, 1s) == Status::ok);
+  }
+}
+
 TEST_CASE("a goodbye is heard over the path that carries, be it one of four") {
   for (const unsigned dead : {1u, 3u}) {
     for (const bool first : {true, false}) {
