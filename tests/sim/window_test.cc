@@ -368,6 +368,25 @@ TEST_CASE("window: what a stopped peer is asked ends in time, and it is asked no
   CHECK(two.one_write(1s) == Status::ok);
 }
 
+TEST_CASE("window: whoever waits for room does not look for it while nothing may leave") {
+  Two two("w-paused", {.berths = 1000}, {.operation_timeout = 5s});
+  const auto bytes = some_bytes(3000);
+  two.hosts.stop(two.there);
+  REQUIRE(two.here.jetty.post(std::vector<Work>(400, write(bytes, two.target.segment))) == 400);
+  two.hosts.run_for(1500ms);
+  // Another life is asked for where this one stands still.
+  Descriptor other = parse_descriptor(two.there.line).value();
+  other.life = Incarnation(number(other.life) + 1);
+  Jetty second = two.here.device.jetty().value();
+  second.post(write(bytes, two.here.device.import(to_string(other)).value().segment));
+  const uint64_t passes = statistics_of(two.here).passes;
+  two.hosts.run_for(1s);
+  CHECK(statistics_of(two.here).passes < passes + 1000);
+  two.hosts.stop(two.there, false);
+  CHECK(only_status(second, 10s) == Status::peer_restarted);
+  CHECK(ends(two.here.jetty, 400, 10s)[Status::ok] == 400);
+}
+
 // A table of peers that is full has no room for one that stands still.
 TEST_CASE("window: a stopped peer is forgotten for another one, and is told so when it goes on") {
   WindowHosts hosts("w-doubt");
