@@ -145,6 +145,28 @@ TEST_CASE("a peer that moved while no channel was there is found by its new desc
   CHECK(pair.write_once() == Status::ok);
 }
 
+TEST_CASE("a peer that moved is found by its new descriptor, also while it is asked where it was") {
+  for (const unsigned ours : {1u, 2u}) {
+    INFO(ours << " paths here");
+    SeveralPaths pair("moved-asked" + std::to_string(ours), 2, {.idle_timeout = 50ms});
+    if (ours == 1) {
+      pair.here = pair.hosts.start("", {.berths = 64});
+      pair.target = pair.here.device.import(pair.there.line).value();
+    }
+    pair.write_for(5ms);
+    pair.hosts.run_for(1s);
+    REQUIRE(pair.stats().channels == 0);
+    const auto old = pair.there.device.endpoints();
+    for (int i = 0; i < 2; ++i) REQUIRE(pair.there.device.add_path("sim:" + pair.name).ok());
+    for (const Endpoint& place : old) REQUIRE(pair.there.device.remove_path(place).ok());
+    REQUIRE(pair.here.jetty.post(write(pair.bytes, pair.target.segment)) == 1);
+    pair.hosts.run_for(1s);
+    pair.target = pair.here.device.import(pair.there.segment.descriptor()).value();
+    CHECK(only_status(pair.here.jetty, 500ms) == Status::ok);
+    CHECK(pair.write_once() == Status::ok);
+  }
+}
+
 TEST_CASE("a network that carries less than the ports do, over several paths") {
   for (const unsigned count : {2u, 3u, 4u, 8u}) {
     INFO(count << " paths");
