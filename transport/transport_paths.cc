@@ -17,7 +17,7 @@ void Transport::expect_paths(Peer& peer, std::span<const Endpoint> also) {
   if (known != nullptr) {
     // While no channel was there, nobody was told where it went.
     theirs.number = known->theirs().number;
-    if (!known->leads_to(peer.at)) known->lead(paths_, theirs, false, now_);
+    if (!known->goes_to(peer.at)) known->lead(paths_, theirs, false, now_);
     return;
   }
   if (!has_paths() && theirs.count == 1) return;

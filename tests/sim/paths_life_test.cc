@@ -167,6 +167,44 @@ TEST_CASE("a peer that moved is found by its new descriptor, also while it is as
   }
 }
 
+TEST_CASE("a place that was taken away and is there again is asked") {
+  SimHosts hosts("again-there");
+  const auto port = [](int number) {
+    return "sim:again-there?address=fd00::a" + std::to_string(number);
+  };
+  const DeviceOptions options{.idle_timeout = 50ms};
+  Host here = hosts.start("", {.berths = 64}, options);
+  Host there = SimHosts::start_at("paths():" + port(1) + "+" + port(2), {.berths = 64}, options);
+  const auto bytes = some_bytes(3000);
+  const auto first = there.device.endpoints();
+  const auto write_once = [&] {
+    const Imported target = here.device.import(there.segment.descriptor()).value();
+    REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
+    return only_status(here.jetty, 5s);
+  };
+  REQUIRE(write_once() == Status::ok);
+  REQUIRE(there.device.remove_path(first[0]).ok());
+  REQUIRE(write_once() == Status::ok);
+  hosts.run_for(1s);
+  REQUIRE(here.device.stats().value().channels == 0);
+  REQUIRE(there.device.add_path(port(1)).ok());
+  REQUIRE(there.device.remove_path(first[1]).ok());
+  CHECK(write_once() == Status::ok);
+}
+
+TEST_CASE(
+    "a peer is found at the place that is left to it, though none of ours was paired with it") {
+  SeveralPaths pair("unpaired", 2, {.idle_timeout = 50ms});
+  pair.write_for(5ms);
+  REQUIRE(pair.here.device.remove_path(pair.here.device.endpoints()[0]).ok());
+  pair.write_for(5ms);
+  pair.hosts.run_for(1s);
+  REQUIRE(pair.stats().channels == 0);
+  REQUIRE(pair.there.device.remove_path(pair.there.device.endpoints()[1]).ok());
+  pair.target = pair.here.device.import(pair.there.segment.descriptor()).value();
+  CHECK(pair.write_once() == Status::ok);
+}
+
 TEST_CASE("a network that carries less than the ports do, over several paths") {
   for (const unsigned count : {2u, 3u, 4u, 8u}) {
     INFO(count << " paths");
