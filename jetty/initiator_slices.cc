@@ -86,10 +86,11 @@ void Initiator::tell_it_is_void(Slice& slice) {
   slice.waiting_to_offer = flow.to_reoffer = true;
 }
 
-// Where nothing says that what it was told has been taken, it is told until it answers.
+// Where nothing says that what it was told has been taken, it is told until it answers; not while
+// it stands still, nor without a channel: `up` ends either.
 void Initiator::tell_again(Slice& slice, Time now) {
   const transport::Channel* const channel = peers_.at(flows_.at(slice.flow).peer).channel;
-  if (channel == nullptr || channel->acknowledges()) return;
+  if (channel == nullptr || channel->acknowledges() || channel->silent()) return;
   slice_timers_.arm(slices_.index_of(&slice), now + tell_again_after);
   if (slice.in_offer || slice.waiting_to_offer) return;
   offer_later(slice);
@@ -202,7 +203,11 @@ void Initiator::up(PeerState& peer, Time now) {
     for (uint32_t s = flow.first_slice; s != Slice::none;) {
       Slice& slice = slices_.at(s);
       s = slice.next;
-      apply(slice, SliceEvent::channel_back, now);
+      if (slice.berth == Queues::none) {
+        tell_again(slice, now);
+      } else {
+        apply(slice, SliceEvent::channel_back, now);
+      }
     }
     activate(flow);
   }

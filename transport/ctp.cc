@@ -135,7 +135,7 @@ bool Ctp::wants_to_send(Time now) const {
 // ---- time
 
 Time Ctp::next_deadline() const {
-  Time at = blocked_ ? retry_at_ : never;
+  Time at = blocked_ && !paused_ ? retry_at_ : never;
   if (outstanding() || blocked_ || silent_) at = std::min(at, looked_at_ + look_after);
   return at;
 }

@@ -157,6 +157,13 @@ bool Routes::leads_to(const Endpoint& to) const {
   return false;
 }
 
+bool Routes::goes_to(const Endpoint& to) const {
+  for (uint8_t i = 0; i < count_; ++i) {
+    if (routes_[i].there && routes_[i].to == to) return true;
+  }
+  return false;
+}
+
 // The one in use stays while nothing can be used.
 uint8_t Routes::first_usable() const {
   for (uint8_t i = 0; i < count_; ++i) {

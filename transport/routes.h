@@ -133,6 +133,8 @@ class Routes {
   // nothing: it is none of these.
   std::optional<uint8_t> find(uint8_t local, const Endpoint& from) const;
   bool leads_to(const Endpoint& to) const;
+  // The same, now: what was taken away does not, nor what none of our places is paired with.
+  bool goes_to(const Endpoint& to) const;
 
   // Where what overtakes counts as lost: all goes over one route, the first that can be used.
   void use_one_at_a_time(bool one) { one_at_a_time_ = one; }

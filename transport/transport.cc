@@ -365,7 +365,7 @@ PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life,
   // Whoever asks for a life is not served by another one.
   if (found->life == Incarnation{}) found->life = life;
   found->asked_for = true;
-  if (!compact() && !live(found->tp) && !found->opening) found->at = at;
+  if (!compact() && !live(found->tp)) found->at = at;
   expect_paths(*found, also);
   return id_of(*found);
 }

@@ -134,7 +134,7 @@ class Transport final : public Channels {
     uint32_t number = 0;  // of this acquaintance, ours; what is forgotten is never known by it
     uint32_t their_number = 0;  // theirs; 0: not heard yet
     Time heard_at{};            // on the last channel
-    uint8_t tries = 0;
+    uint16_t tries = 0;         // OPENs of this set-up, each over another path
     uint8_t goodbyes = 0;       // CLOSE still to be sent
     uint8_t closes = 0;         // likewise, for want of anything to say
     uint32_t attempt = 0;       // of our last OPEN

@@ -5,11 +5,11 @@
 namespace urma::transport {
 
 // Where it can be asked before it has said anything itself: its first path may be the one that is
-// dead.
+// dead. Also while it is being asked, where it may have left.
 void Transport::expect_paths(Peer& peer, std::span<const Endpoint> also) {
   if (compact() || peer.eid == settings_.eid) return;
   Routes* const known = routes_of(peer);
-  if (known != nullptr && (live(peer.tp) || peer.opening)) return;
+  if (known != nullptr && live(peer.tp)) return;
   PathList theirs{.count = 1, .endpoints = {peer.at}};
   for (const Endpoint& place : also) {
     if (theirs.count < most_paths) theirs.endpoints[theirs.count++] = place;
@@ -17,7 +17,7 @@ void Transport::expect_paths(Peer& peer, std::span<const Endpoint> also) {
   if (known != nullptr) {
     // While no channel was there, nobody was told where it went.
     theirs.number = known->theirs().number;
-    if (!known->leads_to(peer.at)) known->lead(paths_, theirs, false, now_);
+    if (!known->goes_to(peer.at)) known->lead(paths_, theirs, false, now_);
     return;
   }
   if (!has_paths() && theirs.count == 1) return;

@@ -186,7 +186,7 @@ void Transport::push_open(Peer& peer, const Outgoing& message, Time now) {
   push_setup(message);
   peer.sent_at = now;
   const Duration wait = std::min(first_retry * (1 << std::min<int>(peer.tries, 8)), last_retry);
-  if (peer.tries < UINT8_MAX) ++peer.tries;
+  if (peer.tries < UINT16_MAX) ++peer.tries;
   peer_timers_.arm(peers_.index_of(&peer), now + wait);
 }
 

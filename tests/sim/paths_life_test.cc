@@ -84,6 +84,19 @@ TEST_CASE("a channel that died is made again over whatever path is left") {
   }
 }
 
+TEST_CASE("who has asked in vain for minutes still asks over each path") {
+  for (const unsigned left : {0u, 1u}) {
+    INFO("path " << left);
+    SeveralPaths pair("minutes" + std::to_string(left), 2, {.operation_timeout = 200s});
+    pair.write_for(5ms);
+    pair.cut(0, 2, true);
+    REQUIRE(pair.here.jetty.post(write(pair.bytes, pair.target.segment)) == 1);
+    pair.hosts.run_for(100s);
+    pair.cut(left, left + 1, false);
+    CHECK(only_status(pair.here.jetty, 1s) == Status::ok);
+  }
+}
+
 TEST_CASE("a goodbye is heard over the path that carries, be it one of four") {
   for (const unsigned dead : {1u, 3u}) {
     for (const bool first : {true, false}) {
@@ -128,6 +141,66 @@ TEST_CASE("a peer that moved while no channel was there is found by its new desc
   const auto old = pair.there.device.endpoints();
   for (int i = 0; i < 2; ++i) REQUIRE(pair.there.device.add_path("sim:" + pair.name).ok());
   for (const Endpoint& place : old) REQUIRE(pair.there.device.remove_path(place).ok());
+  pair.target = pair.here.device.import(pair.there.segment.descriptor()).value();
+  CHECK(pair.write_once() == Status::ok);
+}
+
+TEST_CASE("a peer that moved is found by its new descriptor, also while it is asked where it was") {
+  for (const unsigned ours : {1u, 2u}) {
+    INFO(ours << " paths here");
+    SeveralPaths pair("moved-asked" + std::to_string(ours), 2, {.idle_timeout = 50ms});
+    if (ours == 1) {
+      pair.here = pair.hosts.start("", {.berths = 64});
+      pair.target = pair.here.device.import(pair.there.line).value();
+    }
+    pair.write_for(5ms);
+    pair.hosts.run_for(1s);
+    REQUIRE(pair.stats().channels == 0);
+    const auto old = pair.there.device.endpoints();
+    for (int i = 0; i < 2; ++i) REQUIRE(pair.there.device.add_path("sim:" + pair.name).ok());
+    for (const Endpoint& place : old) REQUIRE(pair.there.device.remove_path(place).ok());
+    REQUIRE(pair.here.jetty.post(write(pair.bytes, pair.target.segment)) == 1);
+    pair.hosts.run_for(1s);
+    pair.target = pair.here.device.import(pair.there.segment.descriptor()).value();
+    CHECK(only_status(pair.here.jetty, 500ms) == Status::ok);
+    CHECK(pair.write_once() == Status::ok);
+  }
+}
+
+TEST_CASE("a place that was taken away and is there again is asked") {
+  SimHosts hosts("again-there");
+  const auto port = [](int number) {
+    return "sim:again-there?address=fd00::a" + std::to_string(number);
+  };
+  const DeviceOptions options{.idle_timeout = 50ms};
+  Host here = hosts.start("", {.berths = 64}, options);
+  Host there = SimHosts::start_at("paths():" + port(1) + "+" + port(2), {.berths = 64}, options);
+  const auto bytes = some_bytes(3000);
+  const auto first = there.device.endpoints();
+  const auto write_once = [&] {
+    const Imported target = here.device.import(there.segment.descriptor()).value();
+    REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
+    return only_status(here.jetty, 5s);
+  };
+  REQUIRE(write_once() == Status::ok);
+  REQUIRE(there.device.remove_path(first[0]).ok());
+  REQUIRE(write_once() == Status::ok);
+  hosts.run_for(1s);
+  REQUIRE(here.device.stats().value().channels == 0);
+  REQUIRE(there.device.add_path(port(1)).ok());
+  REQUIRE(there.device.remove_path(first[1]).ok());
+  CHECK(write_once() == Status::ok);
+}
+
+TEST_CASE(
+    "a peer is found at the place that is left to it, though none of ours was paired with it") {
+  SeveralPaths pair("unpaired", 2, {.idle_timeout = 50ms});
+  pair.write_for(5ms);
+  REQUIRE(pair.here.device.remove_path(pair.here.device.endpoints()[0]).ok());
+  pair.write_for(5ms);
+  pair.hosts.run_for(1s);
+  REQUIRE(pair.stats().channels == 0);
+  REQUIRE(pair.there.device.remove_path(pair.there.device.endpoints()[1]).ok());
   pair.target = pair.here.device.import(pair.there.segment.descriptor()).value();
   CHECK(pair.write_once() == Status::ok);
 }

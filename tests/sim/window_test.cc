@@ -368,6 +368,44 @@ TEST_CASE("window: what a stopped peer is asked ends in time, and it is asked no
   CHECK(two.one_write(1s) == Status::ok);
 }
 
+// More of it would fill the ring with what one of them says.
+TEST_CASE("window: a stopped peer is not told again what is void, and is told when it goes on") {
+  Two two("w-told", {.berths = 64, .receives = 16}, {.operation_timeout = 1500ms});
+  two.guess();
+  two.here.jetty.post(write(two.bytes, two.target.segment));  // it is dropped
+  two.hosts.run_for(50ms);
+  const uint64_t filler = statistics_of(two.here).filler;
+  two.hosts.stop(two.there);
+  two.hosts.run_for(5s);
+  CHECK(only_status(two.here.jetty, 1s) == Status::unknown);
+  CHECK(statistics_of(two.here).filler < filler + 3);
+  two.hosts.stop(two.there, false);
+  // It would be the end of the window of numbers.
+  for (int i = 0; i < 2000; ++i) {
+    REQUIRE(two.one_write(1s) == Status::ok);
+  }
+  CHECK(statistics_of(two.here).filler < filler + 5);
+}
+
+TEST_CASE("window: whoever waits for room does not look for it while nothing may leave") {
+  Two two("w-paused", {.berths = 1000}, {.operation_timeout = 5s});
+  const auto bytes = some_bytes(3000);
+  two.hosts.stop(two.there);
+  REQUIRE(two.here.jetty.post(std::vector<Work>(400, write(bytes, two.target.segment))) == 400);
+  two.hosts.run_for(1500ms);
+  // Another life is asked for where this one stands still.
+  Descriptor other = parse_descriptor(two.there.line).value();
+  other.life = Incarnation(number(other.life) + 1);
+  Jetty second = two.here.device.jetty().value();
+  second.post(write(bytes, two.here.device.import(to_string(other)).value().segment));
+  const uint64_t passes = statistics_of(two.here).passes;
+  two.hosts.run_for(1s);
+  CHECK(statistics_of(two.here).passes < passes + 1000);
+  two.hosts.stop(two.there, false);
+  CHECK(only_status(second, 10s) == Status::peer_restarted);
+  CHECK(ends(two.here.jetty, 400, 10s)[Status::ok] == 400);
+}
+
 // A table of peers that is full has no room for one that stands still.
 TEST_CASE("window: a stopped peer is forgotten for another one, and is told so when it goes on") {
   WindowHosts hosts("w-doubt");
