@@ -90,9 +90,10 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
     } else if (success && (is_read(slice) || keeps_result(berth_of(slice)))) {
       ++counters_.malformed;  // these are answered by what they bring back
     } else {
-      // Who does not know what was asked may know nothing of contexts.
-      told_of_sequence(slice, status_of(answer) != Status::remote_unsupported);
-      apply(slice, SliceEvent::answered, now, Answer(status_of(answer)));
+      // Who does not know what was asked, or what has become of it, may know nothing of contexts.
+      const Status status = status_of(answer);
+      told_of_sequence(slice, status != Status::remote_unsupported && status != Status::unknown);
+      apply(slice, SliceEvent::answered, now, Answer(status));
     }
   }
   if (!found) ++counters_.late_answers;

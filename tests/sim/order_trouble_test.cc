@@ -222,6 +222,31 @@ TEST_CASE("a work that is withdrawn on a live channel is not waited for") {
   CHECK(pair.arrived() == std::vector<uint64_t>{7});
 }
 
+// So who asked for a sequence context with it does not know whether there is one.
+TEST_CASE("the answer to what never came says nothing of the order that it asked for") {
+  Ordered pair("withdrawn-asks", {.berths = 16}, {}, "delay=20us&rate=1Gbit");
+  pair.post(pair.message().tag(1));
+  pair.run(1ms);
+  const auto large = some_bytes(60'000);
+  pair.cut(true);
+  pair.post(write(large, pair.target.segment, 64).strong().tag(2));
+  pair.hosts.run_for(10us);
+  pair.cut(false);
+  REQUIRE(pair.here.jetty.flush().ok());
+  pair.run(100ms);
+  REQUIRE(pair.here.jetty.reset().ok());
+  pair.cut(true);
+  pair.post(pair.message().strong().tag(3));
+  pair.hosts.run_for(10us);
+  pair.cut(false);
+  pair.post(pair.message().tag(4));
+  pair.run(100ms);
+  CHECK(pair.told[1] == Status::ok);
+  CHECK(pair.told[2] == Status::unknown);
+  CHECK(pair.told[3] == Status::ok);
+  CHECK(pair.told[4] == Status::ok);
+}
+
 TEST_CASE("what is parked behind a work that is withdrawn is executed") {
   Ordered pair("withdrawn-parked");
   pair.begin_order();
