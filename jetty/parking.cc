@@ -14,8 +14,8 @@ uint32_t Parking::share(uint32_t packet_bytes) {
   return std::min(most_of_peer, bytes_of_peer / std::max(packet_bytes, 1u));
 }
 
-bool Parking::reserve(Kept& kept, uint32_t packets) {
-  if (packets > vacant_) return false;
+bool Parking::reserve(Kept& kept, uint32_t packets, uint32_t has) {
+  if (packets > vacant_ || has + packets > vacant_ - packets) return false;
   vacant_ -= packets;
   kept.room = kept.reserved = packets;
   return true;

@@ -31,8 +31,8 @@ class Parking {
 
   // Packets that one peer may have here.
   static uint32_t share(uint32_t packet_bytes);
-  // False: there are not so many places left.
-  bool reserve(Kept& kept, uint32_t packets);
+  // `has`: places of the same peer, which leaves as many to others. False: there are not so many.
+  bool reserve(Kept& kept, uint32_t packets, uint32_t has);
   void keep(Kept& kept, const transport::Received& packet);
   // It has no more packets than these: gives back other places, and returns how many.
   uint32_t limit(Kept& kept, uint32_t packets);

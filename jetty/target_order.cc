@@ -49,7 +49,7 @@ bool Target::its_turn(Assembly& assembly, const transport::Received& packet,
   const uint32_t packets = transport::packets_of(bytes, packet_bytes);
   const bool fits = request.info->opcode != TaOpcode::read &&
                     peer.parked + packets <= Parking::share(packet_bytes) &&
-                    parking_.reserve(assembly.kept, packets);
+                    parking_.reserve(assembly.kept, packets, peer.parked);
   assembly.verdict = fits ? Verdict::parked : Verdict::not_ready;
   if (!fits) ++counters_.too_early;
   return false;

@@ -466,6 +466,26 @@ TEST_CASE("a peer may park 256 packets of at most 1 MiB, and what is more comes 
   CHECK(liar.stats().parked == 257);
 }
 
+TEST_CASE("who parks leaves as many places to others as he has") {
+  Liar liar("park-others");
+  std::vector<std::unique_ptr<Stranger>> all;
+  for (int i = 0; i < 6; ++i) {
+    all.push_back(std::make_unique<Stranger>(liar.hosts, "fd00::7" + std::to_string(i)));
+    all.back()->life += static_cast<uint64_t>(i) + 1;
+    REQUIRE(all.back()->connect(liar.owner.device.endpoint()));
+  }
+  uint64_t parked = 0;
+  for (auto& each : all) {
+    liar.put(*each, first);
+    for (uint32_t n = 2; n < 300; ++n) liar.put(*each, {.tassn = n, .order = Order::strong});
+    const uint64_t now = liar.stats().parked;
+    CHECK(now - parked >= 32);
+    CHECK(now - parked <= 256);
+    parked = now;
+  }
+  CHECK(parked > 900);
+}
+
 TEST_CASE("a write that comes again after what followed it in order changes nothing") {
   Liar liar("late-retry");
   liar.put(first);
