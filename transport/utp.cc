@@ -48,7 +48,7 @@ void Utp::fill(TxFrame& frame) {
   ++filled_;
 }
 
-void Utp::let_go(uint64_t frames) {
+void Utp::forget(uint64_t frames) {
   while (settled_ != filled_ && packets_[settled_ % capacity].frames <= frames) ++settled_;
 }
 

@@ -40,7 +40,7 @@ class Utp final : public Channel {
   void fill(TxFrame& frame);
   void left(uint64_t frames) { packets_[(filled_ - 1) % capacity].frames = frames; }
   void settled(uint64_t frames) {
-    if (settled_ != filled_) let_go(frames);
+    if (settled_ != filled_) forget(frames);
   }
 
  private:
@@ -52,7 +52,7 @@ class Utp final : public Channel {
     uint64_t frames = 0;  // that have left, with its own
   };
 
-  void let_go(uint64_t frames);
+  void forget(uint64_t frames);
   std::byte* memory(uint32_t number) { return &memory_[number % capacity * packet_bytes_]; }
 
   const Carrier carrier_;

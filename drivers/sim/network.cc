@@ -23,7 +23,7 @@ void mix(uint64_t& hash, const void* data, size_t bytes) {
 Eid address_number(uint32_t n) {
   Eid eid;
   eid.bytes[0] = std::byte{0xfd};
-  for (int i = 0; i < 4; ++i) eid.bytes[15 - i] = static_cast<std::byte>(n >> 8 * i);
+  for (size_t i = 0; i < 4; ++i) eid.bytes[15 - i] = static_cast<std::byte>(n >> 8 * i);
   return eid;
 }
 

@@ -273,6 +273,7 @@ struct Fenced {
 TEST_CASE("bounds and rights: every edge, every operation, packets and copies") {
   for (const auto [mapped, share] : all_ways) {
     Ends ends(mapped, share);
+    const std::string way = std::string(mapped ? "mapped " : "packets ") + std::string(share);
     const RemoteJetty told = ends.user.device.import(ends.owner.line()).value().jetty;
     Segment words = ends.segment(4096);
     const RemoteSegment where = ends.import(words);
@@ -284,9 +285,8 @@ TEST_CASE("bounds and rights: every edge, every operation, packets and copies") 
         const std::vector<std::byte> data(size + 2, std::byte{1});
         std::vector<std::byte> back(size + 2);
         const auto each = [&](uint64_t address, size_t bytes, bool inside) {
-          INFO("mapped " << mapped << " share " << share << " size " << size << " rights "
-                         << number(rights) << " from " << static_cast<int64_t>(address - base)
-                         << " bytes " << bytes);
+          INFO(way << " size " << size << " rights " << number(rights) << " from "
+                   << static_cast<int64_t>(address - base) << " bytes " << bytes);
           RemoteSegment forged = fenced.there;
           forged.address = address;
           forged.bytes = bytes;
