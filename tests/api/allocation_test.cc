@@ -208,7 +208,6 @@ TEST_CASE("R13: the N-th allocation fails: an error or a work that is done, and 
     REQUIRE(well);
     const uint64_t all = requests;
     const Held before = Held::now();
-    uint64_t unfair = 0;
     // Quick: each of the first ones, which open the device, then some of them.
     const uint64_t step = thorough ? 1 : std::max<uint64_t>(all / 150, 1);
     const auto next = [&](uint64_t n) { return n < 300 ? n + 1 : n + step; };
@@ -225,7 +224,6 @@ TEST_CASE("R13: the N-th allocation fails: an error or a work that is done, and 
         REQUIRE(ended);
         if (!refusal.fair) UNSCOPED_INFO(refusal.what.data());
         CHECK(refusal.fair);
-        unfair += !refusal.fair;
         const Held after = Held::now();
         CHECK(after.descriptors == before.descriptors);
       }
