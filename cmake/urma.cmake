@@ -4,13 +4,9 @@
 add_library(urma_options INTERFACE)
 target_compile_features(urma_options INTERFACE cxx_std_20)
 target_include_directories(urma_options INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(urma_options INTERFACE -Wall -Wextra -Wconversion -Wshadow
-                                              -fno-strict-aliasing)
-# Of clang's -Wconversion what gcc means by it; and Catch's macros take operators apart.
-if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
-  target_compile_options(urma_options INTERFACE -Wno-sign-conversion
-                                                -Wno-overloaded-shift-op-parentheses)
-endif()
+target_compile_options(urma_options INTERFACE -fno-strict-aliasing)
+# For all directories, and before what one of them takes back.
+add_compile_options(-Wall -Wextra -Wconversion -Wshadow)
 if(URMA_WERROR)
   target_compile_options(urma_options INTERFACE -Werror)
 endif()
