@@ -5,17 +5,15 @@
 
 #include <fstream>
 
+#include "tests/sanitized.h"
+
 namespace urma::test {
 
 // While it lives, this process gets no more than a little address space: pages cannot be moved.
 class NoAddressSpace {
  public:
   // Sanitizers take theirs when they like.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  static constexpr bool possible = false;
-#else
-  static constexpr bool possible = true;
-#endif
+  static constexpr bool possible = !sanitized;
   NoAddressSpace() {
     getrlimit(RLIMIT_AS, &before_);
     rlim_t pages = 0;

@@ -13,6 +13,7 @@
 #include "tests/drivers/window_file.h"
 #include "tests/processes/bystanders.h"
 #include "tests/processes/churn.h"
+#include "tests/sanitized.h"
 #include "urma/base/prng.h"
 
 namespace urma::test {
@@ -25,11 +26,7 @@ constexpr size_t segment_bytes = 256 << 10;
 int cycles() {
   const char* const asked = std::getenv("URMA_LONG");
   if (asked != nullptr) return std::atoi(asked) > 1 ? std::atoi(asked) : 100'000;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return 1'000;
-#else
-  return 10'000;
-#endif
+  return sanitized ? 1'000 : 10'000;
 }
 
 // Memory of no file, which another process can map.
@@ -122,8 +119,8 @@ void take_away_and_reuse(const std::string& options) {
     const Time until = read_clock() + std::chrono::microseconds(prng.below(most_us));
     while (read_clock() < until) std::this_thread::yield();
   };
-  std::vector<Duration> left;   // by whoever copied there
-  std::vector<Duration> moved;  // away from him: he stood still
+  std::vector<Duration> free;  // nobody held it when it was taken away
+  std::vector<Duration> held;  // somebody stood still in it
   uint64_t dirty = 0;
   uint64_t failed = 0;
   std::optional<Stopping> stopping(std::in_place, writer);
@@ -139,7 +136,7 @@ void take_away_and_reuse(const std::string& options) {
     const Time begun = read_clock();
     failed += !segment.unregister().ok();
     const Duration took = since(begun);
-    (here.device.quarantined().value().empty() ? left : moved).push_back(took);
+    (here.device.quarantined().value().empty() ? free : held).push_back(took);
     std::ranges::fill(segment.bytes(), poison);
     pause(prng.chance(0.05) ? 3000 : 100);
     dirty += !all_are(segment.bytes(), poison);
@@ -149,13 +146,13 @@ void take_away_and_reuse(const std::string& options) {
   const auto ended = [&](Status status) {
     return static_cast<unsigned long long>(churn.ended[static_cast<size_t>(status)]);
   };
-  print("left", left);
-  print("moved", moved);
+  print("free", free);
+  print("held", held);
   std::printf("S4, copies: %llu works done, %llu refused\n", ended(Status::ok),
               ended(Status::remote_access));
   CHECK(dirty == 0);
   CHECK(failed == 0);
-  CHECK_FALSE(moved.empty());
+  CHECK_FALSE(held.empty());
   CHECK(all_are(beside.bytes(), untouched));
   CHECK(ended(Status::ok) > static_cast<uint64_t>(cycles()));
   CHECK(ended(Status::remote_access) > 0);

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "tests/catch.h"
+#include "tests/sanitized.h"
 #include "tests/sim/history.h"
 #include "tests/sim/pair.h"
 #include "urma/base/prng.h"

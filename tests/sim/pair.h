@@ -10,13 +10,6 @@
 
 namespace urma::test {
 
-// Which makes everything ten times as slow.
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
-
 // Hosts on one simulated network, for scenarios in which something definite happens.
 class SimHosts {
  public:

@@ -45,6 +45,12 @@ struct SeveralPaths {
       REQUIRE(write_once() == Status::ok);
     }
   }
+  // The other one is elsewhere.
+  void move() {
+    const auto old = there.device.endpoints();
+    for (size_t i = 0; i < old.size(); ++i) REQUIRE(there.device.add_path("sim:" + name).ok());
+    for (const Endpoint& place : old) REQUIRE(there.device.remove_path(place).ok());
+  }
   Statistics stats() { return here.device.stats().value(); }
 
   std::string name;
@@ -138,9 +144,7 @@ TEST_CASE("a peer that moved while no channel was there is found by its new desc
   pair.write_for(5ms);
   pair.hosts.run_for(1s);
   REQUIRE(pair.stats().channels == 0);
-  const auto old = pair.there.device.endpoints();
-  for (int i = 0; i < 2; ++i) REQUIRE(pair.there.device.add_path("sim:" + pair.name).ok());
-  for (const Endpoint& place : old) REQUIRE(pair.there.device.remove_path(place).ok());
+  pair.move();
   pair.target = pair.here.device.import(pair.there.segment.descriptor()).value();
   CHECK(pair.write_once() == Status::ok);
 }
@@ -156,9 +160,7 @@ TEST_CASE("a peer that moved is found by its new descriptor, also while it is as
     pair.write_for(5ms);
     pair.hosts.run_for(1s);
     REQUIRE(pair.stats().channels == 0);
-    const auto old = pair.there.device.endpoints();
-    for (int i = 0; i < 2; ++i) REQUIRE(pair.there.device.add_path("sim:" + pair.name).ok());
-    for (const Endpoint& place : old) REQUIRE(pair.there.device.remove_path(place).ok());
+    pair.move();
     REQUIRE(pair.here.jetty.post(write(pair.bytes, pair.target.segment)) == 1);
     pair.hosts.run_for(1s);
     pair.target = pair.here.device.import(pair.there.segment.descriptor()).value();

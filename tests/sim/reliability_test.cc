@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tests/catch.h"
+#include "tests/sanitized.h"
 #include "tests/sim/pair.h"
 #include "transport/received_window.h"
 #include "urma/base/prng.h"

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/sanitized.h"
 #include "tests/sim/pair.h"
 #include "urma/base/prng.h"
 

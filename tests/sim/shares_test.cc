@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/sanitized.h"
 #include "tests/sim/pair.h"
 
 namespace urma::test {
