@@ -45,8 +45,9 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
       break;
   }
   // Decided before, and a frame of it is in the driver: what it has come to is known only now.
-  if (before == SliceState::settling && slice.tombstone)
+  if (before == SliceState::settling && slice.tombstone) {
     slice.to_tell = slice.to_tell || must_tell(slice, before, event);
+  }
   if (next.decided) {
     slice.status = answer.given ? answer.status : next.status;
     slice.tombstone = next.tombstone || leaves_gap(slice, before, event);
@@ -115,7 +116,11 @@ void Initiator::end(Slice& slice, Time now) {
   slice_timers_.disarm(slices_.index_of(&slice));
   slice.berth = Queues::none;
   if (slice.atomic != 0) atomic_decided(flow, slice);
-  slice.tombstone ? tell_again(slice, now) : erase(slice);
+  if (slice.tombstone) {
+    tell_again(slice, now);
+  } else {
+    erase(slice);
+  }
   const bool answered = !claims_not_executed(status) && status != Status::unknown;
   slice_ended(jetty, lease, status, answered, now);
 }

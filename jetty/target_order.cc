@@ -130,7 +130,8 @@ void Target::unpark(Assembly& assembly, Time now) {
     }
     take(assembly, packet, request, packet_bytes);
     whole = assembly.packets == assembly.needed;
-    whole ? finish(assembly, request.headers, now) : note_refusal(assembly, request.headers, now);
+    if (!whole) return note_refusal(assembly, request.headers, now);
+    finish(assembly, request.headers, now);
   };
   while (!whole && parking_.take(kept, place)) {
   }

@@ -82,7 +82,7 @@ Result<std::unique_ptr<PacketPort>> PathsPort::make(std::vector<std::unique_ptr<
   for (const auto& port : ports) described = described || !port->descriptors().empty();
   std::unique_ptr<PathsPort> made(new PathsPort(std::move(ports), balance, options));
   if (!described) return std::unique_ptr<PacketPort>(std::move(made));
-  made->descriptors_.push_back(-1);
+  made->descriptors_.push_back(-1);  // where that finds no memory no descriptor is lost
   made->descriptors_[0] = epoll_create1(EPOLL_CLOEXEC);
   bool watched = made->descriptors_[0] >= 0;
   for (Port& port : made->ports_) {

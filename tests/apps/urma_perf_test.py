@@ -146,7 +146,7 @@ def test_messages_that_may_be_lost():
     assert result["lost_percent"] > 15, result["lost_percent"]
     (result,) = results("--self", "send_lat", "--mode", "uno", "--size", "64", "--count", "40",
                         "--rounds", "1", "--device", "fault(loss=30%,seed=3):udp:")
-    assert result["lost_percent"] > 0, result["lost_percent"]
+    assert result["lost_percent"] > 5, result["lost_percent"]
 
 
 def test_threads_jetties_and_signals():
@@ -391,6 +391,7 @@ def test_registration():
                     assert row[call]["count"] > 0, (call, row)
                     assert 0 < row[call]["p50_us"] <= row[call]["max_us"], (call, row)
                 assert (row["works_per_second"] > 0) == bool(load), row
+                assert load or row["not_fenced"] == 0, row
     for wrong in (["reg"], ["reg", "--self", "localhost"], ["--self", "write_lat", "--churn", "5"]):
         done = run(*wrong)
         assert done.returncode == 2 and "Fix: " in done.stderr, done
