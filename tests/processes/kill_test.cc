@@ -4,6 +4,7 @@
 
 #include "tests/drivers/window_file.h"
 #include "tests/processes/child.h"
+#include "tests/processes/numbered_writes.h"
 #include "tests/processes/traffic.h"
 #include "urma/base/prng.h"
 
@@ -98,35 +99,87 @@ TEST_CASE("a killed target that is started again is known as another one, and se
   });
 }
 
+// What two writers at `NumberedWrites` of a segment have told its owner.
+class Told {
+ public:
+  explicit Told(Side& here) : here_(here) {}
+
+  // Receives until `enough`. Fails if nothing arrives for 10 s.
+  template <class Enough>
+  void receive_until(Enough&& enough) {
+    while (!enough()) {
+      const auto arrivals = here_.jetty.wait(10s);
+      REQUIRE_FALSE(arrivals.empty());
+      for (const Completion& arrival : arrivals) {
+        REQUIRE(arrival.ok());
+        CHECK(arrival.bytes == NumberedWrites::slot_bytes);
+        Sender& sender = senders_[number(arrival.from_jetty)];
+        ++sender.arrivals;
+        sender.last[NumberedWrites::source_of(arrival.immediate)] = arrival.immediate;
+      }
+    }
+  }
+  uint64_t arrivals(uint64_t jetty) { return senders_[jetty].arrivals; }
+  std::vector<uint64_t> senders() const {
+    std::vector<uint64_t> out;
+    for (const auto& [jetty, sender] : senders_) out.push_back(jetty);
+    return out;
+  }
+  // Returns how many of the numbers that each source of the sender told last lie in `region`,
+  // whole.
+  size_t whole(uint64_t jetty, std::span<const std::byte> region) {
+    return static_cast<size_t>(std::ranges::count_if(senders_[jetty].last, [&](uint64_t last) {
+      return last != 0 && NumberedWrites::whole(region, last);
+    }));
+  }
+
+ private:
+  struct Sender {
+    uint64_t arrivals = 0;
+    std::array<uint64_t, NumberedWrites::sources> last{};
+  };
+  Side& here_;
+  std::map<uint64_t, Sender> senders_;
+};
+
 TEST_CASE(
-    "an initiator is killed in the middle of writes: what arrived is whole, others are served") {
+    "an initiator is killed in the middle of writes: what it told arrived whole, others go on") {
   on_each_medium("127.0.0.223", [](const Medium& medium) {
     Side here = Side::open(medium.any, {}, {.berths = 16, .receives = 256});
     here.device.publish("victim", here.segment, here.jetty).value();
-    Child bystander({URMA_TEST_PEER, medium.any, "write", "steady", "urma://localhost/victim"});
+    const auto write_at = [](const std::string& device, const char* name, size_t offset) {
+      return std::vector<std::string>{
+          URMA_TEST_PEER, device, "write", name, "urma://localhost/victim", std::to_string(offset)};
+    };
+    const std::span region = here.segment.bytes().first(NumberedWrites::target_bytes);
+    Child bystander(write_at(medium.any, "steady", region.size()));
+    uint64_t steady = 0;
     for (int round = 0; round < 5; ++round) {
       INFO("round " << round);
-      Child writer({URMA_TEST_PEER, medium.home, "write", "doomed", "urma://localhost/victim"});
-      uint64_t arrivals = 0;
-      std::map<uint64_t, uint64_t> last;  // per sender
-      const auto receive_for = [&](Duration time) {
-        const Time until = read_clock() + time;
-        while (read_clock() < until) {
-          for (const Completion& arrival : here.jetty.wait(10ms)) {
-            REQUIRE(arrival.ok());
-            CHECK(arrival.bytes == 8000);
-            ++arrivals;
-            ++last[number(arrival.from_jetty)];
-          }
-        }
-      };
-      receive_for(100ms);
-      CHECK(last.size() == 2);
+      std::ranges::fill(region, std::byte{0});
+      Told told(here);
+      if (round == 0) {
+        told.receive_until([&] { return told.senders().size() == 1; });
+        steady = told.senders()[0];
+      }
+      Child writer(write_at(medium.home, "doomed", 0));
+      uint64_t doomed = 0;
+      told.receive_until([&] {
+        for (const uint64_t jetty : told.senders()) doomed = jetty != steady ? jetty : doomed;
+        return doomed != 0 && told.arrivals(doomed) >= 20 * NumberedWrites::sources;
+      });
       writer.end(SIGKILL);
-      receive_for(50ms);
-      const uint64_t before = arrivals;
-      receive_for(100ms);
-      CHECK(arrivals > before);  // the bystander goes on
+      // What the dead writer sent last is taken in before what the bystander sends from now on, or
+      // at the latest while the bystander's next hundreds of writes are.
+      uint64_t before = told.arrivals(steady);
+      uint64_t of_the_dead = told.arrivals(doomed);
+      told.receive_until([&] {
+        if (told.arrivals(doomed) != std::exchange(of_the_dead, told.arrivals(doomed))) {
+          before = told.arrivals(steady);
+        }
+        return told.arrivals(steady) >= before + 200;
+      });
+      CHECK(told.whole(doomed, region) == NumberedWrites::sources);
     }
   });
 }

@@ -1,5 +1,6 @@
 // peer DEVICE serve NAME [BYTES] publishes a segment and a Jetty, receives whatever comes
-// peer DEVICE write NAME TARGET  publishes too, and writes into what TARGET names, without end
+// peer DEVICE write NAME TARGET OFFSET  publishes too, and writes numbers into what TARGET names,
+//                                from byte OFFSET on (numbered_writes.h)
 //
 // peer DEVICE pause NAME BYTES   publishes so much memory, and makes no call any more
 //
@@ -24,6 +25,7 @@
 
 #include "tests/processes/churn.h"
 #include "tests/processes/copies.h"
+#include "tests/processes/numbered_writes.h"
 #include "urma/urma.hpp"
 
 using namespace std::chrono_literals;
@@ -31,7 +33,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr uint32_t receives = 64;
-constexpr uint64_t words = 1000;
 
 void serve(urma::Jetty& jetty, std::vector<std::vector<std::byte>>& buffers) {
   for (const urma::Completion& arrival : jetty.wait(100ms)) {
@@ -41,18 +42,11 @@ void serve(urma::Jetty& jetty, std::vector<std::vector<std::byte>>& buffers) {
   }
 }
 
-// Each write carries its number in every word, and tells it.
-void write_for_ever(urma::Jetty& jetty, const urma::Imported& target) {
-  std::vector<std::vector<uint64_t>> sources(16, std::vector<uint64_t>(words));
-  for (uint64_t number = 1;; ++number) {
-    std::vector<uint64_t>& source = sources[number % sources.size()];
-    std::fill(source.begin(), source.end(), number);
-    while (jetty.post(urma::write(std::as_bytes(std::span(source)), target.segment,
-                                  number % sources.size() * words * 8)
-                          .to(target.jetty)
-                          .immediate(number)) == 0) {
-      jetty.wait(1s);
-    }
+void write_for_ever(urma::Jetty& jetty, const urma::Imported& target, size_t offset) {
+  urma::test::NumberedWrites writes(jetty, target, offset);
+  for (;;) {
+    writes.post();
+    writes.note(jetty.wait(1s));
   }
 }
 
@@ -142,8 +136,9 @@ int main(int count, char** arguments) {
   if (child == 0) _exit(static_cast<int>(sleep(60)));
   std::puts(forks ? std::to_string(child).c_str() : "ready");
   std::fflush(stdout);
-  if (std::strcmp(arguments[2], "write") == 0) {
-    write_for_ever(jetty, device.import(arguments[4], 10s).value());
+  if (std::strcmp(arguments[2], "write") == 0 && count > 5) {
+    write_for_ever(jetty, device.import(arguments[4], 10s).value(),
+                   std::strtoull(arguments[5], nullptr, 10));
   }
   for (;;) serve(jetty, buffers);
 }

@@ -7,6 +7,7 @@
 
 #include "tests/catch.h"
 #include "tests/completions.h"
+#include "tests/processes/numbered_writes.h"
 #include "tests/sim/pair.h"
 
 namespace urma::test {
@@ -51,6 +52,52 @@ TEST_CASE("writes, reads and sends of every size around the packet and slice bou
     CHECK(done[0].immediate == 77);
     CHECK(done[0].from_jetty == here.jetty.id());
     CHECK(same(std::span(inbox).first(size), bytes));
+  }
+}
+
+// Vacant berths say how many works have completed, not which: a buffer may be used again only after
+// its own work's completion.
+TEST_CASE("a lost packet holds back its own work only, whose buffer is read again") {
+  SimHosts hosts("overtaken");
+  auto here = hosts.start("", {.berths = 15});
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  std::vector<std::vector<std::byte>> buffers(2, some_bytes(100));
+  const auto post = [&](size_t i) {
+    REQUIRE(here.jetty.post(write(buffers[i], target.segment, i * 1000).tag(i)) == 1);
+  };
+  post(1);
+  REQUIRE(only_status(here.jetty, 10ms) == Status::ok);
+  const Endpoint from = here.device.endpoint();
+  hosts.network().cut(from, there.device.endpoint(), true);
+  post(0);
+  hosts.run_for(10us);
+  const auto newer = some_bytes(100, 2);
+  std::ranges::copy(newer, buffers[0].begin());
+  hosts.network().cut(from, there.device.endpoint(), false);
+  post(1);
+  REQUIRE(collect(here.jetty, 1).at(0).tag == 1);
+  CHECK(here.jetty.vacant_berths() == 14);
+  REQUIRE(collect(here.jetty, 1).at(0).tag == 0);
+  CHECK(same(there.segment.bytes().first(100), newer));
+}
+
+TEST_CASE("writes whose sources are filled again after their completions arrive whole") {
+  SimHosts hosts("numbered");
+  auto here = hosts.start("mtu=1024&loss=2%", {.berths = 15});
+  auto there = hosts.start("mtu=1024&loss=2%", {.receives = 64});
+  NumberedWrites writes(here.jetty, here.device.import(there.line).value(), 0);
+  std::array<Completion, 64> done;
+  int arrivals = 0;
+  while (arrivals < 2000) {
+    writes.post();
+    hosts.run_for(1us);
+    writes.note(std::span(done).first(here.jetty.poll(done)));
+    for (const Completion& arrival : std::span(done).first(there.jetty.poll(done))) {
+      REQUIRE(arrival.ok());
+      REQUIRE(NumberedWrites::whole(there.segment.bytes(), arrival.immediate));
+      ++arrivals;
+    }
   }
 }
 
