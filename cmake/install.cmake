@@ -53,7 +53,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/urmaConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/urmaConfig.cmake ${PROJECT_BINARY_DIR}/urmaConfigVersion.cmake
         DESTINATION ${package})
 
-# pkg-config urma. Directories that somebody named in full, as distributions do, stay so.
+# pkg-config urma. Directories that were given as full paths, as distributions do, stay so.
+# Programs that are linked with it look for the library where urma.pc found it, at any prefix;
+# in a distribution's own directories the loader looks anyway.
 set(pc_prefix ${CMAKE_INSTALL_PREFIX})
 set(pc_includedir ${CMAKE_INSTALL_INCLUDEDIR})
 set(pc_libdir ${CMAKE_INSTALL_LIBDIR})
@@ -64,6 +66,10 @@ if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
 endif()
 if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
   set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+set(pc_rpath " -Wl,-rpath,\\${libdir}")
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(pc_rpath "")
 endif()
 configure_file(cmake/urma.pc.in urma.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/urma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
@@ -76,10 +82,16 @@ else()
   string(PREPEND CMAKE_INSTALL_RPATH "$ORIGIN/")
 endif()
 
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING
-        PATTERN *.md PATTERN *.svg PATTERN status.md EXCLUDE PATTERN man EXCLUDE)
+# The documents, the examples as their sources, the man pages, the Wireshark dissector.
+file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/docs/*.md ${PROJECT_SOURCE_DIR}/docs/*.svg
+     ${PROJECT_SOURCE_DIR}/apps/hello/*.cc ${PROJECT_SOURCE_DIR}/apps/hello/README.md
+     ${PROJECT_SOURCE_DIR}/examples/*.cc ${PROJECT_SOURCE_DIR}/examples/README.md)
+list(REMOVE_ITEM documents docs/status.md)
+list(PREPEND documents README.md LICENSE)
+configure_file(cmake/install_documents.cmake.in install_documents.cmake @ONLY)
+install(SCRIPT ${PROJECT_BINARY_DIR}/install_documents.cmake)
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL FILES_MATCHING
         PATTERN *.1)
-install(DIRECTORY tools/wireshark/ DESTINATION ${CMAKE_INSTALL_DATADIR}/urma/wireshark OPTIONAL
-        FILES_MATCHING PATTERN *.lua)
+install(FILES tools/wireshark/README.md tools/wireshark/uboe.lua
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/urma/wireshark)

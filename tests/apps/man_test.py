@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
-"""Do the man pages name the options that the tools have, and no others? man_test.py ROOT TOOL..."""
+"""Do the man pages name what the tools take, and nothing else? man_test.py ROOT TOOL...
 
+Compares the options of each page with the tool's help, and the device strings that urma_info(1)
+lists with the table of drivers that this build has.
+"""
+
+import json
 import pathlib
 import re
 import shutil
@@ -22,6 +27,23 @@ def help_of(tool):
     raise AssertionError(f"{tool} --help: {done.stderr}")
 
 
+def device_strings_of(page):
+    """What the page says under DEVICE, as one line."""
+    entry = re.search(r"^\.B DEVICE\n(.*?)^\.", page.replace("\\-", "-"), re.MULTILINE | re.DOTALL)
+    assert entry, "the page has no entry DEVICE"
+    return " ".join(entry.group(1).split())
+
+
+def check_drivers(urma_info, page):
+    """The page lists every form of every driver, in the order of the table."""
+    listed = json.loads(subprocess.run([urma_info, "--json"], capture_output=True, text=True,
+                                       timeout=20, check=True).stdout)
+    forms = list(dict.fromkeys(device["form"] for device in listed["devices"]))
+    assert len(forms) >= len({device["driver"] for device in listed["devices"]}) >= 5, forms
+    wanted, has = ", ".join(forms), device_strings_of(page)
+    assert has == wanted, f"urma_info.1: DEVICE is\n  {has}\nand the drivers take\n  {wanted}"
+
+
 def warnings_of(page):
     if not shutil.which("groff"):
         return ""
@@ -41,6 +63,8 @@ def main():
         sections = [line[4:].strip() for line in text.splitlines() if line.startswith(".SH ")]
         assert [one for one in sections if one in SECTIONS] == list(SECTIONS), (page, sections)
         assert warnings_of(page) == "", warnings_of(page)
+        if page.stem == "urma_info":
+            check_drivers(tool, text)
 
 
 main()

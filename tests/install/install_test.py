@@ -17,6 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCES, BUILD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 COMPILER = sys.argv[3]
 INCLUDE = re.compile(r'^#include ["<](urma/[^">]+)[">]', re.MULTILINE)
+LINK = re.compile(r"\]\(([^()\s]+)\)")
 SYSTEM_LIBRARIES = re.compile(r"(libc|libm|libpthread|libstdc\+\+|libgcc_s|ld-linux.*)\.so\.\d+")
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-fsyntax-only"]
 DIALECTS = (["-std=c++20"], ["-std=c++2b"], ["-std=c++20", "-fno-exceptions", "-fno-rtti"])
@@ -36,13 +37,13 @@ def needed(binary):
     return re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", binary))
 
 
-def check_write(program, prefix, static):
-    """Runs a consumer: over sockets, and in a window of its own."""
+def check_write(program, static):
+    """Runs a consumer: over sockets, and in a window of its own. It finds the library itself."""
     wants_us = any(name.startswith("liburma") for name in needed(program))
     assert wants_us != static, f"{program} is linked against {needed(program)}"
     window = program.parent / "window"
     for device in ("udp:127.0.0.1", f"cxl:{window}?size=16M"):
-        said = run(program, device, LD_LIBRARY_PATH=str(prefix / "lib"))
+        said = run(program, device, LD_LIBRARY_PATH="")
         assert said == "written\n", f"{program} {device} said {said!r}"
 
 
@@ -75,6 +76,29 @@ def check_files(prefix):
         assert SYSTEM_LIBRARIES.fullmatch(name), f"liburma.so needs {name}"
 
 
+def anchors_of(text):
+    """What #... may say of a document: its headings, as GitHub writes them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def check_links(prefix):
+    """Every relative link of an installed document leads to something that is installed."""
+    wrong, count = [], 0
+    for document in sorted(prefix.rglob("*.md")):
+        for link in LINK.findall(document.read_text(encoding="utf-8")):
+            if "://" in link:
+                continue
+            count += 1
+            name, _, anchor = link.partition("#")
+            target = (document.parent / name).resolve() if name else document
+            if not target.exists() or not target.is_relative_to(prefix.resolve()):
+                wrong.append(f"{document.relative_to(prefix)}: {link} is not installed")
+            elif anchor and anchor not in anchors_of(target.read_text(encoding="utf-8")):
+                wrong.append(f"{document.relative_to(prefix)}: {link}: no such heading")
+    assert count > 40 and not wrong, "\n".join([f"{len(wrong)} of {count} links are broken", *wrong])
+
+
 def check_tools(prefix):
     """They find the library beside them."""
     for tool in sorted((prefix / "bin").iterdir()):
@@ -103,7 +127,7 @@ def check_find_package(prefix, work, *libraries):
         libraries = [name for name in libraries if name != "asio"]
     run("cmake", "--build", build, "--target", *libraries)
     for library in libraries:
-        check_write(build / library, prefix, static=library == "static")
+        check_write(build / library, static=library == "static")
 
 
 def check_pkg_config(prefix, work):
@@ -112,8 +136,20 @@ def check_pkg_config(prefix, work):
         return
     project = work / "consumers/pkg_config"
     run("make", cwd=project, PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
-    check_write(project / "shared", prefix, static=False)
-    check_write(project / "static", prefix, static=True)
+    check_write(project / "shared", static=False)
+    check_write(project / "static", static=True)
+    check_readme_line(work)
+
+
+def check_readme_line(work):
+    """The command that README shows, typed in a shell whose ~/urma is the moved prefix."""
+    readme = " ".join((SOURCES / "README.md").read_text(encoding="utf-8").split())
+    path, command = re.search(r"with `(PKG_CONFIG_PATH=~/urma\S*)`: `(g\+\+ [^`]*)`", readme).groups()
+    project = work / "readme"
+    project.mkdir()
+    shutil.copy(work / "consumers/write.cc", project / "service.cc")
+    run("sh", "-ec", f"export {path}\n{command}", cwd=project, HOME=str(work))
+    check_write(project / "a.out", static=False)
 
 
 def check_subdirectory(work):
@@ -145,11 +181,12 @@ def main():
         run("cmake", "--install", BUILD, "--prefix", work / "first")
         check_files(work / "first")
         check_find_package(work / "first", work, "shared")
-        shutil.move(work / "first", work / "moved")
-        check_find_package(work / "moved", work, "shared", "static", "asio")
-        check_pkg_config(work / "moved", work)
-        check_tools(work / "moved")
-        check_headers(work / "moved", work)
+        shutil.move(work / "first", work / "urma")
+        check_links(work / "urma")
+        check_find_package(work / "urma", work, "shared", "static", "asio")
+        check_pkg_config(work / "urma", work)
+        check_tools(work / "urma")
+        check_headers(work / "urma", work)
         check_destdir(work)
         check_subdirectory(work)
     print("installed, moved, and used")
