@@ -96,7 +96,7 @@ def check_links(prefix):
                 wrong.append(f"{document.relative_to(prefix)}: {link} is not installed")
             elif anchor and anchor not in anchors_of(target.read_text(encoding="utf-8")):
                 wrong.append(f"{document.relative_to(prefix)}: {link}: no such heading")
-    assert count > 40 and not wrong, "\n".join([f"{len(wrong)} of {count} links are broken", *wrong])
+    assert count > 40 and not wrong, "\n".join([f"{len(wrong)} of {count} are broken", *wrong])
 
 
 def check_tools(prefix):
@@ -144,7 +144,8 @@ def check_pkg_config(prefix, work):
 def check_readme_line(work):
     """The command that README shows, typed in a shell whose ~/urma is the moved prefix."""
     readme = " ".join((SOURCES / "README.md").read_text(encoding="utf-8").split())
-    path, command = re.search(r"with `(PKG_CONFIG_PATH=~/urma\S*)`: `(g\+\+ [^`]*)`", readme).groups()
+    shown = re.search(r"with `(PKG_CONFIG_PATH=~/urma\S*)`: `(g\+\+ [^`]*)`", readme)
+    path, command = shown.groups()
     project = work / "readme"
     project.mkdir()
     shutil.copy(work / "consumers/write.cc", project / "service.cc")
