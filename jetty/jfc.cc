@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "jetty/queues.h"
+#include "urma/base/above_standard.h"
 #include "urma/base/futex.h"
 
 namespace urma::jetty {
@@ -151,7 +152,7 @@ bool Jfc::sleep_elsewhere() {
 bool Jfc::make_descriptor() {
   Seldom& ours = seldom();
   if (ours.descriptor >= 0) return true;
-  const int made = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  const int made = above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (made < 0) return false;
   ours.descriptor = made;
   ours.not_inherited = NotInherited(made);

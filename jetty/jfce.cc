@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "urma/base/above_standard.h"
+
 namespace urma::jetty {
 
 Jfce::~Jfce() {
@@ -17,7 +19,7 @@ Jfce::~Jfce() {
 }
 
 bool Jfce::make_descriptor() {
-  const int made = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  const int made = above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (made < 0) return false;
   descriptor_ = made;
   not_inherited_ = NotInherited(made);

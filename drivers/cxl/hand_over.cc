@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "urma/base/above_standard.h"
+
 namespace urma::drivers::cxl {
 namespace {
 
@@ -72,9 +74,13 @@ Came take_answer(int socket, int& descriptor) {
                    with->cmsg_type == SCM_RIGHTS && with->cmsg_len == CMSG_LEN(sizeof descriptor);
   if (!one) return cut ? Came::no_room : Came::refused;
   std::memcpy(&descriptor, CMSG_DATA(with), sizeof descriptor);
-  if (!cut) return Came::given;
-  close(descriptor);
-  return Came::nonsense;
+  if (cut) {
+    close(descriptor);
+    return Came::nonsense;
+  }
+  // The kernel chose its number, as open() would have.
+  descriptor = above_standard(descriptor);
+  return descriptor >= 0 ? Came::given : Came::no_room;
 }
 
 // Who guesses is a process of this user's, of whom others are to lose nothing; or any of another
@@ -158,7 +164,7 @@ bool HandOver::listen(const std::string& path, uint32_t place, int window) {
     return false;
   }
   remove(path, place);
-  socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  socket_ = above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket_ < 0) return false;
   not_inherited_ = NotInherited(socket_);
   struct stat about {};
@@ -175,7 +181,7 @@ bool HandOver::listen(const std::string& path, uint32_t place, int window) {
 bool HandOver::bind_as(const struct stat& window) {
   const auto* const name = reinterpret_cast<const sockaddr*>(&bound_);
   if (fchmod(socket_, 0600) != 0 || bind(socket_, name, sizeof bound_) != 0) return false;
-  const int at = open(bound_.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  const int at = above_standard(::open(bound_.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   const bool permitted = at >= 0 && permit(at, window);
   const int why = errno;
   if (at >= 0) close(at);
@@ -203,7 +209,7 @@ bool HandOver::entitled(int socket) const {
 int HandOver::connect_to(uint32_t place) const {
   sockaddr_un address{};
   if (!name_of(path_, place, address)) return -1;
-  const int to = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int to = above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (to < 0) return -1;
   const auto* const at = reinterpret_cast<const sockaddr*>(&address);
   if (connect(to, at, sizeof address) == 0 && entitled(to)) return to;
@@ -381,7 +387,8 @@ void HandOver::keep_silent(int socket, Time now) {
 void HandOver::answer(Told& told, Time now) {
   hear_the_silent(told, now);
   for (size_t i = 0; i < at_once && socket_ >= 0; ++i) {
-    const int socket = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int socket =
+        above_standard(accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const bool none = socket < 0 && errno == EAGAIN;
     if (none) return;
     if (socket < 0) continue;

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "urma/base/above_standard.h"
+
 namespace urma::drivers::cxl {
 namespace {
 
@@ -24,9 +26,9 @@ constexpr unsigned not_executable = 0x0008;
 
 int make_file() {
   constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  const int descriptor = memfd_create("urma-segment", flags | not_executable);
+  const int descriptor = above_standard(memfd_create("urma-segment", flags | not_executable));
   if (descriptor >= 0 || errno != EINVAL) return descriptor;
-  return memfd_create("urma-segment", flags);
+  return above_standard(memfd_create("urma-segment", flags));
 }
 
 // A signal undoes what is under way: in parts, so that a process with a timer gets there.

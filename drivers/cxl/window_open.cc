@@ -12,6 +12,7 @@
 #include "drivers/cxl/acted_caches.h"
 #include "drivers/cxl/window.h"
 #include "drivers/cxl/window_lock.h"
+#include "urma/base/above_standard.h"
 #include "urma/base/entropy.h"
 #include "urma/base/file_limit.h"
 
@@ -26,7 +27,7 @@ std::string system_says(int why) { return std::strerror(why); }
 // A number for this start of this kernel: locks are its own.
 uint64_t this_boot() {
   std::array<char, 64> text{};
-  const int file = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  const int file = above_standard(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
   if (file < 0) return 0;
   const ssize_t bytes = ::read(file, text.data(), text.size());
   close(file);
@@ -88,9 +89,11 @@ Result<int> Window::open_path() const {
   constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   int descriptor = -1;
   for (int tries = 0; tries < 3 && descriptor < 0; ++tries) {
-    descriptor = ::open(path_.c_str(), flags);
+    descriptor = above_standard(::open(path_.c_str(), flags));
     if (descriptor < 0 && errno != ENOENT) break;
-    if (descriptor < 0) descriptor = ::open(path_.c_str(), flags | O_CREAT | O_EXCL, 0600);
+    if (descriptor < 0) {
+      descriptor = above_standard(::open(path_.c_str(), flags | O_CREAT | O_EXCL, 0600));
+    }
     if (descriptor < 0 && errno != EEXIST) break;
   }
   if (descriptor >= 0) return descriptor;

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "urma/base/above_standard.h"
 #include "urma/base/assert.h"
 #include "urma/base/bits.h"
 #include "urma/base/siphash.h"
@@ -83,7 +84,7 @@ Result<std::unique_ptr<PacketPort>> PathsPort::make(std::vector<std::unique_ptr<
   std::unique_ptr<PathsPort> made(new PathsPort(std::move(ports), balance, options));
   if (!described) return std::unique_ptr<PacketPort>(std::move(made));
   made->descriptors_.push_back(-1);  // where that finds no memory no descriptor is lost
-  made->descriptors_[0] = epoll_create1(EPOLL_CLOEXEC);
+  made->descriptors_[0] = above_standard(epoll_create1(EPOLL_CLOEXEC));
   bool watched = made->descriptors_[0] >= 0;
   for (Port& port : made->ports_) {
     watched = watched && (port.inner == nullptr || made->watch(*port.inner, port.kept));

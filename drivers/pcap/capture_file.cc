@@ -12,6 +12,8 @@
 #include <cstring>
 #include <utility>
 
+#include "urma/base/above_standard.h"
+
 namespace urma::drivers::pcap {
 namespace {
 
@@ -65,8 +67,8 @@ Result<std::unique_ptr<CaptureFile>> CaptureFile::open(const CaptureSettings& se
                                                        std::string_view name,
                                                        std::string_view description) {
   const std::string& path = settings.path;
-  const int descriptor =
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+  const int descriptor = above_standard(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600));
   const int why = errno;
   struct stat about {};
   const bool known =

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "urma/base/above_standard.h"
+
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70
 #endif
@@ -69,7 +71,8 @@ Endpoint from_sockaddr(const SocketAddress& in) {
 
 Result<Socket> Socket::make(const Settings& settings) {
   const int family = wants_v6(settings) ? AF_INET6 : AF_INET;
-  const int descriptor = ::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int descriptor =
+      above_standard(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (descriptor < 0) return system_error("making a socket", errno);
   Socket socket(descriptor, settings);
   // ICRC: no fragments, no automatic flow label; and errors about peers are wanted.

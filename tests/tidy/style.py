@@ -16,6 +16,16 @@ DATA_PATH = ("transport/", "jetty/", "memseg/", "ordering/", "congestion/")
 # looked for, where it is allowed). A place is the beginning of a path.
 EVERYWHERE = ("",)
 CLOCK = r"\bclock_gettime\b|\bgettimeofday\b|_clock::now\b|(?<![\w.>:])time\s*\(\s*(NULL|nullptr|0)"
+LIBRARY = ("urma/", "drivers/") + DATA_PATH
+# Calls that make a descriptor, unless it is passed through above_standard() at once. An open() of
+# the library's own takes no flags (O_).
+MAKER = (r"(?:::\s*)?(?:eventfd|timerfd_create|signalfd|epoll_create1?|inotify_init1?|memfd_create|"
+         r"accept4|pipe2?|dup|shm_open|mkostemps?|mkstemps?)\s*\((?=[^)])|"
+         r"::\s*(?:socket|accept|open|openat)\s*\(|"
+         r"(?:open(?:at)?\s*\([^;{}]*?\bO_|socket(?:pair)?\s*\(\s*[AP]F_)")
+OPENS = re.compile(r"(?<![\w.>:])(above_standard\(\s*)?(?:" + MAKER + ")")
+# It moves both ends of its pipe itself.
+OPENS_ALLOWED = ("urma/base/guarded_copy.cc",)
 BANNED = (
     (r"\bs?rand\s*\(|\brandom\s*\(", "no seed repeats it: urma/base/prng.h or urma/base/entropy.h",
      EVERYWHERE, ()),
@@ -37,6 +47,8 @@ BANNED = (
     (r"\bstd::(recursive_|shared_|timed_)?mutex\b|\bpthread_mutex|\bstd::condition_variable",
      "the data path has no lock: one thread, or an atomic with its writer named", DATA_PATH, ()),
     (r"\bthrow\b", "nothing throws: Result, a Status, URMA_ASSERT", DATA_PATH, ()),
+    (r"\b[io]?fstream\b|\bf(d|re)?open\s*\(|\bopendir\s*\(",
+     "it does not say where its descriptor lies: above_standard(::open(...))", LIBRARY, ()),
     (r"#\s*include\s*<(iostream|fstream|sstream|ostream|istream|iomanip)>|\bstd::c(out|err|log)\b",
      "no streams: std::string, snprintf", DATA_PATH, ()),
 )
@@ -91,6 +103,19 @@ def check_banned(tree):
                 yield "%s:%d: %s: %s" % (path, line, found.group().strip(), instead)
 
 
+def check_descriptors(tree):
+    """A process that has closed a standard descriptor would otherwise print to what we open."""
+    for path in tree.named(*CPP):
+        if not in_one_of(path, LIBRARY) or in_one_of(path, OPENS_ALLOWED):
+            continue
+        code = code_of(tree.text(path))
+        for found in OPENS.finditer(code):
+            if found.group(1) is None:
+                line = code.count("\n", 0, found.start()) + 1
+                yield "%s:%d: %s...): above_standard(...) of urma/base/above_standard.h" % (
+                    path, line, found.group().split("(")[0] + "(")
+
+
 def check_allowances(tree):
     """An exception that nothing needs any more hides the next breach."""
     texts = {path: code_of(tree.text(path)) for path in tree.named(*CPP)}
@@ -122,8 +147,8 @@ def check_format(tree):
 
 def check(tree):
     problems = []
-    for part in (check_lines, check_readmes, check_prose, check_banned, check_allowances,
-                 check_format):
+    for part in (check_lines, check_readmes, check_prose, check_banned, check_descriptors,
+                 check_allowances, check_format):
         problems += part(tree)
     return problems
 
@@ -166,6 +191,19 @@ def self_test():
         finds(folder + "a.h", "std::mutex m;\nthrow 1;\n#include <iostream>\nstd::cerr << 1;\n",
               "1: std::mutex", "2: throw", "3: #include", "4: std::cerr")
     finds("jetty/queues.cc", "std::make_unique<T>();\n")
+    finds("urma/a.cc", "std::ifstream e;\nfopen(f);\nopendir(d);\n", "1: ifstream", "2: fopen(",
+          "3: opendir(")
+
+    def makes(path, text, *fragments):
+        expect(lambda tree: list(check_descriptors(tree)), {path: text}, *fragments)
+
+    makes("drivers/a/b.cc", "a = eventfd(0, 1);\nb = ::socket(1, 2, 3);\nc = ::open(path, f);\n"
+          "d = open(path, O_RDONLY);\n", "1: eventfd(", "2: ::socket(", "3: ::open(", "4: open(")
+    makes("drivers/a/b.cc", "a = above_standard(eventfd(0, 1));\nb = above_standard(\n"
+          "    ::open(path, flags));\nResult<B> B::open(C c) { return file.open(O_X); }\n"
+          "int socket() const;\nopen(c);\n")
+    makes("tests/a.cc", "a = ::open(b, O_RDWR);\n")
+    makes("urma/base/guarded_copy.cc", "pipe2(ends, 0);\n")
 
     expect(lambda tree: list(check_readmes(tree)),
            {"README.md": "a\n" * 99, "a/README.md": "a\n" * 20, "b/README.md": "a\n" * 21},

@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "urma/base/above_standard.h"
+
 namespace urma {
 namespace {
 
@@ -26,7 +28,18 @@ GuardedCopy::~GuardedCopy() {
 
 // Nothing waits at either end: a pipe that is full takes a part, one that is empty says so.
 bool GuardedCopy::open() {
-  return ends_[0] >= 0 || pipe2(ends_.data(), O_CLOEXEC | O_NONBLOCK) == 0;
+  if (ends_[0] >= 0) return true;
+  std::array<int, 2> ends{-1, -1};
+  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  for (int& end : ends) end = above_standard(end);
+  if (ends[0] >= 0 && ends[1] >= 0) {
+    ends_ = ends;
+    return true;
+  }
+  for (const int end : ends) {
+    if (end >= 0) close(end);
+  }
+  return false;
 }
 
 // As much as the pipe holds at a time, which the system may have made as little as a page.

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "urma/base/above_standard.h"
+
 namespace urma {
 namespace {
 
@@ -52,7 +54,7 @@ NotInherited::NotInherited(int descriptor) {
   if (descriptor < 0) return;
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  if (all.idle < 0) all.idle = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (all.idle < 0) all.idle = above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   all.descriptors.push_back(descriptor);
   descriptor_ = descriptor;
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "urma/base/above_standard.h"
+
 namespace urma::engine {
 namespace {
 
@@ -72,7 +74,7 @@ size_t EventQueue::take(std::span<Event> out) {
 
 bool EventQueue::make_descriptor() {
   if (descriptor() >= 0) return true;
-  const int made = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  const int made = above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (made < 0) return false;
   not_inherited_ = NotInherited(made);
   // Either the engine sees it, or we see what it had written before.

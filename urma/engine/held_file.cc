@@ -11,6 +11,8 @@
 #include <memory>
 #include <utility>
 
+#include "urma/base/above_standard.h"
+
 namespace urma::engine {
 
 // Whole before anything can be thrown, so that it is closed then.
@@ -47,7 +49,8 @@ HeldFile::~HeldFile() {
 }
 
 OwnedDescriptor open_to_look(const std::string& path) {
-  return OwnedDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return OwnedDescriptor(
+      above_standard(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)));
 }
 
 bool held(const OwnedDescriptor& file) { return flock(file.get(), LOCK_SH | LOCK_NB) != 0; }
@@ -79,9 +82,15 @@ Result<void> OwnDirectory::make() const {
 
 std::vector<std::string> entries_of(const std::string& directory) {
   std::vector<std::string> out;
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
-  if (open == nullptr) return out;
-  while (const dirent* entry = readdir(open.get())) {
+  const int descriptor =
+      above_standard(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor < 0) return out;
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(fdopendir(descriptor), closedir);
+  if (opened == nullptr) {
+    close(descriptor);
+    return out;
+  }
+  while (const dirent* entry = readdir(opened.get())) {
     if (entry->d_name[0] != '.') out.emplace_back(entry->d_name);
   }
   return out;

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "urma/base/above_standard.h"
 #include "urma/base/file_limit.h"
 
 namespace urma::engine {
@@ -155,8 +156,8 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
     if (auto made = own(path).make(); !made) return made.error();
   }
   // Publishers take turns, so that looking whether a file is held and replacing it are one step.
-  const OwnedDescriptor turn(
-      ::open((directory + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const OwnedDescriptor turn(above_standard(
+      ::open((directory + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)));
   if (turn.get() < 0) return own(directory).failure("opening " + directory + "/.lock", errno);
   if (flock(turn.get(), LOCK_EX) != 0) return own(directory).failure("locking " + directory, errno);
 
@@ -171,8 +172,8 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
     }
   }
   const std::string draft = directory + "/.new-" + name;
-  OwnedDescriptor file(
-      ::open(draft.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  OwnedDescriptor file(above_standard(
+      ::open(draft.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)));
   if (file.get() < 0) return own(directory).failure("making " + draft, errno);
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0)
     return own(directory).failure("locking " + draft, errno);

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <thread>
 
+#include "urma/base/above_standard.h"
 #include "urma/base/assert.h"
 #include "urma/base/clock.h"
 #include "urma/base/signals_blocked.h"
@@ -104,7 +105,7 @@ void Runner::report_to(std::unique_ptr<Reporter> reporter) {
 }
 
 Result<void> Runner::start() {
-  wake_descriptor_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  wake_descriptor_ = above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (wake_descriptor_ < 0) {
     return no_descriptor("an eventfd");
   }
@@ -112,7 +113,7 @@ Result<void> Runner::start() {
     if (auto started = reporter_->start(port_facts_.description); !started) return started;
   }
   if (!has_service()) return {};
-  timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  timer_ = above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
   if (timer_ < 0) {
     return no_descriptor("a timer");
   }

@@ -16,6 +16,7 @@
 #include <optional>
 #include <tuple>
 
+#include "urma/base/above_standard.h"
 #include "urma/base/clock.h"
 #include "urma/base/file_limit.h"
 
@@ -46,7 +47,7 @@ std::optional<pid_t> pid_in(std::string_view name) {
 
 // A short file; what there is of it.
 std::string contents(const char* path) {
-  const OwnedDescriptor file(::open(path, O_RDONLY | O_CLOEXEC));
+  const OwnedDescriptor file(above_standard(::open(path, O_RDONLY | O_CLOEXEC)));
   std::string text(4096, '\0');
   const ssize_t got = file.get() < 0 ? -1 : ::read(file.get(), text.data(), text.size());
   text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
@@ -98,7 +99,8 @@ Result<StatsFile> StatsFiles::publish(const ObservedDevice& facts, uint64_t uniq
   if (auto made = directory_.make(); !made) return made.error();
   sweep();
   // Nobody finds it before it is whole and locked: until then it has no name.
-  OwnedDescriptor file(::open(directory_.path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  OwnedDescriptor file(
+      above_standard(::open(directory_.path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)));
   if (file.get() < 0) return directory_.failure("making a file in " + directory_.path, errno);
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     return directory_.failure("locking a file in " + directory_.path, errno);
