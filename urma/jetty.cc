@@ -87,8 +87,7 @@ size_t CompletionSource::poll(std::span<Completion> out) {
     out[0] = {.status = Status::forked, .from = {}};
     return 1;
   }
-  // After close nobody else runs the engine, and what was posted just before is still ended.
-  if ((runner->polled_here() || !runner->open()) && !jfc->ready()) runner->look(*jfc);
+  if (!jfc->ready()) runner->look(*jfc);
   const bool closed = runner->closed();
   const size_t count = jfc->poll(out);
   if (count > 0 || out.empty() || !closed) return count;

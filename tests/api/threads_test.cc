@@ -1,3 +1,5 @@
+#include <sched.h>
+
 #include <atomic>
 #include <thread>
 
@@ -35,6 +37,79 @@ TEST_CASE("128 Jetties on 8 threads towards one peer: one channel, every work on
     CHECK(completed == 8 * 16 * 20);
     CHECK(user.device.stats().value().channels == 1);
     CHECK(owner.device.stats().value().channels == 1);
+  }
+}
+
+// The calling thread, and threads that it starts, run on one processor until this ends.
+class OneProcessor {
+ public:
+  OneProcessor() {
+    REQUIRE(sched_getaffinity(0, sizeof before_, &before_) == 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (size_t i = 0; CPU_COUNT(&one) == 0; ++i) {
+      if (CPU_ISSET(i, &before_)) CPU_SET(i, &one);
+    }
+    REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  }
+  OneProcessor(const OneProcessor&) = delete;
+  ~OneProcessor() { sched_setaffinity(0, sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_;
+};
+
+// A thread that polls in vain for a slice of the scheduler keeps the threads that serve it waiting.
+TEST_CASE("threads that poll give way: many of them on one processor look a few times for a work") {
+  constexpr size_t pollers = 32;
+  constexpr uint64_t pairs = 25;
+  constexpr uint64_t most_polls = 100;  // for each pair: it takes 4, and 900 without giving way
+  const OneProcessor one;
+  for (const Threads mode : {Threads::automatic, Threads::served, Threads::inlined}) {
+    INFO("mode " << static_cast<int>(mode));
+    Side owner = Side::open("udp:", {.threads = Threads::served}, {.berths = 1, .receives = 256});
+    Device user = urma::open("udp:", {.threads = mode}).value();
+    const Segment words =
+        owner.device.allocate(64, Rights::read | Rights::write | Rights::atomic).value();
+    const RemoteSegment word = user.import(words.descriptor()).value().segment;
+    const RemoteJetty receiver = user.import(owner.jetty.descriptor()).value().jetty;
+    for (uint64_t i = 0; i < 256; ++i) {
+      REQUIRE(owner.jetty.receive(owner.segment.bytes().subspan(64 * i, 64), i));
+    }
+    std::atomic<uint64_t> ok{0};
+    std::atomic<uint64_t> polls{0};
+    std::atomic<bool> stop{false};
+    std::thread receives([&] {
+      for (uint64_t arrived = 0; arrived < pollers * pairs && !stop;) {
+        for (const Completion& arrival : owner.jetty.wait(100ms)) {
+          ++arrived;
+          const auto slot = owner.segment.bytes().subspan(64 * arrival.tag, 64);
+          owner.jetty.receive(slot, arrival.tag);
+        }
+      }
+    });
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < pollers; ++t) {
+      threads.emplace_back([&] {
+        Jetty jetty = user.jetty({.berths = 2}).value();
+        const auto bytes = bytes_like(16, 1);
+        for (uint64_t i = 0; i < pairs; ++i) {
+          const auto both = {send(bytes, receiver), fetch_add(word, 0, 1)};
+          if (jetty.post(both) != 2) return;
+          std::array<Completion, 2> out;
+          for (size_t done = 0, polled = 0; done < 2; done += polled) {
+            polled = jetty.poll(std::span(out).subspan(done));
+            ++polls;
+          }
+          ok += out[0].ok() && out[1].ok();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    stop = ok != pollers * pairs;
+    receives.join();
+    CHECK(ok == pollers * pairs);
+    CHECK(polls <= most_polls * pollers * pairs);
   }
 }
 

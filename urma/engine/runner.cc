@@ -45,6 +45,13 @@ constexpr Duration between_polls = std::chrono::microseconds(20);
 constexpr uint32_t passes_per_clock = 4;
 // Looks in vain after which an application is one that polls.
 constexpr uint32_t looks_of_a_poller = 32;
+// A thread that polls gives way after this many looks in vain, while no other thread is found to
+// wait for its processor.
+constexpr uint32_t looks_before_giving_way = 32;
+// For this many looks in vain of one thread, the other threads that polled are taken to poll still.
+constexpr uint32_t looks_in_company = 1024;
+// A `sched_yield` that took longer has run another thread; one that has not takes 0.2 to 0.5 us.
+constexpr Duration yield_with_switch = std::chrono::microseconds(2);
 
 void pause() {
 #if defined(__x86_64__)
@@ -374,10 +381,43 @@ void Runner::look(const jetty::Jfc& jfc) {
     looks_.store(looks, std::memory_order_relaxed);
     if (looks > looks_of_a_poller) recall();
   }
-  if (try_pass(&jfc) != Ran::by_another) return;
-  // Who has the token may have lost its processor to us.
-  thread_local uint32_t in_vain = 0;
-  if (++in_vain % looks_of_a_poller == 0) sched_yield();
+  // Once a device begins to close, polls run the passes that end what was posted just before.
+  const bool runs = polled_here() || !open();
+  if ((runs && try_pass(&jfc) == Ran::busy) || simulated()) return;
+  // The service thread of a served device competes with each thread that polls.
+  if (!runs || polled_by_several()) give_way();
+}
+
+// Whether several threads poll this device, asked by a thread that has polled in vain. A thread
+// that polls alone writes nothing here.
+bool Runner::polled_by_several() {
+  const pthread_t self = pthread_self();
+  if (latest_poller_.load(std::memory_order_relaxed) != self) {
+    latest_poller_.store(self, std::memory_order_relaxed);
+    company_.store(looks_in_company, std::memory_order_relaxed);
+    return true;
+  }
+  const uint32_t company = company_.load(std::memory_order_relaxed);
+  if (company > 0) company_.store(company - 1, std::memory_order_relaxed);
+  return company > 0;
+}
+
+// Threads that poll in vain and outnumber the processors would each use up a slice of the
+// scheduler, milliseconds, while the thread that has something to do waits for a processor: 128
+// threads on two processors then need 180 passes for each work. If a thread was waiting for the
+// processor when this one gave way, this one gives way again after its next look.
+void Runner::give_way() {
+  struct Looks {
+    uint32_t in_vain = 0;  // since it gave way
+    uint32_t most = looks_before_giving_way;
+  };
+  thread_local Looks looks;
+  if (++looks.in_vain < looks.most) return;
+  looks.in_vain = 0;
+  const Time before = read_clock();
+  sched_yield();
+  const bool switched = read_clock() - before > yield_with_switch;
+  looks.most = switched ? 1 : std::min(2 * looks.most, looks_before_giving_way);
 }
 
 // ---- sleeping

@@ -73,7 +73,8 @@ class Runner final : public drivers::VirtualClock::Driven {
   // One bounded pass by the calling thread, if nobody else has the token. Busy: there may be more.
   enum class Ran : uint8_t { by_another, idle, busy };
   Ran try_pass(const jetty::Jfc* polled);
-  // The same for an application that polls and has found nothing.
+  // For an application that polls and has found nothing: a pass, unless the device is served. If
+  // that finds nothing either, the thread may give way to others that wait for its processor.
   void look(const jetty::Jfc& jfc);
   // Whoever sleeps at its JFC's descriptor must be served: by the service thread, from now on.
   void hand_over();
@@ -129,6 +130,8 @@ class Runner final : public drivers::VirtualClock::Driven {
   Time machine_time(const jetty::Jfc* polled);
   [[gnu::cold]] void report(Time machine);
   void report_last();
+  bool polled_by_several();
+  void give_way();
   void wake();
   void sleep(jetty::Jfc* jfc, Time until);
   void poll_descriptors(Time until);
@@ -191,6 +194,10 @@ class Runner final : public drivers::VirtualClock::Driven {
   std::vector<std::weak_ptr<jetty::Jfc>> given_;  // those with a descriptor
   // Looks in vain since the service took over. Many threads write it, and lose some.
   alignas(64) std::atomic<uint32_t> looks_{0};
+  // The threads that poll in vain write both (`polled_by_several`): which did last, and for how
+  // many more looks of one thread others are taken to poll, too.
+  std::atomic<pthread_t> latest_poller_{};
+  std::atomic<uint32_t> company_{0};
   std::atomic<uint32_t> spinning_{0};  // threads in `wait`
 };
 
