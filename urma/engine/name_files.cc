@@ -72,9 +72,15 @@ std::optional<Publication> decode(const Eid& address, const std::string& text) {
   return here ? std::optional(out) : std::nullopt;
 }
 
-// The file's text if a living process holds it.
+// Ends the name of a file. Network namespaces have the same addresses and share the directory, so
+// each has files of its own; no name has a '@'.
+std::string suffix_of(const Eid& address) {
+  return in_window(address) ? std::string() : "@" + network_namespace();
+}
+
+// What the file says if a living process holds it. `path`: without its suffix.
 std::optional<Publication> read_held(const std::string& path, const Eid& address) {
-  const OwnedDescriptor file = open_to_look(path);
+  const OwnedDescriptor file = open_to_look(path + suffix_of(address));
   if (file.get() < 0 || !held(file)) return std::nullopt;
   std::string text(longest_file, '\0');
   const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
@@ -161,7 +167,8 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   if (turn.get() < 0) return own(directory).failure("opening " + directory + "/.lock", errno);
   if (flock(turn.get(), LOCK_EX) != 0) return own(directory).failure("locking " + directory, errno);
 
-  const std::string path = directory + "/" + name;
+  const std::string suffix = suffix_of(at.address);
+  const std::string path = directory + "/" + name + suffix;
   {
     const OwnedDescriptor old = open_to_look(path);
     if (old.get() >= 0 && held(old)) {
@@ -171,7 +178,7 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
                                                "choose another name, or unpublish it there"};
     }
   }
-  const std::string draft = directory + "/.new-" + name;
+  const std::string draft = directory + "/.new-" + name + suffix;
   OwnedDescriptor file(above_standard(
       ::open(draft.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)));
   if (file.get() < 0) return own(directory).failure("making " + draft, errno);
@@ -212,7 +219,10 @@ Publications NameFiles::all(const Eid& address) const {
   Publications found;
   if (!own(directory_).trust()) return found;
   const std::string place = directory_ + "/names/" + to_string(address);
-  for (const std::string& name : entries_of(place)) {
+  const std::string suffix = suffix_of(address);
+  for (std::string& name : entries_of(place)) {
+    if (!name.ends_with(suffix)) continue;
+    name.resize(name.size() - suffix.size());
     if (auto held = read_held(place + "/" + name, address)) found.emplace(name, std::move(*held));
   }
   return found;

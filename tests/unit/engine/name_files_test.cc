@@ -1,10 +1,13 @@
 #include "urma/engine/name_files.h"
 
+#include <sched.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "tests/catch.h"
+#include "tests/drivers/window_file.h"
 #include "tests/unit/mentions.h"
 
 namespace urma::test {
@@ -81,20 +84,53 @@ TEST_CASE("where nothing is in reach, what is elsewhere is told, and how to get 
   CHECK(names.find(v4).ok());
 }
 
+// The file of "x" at this address, as a process of this network namespace names it.
+std::filesystem::path file_of(const Names& names, const Eid& at) {
+  const std::string file = in_window(at) ? "x" : "x@" + engine::network_namespace();
+  return names.path / "urma/names" / to_string(at) / file;
+}
+
 TEST_CASE("an address of another network namespace is another one, but not a window's") {
   Names names;
   names.publish(v4, "line", "udp:");
   names.publish(in_one, "line", "cxl:");
   CHECK(names.find(v4).ok());
-  // As processes of another namespace would have written them.
   for (const Eid& at : {v4, in_one}) {
-    std::ifstream file(names.path / "urma/names" / to_string(at) / "x");
+    std::ifstream file(file_of(names, at));
     const std::string text(std::istreambuf_iterator<char>(file), {});
+    CHECK(text.starts_with("line\n"));
     CHECK((text.find("netns") == text.npos) == in_window(at));
   }
-  std::ofstream(names.path / "urma/names" / to_string(v4) / "x") << "line\nnetns 1\n";
+  // The number of a namespace that has ended may be given to another one.
+  std::ofstream(file_of(names, v4)) << "line\nnetns 1\n";
   CHECK(names.find(v4).status() == Status::not_found);
   CHECK(names.find(in_one).ok());
+}
+
+// Containers that share a directory of names each have a 127.0.0.1.
+TEST_CASE("two network namespaces publish the same name at the same address, and find their own") {
+  constexpr int cannot = 77;
+  Names names;
+  names.publish(v4, "first", "udp:");
+  NameFiles files = NameFiles::of_this_user();
+  const int result = in_child([&] {
+    if (unshare(CLONE_NEWNET) != 0) return cannot;
+    if (names.find(v4).status() != Status::not_found || !files.all(v4).empty()) return 1;
+    const Publication second{.line = "second", .audience = {}, .device = "udp:"};
+    const auto held = files.publish(Endpoint{v4, ub_port}, "x", second);
+    if (!held) return 2;
+    if (names.find(v4)->line != "second" || files.all(v4).at("x").line != "second") return 3;
+    return files.publish(Endpoint{v4, ub_port}, "x", second).status() == Status::address_in_use
+               ? 0
+               : 4;
+  });
+  if (result == cannot) {
+    WARN("skipped: this process may not have a network namespace");
+    return;
+  }
+  CHECK(result == 0);
+  CHECK(names.find(v4)->line == "first");
+  CHECK(files.all(v4).size() == 1);
 }
 
 }  // namespace
