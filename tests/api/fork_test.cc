@@ -29,10 +29,12 @@ int child_finds(Side& side, const Imported& remote) {
 }
 
 TEST_CASE("a child of fork is told so, and neither uses nor harms its parent's device") {
+  // Other copies of this test may run at the same time.
+  const std::string name = "fork-test-" + std::to_string(getpid());
   for (const Threads threads : {Threads::served, Threads::inlined}) {
     Side owner = Side::open("udp:");
     Side side = Side::open("udp:", {.threads = threads});
-    side.device.publish("fork-test", side.segment).value();
+    side.device.publish(name, side.segment).value();
     const Imported remote = side.device.import(owner.line()).value();
     const auto bytes = bytes_like(5000, 2);
     side.jetty.post(write(bytes, remote.segment));
@@ -49,7 +51,7 @@ TEST_CASE("a child of fork is told so, and neither uses nor harms its parent's d
     CHECK(WEXITSTATUS(status) == 0);
     side.jetty.post(write(bytes, remote.segment, 9));
     CHECK(collect(side.jetty, 1).at(0).ok());
-    CHECK(owner.device.import("urma://localhost/fork-test", 1s).ok());
+    CHECK(owner.device.import("urma://localhost/" + name, 1s).ok());
   }
 }
 

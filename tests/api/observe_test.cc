@@ -123,9 +123,9 @@ TEST_CASE("a child of fork neither keeps its parent's page nor removes it") {
 }
 
 #if !defined(__SANITIZE_THREAD__)  // which starts no thread in a child
-// As a user whose directory somebody else has made.
-int opens_unseen() {
-  if (setresgid(64'123, 64'123, 64'123) != 0 || setresuid(64'123, 64'123, 64'123) != 0) return 2;
+// As a user whose directory another user has made.
+int opens_unseen(uid_t user) {
+  if (setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0) return 2;
   const Result<Device> device = open("udp:");
   if (!device) return 3;
   const std::string description = device->description();
@@ -136,13 +136,15 @@ int opens_unseen() {
 
 TEST_CASE("a device opens though it cannot be seen, and says so") {
   if (geteuid() != 0) return;  // nobody else can be played
-  const char* directory = "/dev/shm/urma-devices-64123";
-  REQUIRE((mkdir(directory, 0700) == 0 || errno == EEXIST));
+  // Several copies of this test may run at once: each plays a user of its own.
+  const uid_t user = 1'000'000 + static_cast<uid_t>(getpid());
+  const std::string directory = "/dev/shm/urma-devices-" + std::to_string(user);
+  REQUIRE(mkdir(directory.c_str(), 0700) == 0);
   const pid_t child = fork();
-  if (child == 0) _exit(opens_unseen());
+  if (child == 0) _exit(opens_unseen(user));
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
-  rmdir(directory);
+  rmdir(directory.c_str());
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
 }

@@ -307,12 +307,15 @@ TEST_CASE("a published Jfr is found, and its buffers wait for whoever finds it")
   Side owner = Side::open("udp:");
   Side user = Side::open("udp:");
   Jfr jfr = owner.device.jfr({.receives = 4}).value();
-  owner.device.publish("shared-jfr", owner.segment, jfr).value();
-  owner.device.publish("shared-jfr-alone", jfr).value();
+  // Other copies of this test may run at the same time.
+  const std::string both = "shared-jfr-" + std::to_string(getpid());
+  const std::string alone = both + "-alone";
+  owner.device.publish(both, owner.segment, jfr).value();
+  owner.device.publish(alone, jfr).value();
   const auto bytes = bytes_like(100, 1);
   std::vector<std::byte> inbox(100);
-  for (const char* name : {"urma://localhost/shared-jfr", "urma://localhost/shared-jfr-alone"}) {
-    const Imported found = user.device.import(name).value();
+  for (const std::string& name : {both, alone}) {
+    const Imported found = user.device.import("urma://localhost/" + name).value();
     REQUIRE(jfr.receive(inbox, 1));
     REQUIRE(user.jetty.post(send(bytes, found.jetty)) == 1);
     CHECK(collect(user.jetty, 1).at(0).ok());

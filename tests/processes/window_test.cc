@@ -131,10 +131,12 @@ TEST_CASE("a pair for which there is no ring: its works end in time, and others 
 TEST_CASE("the memory of a process that sits in pause() is written and read back by another one") {
   const size_t bytes = std::getenv("URMA_TEST_ROUNDS") != nullptr ? size_t{1} << 30 : 256 << 20;
   constexpr size_t at_once = 16 << 20;
-  Child sleeper({URMA_TEST_PEER, "cxl:", "pause", "sleeping", std::to_string(bytes)});
+  // The window is this user's, and other copies of this test may use it at the same time.
+  const std::string name = "sleeping-" + std::to_string(getpid());
+  Child sleeper({URMA_TEST_PEER, "cxl:", "pause", name, std::to_string(bytes)});
   REQUIRE(sleeper.said() == "ready");
   Side here = Side::open("cxl:");
-  const Imported remote = here.device.import("urma://localhost/sleeping").value();
+  const Imported remote = here.device.import("urma://localhost/" + name).value();
   REQUIRE(remote.segment.bytes >= bytes);
   std::vector<std::byte> back(at_once);
   for (size_t at = 0; at < bytes; at += at_once) {

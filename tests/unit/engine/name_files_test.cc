@@ -120,9 +120,8 @@ TEST_CASE("two network namespaces publish the same name at the same address, and
     const auto held = files.publish(Endpoint{v4, ub_port}, "x", second);
     if (!held) return 2;
     if (names.find(v4)->line != "second" || files.all(v4).at("x").line != "second") return 3;
-    return files.publish(Endpoint{v4, ub_port}, "x", second).status() == Status::address_in_use
-               ? 0
-               : 4;
+    return files.publish(Endpoint{v4, ub_port}, "x", second).status() == Status::address_in_use ? 0
+                                                                                                : 4;
   });
   if (result == cannot) {
     WARN("skipped: this process may not have a network namespace");
