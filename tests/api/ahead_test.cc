@@ -111,7 +111,7 @@ TEST_CASE("one thread replies to what another one polls for") {
       if (sent == answered) {
         sent += asker.jetty.post(write(bytes, to_other.segment).to(to_other.jetty).immediate(sent));
       }
-      const auto completions = asker.jetty.wait(5s);
+      const auto completions = asker.jetty.wait(patience);
       if (completions.empty()) break;
       for (const Completion& completion : completions) {
         if (!completion.ok()) continue;

@@ -114,7 +114,7 @@ uint64_t exchange_on_two_threads(Jetty& jetty, Queue& completions, const Importe
   std::atomic<bool> ended{false};
   std::thread poller([&] {
     for (uint64_t polled = 0; polled < works;) {
-      const auto some = completions.wait(5s);
+      const auto some = completions.wait(patience);
       if (some.empty()) break;
       polled += some.size();
       for (const Completion& completion : some) done += completion.ok();

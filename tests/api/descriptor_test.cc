@@ -79,14 +79,14 @@ uint64_t send_with_pauses(Jetty& jetty, const Imported& to, uint64_t count, unsi
     const Work work = write(bytes, to.segment).to(to.jetty).immediate(first + i * step);
     if (jetty.post(work) == 1) {
       ++i;
-    } else if (!take(10s)) {
+    } else if (!take(patience)) {
       return done;
     }
     // Some come alone, some in batches.
     if (prng.below(16) == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(prng.below(400)));
   }
-  while (ended < count && take(10s)) {
+  while (ended < count && take(patience)) {
   }
   return done;
 }
@@ -202,7 +202,7 @@ TEST_CASE("one thread sleeps at the descriptors of several queues, another one w
     uint64_t waited = 0;
     std::thread waiter([&] {
       while (waited < each) {
-        const auto some = jetties[2].wait(10s);
+        const auto some = jetties[2].wait(patience);
         if (some.empty()) break;
         waited += some.size();
       }
@@ -256,7 +256,7 @@ TEST_CASE("arming says when there is something, and a descriptor is readable onc
       CHECK_FALSE(readable(descriptor, 0));
       // Whoever waits is woken there, and the descriptor told nothing.
       REQUIRE(side.jetty.post(write(bytes, remote.segment)) == 1);
-      CHECK(side.jetty.wait(5s).size() == 1);
+      CHECK(side.jetty.wait(patience).size() == 1);
     }
   }
 }

@@ -69,7 +69,7 @@ TEST_CASE("one descriptor tells which of many queues have something") {
       REQUIRE(readable(party.events.fd()));
       std::map<uint64_t, int> told;
       while (told.size() < 2) {
-        for (const uint64_t tag : party.events.wait(5s)) ++told[tag];
+        for (const uint64_t tag : party.events.wait(patience)) ++told[tag];
       }
       // Each once, until it is armed again.
       CHECK(told == std::map<uint64_t, int>{{3, 1}, {5, 1}});
@@ -133,7 +133,7 @@ TEST_CASE("a channel serves queues of several devices, and outlives them or goes
   // Now and then one is told for nothing: what completed was polled just before it was armed.
   const auto told = [&](uint64_t wanted) {
     for (;;) {
-      const auto tags = events->wait(5s);
+      const auto tags = events->wait(patience);
       if (tags.empty()) return false;
       if (tags.front() == wanted) return true;
       arm(tags.front() == 1 ? near.jetty : far.jetty);

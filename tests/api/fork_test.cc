@@ -15,7 +15,7 @@ int child_finds(Side& side, const Imported& remote) {
   if (side.jetty.post(write(bytes, remote.segment)) != 0) return 1;
   std::array<Completion, 4> out;
   if (side.jetty.poll(out) != 1 || out[0].status != Status::forked) return 2;
-  const auto waited = side.jetty.wait(10s);
+  const auto waited = side.jetty.wait(patience);
   if (waited.size() != 1 || waited[0].status != Status::forked) return 3;
   if (side.device.allocate(10).status() != Status::forked) return 4;
   if (side.jetty.flush().status() != Status::forked) return 5;

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,6 +17,16 @@ namespace urma::test {
 
 using namespace std::chrono_literals;
 
+// Throws if the loopback interface is down, as in a new network namespace: devices open there, but
+// each work fails after 2 s, and a program of tests would need minutes to say nothing but that.
+inline void require_loopback() {
+  ifreq lo{.ifr_ifrn = {"lo"}, .ifr_ifru = {}};
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const bool down = ioctl(socket, SIOCGIFFLAGS, &lo) == 0 && (lo.ifr_flags & IFF_UP) == 0;
+  close(socket);
+  if (down) throw std::runtime_error("the interface lo is down. Fix: ip link set dev lo up");
+}
+
 // One device with a segment and a Jetty, and the line that describes both.
 struct Side {
   Device device;
@@ -21,6 +35,7 @@ struct Side {
 
   static Side open(std::string_view text, const DeviceOptions& options = {},
                    const JettyOptions& jetty = {.berths = 64, .receives = 64}) {
+    if (text.find("udp:") != text.npos) require_loopback();
     Device device = urma::open(text, options).value();
     Segment segment = device.allocate(1 << 20).value();
     Jetty made = device.jetty(jetty).value();

@@ -35,7 +35,7 @@ class Heard {
   std::vector<Line> of(const std::string& kind, uint64_t sum = 1) {
     std::unique_lock lock(mutex_);
     std::vector<Line> found;
-    came_.wait_for(lock, 10s, [&] {
+    came_.wait_for(lock, patience, [&] {
       found.clear();
       uint64_t counted = 0;
       for (const Line& line : lines_) {
@@ -152,7 +152,7 @@ TEST_CASE("a listener may ask its device, and the device may be asked for no log
   const auto bytes = bytes_like(5000, 1);
   side.jetty.post(write(bytes, side.device.import(peer.line()).value().segment));
   REQUIRE(collect(side.jetty, 1).at(0).ok());
-  const auto until = std::chrono::steady_clock::now() + 10s;
+  const auto until = std::chrono::steady_clock::now() + patience;
   while (answers == 0 && std::chrono::steady_clock::now() < until) usleep(1000);
   CHECK(answers > 0);
   side.device.close();

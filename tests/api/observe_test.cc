@@ -27,7 +27,7 @@ std::vector<ObservedDevice> seen_here() {
 
 // Whether the only device of this process is at last seen so.
 bool comes_to(const std::function<bool(const ObservedDevice&)>& what) {
-  const auto until = std::chrono::steady_clock::now() + 10s;
+  const auto until = std::chrono::steady_clock::now() + patience;
   while (std::chrono::steady_clock::now() < until) {
     const auto seen = seen_here();
     if (seen.size() == 1 && what(seen[0])) return true;

@@ -35,7 +35,7 @@ TEST_CASE("Jetties posted to by their own threads complete into one queue that y
     std::vector<std::vector<bool>> seen(posters, std::vector<bool>(works));
     uint64_t wrong = 0;
     for (uint64_t polled = 0; polled < posters * works;) {
-      const auto completions = jfc.wait(5s);
+      const auto completions = jfc.wait(patience);
       if (completions.empty()) break;
       for (const Completion& completion : completions) {
         size_t which = 0;
@@ -76,7 +76,7 @@ TEST_CASE("polling goes from thread to thread, and so do waiting and posting") {
       }
       std::array<Completion, 4> out;
       const bool waits = polled % 2 == 0;
-      const size_t count = waits ? jfc.wait(5s).size() : jfc.poll(out);
+      const size_t count = waits ? jfc.wait(patience).size() : jfc.poll(out);
       polled += count;
       return polled < works && (count > 0 || !waits);
     };
@@ -183,7 +183,7 @@ TEST_CASE("several Jetties on one Jfr: buffers posted by one thread, arrivals po
         uint64_t done = 0;
         for (uint64_t posted = 0; done < messages;) {
           while (posted < messages && side.jetty.post(send(bytes, target)) == 1) ++posted;
-          const auto completions = side.jetty.wait(5s);
+          const auto completions = side.jetty.wait(patience);
           if (completions.empty()) break;
           for (const Completion& completion : completions) failed += !completion.ok();
           done += completions.size();
@@ -193,7 +193,7 @@ TEST_CASE("several Jetties on one Jfr: buffers posted by one thread, arrivals po
     }
     uint64_t came = 0;
     while (came < all) {
-      const auto arrivals = jfr.wait(5s);
+      const auto arrivals = jfr.wait(patience);
       if (arrivals.empty()) break;
       for (const Completion& arrival : arrivals) {
         size_t which = 0;
@@ -319,7 +319,7 @@ TEST_CASE("a published Jfr is found, and its buffers wait for whoever finds it")
     REQUIRE(jfr.receive(inbox, 1));
     REQUIRE(user.jetty.post(send(bytes, found.jetty)) == 1);
     CHECK(collect(user.jetty, 1).at(0).ok());
-    const auto arrivals = jfr.wait(5s);
+    const auto arrivals = jfr.wait(patience);
     REQUIRE(arrivals.size() == 1);
     CHECK(arrivals[0].jetty == jfr.id());
     CHECK(jfr.local().id == found.jetty.id);

@@ -11,6 +11,7 @@
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
 #include "tests/drivers/window_file.h"
+#include "tests/stopwatch.h"
 #include "urma/base/prng.h"
 
 namespace urma::test {
@@ -355,13 +356,13 @@ TEST_CASE("a window that a stopped process has locked is an error within a momen
   });
   REQUIRE(stopped.ready());
   stopped.stop();
-  const Time begun = read_clock();
+  const Stopwatch opening;
   check_refused(window.device(""), Status::io_error, "/proc/locks");
-  CHECK(read_clock() - begun < 5s);
+  CHECK(opening.elapsed() < 5s);
   // Those who are there go on, and wait for nothing; a new pair has to.
-  const Time sent = read_clock();
+  const Stopwatch sending;
   CHECK_FALSE(reach(*ports.a, *ports.b));
-  CHECK(read_clock() - sent < 500ms);
+  CHECK(sending.elapsed() < 500ms);
   stopped.kill();
   CHECK(reach(*ports.a, *ports.b));
   CHECK(try_open_port(window.device("")).ok());
@@ -513,11 +514,11 @@ bool woken(PacketPort& sleeper, Function&& by) {
   bell.drowse();
   if (sleeper.receive({&frame, 1}, read_clock()) != 0) return false;
   std::thread other(by);
-  const Time begun = read_clock();
-  bell.rest(begun + 10s);
+  const Stopwatch stopwatch;
+  bell.rest(read_clock() + 10s);
   other.join();
   bell.awake();
-  return read_clock() - begun < 5s;
+  return stopwatch.elapsed() < 5s;
 }
 
 TEST_CASE("rings that a sleeper shared with the dead are given to others who need them") {

@@ -16,6 +16,7 @@
 
 #include "tests/processes/child.h"
 #include "tests/processes/traffic.h"
+#include "tests/stopwatch.h"
 
 namespace urma::test {
 

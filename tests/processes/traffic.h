@@ -27,7 +27,7 @@ class Traffic {
   }
   void finish() {
     while (completed_ < posted_) {
-      const auto completions = jetty_.wait(10s);
+      const auto completions = jetty_.wait(patience);
       if (completions.empty()) return;
       completed_ += completions.size();
       for (const Completion& completion : completions) ++ended_[completion.status];
