@@ -98,7 +98,10 @@ int serve(const std::string& device_text) {
   constexpr size_t buffers = 64;
   std::vector<std::array<std::byte, sizeof(Put)>> messages(buffers);
   auto jetty = device.jetty({.berths = 0, .receives = buffers}).value();
-  for (size_t i = 0; i < buffers; ++i) jetty.receive(messages[i], i);
+  const auto receive = [&](size_t i) {
+    if (!jetty.receive(messages[i], i)) throw std::runtime_error("a receive buffer was not taken");
+  };
+  for (size_t i = 0; i < buffers; ++i) receive(i);
   device.publish("kv", segment, jetty, urma::everyone()).value();
   std::printf("kv at %s\n", to_string(device.endpoint()).c_str());
   std::fflush(stdout);
@@ -106,7 +109,7 @@ int serve(const std::string& device_text) {
     for (const auto& arrival : jetty.wait(1h)) {
       if (!arrival.ok()) continue;
       take(table, std::span(messages[arrival.tag]).first(arrival.bytes));
-      jetty.receive(messages[arrival.tag], arrival.tag);
+      receive(arrival.tag);
     }
   }
 }
@@ -176,7 +179,7 @@ class Client {
   }
 
   void run(const urma::Work& work) {
-    jetty_.post(work);
+    if (jetty_.post(work) != 1) throw std::runtime_error("the work was not taken");
     for (;;) {
       for (const auto& done : jetty_.wait(10s)) {
         if (done.ok()) return;

@@ -49,15 +49,17 @@ int scatter(std::chrono::milliseconds limit, const std::vector<std::string>& nam
     std::snprintf(reinterpret_cast<char*>(&buffer[i * part_bytes]), part_bytes, "part %zu", i);
   }
 
-  // All leave at once; the tag says whose it is.
+  // All leave at once; the tag names the peer.
+  std::vector<urma::Status> ends(names.size(), urma::Status::timed_out);
+  size_t left = names.size();
   const auto deadline = Clock::now() + limit;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto part = std::span(buffer).subspan(i * part_bytes, part_bytes);
-    jetty.post(
-        urma::write(part, peers[i].segment).to(peers[i].jetty).immediate(names.size()).tag(i));
+    const auto work =
+        urma::write(part, peers[i].segment).to(peers[i].jetty).immediate(names.size()).tag(i);
+    // There is a berth for each part, so only a closed device takes fewer.
+    if (jetty.post(work) == 0) ends[i] = urma::Status::closed, --left;
   }
-  std::vector<urma::Status> ends(names.size(), urma::Status::timed_out);
-  size_t left = names.size();
   const auto take = [&](std::span<const urma::Completion> completions) {
     for (const auto& done : completions) ends[done.tag] = done.status, --left;
     return !completions.empty();

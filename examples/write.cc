@@ -14,7 +14,9 @@ int main() {
   auto jetty = here.jetty().value();
 
   const std::string_view text = "hello, memory";
-  jetty.post(urma::write(std::as_bytes(std::span(text)), target.segment));
+  if (jetty.post(urma::write(std::as_bytes(std::span(text)), target.segment)) != 1) {
+    return std::puts("the work was not taken"), 1;
+  }
   for (const auto& done : jetty.wait(5s)) {
     if (!done.ok()) return std::printf("%s\n", urma::name(done.status).data()), 1;
     return std::printf("%s\n", reinterpret_cast<const char*>(memory.bytes().data())), 0;

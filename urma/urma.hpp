@@ -14,7 +14,8 @@
 //     auto here = urma::open().value();
 //     auto inbox = here.import("urma://localhost/inbox").value();
 //     auto jetty = here.jetty().value();
-//     jetty.post(urma::write(bytes, inbox.segment).to(inbox.jetty).immediate(42));
+//     if (jetty.post(urma::write(bytes, inbox.segment).to(inbox.jetty).immediate(42)) != 1) ...
+//     for (auto& done : jetty.wait(1s)) ...
 //
 // Threads: while the application polls or waits, its own threads run the device, and nothing is
 // handed to another; some 0.2 ms after it stopped, a thread of the device's own does, so that the
@@ -125,8 +126,8 @@ class URMA_API Jfc {
   ~Jfc();
 
   // As the same calls of a Jetty, for all Jetties that complete here.
-  size_t poll(std::span<Completion> out);
-  std::span<const Completion> wait(Duration limit);
+  [[nodiscard]] size_t poll(std::span<Completion> out);
+  [[nodiscard]] std::span<const Completion> wait(Duration limit);
   Result<int> fd();
   bool arm(Wake wake = Wake::any);
 
@@ -151,9 +152,9 @@ class URMA_API Jetty {
   // signalled work. Buffers are borrowed until the completion is polled, those of inline data until
   // this returns. Works leave when the device is next run (`Threads`), a small one that answers
   // something over shared memory at once. Never blocks. 0 after close and in a forked child.
-  size_t post(std::span<const Work> works);
-  size_t post(const Work& work) { return post(std::span(&work, 1)); }
-  size_t post(std::initializer_list<Work> works) {
+  [[nodiscard]] size_t post(std::span<const Work> works);
+  [[nodiscard]] size_t post(const Work& work) { return post(std::span(&work, 1)); }
+  [[nodiscard]] size_t post(std::initializer_list<Work> works) {
     return post(std::span(works.begin(), works.size()));
   }
 
@@ -161,17 +162,17 @@ class URMA_API Jetty {
   // them; there are JettyOptions::receives, none with receives_from), after close and in a forked
   // child. Its completion has
   // operation `receive` and this tag. Immediates of writes need no buffer.
-  bool receive(std::span<std::byte> buffer, uint64_t tag = 0);
+  [[nodiscard]] bool receive(std::span<std::byte> buffer, uint64_t tag = 0);
   // Several buffers, filled one after the other; with more than max_buffers it is false, always.
-  bool receive(std::span<const Buffer> buffers, uint64_t tag = 0);
+  [[nodiscard]] bool receive(std::span<const Buffer> buffers, uint64_t tag = 0);
 
   // Takes completions, at most as many as `out` holds; returns how many. Never blocks. Runs a
   // pass of the engine when there is none yet, unless the device is served. In a forked child: one
   // completion with Status::forked. After close, when nothing is left: one with Status::closed.
-  size_t poll(std::span<Completion> out);
+  [[nodiscard]] size_t poll(std::span<Completion> out);
   // Waits for completions, at most `limit`, and takes them. The span is good until the next call of
   // `wait` on this object. Empty when the time is over. A close from another thread ends it.
-  std::span<const Completion> wait(Duration limit);
+  [[nodiscard]] std::span<const Completion> wait(Duration limit);
 
   // A descriptor for poll, select or epoll, for who waits for other things too:
   //   for (;;) {
@@ -230,14 +231,14 @@ class URMA_API Jfr {
  public:
   // As the same calls of a Jetty. One thread at a time posts buffers, one polls; neither need be
   // one that uses the Jetties.
-  bool receive(std::span<std::byte> buffer, uint64_t tag = 0) {
+  [[nodiscard]] bool receive(std::span<std::byte> buffer, uint64_t tag = 0) {
     return jetty_.receive(buffer, tag);
   }
-  bool receive(std::span<const Buffer> buffers, uint64_t tag = 0) {
+  [[nodiscard]] bool receive(std::span<const Buffer> buffers, uint64_t tag = 0) {
     return jetty_.receive(buffers, tag);
   }
-  size_t poll(std::span<Completion> out) { return jetty_.poll(out); }
-  std::span<const Completion> wait(Duration limit) { return jetty_.wait(limit); }
+  [[nodiscard]] size_t poll(std::span<Completion> out) { return jetty_.poll(out); }
+  [[nodiscard]] std::span<const Completion> wait(Duration limit) { return jetty_.wait(limit); }
   Result<int> fd() { return jetty_.fd(); }
   bool arm(Wake wake = Wake::any) { return jetty_.arm(wake); }
   uint32_t vacant_receives() const { return jetty_.vacant_receives(); }
@@ -288,10 +289,10 @@ class URMA_API Jfce {
   // The tags of queues that were told since they were armed, at most as many as `tags` holds: poll
   // those until they are empty, and arm them again. Fewer than it holds: fd() is not readable any
   // more. Never blocks. 0 in a forked child.
-  size_t take(std::span<uint64_t> tags);
+  [[nodiscard]] size_t take(std::span<uint64_t> tags);
   // The same, waiting for the first one at most `limit`. The span, of at most 64, is good until the
   // next call.
-  std::span<const uint64_t> wait(Duration limit);
+  [[nodiscard]] std::span<const uint64_t> wait(Duration limit);
 
  private:
   friend class Device;

@@ -10,13 +10,13 @@ int main() {
   auto jetty = here.jetty().value();
 
   const char text[] = "hello, memory";
-  jetty.post(urma::write(std::as_bytes(std::span(text)), inbox.segment, 4096)
-                 .to(inbox.jetty)
-                 .immediate(42)
-                 .tag(7));
+  const auto work = urma::write(std::as_bytes(std::span(text)), inbox.segment, 4096)
+                        .to(inbox.jetty)
+                        .immediate(42);
+  if (jetty.post(work) != 1) return std::puts("not taken: no vacant berth, or device closed"), 1;
   for (const auto& done : jetty.wait(10s)) {
-    if (!done.ok() || done.tag != 7) break;
-    return std::printf("written\n") > 0 ? 0 : 1;
+    if (!done.ok()) return std::puts(urma::describe(done.status).meaning.data()), 1;
+    return std::puts("written"), 0;
   }
-  return 1;
+  return std::puts("still not completed after 10 s"), 1;
 }

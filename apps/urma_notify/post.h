@@ -31,6 +31,7 @@ class Post {
 
  private:
   void push();
+  void receive(std::span<std::byte> buffer, uint64_t tag);
 
   std::vector<std::byte> buffers_;
   std::map<uint64_t, std::string> texts_;  // that leave, by tag

@@ -27,6 +27,8 @@ class Mailbox {
   std::optional<std::string> handle(const Completion& completion);
 
  private:
+  void receive(std::span<std::byte> buffer, uint32_t number);
+
   static constexpr uint32_t outgoing = 16;
   static constexpr uint32_t incoming = 64;
 

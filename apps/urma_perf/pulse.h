@@ -20,7 +20,7 @@ class Pulse {
   // Polling a queue where nothing ever arrives is a pass of the engine each time.
   void beat() {
     const std::unique_lock turn(mutex_, std::try_to_lock);
-    if (turn) nothing_.poll({});
+    if (turn) (void)nothing_.poll({});
   }
 
   // Calls part(slice, where it begins), until all was handed over or it returns false.

@@ -165,7 +165,7 @@ void Server::look_after_clients() {
   const int64_t time = now();
   for (const auto& session : sessions_) {
     if (auto probe = session->probe(time, probed_)) {
-      mailbox_.jetty().post(probe->tag(session->number()));
+      if (mailbox_.jetty().post(probe->tag(session->number())) == 0) session->probe_later();
     }
   }
   std::erase_if(sessions_, [&](const auto& session) {

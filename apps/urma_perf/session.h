@@ -47,6 +47,7 @@ class Session {
   bool over() const { return over_; }
   // A read of something that is there as long as the client lives. Due when it was silent.
   std::optional<Work> probe(int64_t time, std::span<std::byte> to);
+  void probe_later() { probing_ = false; }  // no berth was vacant for what `probe` returned
   void handle_probe(const Completion& completion);
 
  private:

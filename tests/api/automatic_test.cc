@@ -169,8 +169,9 @@ TEST_CASE("who sleeps at a descriptor while another thread waits keeps nobody bu
     Jetty other = side.device.jetty({.receives = 1}).value();
     REQUIRE(side.jetty.fd().ok());
     std::atomic<bool> waiting{true};
+    std::atomic<size_t> unasked{0};
     std::thread waiter([&] {
-      while (waiting) other.wait(200ms);
+      while (waiting) unasked += other.wait(200ms).size();
     });
     std::this_thread::sleep_for(20ms);
     const uint64_t before = side.device.stats().value().passes;
@@ -182,6 +183,7 @@ TEST_CASE("who sleeps at a descriptor while another thread waits keeps nobody bu
     CHECK(side.device.stats().value().passes - before <= 5000);
     waiting = false;
     waiter.join();
+    CHECK(unasked == 0);
   }
 }
 
@@ -194,11 +196,11 @@ TEST_CASE("who waits in vain sleeps, also after there was something to tell") {
     const Imported target = peer.device.import(side.line()).value();
     const std::array<std::byte, 8> message{};
     std::array<std::byte, 8> buffer{};
-    side.jetty.receive(buffer, 1);
+    REQUIRE(side.jetty.receive(buffer, 1));
     REQUIRE(peer.jetty.post(send(std::span(message), target.jetty)));
     REQUIRE(side.jetty.wait(patience).size() == 1);
     const uint64_t before = side.device.stats().value().passes;
-    side.jetty.wait(500ms);
+    REQUIRE(side.jetty.wait(500ms).empty());
     INFO(driver);
     CHECK(side.device.stats().value().passes - before <= 5000);
   }
@@ -251,10 +253,11 @@ TEST_CASE("an application that does nothing is not woken, nor are all by one thr
   std::this_thread::sleep_for(2500ms);  // the last timers have fired
   CHECK(sleeps_in_a_second() <= 20);
   std::atomic<bool> waiting{true};
+  std::atomic<size_t> unasked{0};
   std::vector<std::thread> waiters;
   for (const size_t of : {0, 2}) {
     waiters.emplace_back([&, of] {
-      while (waiting) sides[of].jetty.wait(400ms);
+      while (waiting) unasked += sides[of].jetty.wait(400ms).size();
     });
   }
   std::this_thread::sleep_for(100ms);
@@ -262,6 +265,7 @@ TEST_CASE("an application that does nothing is not woken, nor are all by one thr
   CHECK(sleeps_in_a_second() <= 80);
   waiting = false;
   for (std::thread& waiter : waiters) waiter.join();
+  CHECK(unasked == 0);
 }
 
 }  // namespace

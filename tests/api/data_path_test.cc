@@ -71,13 +71,15 @@ uint64_t exchange(Side& a, Side& b, const Imported& to_b, const Imported& to_a, 
   const std::span<std::byte> large = a.segment.bytes().first(200'000);
   const std::span<std::byte> small = a.segment.bytes().first(64);
   for (uint64_t i = 0; i < rounds; ++i) {
-    a.jetty.post(write(large, to_b.segment).to(to_b.jetty).immediate(i));
-    a.jetty.post(write(small, to_b.segment).notify(to_b.segment, 400'000, i));
-    a.jetty.post(read(large, to_b.segment));
-    a.jetty.post(send(small, to_b.jetty));
-    b.jetty.receive(b.segment.bytes().subspan(500'000, 64), i);
-    b.jetty.post(write(small, to_a.segment));
-    for (uint64_t waiting = 7; waiting > 0;) {
+    // Seven completions follow, if all is taken.
+    uint64_t waiting = b.jetty.receive(b.segment.bytes().subspan(500'000, 64), i);
+    waiting += a.jetty.post(write(large, to_b.segment).to(to_b.jetty).immediate(i)) * 2;
+    waiting += a.jetty.post(write(small, to_b.segment).notify(to_b.segment, 400'000, i));
+    waiting += a.jetty.post(read(large, to_b.segment));
+    waiting += a.jetty.post(send(small, to_b.jetty));
+    waiting += b.jetty.post(write(small, to_a.segment));
+    if (waiting != 7) return done;
+    while (waiting > 0) {
       for (Side* side : {&a, &b}) {
         const size_t count = side->jetty.poll(out);
         for (size_t c = 0; c < count; ++c) done += out[c].ok();
@@ -183,9 +185,10 @@ TEST_CASE("nor do Jetties that share a receive queue") {
   const auto messages = [&](uint64_t rounds) {
     uint64_t done = 0;
     for (uint64_t i = 0; i < rounds; ++i) {
-      jfr.receive(b.segment.bytes().first(bytes.size()), i);
-      a.jetty.post(send(bytes, targets[i % targets.size()]));
-      for (uint64_t waiting = 2; waiting > 0;) {
+      uint64_t waiting = jfr.receive(b.segment.bytes().first(bytes.size()), i);
+      waiting += a.jetty.post(send(bytes, targets[i % targets.size()]));
+      if (waiting != 2) return done;
+      while (waiting > 0) {
         const size_t count = a.jetty.poll(out) + jfr.poll(std::span(out).subspan(4));
         done += count;
         waiting -= count;
@@ -216,7 +219,7 @@ TEST_CASE("nor does who sleeps at a descriptor, nor who wakes it there") {
       uint64_t woken = 0;
       for (uint64_t i = 0; i < rounds; ++i) {
         const bool sleeps = b.jetty.arm();
-        a.jetty.post(write(bytes, to_b.segment).to(to_b.jetty).immediate(i));
+        if (a.jetty.post(write(bytes, to_b.segment).to(to_b.jetty).immediate(i)) != 1) return woken;
         if (sleeps) woken += poll(&one, 1, 5000) == 1;
         while (b.jetty.poll(out) == 0) {
         }

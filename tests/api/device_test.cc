@@ -34,9 +34,9 @@ TEST_CASE("a process that makes no call is written to and read from") {
   const Imported remote = user.device.import(owner.line()).value();
   const auto bytes = bytes_like(700'000, 3);
   std::vector<std::byte> back(bytes.size());
-  user.jetty.post(write(bytes, remote.segment, 5));
+  REQUIRE(user.jetty.post(write(bytes, remote.segment, 5)) == 1);
   REQUIRE(collect(user.jetty, 1).at(0).ok());
-  user.jetty.post(read(std::span(back), remote.segment, 5));
+  REQUIRE(user.jetty.post(read(std::span(back), remote.segment, 5)) == 1);
   REQUIRE(collect(user.jetty, 1).at(0).ok());
   CHECK(back == bytes);
 }
@@ -64,9 +64,9 @@ TEST_CASE("inlined devices work while they are polled") {
       for (const Completion& completion : b.jetty.wait(patience)) {
         failed += !completion.ok();
         if (completion.operation != Operation::receive) continue;
-        b.jetty.post(write(b.segment.bytes().first(8), to_a.segment)
-                         .to(to_a.jetty)
-                         .immediate(completion.immediate));
+        failed += b.jetty.post(write(b.segment.bytes().first(8), to_a.segment)
+                                   .to(to_a.jetty)
+                                   .immediate(completion.immediate)) != 1;
         ++i;
       }
     }
@@ -75,7 +75,8 @@ TEST_CASE("inlined devices work while they are polled") {
     }
   });
   for (uint64_t i = 0; i < 2000; ++i) {
-    a.jetty.post(write(a.segment.bytes().first(8), to_b.segment).to(to_b.jetty).immediate(i));
+    REQUIRE(a.jetty.post(
+                write(a.segment.bytes().first(8), to_b.segment).to(to_b.jetty).immediate(i)) == 1);
     bool answered = false;
     while (!answered) {
       const auto completions = a.jetty.wait(patience);
@@ -123,7 +124,7 @@ TEST_CASE("objects are destroyed in any order") {
     std::optional<Device> device(std::move(user->device));
     std::optional<Jetty> jetty(std::move(user->jetty));
     std::optional<Segment> segment(std::move(user->segment));
-    jetty->post(write(bytes, remote.segment));
+    REQUIRE(jetty->post(write(bytes, remote.segment)) == 1);
     const auto end = [&](int which) {
       if (which == 0) device.reset();
       if (which == 1) jetty.reset();
@@ -141,7 +142,7 @@ TEST_CASE("several devices live in one process, each with peers of its own") {
     for (Side& to : sides) {
       const Imported remote = from.device.import(to.line()).value();
       const auto bytes = bytes_like(1000, 4);
-      from.jetty.post(write(bytes, remote.segment));
+      REQUIRE(from.jetty.post(write(bytes, remote.segment)) == 1);
       CHECK(collect(from.jetty, 1).at(0).ok());
     }
   }
@@ -150,7 +151,7 @@ TEST_CASE("several devices live in one process, each with peers of its own") {
   RemoteSegment stranger = foreign.segment;
   stranger.peer.index += 500;
   const auto bytes = bytes_like(10, 4);
-  sides[0].jetty.post(write(bytes, stranger));
+  REQUIRE(sides[0].jetty.post(write(bytes, stranger)) == 1);
   CHECK_FALSE(collect(sides[0].jetty, 1).at(0).ok());
 }
 

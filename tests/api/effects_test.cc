@@ -102,7 +102,7 @@ std::string use(const std::string& text, const std::string& but, const Shared& b
   owner.device.publish(name, owner.segment, owner.jetty).value();
   const Imported remote = user.device.import("urma://localhost/" + name).value();
   const auto bytes = bytes_like(100'000, 1);
-  user.jetty.post(write(bytes, remote.segment).to(remote.jetty).immediate(7));
+  REQUIRE(user.jetty.post(write(bytes, remote.segment).to(remote.jetty).immediate(7)) == 1);
   if (!collect(user.jetty, 1).at(0).ok() || !collect(owner.jetty, 1).at(0).ok()) return "a write";
   // What goes wrong makes no noise either.
   const bool found = user.device.import("urma://localhost/" + name + "-no", 1ms).ok() ||

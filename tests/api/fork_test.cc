@@ -37,7 +37,7 @@ TEST_CASE("a child of fork is told so, and neither uses nor harms its parent's d
     side.device.publish(name, side.segment).value();
     const Imported remote = side.device.import(owner.line()).value();
     const auto bytes = bytes_like(5000, 2);
-    side.jetty.post(write(bytes, remote.segment));
+    REQUIRE(side.jetty.post(write(bytes, remote.segment)) == 1);
     REQUIRE(collect(side.jetty, 1).at(0).ok());
     const pid_t child = fork();
     if (child == 0) {
@@ -49,7 +49,7 @@ TEST_CASE("a child of fork is told so, and neither uses nor harms its parent's d
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
-    side.jetty.post(write(bytes, remote.segment, 9));
+    REQUIRE(side.jetty.post(write(bytes, remote.segment, 9)) == 1);
     CHECK(collect(side.jetty, 1).at(0).ok());
     CHECK(owner.device.import("urma://localhost/" + name, 1s).ok());
   }

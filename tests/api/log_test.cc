@@ -64,7 +64,7 @@ TEST_CASE("a device tells when it is opened, meets a peer, loses it and is close
   {
     Side peer = Side::open("udp:");
     const auto bytes = bytes_like(100, 1);
-    side.jetty.post(write(bytes, side.device.import(peer.line()).value().segment));
+    REQUIRE(side.jetty.post(write(bytes, side.device.import(peer.line()).value().segment)) == 1);
     REQUIRE(collect(side.jetty, 1).at(0).ok());
     const auto made = heard.of("channel_made");
     REQUIRE(made.size() == 1);
@@ -89,7 +89,7 @@ TEST_CASE("what comes too soon is in the next line's sum, at the latest at the e
     RemoteSegment wrong = user.device.import(owner.line()).value().segment;
     wrong.address -= 8;
     for (int i = 0; i < 20; ++i) {
-      user.jetty.post(write(bytes, wrong));
+      REQUIRE(user.jetty.post(write(bytes, wrong)) == 1);
       REQUIRE(collect(user.jetty, 1).at(0).status == Status::remote_access);
       usleep(10'000);
     }
@@ -129,7 +129,7 @@ TEST_CASE("whoever is slow to listen keeps neither the device nor its peers") {
   const auto bytes = bytes_like(5000, 1);
   const auto until = std::chrono::steady_clock::now() + 500ms;
   while (std::chrono::steady_clock::now() < until) {
-    user.jetty.post(write(bytes, remote.segment));
+    REQUIRE(user.jetty.post(write(bytes, remote.segment)) == 1);
     REQUIRE(collect(user.jetty, 1).at(0).ok());
   }
   CHECK(told <= 2);
@@ -150,7 +150,7 @@ TEST_CASE("a listener may ask its device, and the device may be asked for no log
   ready = true;
   Side peer = Side::open("udp:");
   const auto bytes = bytes_like(5000, 1);
-  side.jetty.post(write(bytes, side.device.import(peer.line()).value().segment));
+  REQUIRE(side.jetty.post(write(bytes, side.device.import(peer.line()).value().segment)) == 1);
   REQUIRE(collect(side.jetty, 1).at(0).ok());
   const auto until = std::chrono::steady_clock::now() + patience;
   while (answers == 0 && std::chrono::steady_clock::now() < until) usleep(1000);

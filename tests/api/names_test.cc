@@ -31,7 +31,7 @@ struct RuntimeDirectory {
 bool works(Side& user, const Result<Imported>& imported) {
   if (!imported.ok()) return false;
   const auto bytes = bytes_like(100, 1);
-  user.jetty.post(write(bytes, imported->segment));
+  REQUIRE(user.jetty.post(write(bytes, imported->segment)) == 1);
   return collect(user.jetty, 1).at(0).ok();
 }
 

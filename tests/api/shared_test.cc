@@ -123,8 +123,8 @@ TEST_CASE("Jetties come and go on a completion queue while another thread polls 
             continue;
           }
           std::vector<std::byte> inbox(100);
-          jetty->receive(inbox, 1);
-          posted += 1 + jetty->post({write(bytes, remote.segment), write(bytes, remote.segment)});
+          posted += jetty->receive(inbox, 1);
+          posted += jetty->post({write(bytes, remote.segment), write(bytes, remote.segment)});
         }
       });
     }
@@ -166,11 +166,12 @@ TEST_CASE("several Jetties on one Jfr: buffers posted by one thread, arrivals po
     std::array<std::atomic<bool>, 32> free;
     for (auto& one : free) one = true;
     std::atomic<bool> ended{false};
+    std::atomic<uint64_t> refused{0};
     std::thread supplier([&] {
       for (uint64_t tag = 0; !ended; tag = (tag + 1) % inbox.size()) {
         if (!free[tag].load(std::memory_order_acquire) || jfr.vacant_receives() == 0) continue;
         free[tag] = false;
-        jfr.receive(inbox[tag], tag);
+        refused += !jfr.receive(inbox[tag], tag);
       }
     });
     std::atomic<uint64_t> failed{0};
@@ -207,10 +208,11 @@ TEST_CASE("several Jetties on one Jfr: buffers posted by one thread, arrivals po
       }
     }
     // The last answers of an inlined device leave while somebody polls.
-    for (int i = 0; i < 10; ++i) jfr.wait(10ms);
+    for (int i = 0; i < 10; ++i) CHECK(jfr.wait(10ms).empty());
     for (std::thread& sender : senders) sender.join();
     ended = true;
     supplier.join();
+    CHECK(refused == 0);
     CHECK(came == all);
     CHECK(failed == 0);
   }
@@ -246,10 +248,11 @@ TEST_CASE("a Jfr and its Jetties are destroyed in any order, by any thread") {
     const RemoteJetty to_one = peer.device.import(one->descriptor()).value().jetty;
     const RemoteJetty to_two = peer.device.import(two->descriptor()).value().jetty;
     std::vector<std::byte> inbox(8 * 3000);
-    for (size_t i = 0; i < 8; ++i) jfr->receive(std::span(inbox).subspan(i * 3000, 3000), i);
-    peer.jetty.post(send(bytes, to_one));
+    for (size_t i = 0; i < 8; ++i)
+      REQUIRE(jfr->receive(std::span(inbox).subspan(i * 3000, 3000), i));
+    REQUIRE(peer.jetty.post(send(bytes, to_one)) == 1);
     REQUIRE(collect(peer.jetty, 1).at(0).ok());  // there is a channel
-    peer.jetty.post({send(bytes, to_one), send(bytes, to_two), send(bytes, to_one)});
+    REQUIRE(peer.jetty.post({send(bytes, to_one), send(bytes, to_two), send(bytes, to_one)}) == 3);
     const auto end = [&](int which) {
       if (which == 0) jfr.reset();
       if (which == 1) one.reset();

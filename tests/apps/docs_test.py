@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The programs in README.md and docs/tutorial.md: docs_test.py ROOT COMPILER STATIC_LIBRARY
 
-Every ```cpp block is a whole program, compiled and linked; one marked ```cpp run is also run."""
+Every ```cpp block is a whole program, compiled without a warning and linked; one marked ```cpp run
+is also run."""
 
 import pathlib
 import re
@@ -23,9 +24,9 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 program = f"{folder}/program"
                 built = subprocess.run(
-                    [COMPILER, "-std=c++20", "-O0", f"-I{ROOT}", "-xc++", "-", "-xnone", LIBRARY,
-                     "-pthread", "-o", program], input=source, capture_output=True, text=True,
-                    timeout=200)
+                    [COMPILER, "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}",
+                     "-xc++", "-", "-xnone", LIBRARY, "-pthread", "-o", program],
+                    input=source, capture_output=True, text=True, timeout=200)
                 assert built.returncode == 0, built.stderr
                 if run:
                     done = subprocess.run([program], capture_output=True, text=True, timeout=30)

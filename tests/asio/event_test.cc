@@ -19,7 +19,7 @@ TEST_CASE("a coroutine is told when a peer leaves, and when the device closes") 
       Device leaving = urma::open(pair.medium.text()).value();
       std::array<std::byte, 8> buffer;
       urma::Jetty there = leaving.jetty({.receives = 1}).value();
-      there.receive(buffer);
+      REQUIRE(there.receive(buffer));
       asio::Jetty jetty = make(context, pair.here);
       spawn(context, [&]() -> awaitable<void> {
         co_await jetty.async_send({}, import(pair.here, there), net::use_awaitable);
@@ -78,7 +78,7 @@ TEST_CASE("several wait for events, and each event goes to one of them") {
     Device leaving = urma::open(pair.medium.text()).value();
     std::array<std::byte, 8> buffer;
     urma::Jetty there = leaving.jetty({.receives = 1}).value();
-    there.receive(buffer);
+    REQUIRE(there.receive(buffer));
     asio::Jetty jetty = make(context, pair.here);
     bool sent = false;
     jetty.async_send({}, import(pair.here, there), [&](error_code, Completion) { sent = true; });

@@ -53,7 +53,7 @@ struct End {
     fail("a message has not come");
   }
   void say(const RemoteJetty& to) {
-    jetty.receive(inbox, 0);
+    if (!jetty.receive(inbox, 0)) fail("a buffer was not taken");
     if (jetty.post(send(std::span(outbox).first(8), to)) != 1) fail("a send was not posted");
   }
 
@@ -66,7 +66,7 @@ struct End {
 // In a window, where a send of 8 B is what most is asked of.
 struct Talk {
   explicit Talk(const std::string& text) : here(text), there(text) {
-    there.jetty.receive(there.inbox, 0);
+    if (!there.jetty.receive(there.inbox, 0)) fail("a buffer was not taken");
   }
   void once() {
     here.say(to_there);

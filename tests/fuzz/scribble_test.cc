@@ -83,7 +83,7 @@ class Watched {
 
   std::span<std::byte> inside() { return std::span(memory_).subspan(guard, size); }
   void receive(uint64_t tag) {
-    jetty_.receive(std::span(messages_).subspan(tag % 8 * 4096, 4096), tag % 8);
+    REQUIRE(jetty_.receive(std::span(messages_).subspan(tag % 8 * 4096, 4096), tag % 8));
   }
   void take(std::span<const Completion> completions) {
     for (const Completion& one : completions) {

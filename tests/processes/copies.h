@@ -105,13 +105,18 @@ class Copies {
     state.reads = !state.reads && state.number / stripes.size() % 4 == 3;
     if (state.reads) {
       const auto in = std::as_writable_bytes(std::span(state.in));
-      jetty_.post(read(in, segment_, stripes[i].at).tag(i));
+      must_post(read(in, segment_, stripes[i].at).tag(i));
       return;
     }
     state.number = ++count_ * stripes.size() + i;
     std::fill(state.out.begin(), state.out.end(), state.number);
     report_.stripe[i].begun = state.number;
-    jetty_.post(write(std::as_bytes(std::span(state.out)), segment_, stripes[i].at).tag(i));
+    must_post(write(std::as_bytes(std::span(state.out)), segment_, stripes[i].at).tag(i));
+  }
+
+  // There is a berth for each stripe.
+  void must_post(const Work& work) {
+    if (jetty_.post(work) != 1) std::abort();
   }
 
   void end(const Completion& completion) {

@@ -78,22 +78,22 @@ TEST_CASE("a killed target that is started again is known as another one, and se
       Child target(serve(medium.home, "phoenix"));
       const Imported remote = here.device.import("urma://localhost/phoenix").value();
       const Time begun = read_clock();
-      here.jetty.post(write(bytes, remote.segment));
+      REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
       REQUIRE(collect(here.jetty, 1).at(0).ok());
       CHECK(since(begun) < 500ms);
-      here.jetty.post(write(bytes, remote.segment));
+      REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
       target.end(SIGKILL);
       Child again(serve(medium.home, "phoenix"));
       // The one under way ends as it must; the old import is told that its owner is gone.
       REQUIRE(collect(here.jetty, 1, 10s).size() == 1);
-      here.jetty.post(write(bytes, remote.segment));
+      REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
       const auto told = collect(here.jetty, 1, 10s);
       REQUIRE(told.size() == 1);
       const bool restarted =
           told[0].status == Status::peer_restarted || told[0].status == Status::unknown;
       CHECK(restarted);
       const Imported fresh = here.device.import("urma://localhost/phoenix").value();
-      here.jetty.post(write(bytes, fresh.segment));
+      REQUIRE(here.jetty.post(write(bytes, fresh.segment)) == 1);
       CHECK(collect(here.jetty, 1, 10s).at(0).ok());
     }
   });
@@ -209,16 +209,16 @@ TEST_CASE("a target that is stopped for long is given up, and taken back when it
     Child target(serve(medium.any, "dozer"));
     const Imported remote = here.device.import("urma://localhost/dozer").value();
     const auto bytes = bytes_like(5000, 1);
-    here.jetty.post(write(bytes, remote.segment));
+    REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
     target.stop();
     const Time stopped = read_clock();
     // Its memory can be written while it is stopped, but it cannot be told.
-    here.jetty.post(write(bytes, remote.segment).to(remote.jetty).immediate(1));
+    REQUIRE(here.jetty.post(write(bytes, remote.segment).to(remote.jetty).immediate(1)) == 1);
     CHECK(collect(here.jetty, 1, 10s).at(0).status == Status::unknown);
     CHECK(since(stopped) < 3s + 500ms);
     target.go_on();
-    here.jetty.post(write(bytes, remote.segment));
+    REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
     CHECK(collect(here.jetty, 1, 10s).at(0).ok());
   });
 }

@@ -395,7 +395,7 @@ TEST_CASE("a target is killed while others copy: works end, and the next one has
     }
     Time begun = own_clock();
     const auto bytes = bytes_like(100'000, static_cast<unsigned>(round));
-    here.jetty.post(write(bytes, old.segment));
+    REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
     const auto told = collect(here.jetty, 1);
     REQUIRE(told.size() == 1);
     CHECK(told[0].status == Status::peer_restarted);
@@ -404,11 +404,11 @@ TEST_CASE("a target is killed while others copy: works end, and the next one has
     begun = own_clock() - its.sum();
     const Imported fresh = here.device.import("urma://localhost/phoenix").value();
     REQUIRE(fresh.segment.mapped());
-    here.jetty.post(write(bytes, fresh.segment));
+    REQUIRE(here.jetty.post(write(bytes, fresh.segment)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
     slowest_new = std::max(slowest_new, own_clock() - its.sum() - begun);
     std::vector<std::byte> back(bytes.size());
-    here.jetty.post(read(back, fresh.segment));
+    REQUIRE(here.jetty.post(read(back, fresh.segment)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
     CHECK(back == bytes);
   }

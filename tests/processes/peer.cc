@@ -37,7 +37,7 @@ constexpr uint32_t receives = 64;
 void serve(urma::Jetty& jetty, std::vector<std::vector<std::byte>>& buffers) {
   for (const urma::Completion& arrival : jetty.wait(100ms)) {
     if (arrival.operation == urma::Operation::receive && !arrival.with_immediate) {
-      jetty.receive(buffers[arrival.tag], arrival.tag);
+      if (!jetty.receive(buffers[arrival.tag], arrival.tag)) std::abort();
     }
   }
 }
@@ -100,7 +100,7 @@ void churn_for_ever(urma::Device& device, const char* target, const char* path) 
     }
     if (number == 0) continue;
     for (const size_t bytes : {size_t{8}, size_t{4096}, segment.bytes, size_t{64 << 10}}) {
-      jetty.post(urma::write(std::span(data).first(bytes), segment));
+      if (jetty.post(urma::write(std::span(data).first(bytes), segment)) != 1) std::abort();
     }
     while (jetty.vacant_berths() < 4) {
       for (const urma::Completion& done : jetty.wait(1s)) {
@@ -129,7 +129,9 @@ int main(int count, char** arguments) {
   urma::Segment segment = device.allocate(bytes).value();
   urma::Jetty jetty = device.jetty({.berths = 15, .receives = receives}).value();
   std::vector<std::vector<std::byte>> buffers(receives, std::vector<std::byte>(4096));
-  for (uint64_t tag = 0; tag < receives; ++tag) jetty.receive(buffers[tag], tag);
+  for (uint64_t tag = 0; tag < receives; ++tag) {
+    if (!jetty.receive(buffers[tag], tag)) std::abort();
+  }
   device.publish(arguments[3], segment, jetty).value();
   const bool forks = std::strcmp(arguments[2], "fork") == 0;
   const pid_t child = forks ? fork() : -1;

@@ -176,7 +176,7 @@ bool becomes_copies(Side& here, const RemoteSegment& there) {
   const auto bytes = bytes_like(5000, 3);
   const uint64_t before = here.device.stats().value().copied;
   for (const Time begun = read_clock(); since(begun) < patience;) {
-    here.jetty.post(write(bytes, there));
+    REQUIRE(here.jetty.post(write(bytes, there)) == 1);
     const auto completions = collect(here.jetty, 1);
     if (completions.size() != 1 || !completions[0].ok()) return false;
     if (here.device.stats().value().copied > before) return true;
@@ -198,11 +198,11 @@ TEST_CASE("who has handed over memory is killed: its socket goes, the next one h
     owner.end(SIGKILL);
     // Until somebody notices, what was mapped of it is there: as in the window.
     const auto bytes = bytes_like(5000, 3);
-    here.jetty.post(write(bytes, there.segment));
+    REQUIRE(here.jetty.post(write(bytes, there.segment)) == 1);
     CHECK(collect(here.jetty, 1).size() == 1);
     CHECK(here.device.allocate(4096).value().mapped());
     CHECK(sockets(window) == 1);
-    here.jetty.post(write(bytes, there.segment));
+    REQUIRE(here.jetty.post(write(bytes, there.segment)) == 1);
     const auto completions = collect(here.jetty, 1);
     REQUIRE(completions.size() == 1);
     CHECK_FALSE(completions[0].ok());

@@ -61,7 +61,7 @@ Duration first_operation(Side& here, const std::string& device) {
   const Stopwatch stopwatch({phoenix.pid()});
   const Imported remote = here.device.import("urma://localhost/phoenix").value();
   const auto bytes = bytes_like(1000, 1);
-  here.jetty.post(write(bytes, remote.segment));
+  REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
   REQUIRE(collect(here.jetty, 1).at(0).ok());
   return stopwatch.elapsed();
 }
@@ -110,7 +110,7 @@ TEST_CASE("a pair for which there is no ring: its works end in time, and others 
   Side third = Side::open(window.device(""));
   const auto bytes = bytes_like(1000, 1);
   const auto write_to = [&](Side& from, const Imported& to) {
-    from.jetty.post(write(bytes, to.segment));
+    REQUIRE(from.jetty.post(write(bytes, to.segment)) == 1);
     const auto completions = collect(from.jetty, 1);
     return completions.empty() ? Status::would_block : completions[0].status;
   };
@@ -141,11 +141,11 @@ TEST_CASE("the memory of a process that sits in pause() is written and read back
   std::vector<std::byte> back(at_once);
   for (size_t at = 0; at < bytes; at += at_once) {
     const auto data = bytes_like(at_once, static_cast<unsigned>(at / at_once));
-    here.jetty.post(write(data, remote.segment, at));
+    REQUIRE(here.jetty.post(write(data, remote.segment, at)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
   }
   for (size_t at = 0; at < bytes; at += at_once) {
-    here.jetty.post(read(back, remote.segment, at));
+    REQUIRE(here.jetty.post(read(back, remote.segment, at)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
     REQUIRE(back == bytes_like(at_once, static_cast<unsigned>(at / at_once)));
   }
@@ -193,7 +193,7 @@ TEST_CASE("a process that is idle among a hundred peers uses nothing") {
   while (peers.size() < 100) {
     peers.push_back(Side::open(device, {.limits = {.jetties = 4, .peers = 8, .segments = 4}}));
     const Imported remote = peers.back().device.import("urma://localhost/idle").value();
-    peers.back().jetty.post(write(bytes, remote.segment));
+    REQUIRE(peers.back().jetty.post(write(bytes, remote.segment)) == 1);
     REQUIRE(collect(peers.back().jetty, 1).at(0).ok());
   }
   // It looks after what it sent until all of them have read it. Where the processors have other

@@ -25,7 +25,7 @@ void drain(SimHosts::Host& host, Drained& into) {
     for (const Completion& completion : std::span(out).first(count)) {
       const bool arrival = completion.operation == Operation::receive;
       (arrival ? into.arrived : completion.ok() ? into.ok : into.failed) += 1;
-      if (arrival) host.jetty.receive(host.segment.bytes().first(256), completion.tag);
+      if (arrival) REQUIRE(host.jetty.receive(host.segment.bytes().first(256), completion.tag));
     }
   }
 }
@@ -49,8 +49,8 @@ TEST_CASE("D1: both flood the other with sends while neither has a buffer; then 
     REQUIRE(other.post(write(bytes, to_b.segment, 4096)) == 1);
     CHECK(only_status(other, 20ms) == Status::ok);
     for (uint64_t tag = 0; tag < 4; ++tag) {
-      a.jetty.receive(a.segment.bytes().first(256), tag);
-      b.jetty.receive(b.segment.bytes().first(256), tag);
+      REQUIRE(a.jetty.receive(a.segment.bytes().first(256), tag));
+      REQUIRE(b.jetty.receive(b.segment.bytes().first(256), tag));
     }
     Drained at_a, at_b;
     const Time begun = hosts.now();
@@ -128,7 +128,7 @@ TEST_CASE("D6, R12: an application that never polls stops its own posts, and nob
   // A receiver that does not poll holds up its senders, and not those beside them.
   Jetty sender = here.device.jetty({.berths = 256}).value();
   for (uint64_t tag = 0; tag < 64; ++tag)
-    there.jetty.receive(there.segment.bytes().first(256), tag);
+    REQUIRE(there.jetty.receive(there.segment.bytes().first(256), tag));
   REQUIRE(sender.post(std::vector<Work>(256, send(bytes, target.jetty))) == 256);
   hosts.run_for(20ms);
   std::array<Completion, 256> out;
@@ -153,7 +153,7 @@ TEST_CASE(
   constexpr size_t each = 20;
   auto receiver = hosts.start("delay=20us", {.berths = 8, .receives = 4});
   for (uint64_t tag = 0; tag < 4; ++tag) {
-    receiver.jetty.receive(receiver.segment.bytes().first(256), tag);
+    REQUIRE(receiver.jetty.receive(receiver.segment.bytes().first(256), tag));
   }
   const auto bytes = some_bytes(200);
   std::vector<SimHosts::Host> hosts_of;

@@ -40,15 +40,15 @@ TEST_CASE("receives in memory that is unregistered are flushed, and nothing is p
   std::vector<std::byte> other(4096);
   const auto inside = std::span(memory);
   Segment segment = there.device.register_memory(inside).value();
-  there.jetty.receive(other, 1);
-  there.jetty.receive(inside.first(4096), 2);
-  there.jetty.receive(other, 3);
-  there.jetty.receive(inside.last(40'000), 4);
-  there.jetty.receive(other, 5);
+  REQUIRE(there.jetty.receive(other, 1));
+  REQUIRE(there.jetty.receive(inside.first(4096), 2));
+  REQUIRE(there.jetty.receive(other, 3));
+  REQUIRE(there.jetty.receive(inside.last(40'000), 4));
+  REQUIRE(there.jetty.receive(other, 5));
   // The second is being filled: its end is on the way.
   hosts.network().largest_packet = 1200;
   const auto bytes = some_bytes(100);
-  here.jetty.post(send(bytes, target.jetty));
+  REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   REQUIRE(there.jetty.wait(1s).front().tag == 1);
 
@@ -61,7 +61,7 @@ TEST_CASE("receives in memory that is unregistered are flushed, and nothing is p
   }
   // The others are there, in the order they were posted.
   for (const uint64_t tag : {3, 5}) {
-    here.jetty.post(send(bytes, target.jetty));
+    REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
     CHECK(there.jetty.wait(1s).front().tag == tag);
   }
@@ -75,11 +75,11 @@ TEST_CASE("a message that is arriving in memory that is unregistered is refused"
   const Imported target = here.device.import(there.line).value();
   std::vector<std::byte> memory(64 * 1024);
   Segment segment = there.device.register_memory(memory).value();
-  there.jetty.receive(memory, 1);
+  REQUIRE(there.jetty.receive(memory, 1));
   const auto bytes = some_bytes(64 * 1024);
-  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
-  here.jetty.post(send(bytes, target.jetty));
+  REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   while (memory[0] != bytes[0]) hosts.run_for(1us);
   segment.unregister().value();
   const std::vector<std::byte> before = memory;
@@ -94,10 +94,11 @@ TEST_CASE("a flush towards a silent peer takes no longer than an answer may be w
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
   const auto bytes = some_bytes(10'000);
-  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
-  for (uint64_t tag = 0; tag < 30; ++tag) here.jetty.post(write(bytes, target.segment).tag(tag));
+  for (uint64_t tag = 0; tag < 30; ++tag)
+    REQUIRE(here.jetty.post(write(bytes, target.segment).tag(tag)) == 1);
   hosts.run_for(500us);
   const Time begun = hosts.now();
   here.jetty.flush().value();
@@ -127,12 +128,12 @@ TEST_CASE("a deadline towards one peer is not postponed by traffic to another") 
   const Imported to_lively = here.device.import(lively.line).value();
   const auto bytes = some_bytes(1000);
   for (const Imported* target : {&to_silent, &to_lively}) {
-    here.jetty.post(write(bytes, target->segment));
+    REQUIRE(here.jetty.post(write(bytes, target->segment)) == 1);
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   }
   hosts.network().cut(silent.device.endpoint(), here.device.endpoint(), true);
-  here.jetty.post(write(bytes, to_lively.segment).tag(1));
-  here.jetty.post(write(bytes, to_silent.segment).tag(2));
+  REQUIRE(here.jetty.post(write(bytes, to_lively.segment).tag(1)) == 1);
+  REQUIRE(here.jetty.post(write(bytes, to_silent.segment).tag(2)) == 1);
   const Time posted = hosts.now();
   bool ended = false;
   while (!ended && hosts.now() - posted < 1s) {
@@ -141,7 +142,7 @@ TEST_CASE("a deadline towards one peer is not postponed by traffic to another") 
         CHECK(completion.status == Status::unknown);
         ended = true;
       } else {
-        here.jetty.post(write(bytes, to_lively.segment).tag(1));
+        REQUIRE(here.jetty.post(write(bytes, to_lively.segment).tag(1)) == 1);
       }
     }
   }
@@ -155,8 +156,8 @@ TEST_CASE("unregistering the source of works under way ends them first") {
   const Imported target = here.device.import(there.line).value();
   auto bytes = some_bytes(500'000);
   Segment source = here.device.register_memory(bytes).value();
-  here.jetty.post({write(bytes, target.segment).tag(1),
-                   read(std::span(bytes).first(1000), target.segment).tag(2)});
+  REQUIRE(here.jetty.post({write(bytes, target.segment).tag(1),
+                           read(std::span(bytes).first(1000), target.segment).tag(2)}) == 2);
   hosts.run_for(20us);
   source.unregister().value();
   // Both have been told by now, and the memory is ours again.

@@ -31,13 +31,13 @@ TEST_CASE("events: a path is cut and heals, and its peer is lost once and back")
   Host there = hosts.start("address=fd00::21");
   const Imported target = here.device.import(there.line).value();
   const auto bytes = some_bytes(100);
-  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   CHECK(events_of(here).empty());
   const Endpoint at = there.device.endpoint();
   for (const bool cut : {true, false}) {
     hosts.network().cut(here.device.endpoint(), at, cut);
-    if (cut) here.jetty.post(write(bytes, target.segment));
+    if (cut) REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
     hosts.run_for(3s);
   }
   CHECK(only_status(here.jetty, 20s) == Status::ok);
@@ -57,14 +57,14 @@ TEST_CASE("events: a peer is killed, and another life is at its address") {
   Host there = hosts.start("address=fd00::22");
   const Imported old = here.device.import(there.line).value();
   const auto bytes = some_bytes(100);
-  here.jetty.post(write(bytes, old.segment));
+  REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   hosts.kill(std::move(there));
-  here.jetty.post(write(bytes, old.segment));
+  REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
   CHECK(only_status(here.jetty, 10s) == Status::unknown);
   CHECK(kinds_of(here) == Kinds{EventKind::peer_lost});
   there = hosts.start("address=fd00::22");
-  here.jetty.post(write(bytes, here.device.import(there.line).value().segment));
+  REQUIRE(here.jetty.post(write(bytes, here.device.import(there.line).value().segment)) == 1);
   CHECK(only_status(here.jetty, 5s) == Status::ok);
   hosts.run_for(10ms);
   CHECK(kinds_of(here) == Kinds{EventKind::peer_restarted});
@@ -80,7 +80,7 @@ TEST_CASE("events: nobody at the address") {
   const Imported target = here.device.import(there.line).value();
   hosts.kill(std::move(there));
   const auto bytes = some_bytes(100);
-  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   CHECK(only_status(here.jetty, 10s) == Status::peer_unreachable);
   hosts.run_for(1s);
   const std::vector<Event> events = events_of(here);
@@ -112,7 +112,7 @@ TEST_CASE("events: bad tokens without end crowd nothing out, and are all counted
     hosts.run_for(1ms);
     if (round == 200) {
       const Imported good = other.device.import(there.line).value();
-      other.jetty.post(write(bytes, good.segment));
+      REQUIRE(other.jetty.post(write(bytes, good.segment)) == 1);
       REQUIRE(only_status(other.jetty, 1s) == Status::ok);
       other.device.close();
     }
@@ -147,11 +147,11 @@ TEST_CASE("events: a Jetty whose Jfr is gone says so") {
   const RemoteJetty target = here.device.import(jetty.descriptor()).value().jetty;
   const auto bytes = some_bytes(10);
   std::vector<std::byte> inbox(64);
-  jfr->receive(inbox);
-  here.jetty.post(send(bytes, target));
+  REQUIRE(jfr->receive(inbox));
+  REQUIRE(here.jetty.post(send(bytes, target)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   jfr.reset();
-  here.jetty.post({send(bytes, target), send(bytes, target)});
+  REQUIRE(here.jetty.post({send(bytes, target), send(bytes, target)}) == 2);
   REQUIRE(here.jetty.wait(1s).front().status == Status::remote_unsupported);
   hosts.run_for(10ms);
   const std::vector<Event> events = events_of(there);

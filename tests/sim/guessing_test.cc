@@ -302,7 +302,8 @@ TEST_CASE("guessing: a million guesses open nothing, and cost others nothing") {
       ++ended;
       --outstanding;
     }
-    for (; outstanding < 4; ++outstanding) victim.jetty.post(urma::write(bytes, there));
+    for (; outstanding < 4; ++outstanding)
+      REQUIRE(victim.jetty.post(urma::write(bytes, there)) == 1);
   };
   const auto rate = [&](Duration time) {
     const uint64_t before = ended;

@@ -70,7 +70,7 @@ TEST_CASE(
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   hosts.run_for(3s);
   std::vector<std::byte> inbox(100);
-  there.jetty.receive(inbox, 1);
+  REQUIRE(there.jetty.receive(inbox, 1));
   CHECK(only_status(here.jetty, 1s) == Status::ok);
   CHECK(only_status(there.jetty, 1s) == Status::ok);
   CHECK(stats_of(here).unknown == 0);

@@ -109,7 +109,8 @@ TEST_CASE(
 TEST_CASE("senders wait for the shared queue, and whoever comes first gets its buffer") {
   Shared shared("jfr-empty");
   const auto bytes = some_bytes(3000);
-  shared.here.jetty.post({send(bytes, shared.targets[0]), send(bytes, shared.targets[1])});
+  REQUIRE(shared.here.jetty.post(
+              {send(bytes, shared.targets[0]), send(bytes, shared.targets[1])}) == 2);
   CHECK(shared.here.jetty.wait(3s).empty());  // longer than the operation time-out
   CHECK(shared.there.device.stats().value().not_ready > 100);
   std::vector<std::byte> inbox(4096);
@@ -125,8 +126,8 @@ TEST_CASE("immediates to Jetties that share a receive queue share its permits") 
   const auto bytes = some_bytes(10);
   const Imported memory = shared.memory();
   for (uint64_t i = 0; i < 4; ++i) {
-    shared.here.jetty.post(
-        write(bytes, memory.segment, i * 10).to(shared.targets[i % 2]).immediate(i));
+    REQUIRE(shared.here.jetty.post(
+                write(bytes, memory.segment, i * 10).to(shared.targets[i % 2]).immediate(i)) == 1);
   }
   CHECK(collect(shared.here.jetty, 4, 100ms).size() == 2);
   const auto first = arrivals(*shared.jfr, 2);
@@ -147,8 +148,9 @@ TEST_CASE("a receive queue is a target by itself") {
   const auto bytes = some_bytes(100);
   std::vector<std::byte> inbox(100);
   REQUIRE(shared.jfr->receive(inbox, 5));
-  shared.here.jetty.post(
-      {send(bytes, target), write(bytes, shared.memory().segment).to(target).immediate(6)});
+  REQUIRE(shared.here.jetty.post({send(bytes, target),
+                                  write(bytes, shared.memory().segment).to(target).immediate(6)}) ==
+          2);
   const auto done = collect(shared.here.jetty, 2);
   REQUIRE(done.size() == 2);
   for (const Completion& completion : done) CHECK(completion.ok());
@@ -159,7 +161,7 @@ TEST_CASE("a receive queue is a target by itself") {
   // Its token is its own: a Jetty's opens nothing here.
   RemoteJetty forged = target;
   forged.token = shared.targets[0].token;
-  shared.here.jetty.post(send(bytes, forged));
+  REQUIRE(shared.here.jetty.post(send(bytes, forged)) == 1);
   CHECK(only_status(shared.here.jetty, 1s) == Status::remote_access);
 }
 
@@ -168,9 +170,9 @@ std::vector<std::byte> begin_message(Shared& shared, std::vector<std::byte>& inb
   const auto bytes = some_bytes(64 * 1024);
   inbox.assign(64 * 1024, std::byte{});
   REQUIRE(shared.jfr->receive(inbox, 1));
-  shared.here.jetty.post(write(std::span(bytes).first(8), shared.memory().segment));
+  REQUIRE(shared.here.jetty.post(write(std::span(bytes).first(8), shared.memory().segment)) == 1);
   REQUIRE(only_status(shared.here.jetty, 1s) == Status::ok);
-  shared.here.jetty.post(send(bytes, shared.targets[0]));
+  REQUIRE(shared.here.jetty.post(send(bytes, shared.targets[0])) == 1);
   while (inbox[0] != bytes[0] || inbox[1] != bytes[1]) shared.hosts.run_for(1us);
   REQUIRE(inbox.back() == std::byte{});
   return bytes;
@@ -190,7 +192,7 @@ TEST_CASE("a Jetty that goes while a message to it arrives gives its buffer to t
     CHECK(only_status(shared.here.jetty, 1s) == Status::remote_access);
     CHECK(inbox == before);
     CHECK(shared.jfr->wait(1ms).empty());  // nothing is flushed: the buffer waits on
-    shared.here.jetty.post(send(bytes, shared.targets[1]));
+    REQUIRE(shared.here.jetty.post(send(bytes, shared.targets[1])) == 1);
     CHECK(only_status(shared.here.jetty, 1s) == Status::ok);
     const auto came = arrivals(*shared.jfr, 1);
     REQUIRE(came.size() == 1);
@@ -199,7 +201,7 @@ TEST_CASE("a Jetty that goes while a message to it arrives gives its buffer to t
     if (destroyed) continue;
     shared.jetties[0].reset().value();
     REQUIRE(shared.jfr->receive(inbox, 2));
-    shared.here.jetty.post(send(bytes, shared.targets[0]));
+    REQUIRE(shared.here.jetty.post(send(bytes, shared.targets[0])) == 1);
     CHECK(only_status(shared.here.jetty, 1s) == Status::ok);
     CHECK(arrivals(*shared.jfr, 1).at(0).tag == 2);
   }
@@ -219,8 +221,8 @@ TEST_CASE("when the receive queue goes while a message arrives, nothing more is 
   REQUIRE(next.receive(inbox, 7));
   const Imported memory = shared.memory();
   for (const RemoteJetty& target : shared.targets) {
-    shared.here.jetty.post(
-        {send(bytes, target), write(bytes, memory.segment).to(target).immediate(1)});
+    REQUIRE(shared.here.jetty.post(
+                {send(bytes, target), write(bytes, memory.segment).to(target).immediate(1)}) == 2);
     for (const Completion& completion : collect(shared.here.jetty, 2)) {
       CHECK(completion.status == Status::remote_unsupported);
     }
@@ -228,7 +230,7 @@ TEST_CASE("when the receive queue goes while a message arrives, nothing more is 
   CHECK(next.wait(1ms).empty());
   // What they post goes on.
   const Imported back = shared.there.device.import(shared.here.line).value();
-  shared.jetties[0].post(write(bytes, back.segment));
+  REQUIRE(shared.jetties[0].post(write(bytes, back.segment)) == 1);
   CHECK(only_status(shared.jetties[0], 1s) == Status::ok);
 }
 
@@ -244,7 +246,7 @@ TEST_CASE("a receive queue that is destroyed tells its shared completion queue o
             .value();
     for (uint64_t tag = 1; tag <= 3; ++tag) REQUIRE(jfr.receive(inbox, tag));
     const RemoteJetty target = shared.here.device.import(jetty.descriptor()).value().jetty;
-    shared.here.jetty.post(send(bytes, target));
+    REQUIRE(shared.here.jetty.post(send(bytes, target)) == 1);
     REQUIRE(only_status(shared.here.jetty, 1s) == Status::ok);
   }
   std::vector<Completion> out(8);
@@ -275,7 +277,7 @@ TEST_CASE("memory that is unregistered takes its buffers out of a shared receive
     CHECK(completion.tag <= 2);
   }
   CHECK(only_status(shared.here.jetty, 1s) == Status::remote_access);
-  shared.here.jetty.post(send(bytes, shared.targets[1]));
+  REQUIRE(shared.here.jetty.post(send(bytes, shared.targets[1])) == 1);
   CHECK(only_status(shared.here.jetty, 1s) == Status::ok);
   CHECK(arrivals(*shared.jfr, 1).at(0).tag == 3);
   CHECK(memory == before);
@@ -291,7 +293,7 @@ TEST_CASE("a message on its way when its sender dies gives its buffer back to th
   CHECK(shared.jfr->wait(1ms).empty());
   auto second = shared.hosts.start();
   const RemoteJetty target = second.device.import(shared.jetties[1].descriptor()).value().jetty;
-  second.jetty.post(send(bytes, target));
+  REQUIRE(second.jetty.post(send(bytes, target)) == 1);
   CHECK(only_status(second.jetty, 1s) == Status::ok);
   CHECK(arrivals(*shared.jfr, 1).at(0).tag == 1);
   CHECK(inbox == bytes);

@@ -19,7 +19,7 @@ TEST_CASE("nobody at the address: the work ends as peer_unreachable, 2 s after i
   hosts.kill(std::move(there));
   const Time posted = hosts.now();
   const auto bytes = some_bytes(100);
-  here.jetty.post(write(bytes, target.segment).tag(1));
+  REQUIRE(here.jetty.post(write(bytes, target.segment).tag(1)) == 1);
   CHECK(only_status(here.jetty, 10s) == Status::peer_unreachable);
   CHECK(hosts.now() - posted <= 2s + 10ms);
 }
@@ -30,7 +30,7 @@ TEST_CASE("a peer dies with 1000 works in flight: each completes in time, unknow
   auto there = hosts.start("delay=100us");
   const Imported target = here.device.import(there.line).value();
   const auto bytes = some_bytes(3000);
-  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   const std::vector<Work> works(1000, write(bytes, target.segment));
   REQUIRE(here.jetty.post(works) == 1000);
@@ -59,21 +59,21 @@ TEST_CASE(
   auto there = hosts.start("address=fd00::77");
   const Imported old = here.device.import(there.line).value();
   const auto bytes = some_bytes(5000);
-  here.jetty.post(write(bytes, old.segment));
+  REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   hosts.kill(std::move(there));
   auto again = hosts.start("address=fd00::77");
 
   const Time posted = hosts.now();
-  here.jetty.post(write(bytes, old.segment));
+  REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
   CHECK(only_status(here.jetty, 5s) == Status::unknown);  // packets had left for the old one
   CHECK(hosts.now() - posted < 50ms);                     // it said so itself: no time-out
-  here.jetty.post(write(bytes, old.segment));
+  REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
   CHECK(only_status(here.jetty, 5s) == Status::peer_restarted);
 
   const Imported fresh = here.device.import(again.line).value();
   const Time restarted = hosts.now();
-  here.jetty.post(write(bytes, fresh.segment, 16));
+  REQUIRE(here.jetty.post(write(bytes, fresh.segment, 16)) == 1);
   CHECK(only_status(here.jetty, 5s) == Status::ok);
   CHECK(hosts.now() - restarted < 1ms);
   CHECK(same(again.segment.bytes().subspan(16, bytes.size()), bytes));
@@ -85,7 +85,7 @@ TEST_CASE("a restarted peer is served although the survivor still has its old ch
   auto peer = hosts.start("address=fd00::78");
   const auto bytes = some_bytes(2000);
   Imported target = peer.device.import(survivor.line).value();
-  peer.jetty.post(write(bytes, target.segment));
+  REQUIRE(peer.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(peer.jetty, 1s) == Status::ok);
   for (unsigned life = 0; life < 20; ++life) {
     hosts.kill(std::move(peer));
@@ -93,7 +93,7 @@ TEST_CASE("a restarted peer is served although the survivor still has its old ch
     target = peer.device.import(survivor.line).value();
     const auto news = some_bytes(2000, life);
     const Time begun = hosts.now();
-    peer.jetty.post(write(news, target.segment, 4096 * life));
+    REQUIRE(peer.jetty.post(write(news, target.segment, 4096 * life)) == 1);
     REQUIRE(only_status(peer.jetty, 1s) == Status::ok);
     REQUIRE(hosts.now() - begun < 1ms);  // a cookie's round trip more
     REQUIRE(same(survivor.segment.bytes().subspan(4096 * life, news.size()), news));
@@ -113,17 +113,18 @@ TEST_CASE("a send whose answer is lost with its channel is delivered once and to
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
   std::vector<std::byte> inbox(4096);
-  for (uint64_t tag = 0; tag < 8; ++tag) there.jetty.receive(inbox, tag);
+  for (uint64_t tag = 0; tag < 8; ++tag) REQUIRE(there.jetty.receive(inbox, tag));
   const auto bytes = some_bytes(100);
-  here.jetty.post(send(bytes, target.jetty).tag(1));
+  REQUIRE(here.jetty.post(send(bytes, target.jetty).tag(1)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   REQUIRE(only_status(there.jetty, 1s) == Status::ok);
 
   const Time cut_at = hosts.now();
   // Nothing comes back any more; the message and the immediate arrive and are executed.
   hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
-  here.jetty.post({send(bytes, target.jetty).tag(2),
-                   write(bytes, target.segment).to(target.jetty).immediate(7).tag(3)});
+  REQUIRE(here.jetty.post({send(bytes, target.jetty).tag(2),
+                           write(bytes, target.segment).to(target.jetty).immediate(7).tag(3)}) ==
+          2);
   size_t arrived = 0;
   for (const Completion& completion : there.jetty.wait(1s)) arrived += completion.ok();
   hosts.run_for(outage);  // the channel is given up
@@ -150,10 +151,10 @@ TEST_CASE("a path cut for less than the verdict costs nobody anything") {
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
   const auto bytes = some_bytes(100'000);
-  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   hosts.network().cut(here.device.endpoint(), there.device.endpoint(), true);
-  here.jetty.post(write(bytes, target.segment, 7));
+  REQUIRE(here.jetty.post(write(bytes, target.segment, 7)) == 1);
   hosts.run_for(800ms);
   hosts.network().cut(here.device.endpoint(), there.device.endpoint(), false);
   CHECK(only_status(here.jetty, 1s) == Status::ok);
@@ -168,8 +169,8 @@ TEST_CASE("both ask for a channel at once: there is one, and both use it") {
     const Imported to_b = a.device.import(b.line).value();
     const Imported to_a = b.device.import(a.line).value();
     const auto bytes = some_bytes(10'000);
-    a.jetty.post(write(bytes, to_b.segment));
-    b.jetty.post(write(bytes, to_a.segment));
+    REQUIRE(a.jetty.post(write(bytes, to_b.segment)) == 1);
+    REQUIRE(b.jetty.post(write(bytes, to_a.segment)) == 1);
     CHECK(only_status(a.jetty, 1s) == Status::ok);
     CHECK(only_status(b.jetty, 1s) == Status::ok);
     CHECK(a.device.stats().value().channels_made == 1);
@@ -185,12 +186,12 @@ TEST_CASE("who is asked by address and asks at the same time is one peer, with o
     b.device.publish("inbox", b.segment, b.jetty).value();
     const Imported to_a = b.device.import(a.line).value();
     const auto bytes = some_bytes(10'000);
-    b.jetty.post(write(bytes, to_a.segment));
+    REQUIRE(b.jetty.post(write(bytes, to_a.segment)) == 1);
     // The name is asked for at the address; whose it is, is known with the answer.
     const std::string name = "urma://" + to_string(b.device.endpoint()) + "/inbox";
     const Imported to_b = a.device.import(name).value();
     CHECK(only_status(b.jetty, 1s) == Status::ok);
-    a.jetty.post(write(bytes, to_b.segment));
+    REQUIRE(a.jetty.post(write(bytes, to_b.segment)) == 1);
     CHECK(only_status(a.jetty, 1s) == Status::ok);
     for (auto* host : {&a, &b}) {
       const Statistics statistics = host->device.stats().value();
@@ -206,11 +207,11 @@ TEST_CASE("a device that closes says so: its peers need no time-out") {
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
   const auto bytes = some_bytes(100);
-  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   there.device.close();
   const Time closed = hosts.now();
-  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   CHECK(only_status(here.jetty, 5s) == Status::peer_restarted);
   CHECK(hosts.now() - closed < 1ms);
   CHECK(here.device.stats().value().channels == 0);
@@ -223,7 +224,7 @@ TEST_CASE("a path that swallows large packets gets a channel of smaller ones") {
   hosts.network().largest_packet = 2500;
   const Imported target = here.device.import(there.line).value();
   const auto bytes = some_bytes(300'000);
-  here.jetty.post(write(bytes, target.segment));
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   CHECK(only_status(here.jetty, 2s) == Status::ok);
   CHECK(same(there.segment.bytes().first(bytes.size()), bytes));
 }
@@ -233,7 +234,7 @@ TEST_CASE("a process is its own peer") {
   auto here = hosts.start();
   const Imported self = here.device.import(here.line).value();
   const auto bytes = some_bytes(200'000);
-  here.jetty.post(write(bytes, self.segment, 3).to(self.jetty).immediate(9));
+  REQUIRE(here.jetty.post(write(bytes, self.segment, 3).to(self.jetty).immediate(9)) == 1);
   size_t told = 0;
   while (told < 2) {
     const auto completions = here.jetty.wait(1s);

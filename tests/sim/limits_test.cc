@@ -248,7 +248,7 @@ TEST_CASE("any number of Jetties, one after the other, use no more of a peer tha
   std::vector<std::byte> inbox(64);
   const auto bytes = some_bytes(8);
   const auto send_one = [&](Jetty& from, const Imported& to) {
-    server.jetty.receive(inbox, 1);
+    REQUIRE(server.jetty.receive(inbox, 1));
     const Status status = status_of(from, send(bytes, to.jetty));
     return status == Status::ok && server.jetty.wait(1s).size() == 1;
   };
@@ -286,7 +286,7 @@ TEST_CASE("queues without end cost their own peer, which is told, and nobody els
   const auto answers = stranger.answers();
   REQUIRE_FALSE(answers.empty());
   CHECK(answers.back().info == static_cast<uint8_t>(CompleterError::no_room));
-  server.jetty.receive(inbox, 1);
+  REQUIRE(server.jetty.receive(inbox, 1));
   const Imported target = other.device.import(server.line).value();
   CHECK(status_of(other.jetty, send(bytes, target.jetty)) == Status::ok);
 }
@@ -335,20 +335,20 @@ TEST_CASE("whose execution record was forgotten is not served as if it had none"
   auto server = hosts.start("", {.berths = 8, .receives = 16}, with_peers(4));
   Imported target = here.device.import(server.line).value();
   std::vector<std::byte> inbox(4096);
-  for (uint64_t tag = 0; tag < 8; ++tag) server.jetty.receive(inbox, tag);
+  for (uint64_t tag = 0; tag < 8; ++tag) REQUIRE(server.jetty.receive(inbox, tag));
   const auto bytes = some_bytes(100);
   REQUIRE(status_of(here.jetty, send(bytes, target.jetty)) == Status::ok);
 
   // Executed, and no answer comes; then the server needs the place.
   hosts.network().cut(server.device.endpoint(), here.device.endpoint(), true);
-  here.jetty.post(send(bytes, target.jetty).tag(2));
+  REQUIRE(here.jetty.post(send(bytes, target.jetty).tag(2)) == 1);
   hosts.run_for(1500ms);
   std::vector<SimHosts::Host> others;
   for (unsigned i = 0; i < 4; ++i) {
     others.push_back(hosts.start());
     const Imported same_target = others.back().device.import(server.line).value();
-    others.back().jetty.post(write(bytes, same_target.segment));
-    others.back().jetty.wait(5s);
+    REQUIRE(others.back().jetty.post(write(bytes, same_target.segment)) == 1);
+    REQUIRE(others.back().jetty.wait(5s).size() == 1);
   }
   hosts.network().cut(server.device.endpoint(), here.device.endpoint(), false);
   const auto completions = here.jetty.wait(10s);
@@ -370,7 +370,7 @@ TEST_CASE("a peer that forgot us and comes back begins anew, though we remember 
   Stranger stranger(hosts, "2001:db8::66");
   REQUIRE(stranger.connect(server.device.endpoint()));
   std::vector<std::byte> inbox(4096);
-  for (uint64_t tag = 0; tag < 8; ++tag) server.jetty.receive(inbox, tag);
+  for (uint64_t tag = 0; tag < 8; ++tag) REQUIRE(server.jetty.receive(inbox, tag));
   const Descriptor::Jetty jetty = parse_descriptor(server.line).value().jetty.value();
   TaRequest message;
   message.base = {.opcode = static_cast<uint8_t>(TaOpcode::send),

@@ -42,7 +42,7 @@ struct Pair {
     const Time limit = hosts.now() + 10s;
     while (!done() && hosts.now() < limit) {
       std::array<Completion, 4> none;
-      there.jetty.poll(none);
+      (void)there.jetty.poll(none);
       hosts.run_for(1us);
     }
   }
@@ -89,10 +89,11 @@ TEST_CASE("a notification into another segment, of inline data, of pieces, behin
   const auto bytes = some_bytes(60);
   auto gone = bytes;
   const Buffer parts[] = {{gone.data(), 20}, {gone.data() + 20, 40}};
-  pair.here.jetty.post({write(gone, pair.target.segment).notify(to, 0, 1).inline_data(),
-                        write(parts, pair.target.segment, 100).notify(to, 8, 2).inline_data(),
-                        write(bytes, pair.target.segment, 200).notify(to, 4088, 3).unsignalled(),
-                        write(bytes, pair.target.segment, 300).to(pair.target.jetty).immediate(4)});
+  REQUIRE(pair.here.jetty.post(
+              {write(gone, pair.target.segment).notify(to, 0, 1).inline_data(),
+               write(parts, pair.target.segment, 100).notify(to, 8, 2).inline_data(),
+               write(bytes, pair.target.segment, 200).notify(to, 4088, 3).unsignalled(),
+               write(bytes, pair.target.segment, 300).to(pair.target.jetty).immediate(4)}) == 4);
   std::ranges::fill(gone, std::byte{0xee});
   for (const Completion& completion : collect(pair.here.jetty, 3)) CHECK(completion.ok());
   for (const uint64_t offset : {0, 100, 200, 300}) {
@@ -176,7 +177,7 @@ TEST_CASE("a segment that is unregistered while the data arrives is not notified
   const RemoteSegment to = pair.here.device.import(gone.descriptor()).value().segment;
   const auto bytes = some_bytes(64 * 1024);
   REQUIRE(pair.status_of(write(bytes, pair.target.segment, 100'000)) == Status::ok);
-  pair.here.jetty.post(write(bytes, pair.target.segment).notify(to, 64, 1));
+  REQUIRE(pair.here.jetty.post(write(bytes, pair.target.segment).notify(to, 64, 1)) == 1);
   while (pair.there.segment.bytes()[0] != bytes[0]) pair.hosts.run_for(1us);
   gone.unregister().value();
   CHECK(collect(pair.here.jetty, 1).at(0).status == Status::remote_access);
@@ -190,7 +191,8 @@ TEST_CASE("a work that is flushed on its way notifies nobody") {
   Pair pair("notify-flush", "delay=100us&mtu=1024");
   const auto bytes = some_bytes(200'000);
   REQUIRE(pair.status_of(write(bytes, pair.target.segment)) == Status::ok);
-  pair.here.jetty.post(write(bytes, pair.target.segment).notify(pair.target.segment, word_at, 1));
+  REQUIRE(pair.here.jetty.post(
+              write(bytes, pair.target.segment).notify(pair.target.segment, word_at, 1)) == 1);
   pair.hosts.run_for(150us);
   pair.here.jetty.flush().value();
   CHECK(collect(pair.here.jetty, 1).at(0).status == Status::unknown);
@@ -207,7 +209,8 @@ TEST_CASE("a notification whose answer is lost with its channel comes once and i
   const Endpoint here = pair.here.device.endpoint();
   const Endpoint there = pair.there.device.endpoint();
   pair.hosts.network().cut(there, here, true);
-  pair.here.jetty.post(write(bytes, pair.target.segment).notify(pair.target.segment, word_at, 7));
+  REQUIRE(pair.here.jetty.post(
+              write(bytes, pair.target.segment).notify(pair.target.segment, word_at, 7)) == 1);
   pair.run_until([&] { return word(pair.there.segment) == 7; });
   REQUIRE(word(pair.there.segment) == 7);
   // The application has seen it and begins its next round.

@@ -96,7 +96,7 @@ struct World {
            (prng.below(2) == 0 ? "&reorder=5%" : "");
   }
   static void receive(SimHosts::Host& host, uint64_t tag) {
-    host.jetty.receive(host.segment.bytes().subspan((1 << 20) - 64, 64), tag);
+    REQUIRE(host.jetty.receive(host.segment.bytes().subspan((1 << 20) - 64, 64), tag));
   }
 
   History::Work random_work(size_t at, size_t works) {
@@ -277,7 +277,8 @@ struct World {
       look();
       // What tells of unsignalled works that nothing else tells of.
       if (posted == works && prng.below(50) == 0) {
-        here.jetty.post(write(last_word, there[0]->target.segment, large_at()).tag(works));
+        REQUIRE(here.jetty.post(
+                    write(last_word, there[0]->target.segment, large_at()).tag(works)) == 1);
       }
     }
     for (uint32_t peer = 0; peer < peers; ++peer) check_sum(*there[peer], name_of(peer));
@@ -334,7 +335,7 @@ std::string essay(const JettyOptions& options, Order of_b) {
   auto there = hosts.start("mtu=1024&rate=10Mbit", {.berths = 4, .receives = 8});
   const RemoteJetty target = here.device.import(there.line).value().jetty;
   for (uint64_t tag = 0; tag < 4; ++tag) {
-    there.jetty.receive(there.segment.bytes().subspan(tag * 4096, 4096), tag);
+    REQUIRE(there.jetty.receive(there.segment.bytes().subspan(tag * 4096, 4096), tag));
   }
   const auto bytes = some_bytes(3 * 1024);
   const auto message = [&](char name, size_t packets, Order order) {
@@ -348,19 +349,19 @@ std::string essay(const JettyOptions& options, Order of_b) {
     return static_cast<char>(out[0].immediate);
   };
   // The channel is made, and who is asked to keep the order has said whether it does.
-  here.jetty.post(message('0', 1, Order::relaxed));
+  REQUIRE(here.jetty.post(message('0', 1, Order::relaxed)) == 1);
   REQUIRE(arrives() == '0');
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   hosts.run_for(10ms);
   const Time begin = hosts.now();
-  here.jetty.post(message('1', 1, Order::none));
+  REQUIRE(here.jetty.post(message('1', 1, Order::none)) == 1);
   REQUIRE(arrives() == '1');
   const Duration packet = hosts.now() - begin;
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   hosts.run_for(10ms);
 
-  here.jetty.post(message('A', 3, Order::relaxed));
-  here.jetty.post(message('B', 2, of_b));
+  REQUIRE(here.jetty.post(message('A', 3, Order::relaxed)) == 1);
+  REQUIRE(here.jetty.post(message('B', 2, of_b)) == 1);
   hosts.run_for(packet * 3 / 2);
   hosts.network().cut(here.device.endpoint(), there.device.endpoint(), true);
   hosts.run_for(packet);
@@ -433,10 +434,11 @@ TEST_CASE("who is given no sequence context keeps the order itself") {
     for (const Completion& completion : std::span(out).first(there.jetty.poll(out))) {
       REQUIRE(completion.ok());
       came.push_back(completion.immediate);
-      there.jetty.receive(there.segment.bytes().first(64), 0);
+      REQUIRE(there.jetty.receive(there.segment.bytes().first(64), 0));
     }
   };
-  for (int tag = 0; tag < 64; ++tag) there.jetty.receive(there.segment.bytes().first(64), 0);
+  for (int tag = 0; tag < 64; ++tag)
+    REQUIRE(there.jetty.receive(there.segment.bytes().first(64), 0));
   for (uint64_t i = 0; i < count; ++i) {
     jetties.push_back(here.device.jetty({.berths = 4}).value());
     came.clear();
@@ -472,7 +474,8 @@ TEST_CASE("a work that fails suspends its Jetty if it shall: nothing behind it i
     RemoteSegment wrong = target.segment;
     wrong.token = TokenValue(number(wrong.token) + 1);
     const auto bytes = some_bytes(8);
-    for (int tag = 0; tag < 8; ++tag) there.jetty.receive(there.segment.bytes().first(64), 0);
+    for (int tag = 0; tag < 8; ++tag)
+      REQUIRE(there.jetty.receive(there.segment.bytes().first(64), 0));
     REQUIRE(here.jetty.post(write(bytes, wrong).relaxed().tag(1)) == 1);
     REQUIRE(here.jetty.post(send(bytes, target.jetty).fenced().tag(2)) == 1);
     REQUIRE(here.jetty.post(send(bytes, target.jetty).tag(3)) == 1);
@@ -508,7 +511,8 @@ TEST_CASE("a fence for reads waits for these, and for nothing else") {
   const auto bytes = some_bytes(8);
   std::vector<std::byte> large = some_bytes(1 << 19);
   std::array<std::byte, 8> into;
-  for (int tag = 0; tag < 8; ++tag) there.jetty.receive(there.segment.bytes().first(64), 0);
+  for (int tag = 0; tag < 8; ++tag)
+    REQUIRE(there.jetty.receive(there.segment.bytes().first(64), 0));
   REQUIRE(here.jetty.post(write(bytes, target.segment).tag(0)) == 1);
   CHECK(only_status(here.jetty, 1s) == Status::ok);
   const auto order_of = [&](Fence fence) {

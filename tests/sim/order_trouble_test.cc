@@ -30,7 +30,7 @@ struct Ordered {
         here(hosts.start(wire, jetty, device)),
         there(hosts.start(wire_back.empty() ? wire : wire_back, {.berths = 4, .receives = 64})),
         target(here.device.import(there.line).value()) {
-    for (int i = 0; i < 64; ++i) there.jetty.receive(there.segment.bytes().first(64), 0);
+    for (int i = 0; i < 64; ++i) REQUIRE(there.jetty.receive(there.segment.bytes().first(64), 0));
   }
 
   Work message() const { return send(bytes, target.jetty); }

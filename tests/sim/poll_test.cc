@@ -15,7 +15,7 @@ Duration poll_until(SimHosts& hosts, SimHosts::Host& jetty, SimHosts::Host& othe
   std::array<Completion, 4> out;
   while (hosts.now() - begin < limit) {
     if (jetty.jetty.poll(out) > 0) return hosts.now() - begin;
-    other.jetty.poll(out);
+    (void)other.jetty.poll(out);
     hosts.run_for(1us);
   }
   return limit;
@@ -33,30 +33,31 @@ struct Polled {
         here(hosts.start("", {.berths = 64, .receives = 8}, {.threads = Threads::inlined})),
         there(hosts.start("", {.berths = 64, .receives = 8}, {.threads = Threads::inlined})),
         target(here.device.import(there.line).value()) {
-    here.jetty.post(write(bytes, target.segment));  // makes the channel
+    REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);  // makes the channel
     REQUIRE(poll_until(hosts, here, there, 10ms) < 10ms);
     // Nothing is owed any more, and no timer is near.
     for (int i = 0; i < 2000; ++i) poll_once();
   }
   void poll_once() {
     std::array<Completion, 4> out;
-    here.jetty.poll(out);
-    there.jetty.poll(out);
+    (void)here.jetty.poll(out);
+    (void)there.jetty.poll(out);
     hosts.run_for(1us);
   }
 };
 
 TEST_CASE("what is posted between two looks that find nothing leaves with the next one") {
   Polled polled("poll-post");
-  polled.here.jetty.post(write(polled.bytes, polled.target.segment));
+  REQUIRE(polled.here.jetty.post(write(polled.bytes, polled.target.segment)) == 1);
   CHECK(poll_until(polled.hosts, polled.here, polled.there, 1ms) < 50us);
 }
 
 TEST_CASE("who is told something and does not reply keeps nobody waiting for the answer") {
   Polled polled("poll-silent");
   for (int i = 0; i < 4; ++i) {
-    polled.here.jetty.post(
-        write(polled.bytes, polled.target.segment).to(polled.target.jetty).immediate(1));
+    REQUIRE(polled.here.jetty.post(
+                write(polled.bytes, polled.target.segment).to(polled.target.jetty).immediate(1)) ==
+            1);
     CHECK(poll_until(polled.hosts, polled.here, polled.there, 1ms) < 50us);
   }
 }
@@ -65,7 +66,7 @@ TEST_CASE("who waits instead of polling is woken as early, and waits no longer t
   Polled polled("poll-wait");
   auto served = polled.hosts.start();
   const Imported target = polled.here.device.import(served.line).value();
-  polled.here.jetty.post(write(polled.bytes, target.segment));
+  REQUIRE(polled.here.jetty.post(write(polled.bytes, target.segment)) == 1);
   REQUIRE(only_status(polled.here.jetty, 10ms) == Status::ok);
   for (const Duration limit : {Duration(300us), Duration(20ms)}) {
     const Time begin = polled.hosts.now();
@@ -73,7 +74,7 @@ TEST_CASE("who waits instead of polling is woken as early, and waits no longer t
     CHECK(polled.hosts.now() - begin == limit);
   }
   const Time posted = polled.hosts.now();
-  polled.here.jetty.post(write(polled.bytes, target.segment));
+  REQUIRE(polled.here.jetty.post(write(polled.bytes, target.segment)) == 1);
   CHECK(only_status(polled.here.jetty, 200us) == Status::ok);
   CHECK(polled.hosts.now() - posted < 50us);
   // Its own timers too: the packet is lost, and sent again while it waits.
@@ -81,7 +82,7 @@ TEST_CASE("who waits instead of polling is woken as early, and waits no longer t
   const Endpoint to = served.device.endpoint();
   polled.hosts.network().cut(from, to, true);
   const Time lost = polled.hosts.now();
-  polled.here.jetty.post(write(polled.bytes, target.segment));
+  REQUIRE(polled.here.jetty.post(write(polled.bytes, target.segment)) == 1);
   CHECK(polled.here.jetty.wait(500us).empty());
   polled.hosts.network().cut(from, to, false);
   CHECK(only_status(polled.here.jetty, 10ms) == Status::ok);
@@ -92,7 +93,7 @@ TEST_CASE("in a conversation answers wait for replies, for a while") {
   Polled polled("poll-talk");
   const Imported back = polled.there.device.import(polled.here.line).value();
   const auto say = [&](SimHosts::Host& from, const Imported& to) {
-    from.jetty.post(write(polled.bytes, to.segment).to(to.jetty).immediate(1));
+    REQUIRE(from.jetty.post(write(polled.bytes, to.segment).to(to.jetty).immediate(1)) == 1);
   };
   std::array<Completion, 4> out;
   Duration longest{};

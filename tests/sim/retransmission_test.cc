@@ -84,7 +84,7 @@ TEST_CASE("a mode that is chosen when there is a channel makes it anew; nothing 
     INFO(named.name);
     const bool other = !(named.mode == sel_rack);  // which the device has
     const uint64_t made = here.device.stats().value().channels_made;
-    for (size_t i = 0; i < 20; ++i) there.jetty.receive(inbox[i], i);
+    for (size_t i = 0; i < 20; ++i) REQUIRE(there.jetty.receive(inbox[i], i));
     REQUIRE(here.jetty.post(std::vector<Work>(10, send(bytes, target.jetty))) == 10);
     hosts.run_for(50us);
     CHECK(here.device.import(there.line, {.retransmission = named.mode}));

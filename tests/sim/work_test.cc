@@ -27,7 +27,8 @@ TEST_CASE("writes, reads and sends of every size around the packet and slice bou
     INFO("size " << size);
     const auto bytes = some_bytes(size, ++seed);
     std::vector<std::byte> back(size);
-    here.jetty.post({write(bytes, target.segment, 11).to(target.jetty).immediate(size)});
+    REQUIRE(here.jetty.post({write(bytes, target.segment, 11).to(target.jetty).immediate(size)}) ==
+            1);
     auto done = collect(here.jetty, 1);
     REQUIRE(done.size() == 1);
     CHECK(done[0].ok());
@@ -37,13 +38,13 @@ TEST_CASE("writes, reads and sends of every size around the packet and slice bou
     CHECK(done[0].immediate == size);
     CHECK(done[0].bytes == size);
     CHECK(same(there.segment.bytes().subspan(11, size), bytes));
-    here.jetty.post(read(std::span(back), target.segment, 11));
+    REQUIRE(here.jetty.post(read(std::span(back), target.segment, 11)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
     CHECK(back == bytes);
     if (size > max_send_bytes) continue;
     std::vector<std::byte> inbox(max_send_bytes);
-    there.jetty.receive(inbox, 5);
-    here.jetty.post(send(bytes, target.jetty).immediate(77));
+    REQUIRE(there.jetty.receive(inbox, 5));
+    REQUIRE(here.jetty.post(send(bytes, target.jetty).immediate(77)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
     done = collect(there.jetty, 1);
     REQUIRE(done.size() == 1);
@@ -156,7 +157,7 @@ TEST_CASE("a gigabyte goes in one work") {
   source.bytes().front() = std::byte{1};
   source.bytes().back() = std::byte{2};
   const Imported target = here.device.import(large.descriptor()).value();
-  here.jetty.post(write(source.bytes(), target.segment));
+  REQUIRE(here.jetty.post(write(source.bytes(), target.segment)) == 1);
   const auto done = collect(here.jetty, 1, 60s);
   REQUIRE(done.size() == 1);
   CHECK(done[0].ok());
@@ -241,10 +242,10 @@ TEST_CASE(
   // Length 0 touches nothing and is not checked.
   RemoteSegment nowhere = target.segment;
   nowhere.token = TokenValue(number(nowhere.token) ^ 1);
-  here.jetty.post(write(std::span<const std::byte>{}, nowhere, 0));
+  REQUIRE(here.jetty.post(write(std::span<const std::byte>{}, nowhere, 0)) == 1);
   CHECK(collect(here.jetty, 1).at(0).ok());
   // The last byte is still inside.
-  here.jetty.post(write(std::span(bytes).first(1), target.segment, end - 1));
+  REQUIRE(here.jetty.post(write(std::span(bytes).first(1), target.segment, end - 1)) == 1);
   CHECK(collect(here.jetty, 1).at(0).ok());
 }
 
@@ -256,10 +257,11 @@ TEST_CASE("a Jetty's token is checked on every message and immediate, also witho
   RemoteJetty forged = target.jetty;
   forged.token = TokenValue(number(forged.token) ^ 0x80000000);
   std::vector<std::byte> inbox(16);
-  there.jetty.receive(inbox);
+  REQUIRE(there.jetty.receive(inbox));
   const auto bytes = some_bytes(8);
-  here.jetty.post({send(bytes, forged), send(std::span<const std::byte>{}, forged),
-                   write(std::span<const std::byte>{}, target.segment).to(forged).immediate(1)});
+  REQUIRE(here.jetty.post(
+              {send(bytes, forged), send(std::span<const std::byte>{}, forged),
+               write(std::span<const std::byte>{}, target.segment).to(forged).immediate(1)}) == 3);
   const auto done = collect(here.jetty, 3);
   REQUIRE(done.size() == 3);
   for (const Completion& completion : done) CHECK(completion.status == Status::remote_access);
@@ -273,13 +275,13 @@ TEST_CASE("inline data is the application's again when post returns, whatever th
   const Imported target = here.device.import(there.line).value();
   std::vector<std::byte> inbox(64 * 100);
   for (uint64_t tag = 0; tag < 32; ++tag) {
-    there.jetty.receive(std::span(inbox).subspan(tag * 100, 100), tag);
+    REQUIRE(there.jetty.receive(std::span(inbox).subspan(tag * 100, 100), tag));
   }
   for (unsigned i = 0; i < 32; ++i) {
     auto bytes = some_bytes(3 * i, i);
     const Buffer parts[] = {{bytes.data(), i}, {nullptr, 0}, {bytes.data() + i, bytes.size() - i}};
-    here.jetty.post({write(bytes, target.segment, 1000 * i).inline_data(),
-                     send(parts, target.jetty).inline_data()});
+    REQUIRE(here.jetty.post({write(bytes, target.segment, 1000 * i).inline_data(),
+                             send(parts, target.jetty).inline_data()}) == 2);
     std::ranges::fill(bytes, std::byte{0xee});
   }
   for (const Completion& completion : collect(here.jetty, 64)) CHECK(completion.ok());
@@ -304,7 +306,7 @@ TEST_CASE("inline data that does not fit, or of a read, is a bad work") {
   const Imported target = here.device.import(there.line).value();
   auto bytes = some_bytes(65);
   const auto post = [&](Work work) {
-    here.jetty.post(work.inline_data());
+    REQUIRE(here.jetty.post(work.inline_data()) == 1);
     return collect(here.jetty, 1).at(0).status;
   };
   CHECK(post(write(std::span(bytes).first(64), target.segment)) == Status::ok);
@@ -316,7 +318,7 @@ TEST_CASE("inline data that does not fit, or of a read, is a bad work") {
   CHECK(here.device.jetty({.inline_bytes = max_inline_bytes + 1}).status() ==
         Status::invalid_argument);
   auto none = here.device.jetty({.berths = 1, .inline_bytes = 0}).value();
-  none.post(write(std::span(bytes).first(0), target.segment).inline_data());
+  REQUIRE(none.post(write(std::span(bytes).first(0), target.segment).inline_data()) == 1);
   CHECK(collect(none, 1).at(0).ok());
 }
 
@@ -326,9 +328,9 @@ TEST_CASE("a message longer than the buffer that waits for it: both sides are to
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
   std::vector<std::byte> inbox(100);
-  there.jetty.receive(inbox, 3);
+  REQUIRE(there.jetty.receive(inbox, 3));
   const auto bytes = some_bytes(20'000);
-  here.jetty.post(send(bytes, target.jetty));
+  REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   CHECK(collect(here.jetty, 1).at(0).status == Status::remote_unsupported);
   const auto told = collect(there.jetty, 1);
   REQUIRE(told.size() == 1);
@@ -344,13 +346,14 @@ TEST_CASE(
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
   const auto bytes = some_bytes(3000);
-  here.jetty.post({send(bytes, target.jetty).tag(1), write(bytes, target.segment).tag(2)});
+  REQUIRE(here.jetty.post(
+              {send(bytes, target.jetty).tag(1), write(bytes, target.segment).tag(2)}) == 2);
   auto done = collect(here.jetty, 1);
   REQUIRE(done.size() == 1);
   CHECK(done[0].tag == 2);
   hosts.run_for(3s);  // longer than the operation time-out: it is alive and says so
   std::vector<std::byte> inbox(4096);
-  there.jetty.receive(inbox, 9);
+  REQUIRE(there.jetty.receive(inbox, 9));
   const Time ready = hosts.now();
   done = collect(here.jetty, 1);
   REQUIRE(done.size() == 1);
@@ -370,15 +373,15 @@ TEST_CASE("a receiver that is never ready is given up when it was allowed to") {
   const Imported target = here.device.import(there.line).value();
   const auto bytes = some_bytes(10);
   const Time posted = hosts.now();
-  here.jetty.post(send(bytes, target.jetty));
+  REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   CHECK(collect(here.jetty, 1).at(0).status == Status::receiver_not_ready);
   CHECK(hosts.now() - posted < 103ms);
   // It was withdrawn, so it does not arrive later.
   std::vector<std::byte> inbox(100);
-  there.jetty.receive(inbox);
+  REQUIRE(there.jetty.receive(inbox));
   hosts.run_for(100ms);
   CHECK(there.jetty.wait(1ms).empty());
-  here.jetty.post(send(bytes, target.jetty));
+  REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   CHECK(collect(here.jetty, 1).at(0).ok());
 }
 
@@ -388,9 +391,9 @@ TEST_CASE("a Jetty without receive slots refuses what it could never take, and s
   auto there = hosts.start("", {.berths = 1, .receives = 0});
   const Imported target = here.device.import(there.line).value();
   const auto bytes = some_bytes(8);
-  here.jetty.post({send(bytes, target.jetty),
-                   write(bytes, target.segment).to(target.jetty).immediate(1),
-                   write(bytes, target.segment)});
+  REQUIRE(here.jetty.post({send(bytes, target.jetty),
+                           write(bytes, target.segment).to(target.jetty).immediate(1),
+                           write(bytes, target.segment)}) == 3);
   const auto done = collect(here.jetty, 3);
   REQUIRE(done.size() == 3);
   for (const Completion& completion : done) {
@@ -481,7 +484,7 @@ TEST_CASE(
     Duration worst{};
     for (Jetty& other : others) {
       const Time posted = hosts.now();
-      other.post(write(small, target.segment));
+      REQUIRE(other.post(write(small, target.segment)) == 1);
       const auto done = collect(other, 1);
       REQUIRE(done.size() == 1);
       REQUIRE(done[0].ok());
@@ -502,7 +505,7 @@ TEST_CASE(
   const auto done = collect(here.jetty, 1000, 1ms);
   CHECK(done.size() == 1000);
   here.jetty.reset().value();
-  here.jetty.post(write(small, target.segment));
+  REQUIRE(here.jetty.post(write(small, target.segment)) == 1);
   CHECK(collect(here.jetty, 1).at(0).ok());
 }
 
@@ -514,7 +517,7 @@ TEST_CASE("many Jetties towards one peer share one channel") {
   const auto bytes = some_bytes(100);
   std::vector<Jetty> jetties;
   for (int i = 0; i < 128; ++i) jetties.push_back(here.device.jetty({.berths = 4}).value());
-  for (Jetty& jetty : jetties) jetty.post(write(bytes, target.segment));
+  for (Jetty& jetty : jetties) REQUIRE(jetty.post(write(bytes, target.segment)) == 1);
   for (Jetty& jetty : jetties) CHECK(collect(jetty, 1).at(0).ok());
   CHECK(here.device.stats().value().channels == 1);
   CHECK(there.device.stats().value().channels == 1);
@@ -534,7 +537,8 @@ TEST_CASE("a JFC shared by Jetties completes for all of them, and refuses more t
   CHECK(refused.status() == Status::no_resources);
   CHECK(refused.error().message.find("65 in all") != std::string::npos);
   const auto bytes = some_bytes(100);
-  for (Jetty& jetty : jetties) jetty.post(write(bytes, target.segment).tag(number(jetty.id())));
+  for (Jetty& jetty : jetties)
+    REQUIRE(jetty.post(write(bytes, target.segment).tag(number(jetty.id()))) == 1);
   std::map<uint64_t, int> seen;
   while (seen.size() < 4) {
     const auto completions = jfc.wait(1s);
@@ -545,11 +549,11 @@ TEST_CASE("a JFC shared by Jetties completes for all of them, and refuses more t
     }
   }
   // A Jetty that goes leaves its room to another one, once its completions are polled.
-  jetties[0].post(write(bytes, target.segment));
+  REQUIRE(jetties[0].post(write(bytes, target.segment)) == 1);
   hosts.run_for(10ms);
   jetties.erase(jetties.begin());
   CHECK_FALSE(here.device.jetty({.berths = 16, .completions = &jfc}).ok());
-  jfc.wait(1ms);
+  REQUIRE_FALSE(jfc.wait(1ms).empty());
   CHECK(here.device.jetty({.berths = 16, .completions = &jfc}).ok());
 }
 

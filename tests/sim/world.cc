@@ -211,7 +211,10 @@ void World::go_on(uint32_t index) {
 
 template <class Queue>
 void World::post_receives(Queue& queue, Buffers& buffers) {
-  for (uint64_t tag = 0; tag < buffers.size(); ++tag) queue.receive(buffers[tag], tag);
+  for (uint64_t tag = 0; tag < buffers.size(); ++tag) {
+    if (!queue.receive(buffers[tag], tag))
+      throw Violation("a receive is refused, with slots vacant");
+  }
 }
 
 // ---- time

@@ -197,7 +197,9 @@ void World::poll(uint32_t index) {
         throw Violation("a shared receive outlives a flush of its Jetties");
       }
       const auto tag = arrived(index, host.receive_buffers, completion);
-      if (tag) host.jfr->receive(host.receive_buffers[*tag], *tag);
+      if (tag && !host.jfr->receive(host.receive_buffers[*tag], *tag)) {
+        throw Violation("a receive is refused, though its slot was polled");
+      }
     }
   }
 }
@@ -212,7 +214,9 @@ void World::poll(uint32_t index, HostJetty& jetty) {
         continue;
       }
       const auto tag = arrived(index, jetty.receive_buffers, completion);
-      if (tag && !jetty.flushing) jetty.jetty->receive(jetty.receive_buffers[*tag], *tag);
+      if (tag && !jetty.flushing && !jetty.jetty->receive(jetty.receive_buffers[*tag], *tag)) {
+        throw Violation("a receive is refused, though its slot was polled");
+      }
     }
   }
   look_at_words(index);

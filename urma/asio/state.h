@@ -191,9 +191,11 @@ class State final : public Owner {
   }
 
   void post_receive(uint32_t slot) {
-    // Tag 0 is that of an immediate without message.
-    jfr_->receive({memory_.get() + size_t{slot} * options_.message_bytes, options_.message_bytes},
-                  uint64_t{slot} + 1);
+    // Tag 0 is that of an immediate without message. A slot is vacant: there is one per buffer. It
+    // is refused only after the device has closed, and then the queue says so when it is polled.
+    (void)jfr_->receive(
+        {memory_.get() + size_t{slot} * options_.message_bytes, options_.message_bytes},
+        uint64_t{slot} + 1);
   }
 
   // ---- works

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
 
   std::vector<std::byte> bytes(100'000);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i * 7 % 251);
-  jetty.post(urma::write(bytes, memory, 4096).to(target).immediate(42));
+  if (jetty.post(urma::write(bytes, memory, 4096).to(target).immediate(42)) != 1) return 1;
   for (const auto& done : jetty.wait(10s)) {
     if (!done.ok()) return std::printf("%s\n", urma::name(done.status).data()), 1;
   }
