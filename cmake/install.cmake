@@ -8,6 +8,7 @@ file(GLOB included RELATIVE ${PROJECT_SOURCE_DIR}
      ${PROJECT_SOURCE_DIR}/urma/*.hpp ${PROJECT_SOURCE_DIR}/urma/asio/*.h)
 set(public_headers
   ${included}
+  urma/base/cxx20.h
   urma/base/export.h
   urma/base/handle.h
   urma/base/sequence.h

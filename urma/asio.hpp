@@ -45,6 +45,8 @@
 // operations end as cancelled; the destructor waits until the library has given back their memory
 // (some milliseconds), and their handlers are called later. The device may go before or after.
 
+#include "urma/base/cxx20.h"
+
 #if !__has_include(<boost/asio.hpp>)
 #error "urma/asio.hpp needs Boost.Asio. Fix: install libboost1.81-dev (Debian 12) or libboost-dev"
 #endif

@@ -37,6 +37,8 @@
 // the file may cut it off. Faults that are not in the window go to whoever handled them before;
 // with the last window that is closed, all is as it was.
 
+#include "urma/base/cxx20.h"
+
 #include <initializer_list>
 #include <memory>
 #include <span>

@@ -117,6 +117,22 @@ def check_headers(prefix, work):
                 run(compiler, *dialect, *STRICT, f"-I{prefix / 'include'}", source)
 
 
+def check_dialect(prefix, work):
+    """A compiler that is told an older C++ says so and stops, whatever the program does besides."""
+    source = work / "dialect.cc"
+    for header in sorted((prefix / "include/urma").glob("*.hpp")):
+        program = f"#include <urma/{header.name}>\nint main() {{ return urma::open().ok(); }}\n"
+        source.write_text(program, encoding="utf-8")
+        for compiler in filter(shutil.which, dict.fromkeys((COMPILER, "clang++"))):
+            done = subprocess.run([compiler, "-std=c++17", f"-I{prefix / 'include'}",
+                                   "-fsyntax-only", source], text=True, stderr=subprocess.PIPE,
+                                  check=False)
+            said = re.findall(r"error: (.*)", done.stderr)
+            assert done.returncode != 0 and len(said) == 2, done.stderr
+            assert "liburma needs C++20. Fix: compile with -std=c++20" in said[0], done.stderr
+            assert "-std=c++20" in said[1], done.stderr
+
+
 def check_find_package(prefix, work, *libraries):
     project = work / "consumers/find_package"
     build = project / f"build-{prefix.name}"
@@ -188,6 +204,7 @@ def main():
         check_pkg_config(work / "urma", work)
         check_tools(work / "urma")
         check_headers(work / "urma", work)
+        check_dialect(work / "urma", work)
         check_destdir(work)
         check_subdirectory(work)
     print("installed, moved, and used")
