@@ -116,6 +116,8 @@ size_t Jfc::poll(std::span<Completion> out) {
   Lines& own = lines();
   size_t count = 0;
   while (count < out.size() && ready()) {
+    if (out.data() == nullptr) [[unlikely]]
+      break;
     const Entry& next = entry(own.read);
     out[count++] = next.completion;
     // The entry may be written again as soon as its permit is back.

@@ -7,10 +7,13 @@
 
 #include "jetty/atomics.h"
 #include "memseg/segment_table.h"
+#include "urma/base/address_space.h"
 #include "urma/base/copy.h"
 
 namespace urma::jetty {
 namespace {
+
+constexpr uint64_t too_many = UINT64_MAX / 2;
 
 bool same_peer(PeerId a, PeerId b) { return a == b; }
 
@@ -21,7 +24,11 @@ Status examine_telling(const Work& work) {
       !same_peer(work.target.peer, work.segment.peer)) {
     return Status::bad_work;
   }
-  return work.with_notify ? work.notify_verdict : Status::ok;
+  if (!work.with_notify) return Status::ok;
+  // Work::notify sets these alone.
+  const bool known =
+      work.notify_verdict == Status::ok || work.notify_verdict == Status::remote_access;
+  return known ? work.notify_verdict : Status::bad_work;
 }
 
 bool inside(const Work& work, uint64_t bytes) {
@@ -36,6 +43,7 @@ Status examine_atomic(const Work& work, uint64_t bytes) {
   if (more || !work.segment.peer || !is_atomic(work.atomic, work.update)) return Status::bad_work;
   if (!std::has_single_bit(bytes) || bytes > most_atomic_bytes_of_ub) return Status::bad_work;
   if ((work.segment.address + work.offset) % bytes != 0) return Status::bad_work;
+  if (!is_valid(work.segment.atomics)) return Status::bad_work;
   if (bytes > most_atomic_bytes || work.segment.atomics == AtomicDomain::device) {
     return Status::unsupported;
   }
@@ -51,7 +59,7 @@ Status examine(const Work& work, uint64_t bytes, size_t pieces) {
                                                                        : Status::bad_work;
   }
   if (work.operation == Operation::atomic) return examine_atomic(work, bytes);
-  if (work.operation == Operation::receive || !work.segment.peer) return Status::bad_work;
+  if (work.operation > Operation::read || !work.segment.peer) return Status::bad_work;
   if (bytes > max_write_bytes) return Status::bad_work;
   const Status telling = examine_telling(work);
   if (telling != Status::ok) return telling;
@@ -152,13 +160,19 @@ size_t Queues::post(std::span<const Work> works) {
   return taken;
 }
 
-// Names the user's memory; returns its bytes, too many if one buffer alone has.
+// Names the user's memory. Returns its bytes; `too_many` if one buffer alone has too many, or is
+// no memory of any process.
 uint64_t Queues::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
   uint64_t bytes = 0;
   berth.piece_count = 0;
   for (const Buffer& buffer : buffers.first(std::min(buffers.size(), max_buffers))) {
     if (buffer.bytes == 0) continue;
-    bytes = buffer.bytes > max_write_bytes ? UINT64_MAX / 2 : bytes + buffer.bytes;
+    if (buffer.bytes > max_write_bytes || !could_be_memory(buffer.data, buffer.bytes))
+        [[unlikely]] {
+      berth.piece_count = 0;
+      return too_many;
+    }
+    bytes += buffer.bytes;
     const Piece piece{static_cast<const std::byte*>(buffer.data),
                       static_cast<uint32_t>(buffer.bytes)};
     if (berth.piece_count == 0) berth.piece = piece;
@@ -170,11 +184,20 @@ uint64_t Queues::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint
 
 void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
   std::span<const Buffer> buffers = work.buffers;
-  if (buffers.empty()) buffers = std::span(&work.buffer, 1);
-  const uint64_t bytes = name_pieces(berth, buffers, lease);
+  if (buffers.empty()) {
+    buffers = std::span(&work.buffer, 1);
+  } else if (buffers.data() == nullptr) {
+    static constexpr Buffer nowhere{nullptr, 1};
+    buffers = std::span(&nowhere, 1);
+  }
+  // An atomic's operands go along with it: it has no memory here.
+  const bool atomic = work.operation == Operation::atomic;
+  const uint64_t bytes = atomic ? work.buffer.bytes : name_pieces(berth, buffers, lease);
   berth.operation = work.operation;
-  if (work.operation == Operation::atomic) {
-    // Its operands go along with it: it has no memory here.
+  // The completion of what is refused must not be taken for that of a receive.
+  if (!is_valid(work.operation) || work.operation == Operation::receive) [[unlikely]]
+    berth.operation = Operation::write;
+  if (atomic) {
     berth.piece_count = 0;
     berth.atomic = work.atomic;
     berth.update = work.update;
@@ -191,6 +214,12 @@ void Queues::fill(Berth& berth, const Work& work, uint16_t lease) {
   berth.order = work.order;
   berth.fence = work.fence;
   berth.verdict = examine(work, bytes, buffers.size());
+  if (asks_order(berth) && !(is_valid(work.order) && is_valid(work.fence))) [[unlikely]] {
+    berth.verdict = Status::bad_work;
+    // It waits for no other work, and none waits for it.
+    berth.order = Order::none;
+    berth.fence = Fence::none;
+  }
   if (datagram_bytes_ > 0 && !is_datagram(work, bytes, datagram_bytes_)) [[unlikely]] {
     berth.verdict = Status::bad_work;
   }

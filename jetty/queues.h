@@ -212,7 +212,7 @@ class Queues {
   // Takes works until berths run out and publishes them together. The last vacant berth takes only
   // a signalled work: its completion is what brings the unsignalled ones' berths back.
   size_t post(std::span<const Work> works);
-  // Posts buffers for messages; returns how many.
+  // Posts buffers for messages; returns how many. Each could be memory of this process.
   size_t receive(std::span<const Buffer> pieces, uint64_t tag);
   uint32_t vacant_berths() const { return berths_.vacant(); }
   uint32_t vacant_receives() const { return receives_.vacant(); }

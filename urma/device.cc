@@ -6,17 +6,33 @@
 namespace urma {
 namespace {
 
-constexpr Duration least_timeout = std::chrono::milliseconds(10);
-constexpr Duration most_timeout = std::chrono::hours(1);
 constexpr Duration least_idle = std::chrono::milliseconds(1);
 constexpr Duration most_idle = std::chrono::hours(24);
 constexpr Limits most = {.jetties = 1'000'000, .peers = 65'536, .segments = 1 << 20};
 
+Result<void> examine_choices(const DeviceOptions& options) {
+  const auto not_one_of = [](const char* what, const char* values) {
+    return Error{Status::invalid_argument,
+                 std::string("open: ") + what + " is not one of its values. Fix: " + values};
+  };
+  if (!is_valid(options.threads)) {
+    return not_one_of("threads", "Threads::automatic, served or inlined");
+  }
+  if (options.balance && !is_valid(*options.balance)) {
+    return not_one_of("balance", "Balance::slice or packet");
+  }
+  if (!is_valid(options.log.level)) {
+    return not_one_of("log.level", "LogLevel::error, warning or info");
+  }
+  return {};
+}
+
 Result<void> examine(const DeviceOptions& options) {
-  if (options.operation_timeout < least_timeout || options.operation_timeout > most_timeout) {
+  if (!may_time_out_after(options.operation_timeout)) {
     return Error{Status::invalid_argument,
                  "open: operation_timeout is not within 10 ms to 1 h. Fix: choose one that is"};
   }
+  if (auto fine = examine_choices(options); !fine) return fine;
   const bool idle_ends = options.idle_timeout != Duration{};
   if (idle_ends && (options.idle_timeout < least_idle || options.idle_timeout > most_idle)) {
     return Error{Status::invalid_argument,
@@ -142,6 +158,15 @@ Result<void> usable(const engine::Runner& runner, std::string_view call) {
   });
 }
 
+Error moved_from(std::string_view call) {
+  const auto made = guarded(call, [&]() -> Result<void> {
+    return Error{Status::closed, std::string(call) +
+                                     ": this object was moved from, and holds nothing. Fix: call "
+                                     "the object that it was moved to"};
+  });
+  return made.error();
+}
+
 Descriptor describe_device(const engine::Runner& runner) {
   const std::vector<Endpoint> places = runner.places();
   Descriptor descriptor;
@@ -212,11 +237,10 @@ Device& Device::operator=(Device&& other) noexcept {
   return *this;
 }
 
-Device::~Device() {
-  if (state_) close();
-}
+Device::~Device() { close(); }
 
 void Device::close() {
+  if (!state_) return;
   if (!state_->runner->here()) {
     for (auto& [name, held] : state_->published) held.abandon();
     return;
@@ -228,13 +252,19 @@ void Device::close() {
   state_->runner->close();
 }
 
-Endpoint Device::endpoint() const { return state_->runner->port_facts().self; }
-std::vector<Endpoint> Device::endpoints() const { return state_->runner->places(); }
+Endpoint Device::endpoint() const {
+  return state_ ? state_->runner->port_facts().self : Endpoint{};
+}
+std::vector<Endpoint> Device::endpoints() const {
+  return state_ ? state_->runner->places() : std::vector<Endpoint>{};
+}
 uint32_t Device::datagram_bytes() const {
+  if (!state_) return 0;
   return std::min(state_->runner->port_facts().mtu, transport::most_datagram_bytes);
 }
-Eid Device::eid() const { return state_->runner->port_facts().eid; }
+Eid Device::eid() const { return state_ ? state_->runner->port_facts().eid : Eid{}; }
 std::string Device::description() const {
+  if (!state_) return {};
   const std::string unseen =
       state_->unseen.empty() ? "" : "; urma_stat does not see it: " + state_->unseen;
   return state_->text + ": " + state_->runner->port_facts().description + state_->chosen + unseen;
@@ -242,7 +272,7 @@ std::string Device::description() const {
 
 Result<std::vector<Path>> Device::paths(PeerId peer) {
   return guarded("paths", [&]() -> Result<std::vector<Path>> {
-    if (auto able = usable(*state_->runner, "paths"); !able) return able.error();
+    if (auto able = usable(state_, "paths"); !able) return able.error();
     std::array<Path, most_paths> paths;
     std::optional<size_t> count;
     state_->runner->call([&](engine::Engine& engine, Time) {
@@ -260,20 +290,20 @@ Result<std::vector<Path>> Device::paths(PeerId peer) {
 
 Result<Endpoint> Device::add_path(std::string_view device) {
   return guarded("add_path", [&]() -> Result<Endpoint> {
-    if (auto able = usable(*state_->runner, "add_path"); !able) return able.error();
+    if (auto able = usable(state_, "add_path"); !able) return able.error();
     return state_->runner->add_path(device);
   });
 }
 
 Result<void> Device::remove_path(const Endpoint& place) {
   return guarded("remove_path", [&]() -> Result<void> {
-    if (auto able = usable(*state_->runner, "remove_path"); !able) return able.error();
+    if (auto able = usable(state_, "remove_path"); !able) return able.error();
     return state_->runner->remove_path(place);
   });
 }
 
 Result<Statistics> Device::stats() {
-  if (auto able = usable(*state_->runner, "stats"); !able) return able.error();
+  if (auto able = usable(state_, "stats"); !able) return able.error();
   Statistics out;
   state_->runner->call([&](engine::Engine& engine, Time) {
     out = engine.statistics();

@@ -107,6 +107,29 @@ struct Jetty::State {
 // Why a control call cannot be made on this device any more, if it cannot.
 Result<void> usable(const engine::Runner& runner, std::string_view call);
 
+// Whether works of a device or a Jetty may end after so long without progress.
+constexpr bool may_time_out_after(Duration limit) {
+  return limit >= std::chrono::milliseconds(10) && limit <= std::chrono::hours(1);
+}
+
+// The error of a control call on an object that was moved from.
+Error moved_from(std::string_view call);
+// Why such a call cannot be made through this object, if it cannot. `state` is what it holds.
+template <class State>
+Result<void> usable(const std::unique_ptr<State>& state, std::string_view call) {
+  if (state == nullptr) return moved_from(call);
+  const auto& runner = [&]() -> const engine::Runner& {
+    if constexpr (requires { state->source; })
+      return *state->source.runner;
+    else
+      return *state->runner;
+  }();
+  if (runner.here() && runner.open()) return {};
+  return usable(runner, call);
+}
+// What polling and waiting for an object that was moved from gives.
+inline constexpr Completion end_of_moved{.status = Status::closed, .from = {}};
+
 // The error of a call for which there is no memory; without its text when there is none for that.
 Error no_memory(std::string_view call);
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "urma/base/address_space.h"
 #include "urma/base/prefetch.h"
 #include "urma/handles.h"
 
@@ -24,6 +25,21 @@ Result<void> examine(const JettyOptions& options) {
     return Error{Status::invalid_argument, "jetty: weight is " + std::to_string(options.weight) +
                                                ", which no Jetty can have. Fix: choose 1 to " +
                                                std::to_string(most_weight)};
+  }
+  if (!is_valid(options.mode)) {
+    return Error{Status::invalid_argument,
+                 "jetty: mode is not one of its values. Fix: ServiceMode::automatic, initiator, "
+                 "target or unreliable"};
+  }
+  if (options.operation_timeout != Duration{} && !may_time_out_after(options.operation_timeout)) {
+    return Error{Status::invalid_argument,
+                 "jetty: operation_timeout is neither zero nor within 10 ms to 1 h. Fix: choose "
+                 "one that is, or zero, which is the device's"};
+  }
+  if (options.receiver_timeout < Duration{}) {
+    return Error{Status::invalid_argument,
+                 "jetty: receiver_timeout is negative. Fix: zero or more, or Duration::max() to "
+                 "wait for ever"};
   }
   if (options.mode == ServiceMode::unreliable && options.chain) {
     return Error{
@@ -65,6 +81,12 @@ Error foreign(std::string_view call, std::string_view what) {
                    std::string(what) + "()"};
 }
 
+size_t poll_moved(std::span<Completion> out) {
+  if (out.empty() || out.data() == nullptr) return 0;
+  out[0] = end_of_moved;
+  return 1;
+}
+
 // Why nobody would make a descriptor readable.
 Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
   const std::string what = std::string(call) + ": this device ";
@@ -83,14 +105,14 @@ Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
 size_t CompletionSource::poll(std::span<Completion> out) {
   if (!runner->here()) {
     // Whoever waits for a completion in a child of fork is told why there will be none.
-    if (out.empty()) return 0;
+    if (out.empty() || out.data() == nullptr) return 0;
     out[0] = {.status = Status::forked, .from = {}};
     return 1;
   }
   if (!jfc->ready()) runner->look(*jfc);
   const bool closed = runner->closed();
   const size_t count = jfc->poll(out);
-  if (count > 0 || out.empty() || !closed) return count;
+  if (count > 0 || !closed || out.empty() || out.data() == nullptr) return count;
   // Nothing will come any more: whoever goes on waiting is told so, each time.
   out[0] = {.status = Status::closed, .from = {}};
   return 1;
@@ -148,15 +170,21 @@ Jfc::Jfc(Jfc&&) noexcept = default;
 Jfc& Jfc::operator=(Jfc&&) noexcept = default;
 Jfc::~Jfc() = default;
 
-size_t Jfc::poll(std::span<Completion> out) { return state_->source.poll(out); }
+size_t Jfc::poll(std::span<Completion> out) {
+  return state_ ? state_->source.poll(out) : poll_moved(out);
+}
 std::span<const Completion> Jfc::wait(Duration limit) {
+  if (!state_) return {&end_of_moved, 1};
   return state_->source.wait(limit, state_->taken);
 }
-Result<int> Jfc::fd() { return state_->source.fd(state_->jfc); }
-bool Jfc::arm(Wake wake) { return state_->source.arm(wake); }
+Result<int> Jfc::fd() {
+  if (!state_) return moved_from("fd");
+  return state_->source.fd(state_->jfc);
+}
+bool Jfc::arm(Wake wake) { return state_ && state_->source.arm(wake); }
 
 Result<Jfc> Device::jfc(uint32_t depth) {
-  if (auto able = usable(*state_->runner, "jfc"); !able) return able.error();
+  if (auto able = usable(state_, "jfc"); !able) return able.error();
   if (depth == 0 || depth > deepest_jfc) {
     return Error{Status::invalid_argument, "jfc: no queue can have a depth of " +
                                                std::to_string(depth) + ". Fix: choose 1 to " +
@@ -190,7 +218,7 @@ Jetty::~Jetty() {
 
 Result<Jetty> Device::jetty(const JettyOptions& options) {
   return guarded("jetty", [&]() -> Result<Jetty> {
-    if (auto able = usable(*state_->runner, "jetty"); !able) return able.error();
+    if (auto able = usable(state_, "jetty"); !able) return able.error();
     if (auto fine = examine(options); !fine) return fine.error();
     return make_jetty("jetty", options);
   });
@@ -199,7 +227,7 @@ Result<Jetty> Device::jetty(const JettyOptions& options) {
 // A JFR is a Jetty that posts nothing.
 Result<Jfr> Device::jfr(const JfrOptions& options) {
   return guarded("jfr", [&]() -> Result<Jfr> {
-    if (auto able = usable(*state_->runner, "jfr"); !able) return able.error();
+    if (auto able = usable(state_, "jfr"); !able) return able.error();
     if (options.receives == 0 || options.receives > most_berths) {
       return Error{Status::invalid_argument,
                    "jfr: receives is " + std::to_string(options.receives) +
@@ -274,6 +302,7 @@ namespace {
 void fetch_ahead(const drivers::MappedMemory& mapped, const Work& work) {
   constexpr size_t line = 64;
   constexpr size_t most = 16 * line;
+  if (!work.buffers.empty() && work.buffers.data() == nullptr) return;
   const size_t bytes =
       std::min(most, work.buffers.empty() ? work.buffer.bytes : work.buffers[0].bytes);
   const std::byte* const begin = mapped.at(work.segment.address + work.offset);
@@ -282,9 +311,19 @@ void fetch_ahead(const drivers::MappedMemory& mapped, const Work& work) {
   }
 }
 
+// Posts buffers that could be memory of this process. `state` is what the Jetty holds.
+constexpr auto post_receive = [](const auto& state, std::span<const Buffer> buffers, uint64_t tag) {
+  if (!state) [[unlikely]]
+    return false;
+  const engine::Runner& runner = state->runner();
+  return runner.here() && runner.open() && state->queues->receive(buffers, tag) == 1;
+};
+
 }  // namespace
 
 size_t Jetty::post(std::span<const Work> works) {
+  if (!state_ || works.data() == nullptr) [[unlikely]]
+    return 0;
   engine::Runner& runner = state_->runner();
   if (!runner.here() || !runner.open()) return 0;
   if (const drivers::MappedMemory& mapped = runner.port_facts().mapped;
@@ -299,26 +338,37 @@ size_t Jetty::post(std::span<const Work> works) {
 }
 
 bool Jetty::receive(std::span<std::byte> buffer, uint64_t tag) {
+  if (!could_be_memory(buffer.data(), buffer.size())) [[unlikely]]
+    return false;
   const Buffer one{buffer.data(), buffer.size()};
-  return receive(std::span(&one, 1), tag);
+  return post_receive(state_, std::span(&one, 1), tag);
 }
 
 bool Jetty::receive(std::span<const Buffer> buffers, uint64_t tag) {
-  engine::Runner& runner = state_->runner();
-  return runner.here() && runner.open() && state_->queues->receive(buffers, tag) == 1;
+  if (buffers.size() > max_buffers || (!buffers.empty() && buffers.data() == nullptr)) return false;
+  for (const Buffer& buffer : buffers) {
+    if (!could_be_memory(buffer.data, buffer.bytes)) return false;
+  }
+  return post_receive(state_, buffers, tag);
 }
 
-size_t Jetty::poll(std::span<Completion> out) { return state_->source.poll(out); }
+size_t Jetty::poll(std::span<Completion> out) {
+  return state_ ? state_->source.poll(out) : poll_moved(out);
+}
 std::span<const Completion> Jetty::wait(Duration limit) {
+  if (!state_) return {&end_of_moved, 1};
   return state_->source.wait(limit, state_->queues->waited());
 }
-Result<int> Jetty::fd() { return state_->source.fd(jetty::Queues::jfc_of(state_->queues)); }
-bool Jetty::arm(Wake wake) { return state_->source.arm(wake); }
-uint32_t Jetty::vacant_berths() const { return state_->queues->vacant_berths(); }
-uint32_t Jetty::vacant_receives() const { return state_->queues->vacant_receives(); }
+Result<int> Jetty::fd() {
+  if (!state_) return moved_from("fd");
+  return state_->source.fd(jetty::Queues::jfc_of(state_->queues));
+}
+bool Jetty::arm(Wake wake) { return state_ && state_->source.arm(wake); }
+uint32_t Jetty::vacant_berths() const { return state_ ? state_->queues->vacant_berths() : 0; }
+uint32_t Jetty::vacant_receives() const { return state_ ? state_->queues->vacant_receives() : 0; }
 
 Result<void> Jetty::flush() {
-  if (auto able = usable(state_->runner(), "flush"); !able) return able.error();
+  if (auto able = usable(state_, "flush"); !able) return able.error();
   state_->runner().call([&](engine::Engine& engine, Time now) {
     return engine.flush_jetty(state_->made.handle.index, now);
   });
@@ -326,7 +376,7 @@ Result<void> Jetty::flush() {
 }
 
 Result<void> Jetty::reset() {
-  if (auto able = usable(state_->runner(), "reset"); !able) return able.error();
+  if (auto able = usable(state_, "reset"); !able) return able.error();
   state_->runner().call([&](engine::Engine& engine, Time now) {
     engine.reset_jetty(state_->made.handle.index, now);
     return true;
@@ -334,17 +384,19 @@ Result<void> Jetty::reset() {
   return {};
 }
 
-JettyId Jetty::id() const { return state_->made.id; }
+JettyId Jetty::id() const { return state_ ? state_->made.id : JettyId{}; }
 
 std::string Jetty::descriptor() const {
+  if (!state_) return {};
   Descriptor descriptor = describe_device(state_->runner());
   descriptor.jetty = state_->describe();
   return to_string(descriptor);
 }
 
 RemoteJetty Jetty::local() const {
+  if (!state_) return {};
   RemoteJetty remote{.peer = {}, .id = state_->made.id, .token = state_->made.token};
-  if (usable(state_->runner(), "local").ok()) remote.peer = state_->runner().self();
+  if (usable(state_, "local").ok()) remote.peer = state_->runner().self();
   return remote;
 }
 

@@ -153,7 +153,7 @@ engine::NameService::Question ask(engine::Runner& runner, const Location& where,
   runner.call([&](engine::Engine& engine, Time now) {
     if (!begun) {
       begun = true;
-      question.until = now + limit;
+      question.until = limit > never - now ? never : now + limit;
       engine.names().ask(question, now);
     }
     return engine.names().check(question, now);
@@ -266,12 +266,23 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line,
                "larger Limits::peers"};
 }
 
+Error foreign(const std::string& what) {
+  return {Status::invalid_argument,
+          "publish: this " + what +
+              " was moved from, or is of another device. Fix: publish one that this device made"};
+}
+
 }  // namespace
 
 Result<Imported> Device::import(std::string_view what, const ImportOptions& options) {
   return guarded("import", [&]() -> Result<Imported> {
+    if (auto able = usable(state_, "import"); !able) return able.error();
     engine::Runner& runner = *state_->runner;
-    if (auto able = usable(runner, "import"); !able) return able.error();
+    if (options.limit < Duration{}) {
+      return Error{Status::invalid_argument,
+                   "import: ImportOptions::limit is negative. Fix: how long to wait for a name, or "
+                   "0s to look once"};
+    }
     const std::optional<Retransmission>& mode = options.retransmission;
     if (const std::string why = mode ? engine::objection(*mode, runner.port_facts()) : "";
         !why.empty()) {
@@ -287,7 +298,10 @@ Result<Imported> Device::import(std::string_view what, const ImportOptions& opti
 
 Result<void> Device::publish(std::string_view name, const Segment& segment, const Jetty& jetty,
                              const Audience& audience) {
-  return guarded("publish", [&] {
+  return guarded("publish", [&]() -> Result<void> {
+    if (auto able = usable(state_, "publish"); !able) return able.error();
+    if (!segment.state_ || segment.state_->runner != state_->runner) return foreign("segment");
+    if (!jetty.state_ || jetty.state_->source.runner != state_->runner) return foreign("Jetty");
     Descriptor descriptor = describe_device(*state_->runner);
     descriptor.segment = segment.state_->describe();
     descriptor.jetty = jetty.state_->describe();
@@ -297,17 +311,24 @@ Result<void> Device::publish(std::string_view name, const Segment& segment, cons
 
 Result<void> Device::publish(std::string_view name, const Segment& segment,
                              const Audience& audience) {
-  return guarded("publish", [&] { return publish_line(name, segment.descriptor(), audience); });
+  return guarded("publish", [&]() -> Result<void> {
+    if (auto able = usable(state_, "publish"); !able) return able.error();
+    if (!segment.state_) return foreign("segment");
+    return publish_line(name, segment.descriptor(), audience);
+  });
 }
 
 Result<void> Device::publish(std::string_view name, const Jetty& jetty, const Audience& audience) {
-  return guarded("publish", [&] { return publish_line(name, jetty.descriptor(), audience); });
+  return guarded("publish", [&]() -> Result<void> {
+    if (auto able = usable(state_, "publish"); !able) return able.error();
+    if (!jetty.state_) return foreign("Jetty");
+    return publish_line(name, jetty.descriptor(), audience);
+  });
 }
 
 Result<void> Device::publish_line(std::string_view name, const std::string& line,
                                   const Audience& audience) {
   engine::Runner& runner = *state_->runner;
-  if (auto able = usable(runner, "publish"); !able) return able.error();
   if (!engine::valid_name(name)) {
     return Error{Status::invalid_argument, "publish: \"" + std::string(name.substr(0, 80)) +
                                                "\" is no valid name. Fix: 1 to 64 of A-Z a-z 0-9 "
@@ -338,8 +359,8 @@ Result<void> Device::publish_line(std::string_view name, const std::string& line
 }
 
 Result<void> Device::unpublish(std::string_view name) {
+  if (auto able = usable(state_, "unpublish"); !able) return able.error();
   engine::Runner& runner = *state_->runner;
-  if (auto able = usable(runner, "unpublish"); !able) return able.error();
   {
     const std::lock_guard lock(state_->published_mutex);
     const auto found = state_->published.find(name);

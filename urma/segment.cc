@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "urma/base/address_space.h"
 #include "urma/base/futex.h"
 #include "urma/handles.h"
 
@@ -27,6 +28,17 @@ Error not_fenced(std::string_view call, bool handed_over) {
               "again"};
 }
 
+// The device's close has withdrawn the memory before.
+Error withdrawn_by_close(std::string_view call) {
+  const auto made = guarded(call, [&]() -> Result<void> {
+    return Error{Status::closed, std::string(call) +
+                                     ": the device is closed, which has unregistered this memory: "
+                                     "no peer accesses it. Fix: none is needed; call it before "
+                                     "Device::close to be told `ok`"};
+  });
+  return made.error();
+}
+
 }  // namespace
 
 Segment::Segment(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -40,7 +52,7 @@ Segment& Segment::operator=(Segment&& other) noexcept {
 Segment::~Segment() {
   if (!state_) return;
   // The child of a fork has no part in the registration.
-  if (state_->runner->here()) (void)unregister();
+  if (state_->runner->here()) (void)state_->unregister();
 }
 
 // Memory of the medium's, which others map. False: it has none, or no room.
@@ -88,12 +100,15 @@ Segment::State::~State() {
   });
 }
 
-std::span<std::byte> Segment::bytes() const { return {state_->base, state_->bytes}; }
-bool Segment::mapped() const { return state_->leased.has_value(); }
-Rights Segment::rights() const { return state_->rights; }
-AtomicDomain Segment::atomics() const { return state_->atomics; }
+std::span<std::byte> Segment::bytes() const {
+  return state_ ? std::span(state_->base, state_->bytes) : std::span<std::byte>{};
+}
+bool Segment::mapped() const { return state_ && state_->leased.has_value(); }
+Rights Segment::rights() const { return state_ ? state_->rights : Rights::local_only; }
+AtomicDomain Segment::atomics() const { return state_ ? state_->atomics : AtomicDomain::processor; }
 
 std::string Segment::descriptor() const {
+  if (!state_) return {};
   Descriptor descriptor = describe_device(*state_->runner);
   descriptor.segment = state_->describe();
   return to_string(descriptor);
@@ -129,8 +144,18 @@ void Segment::State::leave_others() {
   if (next != nullptr) next->previous = previous;
 }
 
-Result<void> Segment::unregister() { return state_->unregister(); }
-Result<void> Segment::revoke() { return state_->revoke(); }
+Result<void> Segment::unregister() {
+  if (!state_) return moved_from("unregister");
+  Result<void> done = state_->unregister();
+  if (done && !state_->runner->open()) return withdrawn_by_close("unregister");
+  return done;
+}
+Result<void> Segment::revoke() {
+  if (!state_) return moved_from("revoke");
+  Result<void> done = state_->revoke();
+  if (done && !state_->runner->open()) return withdrawn_by_close("revoke");
+  return done;
+}
 
 Result<void> Segment::State::unregister() {
   if (!runner->here()) return usable(*runner, "unregister");
@@ -177,7 +202,7 @@ Result<void> Segment::State::withdraw(std::string_view call) {
 }
 
 Result<TokenValue> Segment::rotate() {
-  if (auto able = usable(*state_->runner, "rotate"); !able) return able.error();
+  if (auto able = usable(state_, "rotate"); !able) return able.error();
   bool rotated = false;
   TokenValue value{};
   state_->runner->call([&](engine::Engine& engine, Time) {
@@ -195,7 +220,7 @@ Result<TokenValue> Segment::rotate() {
 }
 
 Result<void> Segment::retire() {
-  if (auto able = usable(*state_->runner, "retire"); !able) return able.error();
+  if (auto able = usable(state_, "retire"); !able) return able.error();
   engine::Engine::Retirement what{.segment = state_->handle};
   state_->runner->call(
       [&](engine::Engine& engine, Time now) { return engine.retire_token(what, now); });
@@ -224,6 +249,21 @@ Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& 
   };
   if (bytes == 0) {
     return wrong(Status::invalid_argument, "0 bytes of memory make no segment. Fix: 1 at least");
+  }
+  if (!is_valid(options.rights)) {
+    return wrong(Status::invalid_argument,
+                 "SegmentOptions::rights has bits that are no right. Fix: any of Rights::read, "
+                 "write and atomic, or local_only");
+  }
+  if (!is_valid(options.atomics)) {
+    return wrong(Status::invalid_argument,
+                 "SegmentOptions::atomics is not one of its values. Fix: AtomicDomain::processor "
+                 "or engine");
+  }
+  if (!is_valid(options.policy)) {
+    return wrong(Status::invalid_argument,
+                 "SegmentOptions::policy is not one of its values. Fix: TokenPolicy::plain_text "
+                 "or none");
   }
   if (options.atomics == AtomicDomain::device && has(options.rights, Rights::atomic)) {
     return wrong(Status::unsupported,
@@ -257,6 +297,7 @@ Result<void> examine_writable(std::span<const std::byte> memory, Rights rights) 
 
 Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
   return guarded("allocate", [&]() -> Result<Segment> {
+    if (auto able = usable(state_, "allocate"); !able) return able.error();
     if (auto fine = examine("allocate", bytes, options); !fine) return fine.error();
     if (options.guarded) {
       return Error{Status::invalid_argument,
@@ -267,7 +308,6 @@ Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
     auto segment = std::make_unique<Segment::State>();
     segment->runner = state_->runner;
     segment->bytes = bytes;
-    if (auto able = usable(*state_->runner, "allocate"); !able) return able.error();
     if (segment->take_memory()) return add_segment(std::move(segment), options);
     segment->owned = Region::try_make(bytes, bytes >= huge_page ? huge_page : page);
     if (segment->owned.data() == nullptr) {
@@ -284,7 +324,16 @@ Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
 Result<Segment> Device::register_memory(std::span<std::byte> memory,
                                         const SegmentOptions& options) {
   return guarded("register_memory", [&]() -> Result<Segment> {
+    if (auto able = usable(state_, "register_memory"); !able) return able.error();
     if (auto fine = examine("register_memory", memory.size(), options); !fine) return fine.error();
+    if (!could_be_memory(memory.data(), memory.size())) {
+      return Error{Status::invalid_argument,
+                   "register_memory: no process can have " + std::to_string(memory.size()) +
+                       " bytes at address " +
+                       std::to_string(reinterpret_cast<uintptr_t>(memory.data())) +
+                       ": it is null, or ends beyond the address space. Fix: give memory that "
+                       "is mapped"};
+    }
     if (auto fine = examine_writable(memory, options.rights); !fine) return fine.error();
     auto segment = std::make_unique<Segment::State>();
     segment->base = memory.data();
@@ -296,7 +345,6 @@ Result<Segment> Device::register_memory(std::span<std::byte> memory,
 Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
                                     const SegmentOptions& options) {
   using Added = engine::Engine::Segments::Added;
-  if (auto able = usable(*state_->runner, "registering memory"); !able) return able.error();
   const Segment::State* const with = options.with != nullptr ? options.with->state_.get() : nullptr;
   if (options.with != nullptr && (with == nullptr || with->runner != state_->runner)) {
     return Error{Status::invalid_argument,
@@ -349,7 +397,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
 
 Result<std::vector<Quarantined>> Device::quarantined() {
   return guarded("quarantined", [&]() -> Result<std::vector<Quarantined>> {
-    if (auto able = usable(*state_->runner, "quarantined"); !able) return able.error();
+    if (auto able = usable(state_, "quarantined"); !able) return able.error();
     std::vector<Quarantined> out(drivers::SegmentMemory::most_quarantined);
     size_t count = 0;
     state_->runner->call([&](engine::Engine& engine, Time) {
@@ -363,6 +411,7 @@ Result<std::vector<Quarantined>> Device::quarantined() {
 }
 
 RemoteSegment Segment::local() const {
+  if (!state_) return {};
   RemoteSegment remote{.peer = {},
                        .address = state_->address(),
                        .bytes = state_->bytes,
@@ -370,7 +419,7 @@ RemoteSegment Segment::local() const {
                        .token = state_->token->newer.load(),
                        .rights = state_->rights,
                        .atomics = state_->atomics};
-  if (usable(*state_->runner, "local").ok()) remote.peer = state_->runner->self();
+  if (usable(state_, "local").ok()) remote.peer = state_->runner->self();
   return remote;
 }
 

@@ -48,6 +48,7 @@ Setting past_caches(uint64_t from) {
 
 Result<SettingList> Device::settings() {
   return guarded("settings", [&]() -> Result<SettingList> {
+    if (auto able = usable(state_, "settings"); !able) return able.error();
     const Result<Statistics> seen = stats();
     if (!seen) return seen.error();
     const drivers::PortFacts& facts = state_->runner->port_facts();

@@ -32,10 +32,22 @@
 // `closed`. In a child made by fork, calls answer `forked`, and the parent's device is neither
 // touched nor kept open: its address and names are free when the parent has gone.
 //
+// An object that was moved from holds nothing. It may be destroyed, assigned to and called: control
+// calls answer `closed`, `poll` and `wait` give one completion with Status::closed, `events` one of
+// EventKind::closed, `post` and `take` return 0, `receive` and `arm` false, other calls 0 or
+// something empty, Jfce::fd -1. None of them waits. As an argument (publish, attach, the options of
+// a Jetty or a segment) it is an invalid_argument.
+//
+// Options with a value that its enumeration does not have, a negative duration, or a number out of
+// range are an invalid_argument. A span at null holds nothing, whatever size it has; null memory in
+// a work is bad_work (Buffer). A negative limit of `wait` is zero.
+//
 // The rest of the process: nothing that belongs to all of it is changed, and nothing is printed.
 // One exception: while a window in a file is open (cxl:), SIGBUS is handled, since anybody who has
 // the file may cut it off. Faults that are not in the window go to whoever handled them before;
 // with the last window that is closed, all is as it was.
+// Descriptors of the library lie above 2, also when the process has closed its standard ones; only
+// those that the C library opens while it resolves a host's name or lists addresses do not.
 
 #include "urma/base/cxx20.h"
 
@@ -98,10 +110,11 @@ class URMA_API Segment {
   // Who was in the middle of a copy into mapped memory, and has not gone on after 0.5 ms (it was
   // stopped, or has no processor), goes on in pages that nobody sees: bytes() get others, with the
   // same content, which takes 0.5 ms for each MiB; do not write there meanwhile.
-  // Errors: closed, forked; not_fenced, after 0.5 to 0.8 ms: that cannot be done with this memory
-  // (huge pages, a device), or for want of some: it may write once more, up to 64 KiB; whoever was
-  // handed it (cxl:?share=segment), as often as he likes. Nobody else is given the memory before
-  // (Device::quarantined). Ask again then.
+  // Errors: closed, the device's close has unregistered the memory before, so that it is as after
+  // `ok`; forked; not_fenced, also after close, after 0.5 to 0.8 ms: that cannot be done with this
+  // memory (huge pages, a device), or for want of some: it may write once more, up to 64 KiB;
+  // whoever was handed it (cxl:?share=segment), as often as he likes. Nobody else is given the
+  // memory before (Device::quarantined). Ask again then.
   Result<void> unregister();
   // The same for all segments that share its TokenID, at once (SegmentOptions::with). Those of them
   // that were not fenced each say so when they are unregistered.
@@ -160,12 +173,13 @@ class URMA_API Jetty {
     return post(std::span(works.begin(), works.size()));
   }
 
-  // Posts a buffer for one message (send). False when no receive slot is vacant (poll returns
-  // them; there are JettyOptions::receives, none with receives_from), after close and in a forked
-  // child. Its completion has
-  // operation `receive` and this tag. Immediates of writes need no buffer.
+  // Posts a buffer for one message (send). Returns false when no receive slot is vacant (poll
+  // returns them; there are JettyOptions::receives, none with receives_from), after close and in a
+  // forked child; and always if the buffer cannot be memory (Buffer: null, or a range that no
+  // process can have). Its completion has operation `receive` and this tag. Immediates of writes
+  // need no buffer.
   [[nodiscard]] bool receive(std::span<std::byte> buffer, uint64_t tag = 0);
-  // Several buffers, filled one after the other; with more than max_buffers it is false, always.
+  // Several buffers, filled one after the other. Always returns false with more than max_buffers.
   [[nodiscard]] bool receive(std::span<const Buffer> buffers, uint64_t tag = 0);
 
   // Takes completions, at most as many as `out` holds; returns how many. Never blocks. Runs a
@@ -184,8 +198,9 @@ class URMA_API Jetty {
   // It becomes readable, once, when there is something to poll after `arm` returned true, and when
   // the device closes; now and then for nothing. Do not read, write or close it: `arm` makes it
   // unreadable, and the library closes it with the queue. One for all that complete into one queue.
-  // Errors: unsupported on inlined and simulated devices, no_resources, closed, forked;
-  // invalid_argument: it is attached to a Jfce.
+  // After close, a descriptor that was made before is still returned, so that it can be taken out
+  // of an epoll set. Errors: unsupported on inlined and simulated devices, no_resources, closed,
+  // forked; invalid_argument: it is attached to a Jfce.
   Result<int> fd();
   // For the thread that polls. False: poll first, there is something (after close and in a forked
   // child always), or there was no `fd` and no Jfce. A `wait` disarms. An automatic device is run
@@ -331,11 +346,13 @@ class URMA_API Device {
                            AtomicDomain atomics = AtomicDomain::processor) {
     return allocate(bytes, SegmentOptions{.rights = rights, .atomics = atomics});
   }
-  // Memory of the caller's; it must outlive the registration. Nothing is pinned by the drivers of
-  // this version, and the time it takes does not depend on the size. For rights to write the system
-  // is asked whether this process may write the first and the last page: these two become memory if
-  // they were none yet. What lies between is not looked at (SegmentOptions::guarded). Errors: as
-  // above; invalid_argument (it may not).
+  // Memory of the caller's; it must outlive the registration, and stay mapped for that long: if a
+  // peer reads or writes an address that is not, this process gets SIGSEGV, unless the segment is
+  // guarded (SegmentOptions::guarded). Nothing is pinned by the drivers of this version, and the
+  // time it takes does not depend on the size. For rights to write the system is asked whether this
+  // process may write the first and the last page, and these two pages are faulted in; pages
+  // between them are not looked at. Errors: as above; invalid_argument (this process may not write
+  // there; null; a range that no process can have).
   Result<Segment> register_memory(std::span<std::byte> memory, const SegmentOptions& options = {});
   Result<Segment> register_memory(std::span<std::byte> memory, Rights rights,
                                   AtomicDomain atomics = AtomicDomain::processor) {
@@ -381,7 +398,8 @@ class URMA_API Device {
   // when there are none left: `closed`, each time. 0 in a forked child. By one thread at a time.
   size_t events(std::span<Event> out);
   // Readable while there are events to take, and when the device closes. Do not read, write or
-  // close it. An inlined device finds out what happens only while it is polled. Errors:
+  // close it. An inlined device finds out what happens only while it is polled. After close, a
+  // descriptor that was made before is still returned. Errors:
   // no_resources, closed, forked.
   Result<int> events_fd();
 

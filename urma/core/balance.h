@@ -11,5 +11,7 @@ enum class Balance : uint8_t {
   // Each packet: the paths are used evenly by a single transfer, and packets overtake each other.
   packet,
 };
+// Whether it is one of the values above: any number can be cast to an enumeration.
+constexpr bool is_valid(Balance balance) { return balance <= Balance::packet; }
 
 }  // namespace urma

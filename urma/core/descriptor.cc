@@ -148,7 +148,9 @@ std::string to_string(const Descriptor& descriptor) {
             rights_text(segment->rights);
     if (segment->atomics != AtomicDomain::processor) {
       line += ':';
-      line += domain_names[static_cast<size_t>(segment->atomics)];
+      // What cannot be parsed stands for a value that the enumeration does not have.
+      const bool valid = is_valid(segment->atomics);
+      line += valid ? domain_names[static_cast<size_t>(segment->atomics)] : "invalid";
     }
   }
   if (const auto& jetty = descriptor.jetty) {

@@ -11,6 +11,8 @@ enum class LogLevel : uint8_t {
   warning,  // works, peers or packets were lost, or something is wrong with them
   info,     // what the device does: opened, channels made, peers that left, closed
 };
+// Whether it is one of the values above: any number can be cast to an enumeration.
+constexpr bool is_valid(LogLevel level) { return level <= LogLevel::info; }
 constexpr std::string_view name(LogLevel level) {
   return level == LogLevel::error ? "error" : level == LogLevel::warning ? "warning" : "info";
 }

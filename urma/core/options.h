@@ -25,8 +25,10 @@ enum class Threads : uint8_t {
   // library bounds in time is bounded only while somebody polls; peers are not answered meanwhile.
   inlined,
 };
+// Whether it is one of the values above: any number can be cast to an enumeration.
+constexpr bool is_valid(Threads threads) { return threads <= Threads::inlined; }
 
-// What wakes whoever sleeps at a descriptor.
+// What wakes a thread that sleeps at a descriptor. Any other value is `any`.
 enum class Wake : uint8_t {
   any,        // each completion
   solicited,  // arrivals whose poster asked for it (Work::solicited), and whatever failed
@@ -65,7 +67,8 @@ struct DeviceOptions {
 };
 
 struct ImportOptions {
-  Duration limit = std::chrono::seconds(2);  // a name that nobody has published yet is waited for
+  // How long to wait for a name that no process has published yet; zero: look once. Not negative.
+  Duration limit = std::chrono::seconds(2);
   // Of what is sent to that process, by all of this device; nothing: as before, at first the
   // device's.
   std::optional<Retransmission> retransmission{};
@@ -83,9 +86,10 @@ struct JettyOptions {
   uint32_t receives = 0;
   // What each berth holds for works with inline data: 0 to max_inline_bytes.
   uint32_t inline_bytes = 64;
-  // Zero: the device's.
+  // As DeviceOptions::operation_timeout, 10 ms to 1 h. Zero: the device's.
   Duration operation_timeout{};
-  // How long a living target that has no receive slot free is asked again. Default: for ever.
+  // How long a living target that has no receive slot free is asked again, from zero. Default: for
+  // ever.
   Duration receiver_timeout = Duration::max();
   // Of what several Jetties of the device want to send to one peer, how large its share is, beside
   // theirs: 1 to 16.

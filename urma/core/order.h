@@ -11,6 +11,8 @@ enum class Order : uint8_t {
   relaxed = 1,  // RO: as it comes, too, but what is strong waits for it
   strong = 2,   // SO: executed after all earlier relaxed and strong ones have been
 };
+// Whether it is one of the values above: any number can be cast to an enumeration.
+constexpr bool is_valid(Order order) { return order <= Order::strong; }
 
 // What a work waits for before anything of it is sent; later works of its Jetty wait with it.
 enum class Fence : uint8_t {
@@ -18,6 +20,7 @@ enum class Fence : uint8_t {
   reads = 1,  // all earlier reads and atomics
   all = 2,    // all earlier works
 };
+constexpr bool is_valid(Fence fence) { return fence <= Fence::all; }
 
 // Who keeps strong works in order (UB: service mode).
 enum class ServiceMode : uint8_t {
@@ -35,5 +38,6 @@ enum class ServiceMode : uint8_t {
   // that ask for order, complete as `bad_work`.
   unreliable,
 };
+constexpr bool is_valid(ServiceMode mode) { return mode <= ServiceMode::unreliable; }
 
 }  // namespace urma

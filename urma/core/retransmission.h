@@ -26,6 +26,10 @@ struct Retransmission {
     doubled,   // rto_base * 2^(rto_exponent * times in a row), to 200 ms
   };
 
+  friend constexpr bool is_valid(Scope scope) { return scope <= Scope::go_back_n; }
+  friend constexpr bool is_valid(Trigger trigger) { return trigger <= Trigger::timeout; }
+  friend constexpr bool is_valid(Rto rto) { return rto <= Rto::doubled; }
+
   // Of what this end sends. Its peer is told when the channel is made, and receives accordingly.
   Scope scope = Scope::selective;
   Trigger trigger = Trigger::rack;

@@ -18,6 +18,11 @@ constexpr bool has(Rights all, Rights wanted) {
   return (static_cast<uint8_t>(all) & static_cast<uint8_t>(wanted)) == static_cast<uint8_t>(wanted);
 }
 
+// Whether it has no other bits: any number can be cast to an enumeration.
+constexpr bool is_valid(Rights rights) {
+  return has(Rights::read | Rights::write | Rights::atomic, rights);
+}
+
 // What an access to a segment must show.
 enum class TokenPolicy : uint8_t {
   plain_text,  // a TokenValue
@@ -25,6 +30,7 @@ enum class TokenPolicy : uint8_t {
   signature,   // a TokenValue that only signs: not yet
   encryption,  // and all of the packet encrypted: not yet
 };
+constexpr bool is_valid(TokenPolicy policy) { return policy <= TokenPolicy::encryption; }
 
 // Who executes the atomics on a segment: one for all, whichever way they come, and for its owner's
 // own as well, or they are none. Fixed when it is registered.
@@ -33,5 +39,6 @@ enum class AtomicDomain : uint8_t {
   engine,     // the owner's engine
   device,     // the owner's device
 };
+constexpr bool is_valid(AtomicDomain domain) { return domain <= AtomicDomain::device; }
 
 }  // namespace urma

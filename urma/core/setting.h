@@ -25,7 +25,7 @@ enum class Origin : uint8_t {
 constexpr std::string_view name(Origin origin) {
   constexpr std::string_view names[] = {"default", "device string", "option",   "environment",
                                         "system",  "driver",        "measured", "drawn"};
-  return names[static_cast<size_t>(origin)];
+  return origin <= Origin::drawn ? names[static_cast<size_t>(origin)] : "unknown";
 }
 
 // One value that a device works with, and why it is what it is: for people, and for tools that show

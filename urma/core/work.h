@@ -44,18 +44,26 @@ struct RemoteJetty {
 };
 
 // Memory of this process. The library reads or fills it between the post of a work and the poll of
-// its completion, and never else; that of a work with inline data within the post.
+// its completion, and never else; that of a work with inline data within the post. It must be
+// mapped for that long, and writable where it is filled: the library does not look, and the process
+// gets SIGSEGV otherwise. Bytes that no process can have - at null, around the end of the address
+// space, in its upper half, which is the kernel's - are refused: a work with them completes as
+// `bad_work`, `receive` returns false.
 struct Buffer {
   void* data = nullptr;
   size_t bytes = 0;
 };
 
 enum class Operation : uint8_t { write, read, send, receive, atomic };
+constexpr bool is_valid(Operation operation) { return operation <= Operation::atomic; }
 
 // What an application posts: a value that can be built once and posted many times. Built with the
 // functions below:
 //
 //   urma::write(bytes, segment, 4096).to(jetty).immediate(42).tag(7)
+//
+// A work with a value that its enumeration does not have completes as `bad_work`; if that is its
+// operation, or this is `receive`, Completion::operation says `write`.
 struct Work {
   Operation operation = Operation::write;
   bool with_immediate = false;

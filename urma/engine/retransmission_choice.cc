@@ -18,7 +18,9 @@ constexpr Duration most_ack_delay = std::chrono::milliseconds(10);
 constexpr uint8_t most_exponent = 8;
 
 std::string objection_to_time_out(const Retransmission& mode) {
-  if (mode.rto == Rto::measured) return {};
+  if (mode.rto == Rto::measured) {
+    return mode.rto_base < Duration{} ? "rto_base is negative. Fix: leave it out" : "";
+  }
   if (mode.rto_base < least_base || mode.rto_base > most_base) {
     return "rto_base is not within 4 us to 200 ms, and later than that a silent peer is given up. "
            "Fix: a shorter one, or Rto::measured";
@@ -51,6 +53,10 @@ Retransmission retransmission_for(const drivers::PortFacts& port) {
 }
 
 std::string objection(const Retransmission& mode, const drivers::PortFacts& port) {
+  if (!is_valid(mode.scope) || !is_valid(mode.trigger) || !is_valid(mode.rto)) {
+    return "its scope, trigger or rto is not one of the values that these have. Fix: sel_rack, or "
+           "another one of named_retransmissions()";
+  }
   if (mode.scope == Scope::go_back_n && mode.trigger == Trigger::rack) {
     return "rack asks which packets have come, and go-back-N does not say. Fix: sel-rack, or "
            "gbn-fast";
