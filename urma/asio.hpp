@@ -90,9 +90,15 @@ class Jetty {
     return Jetty(std::move(*state));
   }
 
-  Jetty(Jetty&&) noexcept = default;
+  // Operations that are started on an object that was moved from end with `closed`, on the executor
+  // that it had.
+  Jetty(Jetty&& other) noexcept
+      : executor_(other.executor_),
+        nothing_(std::move(other.nothing_)),
+        state_(std::move(other.state_)) {}
   Jetty& operator=(Jetty&& other) noexcept {
     const Jetty old(std::move(*this));
+    executor_ = other.executor_;
     state_ = std::move(other.state_);
     return *this;
   }
@@ -100,9 +106,10 @@ class Jetty {
     if (state_) state_->close();
   }
 
-  executor_type get_executor() const { return state_->executor(); }
-  // To be published, described, and named to peers. Nothing is posted or polled there.
-  const urma::Jetty& jetty() const { return state_->jetty(); }
+  executor_type get_executor() const { return executor_; }
+  // To be published, described, and named to peers. Nothing is posted or polled there. If this
+  // object was moved from, returns one that was, too.
+  const urma::Jetty& jetty() const { return state_ ? state_->jetty() : nothing_; }
 
   // Posts a work; the operation ends when it has completed. Each is signalled. Inline data is lent
   // like other memory; the array of a work's buffers is read before this returns (by `deferred`:
@@ -110,12 +117,12 @@ class Jetty {
   template <class Token = default_token>
   auto async_post(const Work& work, PostOptions options, Token&& token = {}) {
     return boost::asio::async_initiate<Token, WorkSignature>(
-        [state = state_](auto&& handler, const Work& what, PostOptions how) {
+        [state = state_, executor = executor_](auto&& handler, const Work& what, PostOptions how) {
           auto* const made = detail::begin<detail::WorkOperation, Completion>(
-              state, state->executor(), std::forward<decltype(handler)>(handler), how.timeout);
+              state, executor, std::forward<decltype(handler)>(handler), how.timeout);
           made->work = what;
           made->keep = std::move(how.keep);
-          state->start(*made, how.timeout);
+          state ? state->start(*made, how.timeout) : detail::State::end_as_closed(*made);
         },
         token, work, std::move(options));
   }
@@ -166,10 +173,10 @@ class Jetty {
   template <class Token = default_token>
   auto async_receive(Duration timeout, Token&& token = {}) {
     return boost::asio::async_initiate<Token, ArrivalSignature>(
-        [state = state_](auto&& handler, Duration limit) {
+        [state = state_, executor = executor_](auto&& handler, Duration limit) {
           auto* const made = detail::begin<detail::ArrivalOperation, Arrival>(
-              state, state->executor(), std::forward<decltype(handler)>(handler), limit);
-          state->start(*made, limit);
+              state, executor, std::forward<decltype(handler)>(handler), limit);
+          state ? state->start(*made, limit) : detail::State::end_as_closed(*made);
         },
         token, timeout);
   }
@@ -180,11 +187,16 @@ class Jetty {
 
   // Ends all operations, as the destructor does, and goes on: memory is the application's again
   // when this returns.
-  void cancel() { state_->cancel_all(); }
+  void cancel() {
+    if (state_) state_->cancel_all();
+  }
 
  private:
-  explicit Jetty(std::shared_ptr<detail::State> state) : state_(std::move(state)) {}
+  explicit Jetty(std::shared_ptr<detail::State> state)
+      : executor_(state->executor()), nothing_(state->take_nothing()), state_(std::move(state)) {}
 
+  executor_type executor_;
+  urma::Jetty nothing_;  // always one that was moved from
   std::shared_ptr<detail::State> state_;
 };
 
@@ -203,9 +215,11 @@ class Events {
     return Events(std::move(*state));
   }
 
-  Events(Events&&) noexcept = default;
+  // As a Jetty's: operations on an object that was moved from end with `closed`.
+  Events(Events&& other) noexcept : executor_(other.executor_), state_(std::move(other.state_)) {}
   Events& operator=(Events&& other) noexcept {
     const Events old(std::move(*this));
+    executor_ = other.executor_;
     state_ = std::move(other.state_);
     return *this;
   }
@@ -214,17 +228,17 @@ class Events {
     if (state_) state_->close();
   }
 
-  executor_type get_executor() const { return state_->executor(); }
+  executor_type get_executor() const { return executor_; }
 
   // Takes the oldest event: each goes to one operation, first come, first served. When the device
   // is closed that is EventKind::closed, each time.
   template <class Token = default_token>
   auto async_wait_event(Duration timeout, Token&& token = {}) {
     return boost::asio::async_initiate<Token, Signature>(
-        [state = state_](auto&& handler, Duration limit) {
+        [state = state_, executor = executor_](auto&& handler, Duration limit) {
           auto* const made = detail::begin<detail::EventOperation, Event>(
-              state, state->executor(), std::forward<decltype(handler)>(handler), limit);
-          state->start(*made, limit);
+              state, executor, std::forward<decltype(handler)>(handler), limit);
+          state ? state->start(*made, limit) : detail::EventState::end_as_closed(*made);
         },
         token, timeout);
   }
@@ -234,8 +248,10 @@ class Events {
   }
 
  private:
-  explicit Events(std::shared_ptr<detail::EventState> state) : state_(std::move(state)) {}
+  explicit Events(std::shared_ptr<detail::EventState> state)
+      : executor_(state->executor()), state_(std::move(state)) {}
 
+  executor_type executor_;
   std::shared_ptr<detail::EventState> state_;
 };
 

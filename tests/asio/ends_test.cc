@@ -36,6 +36,50 @@ TEST_CASE("a Jetty that is destroyed ends its operations, and their memory is fr
   }
 }
 
+TEST_CASE("operations of a Jetty or Events that was moved from end as closed") {
+  Pair pair("udp:");
+  io_context context;
+  asio::Jetty jetty = make(context, pair.here, {.receives = 2});
+  asio::Events events = asio::Events::make(context.get_executor(), pair.here).value();
+  const RemoteJetty to = import(pair.here, jetty.jetty());
+  {
+    const asio::Jetty moved_to = std::move(jetty);
+    const asio::Events events_moved_to = std::move(events);
+  }
+  int closed = 0;
+  const auto worked = [&](error_code error, const Completion& done) {
+    closed += error == Status::closed && done.status == Status::closed;
+  };
+  const auto arrived = [&](error_code error, const asio::Arrival& one) {
+    closed += error == Status::closed && one.completion().status == Status::closed;
+  };
+  const auto happened = [&](error_code error, const Event& event) {
+    closed += error == Status::closed && event.kind == EventKind::closed;
+  };
+  const auto text = std::make_shared<std::string>("never sent");
+  std::array<std::byte, 8> memory;
+  jetty.async_post(urma::send(bytes_of(*text), to), worked);
+  jetty.async_post(urma::send(bytes_of(*text), to), {.timeout = 1s, .keep = text}, worked);
+  jetty.async_send(bytes_of(*text), to, worked);
+  jetty.async_write(bytes_of(*text), RemoteSegment{}, 0, worked);
+  jetty.async_read(memory, RemoteSegment{}, 0, worked);
+  jetty.async_receive(arrived);
+  jetty.async_receive(1s, arrived);
+  events.async_wait_event(happened);
+  events.async_wait_event(1s, happened);
+  CHECK(closed == 0);  // not within the calls that start them
+  CHECK(run(context));
+  CHECK(closed == 9);
+  CHECK(text.use_count() == 1);
+  jetty.cancel();
+  CHECK(jetty.get_executor() == context.get_executor());
+  CHECK(events.get_executor() == context.get_executor());
+  CHECK(jetty.jetty().descriptor() == "");
+  // It may be assigned to.
+  jetty = make(context, pair.here);
+  CHECK(jetty.jetty().descriptor() != "");
+}
+
 TEST_CASE("arrivals outlive their Jetty") {
   Pair pair("cxl:");
   asio::Arrival kept;

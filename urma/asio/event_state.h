@@ -41,6 +41,12 @@ class EventState final : public Owner {
 
   const Executor& executor() const { return executor_; }
 
+  // Ends an operation that was started on an object that was moved from.
+  static void end_as_closed(EventOperation& operation) {
+    operation.result.kind = EventKind::closed;
+    end_later(operation, Status::closed);
+  }
+
   void start(EventOperation& operation, Duration timeout) {
     const std::lock_guard held(mutex_);
     limit(executor_, operation, timeout);

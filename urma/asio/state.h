@@ -66,8 +66,21 @@ class State final : public Owner {
   ~State() { close(); }
 
   const Executor& executor() const { return executor_; }
-  // Until `close`.
-  const urma::Jetty& jetty() const { return *jetty_; }
+  // Until `close`; then one that was moved from.
+  const urma::Jetty& jetty() const { return jetty_ ? *jetty_ : *nothing_; }
+  // One that was moved from, for the object that holds this state.
+  urma::Jetty take_nothing() { return std::move(*nothing_); }
+
+  // Ends an operation that was started on an object that was moved from.
+  static void end_as_closed(WorkOperation& operation) {
+    operation.result = of(operation.work, Status::closed);
+    ended_with(operation, Status::closed)->complete(Run::later);
+  }
+  static void end_as_closed(ArrivalOperation& operation) {
+    operation.result.completion_.status = Status::closed;
+    operation.result.completion_.operation = Operation::receive;
+    ended_with(operation, Status::closed)->complete(Run::later);
+  }
 
   void start(WorkOperation& operation, Duration timeout) {
     const Held held(*this);
@@ -178,6 +191,7 @@ class State final : public Owner {
                                .receives_from = jfr_ ? &*jfr_ : nullptr});
     if (!jetty) return jetty.error();
     jetty_.emplace(std::move(*jetty));
+    nothing_.emplace(std::move(*jetty));
     // So many, as the library has found, there may be.
     berths_.resize(options_.berths);
     for (uint32_t i = options_.berths; i > 0; --i) vacant_.push_back(i - 1);
@@ -469,6 +483,7 @@ class State final : public Owner {
   std::unique_ptr<std::byte[]> memory_;  // of messages
   std::optional<urma::Jfr> jfr_;
   std::optional<urma::Jetty> jetty_;
+  std::optional<urma::Jetty> nothing_;  // was moved from
   Queue works_{.readiness = {},
                .arm = &State::arm_works,
                .wanted = &State::works_wanted,
