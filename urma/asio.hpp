@@ -33,6 +33,10 @@
 // Waiting for an arrival or an event can be cancelled at any time: buffers are the Jetty's own, and
 // what comes later is the next one's.
 //
+// gcc 12 and older destroy the members of a braced temporary twice if its full expression contains
+// co_await. What these calls take in braces is safe (asio/keep.h); aggregates of your own with a
+// shared_ptr or a string in them are not: give them a name first, or a constructor.
+//
 // Backpressure: works without a berth wait in line, in order. Arrivals that nobody takes stay in
 // the library, where they hold their senders back.
 //
@@ -61,6 +65,7 @@
 #include "urma/asio/arrival.h"
 #include "urma/asio/error.h"
 #include "urma/asio/event_state.h"
+#include "urma/asio/keep.h"
 #include "urma/asio/state.h"
 
 namespace urma::asio {
@@ -68,9 +73,10 @@ namespace urma::asio {
 struct PostOptions {
   // Of the operation, from its start, with what it waits for a berth.
   Duration timeout = Duration::max();
-  // Whatever owns the work's memory, if that is to be kept here for as long as it is lent. That of
-  // a work which was given up is let go when something of the Jetty ends after it, or the Jetty.
-  std::shared_ptr<const void> keep{};
+  // A shared_ptr, of any type, to what owns the work's memory, if it is to be kept here for as long
+  // as it is lent. That of a work which was given up is let go when something of the Jetty ends
+  // after it, or the Jetty.
+  Keep keep{};
 };
 
 // Where works are posted and messages arrive. Move only.
