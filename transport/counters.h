@@ -31,6 +31,16 @@ struct Counters {
   uint64_t invalid_psn = 0;
   uint64_t no_memory = 0;  // out of order, or more than the layer above could take
   uint64_t wrong_partition = 0;
+  // Set-up messages. Each message received is in `setup_received`, and either has an effect, or is
+  // answered, or is counted once: in malformed, unknown_channel, wrong_source or wrong_partition
+  // above, or by one of the three reasons below (docs/protocol.md, Making a channel).
+  uint64_t setup_received = 0;
+  uint64_t setup_incarnation = 0;  // ignored: names another incarnation of this device or its peer
+  uint64_t setup_late = 0;         // ignored: repeats or answers what is over, or was never asked
+  uint64_t setup_declined = 0;     // ignored: valid, but this device does not want it now
+  uint64_t setup_cookies = 0;      // RETRY: OPENs that have to bring back a cookie
+  uint64_t setup_refused = 0;      // REFUSE: OPENs that are answered with a refusal
+  uint64_t setup_unsent = 0;       // not sent: queue or way full, path gone, limit on RESETs
   // Events.
   uint64_t timeouts = 0;  // retransmission time-outs
   uint64_t channels_made = 0;

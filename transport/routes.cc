@@ -434,11 +434,12 @@ std::optional<Routes::Question> Routes::question(Time now, uint64_t nonce) {
   return std::nullopt;
 }
 
-void Routes::answered(uint8_t route, uint64_t nonce, Time now) {
-  if (route >= count_ || nonce == 0 || routes_[route].nonce != nonce) return;
+bool Routes::answered(uint8_t route, uint64_t nonce, Time now) {
+  if (route >= count_ || nonce == 0 || routes_[route].nonce != nonce) return false;
   routes_[route].rtt = now - routes_[route].asked_at;
   if (totals_ != nullptr) totals_of(route).rtt = routes_[route].rtt;
   prove(route, now);
+  return true;
 }
 
 void Routes::prove(uint8_t route, Time now) {

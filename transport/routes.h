@@ -205,7 +205,8 @@ class Routes {
   Time next_deadline() const;
   // The next route to ask now, with a nonce that nobody can guess.
   std::optional<Question> question(Time now, uint64_t nonce);
-  void answered(uint8_t route, uint64_t nonce, Time now);
+  // Returns false if no question with this nonce is open.
+  bool answered(uint8_t route, uint64_t nonce, Time now);
   // This one has just carried what nobody could have made up.
   void prove(uint8_t route, Time now);
 

@@ -274,6 +274,7 @@ size_t Transport::fill_setup(std::span<TxFrame* const> frames) {
     const Outgoing& message = pending_setup_.ring[pending_setup_.first];
     TxFrame& frame = *frames[used];
     if (!places_.there(message.path)) {
+      ++counters_.setup_unsent;
       drop_pending();
       continue;
     }
@@ -285,6 +286,8 @@ size_t Transport::fill_setup(std::span<TxFrame* const> frames) {
     if (!compact() || may_take_room(frame)) {
       ++counters_.setup_sent;
       ++used;
+    } else {
+      ++counters_.setup_unsent;
     }
     drop_pending();
   }

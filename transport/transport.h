@@ -205,6 +205,7 @@ class Transport final : public Channels {
   void handle_reset(const ReceivedSetup& reset, const Endpoint& from, Time now);
   void handle_close(const ReceivedSetup& close, const Endpoint& from, Time now);
   void handle_closed(const ReceivedSetup& closed, Time now);
+  void refuse(const ReceivedSetup& open, const Endpoint& at, SetupReason reason);
   void handle_question(const ReceivedSetup& question, const Endpoint& from);
   void handle_answer(const ReceivedSetup& answer, const Endpoint& from, Time now);
   void handle_paths(const ReceivedSetup& told, const Endpoint& from, Time now);
@@ -240,6 +241,12 @@ class Transport final : public Channels {
   bool acquainted(Peer*& peer, const ReceivedSetup& open, Time now);
   PacketChannel* channel_named(const ReceivedSetup& message);
   PacketChannel* channel_named(const ReceivedSetup& message, const Endpoint& from);
+  // The same; if there is no such channel, counts the reason why the message is ignored.
+  PacketChannel* channel_meant(const ReceivedSetup& message, const Endpoint& from);
+  // Whether the message names this incarnation; if not, counts that it is ignored.
+  bool names_us(const ReceivedSetup& message);
+  // Counts a message that is ignored.
+  static void ignore(uint64_t& reason) { ++reason; }
   bool may_live_at(const Eid& eid, const Endpoint& at);
   static bool of_late(const ReceivedSetup& reset, const Tp& tp, Psn first);
 

@@ -109,19 +109,20 @@ void Transport::send_paths(Peer& peer, uint8_t route) {
 void Transport::handle_paths(const ReceivedSetup& told, const Endpoint& from, Time now) {
   const SetupMessage& said = told.message;
   const uint32_t index = tps_by_tpn_.find(said.to_tpn);
-  if (said.to_life != number(settings_.life) || compact() || !live(index)) return;
+  if (!names_us(told)) return;
+  if (compact()) return ignore(counters_.malformed);
+  if (!live(index)) return ignore(counters_.unknown_channel);
   const PacketChannel* const channel = &at(index);
   Peer& peer = *peers_.find(channel->peer());
   Routes* const routes = routes_of(peer);
-  const bool its_own =
-      number(channel->remote()) == said.from_tpn && number(peer.life) == said.from_life;
-  if (routes == nullptr || !its_own || !(said.paths.leads_to(from) || routes->leads_to(from))) {
-    ++counters_.wrong_source;
-    return;
+  if (number(channel->remote()) != said.from_tpn) return ignore(counters_.unknown_channel);
+  if (number(peer.life) != said.from_life) return ignore(counters_.setup_incarnation);
+  if (routes == nullptr || !(said.paths.leads_to(from) || routes->leads_to(from))) {
+    return ignore(counters_.wrong_source);
   }
   if (said.paths.newer_than(routes->theirs().number)) {
     // It asks for questions, and comes again.
-    if (routes->led_often(now)) return;
+    if (routes->led_often(now)) return ignore(counters_.setup_declined);
     routes->lead(paths_, said.paths, true, now);
     move_peer(peer);
     tell_paths(peer);
@@ -135,10 +136,14 @@ void Transport::handle_paths(const ReceivedSetup& told, const Endpoint& from, Ti
 }
 
 void Transport::handle_noted(const ReceivedSetup& noted, const Endpoint& from) {
-  if (noted.message.to_life != number(settings_.life)) return;
-  const PacketChannel* channel = channel_named(noted, from);
-  Routes* const routes = channel == nullptr ? nullptr : routes_of(*peers_.find(channel->peer()));
-  if (routes != nullptr && noted.message.cookie == routes->tell_nonce()) routes->told();
+  if (!names_us(noted)) return;
+  const PacketChannel* channel = channel_meant(noted, from);
+  if (channel == nullptr) return;
+  Routes* const routes = routes_of(*peers_.find(channel->peer()));
+  const bool asked =
+      routes != nullptr && routes->telling() && noted.message.cookie == routes->tell_nonce();
+  if (!asked) return ignore(counters_.setup_late);
+  routes->told();
 }
 
 // Its channel was made from a place that it may have left.
@@ -205,8 +210,8 @@ void Transport::tell_paths(Peer& peer) {
 
 // The answer takes the path of the question, and is no larger.
 void Transport::handle_question(const ReceivedSetup& question, const Endpoint& from) {
-  if (question.message.to_life != number(settings_.life)) return;
-  const PacketChannel* channel = channel_named(question, from);
+  if (!names_us(question)) return;
+  const PacketChannel* channel = channel_meant(question, from);
   if (channel == nullptr) return;
   SetupMessage message = our_side(SetupType::answer);
   message.from_tpn = number(channel->local());
@@ -215,15 +220,21 @@ void Transport::handle_question(const ReceivedSetup& question, const Endpoint& f
 }
 
 void Transport::handle_answer(const ReceivedSetup& answer, const Endpoint& from, Time now) {
-  if (answer.message.to_life != number(settings_.life)) return;
-  const PacketChannel* channel = channel_named(answer, from);
+  if (!names_us(answer)) return;
+  const PacketChannel* channel = channel_meant(answer, from);
   if (channel == nullptr) return;
   Peer& peer = *peers_.find(channel->peer());
   Routes* const routes = routes_of(peer);
-  if (routes == nullptr || answer.message.attempt >= routes->count()) return;
+  if (routes == nullptr || answer.message.attempt >= routes->count()) {
+    return ignore(counters_.setup_late);
+  }
   const auto route = static_cast<uint8_t>(answer.message.attempt);
-  if ((*routes)[route].local != arrived_by_ || !((*routes)[route].to == from)) return;
-  routes->answered(route, answer.message.cookie, now);
+  if ((*routes)[route].local != arrived_by_ || !((*routes)[route].to == from)) {
+    return ignore(counters_.wrong_source);
+  }
+  if (!routes->answered(route, answer.message.cookie, now)) {
+    return ignore(counters_.setup_late);
+  }
   pools_.active.add(channel->index());
   if (routes->any_news()) tell_paths(peer);
 }

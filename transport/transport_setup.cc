@@ -52,20 +52,15 @@ bool Transport::may_live_at(const Eid& eid, const Endpoint& at) {
   return false;
 }
 
+// Each message that has no effect and gets no answer is counted by one reason (counters.h).
 void Transport::handle_setup(std::span<const std::byte> packet, const Endpoint& from, Time now) {
   const auto setup = parse_setup(packet, carrier());
-  if (!setup) {
-    ++counters_.malformed;
-    return;
-  }
-  if (setup->addresses.upi != Addresses::default_upi) {
-    ++counters_.wrong_partition;
-    return;
-  }
+  if (!setup) return ignore(counters_.malformed);
+  ++counters_.setup_received;
+  if (setup->addresses.upi != Addresses::default_upi) return ignore(counters_.wrong_partition);
   const Eid& source = setup->addresses.source;
   if (compact() ? !(source == from.address) : !may_live_at(source, from)) {
-    ++counters_.wrong_source;
-    return;
+    return ignore(counters_.wrong_source);
   }
   switch (setup->message.type) {
     case SetupType::open:
@@ -218,24 +213,36 @@ void Transport::handle_peer_timer(Peer& peer, Time now) {
   }
 }
 
-// The peer whose question this answers; null when nobody asked.
+bool Transport::names_us(const ReceivedSetup& message) {
+  if (message.message.to_life == number(settings_.life)) return true;
+  ++counters_.setup_incarnation;
+  return false;
+}
+
+// Returns the peer whose OPEN this message answers. Returns null, and counts the reason, if this
+// device waits for no such answer.
 Transport::Peer* Transport::opening_peer(const ReceivedSetup& answer) {
+  if (!names_us(answer)) return nullptr;
   const uint32_t found = tps_by_tpn_.find(answer.message.to_tpn);
-  if (found == none || (found & opening_flag) == 0) return nullptr;
-  Peer& peer = peers_.at(found & ~opening_flag);
-  const bool asked = answer.message.attempt == peer.attempt &&
-                     answer.message.to_life == number(settings_.life) &&
-                     (peer.eid == Eid{} || peer.eid == answer.addresses.source);
-  return asked ? &peer : nullptr;
+  const bool opening = found != none && (found & opening_flag) != 0;
+  Peer* const peer = opening ? &peers_.at(found & ~opening_flag) : nullptr;
+  if (peer == nullptr || answer.message.attempt != peer->attempt) {
+    ++counters_.setup_late;
+    return nullptr;
+  }
+  if (peer->eid == Eid{} || peer->eid == answer.addresses.source) return peer;
+  ++counters_.wrong_source;
+  return nullptr;
 }
 
 void Transport::handle_retry(const ReceivedSetup& retry, const Endpoint& from, Time now) {
   Peer* peer = opening_peer(retry);
+  if (peer == nullptr) return;
   // A cookie twice is a peer that does not accept its own: wait for the timer.
-  if (peer == nullptr || peer->cookie == retry.message.cookie) return;
+  if (peer->cookie == retry.message.cookie) return ignore(counters_.setup_late);
   peer->cookie = retry.message.cookie;
   // It is a cookie for the place that it was asked for from, and where that is anybody may say:
-  // there goes one at most for each that we sent unasked.
+  // there goes one at most for each that we sent unasked. Else the timer's next OPEN carries it.
   const Routes* const routes = routes_of(*peer);
   const bool its_own = peer->at == from || (routes != nullptr && routes->leads_to(from));
   if (its_own && std::exchange(peer->may_retry, false)) send_open(*peer, from, now);
@@ -243,9 +250,12 @@ void Transport::handle_retry(const ReceivedSetup& retry, const Endpoint& from, T
 
 void Transport::handle_accept(const ReceivedSetup& accept, const Endpoint& from, Time now) {
   Peer* peer = opening_peer(accept);
+  if (peer == nullptr) return;
   const uint8_t mtu_log2 = accept.message.mtu_log2;
-  if (peer == nullptr || accept.message.from_life == 0 || !known_mtu(mtu_log2)) return;
-  if (accept.addresses.source == Eid{} || accept.addresses.source == settings_.eid) return;
+  if (accept.message.from_life == 0 || !known_mtu(mtu_log2) || accept.addresses.source == Eid{} ||
+      accept.addresses.source == settings_.eid) {
+    return ignore(counters_.malformed);
+  }
   const auto life = Incarnation(accept.message.from_life);
   const bool known_anew =
       peer->their_number != 0 && peer->their_number != accept.message.acquaintance();
@@ -286,7 +296,7 @@ void Transport::handle_refuse(const ReceivedSetup& refuse, Time now) {
       peer->why_not = Why::no_room;
       return;  // asked again when the timer says so
     default:
-      return;
+      return ignore(counters_.malformed);
   }
 }
 
@@ -294,24 +304,17 @@ void Transport::handle_refuse(const ReceivedSetup& refuse, Time now) {
 
 void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Time now) {
   const SetupMessage& message = open.message;
-  SetupMessage refusal = our_side(SetupType::refuse);
-  if (message.version != setup_version) {
-    refusal.reason = SetupReason::version;
-    return answer(open, from, refusal);
-  }
+  if (message.version != setup_version) return refuse(open, from, SetupReason::version);
   const bool meant_for_another =
       (!(open.addresses.destination == Eid{}) && !(open.addresses.destination == settings_.eid)) ||
       (message.to_life != 0 && message.to_life != number(settings_.life));
-  if (meant_for_another) {
-    refusal.reason = SetupReason::restarted;
-    return answer(open, from, refusal);
-  }
-  if (closing_ || message.from_life == 0 || message.from_tpn == 0 || message.attempt == 0 ||
+  if (meant_for_another) return refuse(open, from, SetupReason::restarted);
+  if (message.from_life == 0 || message.from_tpn == 0 || message.attempt == 0 ||
       !known_mtu(message.mtu_log2) || open.addresses.source == Eid{} ||
       open.addresses.source == settings_.eid) {
-    ++counters_.malformed;
-    return;
+    return ignore(counters_.malformed);
   }
+  if (closing_) return ignore(counters_.setup_declined);
 
   const auto life = Incarnation(message.from_life);
   Peer* peer = find_peer(open.addresses.source, from, life);
@@ -329,29 +332,37 @@ void Transport::handle_open(const ReceivedSetup& open, const Endpoint& from, Tim
     acceptance.echoed_psn = peer->number;
     return answer(open, from, acceptance);
   }
-  if (peer != nullptr && peer->life == life && message.attempt <= peer->attempt_seen) return;
+  if (peer != nullptr && peer->life == life && message.attempt <= peer->attempt_seen) {
+    return ignore(counters_.setup_late);
+  }
   // Both ask at once: the question of the lower EID is the one that is answered.
-  if (peer != nullptr && peer->opening && settings_.eid < peer->eid) return;
+  if (peer != nullptr && peer->opening && settings_.eid < peer->eid) {
+    return ignore(counters_.setup_declined);
+  }
 
-  if (taken(open.addresses.source, from, now)) return;
+  if (taken(open.addresses.source, from, now)) return ignore(counters_.wrong_source);
   if ((could_end_something(open.addresses.source) || half_open_ >= half_open_without_cookie) &&
       !cookie_holds(open, from, now)) {
     SetupMessage retry = our_side(SetupType::retry);
     retry.cookie = cookie(open, from, epoch_of(now));
+    ++counters_.setup_cookies;
     return answer(open, from, retry);
   }
 
-  if (!acquainted(peer, open, now)) {
-    refusal.reason = SetupReason::restarted;
-    return answer(open, from, refusal);
-  }
+  if (!acquainted(peer, open, now)) return refuse(open, from, SetupReason::restarted);
   if (peer == nullptr) peer = create_peer(open.addresses.source, from, life);
   if (peer == nullptr) {
     probe_longest_silent(now);
-    refusal.reason = SetupReason::no_resources;
-    return answer(open, from, refusal);
+    return refuse(open, from, SetupReason::no_resources);
   }
   welcome(*peer, open, from, acceptance, now);
+}
+
+void Transport::refuse(const ReceivedSetup& open, const Endpoint& at, SetupReason reason) {
+  SetupMessage refusal = our_side(SetupType::refuse);
+  refusal.reason = reason;
+  ++counters_.setup_refused;
+  answer(open, at, refusal);
 }
 
 // The asker gets its channel.
@@ -389,7 +400,6 @@ bool Transport::taken(const Eid& eid, const Endpoint& from, Time now) {
     if (!live(peer.tp) || at(peer.tp).to() == from) continue;
     if (routes != nullptr && routes->leads_to(from)) continue;
     at(peer.tp).probe(now);
-    ++counters_.wrong_source;
     taken = true;
   }
   return taken;
@@ -453,12 +463,20 @@ PacketChannel* Transport::channel_named(const ReceivedSetup& message, const Endp
   return routes != nullptr && routes->leads_to(from) ? channel : nullptr;
 }
 
+PacketChannel* Transport::channel_meant(const ReceivedSetup& message, const Endpoint& from) {
+  PacketChannel* const channel = channel_named(message, from);
+  if (channel == nullptr) {
+    ++(channel_named(message) == nullptr ? counters_.unknown_channel : counters_.wrong_source);
+  }
+  return channel;
+}
+
 void Transport::send_reset(const SetupMessage& about, const Endpoint& to, Time now) {
   if (now - resets_refilled_ >= reset_refill) {
     resets_refilled_ = now;
     resets_left_ = resets_per_refill;
   }
-  if (resets_left_ == 0) return;
+  if (resets_left_ == 0) return ignore(counters_.setup_unsent);
   --resets_left_;
   SetupMessage reset = about;
   reset.type = SetupType::reset;
@@ -474,16 +492,18 @@ void Transport::handle_reset(const ReceivedSetup& reset, const Endpoint& from, T
   if (compact()) {
     // Its packets have no TPN: there is one channel to where it comes from.
     const uint32_t index = ctps_by_source_.find(source_key(from));
-    if (index != none) channel = &ctps_.at(index);
+    if (index == none) return ignore(counters_.unknown_channel);
+    channel = &ctps_.at(index);
   } else {
-    channel = channel_named(reset, from);
+    channel = channel_meant(reset, from);
   }
   if (channel == nullptr) return;
   Peer& peer = *peers_.find(channel->peer());
-  if (peer.opening || closing_) return;
+  if (peer.opening || closing_) return ignore(counters_.setup_declined);
   const bool ours =
       compact() || of_late(reset, tps_.at(channel->index()), Psn::first(peer.first_psn));
-  if (ours) begin_opening(peer, now);
+  if (!ours) return ignore(counters_.setup_late);
+  begin_opening(peer, now);
 }
 
 // Whether the packet that it answers is one that we may have sent.
@@ -520,19 +540,22 @@ void Transport::send_close(Peer& peer, SetupReason reason, unsigned number_of_tr
 }
 
 void Transport::handle_close(const ReceivedSetup& close, const Endpoint& from, Time now) {
-  if (close.message.to_life != number(settings_.life)) return;
+  if (!names_us(close)) return;
   const PacketChannel* channel = channel_named(close, from);
   Peer* peer = channel == nullptr ? nullptr : peers_.find(channel->peer());
   const bool idle = close.message.reason == SetupReason::idle;
   // A channel that is there, from a place that it has not told of yet: it asks again.
-  if (channel == nullptr && channel_named(close) != nullptr) return;
+  if (channel == nullptr && channel_named(close) != nullptr) return ignore(counters_.wrong_source);
   // What is on its way from here says no, and so does our own goodbye.
-  if (idle && peer != nullptr && (!channel->idle() || peer->goodbyes > 0)) return;
+  if (idle && peer != nullptr && (!channel->idle() || peer->goodbyes > 0)) {
+    return ignore(counters_.setup_declined);
+  }
   // Also when the channel is gone already: then our answer was lost.
   SetupMessage closed = our_side(SetupType::closed);
   if (idle) closed.cookie = close.message.cookie;
   answer(close, from, closed);
-  if (peer == nullptr || number(peer->life) != close.message.from_life) return;
+  if (peer == nullptr) return;
+  if (number(peer->life) != close.message.from_life) return ignore(counters_.setup_incarnation);
   if (close.message.reason == SetupReason::leaving) {
     end_peer(*peer, Why::left, now);
   } else {
@@ -542,12 +565,13 @@ void Transport::handle_close(const ReceivedSetup& close, const Endpoint& from, T
 
 void Transport::handle_closed(const ReceivedSetup& closed, Time now) {
   const uint32_t index = tps_by_tpn_.find(closed.message.to_tpn);
-  if (!live(index) || closed.message.to_life != number(settings_.life)) return;
+  if (!names_us(closed)) return;
+  if (!live(index)) return ignore(counters_.unknown_channel);
   Peer& peer = *peers_.find(at(index).peer());
   if (peer.goodbyes == 0) {
     // The other end is gone, whatever has been offered since: that goes over the next channel.
     const bool asked = !peer.opening && peer.cookie != 0 && closed.message.cookie == peer.cookie;
-    return asked ? end_channel(peer, Why::idle, now) : void();
+    return asked ? end_channel(peer, Why::idle, now) : ignore(counters_.setup_late);
   }
   peer.goodbyes = 0;
   --goodbyes_;
@@ -589,7 +613,7 @@ void Transport::answer(const ReceivedSetup& to, const Endpoint& at, SetupMessage
 
 // Set-up packets are repeated until they are answered: one too many is one lost.
 void Transport::push_setup(const Outgoing& message) {
-  if (pending_setup_.count == pending_setup_.capacity) return;
+  if (pending_setup_.count == pending_setup_.capacity) return ignore(counters_.setup_unsent);
   const uint32_t at = (pending_setup_.first + pending_setup_.count) % pending_setup_.capacity;
   pending_setup_.ring[at] = message;
   ++pending_setup_.count;

@@ -60,6 +60,38 @@ TEST_CASE("a drawn EID with a living channel is had by nobody else, even if that
   CHECK(thief.connect(server.device.endpoint()));
 }
 
+TEST_CASE("forged OPENs leave a trace: how many came, and how many were asked for a cookie") {
+  SimHosts hosts("forged-opens");
+  auto server = hosts.start();
+  Stranger liar(hosts, "2001:db8::66");
+  constexpr unsigned count = 20'000;
+  for (unsigned i = 0; i < count; ++i) {
+    Eid drawn = address("fd77::1");
+    drawn.bytes[2] = static_cast<std::byte>(i);
+    drawn.bytes[3] = static_cast<std::byte>(i >> 8);
+    liar.claim(drawn);
+    liar.say(server.device.endpoint(), liar.open());
+    if (i % 64 == 0) liar.heard();
+  }
+  hosts.run_for(1ms);
+  const Statistics statistics = server.device.stats().value();
+  CHECK(statistics.setup_received == count);
+  CHECK(statistics.setup_cookies >= count - 64);
+  CHECK(statistics.setup_cookies < count);
+  CHECK(statistics.setup_sent >= count);
+  CHECK(statistics.setup_unsent == 0);
+  // Answers that it made up.
+  Stranger::SetupMessage answer;
+  answer.from_life = liar.life;
+  for (const auto type : {Stranger::SetupType::accept, Stranger::SetupType::close}) {
+    answer.type = type;
+    answer.to_life = 12345;  // which it has to guess
+    liar.say(server.device.endpoint(), answer);
+  }
+  CHECK(server.device.stats().value().setup_incarnation == 2);
+  CHECK(server.device.stats().value().setup_received == count + 2);
+}
+
 // A packet of a write, as its sender's headers should be.
 TaRequest write_request(const Segment& segment, uint64_t offset, uint32_t length) {
   const Descriptor::Segment target = parse_descriptor(segment.descriptor()).value().segment.value();

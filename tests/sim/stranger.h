@@ -131,6 +131,9 @@ class Stranger {
     return out;
   }
 
+  // From now on it claims to be this one.
+  void claim(const Eid& eid) { eid_ = eid; }
+
   const Endpoint& at() const { return port_->facts().self; }
 
   uint32_t ours() const { return ours_; }
@@ -190,7 +193,7 @@ class Stranger {
 
   SimHosts& hosts_;
   std::unique_ptr<drivers::PacketPort> port_;
-  const Eid eid_;
+  Eid eid_;
   transport::IcrcPrefix prefix_;
   uint32_t attempts_ = 0;
   Endpoint to_;

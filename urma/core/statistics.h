@@ -47,6 +47,14 @@ struct Statistics {
   uint64_t dropped_malformed = 0;
   uint64_t dropped_unknown_channel = 0;
   uint64_t dropped_other = 0;
+  uint64_t setup_sent = 0;
+  uint64_t setup_received = 0;
+  uint64_t setup_cookies = 0;
+  uint64_t setup_refused = 0;
+  uint64_t setup_incarnation = 0;
+  uint64_t setup_late = 0;
+  uint64_t setup_declined = 0;
+  uint64_t setup_unsent = 0;
 
   uint64_t peers = 0;
   uint64_t peers_restarted = 0;

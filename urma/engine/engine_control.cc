@@ -327,6 +327,14 @@ Statistics Engine::statistics() {
   out.dropped_unknown_channel = packets.unknown_channel;
   out.dropped_other =
       packets.wrong_source + packets.wrong_partition + packets.invalid_psn + packets.no_memory;
+  out.setup_sent = packets.setup_sent;
+  out.setup_received = packets.setup_received;
+  out.setup_cookies = packets.setup_cookies;
+  out.setup_refused = packets.setup_refused;
+  out.setup_incarnation = packets.setup_incarnation;
+  out.setup_late = packets.setup_late;
+  out.setup_declined = packets.setup_declined;
+  out.setup_unsent = packets.setup_unsent;
   out.peers = transport_.peer_count();
   out.peers_restarted = peers.of(transport::Why::restarted).count;
   out.peers_left = peers.of(transport::Why::left).count;

@@ -152,6 +152,18 @@ constexpr NewsKind kinds[] = {
               "dropped: a source that is not its peer's, another partition, out of range, or no "
               "memory. Fix: have one address for each peer (no NAT that changes it)";
      }},
+    {info, "setup_cookies", counted<&Statistics::setup_cookies>,
+     [](const Snapshot&, uint64_t count) {
+       return some(count, "OPEN") +
+              "answered with a cookie: peers have restarted or lost their channels, more than 64 "
+              "came at once, or another host forges OPENs";
+     }},
+    {info, "setup_ignored", counted<&Statistics::setup_incarnation>,
+     [](const Snapshot&, uint64_t count) {
+       return some(count, "set-up message") +
+              "ignored that named another incarnation: this process or a peer has restarted, or "
+              "another host forges messages";
+     }},
     {error, "capture_incomplete", counted<&Statistics::uncaptured>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "packet") +

@@ -1,0 +1,509 @@
+// Each set-up message that has no effect is counted by one reason. One Transport; the test plays
+// all of its peers, and looks at the counters after each message.
+
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/fuzz/packet.h"
+#include "transport/transport.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using fuzz::Bytes;
+using fuzz::Packet;
+using transport::Counters;
+using transport::SetupMessage;
+using transport::SetupReason;
+using transport::SetupType;
+
+using Reason = uint64_t Counters::*;
+
+constexpr Reason reasons[] = {&Counters::malformed,         &Counters::wrong_partition,
+                              &Counters::wrong_source,      &Counters::unknown_channel,
+                              &Counters::setup_incarnation, &Counters::setup_late,
+                              &Counters::setup_declined};
+
+// The layer above: notes which channels there are.
+class Upper final : public transport::PacketSink, public transport::PacketSource {
+ public:
+  bool admits(const transport::Received&, size_t) override { return true; }
+  void accept(std::span<const transport::Received>, Time) override {}
+  void delivered(PeerId, std::span<const transport::SliceRef>, Time) override {}
+  void up(PeerId, transport::Channel& made, Time) override { channel = &made; }
+  void down(PeerId, transport::Why, Time) override { channel = nullptr; }
+  void write(std::span<transport::PacketSlot> packets) override {
+    for (transport::PacketSlot& packet : packets) {
+      if (packet.slice == transport::SliceRef{}) continue;
+      std::memset(packet.frame->head + packet.frame->head_bytes, 0, 16);
+      packet.frame->head_bytes = static_cast<uint16_t>(packet.frame->head_bytes + 16);
+    }
+  }
+
+  transport::Channel* channel = nullptr;  // the latest one that is up
+};
+
+Endpoint place(uint8_t number) { return {ipv4(10, 0, 0, number), ub_port}; }
+
+class Setup {
+ public:
+  static constexpr uint64_t our_life = 0x1234;
+  static constexpr uint64_t their_life = 0x5678;
+
+  explicit Setup(bool several_paths = false, Duration idle_timeout = {})
+      : several_paths_(several_paths),
+        transport(settings(several_paths, idle_timeout), entropy_, upper) {}
+
+  // A message as the peer at `from` should send it.
+  static SetupMessage message(SetupType type) {
+    SetupMessage out;
+    out.type = type;
+    out.from_life = their_life;
+    out.to_life = our_life;
+    return out;
+  }
+  SetupMessage open() {
+    SetupMessage out = message(SetupType::open);
+    out.to_life = 0;
+    out.mtu_log2 = 10;
+    out.from_tpn = 1000 + attempt_;
+    out.first_psn = 1;
+    out.attempt = ++attempt_;
+    out.echoed_psn = 1;
+    out.receive_window = 2048;
+    out.tassn_window = 1024;
+    out.reads = 64;
+    out.buffer_bytes = 1 << 20;
+    if (several_paths_) {
+      out.features |= transport::feature_paths | transport::feature_new_paths;
+      out.paths = {.count = 1, .endpoints = {place(2)}};
+    }
+    return out;
+  }
+
+  void say(const SetupMessage& said, const Endpoint& from, const transport::Addresses& addresses) {
+    std::array<std::byte, TxFrame::head_room> head;
+    std::array<std::byte, SetupMessage::most_paths_size> paths;
+    const size_t path_bytes = transport::emit_paths(said.paths, paths);
+    TxFrame frame;
+    frame.head = head.data();
+    transport::write_setup(frame, addresses, said, 0, transport::Carrier::unreliable,
+                           std::span(paths).first(path_bytes));
+    Bytes bytes(frame.bytes());
+    drivers::flatten(frame, bytes.data());
+    const Packet packet = fuzz::sealed(std::move(bytes), from, place(1));
+    const RxFrame received = fuzz::received(packet);
+    transport.receive({&received, 1}, now);
+  }
+  void say(const SetupMessage& said, const Endpoint& from = place(2)) {
+    say(said, from, {.source = from.address, .destination = place(1).address});
+  }
+
+  // The set-up messages that leave now.
+  std::vector<SetupMessage> sent() {
+    std::vector<SetupMessage> out;
+    while (transport.wants_to_send()) {
+      TxFrame* frame = nullptr;
+      REQUIRE(pool_.lend({&frame, 1}) == 1);
+      const size_t filled = transport.fill(upper, {&frame, 1}, now);
+      const Packet packet = filled == 1 ? fuzz::gathered(*frame, place(1)) : Packet{};
+      pool_.take_back(frame);
+      if (filled == 0) break;
+      const auto body = std::span(packet.bytes).first(packet.bytes.size() - transport::icrc_bytes);
+      if (const auto setup = transport::parse_setup(body)) out.push_back(setup->message);
+    }
+    return out;
+  }
+  // The one set-up message that leaves now.
+  SetupMessage only_sent() {
+    const auto all = sent();
+    REQUIRE(all.size() == 1);
+    return all[0];
+  }
+
+  // Says it; it is counted once, by this reason, and nothing answers it.
+  template <class... From>
+  void ignored(Reason reason, const SetupMessage& said, From&&... from) {
+    sent();
+    const Counters before = transport.counters();
+    const uint32_t channels = transport.channel_count();
+    say(said, std::forward<From>(from)...);
+    const Counters after = transport.counters();
+    CHECK(after.*reason == before.*reason + 1);
+    CHECK(total(after) == total(before) + 1);
+    CHECK(after.setup_received == before.setup_received + 1);
+    CHECK(transport.channel_count() == channels);
+    CHECK(sent().empty());
+  }
+  // Says it; it is answered so, and not counted as ignored.
+  template <class... From>
+  SetupMessage answered(SetupType type, const SetupMessage& said, From&&... from) {
+    sent();
+    const Counters before = transport.counters();
+    say(said, std::forward<From>(from)...);
+    CHECK(total(transport.counters()) == total(before));
+    CHECK(transport.counters().setup_received == before.setup_received + 1);
+    const SetupMessage answer = only_sent();
+    CHECK(answer.type == type);
+    return answer;
+  }
+  static uint64_t total(const Counters& counters) {
+    uint64_t sum = 0;
+    for (const Reason reason : reasons) sum += counters.*reason;
+    return sum;
+  }
+
+  // A channel with the peer at place 2: what it opened, and what it was answered.
+  struct Link {
+    SetupMessage open;
+    SetupMessage accept;
+  };
+  Link connect() {
+    const SetupMessage opening = open();
+    return {opening, answered(SetupType::accept, opening)};
+  }
+  // As the other end of the channel says it.
+  static SetupMessage on(const Link& link, SetupType type) {
+    SetupMessage out = message(type);
+    out.from_tpn = link.open.from_tpn;
+    out.to_tpn = link.accept.from_tpn;
+    if (type == SetupType::paths) {
+      out.features |= transport::feature_paths | transport::feature_new_paths;
+      out.paths = {.count = 1, .number = 1, .endpoints = {place(2)}};
+    }
+    return out;
+  }
+  // The Transport asks the peer at place 2 for a channel; what it says.
+  SetupMessage ask() {
+    transport.channel(transport.know(place(2).address, place(2), {}), now);
+    const SetupMessage asked = only_sent();
+    REQUIRE(asked.type == SetupType::open);
+    return asked;
+  }
+  // As an answer to an OPEN should be.
+  static SetupMessage to(const SetupMessage& asked, SetupType type) {
+    SetupMessage out = message(type);
+    out.to_tpn = asked.from_tpn;
+    out.attempt = asked.attempt;
+    out.from_tpn = 77;
+    out.mtu_log2 = 10;
+    out.receive_window = 2048;
+    out.tassn_window = 1024;
+    out.reads = 64;
+    out.echoed_psn = 1;
+    out.buffer_bytes = 1 << 20;
+    return out;
+  }
+
+ private:
+  static transport::Settings settings(bool several_paths, Duration idle_timeout) {
+    transport::Settings out{.self = place(1),
+                            .eid = place(1).address,
+                            .life = Incarnation(our_life),
+                            .controller = congestion::find_controller("fixed"),
+                            .idle_timeout = idle_timeout,
+                            .peers = 100,
+                            .packets = 8192,
+                            .slices = 8192};
+    if (several_paths) out.paths = {.count = 2, .endpoints = {place(1), place(11)}};
+    return out;
+  }
+
+  const bool several_paths_;
+  SeededEntropy entropy_{1};
+  drivers::FramePool pool_{4};
+  uint32_t attempt_ = 0;
+
+ public:
+  Time now{1s};
+  Upper upper;
+  transport::Transport transport;
+};
+
+TEST_CASE("a set-up message of an unknown type, partition or source is counted") {
+  Setup setup;
+  // Nothing knows what it is: it is no set-up message that was received.
+  setup.say(Setup::message(static_cast<SetupType>(77)));
+  CHECK(setup.transport.counters().malformed == 1);
+  CHECK(setup.transport.counters().setup_received == 0);
+  setup.ignored(&Counters::wrong_partition, setup.open(), place(2),
+                transport::Addresses{.upi = 5, .source = place(2).address, .destination = {}});
+  setup.ignored(&Counters::wrong_source, setup.open(), place(2),
+                transport::Addresses{.source = place(3).address, .destination = {}});
+}
+
+TEST_CASE("an OPEN with a field out of range is counted as malformed") {
+  Setup setup;
+  const auto spoilt = [&](auto&& spoil) {
+    SetupMessage open = setup.open();
+    spoil(open);
+    setup.ignored(&Counters::malformed, open);
+  };
+  spoilt([](SetupMessage& open) { open.from_life = 0; });
+  spoilt([](SetupMessage& open) { open.from_tpn = 0; });
+  spoilt([](SetupMessage& open) { open.attempt = 0; });
+  spoilt([](SetupMessage& open) { open.mtu_log2 = 9; });
+}
+
+TEST_CASE("an OPEN that is refused is answered and counted as refused") {
+  Setup setup;
+  SetupMessage open = setup.open();
+  open.version = 2;
+  CHECK(setup.answered(SetupType::refuse, open).reason == SetupReason::version);
+  open = setup.open();
+  open.to_life = Setup::our_life + 1;
+  CHECK(setup.answered(SetupType::refuse, open).reason == SetupReason::restarted);
+  open = setup.open();
+  open.to_tpn = 5;  // an acquaintance that was forgotten
+  CHECK(setup.answered(SetupType::refuse, open).reason == SetupReason::restarted);
+  CHECK(setup.transport.counters().setup_refused == 3);
+  CHECK(setup.transport.counters().setup_sent == 3);
+}
+
+TEST_CASE("an OPEN of before, and one that crosses ours, are counted") {
+  Setup setup;
+  const Setup::Link link = setup.connect();
+  // Our answer was lost: it is given again, which ignores nothing.
+  setup.answered(SetupType::accept, link.open);
+  SetupMessage earlier = link.open;
+  earlier.from_tpn = 999;
+  setup.ignored(&Counters::setup_late, earlier);
+  // Our EID is the lower one, so the peer answers our OPEN.
+  Setup asking;
+  asking.ask();
+  asking.ignored(&Counters::setup_declined, asking.open());
+}
+
+TEST_CASE("an OPEN from elsewhere with a drawn EID in use is counted once") {
+  Setup setup;
+  Eid drawn;
+  drawn.bytes[0] = std::byte{0xfd};
+  drawn.bytes[15] = std::byte{1};
+  const transport::Addresses as{.source = drawn, .destination = {}};
+  setup.answered(SetupType::accept, setup.open(), place(2), as);
+  const Counters before = setup.transport.counters();
+  setup.say(setup.open(), place(3), as);
+  CHECK(setup.transport.counters().wrong_source == before.wrong_source + 1);
+  CHECK(Setup::total(setup.transport.counters()) == Setup::total(before) + 1);
+  for (const SetupMessage& sent : setup.sent()) CHECK(sent.type != SetupType::accept);
+}
+
+TEST_CASE("OPENs that have to bring back a cookie are counted, and so is each that is forged") {
+  Setup setup;
+  setup.connect();
+  // It could end a channel.
+  const SetupMessage retry = setup.answered(SetupType::retry, setup.open());
+  CHECK(setup.transport.counters().setup_cookies == 1);
+  SetupMessage open = setup.open();
+  open.cookie = retry.cookie + 2;  // a guess
+  setup.answered(SetupType::retry, open);
+  CHECK(setup.transport.counters().setup_cookies == 2);
+  // From the 65th half-open one on, for EIDs that nothing is known of.
+  Eid drawn;
+  drawn.bytes[0] = std::byte{0xfd};
+  drawn.bytes[15] = std::byte{1};
+  for (unsigned i = 0; i < 1000; ++i) {
+    drawn.bytes[1] = static_cast<std::byte>(i);
+    drawn.bytes[2] = static_cast<std::byte>(i >> 8);
+    setup.say(setup.open(), place(3), {.source = drawn, .destination = {}});
+    setup.sent();
+  }
+  const Counters& after = setup.transport.counters();
+  CHECK(after.setup_cookies == 2 + 1000 - 63);  // one channel was half open already
+  CHECK(after.setup_received == 3 + 1000);
+  CHECK(after.setup_sent == 3 + 1000);
+  CHECK(Setup::total(after) == 0);
+}
+
+TEST_CASE("answers to an OPEN that were not asked for are counted by what is wrong with them") {
+  Setup setup;
+  const SetupMessage asked = setup.ask();
+  for (const SetupType type : {SetupType::accept, SetupType::retry, SetupType::refuse}) {
+    SetupMessage answer = Setup::to(asked, type);
+    answer.reason = SetupReason::restarted;
+    answer.cookie = 5;
+    SetupMessage wrong = answer;
+    wrong.to_life = Setup::our_life - 1;
+    setup.ignored(&Counters::setup_incarnation, wrong);
+    wrong = answer;
+    ++wrong.attempt;
+    setup.ignored(&Counters::setup_late, wrong);
+    wrong = answer;
+    ++wrong.to_tpn;
+    setup.ignored(&Counters::setup_late, wrong);
+    setup.ignored(&Counters::wrong_source, answer, place(3));
+  }
+  SetupMessage refuse = Setup::to(asked, SetupType::refuse);
+  refuse.reason = SetupReason::leaving;  // which is not one of its reasons
+  setup.ignored(&Counters::malformed, refuse);
+  SetupMessage accept = Setup::to(asked, SetupType::accept);
+  accept.from_life = 0;
+  setup.ignored(&Counters::malformed, accept);
+  accept = Setup::to(asked, SetupType::accept);
+  accept.mtu_log2 = 40;
+  setup.ignored(&Counters::malformed, accept);
+  // The right ones have their effect.
+  SetupMessage retry = Setup::to(asked, SetupType::retry);
+  retry.cookie = 9;
+  CHECK(setup.answered(SetupType::open, retry).cookie == 9);
+  setup.ignored(&Counters::setup_late, retry);  // the same cookie again
+  const Counters before = setup.transport.counters();
+  setup.say(Setup::to(asked, SetupType::accept));
+  CHECK(setup.transport.channel_count() == 1);
+  CHECK(Setup::total(setup.transport.counters()) == Setup::total(before));
+  setup.ignored(&Counters::setup_late, Setup::to(asked, SetupType::accept));  // and again
+}
+
+TEST_CASE("messages about channels that are not here, or that others have, are counted") {
+  Setup setup;
+  const Setup::Link link = setup.connect();
+  for (const SetupType type : {SetupType::question, SetupType::answer, SetupType::noted,
+                               SetupType::paths, SetupType::closed, SetupType::reset}) {
+    INFO(static_cast<int>(type));
+    const SetupMessage right = Setup::on(link, type);
+    SetupMessage wrong = right;
+    wrong.to_tpn ^= 1;
+    setup.ignored(&Counters::unknown_channel, wrong);
+    if (type != SetupType::reset) {  // which names no life
+      wrong = right;
+      ++wrong.to_life;
+      setup.ignored(&Counters::setup_incarnation, wrong);
+    }
+    if (type == SetupType::closed) continue;  // its secret is the cookie alone
+    wrong = right;
+    ++wrong.from_tpn;
+    setup.ignored(&Counters::unknown_channel, wrong);
+    setup.ignored(&Counters::wrong_source, right, place(3));
+  }
+  setup.ignored(&Counters::setup_late, Setup::on(link, SetupType::answer));
+  setup.ignored(&Counters::setup_late, Setup::on(link, SetupType::noted));
+  setup.ignored(&Counters::setup_late, Setup::on(link, SetupType::closed));
+  setup.answered(SetupType::answer, Setup::on(link, SetupType::question));
+}
+
+TEST_CASE("RESETs that change nothing are counted") {
+  Setup setup;
+  const Setup::Link link = setup.connect();
+  SetupMessage reset = Setup::on(link, SetupType::reset);
+  reset.echoed_psn = (link.accept.first_psn - 1) & (Psn::modulus - 1);
+  setup.ignored(&Counters::setup_late, reset);
+  // About a packet that was sent, it makes the device ask; a second one changes nothing.
+  REQUIRE(setup.upper.channel != nullptr);
+  REQUIRE(setup.upper.channel->offer({1, 0}, transport::Class::request, 100));
+  setup.sent();
+  reset.echoed_psn = link.accept.first_psn;
+  setup.answered(SetupType::open, reset);
+  setup.ignored(&Counters::setup_declined, reset);
+}
+
+TEST_CASE("a CLOSE of another incarnation, from elsewhere or of a channel in use is counted") {
+  Setup setup(false, 100ms);
+  const Setup::Link link = setup.connect();
+  const SetupMessage right = Setup::on(link, SetupType::close);
+  SetupMessage wrong = right;
+  ++wrong.to_life;
+  setup.ignored(&Counters::setup_incarnation, wrong);
+  setup.ignored(&Counters::wrong_source, right, place(3));
+  SetupMessage idle = right;
+  idle.reason = SetupReason::idle;
+  idle.cookie = 4;
+  REQUIRE(setup.upper.channel->offer({1, 0}, transport::Class::request, 100));
+  setup.ignored(&Counters::setup_declined, idle);
+  // The channel is the right one, and the life is not: it is answered, and ends nothing.
+  wrong = right;
+  wrong.reason = SetupReason::leaving;
+  ++wrong.from_life;
+  const Counters before = setup.transport.counters();
+  setup.say(wrong);
+  CHECK(setup.only_sent().type == SetupType::closed);
+  CHECK(setup.transport.counters().setup_incarnation == before.setup_incarnation + 1);
+  CHECK(Setup::total(setup.transport.counters()) == Setup::total(before) + 1);
+  CHECK(setup.transport.channel_count() == 1);
+  // One of a channel that is gone is answered, for our answer may have been lost.
+  wrong = right;
+  ++wrong.from_tpn;
+  wrong.to_tpn ^= 1;
+  setup.answered(SetupType::closed, wrong);
+}
+
+TEST_CASE("an OPEN that comes while the device closes is counted as declined") {
+  Setup setup;
+  const Setup::Link link = setup.connect();
+  setup.transport.close(setup.now);
+  CHECK(setup.only_sent().type == SetupType::close);
+  setup.ignored(&Counters::setup_declined, setup.open(), place(3));
+  SetupMessage reset = Setup::on(link, SetupType::reset);
+  setup.ignored(&Counters::setup_declined, reset);
+}
+
+TEST_CASE("questions and lists of paths that are ignored are counted") {
+  Setup setup(true);
+  const Setup::Link link = setup.connect();
+  SetupMessage answer = Setup::on(link, SetupType::answer);
+  answer.attempt = 7;  // there is no such path
+  setup.ignored(&Counters::setup_late, answer);
+  answer.attempt = 0;
+  answer.cookie = 1;  // nothing was asked with it
+  setup.ignored(&Counters::setup_late, answer);
+  answer.attempt = 1;  // which leads from another place of ours
+  setup.ignored(&Counters::wrong_source, answer);
+
+  SetupMessage paths = Setup::on(link, SetupType::paths);
+  ++paths.from_life;
+  setup.ignored(&Counters::setup_incarnation, paths);
+  --paths.from_life;
+  // From a place that is neither known nor named.
+  setup.ignored(&Counters::wrong_source, paths, place(3));
+  for (uint32_t number = 1; number <= 8; ++number) {
+    paths.paths.number = number;
+    setup.say(paths);
+  }
+  paths.paths.number = 9;
+  setup.ignored(&Counters::setup_declined, paths);
+}
+
+TEST_CASE("set-up messages that could not be sent are counted") {
+  Setup setup;
+  SetupMessage open = setup.open();
+  open.version = 2;
+  for (int i = 0; i < 100; ++i) setup.say(open);
+  CHECK(setup.transport.counters().setup_refused == 100);
+  CHECK(setup.transport.counters().setup_unsent == 36);
+  CHECK(setup.sent().size() == 64);
+  CHECK(setup.transport.counters().setup_sent == 64);
+}
+
+TEST_CASE("RESETs beyond ten in 10 ms are counted as not sent") {
+  Setup setup;
+  Bytes data(transport::Rtph::size);
+  const transport::Rtph header{.last = true,
+                               .opcode = static_cast<uint8_t>(transport::TpOpcode::data),
+                               .source = 5,
+                               .destination = 6};
+  header.emit(HeaderBytes<transport::Rtph::size>(data.data(), transport::Rtph::size));
+  const Packet packet = fuzz::sealed(data, place(2), place(1));
+  for (int i = 0; i < 30; ++i) {
+    const RxFrame frame = fuzz::received(packet);
+    setup.transport.receive({&frame, 1}, setup.now);
+  }
+  CHECK(setup.transport.counters().unknown_channel == 30);
+  CHECK(setup.transport.counters().setup_unsent == 20);
+  CHECK(setup.sent().size() == 10);
+}
+
+TEST_CASE("set-up messages whose path was taken away are counted as not sent") {
+  Setup setup(true);
+  SetupMessage open = setup.open();
+  open.version = 2;
+  setup.say(open);
+  transport::PathList rest = setup.transport.paths();
+  rest.endpoints[0] = {};
+  setup.transport.lead_paths(rest, setup.now);
+  setup.transport.close_place(0);
+  CHECK(setup.sent().empty());
+  CHECK(setup.transport.counters().setup_unsent == 1);
+}
+
+}  // namespace
+}  // namespace urma::test
