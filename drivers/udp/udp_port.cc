@@ -1,5 +1,7 @@
 #include "drivers/udp/udp_port.h"
 
+#include <linux/errqueue.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -339,15 +341,16 @@ bool UdpPort::handle_send_error(int why) {
     case ECONNREFUSED:
     case EHOSTUNREACH:
     case ENETUNREACH:
-      // As a rule an earlier datagram's fate, told now; told once.
-      ++counters_.unreachable;
-      for (const int socket : descriptors_) drain_errors(socket);
+      // Usually the error of an earlier datagram, reported now and only once.
+      drain_all_errors();
       return true;
     case EIO:
     case EOPNOTSUPP:
       // No checksum offload on the way: segmentation has to be done by us.
       return std::exchange(gso_, false);
     default:
+      // The kernel queues some of its own errors, too (EMSGSIZE).
+      drain_all_errors();
       return false;
   }
 }
@@ -358,10 +361,33 @@ void UdpPort::unlend(std::span<TxFrame* const> frames) {
 
 // ---- inwards
 
+void UdpPort::drain_all_errors() {
+  for (const int socket : descriptors_) drain_errors(socket);
+}
+
+// Whether this entry of the error queue is an ICMP message that says that a destination cannot be
+// reached. Others are errors of this host (EMSGSIZE of a send), and "too large" from a router.
+bool UdpPort::says_unreachable(msghdr& entry) {
+  for (cmsghdr* control = CMSG_FIRSTHDR(&entry); control != nullptr;
+       control = CMSG_NXTHDR(&entry, control)) {
+    const bool v4 = control->cmsg_level == IPPROTO_IP && control->cmsg_type == IP_RECVERR;
+    const bool v6 = control->cmsg_level == IPPROTO_IPV6 && control->cmsg_type == IPV6_RECVERR;
+    if (!v4 && !v6) continue;
+    sock_extended_err why{};
+    std::memcpy(&why, CMSG_DATA(control), sizeof why);
+    const bool from_network =
+        why.ee_origin == SO_EE_ORIGIN_ICMP || why.ee_origin == SO_EE_ORIGIN_ICMP6;
+    return from_network && why.ee_errno != EMSGSIZE;
+  }
+  return false;
+}
+
 // Reads what the network said about earlier datagrams, so that it does not keep the socket awake.
+// Each ICMP message is one entry here; the error that a call returned is that of one of them, so it
+// is not counted as well.
 void UdpPort::drain_errors(int socket) {
   for (int i = 0; i < 64; ++i) {
-    std::array<std::byte, 256> control;
+    alignas(cmsghdr) std::array<std::byte, 256> control;
     std::byte payload[64];
     iovec vector{payload, sizeof payload};
     msghdr header{};
@@ -370,7 +396,7 @@ void UdpPort::drain_errors(int socket) {
     header.msg_control = control.data();
     header.msg_controllen = control.size();
     if (recvmsg(socket, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return;
-    ++counters_.unreachable;
+    if (says_unreachable(header)) ++counters_.unreachable;
   }
 }
 
@@ -452,7 +478,6 @@ bool UdpPort::fetch_talk() {
 
 void UdpPort::note_receive_error(int why, int socket) {
   if (why == EAGAIN || why == EINTR) return;
-  ++counters_.unreachable;
   drain_errors(socket);
 }
 

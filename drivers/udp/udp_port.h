@@ -54,7 +54,9 @@ class UdpPort final : public PacketPort {
   int transmit(Batch& batch);
   int transmit_small(const TxFrame& frame, size_t bytes);
   [[gnu::cold]] bool handle_send_error(int why);
+  [[gnu::cold]] void drain_all_errors();
   [[gnu::cold]] void drain_errors(int socket);
+  static bool says_unreachable(msghdr& entry);
   [[gnu::cold]] void count_towards_talk(const Endpoint& to);
   [[gnu::cold]] void begin_talk();
   [[gnu::cold]] void end_talk();

@@ -110,7 +110,60 @@ TEST_CASE("that nobody listens is learnt from the network, and does not keep the
     RxFrame frame;
     CHECK(ports.a->receive({&frame, 1}, ports.now()) == 0);
   }
-  CHECK(ports.a->counters().unreachable > 0);
+  CHECK(ports.a->counters().unreachable == 20);
+  CHECK(!readable(*ports.a, 0));
+}
+
+// The error of a datagram is told to the next call on its socket, and lies in a queue beside: both
+// are one message.
+TEST_CASE("each message of the network is counted once, whichever call is told of it") {
+  for (const auto& [first, second] : {std::pair("udp:", "udp:"), {"udp:[::1]", "udp:[::1]:5011"}}) {
+    INFO(first);
+    constexpr unsigned times = 30;
+    // The loopback interface answers at once, so each of them has been told when `send` returns.
+    const auto look = [](PortPair& ports) {
+      RxFrame frame;
+      for (int i = 0; i < 3; ++i) CHECK(ports.a->receive({&frame, 1}, read_clock()) == 0);
+    };
+    PortPair ports(first, second);
+    Endpoint nobody = ports.a->facts().self;
+    nobody.port = 9;
+    // `send` alone is told, of all but the last one.
+    for (unsigned i = 0; i < times; ++i) send_packet(ports, *ports.a, nobody, packet_of(50, i));
+    look(ports);
+    CHECK(ports.a->counters().unreachable == times);
+    // `receive` alone.
+    for (unsigned i = 0; i < times; ++i) {
+      send_packet(ports, *ports.a, nobody, packet_of(50, i));
+      look(ports);
+    }
+    CHECK(ports.a->counters().unreachable == 2 * times);
+    // Bursts: one message for each datagram.
+    const uint64_t before = ports.a->counters().frames_sent;
+    for (unsigned i = 0; i < times; ++i) {
+      send_packet(ports, *ports.a, nobody, packet_of(3000, i));
+      look(ports);
+    }
+    CHECK(ports.a->counters().frames_sent == before + times);
+    CHECK(ports.a->counters().unreachable == 3 * times);
+    CHECK(ports.a->counters().send_failures == 0);
+    CHECK(!readable(*ports.a, 0));
+  }
+}
+
+TEST_CASE("a datagram that this host finds too large is a failed send, and nobody is unreachable") {
+  PortPair ports("udp:", "udp:");
+  const Packet packet(65'530, std::byte{1});  // more than a UDP datagram can be
+  TxFrame* frame = nullptr;
+  REQUIRE(ports.a->lend({&frame, 1}) == 1);
+  frame->head_bytes = frame->tail_bytes = 0;
+  frame->piece_count = 1;
+  frame->pieces[0] = {packet.data(), static_cast<uint32_t>(packet.size())};
+  frame->to = ports.b->facts().self;
+  REQUIRE(ports.a->send({&frame, 1}, ports.now()) == 1);
+  CHECK(ports.a->counters().send_failures == 1);
+  CHECK(ports.a->counters().latest_failure == EMSGSIZE);
+  CHECK(ports.a->counters().unreachable == 0);
   CHECK(!readable(*ports.a, 0));
 }
 
@@ -290,7 +343,8 @@ TEST_CASE("a partner that goes is noticed, and is talked to again when it is bac
     RxFrame frame;
     CHECK(ports.a->receive({&frame, 1}, read_clock()) == 0);
   }
-  CHECK(ports.a->counters().unreachable > 0);
+  // Told to its own socket: by `send`, and by `receive` of one datagram.
+  CHECK(ports.a->counters().unreachable == 5);
   CHECK(readable(*ports.a, 0) == false);
   ports.b = PortPair::open("udp:127.0.0.204:5006");
   talk(ports, *ports.a, *ports.b, enough_to_talk);
