@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "drivers/udp/udp_port.h"
 
 namespace urma::drivers {
@@ -42,6 +44,19 @@ void read_options(OptionReader& options, udp::Settings& settings) {
                {"what the sockets are to hold, either way; the system may allow less"});
   options.flag("gso", settings.gso, {"let the kernel cut bursts into packets"});
   options.flag("gro", settings.gro, {"let the kernel join packets to bursts"});
+  std::string id = "kernel";
+  options.text(
+      "ipid", id,
+      {"IPv4 identification of what is sent: kernel, or 0, which a literal reader of UB 3.3 "
+       "expects. 0 turns GSO and the connected socket off; IPv6 has none"});
+  if (id != "kernel" && id != "0") options.refuse("ipid", "0 or kernel");
+  settings.zero_id = id == "0";
+  const auto wanted = [](const OptionReader::Row& row) {
+    return row.key == "gso" && row.given && row.value == "yes";
+  };
+  if (settings.zero_id && std::ranges::any_of(options.rows(), wanted)) {
+    options.refuse("gso", "no, with ipid=0: the kernel numbers what it cuts up");
+  }
 }
 
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
@@ -53,6 +68,8 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   if (!device.address.empty()) {
     if (auto done = read_address(device, settings); !done) return done.error();
   }
+  // IPv6 has no identification.
+  if (!settings.is_ipv4()) settings.zero_id = false;
   return udp::UdpPort::open(settings);
 }
 

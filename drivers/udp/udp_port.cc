@@ -127,6 +127,7 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
     : sockets_{std::move(main), std::move(other)},
       descriptors_{sockets_[0].descriptor(), sockets_[1].descriptor()},
       gso_(sockets_[0].gso()),
+      may_talk_(!settings.zero_id),
       batch_(std::make_unique<Batch>()),
       inbound_(std::make_unique<Inbound>()),
       storage_(size_t{buffer_count} * buffer_bytes) {
@@ -145,7 +146,8 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
   facts_.buffer_bytes = sockets_[0].receive_buffer_bytes();
   facts_.description = "UDP socket on " + to_string(self) + (own_port ? " (off the UB port)" : "") +
                        ", MTU " + std::to_string(mtu) + (gso_ ? ", GSO" : ", no GSO") +
-                       (sockets_[0].gro() ? ", GRO" : ", no GRO") + ", receive buffer " +
+                       (sockets_[0].gro() ? ", GRO" : ", no GRO") +
+                       (settings.zero_id ? ", IPv4 ID 0" : "") + ", receive buffer " +
                        std::to_string(facts_.buffer_bytes / 1024) + " KiB" +
                        (huge_pages ? ", huge pages where there are any" : "");
   state_settings(settings, interface);
@@ -192,7 +194,8 @@ void UdpPort::state_settings(const Settings& settings, const Socket::Interface& 
                             : "",
                    meaning});
   };
-  feature("segmentation", gso_, settings.gso, "packets of one size leave by one call (UDP GSO)");
+  feature("segmentation", gso_, settings.gso && !settings.zero_id,
+          "packets of one size leave by one call (UDP GSO)");
   feature("coalescing", socket.gro(), settings.gro, "and are received by one (UDP GRO)");
 }
 
@@ -267,6 +270,7 @@ int UdpPort::transmit_small(const TxFrame& frame, size_t bytes) {
 void UdpPort::count_towards_talk(const Endpoint& to) {
   constexpr uint32_t enough = 64;
   constexpr uint32_t penalty = 4;  // acknowledgements leave now and then besides
+  if (!may_talk_) return;
   const bool in_turn = std::exchange(heard_, false);
   if (!(to == candidate_)) {
     candidate_ = to;

@@ -72,6 +72,7 @@ class UdpPort final : public PacketPort {
   std::array<Socket, 2> sockets_;
   std::array<int, 2> descriptors_;
   bool gso_;
+  const bool may_talk_;
   PortFacts facts_;
   PortCounters counters_;
   FramePool pool_{frame_count};

@@ -18,10 +18,6 @@
 namespace urma::drivers::udp {
 namespace {
 
-bool wants_v6(const Settings& settings) {
-  return !(settings.address == Eid{}) && !Endpoint{settings.address, 0}.is_ipv4();
-}
-
 Error system_error(std::string what, int why) {
   const Status status = why == EADDRINUSE                 ? Status::address_in_use
                         : why == EACCES || why == EPERM   ? Status::permission_denied
@@ -70,7 +66,7 @@ Endpoint from_sockaddr(const SocketAddress& in) {
 }
 
 Result<Socket> Socket::make(const Settings& settings) {
-  const int family = wants_v6(settings) ? AF_INET6 : AF_INET;
+  const int family = settings.is_ipv4() ? AF_INET : AF_INET6;
   const int descriptor =
       above_standard(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (descriptor < 0) return system_error("making a socket", errno);
@@ -83,6 +79,7 @@ Result<Socket> Socket::make(const Settings& settings) {
           socket.set_option(IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0) &&
           socket.set_option(IPPROTO_IPV6, IPV6_RECVERR, 1);
   } else {
+    // With DF, the kernel sends the ID 0 from a socket that is not connected.
     set = socket.set_option(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
           socket.set_option(IPPROTO_IP, IP_RECVERR, 1);
   }
@@ -95,7 +92,7 @@ Socket::Socket(int descriptor, const Settings& settings) : descriptor_(descripto
   const auto wanted = static_cast<int>(settings.rcvbuf);
   if (!set_option(SOL_SOCKET, SO_RCVBUFFORCE, wanted)) set_option(SOL_SOCKET, SO_RCVBUF, wanted);
   if (!set_option(SOL_SOCKET, SO_SNDBUFFORCE, wanted)) set_option(SOL_SOCKET, SO_SNDBUF, wanted);
-  gso_ = settings.gso && set_option(SOL_UDP, UDP_SEGMENT, 0);
+  gso_ = settings.gso && !settings.zero_id && set_option(SOL_UDP, UDP_SEGMENT, 0);
   gro_ = settings.gro && set_option(SOL_UDP, UDP_GRO, 1);
 }
 

@@ -25,7 +25,10 @@ struct Settings {
   uint64_t rcvbuf = 4 << 20;
   bool gso = true;
   bool gro = true;
+  bool zero_id = false;      // each IPv4 packet has the ID 0: neither GSO nor a connected socket
   SettingList options = {};  // as they were read, for whoever asks
+
+  bool is_ipv4() const { return address == Eid{} || Endpoint{address, 0}.is_ipv4(); }
 };
 
 union SocketAddress {

@@ -71,6 +71,8 @@ TEST_CASE("what cannot be opened says why and what to do") {
       {"udp:127.0.0.1?mtu=3000", Status::invalid_argument, "(\"3000\"): the value of mtu must be"},
       {"fault():udp:?mtu=1500&gso=no", Status::invalid_argument,
        "at character 18 (\"1500&gso=no\")"},
+      {"udp:127.0.0.1?ipid=7", Status::invalid_argument, "ipid must be 0 or kernel"},
+      {"udp:?ipid=0&gso=yes", Status::invalid_argument, "gso must be no, with ipid=0"},
       {"udp:127.0.0.1?mtu=0", Status::invalid_argument, "mtu must be a size"},
       {"udp:127.0.0.1?colour=red", Status::invalid_argument, "no such option"},
       {"tcp:127.0.0.1", Status::invalid_argument, "no driver of this name"},
@@ -228,6 +230,31 @@ std::vector<Packet> send_burst(drivers::PacketPort& from, const Endpoint& to, un
   }
   REQUIRE(from.send(frames, now) == count);
   return sent;
+}
+
+// The kernel numbers what a connected socket sends, and what it cuts up itself. What it sends from
+// an unconnected one is 0: tests/scapy/literal_reader.py reads it from the wire.
+TEST_CASE("with ipid=0 nothing is talked on a connected socket, and nothing is segmented") {
+  PortPair ports("udp:?ipid=0", "udp:?ipid=0");
+  talk(ports, *ports.a, *ports.b, 2 * enough_to_talk);
+  CHECK_FALSE(talks_to(*ports.a, *ports.b));
+  CHECK_FALSE(talks_to(*ports.b, *ports.a));
+  const auto sent = send_burst(*ports.a, ports.b->facts().self, 30, 4000, ports.now());
+  CHECK(receive_packets(ports, *ports.b, sent.size()) == sent);
+  const auto setting = [](const drivers::PacketPort& port, std::string_view name) {
+    for (const Setting& one : port.facts().settings) {
+      if (one.name == name) return one.value;
+    }
+    return std::string();
+  };
+  CHECK(setting(*ports.a, "segmentation") == "no");
+  CHECK(setting(*ports.a, "udp.ipid") == "0");
+  CHECK(ports.a->facts().description.find("IPv4 ID 0") != std::string::npos);
+  // IPv6 has no identification: nothing is given up for it.
+  PortPair six("udp:[::1]?ipid=0", "udp:[::1]:5012");
+  talk(six, *six.a, *six.b, enough_to_talk);
+  CHECK(talks_to(*six.a, *six.b));
+  CHECK(six.a->facts().description.find("IPv4 ID") == std::string::npos);
 }
 
 TEST_CASE("after talk a bulk arrives, and talk goes on after it") {
