@@ -81,18 +81,4 @@ std::vector<std::string> devices_of_this_host() {
   return devices;
 }
 
-void tell_of_uncaptured(Device& device, std::string_view program) noexcept {
-  try {
-    const Result<Statistics> counted = device.stats();
-    if (!counted || counted->uncaptured == 0) return;
-    print_error(
-        fmt::format("{}: {} packets are missing in what was captured of {}: the disk was "
-                    "full, or the limit reached. Fix: make room or raise limit= in "
-                    "pcap(...), and run it again",
-                    program, counted->uncaptured, device.description()));
-  } catch (const std::exception&) {
-    // How the program ends must not change by it.
-  }
-}
-
 }  // namespace urma::apps

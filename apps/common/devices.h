@@ -17,8 +17,4 @@ std::string device_towards(const std::string& host);
 // machines may know this one by. What is only good on one link is none of them.
 std::vector<std::string> devices_of_this_host();
 
-// Before a device closes, for destructors: a capture (`pcap(...)`) that lacks packets is said on
-// stderr. Whoever looks for what is wrong must not take it for all there was.
-void tell_of_uncaptured(Device& device, std::string_view program) noexcept;
-
 }  // namespace urma::apps

@@ -18,7 +18,8 @@ enum class Exit : int {
   wrong_bytes = 4,
   peer_lost = 5,  // or never reached
   version_mismatch = 6,
-  interrupted = 130,  // Ctrl-C, as shells have it
+  capture_incomplete = 7,  // all else was ok, but pcap(...) lost packets
+  interrupted = 130,       // Ctrl-C, as shells have it
 };
 
 // Ends what is being done. The message says what failed, why and the fix.

@@ -74,12 +74,8 @@ Consumer::Consumer(const Options& options)
   for (const std::string& one : without) apps::print_error(one);
 }
 
-Consumer::~Consumer() {
-  for (Source& source : sources_) apps::tell_of_uncaptured(source.device, "urma_feed");
-}
-
 void Consumer::open(const std::string& text) {
-  Device device = must(urma::open(text), "opening the device");
+  Device device = captures_.watch(must(urma::open(text), "opening the device"));
   Segment lines = must(device.allocate(topics * line_bytes), "memory for values");
   Jetty jetty = must(device.jetty({.berths = 0, .receives = permits}), "a Jetty");
   must(jetty.fd(), "the device");

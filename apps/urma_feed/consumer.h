@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "apps/common/captures.h"
 #include "apps/urma_feed/options.h"
 #include "apps/urma_feed/router.h"
 #include "apps/urma_feed/tally.h"
@@ -18,7 +19,6 @@ class Consumer {
  public:
   explicit Consumer(const Options& options);
   Consumer(const Consumer&) = delete;
-  ~Consumer();
 
   // Until enough has come, or interrupted; then the table.
   Exit run();
@@ -49,6 +49,7 @@ class Consumer {
   void print_table() const;
 
   const Options& options_;
+  apps::Captures captures_{"urma_feed"};  // looks when the devices have closed
   std::vector<Source> sources_;
   size_t source_ = 0;  // whose arrivals are being routed
   Router router_;

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "apps/common/captures.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
 #include "apps/urma_feed/consumer.h"
@@ -30,7 +31,7 @@ Exit main_exit(int count, char** arguments) {
   try {
     const Options options = parse_options(count, arguments);
     apps::handle_signals();
-    return run(options);
+    return apps::exit_with_captures(run(options));
   } catch (const Failure& failure) {
     apps::print_error(fmt::format("urma_feed: {}", failure.what()));
     return failure.exit();

@@ -32,7 +32,7 @@ once a second how it goes.
 
 Exit codes
   0 ok   1 error   2 usage   4 messages missing or repeated   5 consumer lost or not reached
-  130 Ctrl-C, after the table
+  7 ok, but a capture (pcap) lacks packets   130 Ctrl-C, after the table
 )";
 
 [[noreturn]] void usage(std::string message) { throw Failure(Exit::usage, std::move(message)); }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 
+#include "apps/common/captures.h"
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
@@ -26,15 +27,15 @@ class Producer {
  public:
   explicit Producer(const Options& options)
       : options_(options),
-        device_(must(urma::open(options.devices.empty() ? apps::device_towards(options.host)
-                                                        : options.devices[0]),
-                     "opening the device")),
+        device_(captures_.watch(
+            must(urma::open(options.devices.empty() ? apps::device_towards(options.host)
+                                                    : options.devices[0]),
+                 "opening the device"))),
         consumer_(must(device_.import("urma://" + options.host + "/urma_feed"),
                        "reaching the consumer at " + options.host)),
         jetty_(must(device_.jetty({.berths = berths}), "a Jetty")) {}
 
   Producer(const Producer&) = delete;
-  ~Producer() { apps::tell_of_uncaptured(device_, "urma_feed"); }
 
   Exit run() {
     const auto began = Clock::now();
@@ -102,6 +103,7 @@ class Producer {
   }
 
   const Options& options_;
+  apps::Captures captures_{"urma_feed"};  // looks when the device has closed
   Device device_;
   Imported consumer_;
   Jetty jetty_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "apps/common/captures.h"
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
@@ -73,7 +74,8 @@ Exit send(Options options) {
   bool reached = false;
   for (auto until = Clock::now();;) {
     try {
-      Device device = must(urma::open(device_text), "opening the device");
+      apps::Captures captures("urma_notify");  // looks when the device has closed
+      Device device = captures.watch(must(urma::open(device_text), "opening the device"));
       Sender sender(options, file, device);
       try {
         return sender.run();
@@ -112,7 +114,7 @@ Exit main_exit(int count, char** arguments) {
   try {
     const Options options = parse_options(count, arguments);
     apps::handle_signals();
-    return run(options);
+    return apps::exit_with_captures(run(options));
   } catch (const Failure& failure) {
     complain(failure.what());
     return failure.exit();

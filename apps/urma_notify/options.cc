@@ -30,7 +30,7 @@ Whoever reaches the receiver may send it files; what travels is not encrypted.
 
 Exit codes
   0 ok   1 error   2 usage   4 wrong bytes   5 receiver lost or not reached   6 version mismatch
-  130 Ctrl-C
+  7 ok, but a capture (pcap) lacks packets   130 Ctrl-C
 )";
 
 [[noreturn]] void usage(std::string message) { throw Failure(Exit::usage, std::move(message)); }

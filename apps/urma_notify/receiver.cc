@@ -26,14 +26,12 @@ Receiver::Receiver(const std::string& device, int folder, std::atomic<bool>& ove
     : device_text_(device),
       folder_(folder),
       over_(over),
-      device_(must(urma::open(device), "opening the device")),
+      device_(captures_.watch(must(urma::open(device), "opening the device"))),
       post_(device_, berths, receives) {
   must(post_.jetty().fd(), "the device");
   must(device_.publish("urma_notify", post_.jetty(), everyone()),
        "publishing the name urma_notify");
 }
-
-Receiver::~Receiver() { apps::tell_of_uncaptured(device_, "urma_notify"); }
 
 void Receiver::say_where() const {
   const Endpoint at = device_.endpoint();

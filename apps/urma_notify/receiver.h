@@ -5,6 +5,7 @@
 #include <list>
 #include <string>
 
+#include "apps/common/captures.h"
 #include "apps/urma_notify/post.h"
 #include "apps/urma_notify/transfer.h"
 
@@ -16,7 +17,6 @@ class Receiver {
   // `over`: another one has failed. Fails where the device cannot be opened.
   Receiver(const std::string& device, int folder, std::atomic<bool>& over);
   Receiver(const Receiver&) = delete;
-  ~Receiver();
 
   // How it is reached, on stdout.
   void say_where() const;
@@ -40,6 +40,7 @@ class Receiver {
   const std::string device_text_;
   const int folder_;
   std::atomic<bool>& over_;
+  apps::Captures captures_{"urma_notify"};  // looks when the device has closed
   Device device_;
   Post post_;
   std::list<Transfer> transfers_;

@@ -26,8 +26,6 @@ constexpr uint64_t block_tag = uint64_t{1} << 61;  // and the slot's number
 Sender::Sender(const Options& options, const Outgoing& file, Device& device)
     : options_(options), file_(file), device_(device), post_(device, berths, receives) {}
 
-Sender::~Sender() { apps::tell_of_uncaptured(device_, "urma_notify"); }
-
 Exit Sender::run() {
   Progress progress(options_.name, file_.bytes());
   try {

@@ -17,7 +17,6 @@ class Sender {
  public:
   Sender(const Options& options, const Outgoing& file, Device& device);
   Sender(const Sender&) = delete;
-  ~Sender();
 
   // Says how it went; Exit::ok, or interrupted. Fails by Failure, Exit::peer_lost if another
   // attempt may do better.

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/captures.h"
 #include "apps/urma_perf/case_run.h"
 #include "apps/urma_perf/options.h"
 
@@ -30,6 +31,7 @@ class Client {
   const Options& options_;
   std::string device_text_;
   std::vector<int> processors_;
+  apps::Captures captures_{"urma_perf"};  // looks when the device has closed
   Device device_;
   Link link_;
 };

@@ -120,6 +120,8 @@ What is checked when
   send_bw                       every message, by the server, within the measured time
   write_imm_bw                  as send_bw if the server is --inline; and as write_bw
   read_lat, read_bw             every read, by the client; its time counts in msg/s, not in the us
+  atomic_lat, atomic_bw         what each signalled work fetched, by the client; each word, where it
+                                lies, after each round. cas: each swaps the value for another one
   And the server must have been told of as many messages as were sent, each once.
   The bytes are f(seed, offset, iteration): see apps/urma_perf/pattern.h.
 
@@ -129,6 +131,7 @@ On a terminal a line tells once a second how a case goes; it is wiped before the
 
 Exit codes
   0 ok   1 error   2 usage   4 wrong bytes   5 server lost or not reached   6 version mismatch
+  7 ok, but a capture (pcap) of either side lacks packets
   130 Ctrl-C, after the summary so far (a second one ends at once)
 )";
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "apps/common/captures.h"
 #include "apps/common/output.h"
 #include "apps/urma_perf/budget.h"
 #include "apps/urma_perf/client.h"
@@ -126,7 +127,7 @@ Exit main_exit(int count, char** arguments) {
     const Options options = parse_options(count, arguments);
     handle_signals();
     if (options.cpu) pin(*options.cpu);
-    return run(options);
+    return exit_with_captures(run(options));
   } catch (const Failure& failure) {
     std::fflush(stdout);
     print_error(fmt::format("urma_perf: {}", failure.what()));

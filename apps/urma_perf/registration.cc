@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "apps/common/captures.h"
 #include "apps/common/output.h"
 #include "apps/urma_perf/clock.h"
 #include "apps/urma_perf/histogram.h"
@@ -205,7 +206,9 @@ nlohmann::json to_json(const Row& row) {
 Row measure(const Options& options, Device& device, bool mapped, uint64_t bytes) {
   Registration registration(options, device, mapped);
   if (options.churn == 0) return registration.run(bytes, [](const Segment*) {});
-  Device writing = must(open(options.device.empty() ? default_device : options.device), "a device");
+  apps::Captures captures("urma_perf");  // looks when the device has closed
+  Device writing = captures.watch(
+      must(open(options.device.empty() ? default_device : options.device), "a device"));
   const Segment any = must(device.allocate(4096), "memory");
   Writer writer(writing, any, bytes);
   const int64_t begun = now();
@@ -221,7 +224,8 @@ Exit measure_registration(const Options& options) {
   // Who writes there wants to be answered between our calls.
   const Threads threads = options.churn > 0 ? Threads::served : options.threads_mode->threads;
   const std::string text(options.device.empty() ? default_device : options.device);
-  Device device = must(open(text, {.threads = threads}), "a device");
+  apps::Captures captures("urma_perf");  // looks when the device has closed
+  Device device = captures.watch(must(open(text, {.threads = threads}), "a device"));
   bool mapped = false;
   if (!options.own_memory) mapped = must(device.allocate(4096), "memory").mapped();
   std::vector<uint64_t> sizes = options.sizes;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "apps/common/captures.h"
 #include "apps/urma_perf/clock.h"
 #include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/failure.h"
@@ -94,6 +95,13 @@ ChildServer::ChildServer(const Options& options, const std::string& device, int 
 // Ends as soon as the client has said bye, which is before we are destroyed.
 ChildServer::~ChildServer() {
   if (process_ <= 0) return;
+  end();
+  // It has said on stderr which of its captures lacks packets.
+  constexpr int incomplete = static_cast<int>(Exit::capture_incomplete);
+  if (WIFEXITED(status_) && WEXITSTATUS(status_) == incomplete) note_incomplete_capture();
+}
+
+void ChildServer::end() {
   if (wait(second)) return;
   kill(process_, SIGTERM);
   if (wait(second)) return;

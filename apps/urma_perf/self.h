@@ -23,6 +23,7 @@ class ChildServer {
  private:
   std::string read_line(int from) const;
   bool wait(int64_t patience);
+  void end();
 
   pid_t process_ = -1;
   int status_ = 0;

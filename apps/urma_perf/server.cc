@@ -38,7 +38,7 @@ Server::Server(const Options& options, const std::string& device, std::atomic<bo
     : options_(options),
       device_text_(device),
       over_(over),
-      device_(open_device(device, *options.threads_mode, options.retransmit)),
+      device_(captures_.watch(open_device(device, *options.threads_mode, options.retransmit))),
       completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
       mailbox_(device_, &completions_),
       taker_(options.threads_mode->polls) {

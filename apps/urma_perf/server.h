@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/captures.h"
 #include "apps/urma_perf/completions.h"
 #include "apps/urma_perf/mailbox.h"
 #include "apps/urma_perf/options.h"
@@ -37,6 +38,7 @@ class Server {
   const Options& options_;
   const std::string device_text_;
   std::atomic<bool>& over_;
+  apps::Captures captures_{"urma_perf server"};  // looks when the device has closed
   Device device_;
   Jfc completions_;  // of the mailbox and of all sessions
   Mailbox mailbox_;

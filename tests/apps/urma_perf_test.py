@@ -397,6 +397,38 @@ def test_registration():
         assert done.returncode == 2 and "Fix: " in done.stderr, done
 
 
+def test_captures_that_lack_packets():
+    """The exit code is 7, and the message says which, how many, why and the fix; either side."""
+    with tempfile.TemporaryDirectory() as place:
+        capture = f"{place}/x.pcapng"
+        for side in (["--peer-device", "udp:", "--device"], ["--device", "udp:", "--peer-device"]):
+            for limit, code in (("64K", 7), ("8G", 0)):
+                done = run("--self", "send_lat", "--size", "1000", "--count", "300", *side,
+                           f"pcap(file={capture},limit={limit}):udp:")
+                assert done.returncode == code, done
+                assert (f"packets are missing in the capture {capture}: capture stopped: the "
+                        "file's limit was reached. Fix: raise limit=" in done.stderr) == (code == 7)
+                assert code == 7 or done.stderr == "", done
+        # A limit on the size of files, which would kill whoever does not look for it.
+        words = [PROGRAM, "--self", "send_lat", "--size", "1000", "--count", "300",
+                 "--peer-device", "udp:", "--device", f"pcap(file={capture}):udp:"]
+        done = subprocess.run(["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", *words],
+                              capture_output=True, text=True, timeout=120)
+        assert done.returncode == 7 and "Fix: allow larger files (ulimit -f" in done.stderr, done
+        done = run("--self", "send_lat", "--count", "100", "--peer-device", "udp:", "--device",
+                   "pcap(file=/dev/null):udp:")
+        assert done.returncode == 0 and done.stderr == "", done
+        # A full disk: the namespace's own.
+        mount = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs -o size=64k tmpfs {place} && "
+                 'exec "$@"', "sh"]
+        if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
+            print("(skipped: no mount namespace)")
+            return
+        done = subprocess.run([*mount, *words], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 7, done
+        assert f"No space left on device. Fix: make room there (df -h {capture})" in done.stderr
+
+
 def test_sweep():
     done = results("--self", "write_bw", "--sweep", "--seconds", "0.05", "--rounds", "1", "--limit",
                    "--device", "udp:")
