@@ -203,6 +203,10 @@ double CaseRun::limit_round(int64_t time, double& waited_percent) {
 Outcome CaseRun::our_round(int64_t time, Report& report, double& waited_percent) {
   std::ranges::fill(side_.ledger(), Side::never_written);
   link_.tell("begin", Begin{.limit = false});
+  // A raw loop may have used that memory meanwhile.
+  if (side_.what().test->atomics()) {
+    link_.read(side_.landing(), side_.other(), side_.layout().landing_begin());
+  }
   const int64_t waited = run_workers(
       {.at = now() + time, .count = schedule_.round_count, .progress = schedule_.progress});
   Outcome all;
@@ -211,8 +215,7 @@ Outcome CaseRun::our_round(int64_t time, Report& report, double& waited_percent)
     all.add(worker->outcome);
   }
   const Case& what = side_.what();
-  const bool lands_there = what.test->operation == Operation::write && !what.test->ping_pong();
-  if (what.verify && lands_there) {
+  if (what.verify && what.test->lands_unseen()) {
     link_.write(std::as_bytes(side_.ledger()), side_.other(), 0);
   }
   report = link_.ask<Report>("end", nullptr, 60 * second);

@@ -9,7 +9,9 @@ namespace urma::perf {
 // Where things lie in the one segment that each side registers for a case. Both sides compute it
 // from the same Case: no offset is ever told.
 //
-//   ledger    8 bytes per slot: the window that was last written there, told at a round's end
+//   ledger    8 bytes per slot: the window that was last written there, of atomics the word, told
+//   at
+//             a round's end
 //   source    what this side sends, or is read: one long pattern, as often as reads are spread
 //   landing   `slots` places of `stride` bytes for each Jetty, where messages arrive
 class Layout {

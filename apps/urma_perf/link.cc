@@ -113,24 +113,32 @@ Failure Link::not_understood(const std::string& type, const char* why) const {
 }
 
 void Link::write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset) {
-  if (mailbox_.jetty().post(urma::write(from, to, offset)) != 1) {
-    throw Failure(Exit::error, "a write was not taken. Fix: report this as a fault of liburma");
+  run(urma::write(from, to, offset), "telling the server what was written");
+}
+
+void Link::read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset) {
+  run(urma::read(to, from, offset), "reading the server's words");
+}
+
+void Link::run(const Work& work, std::string_view doing) {
+  if (mailbox_.jetty().post(work) != 1) {
+    throw Failure(Exit::error, "a work was not taken. Fix: report this as a fault of liburma");
   }
   for (const int64_t until = now() + 10 * second; now() < until;) {
     bool done = false;
     for (const Completion& completion : mailbox_.jetty().wait(std::chrono::milliseconds(20))) {
       mailbox_.handle(completion);
-      if (completion.operation != Operation::write) continue;
+      if (completion.operation != work.operation) continue;
       if (!completion.ok()) {
-        throw failed_work("telling the server at " + host_ + " what was written",
-                          completion.status);
+        throw failed_work(fmt::format("{}, at {}", doing, host_), completion.status);
       }
       done = true;
     }
     if (done) return;
   }
-  throw Failure(Exit::peer_lost,
-                "the server at " + host_ + " does not take what was written. Fix: start it again");
+  throw Failure(
+      Exit::peer_lost,
+      fmt::format("{}: the server at {} does not answer. Fix: start it again", doing, host_));
 }
 
 void Link::keep_alive() {

@@ -34,11 +34,14 @@ class Link {
 
   // Writes to the server's memory and waits until it is there.
   void write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset);
+  // Reads the server's memory and waits until it is here.
+  void read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset);
   // For whoever runs loops of his own on an inlined device: lets the engine do what is due.
   void keep_alive();
 
  private:
   Message exchange(const std::string& type, nlohmann::json body, int64_t patience);
+  void run(const Work& work, std::string_view doing);
   Failure not_understood(const std::string& type, const char* why) const;
 
   std::string host_;

@@ -218,9 +218,10 @@ bool ShmSender::send_piece(int64_t until) {
 template <class Word>
 void ShmCopier::operate_on(std::byte* at) {
   const std::atomic_ref<Word> word(*reinterpret_cast<Word*>(at));
-  Word expected = 1;
   if (operates_ == Atomic::compare_swap) {
-    word.compare_exchange_strong(expected, 1);
+    // One that succeeds, as ours do.
+    Word expected = word.load(std::memory_order_relaxed);
+    word.compare_exchange_strong(expected, static_cast<Word>(expected + 1));
   } else {
     word.fetch_add(1);
   }

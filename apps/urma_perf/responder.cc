@@ -76,9 +76,8 @@ void Responder::bounce(uint32_t jetty) {
 void Responder::begin() { report_ = {}; }
 
 Report Responder::end() {
-  const Test& test = *side_.what().test;
-  const bool landed_by_write = test.operation == Operation::write && !test.ping_pong();
-  if (side_.what().verify && landed_by_write) side_.check_ledger(report_.verdict);
+  const Case& what = side_.what();
+  if (what.verify && what.test->lands_unseen()) side_.check_ledger(report_.verdict);
   return report_;
 }
 

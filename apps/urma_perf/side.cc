@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "apps/urma_perf/failure.h"
+#include "apps/urma_perf/words.h"
 
 namespace urma::perf {
 namespace {
@@ -154,9 +155,7 @@ void Side::aim(Work& work, uint32_t jetty, uint32_t slot_number, uint32_t window
     work.atomic = case_.atomic->atomic;
     work.buffer = {nullptr, case_.bytes};
     work.offset = layout_.slot_at(jetty, slot_number);
-    work.immediate_value = 1;
-    work.expected_value = 1;  // of compare-swap: the first one fails, the others change nothing
-    return;
+    return;  // operands are in `Words`
   }
   work.buffer = {at(layout_.source_at(window), case_.bytes).data(), case_.bytes};
   work.offset = layout_.slot_at(jetty, slot_number);
@@ -209,10 +208,22 @@ void Side::check(uint32_t jetty, uint32_t slot_number, uint32_t window, Verdict&
                   std::to_integer<unsigned>(slot(jetty, slot_number)[*wrong]), window));
 }
 
+void Side::check_word(uint32_t jetty, uint32_t slot_number, uint64_t right,
+                      Verdict& verdict) const {
+  const uint64_t value = Words::load(slot(jetty, slot_number));
+  if (right == never_written || value == right) return;
+  verdict.count(fmt::format("Jetty {}, slot {}: the word is 0x{:x}, and should be 0x{:x}", jetty,
+                            slot_number, value, right));
+}
+
 void Side::check_ledger(Verdict& verdict) const {
   for (uint32_t jetty = 0; jetty < case_.jetties; ++jetty) {
     for (uint32_t i = 0; i < layout_.slots(); ++i) {
       const uint64_t window = ledger()[size_t{jetty} * layout_.slots() + i];
+      if (case_.test->atomics()) {
+        check_word(jetty, i, window, verdict);
+        continue;
+      }
       if (window >= Pattern::windows) continue;
       check(jetty, i, static_cast<uint32_t>(window), verdict);
       pulse_->beat();  // many places take long, too

@@ -54,7 +54,8 @@ class Side {
   std::span<std::byte> slot(uint32_t jetty, uint32_t slot) const;
   std::span<const std::byte> source() const;
   std::span<std::byte> landing() const;
-  // What was written where; the client's is copied to the server's when a round ends.
+  // What was written where, of atomics the words; the client's is copied to the server's when a
+  // round ends.
   std::span<uint64_t> ledger() const;
   static constexpr uint64_t never_written = UINT64_MAX;
 
@@ -70,6 +71,7 @@ class Side {
     return segment_.bytes().subspan(offset, bytes);
   }
   uint32_t any_source(uint32_t jetty) const;
+  void check_word(uint32_t jetty, uint32_t slot, uint64_t right, Verdict& verdict) const;
   Segment make_segment(Device& device);
   void touch_memory();
   bool sends_data() const;

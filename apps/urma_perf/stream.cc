@@ -34,7 +34,9 @@ Stream::Stream(Side& side, const std::vector<uint32_t>& jetties, Jfc& completion
       completions_(completions),
       taker_(polls),
       group_(side.what().signal_every),
-      fence_every_(side.what().ordering.fence_every) {
+      fence_every_(side.what().ordering.fence_every),
+      words_(side.what().atomic->atomic, side.what().bytes,
+             side.what().test->atomics() ? side.ledger().size() : 0) {
   const uint32_t groups = side.what().depth / group_;
   for (uint32_t g = 0; g < groups; ++g) {
     for (const uint32_t jetty : jetties) lanes_.push_back({jetty, g * group_, 0});
@@ -47,6 +49,7 @@ Stream::Stream(Side& side, const std::vector<uint32_t>& jetties, Jfc& completion
 void Stream::run(const Stop& stop, Outcome& outcome) {
   outcome.begin = outcome.end = now();
   posted_ = 0;
+  read_words();
   ProgressWriter progress(stop.progress, outcome.begin);
   while (outcome.end < stop.at && posted_ < stop.count && !interrupted()) {
     post_vacant(stop.count - posted_, outcome);
@@ -54,6 +57,16 @@ void Stream::run(const Stop& stop, Outcome& outcome) {
     progress.at(outcome.end, outcome.messages);
   }
   while (vacant_.size() < lanes_.size()) await(outcome);
+}
+
+// As they were copied from the server.
+void Stream::read_words() {
+  if (!side_.what().test->atomics()) return;
+  for (const Lane& lane : lanes_) {
+    for (uint32_t slot = lane.first_slot; slot < lane.first_slot + group_; ++slot) {
+      words_.set(place(lane.jetty, slot), Words::load(side_.slot(lane.jetty, slot)));
+    }
+  }
 }
 
 // All that is vacant, with one reading of the clock and one post per Jetty.
@@ -83,6 +96,10 @@ void Stream::stage(uint32_t number, Outcome& outcome) {
     if (fence_every_ != 0)
       work.fence = staged_works_++ % fence_every_ == 0 ? Fence::all : Fence::none;
     window_at(lane.jetty, slot) = next_window_;
+    if (side_.what().test->atomics()) {
+      words_.aim(work, place(lane.jetty, slot));
+      window_at(lane.jetty, slot) = words_.value(place(lane.jetty, slot));
+    }
     outcome.windows += next_window_;
     next_window_ = next_window_ + 1 == Pattern::windows ? 0 : next_window_ + 1;
   }
@@ -131,15 +148,26 @@ void Stream::finish(const Completion& completion, int64_t at, Outcome& outcome) 
   outcome.times.record(static_cast<uint64_t>(std::max<int64_t>(took, 0)), group_);
   outcome.messages += group_;
   vacant_.push_back(number);
-  if (!side_.what().test->reads() || !side_.what().verify) return;
+  if (!side_.what().verify) return;
+  if (side_.what().test->atomics()) {
+    // The last one of the group, which is signalled; of the others the server checks the words.
+    const uint32_t slot = lane.first_slot + group_ - 1;
+    words_.check(place(lane.jetty, slot), completion.fetched(), outcome.verdict);
+    window_at(lane.jetty, slot) = words_.value(place(lane.jetty, slot));
+  }
+  if (!side_.what().test->reads()) return;
   for (uint32_t slot = lane.first_slot; slot < lane.first_slot + group_; ++slot) {
     const auto window = static_cast<uint32_t>(window_at(lane.jetty, slot));
     side_.check(lane.jetty, slot, window, outcome.verdict);
   }
 }
 
+size_t Stream::place(uint32_t jetty, uint32_t slot) const {
+  return size_t{jetty} * side_.layout().slots() + slot;
+}
+
 uint64_t& Stream::window_at(uint32_t jetty, uint32_t slot) {
-  return side_.ledger()[size_t{jetty} * side_.layout().slots() + slot];
+  return side_.ledger()[place(jetty, slot)];
 }
 
 }  // namespace urma::perf

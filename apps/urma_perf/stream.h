@@ -6,6 +6,7 @@
 #include "apps/urma_perf/completions.h"
 #include "apps/urma_perf/histogram.h"
 #include "apps/urma_perf/side.h"
+#include "apps/urma_perf/words.h"
 
 namespace urma::perf {
 
@@ -42,11 +43,13 @@ class Stream {
     int64_t posted;
   };
 
+  void read_words();
   void post_vacant(uint64_t most, Outcome& outcome);
   void stage(uint32_t lane, Outcome& outcome);
   void post_staged();
   void finish(const Completion& completion, int64_t at, Outcome& outcome);
   void await(Outcome& outcome);
+  size_t place(uint32_t jetty, uint32_t slot) const;
   uint64_t& window_at(uint32_t jetty, uint32_t slot);
 
   Side& side_;
@@ -54,6 +57,7 @@ class Stream {
   Taker taker_;
   uint32_t group_;
   uint32_t fence_every_;
+  Words words_;  // of atomics
   uint64_t staged_works_ = 0;
   std::vector<Lane> lanes_;
   std::vector<uint32_t> vacant_;     // lanes

@@ -33,6 +33,8 @@ struct Test {
   bool sends() const { return operation == Operation::send; }
   bool reads() const { return operation == Operation::read; }
   bool atomics() const { return operation == Operation::atomic; }
+  // What it changes at the server is looked at when a round has ended.
+  bool lands_unseen() const { return (operation == Operation::write && !ping_pong()) || atomics(); }
 };
 
 // In an asleep test: how long a side rests before it sends, so that the other one sleeps for sure.

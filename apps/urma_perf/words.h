@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "apps/urma_perf/pattern.h"
+#include "urma/urma.hpp"
+
+namespace urma::perf {
+
+// The words of the server that a client's atomics change. Each has one client, and one work
+// outstanding, so the client knows in advance what each work fetches and what it leaves.
+class Words {
+ public:
+  Words(Atomic atomic, uint64_t bytes, size_t count);
+
+  // What the word is now, before the next work.
+  void set(size_t word, uint64_t value) { words_[word] = {0, value}; }
+  // Gives the work its operands: a compare-swap that succeeds if the word is what it should be and
+  // changes all of its bytes, or a fetch-add of 1.
+  void aim(Work& work, size_t word);
+  // What the word is after the latest work.
+  uint64_t value(size_t word) const { return words_[word].after; }
+  // Counts a wrong message if the latest work did not fetch what was there. Goes on from what it
+  // fetched, so that one wrong word is counted once.
+  void check(size_t word, uint64_t fetched, Verdict& verdict);
+
+  // The word that lies here.
+  static uint64_t load(std::span<const std::byte> word);
+
+ private:
+  struct Word {
+    uint64_t before = 0;  // the latest work
+    uint64_t after = 0;
+  };
+  uint64_t next(uint64_t value) const;
+
+  Atomic atomic_;
+  uint64_t bytes_;
+  std::vector<Word> words_;
+};
+
+}  // namespace urma::perf
