@@ -57,7 +57,7 @@ def peer(*arguments, program=PEER, **more):
 def two_at_work():
     name = f"stat-{os.getpid()}"
     with peer("udp:", "serve", name) as server:
-        with peer("udp:", "write", name + "-writer", f"urma://localhost/{name}") as writer:
+        with peer("udp:", "write", name + "-writer", f"urma://localhost/{name}", "0") as writer:
             yield server, writer
 
 
