@@ -26,9 +26,9 @@ struct Retransmission {
     doubled,   // rto_base * 2^(rto_exponent * times in a row), to 200 ms
   };
 
-  friend constexpr bool is_valid(Scope scope) { return scope <= Scope::go_back_n; }
-  friend constexpr bool is_valid(Trigger trigger) { return trigger <= Trigger::timeout; }
-  friend constexpr bool is_valid(Rto rto) { return rto <= Rto::doubled; }
+  friend constexpr bool is_valid(Scope value) { return value <= Scope::go_back_n; }
+  friend constexpr bool is_valid(Trigger value) { return value <= Trigger::timeout; }
+  friend constexpr bool is_valid(Rto value) { return value <= Rto::doubled; }
 
   // Of what this end sends. Its peer is told when the channel is made, and receives accordingly.
   Scope scope = Scope::selective;
