@@ -194,11 +194,16 @@ class PacketPort {
   // Lends empty frames; returns how many, from the front of `frames`.
   virtual size_t lend(std::span<TxFrame*> frames) = 0;
   // Takes filled frames, in order, and returns how many of them it took; the others stay lent.
-  // A frame's pieces may be read until `settled` has passed it. What the medium loses is lost.
+  // The port may read what a frame's pieces name until `settled` has passed the frame, and never
+  // after that. What the medium loses is lost.
   virtual size_t send(std::span<TxFrame* const> frames, Time now) = 0;
   // Gives frames back unsent.
   virtual void unlend(std::span<TxFrame* const> frames) = 0;
-  // Of the frames that `send` has taken since open: how many, in order, will not be read any more.
+  // How many of the frames that `send` has taken since open will not be read any more, counted in
+  // the order in which `send` took them. It never falls, and reaches all of them though nothing
+  // more is sent. It may lag behind what has left, and behind what peers have answered. A port may
+  // advance it in `send` and `receive` alone, and wakes nobody for it: whoever waits for it asks.
+  // A port that is destroyed reads nothing any more, whatever had settled.
   virtual uint64_t settled() = 0;
 
   // Frames that have come, at most as many as `frames` holds; each must be released.

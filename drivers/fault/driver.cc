@@ -7,6 +7,7 @@ void read_options(OptionReader& options, fault::Settings& settings) {
   options.number("seed", settings.seed, {"of all chance: the same seed, the same faults"});
   settings.out.read_options(options);
   settings.in.read_options(options, "in.");
+  settings.lateness.read_options(options);
 }
 
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {

@@ -15,6 +15,7 @@ FaultPort::FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings
       settings_(settings),
       facts_(inner_->facts()),
       prng_(settings.seed),
+      late_(frame_count, settings.lateness),
       storage_(size_t{buffer_count} * buffer_bytes),
       packets_(buffer_count),
       sent_(buffer_count) {
@@ -59,26 +60,34 @@ uint32_t FaultPort::take_buffer() {
 
 size_t FaultPort::send(std::span<TxFrame* const> frames, Time now) {
   reclaim();
-  for (TxFrame* frame : frames) {
-    const Impairment::Fate fate =
-        out_line_.decide(settings_.out, beginning_of(*frame), frame->bytes(), now, prng_);
-    if (fate.count != 1) ++injected_;
-    for (const Impairment::Copy& copy : std::span(fate.copies).first(fate.count)) {
-      const uint32_t buffer = take_buffer();
-      if (buffer == none) break;
-      packets_[buffer] = {frame->to, static_cast<uint32_t>(frame->bytes()), frame->path};
-      flatten(*frame, bytes_of(buffer));
-      if (copy.corrupt) {
-        ++injected_;
-        Impairment::flip_bits({bytes_of(buffer), packets_[buffer].bytes}, prng_);
-      }
-      hold(out_, now + copy.delay, buffer);
-    }
-    pool_.take_back(frame);
-    ++taken_;
-  }
+  size_t taken = 0;
+  for (; taken < frames.size() && !late_.full(); ++taken) late_.take(frames[taken], now, prng_);
+  read_due(now);
   send_due(now);
-  return frames.size();
+  return taken;
+}
+
+// Copies the packets whose time has come, which ends the reading of their memory.
+void FaultPort::read_due(Time now) {
+  while (const TxFrame* frame = late_.read(now)) impair(*frame, now);
+  while (TxFrame* frame = late_.settle(now)) pool_.take_back(frame);
+}
+
+void FaultPort::impair(const TxFrame& frame, Time now) {
+  const Impairment::Fate fate =
+      out_line_.decide(settings_.out, beginning_of(frame), frame.bytes(), now, prng_);
+  if (fate.count != 1) ++injected_;
+  for (const Impairment::Copy& copy : std::span(fate.copies).first(fate.count)) {
+    const uint32_t buffer = take_buffer();
+    if (buffer == none) break;
+    packets_[buffer] = {frame.to, static_cast<uint32_t>(frame.bytes()), frame.path};
+    flatten(frame, bytes_of(buffer));
+    if (copy.corrupt) {
+      ++injected_;
+      Impairment::flip_bits({bytes_of(buffer), packets_[buffer].bytes}, prng_);
+    }
+    hold(out_, now + copy.delay, buffer);
+  }
 }
 
 void FaultPort::send_due(Time now) {
@@ -121,20 +130,21 @@ void FaultPort::unlend(std::span<TxFrame* const> frames) {
 // ---- inwards
 
 Time FaultPort::next_arrival() const {
-  Time next = inner_->next_arrival();
+  Time next = std::min(inner_->next_arrival(), late_.next());
   if (!out_.empty()) next = std::min(next, out_.top().at);
   if (!in_.empty()) next = std::min(next, in_.top().at);
   return next;
 }
 
 size_t FaultPort::receive(std::span<RxFrame> frames, Time now) {
+  read_due(now);
   send_due(now);
   if (settings_.in.none()) return inner_->receive(frames, now);
   size_t count = 0;
   for (; count < frames.size() && !in_.empty() && in_.top().at <= now; in_.pop()) {
     const uint32_t buffer = in_.top().buffer;
-    frames[count++] = {bytes_of(buffer), packets_[buffer].bytes, buffer | ours,
-                       &packets_[buffer].peer, packets_[buffer].path};
+    frames[count++] = {bytes_of(buffer), packets_[buffer].bytes, buffer, &packets_[buffer].peer,
+                       packets_[buffer].path};
   }
   return count + take_in(frames.subspan(count), now);
 }
@@ -172,8 +182,8 @@ size_t FaultPort::take_in(std::span<RxFrame> frames, Time now) {
 
 void FaultPort::release(std::span<const RxFrame> frames) {
   for (const RxFrame& frame : frames) {
-    if (frame.cookie & ours) {
-      free_.push_back(frame.cookie & ~ours);
+    if (holds(frame)) {
+      free_.push_back(frame.cookie);
     } else {
       inner_->release({&frame, 1});
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <deque>
+#include <functional>
 #include <memory>
 #include <queue>
 #include <vector>
@@ -8,12 +8,14 @@
 #include "drivers/driver.h"
 #include "drivers/frame_pool.h"
 #include "drivers/impairment.h"
+#include "drivers/lateness.h"
 
 namespace urma::drivers::fault {
 
 struct Settings {
   Impairment out;
   Impairment in;
+  Lateness lateness;  // of reading what is sent
   uint64_t seed = 1;
   SettingList options = {};  // as they were read, for whoever asks
 };
@@ -29,7 +31,7 @@ class FaultPort final : public PacketPort {
   size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }
   size_t send(std::span<TxFrame* const> frames, Time now) override;
   void unlend(std::span<TxFrame* const> frames) override;
-  uint64_t settled() override { return taken_; }
+  uint64_t settled() override { return late_.settled(); }
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return inner_->descriptors(); }
@@ -42,7 +44,6 @@ class FaultPort final : public PacketPort {
   static constexpr uint32_t frame_count = 512;
   static constexpr uint32_t buffer_count = 4096;
   static constexpr uint32_t buffer_bytes = 9216;
-  static constexpr uint32_t ours = 1u << 31;  // in a received frame's cookie
 
   struct Held {
     Time at;
@@ -66,8 +67,15 @@ class FaultPort final : public PacketPort {
   };
 
   uint32_t take_buffer();
+  // Whether a received frame lies in a buffer here; the inner port may use any cookie.
+  bool holds(const RxFrame& frame) const {
+    return std::less_equal<>()(storage_.data(), frame.data) &&
+           std::less<>()(frame.data, storage_.data() + storage_.bytes());
+  }
   std::byte* bytes_of(uint32_t buffer) { return storage_.data() + size_t{buffer} * buffer_bytes; }
   void hold(Line& line, Time at, uint32_t buffer) { line.push({at, order_++, buffer}); }
+  void read_due(Time now);
+  void impair(const TxFrame& frame, Time now);
   void send_due(Time now);
   void reclaim();
   size_t take_in(std::span<RxFrame> frames, Time now);
@@ -77,6 +85,7 @@ class FaultPort final : public PacketPort {
   PortFacts facts_;
   Prng prng_;
   FramePool pool_{frame_count};
+  LateFrames late_;  // taken, and not settled yet
   Region storage_;
   std::vector<Packet> packets_;
   std::vector<uint32_t> free_;
@@ -88,7 +97,6 @@ class FaultPort final : public PacketPort {
   size_t sent_first_ = 0;
   size_t sent_count_ = 0;
   uint64_t inner_taken_ = 0;
-  uint64_t taken_ = 0;
   uint64_t order_ = 0;
   uint64_t injected_ = 0;
 };

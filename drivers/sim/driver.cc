@@ -17,7 +17,7 @@ void read_port_options(OptionReader& options, sim::Port::Settings& settings, uin
   options.size("mtu", mtu, 1024, 8192, {"largest payload of a packet: 1024, 2048, 4096 or 8192"});
   if ((mtu & (mtu - 1)) != 0) options.refuse("mtu", "1024, 2048, 4096 or 8192");
   options.size("buffer", buffer, 64 * 1024, 1 << 30, {"what waits for this device"});
-  options.duration("hold", settings.hold, {"memory is read so much later, as a NIC does"});
+  settings.lateness.read_options(options);
   options.address("address", settings.address, {"its address", "the next one, fd00::1 and up"});
   settings.impairment.read_options(options);
   settings.mtu = static_cast<uint32_t>(mtu);

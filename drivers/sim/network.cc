@@ -171,10 +171,12 @@ void Network::kill(const Endpoint& at) {
   }
 }
 
+bool Network::dead(const Endpoint& at) const {
+  return std::find(dead_.begin(), dead_.end(), at) != dead_.end();
+}
+
 bool Network::severed(const Endpoint& from, const Endpoint& to, size_t bytes) const {
-  for (const Endpoint& dead : dead_) {
-    if (dead == from || dead == to) return true;
-  }
+  if (dead(from) || dead(to)) return true;
   return std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
     return cut.from == from && cut.to == to && bytes > cut.longest;
   });
@@ -184,6 +186,13 @@ void Network::transmit(Port& from, const TxFrame& frame) {
   ++sent_;
   const size_t bytes = frame.bytes();
   URMA_ASSERT(bytes <= packet_capacity, "no packet is larger than the largest MTU and its headers");
+  // The memory of a process that was killed is gone, and with it what its device held.
+  if (dead(from.facts_.self)) return;
+  if (on_leave) {
+    leaving_.resize(bytes);
+    flatten(frame, leaving_.data());
+    on_leave(from.facts_.self, leaving_);
+  }
   if (bytes > largest_packet || severed(from.facts_.self, frame.to, bytes)) return;
   const auto beginning = beginning_of(frame);
   const Impairment::Fate first =
@@ -205,16 +214,16 @@ void Network::transmit(Port& from, const TxFrame& frame) {
   }
 }
 
-void Network::gather_at(Port& port, Time at) {
-  events_.push({at, order_++, Happens::port_gathers, port.index_});
+void Network::run_port_at(Port& port, Time at) {
+  events_.push({at, order_++, Happens::port_is_due, port.index_});
 }
 
 void Network::handle(const Event& event) {
   switch (event.what) {
     case Happens::packet_arrives:
       return deliver(event.index);
-    case Happens::port_gathers:
-      if (ports_[event.index] != nullptr) ports_[event.index]->gather();
+    case Happens::port_is_due:
+      if (ports_[event.index] != nullptr) ports_[event.index]->run_device();
       return;
     case Happens::owner_wakes:
       if (clocked_ports_[event.index] != nullptr) wake(clocked_ports_[event.index]->facts().self);
@@ -255,7 +264,10 @@ void Network::trace(const Endpoint& from, const Endpoint& to, uint32_t length,
 // ---- a port
 
 Port::Port(std::shared_ptr<Network> network, const Settings& settings)
-    : network_(std::move(network)), settings_(settings), held_(frame_count), inbox_(16 * 1024) {}
+    : network_(std::move(network)),
+      settings_(settings),
+      held_(frame_count, settings.lateness),
+      inbox_(16 * 1024) {}
 
 Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& network,
                                                const Settings& settings) {
@@ -302,28 +314,30 @@ void Port::unlend(std::span<TxFrame* const> frames) {
 
 size_t Port::send(std::span<TxFrame* const> frames, Time) {
   ++counters_.calls_sent;
-  counters_.frames_sent += frames.size();
-  for (TxFrame* frame : frames) {
-    held_[(held_first_ + held_count_++) % held_.size()] = frame;
+  size_t taken = 0;
+  for (; taken < frames.size() && !held_.full(); ++taken) {
+    held_.take(frames[taken], network_->now(), network_->prng_);
   }
-  if (settings_.hold > Duration{}) {
-    network_->gather_at(*this, network_->now() + settings_.hold);
-  } else {
-    gather();
-  }
-  return frames.size();
+  counters_.frames_sent += taken;
+  run_device();
+  return taken;
 }
 
-// The device reads what it holds, as far as its time has come: all that one send() gave it and
-// whatever came before.
-void Port::gather() {
-  for (; held_count_ > 0; --held_count_) {
-    TxFrame* frame = held_[held_first_];
-    held_first_ = (held_first_ + 1) % held_.size();
-    network_->transmit(*this, *frame);
-    pool_.take_back(frame);
-    ++settled_;
-  }
+// Reads and settles what is due. Nothing here wakes the engine, as nothing does that uses a device
+// which must be asked.
+void Port::run_device() {
+  const Time now = network_->now();
+  if (planned_ <= now) planned_ = never;
+  while (TxFrame* frame = held_.read(now)) network_->transmit(*this, *frame);
+  while (TxFrame* frame = held_.settle(now)) pool_.take_back(frame);
+  plan();
+}
+
+void Port::plan() {
+  const Time next = held_.next();
+  if (next >= planned_) return;
+  planned_ = next;
+  network_->run_port_at(*this, next);
 }
 
 size_t Port::receive(std::span<RxFrame> frames, Time) {

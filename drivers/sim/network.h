@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <queue>
 #include <string>
@@ -9,6 +10,7 @@
 #include "drivers/driver.h"
 #include "drivers/frame_pool.h"
 #include "drivers/impairment.h"
+#include "drivers/lateness.h"
 #include "urma/base/prng.h"
 
 namespace urma::drivers::sim {
@@ -40,6 +42,9 @@ class Network final : public VirtualClock {
   Impairment impairment;
   // Longer ones are swallowed.
   size_t largest_packet = packet_capacity;
+  // Called with each packet that a port has read from memory, before anything happens to it: what
+  // others could see on the wire.
+  std::function<void(const Endpoint& from, std::span<const std::byte> packet)> on_leave;
   // Packets from `from` to `to` vanish, those that are longer than that, or do so no more. One
   // direction.
   void cut(const Endpoint& from, const Endpoint& to, bool severed, size_t longest = 0);
@@ -59,7 +64,7 @@ class Network final : public VirtualClock {
 
   static constexpr uint32_t packets = 64 * 1024;
 
-  enum class Happens : uint8_t { packet_arrives, port_gathers, owner_wakes };
+  enum class Happens : uint8_t { packet_arrives, port_is_due, owner_wakes };
   struct Event {
     Time at;
     uint64_t order;
@@ -99,7 +104,8 @@ class Network final : public VirtualClock {
   void remove(ClockedPort& port);
   void transmit(Port& from, const TxFrame& frame);
   void wake(const Endpoint& at);
-  void gather_at(Port& port, Time at);
+  void run_port_at(Port& port, Time at);
+  bool dead(const Endpoint& at) const;
   void hear_bells();
   Time next_event() const;
   void handle(const Event& event);
@@ -128,6 +134,7 @@ class Network final : public VirtualClock {
   std::vector<Engine> engines_;
   std::vector<Cut> cuts_;
   std::vector<Endpoint> dead_;
+  std::vector<std::byte> leaving_;  // the packet that `on_leave` is shown
   uint32_t next_address_ = 1;
 };
 
@@ -139,7 +146,7 @@ class Port final : public PacketPort {
     uint32_t mtu = 4096;
     uint32_t buffer_bytes = 4 << 20;
     Impairment impairment;
-    Duration hold{};
+    Lateness lateness;
     SettingList options = {};  // as they were read, for whoever asks
   };
   static Result<std::unique_ptr<PacketPort>> open(const std::shared_ptr<Network>& network,
@@ -151,7 +158,7 @@ class Port final : public PacketPort {
   size_t lend(std::span<TxFrame*> frames) override;
   size_t send(std::span<TxFrame* const> frames, Time now) override;
   void unlend(std::span<TxFrame* const> frames) override;
-  uint64_t settled() override { return settled_; }
+  uint64_t settled() override { return held_.settled(); }
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
   std::span<const int> descriptors() const override { return {}; }
@@ -162,7 +169,8 @@ class Port final : public PacketPort {
   static constexpr uint32_t frame_count = 1024;
 
   Port(std::shared_ptr<Network> network, const Settings& settings);
-  void gather();
+  void run_device();
+  void plan();
 
   std::shared_ptr<Network> network_;
   const Settings settings_;
@@ -172,11 +180,8 @@ class Port final : public PacketPort {
   ImpairedLine wire_;  // the network's, of what this port sends
   uint32_t index_ = 0;
   FramePool pool_{frame_count};
-  // In the device, oldest first: taken by send() and not read yet.
-  std::vector<TxFrame*> held_;
-  size_t held_first_ = 0;
-  size_t held_count_ = 0;
-  uint64_t settled_ = 0;
+  LateFrames held_;  // in the device
+  Time planned_ = never;
   // Received, oldest first: packets that have arrived.
   std::vector<uint32_t> inbox_;
   size_t inbox_first_ = 0;

@@ -54,6 +54,82 @@ TEST_CASE("the same seed does the same") {
   CHECK((first.arrived != other.arrived || first.damaged != other.damaged));
 }
 
+// At its time, and once: the same of a device in the simulator and of one behind the wrapper.
+TEST_CASE("a late port reads memory and settles when it was asked to, in order") {
+  using namespace std::chrono_literals;
+  for (const std::string from :
+       {"fault(hold=100us,settle=50us):sim:late-fault", "sim:late-fault?hold=100us&settle=50us"}) {
+    INFO(from);
+    PortPair ports(from, "sim:late-fault");
+    const auto run_until = [&](Time until) {
+      while (ports.now() < until) {
+        ports.clock()->step(until);
+        ports.a->receive({}, ports.now());
+      }
+    };
+    Packet memory = packet_of(50, 1);
+    const Packet meant = packet_of(50, 2);
+    TxFrame* frame = nullptr;
+    REQUIRE(ports.a->lend({&frame, 1}) == 1);
+    frame->head_bytes = frame->tail_bytes = 0;
+    frame->piece_count = 1;
+    frame->pieces[0] = {memory.data(), static_cast<uint32_t>(memory.size())};
+    frame->to = ports.b->facts().self;
+    const Time sent = ports.now();
+    REQUIRE(ports.a->send({&frame, 1}, sent) == 1);
+    run_until(sent + 99us);
+    RxFrame arrived;
+    CHECK(ports.b->receive({&arrived, 1}, ports.now()) == 0);
+    memory = meant;
+    run_until(sent + 101us);
+    std::ranges::fill(memory, std::byte{});
+    CHECK(ports.a->settled() == 0);
+    run_until(sent + 149us);
+    CHECK(ports.a->settled() == 0);
+    run_until(sent + 151us);
+    CHECK(ports.a->settled() == 1);
+    REQUIRE(ports.b->receive({&arrived, 1}, ports.now()) == 1);
+    CHECK(std::equal(meant.begin(), meant.end(), arrived.data));
+    ports.b->release({&arrived, 1});
+  }
+}
+
+TEST_CASE("a late port takes no more frames than its ring has, until some have settled") {
+  for (const std::string from :
+       {"fault(hold=100us,ring=3):sim:ring", "sim:ring?hold=100us&ring=3"}) {
+    INFO(from);
+    PortPair ports(from, "sim:ring");
+    std::array<TxFrame*, 5> frames;
+    REQUIRE(ports.a->lend(frames) == frames.size());
+    const Packet packet = packet_of(50, 1);
+    for (TxFrame* frame : frames) {
+      frame->head_bytes = frame->tail_bytes = 0;
+      frame->piece_count = 1;
+      frame->pieces[0] = {packet.data(), static_cast<uint32_t>(packet.size())};
+      frame->to = ports.b->facts().self;
+    }
+    REQUIRE(ports.a->send(frames, ports.now()) == 3);
+    CHECK(ports.a->send(std::span(frames).subspan(3), ports.now()) == 0);
+    while (ports.a->settled() < 3) ports.pass_time();
+    CHECK(ports.a->send(std::span(frames).subspan(3), ports.now()) == 2);
+    CHECK(receive_packets(ports, *ports.b, 5).size() == 5);
+  }
+}
+
+// Each of them has buffers of its own, and must get back those and no others.
+TEST_CASE("of two wrappers each gets its buffers back, however many packets come") {
+  for (const std::string in : {"", "in.delay=3us"}) {
+    PortPair ports("sim:nested", "fault(" + in + "):fault(in.delay=2us):sim:nested");
+    for (unsigned i = 0; i < 10'000; ++i) {
+      const Packet packet = packet_of(100, i);
+      REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet));
+      const auto arrived = receive_packets(ports, *ports.b, 1);
+      REQUIRE(arrived.size() == 1);
+      REQUIRE(arrived[0] == packet);
+    }
+  }
+}
+
 TEST_CASE("a delayed packet comes when its time has come") {
   PortPair ports("fault(delay=100us):sim:f11", "sim:f11");
   const Time sent = ports.now();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,8 +17,48 @@
 
 namespace urma::test {
 
+using Packet = std::vector<std::byte>;
+
+// The memory of packets that ports have been given to send. A port may read it until `settled` has
+// passed its frame; then it is overwritten and freed, so what a port reads later is seen.
+class SentMemory {
+ public:
+  // For the next frame that `port` is given.
+  std::span<std::byte> keep(drivers::PacketPort& port, const Packet& packet) {
+    reclaim(port);
+    Kept& kept = kept_.try_emplace(&port, Kept{port.settled(), {}}).first->second;
+    return kept.packets.emplace_back(packet);
+  }
+  void reclaim(drivers::PacketPort& port) {
+    const auto found = kept_.find(&port);
+    if (found == kept_.end()) return;
+    Kept& kept = found->second;
+    for (; kept.settled < port.settled() && !kept.packets.empty(); ++kept.settled) {
+      overwrite(kept.packets.front());
+      kept.packets.pop_front();
+    }
+  }
+  // All ports that were given anything are gone.
+  void reclaim_all() {
+    for (auto& [port, kept] : kept_) {
+      for (Packet& packet : kept.packets) overwrite(packet);
+    }
+    kept_.clear();
+  }
+
+ private:
+  struct Kept {
+    uint64_t settled;  // frames of the port's, up to the first of these
+    std::deque<Packet> packets;
+  };
+  static void overwrite(Packet& packet) { std::ranges::fill(packet, std::byte{0xdb}); }
+
+  std::map<const drivers::PacketPort*, Kept> kept_;
+};
+
 // Two ports that reach each other, and the time they live in.
 struct PortPair {
+  SentMemory memory;  // outlives the ports
   std::unique_ptr<drivers::PacketPort> a;
   std::unique_ptr<drivers::PacketPort> b;
 
@@ -25,11 +67,14 @@ struct PortPair {
   static std::unique_ptr<drivers::PacketPort> open(std::string_view text) {
     return drivers::open_port(drivers::parse_device_string(text).value()).value();
   }
-  Time now() const { return a->clock() != nullptr ? a->clock()->now() : read_clock(); }
+  drivers::VirtualClock* clock() const { return (a != nullptr ? a : b)->clock(); }
+  Time now() const { return clock() != nullptr ? clock()->now() : read_clock(); }
   // Ports are looked at again and again, as an engine does: some have something to let go.
   void pass_time() {
-    for (const auto* port : {&a, &b}) (*port)->receive({}, now());
-    if (a->clock() != nullptr) a->clock()->step(now() + std::chrono::microseconds(5));
+    for (const auto* port : {&a, &b}) {
+      if (*port != nullptr) (*port)->receive({}, now());
+    }
+    if (clock() != nullptr) clock()->step(now() + std::chrono::microseconds(5));
   }
 };
 
@@ -45,8 +90,6 @@ inline Ways::State state_of(drivers::PacketPort& from, const Endpoint& to) {
   return from.ways()->state(from.ways()->way_to(to));
 }
 
-using Packet = std::vector<std::byte>;
-
 inline Packet packet_of(size_t bytes, unsigned seed) {
   Packet packet(bytes);
   for (size_t i = 0; i < bytes; ++i)
@@ -59,6 +102,7 @@ inline bool send_packet(PortPair& ports, drivers::PacketPort& from, const Endpoi
                         const Packet& packet, unsigned pieces = 1) {
   TxFrame* frame = nullptr;
   if (from.lend({&frame, 1}) == 0) return false;
+  const std::span<std::byte> memory = ports.memory.keep(from, packet);
   const size_t head = std::min<size_t>(packet.size(), 40);
   std::copy_n(packet.begin(), head, frame->head);
   frame->head_bytes = static_cast<uint16_t>(head);
@@ -69,7 +113,7 @@ inline bool send_packet(PortPair& ports, drivers::PacketPort& from, const Endpoi
     const size_t bytes =
         i + 1 == pieces ? packet.size() - tail - at : (packet.size() - tail - head) / pieces;
     if (bytes == 0) continue;
-    frame->pieces[frame->piece_count++] = {packet.data() + at, static_cast<uint32_t>(bytes)};
+    frame->pieces[frame->piece_count++] = {memory.data() + at, static_cast<uint32_t>(bytes)};
     at += bytes;
   }
   std::copy_n(packet.end() - static_cast<ptrdiff_t>(tail), tail, frame->tail.begin());
