@@ -33,7 +33,6 @@ struct Slice {
   bool to_tell = false;           // and the target is told that it is void, or was
   bool retry = false;             // sent with Retry = 1
   bool last = false;              // of its work: carries what it tells
-  bool written_again = false;     // a second copy of a packet may lie in the device
   bool expected = false;          // counted in the channel's expected answers
   bool in_offer = false;          // counted in the flow's offered cost
   bool waiting_to_offer = false;  // the channel had no room for it

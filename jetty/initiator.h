@@ -77,10 +77,10 @@ class Initiator {
   void write(transport::PacketSlot& packet);
   // Packets written from now on belong to this fill; numbers only grow.
   void begin_fill(uint64_t fill) { fill_ = fill; }
-  // All packets of fills up to this one have been handed to the driver.
-  void handed(uint64_t fill) { handed_ = fill; }
   // No driver reads memory for packets of fills up to this one.
   void settled(uint64_t fill, Time now);
+  // Whether works wait for that, whose status is known.
+  bool settling() const { return settling_count_ > 0; }
 
   // ---- inwards
 
@@ -182,7 +182,9 @@ class Initiator {
   Slice* find(Flow& flow, Tassn tassn);
   bool is_read(const Slice& slice);
   const Berth& berth_of(const Slice& slice);
-  bool in_device(const Slice& slice, SliceEvent event) const;
+  // A driver may still read memory for packets of this slice. An answer proves nothing about that:
+  // a second copy of a packet may be in the device, and the peer may answer what it does not have.
+  bool in_device(const Slice& slice) const { return slice.last_written > settled_; }
   bool leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const;
   bool must_tell(const Slice& slice, SliceState before, SliceEvent event) const;
   [[gnu::cold]] void tell_it_is_void(Slice& slice);
@@ -220,7 +222,6 @@ class Initiator {
   RegionArray<uint32_t> settling_;  // slices whose status is decided
   uint32_t settling_count_ = 0;
   uint64_t fill_ = 0;
-  uint64_t handed_ = 0;
   uint64_t settled_ = 0;
   // What `send_ahead` has done of the work that `take` takes next.
   struct Ahead {

@@ -108,8 +108,7 @@ uint32_t Initiator::end_executed(Flow& flow, Tassn first, Tassn last, Time now) 
     Slice& slice = slices_.at(flow.first_slice);
     const bool plain = slice.tassn >= first && slice.tassn <= last &&
                        slice.state == SliceState::sending && slice.berth != Queues::none &&
-                       !slice.in_offer && slice.expected && slice.last_written <= settled_ &&
-                       !slice.asks;
+                       !slice.in_offer && slice.expected && !in_device(slice) && !slice.asks;
     if (!plain) break;
     Jetty& jetty = jetties_.at(flow.jetty);
     const uint16_t lease = slice.berth;

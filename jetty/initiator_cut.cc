@@ -384,7 +384,6 @@ void Initiator::write(transport::PacketSlot& packet) {
     slice->state = step(slice->state, SliceEvent::pulled, false).state;
   }
   slice->last_written = fill_;
-  slice->written_again = slice->written_again || packet.again;
   const Jetty& jetty = jetties_.at(flow.jetty);
   const Queues& queues = *jetty.queues;
   const uint32_t packet_bytes = peers_.at(flow.peer).facts.packet_bytes;

@@ -14,19 +14,9 @@ constexpr Duration tell_again_after = std::chrono::milliseconds(100);
 
 }  // namespace
 
-bool Initiator::in_device(const Slice& slice, SliceEvent event) const {
-  if (slice.last_written <= settled_) return false;
-  if (slice.last_written > handed_) return true;
-  // What has arrived has left the device, unless there is a second copy of it.
-  const bool arrived = event == SliceEvent::answered || event == SliceEvent::not_ready ||
-                       event == SliceEvent::delivered || slice.state == SliceState::delivered ||
-                       slice.state == SliceState::waiting;
-  return !arrived || slice.written_again;
-}
-
 void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& answer) {
   const SliceState before = slice.state;
-  const SliceStep next = step(before, event, in_device(slice, event));
+  const SliceStep next = step(before, event, in_device(slice));
   slice.state = next.state;
   switch (next.action) {
     case SliceAction::none:
@@ -191,7 +181,7 @@ void Initiator::settled(uint64_t fill, Time now) {
   settled_ = fill;
   for (uint32_t i = 0; i < settling_count_;) {
     Slice& slice = slices_.at(settling_[i]);
-    if (slice.last_written > settled_) {
+    if (in_device(slice)) {
       ++i;
       continue;
     }

@@ -79,7 +79,7 @@ constexpr SliceStep act(SliceState state, SliceAction action) {
 
 }  // namespace detail
 
-// `in_device`: a driver may still read memory of this slice for a packet that was written again.
+// `in_device`: a driver may still read memory for packets of this slice.
 constexpr SliceStep step(SliceState state, SliceEvent event, bool in_device) {
   using S = SliceState;
   using E = SliceEvent;

@@ -568,6 +568,7 @@ void Transport::handle_closed(const ReceivedSetup& closed, Time now) {
   if (!names_us(closed)) return;
   if (!live(index)) return ignore(counters_.unknown_channel);
   Peer& peer = *peers_.find(at(index).peer());
+  if (closed.message.from_life != number(peer.life)) return ignore(counters_.setup_incarnation);
   if (peer.goodbyes == 0) {
     // The other end is gone, whatever has been offered since: that goes over the next channel.
     const bool asked = !peer.opening && peer.cookie != 0 && closed.message.cookie == peer.cookie;

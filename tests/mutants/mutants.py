@@ -18,21 +18,25 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LIMIT_S = 60  # of the tests
 BUILD_LIMIT_S = 1800
-TARGETS = ["packet_scripts", "memory_tests", "gate_tests", "order_tests"]
+TARGETS = ["packet_scripts", "memory_tests", "gate_tests", "order_tests",
+           "settle_tests"]
 
 
 def mutants():
+    heading = ""
     for number, line in enumerate((HERE / "mutants.txt").read_text().split("\n"), 1):
+        if line.startswith("#"):
+            heading = line
         if not line or line.startswith("#"):
             continue
         parts = [part.strip().replace("\\|", "|") for part in re.split(r" \| ", line)]
         if len(parts) != 3:
             sys.exit("mutants.txt:%d: FILE | AS IT IS | AS IT MUST NOT BE" % number)
-        yield number, *parts
+        yield number, heading, *parts
 
 
 def misfits(root):
-    for number, path, is_now, _ in mutants():
+    for number, _, path, is_now, _ in mutants():
         text = (root / path).read_text()
         if text.count(is_now) != 1:
             yield "mutants.txt:%d: %s has \"%s\" %d times, not once. Fix: write it as it is" % (
@@ -68,8 +72,8 @@ def tests_pass(tree):
 
 def try_all(tree, only):
     survivors = 0
-    for number, path, is_now, must_not in mutants():
-        if only not in path + is_now:
+    for number, heading, path, is_now, must_not in mutants():
+        if only not in heading + path + is_now:
             continue
         file = tree / path
         good = file.read_text()
@@ -89,7 +93,8 @@ def try_all(tree, only):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="mutants of a file or line with this in it")
+    parser.add_argument("--only", default="",
+                        help="mutants of a heading, file or line with this in it")
     parser.add_argument("--keep", action="store_true", help="leave the copy, and say where it is")
     parser.add_argument("--check", action="store_true", help="change nothing")
     options = parser.parse_args()

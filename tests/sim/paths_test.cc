@@ -499,25 +499,6 @@ TEST_CASE("the first path may go, down to one, and more come") {
   }
 }
 
-// A place that keeps what it sends for a while: nothing of it is read after the call.
-TEST_CASE("a path that is taken away has its frames settled") {
-  SimHosts hosts("settled-path");
-  const std::string text = "paths():sim:settled-path?hold=3ms+sim:settled-path?hold=3ms";
-  Host here = SimHosts::start_at(text, {.berths = 64}, {});
-  Host there = SimHosts::start_at(text, {.berths = 64}, {});
-  const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(200'000);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  hosts.run_for(50us);
-  const Time begun = hosts.now();
-  REQUIRE(here.device.remove_path(here.device.endpoint()).ok());
-  CHECK(hosts.now() - begun >= 2ms);
-  CHECK(only_status(here.jetty, 1s) == Status::ok);
-  CHECK(same(bytes, std::span(there.memory).first(bytes.size())));
-}
-
 // Each packet of an answer from guarded memory is a copy until its frame has settled. Four ports
 // together take more frames than there is room for copies.
 TEST_CASE("guarded memory is read over ports that keep more frames than there are copies") {

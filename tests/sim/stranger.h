@@ -47,7 +47,10 @@ class Stranger {
   std::optional<SetupMessage> ask(const Endpoint& to, SetupMessage message) {
     for (;;) {
       send(to, [&](TxFrame& frame) { write(frame, message); });
-      const auto answer = listen();
+      std::optional<SetupMessage> answer;
+      hear([&](const SetupMessage& said) {
+        if (said.type != SetupType::question) answer = said;  // where several paths are
+      });
       if (!answer || answer->type != SetupType::retry) return answer;
       message.cookie = answer->cookie;
     }
@@ -59,6 +62,20 @@ class Stranger {
   }
   // The last set-up message that came.
   std::optional<SetupMessage> heard() { return listen(); }
+  // The last one of this type; all others are dropped.
+  std::optional<SetupMessage> heard(SetupType type) {
+    std::optional<SetupMessage> out;
+    hear([&](const SetupMessage& message) {
+      if (message.type == type) out = message;
+    });
+    return out;
+  }
+  // How many of this type have come; all are dropped.
+  size_t count(SetupType type) {
+    size_t out = 0;
+    hear([&](const SetupMessage& message) { out += message.type == type; });
+    return out;
+  }
 
   // Makes a channel; false: refused, or not answered.
   bool connect(const Endpoint& to) {
@@ -100,6 +117,22 @@ class Stranger {
       frame.piece_count = data.empty() ? 0 : 1;
       frame.tail_bytes = header.padding;
       frame.tail.fill(std::byte{0});
+    });
+  }
+
+  // Says that this slice of a queue was executed, whether it has come or not.
+  void answer(JettyId queue, uint32_t tassn) {
+    send(to_, [&](TxFrame& frame) {
+      const transport::Rtph header{.last = true,
+                                   .opcode = static_cast<uint8_t>(transport::TpOpcode::data),
+                                   .source = ours_,
+                                   .destination = theirs_,
+                                   .psn = psn_++};
+      header.emit(HeaderBytes<transport::Rtph::size>(frame.head, transport::Rtph::size));
+      const Atah said{
+          .opcode = static_cast<uint8_t>(TaOpcode::answer), .tassn = tassn, .rc_id = number(queue)};
+      said.emit(HeaderBytes<Atah::size>(frame.head + transport::Rtph::size, Atah::size));
+      frame.head_bytes = transport::Rtph::size + Atah::size;
     });
   }
 
@@ -145,6 +178,7 @@ class Stranger {
   uint32_t features = 0;         // besides those that it must have
   std::vector<std::byte> paths;  // as emit_paths writes them
   uint32_t acquaintance = 1;
+  Duration patience = std::chrono::microseconds(50);  // after each packet that it sends
 
  private:
   void write(TxFrame& frame, const SetupMessage& message) {
@@ -167,7 +201,7 @@ class Stranger {
     frame->to = to;
     transport::seal(*frame, port_->facts().self, prefix_);
     REQUIRE(port_->send({&frame, 1}, hosts_.now()) == 1);
-    hosts_.run_for(std::chrono::microseconds(50));
+    hosts_.run_for(patience);
   }
 
   template <class Read>
@@ -185,10 +219,15 @@ class Stranger {
   // The last set-up message that came.
   std::optional<SetupMessage> listen() {
     std::optional<SetupMessage> out;
-    receive([&](std::span<const std::byte> packet) {
-      if (const auto setup = transport::parse_setup(packet)) out = setup->message;
-    });
+    hear([&](const SetupMessage& message) { out = message; });
     return out;
+  }
+
+  template <class Function>
+  void hear(Function&& function) {
+    receive([&](std::span<const std::byte> packet) {
+      if (const auto setup = transport::parse_setup(packet)) function(setup->message);
+    });
   }
 
   SimHosts& hosts_;

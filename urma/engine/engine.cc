@@ -5,6 +5,9 @@
 namespace urma::engine {
 namespace {
 
+// How long a completion may lie here after the port has settled the frames that it waits for.
+constexpr Duration settle_patience = std::chrono::microseconds(50);
+
 transport::Settings transport_settings(const EngineSettings& settings,
                                        drivers::PacketPort& driver) {
   const drivers::PortFacts& port = driver.facts();
@@ -89,9 +92,10 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   busy = busy || filled_ > 0 || ready_.size() > 0 || transport_.wants_to_send() ||
          transactions_.initiator().lets_go();
   events_.deliver(now);
-  const Time due =
-      std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
-                transactions_.target().answers().next_deadline(), events_.next_deadline()});
+  Time due = std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
+                       transactions_.target().answers().next_deadline(), events_.next_deadline()});
+  // No port says when it has settled: it must be asked.
+  if (transactions_.initiator().settling()) due = std::min(due, now + settle_patience);
   rest_until_ = busy ? now : std::max(due, now);
   return busy;
 }
@@ -198,7 +202,6 @@ bool Engine::send(Time now, bool polled, bool posted) {
   if (filled_ == 0) return any;
   const size_t taken = port_->send(std::span(frames_).first(filled_), now);
   drop_sent(taken);
-  if (filled_ == 0) initiator.handed(fill_);
   return any || taken > 0;
 }
 

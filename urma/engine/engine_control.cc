@@ -178,7 +178,7 @@ bool Engine::retire_token(Retirement& what, Time now) {
     });
     what.fill = fill_;
   }
-  if (!settled(what.fill)) return false;
+  if (what.since == Time{} && !settled(what.fill)) return false;
   if (what.since == Time{}) what.since = now;
   bool held = false;
   segments_.for_each(segments_.root(what.segment), [&](const Segments::Segment& part) {

@@ -1,0 +1,416 @@
+// A device that reads memory long after it was given a frame, as a NIC does, and a device that
+// reports late what it has read. Memory that was given back must not be read any more: each test
+// overwrites it with poison and looks for poison in what leaves a device.
+
+#include <algorithm>
+#include <map>
+
+#include "tests/catch.h"
+#include "tests/completions.h"
+#include "tests/sim/stranger.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::byte poison{0xee};
+
+void poison_all(std::span<std::byte> bytes) { std::ranges::fill(bytes, poison); }
+
+bool all_poison(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == poison; });
+}
+
+// Sixteen bytes of it in a row: nothing else that is sent here has that.
+bool has_poison(std::span<const std::byte> bytes) {
+  std::array<std::byte, 16> row;
+  row.fill(poison);
+  return !std::ranges::search(bytes, row).empty();
+}
+
+// Looks at each packet when a device has read it from memory.
+class Wire {
+ public:
+  explicit Wire(SimHosts& hosts) : hosts_(hosts) {
+    hosts.network().on_leave = [this](const Endpoint& from, std::span<const std::byte> packet) {
+      if (!(from == watched)) return;
+      ++packets;
+      bytes += packet.size();
+      if (packet.size() > 500) last = hosts_.now();
+      poisoned += has_poison(packet);
+    };
+  }
+  ~Wire() { hosts_.network().on_leave = nullptr; }
+
+  void watch(const SimHosts::Host& host) {
+    watched = host.device.endpoint();
+    packets = bytes = 0;
+  }
+  // Until it has sent so many bytes more.
+  void run_until_read(uint64_t more) {
+    const uint64_t before = bytes;
+    for (int i = 0; i < 1'000'000 && bytes < before + more; ++i) hosts_.run_for(1us);
+    REQUIRE(bytes >= before + more);
+  }
+
+  Endpoint watched;
+  uint64_t packets = 0;
+  uint64_t bytes = 0;
+  uint64_t poisoned = 0;
+  Time last{};  // when the last packet with data left
+
+ private:
+  SimHosts& hosts_;
+};
+
+uint64_t frames_sent(SimHosts::Host& host) { return host.device.stats().value().frames_sent; }
+
+void run_until_sent(SimHosts& hosts, SimHosts::Host& host, uint64_t more) {
+  const uint64_t before = frames_sent(host);
+  for (int i = 0; i < 1'000'000 && frames_sent(host) < before + more; ++i) hosts.run_for(1us);
+  REQUIRE(frames_sent(host) >= before + more);
+}
+
+// A reader, and the owner of what it reads, whose device is late. When a test begins, frames that
+// name the owner's memory are in its device.
+struct HeldAnswer {
+  HeldAnswer(const std::string& name, const std::string& late)
+      : hosts(name), wire(hosts), owner(hosts.start(late)), reader(hosts.start()) {
+    source = reader.device.import(owner.line).value().segment;
+    into.resize(200'000);
+    std::ranges::copy(some_bytes(owner.memory.size()), owner.memory.begin());
+    REQUIRE(reader.jetty.post(read(std::span(into).first(1), source)) == 1);
+    REQUIRE(only_status(reader.jetty, 5s) == Status::ok);
+    hosts.run_for(100ms);
+    wire.watch(owner);
+  }
+  void begin() {
+    REQUIRE(reader.jetty.post(read(into, source)) == 1);
+    run_until_sent(hosts, owner, 4);
+    REQUIRE(wire.packets == 0);
+  }
+
+  SimHosts hosts;
+  Wire wire;
+  SimHosts::Host owner;
+  SimHosts::Host reader;
+  RemoteSegment source;
+  std::vector<std::byte> into;
+};
+
+TEST_CASE("unregister waits for the frames of answers that its device has not read") {
+  for (const char* late : {"hold=1ms", "hold=1ms&hold_jitter=500us", "hold=500us&settle=500us",
+                           "hold=300us&hold_jitter=100us&settle_jitter=1ms&ring=8"}) {
+    INFO(late);
+    HeldAnswer held(std::string("settle-unregister-") + late, late);
+    held.begin();
+    REQUIRE(held.owner.segment.unregister().ok());
+    poison_all(held.owner.memory);
+    const auto done = collect(held.reader.jetty, 1);
+    REQUIRE(done.size() == 1);
+    CHECK((done[0].ok() || done[0].status == Status::remote_access));
+    held.hosts.run_for(50ms);
+    CHECK(held.wire.packets > 0);
+    CHECK(held.wire.poisoned == 0);
+    CHECK_FALSE(has_poison(held.into));
+  }
+}
+
+TEST_CASE("revoke waits for the frames of answers that its device has not read") {
+  HeldAnswer held("settle-revoke", "hold=1ms");
+  std::vector<std::byte> more(1000);
+  Segment other = held.owner.device.register_memory(more, {.with = &held.owner.segment}).value();
+  held.begin();
+  REQUIRE(other.revoke().ok());
+  poison_all(held.owner.memory);
+  held.hosts.run_for(50ms);
+  CHECK(held.wire.packets > 0);
+  CHECK(held.wire.poisoned == 0);
+}
+
+TEST_CASE("retire waits for frames whose readers had the older token") {
+  HeldAnswer held("settle-retire", "hold=1ms");
+  held.begin();
+  REQUIRE(held.owner.segment.rotate().ok());
+  REQUIRE(held.owner.segment.retire().ok());
+  // From here on this memory holds what the older token does not let anybody read.
+  poison_all(held.owner.memory);
+  held.hosts.run_for(50ms);
+  CHECK(held.wire.packets > 0);
+  CHECK(held.wire.poisoned == 0);
+}
+
+// The reader is gone, so nothing else keeps the owner's close waiting for as long.
+TEST_CASE("close waits for the frames of answers that its device has not read") {
+  HeldAnswer held("settle-close", "hold=400ms");
+  held.begin();
+  held.hosts.kill(std::move(held.reader));
+  held.owner.device.close();
+  poison_all(held.owner.memory);
+  held.hosts.run_for(1s);
+  CHECK(held.wire.packets > 0);
+  CHECK(held.wire.poisoned == 0);
+}
+
+TEST_CASE("a path that is taken away has its frames settled") {
+  SimHosts hosts("settled-path");
+  for (const char* late : {"hold=3ms", "settle=3ms"}) {
+    INFO(late);
+    const std::string path = std::string("sim:settled-path?") + late;
+    const std::string text = "paths():" + path + "+" + path;
+    SimHosts::Host here = SimHosts::start_at(text, {.berths = 64}, {});
+    SimHosts::Host there = SimHosts::start_at(text, {.berths = 64}, {});
+    const Imported target = here.device.import(there.line).value();
+    const auto bytes = some_bytes(200'000);
+    REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
+    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    hosts.run_for(10ms);
+    REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
+    hosts.run_for(50us);
+    const Time begun = hosts.now();
+    REQUIRE(here.device.remove_path(here.device.endpoint()).ok());
+    CHECK(hosts.now() - begun >= 2ms);
+    CHECK(only_status(here.jetty, 1s) == Status::ok);
+    CHECK(same(bytes, std::span(there.memory).first(bytes.size())));
+  }
+}
+
+// ---- works, and the memory that they are sent from
+
+// An initiator whose device is late, and its target.
+struct HeldWork {
+  HeldWork(const std::string& name, const std::string& late, const DeviceOptions& device = {})
+      : hosts(name),
+        wire(hosts),
+        here(hosts.start(late, {.berths = 64}, device)),
+        there(hosts.start("", {.berths = 4, .receives = 64})),
+        target(here.device.import(there.line).value()),
+        source(some_bytes(200'000)) {
+    REQUIRE(here.jetty.post(write(std::span(source).first(1), target.segment)) == 1);
+    REQUIRE(only_status(here.jetty, 5s) == Status::ok);
+    hosts.run_for(100ms);
+    wire.watch(here);
+  }
+  void cut() {
+    hosts.network().cut(here.device.endpoint(), there.device.endpoint(), true);
+    hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
+  }
+  // Its frames are in the device, which has read none of them.
+  void begin(const Work& work) {
+    REQUIRE(here.jetty.post(work) == 1);
+    run_until_sent(hosts, here, 1);
+    REQUIRE(wire.packets == 0);
+  }
+  void check() {
+    poison_all(source);
+    hosts.run_for(200ms);
+    CHECK(wire.packets > 0);
+    CHECK(wire.poisoned == 0);
+  }
+
+  SimHosts hosts;
+  Wire wire;
+  SimHosts::Host here;
+  SimHosts::Host there;
+  Imported target;
+  std::vector<std::byte> source;
+};
+
+TEST_CASE("a flushed work ends when its device has read its memory") {
+  for (const size_t bytes : {size_t{1000}, size_t{60'000}, size_t{200'000}}) {
+    for (const bool message : {false, true}) {
+      const size_t most = message ? std::min<size_t>(bytes, max_send_bytes) : bytes;
+      INFO("bytes " << most << (message ? " sent" : " written"));
+      HeldWork held("settle-flush-" + std::to_string(bytes) + (message ? "s" : "w"), "hold=30ms");
+      held.cut();
+      const std::span source = std::span(held.source).first(most);
+      held.begin(message ? send(source, held.target.jetty) : write(source, held.target.segment));
+      REQUIRE(held.here.jetty.flush().ok());
+      std::array<Completion, 2> out;
+      CHECK(held.here.jetty.poll(out) == 1);
+      held.check();
+    }
+  }
+}
+
+TEST_CASE("a destroyed Jetty's works end when its device has read their memory") {
+  HeldWork held("settle-destroy", "hold=30ms");
+  held.cut();
+  {
+    Jetty jetty = held.here.device.jetty({.berths = 4}).value();
+    REQUIRE(jetty.post(write(held.source, held.target.segment)) == 1);
+    run_until_sent(held.hosts, held.here, 1);
+  }
+  held.check();
+}
+
+TEST_CASE("unregistering the source of a work waits until its device has read it") {
+  HeldWork held("settle-source", "hold=30ms");
+  held.cut();
+  Segment source = held.here.device.register_memory(held.source).value();
+  held.begin(write(held.source, held.target.segment));
+  REQUIRE(source.unregister().ok());
+  std::array<Completion, 2> out;
+  CHECK(held.here.jetty.poll(out) == 1);
+  held.check();
+}
+
+TEST_CASE("close of a device ends a work when the device has read its memory") {
+  HeldWork held("settle-close-work", "hold=400ms");
+  held.cut();
+  held.begin(write(held.source, held.target.segment));
+  held.here.device.close();
+  std::array<Completion, 2> out;
+  CHECK(held.here.jetty.poll(out) == 1);
+  held.check();
+}
+
+// The engine has nothing else to do until then, and no port wakes it for that.
+TEST_CASE("a work that has timed out ends when its device has read its memory, not later") {
+  for (const Duration settle : {Duration{}, Duration(50ms)}) {
+    const std::string late = "hold=50ms&settle=" + std::to_string(settle.count()) + "ns";
+    INFO(late);
+    HeldWork held("settle-deadline-" + late, late, {.threads = Threads::served});
+    Jetty jetty = held.here.device.jetty({.berths = 4, .operation_timeout = 10ms}).value();
+    held.cut();
+    REQUIRE(jetty.post(write(std::span(held.source).first(1000), held.target.segment)) == 1);
+    run_until_sent(held.hosts, held.here, 1);
+    CHECK(only_status(jetty, 1s) == Status::unknown);
+    const Duration after = held.hosts.now() - held.wire.last;
+    CHECK(after >= settle);
+    CHECK(after <= settle + 100us);
+    held.check();
+  }
+}
+
+// The peer stands still for so long that the packets are sent a second time, and then answers the
+// first copy while the device still holds the second one.
+TEST_CASE("a work that was answered ends when its device has read the second copy, too") {
+  for (const size_t bytes : {size_t{1000}, size_t{200'000}}) {
+    INFO("bytes " << bytes);
+    HeldWork held("settle-again-" + std::to_string(bytes), "hold=2ms");
+    const uint64_t before = held.here.device.stats().value().retransmitted;
+    held.hosts.stop(held.there);
+    held.begin(write(std::span(held.source).first(bytes), held.target.segment));
+    while (held.here.device.stats().value().retransmitted == before) held.hosts.run_for(1us);
+    REQUIRE(held.wire.packets > 0);
+    held.hosts.stop(held.there, false);
+    REQUIRE(only_status(held.here.jetty, 1s) == Status::ok);
+    held.check();
+  }
+}
+
+// What a peer says proves nothing about our device: this one answers before it has been sent
+// anything, to have the memory read after it was given back.
+TEST_CASE("an answer to what has not left yet does not end a work before its memory is read") {
+  SimHosts hosts("settle-early");
+  Wire wire(hosts);
+  SimHosts::Host here = hosts.start("hold=5ms", {.berths = 4});
+  Stranger peer(hosts, "fd00::55");
+  peer.patience = 20ms;
+  REQUIRE(peer.connect(here.device.endpoint()));
+  peer.patience = 1us;
+  wire.watch(here);
+  Descriptor claimed = parse_descriptor(here.line).value();
+  claimed.at = peer.at();
+  claimed.eid = peer.at().address;
+  claimed.life = Incarnation(peer.life);
+  const Imported target = here.device.import(to_string(claimed)).value();
+  auto source = some_bytes(1000);
+  REQUIRE(here.jetty.post(write(source, target.segment)) == 1);
+  run_until_sent(hosts, here, 1);
+  REQUIRE(wire.packets == 0);
+  // It is the first slice of the first queue that it is sent.
+  peer.answer(here.jetty.id(), 0);
+  for (Completion out; here.jetty.poll({&out, 1}) == 0;) hosts.run_for(1us);
+  poison_all(source);
+  hosts.run_for(50ms);
+  CHECK(wire.packets > 0);
+  CHECK(wire.poisoned == 0);
+}
+
+TEST_CASE("datagrams that a late device holds keep their bytes, however many follow") {
+  for (const char* late : {"hold=2ms&hold_jitter=1ms", "settle=2ms", "hold=1ms&ring=16"}) {
+    INFO(late);
+    SimHosts hosts(std::string("settle-datagrams-") + late);
+    SimHosts::Host here =
+        hosts.start(late, {.berths = 256, .receives = 0, .mode = ServiceMode::unreliable});
+    SimHosts::Host there = hosts.start("", {.berths = 4, .receives = 512});
+    const RemoteJetty target = here.device.import(there.line).value().jetty;
+    std::vector<std::vector<std::byte>> received(512, std::vector<std::byte>(1000));
+    for (size_t i = 0; i < received.size(); ++i) REQUIRE(there.jetty.receive(received[i], i));
+    uint64_t sent = 0;
+    std::vector<std::byte> bytes(1000);
+    for (int round = 0; round < 30; ++round) {
+      for (int i = 0; i < 16; ++i) {
+        bytes = some_bytes(1000, static_cast<unsigned>(sent));
+        REQUIRE(here.jetty.post(send(bytes, target).immediate(sent)) == 1);
+        REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+        ++sent;
+      }
+      poison_all(bytes);
+      hosts.run_for(100us);
+    }
+    const auto came = collect(there.jetty, sent, 100ms);
+    CHECK(came.size() == sent);
+    for (const Completion& one : came) {
+      CHECK(same(received[one.tag], some_bytes(1000, static_cast<unsigned>(one.immediate))));
+    }
+  }
+}
+
+// ---- receives
+
+TEST_CASE("nothing is placed in unregistered memory by a message whose sender's device is late") {
+  for (const char* late : {"hold=1ms", "hold_jitter=1ms", "hold=100us&settle=1ms"}) {
+    INFO(late);
+    SimHosts hosts(std::string("settle-receive-") + late);
+    SimHosts::Host here = hosts.start(std::string("mtu=1024&") + late);
+    SimHosts::Host there = hosts.start(std::string("mtu=1024&") + late);
+    const Imported target = here.device.import(there.line).value();
+    std::vector<std::byte> memory(64 * 1024);
+    Segment segment = there.device.register_memory(memory).value();
+    REQUIRE(there.jetty.receive(memory, 1));
+    const auto bytes = some_bytes(64 * 1024);
+    REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
+    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
+    for (int i = 0; i < 100'000 && memory[0] != bytes[0]; ++i) hosts.run_for(1us);
+    REQUIRE(memory[0] == bytes[0]);
+    REQUIRE(segment.unregister().ok());
+    poison_all(memory);
+    const auto received = there.jetty.wait(1s);
+    REQUIRE(received.size() == 1);
+    // All of it may have come already.
+    CHECK((received[0].ok() || received[0].status == Status::flushed));
+    hosts.run_for(50ms);
+    CHECK(all_poison(memory));
+  }
+}
+
+// ---- a device that has few frames, and is slow to give them back
+
+TEST_CASE("works end well with a device that lends, takes and settles little at a time") {
+  for (const char* late : {"ring=1", "ring=3&hold=20us", "hold=100us&hold_jitter=300us",
+                           "settle=500us&settle_jitter=500us", "ring=5&settle=50us",
+                           "hold=50us&settle=2ms&loss=5%&reorder=5%"}) {
+    INFO(late);
+    SimHosts hosts(std::string("settle-dry-") + late);
+    SimHosts::Host here = hosts.start(late, {.berths = 64});
+    SimHosts::Host there = hosts.start(late);
+    const Imported target = here.device.import(there.line).value();
+    const auto bytes = some_bytes(100'000);
+    std::vector<std::byte> back(bytes.size());
+    for (int round = 0; round < 5; ++round) {
+      for (int i = 0; i < 16; ++i) REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
+      for (const Completion& done : collect(here.jetty, 16)) CHECK(done.ok());
+      REQUIRE(here.jetty.post(read(back, target.segment)) == 1);
+      REQUIRE(only_status(here.jetty, 5s) == Status::ok);
+      CHECK(same(back, bytes));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
