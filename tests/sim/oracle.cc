@@ -91,11 +91,17 @@ void Memory::freeze() {
   gone_ = own_.empty();
 }
 
+void Memory::overwrite(std::byte with) {
+  std::ranges::fill(own_, with);
+  frozen_ = own_;
+  gone_ = true;
+}
+
 void Memory::check_all(const std::string& where) const {
-  if (gone_) return;
   if (!frozen_.empty() && frozen_ != own_) {
     throw Violation(where + ": memory of a dead process was written");
   }
+  if (gone_) return;
   uint64_t done = 0;
   for (const auto& [offset, range] : ranges_) {
     check_untouched(done, offset);

@@ -53,6 +53,9 @@ class Memory {
   void check_all(const std::string& where) const;
   // The host is gone: from here on nothing may change, or, if it was the host's, nothing is known.
   void freeze();
+  // The same, after its application has used the memory for something else. Not if it is the
+  // host's.
+  void overwrite(std::byte with);
 
  private:
   struct Range {
@@ -90,7 +93,16 @@ class Counter {
 
 // One work and all that is known of it.
 struct WorkRecord {
-  enum class Kind : uint8_t { write, write_immediate, read, send, forged, write_notify, add };
+  enum class Kind : uint8_t {
+    write,
+    write_immediate,
+    read,
+    send,
+    forged,
+    write_notify,
+    add,
+    borrow,  // a read of memory that may be taken back
+  };
 
   uint64_t number = 0;
   Kind kind = Kind::write;
@@ -118,7 +130,7 @@ struct WorkRecord {
 // Whether such a work writes into its target's Memory.
 inline bool changes_memory(WorkRecord::Kind kind) {
   using Kind = WorkRecord::Kind;
-  return kind != Kind::read && kind != Kind::send && kind != Kind::add;
+  return kind != Kind::read && kind != Kind::send && kind != Kind::add && kind != Kind::borrow;
 }
 
 }  // namespace urma::test

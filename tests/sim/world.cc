@@ -10,6 +10,8 @@ using Kind = WorkRecord::Kind;
 // Rings enough for all pairs, and for what the dead leave to those who do not look.
 constexpr uint64_t many_rings = 128 << 20;
 
+constexpr double take_back_chance = 0.05;  // per act
+
 // With a ring for each direction of each pair, and to oneself.
 uint64_t least_window(uint64_t hosts) {
   using namespace drivers::cxl;
@@ -35,6 +37,9 @@ World::World(uint64_t seed, const WorldOptions& options)
       network_(drivers::sim::Network::named(name_, seed)),
       hosts_(options.hosts) {
   network_->impairment = options.impairment;
+  network_->on_leave = [this](const Endpoint&, std::span<const std::byte> packet) {
+    leaked_ = leaked_ || has_scribble(packet);
+  };
   if (options.window) {
     window_.emplace("world-" + std::to_string(seed));
     window_->write("");
@@ -48,6 +53,7 @@ World::World(uint64_t seed, const WorldOptions& options)
 }
 
 World::~World() {
+  network_->on_leave = nullptr;
   // After a violation works are under way: they must not touch what goes with the world.
   for (Host& host : hosts_) {
     if (host.device) network_->kill(host.device->endpoint());
@@ -58,6 +64,7 @@ World::~World() {
     host.segment.reset();
     host.word_segment.reset();
     host.counter_segment.reset();
+    host.lent_segment.reset();
     host.device.reset();
   }
 }
@@ -77,7 +84,10 @@ std::string World::device_of(const Host& host) const {
   if (window_) return "sim(net=" + name_ + "):" + window_->device(window_options(host));
   return "sim:" + name_ + "?address=" + to_string(host.address) +
          "&mtu=" + std::to_string(options_.mtu) + "&hold=" + std::to_string(options_.hold.count()) +
-         "ns";
+         "ns&hold_jitter=" + std::to_string(options_.hold_jitter.count()) +
+         "ns&settle=" + std::to_string(options_.settle.count()) +
+         "ns&settle_jitter=" + std::to_string(options_.settle_jitter.count()) +
+         "ns&ring=" + std::to_string(options_.ring);
 }
 
 void World::start(uint32_t index) {
@@ -106,7 +116,27 @@ void World::start(uint32_t index) {
       host.device->register_memory(std::as_writable_bytes(std::span(host.words))).value());
   host.not_notified.clear();
   make_counter(host);
+  host.lent.resize(lent_bytes);
+  lend(host);
   make_queues(host);
+}
+
+// Memory that others may read until it is taken back.
+void World::lend(Host& host) {
+  std::ranges::fill(host.lent, lent_byte);
+  host.lent_segment.emplace(
+      host.device->register_memory(host.lent, {.rights = Rights::read}).value());
+  host.lent_descriptor = host.lent_segment->descriptor();
+}
+
+// From here on nobody reads it, nor does any device: what is in it now must never leave.
+void World::take_back(uint32_t index) {
+  Host& host = hosts_[index];
+  if (host.stopped) return;
+  host.lent_segment->unregister().value();
+  std::ranges::fill(host.lent, scribble);
+  advance(Duration(static_cast<int64_t>(prng_.below(1'000'000))));
+  lend(host);
 }
 
 void World::make_counter(Host& host) {
@@ -160,22 +190,31 @@ void World::kill(uint32_t index) {
   host.left.push_back(leaves);
   check_counter(index);
   leaves ? host.device->close() : network_->kill(host.device->endpoint());
-  abandon_works(index);
-  host.memory->freeze();
+  abandon_works(index, leaves);
+  // In half of them, for what was overwritten can be checked no more.
+  if (leaves && !options_.mapped && prng_.chance(0.5)) {
+    host.memory->overwrite(scribble);
+    std::ranges::fill(host.lent, scribble);
+  } else {
+    host.memory->freeze();
+  }
   host.jetties.clear();
   host.jfr.reset();
   host.segment.reset();
   host.word_segment.reset();
   host.counter_segment.reset();
+  host.lent_segment.reset();
   host.device.reset();
   ++host.life;
 }
 
-void World::abandon_works(uint32_t index) {
+// `ended`: by a close, so their buffers are the application's again.
+void World::abandon_works(uint32_t index, bool ended) {
   const Host& host = hosts_[index];
   for (WorkRecord& work : works_) {
     if (work.host != index || work.life != host.life || work.completed) continue;
     work.completed = work.abandoned = true;
+    if (ended) std::ranges::fill(work.buffer, scribble);
     if (work.kind == Kind::add) work.counter->may_have_added(work.number);
     if (work.kind == Kind::read) work.memory->end_read(work.offset);
     if (changes_memory(work.kind)) work.memory->unknown(work.offset);
@@ -222,6 +261,7 @@ void World::post_receives(Queue& queue, Buffers& buffers) {
 void World::advance(Duration by) {
   const Time until = network_->now() + by;
   while (network_->now() < until && network_->step(until)) {
+    if (leaked_) throw Violation("memory that was given back leaves no device");
     // An inlined engine lives by its application's polls alone.
     for (uint32_t host = 0; host < hosts_.size(); ++host) {
       if (hosts_[host].inlined && prng_.chance(0.2)) poll(host);
@@ -262,6 +302,7 @@ void World::make_trouble() {
   if (healings_.size() < most_cuts && prng_.chance(options_.partition)) cut_something();
   if (prng_.chance(options_.restart)) restart(any());
   if (prng_.chance(options_.flush)) flush(any());
+  if (options_.lend > 0 && prng_.chance(take_back_chance)) take_back(any());
   if (options_.stop > 0 && prng_.chance(options_.stop)) stop(any());
 }
 

@@ -34,6 +34,8 @@ class World {
   static constexpr size_t memory_bytes = 4 << 20;
   static constexpr size_t message_bytes = 64 * 1024;
   static constexpr std::byte scribble{0x5a};
+  static constexpr size_t lent_bytes = 256 * 1024;
+  static constexpr std::byte lent_byte{0x3c};
 
   using Buffers = std::vector<std::vector<std::byte>>;  // of receives, by tag
   struct HostJetty {
@@ -60,6 +62,9 @@ class World {
     uint64_t* counted = nullptr;
     std::optional<Segment> counter_segment;
     std::shared_ptr<Counter> counter;
+    std::vector<std::byte> lent;
+    std::optional<Segment> lent_segment;
+    std::string lent_descriptor;         // also while it is taken back
     std::vector<uint64_t> not_notified;  // works whose words have not been seen to change
     std::vector<HostJetty> jetties;
     std::vector<std::string> descriptors;  // segment and Jetty i
@@ -69,6 +74,7 @@ class World {
       Imported what;
       RemoteSegment words;
       RemoteSegment counter;
+      RemoteSegment lent;
     };
     std::vector<std::vector<Import>> imports;
   };
@@ -89,7 +95,10 @@ class World {
   void make_counter(Host& host);
   void make_queues(Host& host);
   void kill(uint32_t host);
-  void abandon_works(uint32_t host);
+  void abandon_works(uint32_t host, bool ended);
+  void lend(Host& host);
+  void take_back(uint32_t host);
+  static bool has_scribble(std::span<const std::byte> packet);
   void restart(uint32_t host);
   void stop(uint32_t host);
   void go_on(uint32_t host);
@@ -102,6 +111,7 @@ class World {
   void poll(uint32_t host, HostJetty& jetty);
   void post_something(uint32_t host);
   std::optional<Work> make_work(WorkRecord& record, const Host::Import& target);
+  Work make_borrow(WorkRecord& record, const Host::Import& target);
   Work make_add(WorkRecord& record, const Host::Import& target);
   void draw_order(Work& work);
   void completed(uint32_t host, HostJetty& jetty, const Completion& completion);
@@ -111,6 +121,7 @@ class World {
   void count_arrival(uint32_t host, WorkRecord& record);
   void settle(WorkRecord& record);
   void settle_add(WorkRecord& record);
+  void settle_borrow(WorkRecord& record);
   void check_counter(uint32_t host) const;
   bool not_executed(Status status) const;
   bool taken_back(const WorkRecord& record) const;
@@ -142,6 +153,7 @@ class World {
   uint64_t first_closer_ = UINT64_MAX;
   uint64_t completed_ = 0;
   uint64_t unknown_ = 0;
+  bool leaked_ = false;  // a device has sent memory that it had given back
 };
 
 }  // namespace urma::test

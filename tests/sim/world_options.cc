@@ -47,6 +47,16 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
   options.handed = options.mapped && prng.chance(0.5);
   options.modes = prng.chance(0.5);
   if (prng.chance(0.3)) options.idle_timeout = std::chrono::milliseconds(prng.between(1, 5));
+  if (prng.chance(0.4)) {
+    const auto up_to = [&](uint64_t most) {
+      return Duration(static_cast<int64_t>(prng.below(most)));
+    };
+    options.hold_jitter = prng.chance(0.5) ? up_to(100'000) : Duration{};
+    options.settle = prng.chance(0.7) ? up_to(prng.chance(0.1) ? 20'000'000 : 200'000) : Duration{};
+    options.settle_jitter = prng.chance(0.5) ? up_to(100'000) : Duration{};
+    options.ring = prng.chance(0.3) ? prng.between(1, 64) : 0;
+  }
+  options.lend = sometimes(prng, 0.5, 0.3);
   return options.window ? options.in_window() : options;
 }
 
@@ -54,7 +64,8 @@ WorldOptions WorldOptions::in_window() const {
   WorldOptions out = *this;
   out.window = true;
   out.partition = 0;
-  out.hold = {};
+  out.hold = out.hold_jitter = out.settle = out.settle_jitter = {};
+  out.ring = 0;
   out.impairment = {.delay = impairment.delay, .jitter = impairment.jitter};
   return out;
 }
@@ -70,17 +81,19 @@ std::string WorldOptions::describe() const {
   std::ostringstream out;
   out << hosts << " hosts, " << jetties << " Jetties of " << berths << "+" << receives << ", "
       << works << " works up to " << largest << " B, MTU " << mtu << ", hold " << hold.count()
-      << " ns, loss " << impairment.loss << ", dup " << impairment.duplicate << ", reorder "
-      << impairment.reorder << ", corrupt " << impairment.corrupt << ", delay "
-      << impairment.delay.count() << "+" << impairment.jitter.count() << " ns, partition "
-      << partition << ", restart " << restart << ", flush " << flush << ", unsignalled "
-      << unsignalled << ", forged " << forged << ", lazy " << lazy << (reads ? "" : ", no reads")
-      << ", shared " << shared << ", notify " << notify << ", adds " << adds << ", ordered "
-      << ordered << (window ? ", window" : "") << (window && scarce ? " with few rings" : "")
-      << (mapped ? ", mapped" : "") << (handed ? ", handed over" : "")
-      << (acted ? ", not coherent" : "") << (modes ? ", any retransmission" : "") << ", stop "
-      << stop << ", leave " << leave << ", idle "
-      << std::chrono::duration_cast<std::chrono::milliseconds>(idle_timeout).count() << " ms";
+      << "+" << hold_jitter.count() << " ns, settle " << settle.count() << "+"
+      << settle_jitter.count() << " ns, ring " << ring << ", lend " << lend << ", loss "
+      << impairment.loss << ", dup " << impairment.duplicate << ", reorder " << impairment.reorder
+      << ", corrupt " << impairment.corrupt << ", delay " << impairment.delay.count() << "+"
+      << impairment.jitter.count() << " ns, partition " << partition << ", restart " << restart
+      << ", flush " << flush << ", unsignalled " << unsignalled << ", forged " << forged
+      << ", lazy " << lazy << (reads ? "" : ", no reads") << ", shared " << shared << ", notify "
+      << notify << ", adds " << adds << ", ordered " << ordered << (window ? ", window" : "")
+      << (window && scarce ? " with few rings" : "") << (mapped ? ", mapped" : "")
+      << (handed ? ", handed over" : "") << (acted ? ", not coherent" : "")
+      << (modes ? ", any retransmission" : "") << ", stop " << stop << ", leave " << leave
+      << ", idle " << std::chrono::duration_cast<std::chrono::milliseconds>(idle_timeout).count()
+      << " ms";
   return out.str();
 }
 

@@ -39,6 +39,11 @@ struct WorldOptions {
   bool acted = false;   // nobody keeps it coherent, says the double
   bool modes = false;   // each life of a host has a mode of retransmission of its own
   double leave = 0;     // chance that a host which restarts closes its device first
+  Duration hold_jitter{};    // the device reads memory later still, at random up to this
+  Duration settle{};         // how long after that it says so
+  Duration settle_jitter{};  // later still, at random up to this
+  uint64_t ring = 0;         // frames that it holds; 0: any number
+  double lend = 0;           // chance that a work reads memory that its owner takes back at times
   Duration operation_timeout = std::chrono::seconds(2);
 
   static WorldOptions drawn(Prng& prng);

@@ -66,6 +66,7 @@ void World::post_something(uint32_t index) {
 std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& import) {
   const Imported& target = import.what;
   if (prng_.chance(options_.adds)) return make_add(record, import);
+  if (options_.lend > 0 && prng_.chance(options_.lend)) return make_borrow(record, import);
   const bool small = prng_.chance(0.5);
   record.bytes = prng_.below(small ? 200 : options_.largest + 1);
   const uint64_t dice = prng_.below(100);
@@ -135,6 +136,14 @@ Work World::make_add(WorkRecord& record, const Host::Import& import) {
   return fetch_add(import.counter, 0, record.number);
 }
 
+Work World::make_borrow(WorkRecord& record, const Host::Import& import) {
+  record.kind = Kind::borrow;
+  record.bytes = prng_.between(1, prng_.chance(0.5) ? 200 : lent_bytes);
+  record.offset = prng_.below(lent_bytes - record.bytes + 1);
+  record.buffer.resize(record.bytes);
+  return read(std::span(record.buffer), import.lent, record.offset);
+}
+
 void World::draw_order(Work& work) {
   const uint64_t dice = prng_.below(10);
   if (dice < 4) {
@@ -154,6 +163,7 @@ const World::Host::Import& World::import(uint32_t host, uint32_t target, uint32_
       hosts_[host].device->import(hosts_[target].word_segment->descriptor()).value().segment;
   import.counter =
       hosts_[host].device->import(hosts_[target].counter_segment->descriptor()).value().segment;
+  import.lent = hosts_[host].device->import(hosts_[target].lent_descriptor).value().segment;
   import.life = hosts_[target].life;
   return import;
 }
@@ -282,6 +292,7 @@ void World::settle(WorkRecord& record) {
   if (record.status == Status::unknown) ++unknown_;
   const bool ok = record.status == Status::ok;
   if (record.kind == Kind::add) return settle_add(record);
+  if (record.kind == Kind::borrow) return settle_borrow(record);
   Memory& memory = *record.memory;
   switch (record.kind) {
     case Kind::write:
@@ -316,6 +327,7 @@ void World::settle(WorkRecord& record) {
       }
       break;
     case Kind::add:
+    case Kind::borrow:
       break;
   }
   // The buffer is the application's again: whatever still reads or writes it will be seen.
@@ -330,6 +342,34 @@ void World::settle_add(WorkRecord& record) {
   } else if (!not_executed(record.status) && !taken_back(record)) {
     fail(record, "a good addition is not refused");
   }
+}
+
+// It may have been taken back before or meanwhile, but never part of it: what was there then must
+// not come.
+void World::settle_borrow(WorkRecord& record) {
+  const auto good = [](std::byte byte) { return byte == lent_byte; };
+  if (record.status == Status::ok) {
+    if (!std::ranges::all_of(record.buffer, good)) fail(record, "a read returns what was lent");
+  } else if (!not_executed(record.status) && record.status != Status::unknown &&
+             record.status != Status::remote_access && !taken_back(record)) {
+    fail(record, "a good read is not refused otherwise");
+  }
+  std::ranges::fill(record.buffer, scribble);
+}
+
+// Sixteen bytes of it in a row: no work's pattern has that.
+bool World::has_scribble(std::span<const std::byte> packet) {
+  constexpr size_t row = 16;
+  // Each row holds one of these bytes.
+  for (size_t at = row - 1; at < packet.size(); at += row) {
+    if (packet[at] != scribble) continue;
+    size_t first = at;
+    size_t end = at + 1;
+    while (first > 0 && packet[first - 1] == scribble) --first;
+    while (end < packet.size() && packet[end] == scribble) ++end;
+    if (end - first >= row) return true;
+  }
+  return false;
 }
 
 // At the end of a life, or of the world.
