@@ -5,17 +5,19 @@
 //
 // A message says from whom it comes, but not how to answer: a Jetty takes messages only from those
 // who have its descriptor. So a client's first message is its own descriptor.
-#include <boost/asio/as_tuple.hpp>
+#include <urma/asio.hpp>  // first: Boost 1.74 forgets an include of its own
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cstdio>
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <urma/asio.hpp>
 #include <urma/urma.hpp>
 
 namespace {
@@ -37,8 +39,9 @@ std::string text_of(const urma::asio::Arrival& arrival) {
 // client that is slow to take its answers keeps its own messages waiting, nobody else's.
 awaitable<void> answer(urma::asio::Jetty& jetty, urma::asio::Arrival message,
                        urma::RemoteJetty client) {
-  const auto [error, done] = co_await jetty.async_send(
-      message.bytes(), client, boost::asio::as_tuple(boost::asio::deferred));
+  boost::system::error_code error;
+  co_await jetty.async_send(message.bytes(), client,
+                            boost::asio::redirect_error(boost::asio::use_awaitable, error));
   if (error) std::printf("an answer was not sent: %s\n", error.message().c_str());
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Jetties for Boost.Asio (1.81 or newer): works, arrivals and events as asynchronous operations.
+// Jetties for Boost.Asio (1.74 or newer): works, arrivals and events as asynchronous operations.
 //
 //   auto jetty = urma::asio::Jetty::make(executor, device, {.receives = 32}).value();
 //   co_await jetty.async_write(bytes, inbox.segment, 4096);
@@ -11,10 +11,11 @@
 //   auto events = urma::asio::Events::make(executor, device).value();
 //   urma::Event event = co_await events.async_wait_event();
 //
-// Tokens: any. Without one, what is returned can be awaited in a coroutine (`deferred`). Handlers
-// run on their associated executor, by default the Jetty's, never within the call that starts an
-// operation, and use their associated allocator. Operations that have not ended keep the execution
-// context running.
+// Tokens: any. Without one, what is returned can be awaited in a coroutine: it is that of
+// `deferred`, or, before Boost 1.81, that of `use_awaitable`, which must be awaited at once
+// (with 1.74, include this header before Boost's). Handlers run on their associated executor, by
+// default the Jetty's, never within the call that starts an operation, and use their associated
+// allocator. Operations that have not ended keep the execution context running.
 //
 // Results: an error code and a Completion or Arrival. The code says how the operation ended, the
 // Completion's status what became of the work; they differ only if the operation was cancelled.
@@ -30,6 +31,7 @@
 //     promise that nothing has happened;
 //   - else ends as soon as the work does, with what became of it. JettyOptions::operation_timeout
 //     and receiver_timeout bound that, and `cancel` of the Jetty hurries it.
+// Cancellation slots need Boost 1.77; with older versions operations end by time-outs and `cancel`.
 // Waiting for an arrival or an event can be cancelled at any time: buffers are the Jetty's own, and
 // what comes later is the next one's.
 //
@@ -51,12 +53,9 @@
 
 #include "urma/base/cxx20.h"
 
-#if !__has_include(<boost/asio.hpp>)
-#error "urma/asio.hpp needs Boost.Asio. Fix: install libboost1.81-dev (Debian 12) or libboost-dev"
-#endif
+#include "urma/asio/boost.h"
 
 #include <boost/asio/async_result.hpp>
-#include <boost/asio/deferred.hpp>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -83,7 +82,7 @@ struct PostOptions {
 class Jetty {
  public:
   using executor_type = boost::asio::any_io_executor;
-  using default_token = boost::asio::deferred_t;
+  using default_token = detail::DefaultToken;
   using WorkSignature = void(boost::system::error_code, Completion);
   using ArrivalSignature = void(boost::system::error_code, Arrival);
 
@@ -211,7 +210,7 @@ class Jetty {
 class Events {
  public:
   using executor_type = boost::asio::any_io_executor;
-  using default_token = boost::asio::deferred_t;
+  using default_token = detail::DefaultToken;
   using Signature = void(boost::system::error_code, Event);
 
   // Errors: those of Device::events_fd.

@@ -2,12 +2,14 @@
 
 #include "urma/asio.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#if defined(URMA_ASIO_DEFERRED)
+#include <boost/asio/as_tuple.hpp>
+#endif
 #include <cstring>
 #include <string>
 
@@ -17,10 +19,14 @@ namespace urma::test {
 
 namespace net = boost::asio;
 using boost::system::error_code;
+#if defined(BOOST_ASIO_HAS_CO_AWAIT)
 using net::awaitable;
+#endif
 using net::io_context;
 
+#if defined(URMA_ASIO_DEFERRED)
 constexpr auto tuple = net::as_tuple(net::deferred);
+#endif
 
 inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -45,6 +51,7 @@ bool run_until(io_context& context, Predicate happened) {
   }
   return true;
 }
+#if defined(BOOST_ASIO_HAS_CO_AWAIT)
 // A coroutine, or a function that is one; it is kept. A failed check in it ends the test.
 template <class Coroutine>
 void spawn(io_context& context, Coroutine what) {
@@ -52,6 +59,7 @@ void spawn(io_context& context, Coroutine what) {
     if (failed) std::rethrow_exception(failed);
   });
 }
+#endif
 
 inline asio::Jetty make(io_context& context, Device& device,
                         const asio::JettyOptions& options = {}) {

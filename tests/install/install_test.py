@@ -133,6 +133,36 @@ def check_dialect(prefix, work):
             assert "-std=c++20" in said[1], done.stderr
 
 
+def check_without_boost(prefix, work):
+    """Who asks for urma::asio where Boost is not, or is old, is told what to install."""
+    sentence = "urma::asio needs Boost 1.74 or newer. Fix: apt-get install libboost-dev"
+    project = work / "without_boost"
+    project.mkdir()
+    (project / "main.cc").write_text("int main() {}\n", encoding="utf-8")
+    for components, links in (("COMPONENTS asio", ""), ("", "target_link_libraries(m urma::asio)")):
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(without_boost LANGUAGES CXX)\n"
+            f"find_package(urma CONFIG REQUIRED {components})\n"
+            f"add_executable(m main.cc)\n{links}\n", encoding="utf-8")
+        done = subprocess.run(["cmake", "-S", project, "-B", project / "build", "-G", "Ninja",
+                               f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={COMPILER}",
+                               "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON"],
+                              text=True, capture_output=True, check=False)
+        said = " ".join(done.stderr.split())
+        assert done.returncode != 0 and sentence in said, done.stderr
+        shutil.rmtree(project / "build")
+    old = work / "old_boost/boost"
+    old.mkdir(parents=True)
+    (old / "asio.hpp").write_text("", encoding="utf-8")
+    (old / "version.hpp").write_text("#define BOOST_VERSION 107300\n", encoding="utf-8")
+    source = work / "old.cc"
+    source.write_text("#include <urma/asio.hpp>\n", encoding="utf-8")
+    done = subprocess.run([COMPILER, "-std=c++20", f"-I{prefix / 'include'}", f"-I{old.parent}",
+                           "-fsyntax-only", source], text=True, capture_output=True, check=False)
+    assert done.returncode != 0 and done.stderr.count("error: ") == 2, done.stderr
+    assert "needs Boost 1.74 or newer, and this one is older. Fix: " in done.stderr, done.stderr
+
+
 def check_find_package(prefix, work, *libraries):
     project = work / "consumers/find_package"
     build = project / f"build-{prefix.name}"
@@ -201,6 +231,7 @@ def main():
         shutil.move(work / "first", work / "urma")
         check_links(work / "urma")
         check_find_package(work / "urma", work, "shared", "static", "asio")
+        check_without_boost(work / "urma", work)
         check_pkg_config(work / "urma", work)
         check_tools(work / "urma")
         check_headers(work / "urma", work)

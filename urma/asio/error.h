@@ -1,8 +1,6 @@
 #pragma once
 
-#include <boost/system/error_category.hpp>
 #include <boost/system/error_code.hpp>
-#include <boost/system/error_condition.hpp>
 #include <string>
 
 #include "urma/core/status.h"

@@ -57,7 +57,7 @@ class EventState final : public Owner {
     boost::asio::post(executor_, [self = self()] { self->pump(); });
   }
 
-  void cancel(const Ticket& ticket, Status why, boost::asio::cancellation_type) override {
+  void cancel(const Ticket& ticket, Status why, Effects) override {
     const std::lock_guard held(mutex_);
     if (ticket.event == nullptr) return;
     EventOperation& operation = *ticket.event;

@@ -2,10 +2,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_allocator.hpp>
-#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
-#include <boost/asio/bind_allocator.hpp>
-#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
@@ -16,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "urma/asio/boost.h"
 #include "urma/asio/error.h"
 #include "urma/base/time.h"
 #include "urma/core/event.h"
@@ -35,7 +33,7 @@ struct Ticket;
 class Owner : public std::enable_shared_from_this<Owner> {
  public:
   // Ends an operation early if that is honest; `why` is what it ends with.
-  virtual void cancel(const Ticket& ticket, Status why, boost::asio::cancellation_type how) = 0;
+  virtual void cancel(const Ticket& ticket, Status why, Effects effects) = 0;
   // Nothing is run any more: what owns the handlers that are left may own this, too.
   virtual void shutdown() = 0;
 
@@ -119,11 +117,7 @@ class Pending final : public Base {
     const auto here = std::move(work_);
     const auto there = std::move(handler_work_);
     const HandlerAllocator allocator = boost::asio::get_associated_allocator(handler_);
-    auto call = boost::asio::bind_allocator(
-        allocator,
-        [ended = this->error, out = std::move(this->result), handler = take_handler()]() mutable {
-          std::move(handler)(ended, std::move(out));
-        });
+    Call call{allocator, this->error, std::move(this->result), take_handler()};
     if (run == Run::here) {
       boost::asio::dispatch(there.get_executor(), std::move(call));
     } else {
@@ -139,6 +133,18 @@ class Pending final : public Base {
         work_(executor),
         handler_work_(boost::asio::get_associated_executor(handler_, executor)) {}
   ~Pending() = default;
+
+  // The handler with its result, run with the handler's own allocator.
+  struct Call {
+    using allocator_type = HandlerAllocator;
+    allocator_type get_allocator() const noexcept { return allocator; }
+    void operator()() { std::move(handler)(error, std::move(result)); }
+
+    HandlerAllocator allocator;
+    ErrorCode error;
+    Result result;
+    Handler handler;
+  };
 
   // Its memory is free before the handler is called, so that it may be used for the next one.
   Handler take_handler() {
@@ -159,7 +165,7 @@ template <class Base, class Outcome, class Handler>
 Base* begin(const std::shared_ptr<Owner>& owner, const Executor& executor, Handler&& handler,
             Duration timeout) {
   using Kind = Pending<Base, Outcome, std::decay_t<Handler>>;
-  auto slot = boost::asio::get_associated_cancellation_slot(handler);
+  Slot<std::decay_t<Handler>> slot(handler);
   Kind* const made = Kind::make(std::forward<Handler>(handler), executor);
   if (!slot.is_connected() && timeout == Duration::max()) return made;
   const auto ticket = std::make_shared<Ticket>();
@@ -169,11 +175,8 @@ Base* begin(const std::shared_ptr<Owner>& owner, const Executor& executor, Handl
   if constexpr (std::is_same_v<Base, EventOperation>) ticket->event = made;
   made->ticket = ticket;
   if (!slot.is_connected()) return made;
-  slot.assign([ticket](boost::asio::cancellation_type how) {
-    const auto alive = ticket->owner.lock();
-    if (alive && how != boost::asio::cancellation_type::none) {
-      alive->cancel(*ticket, Status::flushed, how);
-    }
+  slot.assign([ticket](Effects effects) {
+    if (const auto alive = ticket->owner.lock()) alive->cancel(*ticket, Status::flushed, effects);
   });
   return made;
 }
@@ -188,7 +191,7 @@ void limit(const Executor& executor, Outstanding<Result>& operation, Duration ti
   ticket->timer->async_wait([ticket](ErrorCode error) {
     if (error) return;
     if (const auto owner = ticket->owner.lock()) {
-      owner->cancel(*ticket, Status::timed_out, boost::asio::cancellation_type::partial);
+      owner->cancel(*ticket, Status::timed_out, Effects::allowed);
     }
   });
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/cancellation_type.hpp>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -104,7 +103,7 @@ class State final : public Owner {
     wake(arrivals_);
   }
 
-  void cancel(const Ticket& ticket, Status why, boost::asio::cancellation_type how) override {
+  void cancel(const Ticket& ticket, Status why, Effects effects) override {
     const Held held(*this);
     if (ticket.arrival != nullptr) {
       ArrivalOperation& operation = *ticket.arrival;
@@ -112,7 +111,7 @@ class State final : public Owner {
       end_later(operation, why);
       rest(arrivals_);
     } else if (ticket.work != nullptr) {
-      cancel_work(*ticket.work, why, how);
+      cancel_work(*ticket.work, why, effects);
     }
   }
 
@@ -293,14 +292,11 @@ class State final : public Owner {
     }
   }
 
-  void cancel_work(WorkOperation& operation, Status why, boost::asio::cancellation_type how) {
-    using boost::asio::cancellation_type;
+  void cancel_work(WorkOperation& operation, Status why, Effects effects) {
     if (operation.berth == WorkOperation::no_berth) {
       std::erase(waiting_, &operation);
       end_later(operation, Status::flushed, why);
-    } else if (berths_[operation.berth].keep != nullptr &&
-               (how & (cancellation_type::terminal | cancellation_type::partial)) !=
-                   cancellation_type::none) {
+    } else if (berths_[operation.berth].keep != nullptr && effects == Effects::allowed) {
       // It goes on without its operation; the berth keeps its memory until it is back.
       berths_[operation.berth].operation = nullptr;
       --posted_;
