@@ -80,7 +80,8 @@ class Channel {
   // unacknowledged, a silent peer is asked for a sign of life, and at last given up.
   virtual void expect_answers(int32_t change, Time now) = 0;
 
-  // When something new was last acknowledged, or when the channel was made.
+  // When something new was last acknowledged. Time{}: nothing yet; that a channel was made is no
+  // progress of the works that wait for it.
   virtual Time last_progress() const = 0;
 
   virtual const Facts& facts() const = 0;

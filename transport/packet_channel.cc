@@ -31,8 +31,7 @@ PacketChannel::PacketChannel(uint32_t index, const ChannelEnds& ends, Pools& poo
       facts_(ends.facts),
       pools_(pools),
       counters_(counters),
-      last_heard_(now),
-      last_progress_(now) {}
+      last_heard_(now) {}
 
 PacketChannel::~PacketChannel() {
   for (OfferQueue& queue : offered_) queue.clear(pools_.offered);

@@ -91,7 +91,7 @@ class PacketChannel : public Channel {
   bool keep_alive_due_ = false;
   bool heard_ = false;  // anything at all, on this channel
   Time last_heard_;     // or the time from which silence counts
-  Time last_progress_;
+  Time last_progress_{};
 };
 
 }  // namespace urma::transport

@@ -1,5 +1,8 @@
 // How works end before their time: memory that is unregistered, flushes, deadlines.
 
+#include <algorithm>
+#include <array>
+
 #include "tests/catch.h"
 #include "tests/completions.h"
 #include "tests/sim/pair.h"
@@ -147,6 +150,81 @@ TEST_CASE("a deadline towards one peer is not postponed by traffic to another") 
     }
   }
   CHECK(hosts.now() - posted <= 62ms);
+}
+
+// Counts what has ended since the last call, by tag.
+size_t ended_with(Jetty& jetty, uint64_t tag) {
+  std::array<Completion, 16> out;
+  const size_t polled = jetty.poll(out);
+  return static_cast<size_t>(std::ranges::count_if(
+      std::span(out).first(polled), [&](const Completion& one) { return one.tag == tag; }));
+}
+
+// A gap between passes counts, but for no more than 100 ms: a device that is never more than
+// `late` late ends its works within late / 100 ms times the operation_timeout.
+TEST_CASE("works of a device whose passes are late end within the bound that P1 states") {
+  const Duration late = GENERATE(90ms, 150ms, 300ms, 700ms);
+  SimHosts hosts("late-passes" + std::to_string(late.count()));
+  auto here = hosts.start("delay=1ms", {.berths = 64});
+  auto silent = hosts.start();
+  auto lively = hosts.start();
+  const Imported to_silent = here.device.import(silent.line).value();
+  const Imported to_lively = here.device.import(lively.line).value();
+  const auto bytes = some_bytes(1000);
+  for (const Imported* target : {&to_silent, &to_lively}) {
+    REQUIRE(here.jetty.post(write(bytes, target->segment)) == 1);
+    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  }
+  hosts.kill(std::move(silent));
+  REQUIRE(here.jetty.post(write(bytes, to_silent.segment).tag(2)) == 1);
+  const Time posted = hosts.now();
+  const Duration bound = (2s + 10ms) * std::max<int64_t>(late / 10ms, 10) / 10 + late + 10ms;
+  size_t ended = 0;
+  while (ended == 0 && hosts.now() - posted <= bound) {
+    // Each time the device is not run while it waits for an answer, which it expects soon.
+    REQUIRE(here.jetty.post(write(bytes, to_lively.segment).tag(1)) == 1);
+    hosts.run_for(100us);
+    hosts.stop(here);
+    hosts.run_for(late);
+    hosts.stop(here, false);
+    hosts.run_for(100us);
+    ended = ended_with(here.jetty, 2);
+  }
+  INFO("after " << (hosts.now() - posted) / 1ms << " ms of at most " << bound / 1ms);
+  CHECK(ended == 1);
+  CHECK(hosts.now() - posted <= bound);
+}
+
+// Set-up packets pass and packets of data do not: channels are made, and lost after a second.
+TEST_CASE("a new channel on which nothing arrives is no progress of the works that wait for it") {
+  SimHosts hosts("channels-in-vain");
+  auto here = hosts.start("delay=1ms", {.berths = 64});
+  auto there = hosts.start("delay=1ms");
+  const Imported target = here.device.import(there.line).value();
+  const auto bytes = some_bytes(1000);
+  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  const auto cut = [&](bool severed) {
+    hosts.network().cut(here.device.endpoint(), there.device.endpoint(), severed);
+    hosts.network().cut(there.device.endpoint(), here.device.endpoint(), severed);
+  };
+  cut(true);
+  REQUIRE(here.jetty.post(write(bytes, target.segment).tag(2)) == 1);
+  const Time posted = hosts.now();
+  uint64_t made = here.device.stats().value().channels_made;
+  size_t ended = 0;
+  while (ended == 0 && hosts.now() - posted < 10s) {
+    hosts.run_for(100us);
+    const Statistics statistics = here.device.stats().value();
+    // What leaves on the new channel at once is on the wire for a millisecond.
+    if (statistics.channels_made > made) cut(true);
+    if (statistics.channels == 0) cut(false);
+    made = statistics.channels_made;
+    ended = ended_with(here.jetty, 2);
+  }
+  CHECK(made > 1);
+  CHECK(ended == 1);
+  CHECK(hosts.now() - posted <= 2s + 10ms);
 }
 
 TEST_CASE("unregistering the source of works under way ends them first") {

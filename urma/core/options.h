@@ -45,7 +45,10 @@ struct Limits {
 struct DeviceOptions {
   Threads threads = Threads::automatic;
   // A work without progress for so long ends, as `unknown`; if nothing of it has left, as
-  // `peer_unreachable` or `flushed`. 10 ms to 1 h.
+  // `peer_unreachable` or `flushed`. 10 ms to 1 h, of the device's own time: where the device is
+  // run later than it asked for (its process stands still, or the application does not poll),
+  // 100 ms of each such gap count. If no gap is longer than L, a work ends at the latest after
+  // max(1, L / 100 ms) times as long.
   Duration operation_timeout = std::chrono::seconds(2);
   // A channel over which nothing went for so long is closed, if the peer has nothing to say either;
   // the next work makes another one, which takes two round trips. Zero: no channel is; else 1 ms to
