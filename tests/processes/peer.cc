@@ -124,6 +124,11 @@ int main(int count, char** arguments) {
   if (std::strcmp(arguments[2], "churn") == 0) {
     churn_for_ever(device, arguments[3], arguments[4]);
   }
+  const bool writes = std::strcmp(arguments[2], "write") == 0;
+  if (writes && count < 6) {
+    std::fputs("peer: write needs NAME TARGET OFFSET\n", stderr);
+    return 2;
+  }
   const bool sized = std::strcmp(arguments[2], "serve") == 0 && count > 4;
   const size_t bytes = sized ? std::strtoull(arguments[4], nullptr, 10) : 1 << 20;
   urma::Segment segment = device.allocate(bytes).value();
@@ -138,7 +143,7 @@ int main(int count, char** arguments) {
   if (child == 0) _exit(static_cast<int>(sleep(60)));
   std::puts(forks ? std::to_string(child).c_str() : "ready");
   std::fflush(stdout);
-  if (std::strcmp(arguments[2], "write") == 0 && count > 5) {
+  if (writes) {
     write_for_ever(jetty, device.import(arguments[4], 10s).value(),
                    std::strtoull(arguments[5], nullptr, 10));
   }

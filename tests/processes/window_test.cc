@@ -40,7 +40,7 @@ void kill_target(Side& here, const std::string& device, Duration after) {
 
 // Who writes to us dies in the middle of its works.
 void kill_writer(Side& here, const std::string& device, Duration after) {
-  Child writer({URMA_TEST_PEER, device, "write", "doomed", "urma://localhost/victim"});
+  Child writer({URMA_TEST_PEER, device, "write", "doomed", "urma://localhost/victim", "0"});
   uint64_t arrivals = 0;
   for (const Time begun = read_clock(); since(begun) < after || arrivals == 0;) {
     REQUIRE(since(begun) < patience);

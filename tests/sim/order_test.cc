@@ -275,10 +275,10 @@ struct World {
       }
       if (trouble.cancels && prng.below(200) == 0) cancel(posted);
       look();
-      // What tells of unsignalled works that nothing else tells of.
+      // A completion of this work tells of unsignalled works that nothing else tells of. When no
+      // berth is vacant, completions are still to come, and a later turn posts it.
       if (posted == works && prng.below(50) == 0) {
-        REQUIRE(here.jetty.post(
-                    write(last_word, there[0]->target.segment, large_at()).tag(works)) == 1);
+        (void)here.jetty.post(write(last_word, there[0]->target.segment, large_at()).tag(works));
       }
     }
     for (uint32_t peer = 0; peer < peers; ++peer) check_sum(*there[peer], name_of(peer));

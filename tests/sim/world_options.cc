@@ -52,7 +52,7 @@ WorldOptions WorldOptions::drawn(Prng& prng) {
       return Duration(static_cast<int64_t>(prng.below(most)));
     };
     options.hold_jitter = prng.chance(0.5) ? up_to(100'000) : Duration{};
-    options.settle = prng.chance(0.7) ? up_to(prng.chance(0.1) ? 20'000'000 : 200'000) : Duration{};
+    options.settle = prng.chance(0.7) ? up_to(400'000) : Duration{};
     options.settle_jitter = prng.chance(0.5) ? up_to(100'000) : Duration{};
     options.ring = prng.chance(0.3) ? prng.between(1, 64) : 0;
   }

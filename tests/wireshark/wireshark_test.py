@@ -380,16 +380,16 @@ def test_a_full_disk():
         path = os.path.join(folder, "x.pcapng")
         perf = (f"'{URMA_PERF}' --self write_imm_bw --size 16K --count 300 --rounds 1 --device "
                 f"'pcap(file={path}):udp:' --peer-device udp:")
-        script = (f"mount -t tmpfs -o size=1m none '{folder}' && {perf} && "
-                  f"cp '{path}' /dev/fd/3")
         with tempfile.NamedTemporaryFile(suffix=".pcapng") as copy:
+            script = (f"mount -t tmpfs -o size=1m none '{folder}' || exit 1; {perf}; ended=$?; "
+                      f"cp '{path}' '{copy.name}' && exit $ended")
             probe = subprocess.run(["unshare", "-rm", "true"], capture_output=True, timeout=20)
             if probe.returncode != 0:
                 print("(skipped: no file system can be mounted)")
                 return
-            done = subprocess.run(["unshare", "-rm", "sh", "-c", script + f" 3>'{copy.name}'"],
-                                  capture_output=True, text=True, timeout=100)
-            assert done.returncode == 0, done
+            done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True,
+                                  text=True, timeout=100)
+            assert done.returncode == 7, done
             assert "packets are missing in what pcap() captured" in done.stdout, done
             packets, ended = pcapng.read(copy.name)
             assert ended and 900_000 < os.path.getsize(copy.name) <= 1 << 20
