@@ -88,8 +88,7 @@ file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/docs/*.md ${PROJECT_SOURCE_DIR}/docs/*.svg
      ${PROJECT_SOURCE_DIR}/apps/hello/*.cc ${PROJECT_SOURCE_DIR}/apps/hello/README.md
      ${PROJECT_SOURCE_DIR}/examples/*.cc ${PROJECT_SOURCE_DIR}/examples/README.md)
-list(REMOVE_ITEM documents docs/status.md)
-list(PREPEND documents README.md LICENSE)
+list(PREPEND documents README.md CHANGELOG.md LICENSE)
 configure_file(cmake/install_documents.cmake.in install_documents.cmake @ONLY)
 install(SCRIPT ${PROJECT_BINARY_DIR}/install_documents.cmake)
 install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL FILES_MATCHING
