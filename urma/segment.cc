@@ -28,6 +28,26 @@ Error not_fenced(std::string_view call, bool handed_over) {
               "again"};
 }
 
+// Why a segment gets no second token. `checked`: its token is compared at all.
+Error not_rotated(bool registered, bool checked) {
+  const auto made = guarded("rotate", [&]() -> Result<void> {
+    if (!registered) {
+      return Error{Status::invalid_argument,
+                   "rotate: this segment was unregistered or revoked, so its token is no longer "
+                   "valid. Fix: register the memory again, which draws a new token"};
+    }
+    if (!checked) {
+      return Error{Status::invalid_argument,
+                   "rotate: this segment was made with TokenPolicy::none, so no token is compared. "
+                   "Fix: register the memory again with TokenPolicy::plain_text"};
+    }
+    return Error{Status::invalid_argument,
+                 "rotate: two tokens of this segment are valid already, and it can have no third. "
+                 "Fix: retire the old one first: Segment::retire"};
+  });
+  return made.error();
+}
+
 // The device's close has withdrawn the memory before.
 Error withdrawn_by_close(std::string_view call) {
   const auto made = guarded(call, [&]() -> Result<void> {
@@ -204,19 +224,17 @@ Result<void> Segment::State::withdraw(std::string_view call) {
 Result<TokenValue> Segment::rotate() {
   if (auto able = usable(state_, "rotate"); !able) return able.error();
   bool rotated = false;
-  TokenValue value{};
+  bool registered = true;
+  engine::Engine::Segments::Token token;
   state_->runner->call([&](engine::Engine& engine, Time) {
     rotated = engine.rotate_token(state_->handle);
-    value = engine.segments().token(state_->handle).value;
+    registered = engine.segments().root(state_->handle) != engine::Engine::Segments::none;
+    token = engine.segments().token(state_->handle);
     return true;
   });
-  if (!rotated) {
-    return Error{Status::invalid_argument,
-                 "rotate: two tokens of this segment are valid, or it has none, or is revoked. "
-                 "Fix: retire the old one first"};
-  }
-  state_->token->newer = value;
-  return value;
+  if (!rotated) return not_rotated(registered, token.checked);
+  state_->token->newer = token.value;
+  return token.value;
 }
 
 Result<void> Segment::retire() {

@@ -49,8 +49,11 @@ Setting past_caches(uint64_t from) {
 Result<SettingList> Device::settings() {
   return guarded("settings", [&]() -> Result<SettingList> {
     if (auto able = usable(state_, "settings"); !able) return able.error();
-    const Result<Statistics> seen = stats();
-    if (!seen) return seen.error();
+    uint64_t past_caches_from = 0;
+    state_->runner->call([&](engine::Engine& engine, Time) {
+      past_caches_from = engine.statistics().past_caches_from;
+      return true;
+    });
     const drivers::PortFacts& facts = state_->runner->port_facts();
     SettingList out = facts.settings;
     const auto fact = [&](const char* name, bool value, const char* meaning) {
@@ -60,7 +63,7 @@ Result<SettingList> Device::settings() {
     fact("mapped_memory", facts.mapped.base != nullptr,
          "what is allocated is mapped by others here: writes and reads are copies");
     fact("virtual_time", state_->runner->simulated(), "time goes on only while somebody waits");
-    if (facts.mapped.base != nullptr) out.push_back(past_caches(seen->past_caches_from));
+    if (facts.mapped.base != nullptr) out.push_back(past_caches(past_caches_from));
     add_options(out, state_->options, state_->congestion);
     if (!state_->runner->simulated()) {
       out.push_back(engine::NameFiles::directory_of_this_user());

@@ -235,6 +235,37 @@ TEST_CASE("a segment that needs no token opens to any, within its bounds and rig
   }
 }
 
+// The advice of `rotate`'s errors, done as it says.
+TEST_CASE("rotate says why there is no new token, and what it advises gives one") {
+  for (const auto [mapped, share] : all_ways) {
+    INFO("mapped " << mapped << " share " << share);
+    Ends ends(mapped, share);
+    const auto why = [](Segment& segment) {
+      const auto refused = segment.rotate();
+      CHECK(refused.status() == Status::invalid_argument);
+      return refused.error().message;
+    };
+    Segment two = ends.segment(4096);
+    REQUIRE(two.rotate().ok());
+    CHECK(why(two).ends_with("Fix: retire the old one first: Segment::retire"));
+    REQUIRE(two.retire().ok());
+    CHECK(two.rotate().ok());
+
+    Segment none = ends.segment(4096, {.rights = Rights::write, .policy = TokenPolicy::none});
+    CHECK(why(none).ends_with("Fix: register the memory again with TokenPolicy::plain_text"));
+    Segment plain = ends.segment(4096, {.policy = TokenPolicy::plain_text});
+    CHECK(plain.rotate().ok());
+
+    for (const bool all : {false, true}) {
+      Segment gone = ends.segment(4096);
+      REQUIRE((all ? gone.revoke() : gone.unregister()).ok());
+      CHECK(why(gone).ends_with("Fix: register the memory again, which draws a new token"));
+      CHECK(why(gone).find("retire") == std::string::npos);
+      CHECK(ends.segment(4096).rotate().ok());
+    }
+  }
+}
+
 // ---- S6
 
 // A segment with a page of the owner's own on both sides.
