@@ -9,6 +9,7 @@
 namespace urma::test {
 namespace {
 
+#if !defined(__SANITIZE_THREAD__)  // which starts no thread in a child
 // Without this, fourteen copies of this program in namespaces of their own did not end in 110 s.
 TEST_CASE("tests say at once that the interface lo is down") {
   constexpr int cannot = 77;
@@ -27,6 +28,7 @@ TEST_CASE("tests say at once that the interface lo is down") {
   }
   CHECK(result == 0);
 }
+#endif
 
 TEST_CASE("a process that makes no call is written to and read from") {
   Side owner = Side::open("udp:");
