@@ -8,19 +8,17 @@ file(GLOB included RELATIVE ${PROJECT_SOURCE_DIR}
      ${PROJECT_SOURCE_DIR}/urma/*.hpp ${PROJECT_SOURCE_DIR}/urma/asio/*.h)
 set(public_headers
   ${included}
-  urma/base/cxx20.h
-  urma/base/export.h
-  urma/base/handle.h
-  urma/base/sequence.h
-  urma/base/time.h
   urma/core/atomic.h
   urma/core/atomic_works.h
   urma/core/balance.h
   urma/core/budget.h
+  urma/core/cxx20.h
   urma/core/descriptor.h
   urma/core/driver_info.h
   urma/core/endpoint.h
   urma/core/event.h
+  urma/core/export.h
+  urma/core/handle.h
   urma/core/ids.h
   urma/core/log.h
   urma/core/observed.h
@@ -31,9 +29,11 @@ set(public_headers
   urma/core/retransmission.h
   urma/core/rights.h
   urma/core/segment_options.h
+  urma/core/sequence.h
   urma/core/setting.h
   urma/core/statistics.h
   urma/core/status.h
+  urma/core/time.h
   urma/core/work.h)
 foreach(header ${public_headers})
   cmake_path(GET header PARENT_PATH folder)

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "urma/base/time.h"
+#include "urma/core/time.h"
 
 namespace urma::congestion {
 

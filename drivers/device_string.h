@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "urma/base/time.h"
 #include "urma/core/endpoint.h"
 #include "urma/core/result.h"
 #include "urma/core/setting.h"
+#include "urma/core/time.h"
 
 namespace urma::drivers {
 

@@ -7,15 +7,17 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bell.h"
 #include "drivers/device_string.h"
-#include "urma/base/bell.h"
-#include "urma/base/time.h"
 #include "urma/core/balance.h"
 #include "urma/core/driver_info.h"
-#include "urma/core/frame.h"
+#include "urma/core/path.h"
 #include "urma/core/result.h"
 #include "urma/core/segment_options.h"
 #include "urma/core/setting.h"
+#include "urma/core/time.h"
+#include "wire/frame.h"
+#include "wire/ways.h"
 
 namespace urma::drivers {
 

@@ -2,9 +2,9 @@
 
 #include <span>
 
-#include "urma/base/copy.h"
-#include "urma/base/region.h"
-#include "urma/core/frame.h"
+#include "base/copy.h"
+#include "base/region.h"
+#include "wire/frame.h"
 
 namespace urma::drivers {
 

@@ -1,6 +1,6 @@
 #include "drivers/impairment.h"
 
-#include "urma/base/bits.h"
+#include "base/bits.h"
 
 namespace urma::drivers {
 namespace {

@@ -4,9 +4,9 @@
 #include <array>
 #include <span>
 
+#include "base/prng.h"
 #include "drivers/device_string.h"
-#include "urma/base/prng.h"
-#include "urma/base/time.h"
+#include "urma/core/time.h"
 
 namespace urma::drivers {
 

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/prng.h"
 #include "drivers/device_string.h"
-#include "urma/base/prng.h"
-#include "urma/base/time.h"
-#include "urma/core/frame.h"
+#include "urma/core/time.h"
+#include "wire/frame.h"
 
 namespace urma::drivers {
 

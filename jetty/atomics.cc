@@ -4,7 +4,7 @@
 #include <atomic>
 #include <type_traits>
 
-#include "urma/base/assert.h"
+#include "base/assert.h"
 
 namespace urma::jetty {
 namespace {

@@ -5,7 +5,7 @@
 #include "jetty/queues.h"
 #include "jetty/slice_table.h"
 #include "transport/channel.h"
-#include "urma/base/time.h"
+#include "urma/core/time.h"
 
 namespace urma::jetty {
 

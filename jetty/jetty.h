@@ -5,11 +5,11 @@
 #include <span>
 #include <utility>
 
+#include "base/region.h"
+#include "base/slab.h"
 #include "jetty/queues.h"
-#include "urma/base/handle.h"
-#include "urma/base/region.h"
-#include "urma/base/slab.h"
-#include "urma/base/time.h"
+#include "urma/core/handle.h"
+#include "urma/core/time.h"
 
 namespace urma::jetty {
 

@@ -6,9 +6,9 @@
 #include <bit>
 #include <utility>
 
+#include "base/above_standard.h"
+#include "base/futex.h"
 #include "jetty/queues.h"
-#include "urma/base/above_standard.h"
-#include "urma/base/futex.h"
 
 namespace urma::jetty {
 namespace {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <span>
 
+#include "base/lazy_block.h"
+#include "base/not_inherited.h"
 #include "jetty/jfce.h"
-#include "urma/base/lazy_block.h"
-#include "urma/base/not_inherited.h"
-#include "urma/base/time.h"
+#include "urma/core/time.h"
 #include "urma/core/work.h"
 
 namespace urma::jetty {

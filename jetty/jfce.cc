@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "urma/base/above_standard.h"
+#include "base/above_standard.h"
 
 namespace urma::jetty {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "urma/base/not_inherited.h"
-#include "urma/base/time.h"
+#include "base/not_inherited.h"
+#include "urma/core/time.h"
 
 namespace urma::jetty {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "urma/base/assert.h"
+#include "base/assert.h"
 
 namespace urma::jetty {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/region.h"
 #include "transport/upper.h"
-#include "urma/base/region.h"
 
 namespace urma::jetty {
 

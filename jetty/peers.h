@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/region.h"
 #include "transport/channel.h"
-#include "urma/base/region.h"
 
 namespace urma::jetty {
 

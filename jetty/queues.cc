@@ -5,10 +5,10 @@
 #include <new>
 #include <utility>
 
+#include "base/address_space.h"
+#include "base/copy.h"
 #include "jetty/atomics.h"
 #include "memseg/segment_table.h"
-#include "urma/base/address_space.h"
-#include "urma/base/copy.h"
 
 namespace urma::jetty {
 namespace {

@@ -6,13 +6,13 @@
 #include <memory>
 #include <span>
 
+#include "base/lazy_block.h"
 #include "jetty/jfc.h"
 #include "ordering/complete_gate.h"
 #include "ordering/submit_gate.h"
-#include "urma/base/lazy_block.h"
-#include "urma/base/time.h"
-#include "urma/core/frame.h"
+#include "urma/core/time.h"
 #include "urma/core/work.h"
+#include "wire/frame.h"
 
 namespace urma::jetty {
 

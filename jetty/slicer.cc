@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+#include "base/bulk_copy.h"
+#include "base/copy.h"
 #include "jetty/atomics.h"
-#include "urma/base/assert.h"
-#include "urma/base/bulk_copy.h"
-#include "urma/base/copy.h"
-#include "urma/core/ta_chain.h"
+#include "wire/ta_chain.h"
 
 namespace urma::jetty {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <span>
 
+#include "base/assert.h"
+#include "base/copy.h"
 #include "jetty/flow.h"
 #include "jetty/queues.h"
 #include "transport/channel.h"
-#include "urma/base/assert.h"
-#include "urma/base/copy.h"
-#include "urma/core/frame.h"
-#include "urma/core/opcode.h"
+#include "wire/frame.h"
+#include "wire/opcode.h"
 
 namespace urma::jetty {
 

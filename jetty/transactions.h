@@ -1,8 +1,8 @@
 #pragma once
 
 #include "jetty/event_sink.h"
-#include "jetty/initiator.h"
-#include "jetty/target.h"
+#include "jetty/initiator/initiator.h"
+#include "jetty/target/target.h"
 
 namespace urma::jetty {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "urma/base/assert.h"
+#include "base/assert.h"
 
 namespace urma::memseg {
 

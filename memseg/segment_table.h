@@ -1,9 +1,9 @@
 #pragma once
 
+#include "base/guarded_copy.h"
+#include "base/region.h"
+#include "base/slab.h"
 #include "memseg/token_mint.h"
-#include "urma/base/guarded_copy.h"
-#include "urma/base/region.h"
-#include "urma/base/slab.h"
 #include "urma/core/work.h"
 
 namespace urma::memseg {

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "urma/base/siphash.h"
+#include "base/siphash.h"
 #include "urma/core/ids.h"
 
 namespace urma::memseg {

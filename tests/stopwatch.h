@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "urma/base/clock.h"
+#include "base/clock.h"
 
 namespace urma::test {
 

@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "urma/base/time.h"
-#include "urma/core/frame.h"
 #include "urma/core/ids.h"
+#include "urma/core/time.h"
+#include "wire/frame.h"
+#include "wire/ways.h"
 
 namespace urma::transport {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "transport/tp_headers.h"
+#include "wire/tp_headers.h"
 
 namespace urma::transport {
 namespace {

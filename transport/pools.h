@@ -2,11 +2,11 @@
 
 #include <array>
 
-#include "transport/icrc.h"
-#include "transport/received_window.h"
-#include "transport/sent_window.h"
+#include "base/turns.h"
+#include "transport/rtp/received_window.h"
+#include "transport/rtp/sent_window.h"
 #include "transport/upper.h"
-#include "urma/base/turns.h"
+#include "wire/icrc.h"
 
 namespace urma::transport {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "transport/icrc.h"
-#include "urma/base/assert.h"
-#include "urma/base/copy.h"
+#include "base/assert.h"
+#include "base/copy.h"
+#include "wire/icrc.h"
 
 namespace urma::transport {
 namespace {

@@ -3,14 +3,14 @@
 #include <optional>
 #include <span>
 
+#include "base/entropy.h"
+#include "base/flat_map.h"
+#include "base/siphash.h"
+#include "base/timer_wheel.h"
 #include "transport/ctp.h"
-#include "transport/setup_message.h"
-#include "transport/tp.h"
+#include "transport/rtp/tp.h"
 #include "transport/utp.h"
-#include "urma/base/entropy.h"
-#include "urma/base/flat_map.h"
-#include "urma/base/siphash.h"
-#include "urma/base/timer_wheel.h"
+#include "wire/setup_message.h"
 
 namespace urma::transport {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "transport/icrc.h"
 #include "transport/transport.h"
+#include "wire/icrc.h"
 
 namespace urma::transport {
 namespace {

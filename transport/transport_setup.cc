@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "transport/icrc.h"
 #include "transport/transport.h"
+#include "wire/icrc.h"
 
 // How channels are made and ended. Nothing here believes a packet that only an observer of the
 // path could not have made up: answers repeat the 24-bit TPN, the attempt and the 64-bit life of

@@ -3,9 +3,9 @@
 #include <span>
 
 #include "transport/channel.h"
-#include "urma/base/time.h"
-#include "urma/core/frame.h"
 #include "urma/core/ids.h"
+#include "urma/core/time.h"
+#include "wire/frame.h"
 
 namespace urma::transport {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "urma/core/ta_chain.h"
+#include "wire/ta_chain.h"
 
 namespace urma::transport {
 

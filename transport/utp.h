@@ -2,11 +2,11 @@
 
 #include <utility>
 
+#include "base/region.h"
 #include "transport/channel.h"
 #include "transport/counters.h"
-#include "transport/icrc.h"
-#include "transport/setup_message.h"
-#include "urma/base/region.h"
+#include "wire/icrc.h"
+#include "wire/setup_message.h"
 
 namespace urma::transport {
 

@@ -51,7 +51,7 @@
 // operations end as cancelled; the destructor waits until the library has given back their memory
 // (some milliseconds), and their handlers are called later. The device may go before or after.
 
-#include "urma/base/cxx20.h"
+#include "urma/core/cxx20.h"
 
 #include "urma/asio/boost.h"
 

@@ -3,9 +3,9 @@
 // The open devices of this user's processes, seen from outside: what each is and what it counts.
 // For tools (urma_stat is one); a process asks its own device by Device::stats.
 
-#include "urma/base/cxx20.h"
+#include "urma/core/cxx20.h"
 
-#include "urma/base/export.h"
+#include "urma/core/export.h"
 #include "urma/core/observed.h"
 #include "urma/core/result.h"
 #include "urma/core/statistics.h"

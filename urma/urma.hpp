@@ -49,7 +49,7 @@
 // Descriptors of the library lie above 2, also when the process has closed its standard ones; only
 // those that the C library opens while it resolves a host's name or lists addresses do not.
 
-#include "urma/base/cxx20.h"
+#include "urma/core/cxx20.h"
 
 #include <initializer_list>
 #include <memory>
@@ -58,12 +58,12 @@
 #include <string_view>
 #include <vector>
 
-#include "urma/base/export.h"
 #include "urma/core/atomic_works.h"
 #include "urma/core/budget.h"
 #include "urma/core/descriptor.h"
 #include "urma/core/driver_info.h"
 #include "urma/core/event.h"
+#include "urma/core/export.h"
 #include "urma/core/options.h"
 #include "urma/core/path.h"
 #include "urma/core/result.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "urma/base/crc32.h"
+#include "base/crc32.h"
 
 namespace urma::notify {
 

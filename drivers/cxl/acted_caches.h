@@ -2,9 +2,9 @@
 
 #include <array>
 
+#include "base/prng.h"
 #include "drivers/cxl/caches.h"
 #include "drivers/cxl/layout.h"
-#include "urma/base/prng.h"
 
 namespace urma::drivers::cxl {
 

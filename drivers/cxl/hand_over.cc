@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include "urma/base/above_standard.h"
+#include "base/above_standard.h"
 
 namespace urma::drivers::cxl {
 namespace {

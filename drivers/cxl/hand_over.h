@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/not_inherited.h"
 #include "drivers/cxl/layout.h"
 #include "drivers/cxl/own_files.h"
-#include "urma/base/not_inherited.h"
-#include "urma/base/time.h"
+#include "urma/core/time.h"
 
 namespace urma::drivers::cxl {
 

@@ -36,7 +36,7 @@ struct alignas(line_bytes) PlaceRecord {
   std::atomic<uint32_t> generation;
   std::atomic<uint32_t> told;  // grows by whoever has left something at its socket (hand_over.h)
 };
-// Where its owner sleeps (urma/base/bell.h).
+// Where its owner sleeps (base/bell.h).
 struct alignas(line_bytes) PlaceBell {
   std::atomic<uint32_t> word;
 };

@@ -3,9 +3,9 @@
 #include <array>
 #include <cstdint>
 
+#include "base/region.h"
 #include "drivers/cxl/layout.h"
 #include "drivers/driver.h"
-#include "urma/base/region.h"
 
 namespace urma::drivers::cxl {
 

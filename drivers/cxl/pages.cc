@@ -10,7 +10,7 @@
 #include <array>
 #include <string>
 
-#include "urma/base/above_standard.h"
+#include "base/above_standard.h"
 
 namespace urma::drivers::cxl {
 namespace {

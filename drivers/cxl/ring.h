@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/prefetch.h"
 #include "drivers/cxl/caches.h"
 #include "drivers/cxl/layout.h"
 #include "drivers/frame_pool.h"
-#include "urma/base/prefetch.h"
 
 namespace urma::drivers::cxl {
 

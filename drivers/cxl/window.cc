@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bell.h"
 #include "drivers/cxl/window_lock.h"
-#include "urma/base/bell.h"
 
 namespace urma::drivers::cxl {
 namespace {

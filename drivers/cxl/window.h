@@ -5,14 +5,14 @@
 #include <optional>
 #include <string>
 
+#include "base/bell.h"
+#include "base/not_inherited.h"
 #include "drivers/cxl/caches.h"
 #include "drivers/cxl/guard.h"
 #include "drivers/cxl/hand_over.h"
 #include "drivers/cxl/layout.h"
 #include "drivers/cxl/pages.h"
 #include "drivers/driver.h"
-#include "urma/base/bell.h"
-#include "urma/base/not_inherited.h"
 
 namespace urma::drivers::cxl {
 

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "urma/base/clock.h"
+#include "base/clock.h"
 
 namespace urma::drivers::cxl {
 namespace {

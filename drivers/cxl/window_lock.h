@@ -1,7 +1,7 @@
 #pragma once
 
 #include "drivers/cxl/layout.h"
-#include "urma/base/time.h"
+#include "urma/core/time.h"
 
 namespace urma::drivers::cxl {
 

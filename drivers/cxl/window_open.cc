@@ -9,12 +9,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/above_standard.h"
+#include "base/entropy.h"
+#include "base/file_limit.h"
 #include "drivers/cxl/acted_caches.h"
 #include "drivers/cxl/window.h"
 #include "drivers/cxl/window_lock.h"
-#include "urma/base/above_standard.h"
-#include "urma/base/entropy.h"
-#include "urma/base/file_limit.h"
 
 namespace urma::drivers::cxl {
 namespace {

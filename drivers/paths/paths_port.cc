@@ -9,10 +9,10 @@
 #include <initializer_list>
 #include <utility>
 
-#include "urma/base/above_standard.h"
-#include "urma/base/assert.h"
-#include "urma/base/bits.h"
-#include "urma/base/siphash.h"
+#include "base/above_standard.h"
+#include "base/assert.h"
+#include "base/bits.h"
+#include "base/siphash.h"
 
 namespace urma::drivers::paths {
 namespace {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/not_inherited.h"
 #include "drivers/driver.h"
 #include "drivers/frame_pool.h"
-#include "urma/base/not_inherited.h"
 
 namespace urma::drivers::paths {
 

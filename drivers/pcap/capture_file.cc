@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "urma/base/above_standard.h"
+#include "base/above_standard.h"
 
 namespace urma::drivers::pcap {
 namespace {

@@ -3,10 +3,10 @@
 #include <memory>
 #include <string>
 
+#include "base/not_inherited.h"
+#include "base/region.h"
 #include "drivers/driver.h"
 #include "drivers/pcap/pcapng.h"
-#include "urma/base/not_inherited.h"
-#include "urma/base/region.h"
 
 namespace urma::drivers::pcap {
 

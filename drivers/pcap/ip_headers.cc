@@ -1,6 +1,6 @@
 #include "drivers/pcap/ip_headers.h"
 
-#include "urma/base/bits.h"
+#include "base/bits.h"
 
 namespace urma::drivers::pcap {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "drivers/frame_pool.h"
 #include "drivers/pcap/ip_headers.h"
-#include "urma/base/clock.h"
 
 namespace urma::drivers::pcap {
 

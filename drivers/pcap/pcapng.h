@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "urma/base/time.h"
+#include "urma/core/time.h"
 
 namespace urma::drivers::pcap {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <mutex>
 
+#include "base/assert.h"
 #include "drivers/sim/clocked_port.h"
-#include "urma/base/assert.h"
 
 namespace urma::drivers::sim {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/prng.h"
 #include "drivers/driver.h"
 #include "drivers/frame_pool.h"
 #include "drivers/impairment.h"
 #include "drivers/lateness.h"
-#include "urma/base/prng.h"
 
 namespace urma::drivers::sim {
 

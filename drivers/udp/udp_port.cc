@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "urma/base/entropy.h"
+#include "base/entropy.h"
 
 namespace urma::drivers::udp {
 namespace {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "urma/base/above_standard.h"
+#include "base/above_standard.h"
 
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <thread>
 
+#include "base/prng.h"
 #include "tests/api/helpers.h"
 #include "tests/stopwatch.h"
-#include "urma/base/prng.h"
 
 // Threads::automatic: who runs the engine changes all the time, and nobody may notice.
 

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <thread>
 
+#include "base/prng.h"
 #include "tests/api/helpers.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

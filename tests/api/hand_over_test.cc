@@ -13,11 +13,11 @@
 #include <fstream>
 #include <thread>
 
+#include "base/prng.h"
 #include "drivers/cxl/own_files.h"
 #include "tests/api/helpers.h"
 #include "tests/drivers/window_file.h"
 #include "tests/no_address_space.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <thread>
 
+#include "base/clock.h"
 #include "tests/api/helpers.h"
 #include "tests/drivers/window_file.h"
 #include "tests/stopwatch.h"
-#include "urma/base/clock.h"
 
 namespace urma::test {
 namespace {

@@ -1,7 +1,7 @@
 #include "apps/urma_perf/histogram.h"
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 #include <algorithm>
 #include <vector>

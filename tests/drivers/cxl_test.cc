@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/prng.h"
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
 #include "tests/drivers/window_file.h"
 #include "tests/stopwatch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -9,6 +9,7 @@
 
 #include <fstream>
 
+#include "base/bits.h"
 #include "drivers/pcap/ip_headers.h"
 #include "drivers/pcap/pcap_port.h"
 #include "tests/catch.h"
@@ -16,7 +17,6 @@
 #include "tests/drivers/ports.h"
 #include "tests/drivers/window_file.h"
 #include "tests/unit/mentions.h"
-#include "urma/base/bits.h"
 
 namespace urma::test {
 namespace {

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "drivers/driver.h"
-#include "urma/base/clock.h"
 
 namespace urma::test {
 

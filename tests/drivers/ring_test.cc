@@ -8,9 +8,9 @@
 #include <map>
 #include <memory>
 
+#include "base/prng.h"
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

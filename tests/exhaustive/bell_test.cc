@@ -1,4 +1,4 @@
-// The bell (urma/base/bell.h) with one who sleeps and two who bring, in every order of their steps:
+// The bell (base/bell.h) with one who sleeps and two who bring, in every order of their steps:
 // stores reach memory late (each processor has a queue of them, which a fence waits for), bringers
 // die between any two steps, sleepers wake for nothing. The steps are those of Bell and of
 // Runner::sleep, written down again as a table; mutants show that each of them is needed.

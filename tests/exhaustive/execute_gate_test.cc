@@ -5,9 +5,9 @@
 #include <numeric>
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/catch.h"
 #include "tests/exhaustive/choices.h"
-#include "urma/base/prng.h"
 #include "urma/core/order.h"
 
 namespace urma::test {

@@ -1,4 +1,4 @@
-// Threads::automatic (urma/engine/runner.h) in every order of its steps: the service thread, an
+// Threads::automatic (engine/runner.h) in every order of its steps: the service thread, an
 // application that polls, waits, hands over and at last does nothing more, and a peer that brings
 // messages. Each message is seen by a pass. Loads and stores take effect at once here; what late
 // ones would do is bell_test.cc's.

@@ -1,11 +1,11 @@
 #include <map>
 #include <set>
 
-#include "jetty/execution_record.h"
+#include "jetty/target/execution_record.h"
 #include "tests/catch.h"
 #include "tests/exhaustive/choices.h"
-#include "transport/received_window.h"
-#include "transport/sent_window.h"
+#include "transport/rtp/received_window.h"
+#include "transport/rtp/sent_window.h"
 
 namespace urma::test {
 namespace {

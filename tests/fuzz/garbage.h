@@ -2,9 +2,9 @@
 
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/fuzz/packet.h"
-#include "transport/setup_message.h"
-#include "urma/base/prng.h"
+#include "wire/setup_message.h"
 
 namespace urma::fuzz {
 

@@ -7,9 +7,9 @@
 
 #include "drivers/frame_pool.h"
 #include "tests/fuzz/input.h"
-#include "transport/setup_message.h"
-#include "transport/tp_headers.h"
-#include "urma/core/ta_chain.h"
+#include "wire/setup_message.h"
+#include "wire/ta_chain.h"
+#include "wire/tp_headers.h"
 
 namespace urma::fuzz {
 namespace {

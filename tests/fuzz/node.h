@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "congestion/controller.h"
-#include "urma/engine/runner.h"
+#include "engine/runner.h"
 
 namespace urma::fuzz {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "drivers/frame_pool.h"
-#include "transport/icrc.h"
-#include "urma/core/frame.h"
+#include "wire/frame.h"
+#include "wire/icrc.h"
 
 namespace urma::fuzz {
 

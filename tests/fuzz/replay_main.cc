@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "urma/base/prng.h"
+#include "base/prng.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/clock.h"
+#include "base/prng.h"
 #include "tests/catch.h"
 #include "tests/completions.h"
 #include "tests/drivers/window_file.h"
-#include "urma/base/clock.h"
-#include "urma/base/prng.h"
 
 namespace urma::fuzz {
 namespace {

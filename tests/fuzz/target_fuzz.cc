@@ -17,7 +17,7 @@
 #include "tests/fuzz/fake_channel.h"
 #include "tests/fuzz/input.h"
 #include "urma/core/atomic_works.h"
-#include "urma/core/ta_chain.h"
+#include "wire/ta_chain.h"
 
 namespace urma::fuzz {
 namespace {

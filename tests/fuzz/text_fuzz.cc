@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "drivers/impairment.h"
+#include "engine/name_files.h"
 #include "tests/fuzz/input.h"
 #include "urma/core/descriptor.h"
-#include "urma/engine/name_files.h"
 
 namespace urma::fuzz {
 namespace {

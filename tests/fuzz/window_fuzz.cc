@@ -13,8 +13,8 @@
 
 #include "congestion/controller.h"
 #include "drivers/cxl/cxl_port.h"
+#include "engine/engine.h"
 #include "tests/fuzz/input.h"
-#include "urma/engine/engine.h"
 
 namespace urma::fuzz {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "transport/setup_message.h"
-#include "transport/tp_headers.h"
-#include "urma/core/ta_chain.h"
+#include "wire/setup_message.h"
+#include "wire/ta_chain.h"
+#include "wire/tp_headers.h"
 
 namespace urma::test {
 

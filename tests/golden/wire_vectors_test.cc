@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "base/crc32.h"
 #include "drivers/frame_pool.h"
 #include "tests/catch.h"
 #include "tests/golden/field_text.h"
-#include "transport/icrc.h"
-#include "urma/base/crc32.h"
+#include "wire/icrc.h"
 
 namespace urma::test {
 namespace {

@@ -17,9 +17,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/prng.h"
 #include "tests/fuzz/packet.h"
 #include "transport/transport.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

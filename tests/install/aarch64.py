@@ -31,7 +31,8 @@ def run(*command):
 
 def standard_headers():
     found = set()
-    for folder in ("urma", "congestion", "memseg", "ordering", "transport", "jetty", "drivers"):
+    for folder in ("urma", "base", "wire", "congestion", "memseg", "ordering", "transport",
+                   "jetty", "drivers", "engine", "api"):
         for path in (SOURCES / folder).rglob("*"):
             if path.suffix in (".h", ".hpp", ".cc"):
                 found |= set(STANDARD.findall(path.read_text(encoding="utf-8")))

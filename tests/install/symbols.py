@@ -13,7 +13,7 @@ RECORDED = pathlib.Path(__file__).resolve().parent / "symbols.txt"
 ADVICE = """
 An application that was linked against this version needs what is recorded. If it is removed or
 changed on purpose, the next release has another minor version. What is new and meant for users has
-URMA_API in a public header; what is not, is marked URMA_LOCAL, or not at all (urma/base/export.h).
+URMA_API in a public header; what is not, is marked URMA_LOCAL, or not at all (urma/core/export.h).
 When all is as it should be: python3 tests/install/symbols.py %s %s --update"""
 
 
@@ -36,7 +36,7 @@ def shown(library, node):
             continue
         if version != node:
             sys.exit(f"{readable(name)} has version {version!r} and not {node}. Fix: the node in "
-                     "urma/exports.map is called URMA_ and the project's major.minor version")
+                     "api/exports.map is called URMA_ and the project's major.minor version")
         names.add(name)
     return names
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "drivers/frame_pool.h"
-#include "transport/tp.h"
+#include "transport/rtp/tp.h"
 
 namespace urma::test {
 namespace {

@@ -6,7 +6,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-CODE = ("transport", "congestion", "jetty", "urma")
+CODE = ("wire", "transport", "congestion", "jetty", "engine", "urma")
 RULE = re.compile(r"UB (4\.\d+\.\d+)")
 
 

@@ -2,11 +2,11 @@
 
 #include <map>
 
+#include "base/prng.h"
 #include "tests/drivers/window_file.h"
 #include "tests/processes/child.h"
 #include "tests/processes/numbered_writes.h"
 #include "tests/processes/traffic.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -5,11 +5,11 @@
 #include <functional>
 #include <initializer_list>
 
+#include "base/prng.h"
 #include "tests/drivers/window_file.h"
 #include "tests/no_address_space.h"
 #include "tests/processes/bystanders.h"
 #include "tests/processes/copies.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

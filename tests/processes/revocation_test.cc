@@ -10,11 +10,11 @@
 #include <optional>
 #include <thread>
 
+#include "base/prng.h"
 #include "tests/drivers/window_file.h"
 #include "tests/processes/bystanders.h"
 #include "tests/processes/churn.h"
 #include "tests/sanitized.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

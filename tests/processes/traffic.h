@@ -3,8 +3,8 @@
 #include <map>
 #include <vector>
 
+#include "base/clock.h"
 #include "tests/api/helpers.h"
-#include "urma/base/clock.h"
 
 namespace urma::test {
 

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <thread>
 
+#include "base/prng.h"
 #include "tests/drivers/window_file.h"
 #include "tests/processes/bystanders.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

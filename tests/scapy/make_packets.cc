@@ -3,7 +3,7 @@
 #include "drivers/frame_pool.h"
 #include "tests/scapy/packet_lines.h"
 #include "tests/unit/random_headers.h"
-#include "transport/icrc.h"
+#include "wire/icrc.h"
 
 namespace urma::test {
 namespace {

@@ -1,7 +1,7 @@
 #include <iostream>
 
 #include "tests/scapy/packet_lines.h"
-#include "transport/icrc.h"
+#include "wire/icrc.h"
 
 namespace urma::test {
 namespace {

@@ -332,7 +332,7 @@ FEATURE_PATHS = 1 << 2  # OPEN, ACCEPT, PATHS: they follow the body
 
 class SetupBody(Packet):
     """The 64 bytes behind UTPH | UPIH32 | EIDH256 | BTAH | MTETAH(0) | OFSTETAH(0). WIRE names what
-    they say; where each field lies is taken from the bit positions in transport/setup_message.cc.
+    they say; where each field lies is taken from the bit positions in wire/setup_message.cc.
     All numbers most significant byte first, TPNs and PSNs in 32 bits each:
 
         byte  0  type 8 | version 8 | reason 8 | log2 of the MTU 8

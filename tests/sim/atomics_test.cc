@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
+#include "base/prng.h"
 #include "tests/catch.h"
 #include "tests/sim/pair.h"
 #include "tests/sim/stranger.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -9,11 +9,11 @@
 #include <memory>
 #include <optional>
 
+#include "base/prng.h"
 #include "tests/catch.h"
 #include "tests/sanitized.h"
 #include "tests/sim/history.h"
 #include "tests/sim/pair.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

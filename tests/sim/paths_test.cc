@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/prng.h"
 #include "tests/sim/pair.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

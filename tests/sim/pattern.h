@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-#include "urma/base/flat_map.h"
+#include "base/flat_map.h"
 
 namespace urma::test {
 

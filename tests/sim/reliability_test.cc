@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/prng.h"
 #include "tests/catch.h"
 #include "tests/sanitized.h"
 #include "tests/sim/pair.h"
-#include "transport/received_window.h"
-#include "urma/base/prng.h"
+#include "transport/rtp/received_window.h"
 
 namespace urma::test {
 namespace {

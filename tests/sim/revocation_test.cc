@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/prng.h"
 #include "tests/sanitized.h"
 #include "tests/sim/pair.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "tests/catch.h"
 #include "tests/sim/pair.h"
-#include "transport/icrc.h"
-#include "transport/setup_message.h"
-#include "urma/core/ta_chain.h"
+#include "wire/icrc.h"
+#include "wire/setup_message.h"
+#include "wire/ta_chain.h"
 
 namespace urma::test {
 

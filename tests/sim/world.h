@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "base/prng.h"
 #include "drivers/sim/network.h"
 #include "tests/drivers/window_file.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/world_options.h"
-#include "urma/base/prng.h"
 #include "urma/urma.hpp"
 
 namespace urma::test {

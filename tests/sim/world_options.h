@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "base/prng.h"
 #include "drivers/impairment.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 

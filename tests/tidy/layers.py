@@ -15,6 +15,7 @@ SYSTEM_FOLDERS = ("sys/", "net/", "netinet/", "arpa/", "linux/")
 class Row:
     def __init__(self, line, layer, patterns, allowed):
         self.line, self.layer, self.allowed = line, layer, allowed
+        self.first = patterns[0]
         self.exact = [p for p in patterns if not re.search(r"[*<]", p)]
         # A folder's files, not those of its folders.
         self.globs = [re.compile(re.escape(p).replace(r"\*", "[^/]*").replace("<name>", "([^/]+)")

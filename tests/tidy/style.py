@@ -25,23 +25,23 @@ MAKER = (r"(?:::\s*)?(?:eventfd|timerfd_create|signalfd|epoll_create1?|inotify_i
          r"(?:open(?:at)?\s*\([^;{}]*?\bO_|socket(?:pair)?\s*\(\s*[AP]F_)")
 OPENS = re.compile(r"(?<![\w.>:])(above_standard\(\s*)?(?:" + MAKER + ")")
 # It moves both ends of its pipe itself.
-OPENS_ALLOWED = ("urma/base/guarded_copy.cc",)
+OPENS_ALLOWED = ("base/guarded_copy.cc",)
 BANNED = (
-    (r"\bs?rand\s*\(|\brandom\s*\(", "no seed repeats it: urma/base/prng.h or urma/base/entropy.h",
+    (r"\bs?rand\s*\(|\brandom\s*\(", "no seed repeats it: base/prng.h or base/entropy.h",
      EVERYWHERE, ()),
     (r"\b(v?sprintf|strcpy|strcat|gets)\s*\(", "it knows no bound: std::string, snprintf",
      EVERYWHERE, ()),
     (r"\.\s*detach\s*\(\s*\)", "nobody waits for it: join the thread", EVERYWHERE, ()),
-    (CLOCK, "time is told, not read: take a Time, or read_clock() of urma/base/clock.h",
-     EVERYWHERE, ("urma/base/clock.h", "apps/", "tests/")),
+    (CLOCK, "time is told, not read: take a Time, or read_clock() of base/clock.h",
+     EVERYWHERE, ("base/clock.h", "apps/", "tests/")),
     (r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.>:])sleep\s*\(",
      "nothing in the library sleeps but in ppoll and futex", ("urma/", "drivers/") + DATA_PATH,
      # Looking again for a name that nobody has published yet is the caller's own wait. Runner and
      # Jfc have methods of that name, which wait in ppoll and futex.
-     ("urma/names.cc", "urma/engine/runner.", "jetty/jfc.")),
+     ("api/names.cc", "engine/runner.", "jetty/jfc.")),
     (r"\b(m|c|re)alloc\s*\(|\bnew\b(?!\s*[(>])", "the data path never allocates: Slab, ChunkQueue, "
      "RegionArray, or placement into their memory", DATA_PATH, ()),
-    (r"\bmake_(unique|shared)\b", "the data path never allocates: urma/base/slab.h", DATA_PATH,
+    (r"\bmake_(unique|shared)\b", "the data path never allocates: base/slab.h", DATA_PATH,
      # Queues are made when a Jetty is, on the control path.
      ("jetty/jfc.cc", "jetty/queues.cc")),
     (r"\bstd::(recursive_|shared_|timed_)?mutex\b|\bpthread_mutex|\bstd::condition_variable",
@@ -112,7 +112,7 @@ def check_descriptors(tree):
         for found in OPENS.finditer(code):
             if found.group(1) is None:
                 line = code.count("\n", 0, found.start()) + 1
-                yield "%s:%d: %s...): above_standard(...) of urma/base/above_standard.h" % (
+                yield "%s:%d: %s...): above_standard(...) of base/above_standard.h" % (
                     path, line, found.group().split("(")[0] + "(")
 
 
@@ -166,7 +166,7 @@ def self_test():
           "int n = 1'000; char c = '\"';\n"
           "auto r = R\"(throw)\";\n")
     finds("apps/a.cc", "steady_clock::now(); throw new int; std::mutex m; sleep_for(1);\n")
-    finds("urma/base/clock.h", "clock_gettime(CLOCK_MONOTONIC, &now);\n")
+    finds("base/clock.h", "clock_gettime(CLOCK_MONOTONIC, &now);\n")
     finds("a.py", "x" * 100 + "\n")
     finds("a.py", "x" * 101 + "\n", "a.py:1: 101 columns")
     finds("CMakeLists.txt", "a\n\tb\n", "CMakeLists.txt:2: a tab")
@@ -184,7 +184,7 @@ def self_test():
           "1: gettimeofday", "2: clock_gettime", "3: time(", "4: _clock::now")
     finds("urma/a.cc", "std::this_thread::sleep_for(1);\nusleep(3);\nsleep(1);\nx.sleep(2);\n",
           "1: sleep_for", "2: usleep", "3: sleep(")
-    finds("urma/names.cc", "std::this_thread::sleep_for(1);\n")
+    finds("api/names.cc", "std::this_thread::sleep_for(1);\n")
     for folder in DATA_PATH:
         finds(folder + "a.cc", "p = malloc(1);\nq = new int;\nr = new T[3];\n"
               "s = std::make_unique<T>();\n", "1: malloc(", "2: new", "3: new", "4: make_unique")
@@ -203,7 +203,7 @@ def self_test():
           "    ::open(path, flags));\nResult<B> B::open(C c) { return file.open(O_X); }\n"
           "int socket() const;\nopen(c);\n")
     makes("tests/a.cc", "a = ::open(b, O_RDWR);\n")
-    makes("urma/base/guarded_copy.cc", "pipe2(ends, 0);\n")
+    makes("base/guarded_copy.cc", "pipe2(ends, 0);\n")
 
     expect(lambda tree: list(check_readmes(tree)),
            {"README.md": "a\n" * 99, "a/README.md": "a\n" * 20, "b/README.md": "a\n" * 21},
@@ -213,8 +213,8 @@ def self_test():
     needed = "steady_clock::now();\nsleep_for(1);\nmake_unique;\nstd::mutex m;\n"
     every = {place + ("x.cc" if place.endswith(("/", ".")) else ""): needed
              for _, _, _, allowed in BANNED for place in allowed}
-    expect(lambda tree: list(check_allowances(tree)), {**every, "urma/names.cc": ""},
-           "urma/names.cc needs no exception")
+    expect(lambda tree: list(check_allowances(tree)), {**every, "api/names.cc": ""},
+           "api/names.cc needs no exception")
     if shutil.which("clang-format"):
         config = {".clang-format": "BasedOnStyle: Google\n"}
         expect(lambda tree: list(check_format(tree)),

@@ -15,8 +15,8 @@
 
 #include "urma/asio/boost.h"
 #include "urma/asio/error.h"
-#include "urma/base/time.h"
 #include "urma/core/event.h"
+#include "urma/core/time.h"
 #include "urma/core/work.h"
 
 namespace urma::asio::detail {

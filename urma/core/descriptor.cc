@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "urma/core/frame.h"
+#include "urma/core/path.h"
 
 namespace urma {
 namespace {

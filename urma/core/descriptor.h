@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "urma/base/export.h"
 #include "urma/core/endpoint.h"
+#include "urma/core/export.h"
 #include "urma/core/work.h"
 
 namespace urma {

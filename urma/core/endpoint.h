@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "urma/base/export.h"
+#include "urma/core/export.h"
 #include "urma/core/ids.h"
 #include "urma/core/result.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "urma/base/export.h"
 #include "urma/core/endpoint.h"
+#include "urma/core/export.h"
 #include "urma/core/ids.h"
 #include "urma/core/status.h"
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "urma/base/handle.h"
-#include "urma/base/sequence.h"
+#include "urma/core/handle.h"
+#include "urma/core/sequence.h"
 
 namespace urma {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "urma/base/time.h"
+#include "urma/core/time.h"
 
 namespace urma {
 

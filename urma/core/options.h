@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "urma/base/time.h"
 #include "urma/core/balance.h"
 #include "urma/core/ids.h"
 #include "urma/core/log.h"
 #include "urma/core/order.h"
 #include "urma/core/retransmission.h"
+#include "urma/core/time.h"
 
 namespace urma {
 

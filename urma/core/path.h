@@ -2,10 +2,12 @@
 
 #include <cstdint>
 
-#include "urma/base/time.h"
 #include "urma/core/endpoint.h"
+#include "urma/core/time.h"
 
 namespace urma {
+
+inline constexpr unsigned most_paths = 8;  // between two devices
 
 // One of several paths to a peer, as this end sees it (Device::paths).
 struct Path {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "urma/base/export.h"
-#include "urma/base/time.h"
+#include "urma/core/export.h"
+#include "urma/core/time.h"
 
 namespace urma {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "urma/base/export.h"
-#include "urma/base/time.h"
+#include "urma/core/export.h"
+#include "urma/core/time.h"
 
 namespace urma {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "urma/base/export.h"
+#include "urma/core/export.h"
 
 namespace urma {
 

@@ -1,11 +1,11 @@
-#include "urma/base/bits.h"
+#include "base/bits.h"
 
 #include <array>
 #include <utility>
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

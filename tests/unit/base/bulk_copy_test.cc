@@ -1,9 +1,9 @@
-#include "urma/base/bulk_copy.h"
+#include "base/bulk_copy.h"
 
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

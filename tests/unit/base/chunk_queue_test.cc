@@ -1,10 +1,10 @@
-#include "urma/base/chunk_queue.h"
+#include "base/chunk_queue.h"
 
 #include <array>
 #include <deque>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -1,10 +1,10 @@
-#include "urma/base/crc32.h"
+#include "base/crc32.h"
 
 #include <string_view>
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

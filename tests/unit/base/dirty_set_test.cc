@@ -1,11 +1,11 @@
-#include "urma/base/dirty_set.h"
+#include "base/dirty_set.h"
 
 #include <algorithm>
 #include <set>
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -2,9 +2,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/dirty_set.h"
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/dirty_set.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

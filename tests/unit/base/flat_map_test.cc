@@ -1,10 +1,10 @@
-#include "urma/base/flat_map.h"
+#include "base/flat_map.h"
 
 #include <map>
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "urma/base/guarded_copy.h"
+#include "base/guarded_copy.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/futex.h"
 #include "tests/catch.h"
-#include "urma/base/futex.h"
 
 namespace urma::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "urma/base/lazy_block.h"
+#include "base/lazy_block.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,9 +9,9 @@
 #include <set>
 #include <vector>
 
+#include "base/prng.h"
+#include "base/shuffle.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
-#include "urma/base/shuffle.h"
 
 namespace urma::test {
 namespace {

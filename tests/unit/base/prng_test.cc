@@ -1,10 +1,10 @@
-#include "urma/base/prng.h"
+#include "base/prng.h"
 
 #include <algorithm>
 #include <vector>
 
+#include "base/entropy.h"
 #include "tests/catch.h"
-#include "urma/base/entropy.h"
 
 namespace urma::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "urma/base/region.h"
+#include "base/region.h"
 
 #include <cstdint>
 #include <utility>

@@ -1,11 +1,11 @@
-#include "urma/base/siphash.h"
+#include "base/siphash.h"
 
 #include <array>
 #include <set>
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -1,11 +1,11 @@
-#include "urma/base/slab.h"
+#include "base/slab.h"
 
 #include <map>
 #include <set>
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

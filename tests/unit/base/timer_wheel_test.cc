@@ -1,11 +1,11 @@
-#include "urma/base/timer_wheel.h"
+#include "base/timer_wheel.h"
 
 #include <algorithm>
 #include <map>
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -1,10 +1,10 @@
-#include "urma/base/turns.h"
+#include "base/turns.h"
 
 #include <algorithm>
 #include <deque>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "base/entropy.h"
+#include "base/shuffle.h"
+#include "base/siphash.h"
 #include "tests/catch.h"
-#include "urma/base/entropy.h"
-#include "urma/base/shuffle.h"
-#include "urma/base/siphash.h"
 
 namespace urma::test {
 namespace {

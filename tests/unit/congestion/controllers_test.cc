@@ -2,9 +2,9 @@
 #include <array>
 #include <set>
 
+#include "base/prng.h"
 #include "congestion/controller.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -1,8 +1,8 @@
 #include "drivers/device_string.h"
 
+#include "base/prng.h"
 #include "tests/catch.h"
 #include "tests/unit/mentions.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

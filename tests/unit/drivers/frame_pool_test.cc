@@ -3,8 +3,8 @@
 #include <set>
 #include <vector>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

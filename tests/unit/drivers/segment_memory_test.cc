@@ -8,7 +8,7 @@
 #include "drivers/cxl/window.h"
 #include "tests/catch.h"
 #include "tests/drivers/window_file.h"
-#include "urma/core/frame.h"
+#include "wire/frame.h"
 
 namespace urma::test {
 namespace {

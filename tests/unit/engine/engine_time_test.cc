@@ -1,7 +1,7 @@
-#include "urma/engine/engine_time.h"
+#include "engine/engine_time.h"
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "urma/engine/name_files.h"
+#include "engine/name_files.h"
 
 #include <sched.h>
 

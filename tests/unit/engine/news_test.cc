@@ -1,4 +1,4 @@
-#include "urma/engine/news.h"
+#include "engine/news.h"
 
 #include <cerrno>
 #include <fstream>

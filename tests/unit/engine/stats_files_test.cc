@@ -1,4 +1,4 @@
-#include "urma/engine/stats_files.h"
+#include "engine/stats_files.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,12 +1,12 @@
-#include "urma/engine/stats_page.h"
+#include "engine/stats_page.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/crc32.h"
+#include "base/prng.h"
 #include "tests/catch.h"
 #include "tests/unit/mentions.h"
-#include "urma/base/crc32.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <array>
 #include <vector>
 
-#include "jetty/atomic_results.h"
 #include "jetty/queues.h"
+#include "jetty/target/atomic_results.h"
 #include "tests/catch.h"
 #include "tests/unit/random_headers.h"
 #include "urma/core/atomic_works.h"

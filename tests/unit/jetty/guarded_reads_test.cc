@@ -1,12 +1,12 @@
-#include "jetty/guarded_reads.h"
+#include "jetty/target/guarded_reads.h"
 
 #include <sys/mman.h>
 
 #include <cstring>
 #include <deque>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

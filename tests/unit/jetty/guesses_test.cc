@@ -1,9 +1,9 @@
-#include "jetty/guesses.h"
+#include "jetty/target/guesses.h"
 
 #include <map>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "urma/base/prng.h"
-#include "urma/core/frame.h"
+#include "base/prng.h"
+#include "wire/frame.h"
 
 namespace urma::test {
 

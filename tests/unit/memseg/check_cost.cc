@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "base/prng.h"
 #include "memseg/segment_table.h"
-#include "urma/base/prng.h"
 
 namespace {
 

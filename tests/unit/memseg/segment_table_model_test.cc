@@ -2,9 +2,9 @@
 #include <map>
 #include <vector>
 
+#include "base/prng.h"
 #include "memseg/segment_table.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "transport/loss.h"
+#include "transport/rtp/loss.h"
 
 #include "tests/catch.h"
 

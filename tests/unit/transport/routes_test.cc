@@ -1,10 +1,10 @@
-#include "transport/routes.h"
+#include "transport/rtp/routes.h"
 
 #include <map>
 
+#include "base/prng.h"
 #include "congestion/controller.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

@@ -1,9 +1,9 @@
-#include "transport/rtt.h"
+#include "transport/rtp/rtt.h"
 
 #include <cmath>
 
+#include "base/prng.h"
 #include "tests/catch.h"
-#include "urma/base/prng.h"
 
 namespace urma::test {
 namespace {

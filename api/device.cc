@@ -1,0 +1,315 @@
+#include "api/handles.h"
+#include "congestion/controller.h"
+#include "drivers/driver.h"
+#include "engine/retransmission_choice.h"
+
+namespace urma {
+namespace {
+
+constexpr Duration least_idle = std::chrono::milliseconds(1);
+constexpr Duration most_idle = std::chrono::hours(24);
+constexpr Limits most = {.jetties = 1'000'000, .peers = 65'536, .segments = 1 << 20};
+
+Result<void> examine_choices(const DeviceOptions& options) {
+  const auto not_one_of = [](const char* what, const char* values) {
+    return Error{Status::invalid_argument,
+                 std::string("open: ") + what + " is not one of its values. Fix: " + values};
+  };
+  if (!is_valid(options.threads)) {
+    return not_one_of("threads", "Threads::automatic, served or inlined");
+  }
+  if (options.balance && !is_valid(*options.balance)) {
+    return not_one_of("balance", "Balance::slice or packet");
+  }
+  if (!is_valid(options.log.level)) {
+    return not_one_of("log.level", "LogLevel::error, warning or info");
+  }
+  return {};
+}
+
+Result<void> examine(const DeviceOptions& options) {
+  if (!may_time_out_after(options.operation_timeout)) {
+    return Error{Status::invalid_argument,
+                 "open: operation_timeout is not within 10 ms to 1 h. Fix: choose one that is"};
+  }
+  if (auto fine = examine_choices(options); !fine) return fine;
+  const bool idle_ends = options.idle_timeout != Duration{};
+  if (idle_ends && (options.idle_timeout < least_idle || options.idle_timeout > most_idle)) {
+    return Error{Status::invalid_argument,
+                 "open: idle_timeout is neither zero nor within 1 ms to 24 h. Fix: choose one that "
+                 "is, or zero, which keeps all channels"};
+  }
+  if (options.log.per_second < 1 || options.log.per_second > 10) {
+    return Error{Status::invalid_argument,
+                 "open: log.per_second is not within 1 to 10. Fix: choose one that is"};
+  }
+  const Limits& limits = options.limits;
+  if (limits.jetties == 0 || limits.jetties > most.jetties || limits.peers == 0 ||
+      limits.peers > most.peers || limits.segments == 0 || limits.segments > most.segments) {
+    return Error{Status::invalid_argument,
+                 "open: a limit is out of range. Fix: jetties 1 to 1000000, peers 1 to 65536, "
+                 "segments 1 to 1048576"};
+  }
+  return {};
+}
+
+Result<const congestion::ControllerKind*> controller(const std::string& name) {
+  if (name.empty()) return &congestion::controllers().front();
+  if (const auto* kind = congestion::find_controller(name)) return kind;
+  std::string names;
+  for (const auto& kind : congestion::controllers()) {
+    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+  }
+  return Error{Status::invalid_argument,
+               "open: there is no congestion control \"" + name + "\". Fix: one of " + names};
+}
+
+// `retransmit=` is an option of any device, and no driver's business. Nothing: it is not there.
+std::optional<std::string> take_retransmit(drivers::DeviceString& device) {
+  const auto named = [](const auto& option) { return option.key == "retransmit"; };
+  const auto found = std::find_if(device.options.begin(), device.options.end(), named);
+  if (found == device.options.end()) {
+    return device.inner ? take_retransmit(*device.inner) : std::nullopt;
+  }
+  std::string value = found->value;
+  device.options.erase(found);
+  return value;
+}
+
+Result<Retransmission> retransmission(const DeviceOptions& options,
+                                      const std::optional<std::string>& named,
+                                      const drivers::PortFacts& port) {
+  Retransmission mode = engine::retransmission_for(port);
+  if (named) {
+    const NamedRetransmission* found = find_retransmission(*named);
+    if (found == nullptr) {
+      std::string names;
+      for (const NamedRetransmission& one : named_retransmissions()) {
+        names += (names.empty() ? "" : ", ") + std::string(one.name);
+      }
+      return Error{Status::invalid_argument,
+                   "open: there is no retransmission \"" + *named + "\". Fix: one of " + names};
+    }
+    mode = found->mode;
+  }
+  if (options.retransmission) mode = *options.retransmission;
+  const std::string why = engine::objection(mode, port);
+  if (!why.empty()) {
+    return Error{Status::invalid_argument,
+                 "open: retransmission " + std::string(name(mode)) + ": " + why};
+  }
+  return mode;
+}
+
+std::string describe(const Retransmission& mode, const drivers::PortFacts& port, bool chosen) {
+  if (port.lossless && !chosen) return "";
+  const std::string warning = chosen ? engine::warning(mode, port) : "";
+  return ", retransmission " + std::string(name(mode)) +
+         (warning.empty() ? "" : " (warning: " + warning + ")");
+}
+
+// What another process of this host opens to reach a device that was opened so, and is there now.
+std::string device_to_reach(const drivers::DeviceString& opened, const Eid& self) {
+  if (opened.inner) return device_to_reach(*opened.inner, self);
+  if (in_window(self)) return opened.name + ":" + opened.address;
+  const bool v4 = Endpoint{self, 0}.is_ipv4();
+  return v4 ? opened.name + ":" : opened.name + ":[" + to_string(self) + "]";
+}
+
+// All that is secret comes from the kernel, except in a simulated world, which is one seed.
+std::unique_ptr<Entropy> entropy_for(drivers::PacketPort& port) {
+  if (port.clock() != nullptr) return std::make_unique<SeededEntropy>(port.clock()->seed());
+  return std::make_unique<SecureEntropy>();
+}
+
+// The page that others see, or why there is none; `number` is nobody else's.
+Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFacts& facts,
+                                   uint64_t number) {
+  ObservedDevice device = engine::this_process();
+  device.device = text;
+  device.description = facts.description;
+  device.endpoint = to_string(facts.self);
+  device.eid = to_string(facts.eid);
+  device.metrics = engine::path_metrics(facts.paths);
+  return engine::StatsFiles::of_this_user().publish(device, number);
+}
+
+}  // namespace
+
+Error no_memory(std::string_view call) {
+  try {
+    return Error{Status::no_resources,
+                 std::string(call) +
+                     ": the system gives this process no more memory. Fix: release some, or allow "
+                     "it more (ulimit -v, a container's memory limit, vm.overcommit_memory)"};
+  } catch (const std::bad_alloc&) {
+    return {Status::no_resources, {}};
+  }
+}
+
+Result<void> usable(const engine::Runner& runner, std::string_view call) {
+  if (runner.here() && runner.open()) return {};
+  const Status why = runner.here() ? Status::closed : Status::forked;
+  return guarded(call, [&]() -> Result<void> {
+    return error(
+        why, std::string(call) + (why == Status::closed
+                                      ? ": the device is closed"
+                                      : ": this is a child of the process that opened the device"));
+  });
+}
+
+Error moved_from(std::string_view call) {
+  const auto made = guarded(call, [&]() -> Result<void> {
+    return Error{Status::closed, std::string(call) +
+                                     ": this object was moved from, and holds nothing. Fix: call "
+                                     "the object that it was moved to"};
+  });
+  return made.error();
+}
+
+Descriptor describe_device(const engine::Runner& runner) {
+  const std::vector<Endpoint> places = runner.places();
+  Descriptor descriptor;
+  descriptor.at = places.front();
+  descriptor.eid = runner.port_facts().eid;
+  descriptor.life = runner.life();
+  descriptor.also.assign(places.begin() + 1, places.end());
+  return descriptor;
+}
+
+Result<Device> open(std::string_view text, const DeviceOptions& options) {
+  return guarded("open", [&] { return Device::make(text, options); });
+}
+
+Result<Device> Device::make(std::string_view text, const DeviceOptions& options) {
+  if (auto fine = examine(options); !fine) return fine.error();
+  Result<const congestion::ControllerKind*> kind = controller(options.congestion);
+  if (!kind) return kind.error();
+  if (!SecureEntropy::available()) {
+    return Error{Status::permission_denied,
+                 "open: the system gives this process no random numbers for its tokens. Fix: let "
+                 "it call getrandom (a seccomp filter does not, or Linux is older than 3.17)"};
+  }
+  Result<drivers::DeviceString> parsed = drivers::parse_device_string(text);
+  if (!parsed) return parsed.error();
+  const std::optional<std::string> named = take_retransmit(*parsed);
+  Result<std::unique_ptr<drivers::PacketPort>> port = drivers::open_port(*parsed);
+  if (!port) return port.error();
+  const drivers::PortFacts& facts = (*port)->facts();
+  const Result<Retransmission> mode = retransmission(options, named, facts);
+  if (!mode) return mode.error();
+  std::unique_ptr<Entropy> entropy = entropy_for(**port);
+  const engine::EngineSettings settings{.life = Incarnation(entropy->next() | 1),
+                                        .operation_timeout = options.operation_timeout,
+                                        .idle_timeout = options.idle_timeout,
+                                        .controller = *kind,
+                                        .retransmission = *mode,
+                                        .balance = options.balance.value_or(facts.balance),
+                                        .limits = options.limits};
+  auto state = std::make_unique<Device::State>();
+  state->text = text;
+  state->chosen = describe(*mode, facts, named || options.retransmission);
+  state->options = options;
+  state->congestion = (*kind)->name;
+  state->reach = device_to_reach(*parsed, facts.self.address);
+  std::optional<engine::StatsFile> page;
+  if (options.observable && (*port)->clock() == nullptr) {
+    Result<engine::StatsFile> made = page_for(text, facts, entropy->next());
+    if (made) page = std::move(*made);
+    if (!made) state->unseen = made.error().message;
+  }
+  std::unique_ptr<engine::Log> log;
+  if (options.log.call) log = std::make_unique<engine::Log>(options.log, state->text);
+  state->runner = std::make_shared<engine::Runner>(std::move(*port), settings, options.threads,
+                                                   std::move(entropy));
+  if (page || log != nullptr) {
+    state->runner->report_to(std::make_unique<engine::Reporter>(std::move(page), std::move(log)));
+  }
+  if (auto started = state->runner->start(); !started) return started.error();
+  return Device(std::move(state));
+}
+
+Device::Device(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Device::Device(Device&&) noexcept = default;
+Device& Device::operator=(Device&& other) noexcept {
+  Device old(std::move(*this));
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+Device::~Device() { close(); }
+
+void Device::close() {
+  if (!state_) return;
+  if (!state_->runner->here()) {
+    for (auto& [name, held] : state_->published) held.abandon();
+    return;
+  }
+  {
+    const std::lock_guard lock(state_->published_mutex);
+    state_->published.clear();
+  }
+  state_->runner->close();
+}
+
+Endpoint Device::endpoint() const {
+  return state_ ? state_->runner->port_facts().self : Endpoint{};
+}
+std::vector<Endpoint> Device::endpoints() const {
+  return state_ ? state_->runner->places() : std::vector<Endpoint>{};
+}
+uint32_t Device::datagram_bytes() const {
+  if (!state_) return 0;
+  return std::min(state_->runner->port_facts().mtu, transport::most_datagram_bytes);
+}
+Eid Device::eid() const { return state_ ? state_->runner->port_facts().eid : Eid{}; }
+std::string Device::description() const {
+  if (!state_) return {};
+  const std::string unseen =
+      state_->unseen.empty() ? "" : "; urma_stat does not see it: " + state_->unseen;
+  return state_->text + ": " + state_->runner->port_facts().description + state_->chosen + unseen;
+}
+
+Result<std::vector<Path>> Device::paths(PeerId peer) {
+  return guarded("paths", [&]() -> Result<std::vector<Path>> {
+    if (auto able = usable(state_, "paths"); !able) return able.error();
+    std::array<Path, most_paths> paths;
+    std::optional<size_t> count;
+    state_->runner->call([&](engine::Engine& engine, Time) {
+      count = engine.paths(peer, paths);
+      return true;
+    });
+    if (!count) {
+      return Error{Status::invalid_argument,
+                   "paths: this life of the peer is over, or was never known here. Fix: import its "
+                   "descriptor again"};
+    }
+    return std::vector<Path>(paths.begin(), paths.begin() + static_cast<ptrdiff_t>(*count));
+  });
+}
+
+Result<Endpoint> Device::add_path(std::string_view device) {
+  return guarded("add_path", [&]() -> Result<Endpoint> {
+    if (auto able = usable(state_, "add_path"); !able) return able.error();
+    return state_->runner->add_path(device);
+  });
+}
+
+Result<void> Device::remove_path(const Endpoint& place) {
+  return guarded("remove_path", [&]() -> Result<void> {
+    if (auto able = usable(state_, "remove_path"); !able) return able.error();
+    return state_->runner->remove_path(place);
+  });
+}
+
+Result<Statistics> Device::stats() {
+  if (auto able = usable(state_, "stats"); !able) return able.error();
+  Statistics out;
+  state_->runner->call([&](engine::Engine& engine, Time) {
+    out = engine.statistics();
+    return true;
+  });
+  return out;
+}
+
+}  // namespace urma

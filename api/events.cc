@@ -1,0 +1,119 @@
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "api/handles.h"
+
+namespace urma {
+namespace {
+
+Error no_descriptor(std::string_view call) {
+  return Error{Status::no_resources, std::string(call) +
+                                         ": making an eventfd: " + std::strerror(errno) +
+                                         ". Fix: close descriptors, or allow more (ulimit -n)"};
+}
+
+// Readable from then on: whoever sleeps there is told the end, whatever was taken meanwhile.
+void ring_when_closed(engine::Runner& runner) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (runner.closed() && runner.events().descriptor() >= 0) runner.events().ring();
+}
+
+}  // namespace
+
+// ---- several queues
+
+Jfce::Jfce(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Jfce::Jfce(Jfce&&) noexcept = default;
+Jfce& Jfce::operator=(Jfce&&) noexcept = default;
+Jfce::~Jfce() = default;
+
+Result<Jfce> Device::jfce() {
+  if (auto able = usable(state_, "jfce"); !able) return able.error();
+  return guarded("jfce", [&]() -> Result<Jfce> {
+    auto state = std::make_unique<Jfce::State>();
+    state->runner = state_->runner;
+    state->events = std::make_shared<urma::jetty::Jfce>();
+    if (!state->events->make_descriptor()) return no_descriptor("jfce");
+    return Jfce(std::move(state));
+  });
+}
+
+namespace {
+
+Error nothing_to_attach() {
+  return {Status::invalid_argument,
+          "attach: this queue was moved from, and holds nothing. Fix: attach the object that it "
+          "was moved to"};
+}
+
+}  // namespace
+
+Result<void> Jfce::attach(Jetty& jetty, uint64_t tag) {
+  if (!state_) return moved_from("attach");
+  if (!jetty.state_) return guarded("attach", []() -> Result<void> { return nothing_to_attach(); });
+  const auto kept = urma::jetty::Queues::jfc_of(jetty.state_->queues);
+  return jetty.state_->source.attach(kept, state_->events, tag);
+}
+Result<void> Jfce::attach(Jfc& jfc, uint64_t tag) {
+  if (!state_) return moved_from("attach");
+  if (!jfc.state_) return guarded("attach", []() -> Result<void> { return nothing_to_attach(); });
+  return jfc.state_->source.attach(jfc.state_->jfc, state_->events, tag);
+}
+
+int Jfce::fd() const { return state_ ? state_->events->descriptor() : -1; }
+
+size_t Jfce::take(std::span<uint64_t> tags) {
+  if (!state_ || tags.data() == nullptr || !state_->runner->here()) return 0;
+  return state_->events->take(tags);
+}
+
+std::span<const uint64_t> Jfce::wait(Duration limit) {
+  if (!state_) return {};
+  size_t count = take(state_->taken);
+  if (count == 0 && limit > Duration{} && state_->runner->here()) {
+    state_->events->await(limit);
+    count = take(state_->taken);
+  }
+  return std::span(state_->taken).first(count);
+}
+
+// ---- what no completion tells
+
+Result<int> Device::events_fd() {
+  if (!state_) return moved_from("events_fd");
+  return guarded("events_fd", [&]() -> Result<int> {
+    engine::EventQueue& events = state_->runner->events();
+    // Whoever takes it out of an epoll set asks after close, too.
+    if (state_->runner->here() && events.descriptor() >= 0) return events.descriptor();
+    if (auto able = usable(state_, "events_fd"); !able) return able.error();
+    if (!events.make_descriptor()) return no_descriptor("events_fd");
+    ring_when_closed(*state_->runner);
+    return events.descriptor();
+  });
+}
+
+size_t Device::events(std::span<Event> out) {
+  if (out.empty() || out.data() == nullptr) return 0;
+  if (!state_) {
+    out[0] = {.kind = EventKind::closed};
+    return 1;
+  }
+  if (!state_->runner->here()) return 0;
+  engine::Runner& runner = *state_->runner;
+  const bool closed = runner.closed();
+  const size_t count = runner.events().take(out);
+  ring_when_closed(runner);
+  // What found no room before finds some now.
+  if (count > 0 && runner.events().full() && runner.open()) {
+    runner.call([](engine::Engine& engine, Time now) {
+      engine.events().hand_over(now);
+      return true;
+    });
+  }
+  if (count > 0 || !closed) return count;
+  out[0] = {.kind = EventKind::closed};
+  return 1;
+}
+
+}  // namespace urma

@@ -1,0 +1,403 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "api/handles.h"
+#include "base/address_space.h"
+#include "base/prefetch.h"
+
+namespace urma {
+namespace {
+
+constexpr uint32_t most_berths = 32 * 1024;
+constexpr uint32_t most_weight = 16;
+constexpr uint32_t deepest_jfc = 1 << 22;
+
+Result<void> examine(const JettyOptions& options) {
+  if (options.receives_from != nullptr && options.receives > 0) {
+    return Error{Status::invalid_argument,
+                 "jetty: receives is " + std::to_string(options.receives) +
+                     " though receives_from names a Jfr, whose receives it would use. Fix: leave "
+                     "receives 0 and give the Jfr as many as all its Jetties need"};
+  }
+  if (options.weight < 1 || options.weight > most_weight) {
+    return Error{Status::invalid_argument, "jetty: weight is " + std::to_string(options.weight) +
+                                               ", which no Jetty can have. Fix: choose 1 to " +
+                                               std::to_string(most_weight)};
+  }
+  if (!is_valid(options.mode)) {
+    return Error{Status::invalid_argument,
+                 "jetty: mode is not one of its values. Fix: ServiceMode::automatic, initiator, "
+                 "target or unreliable"};
+  }
+  if (options.operation_timeout != Duration{} && !may_time_out_after(options.operation_timeout)) {
+    return Error{Status::invalid_argument,
+                 "jetty: operation_timeout is neither zero nor within 10 ms to 1 h. Fix: choose "
+                 "one that is, or zero, which is the device's"};
+  }
+  if (options.receiver_timeout < Duration{}) {
+    return Error{Status::invalid_argument,
+                 "jetty: receiver_timeout is negative. Fix: zero or more, or Duration::max() to "
+                 "wait for ever"};
+  }
+  if (options.mode == ServiceMode::unreliable && options.chain) {
+    return Error{
+        Status::invalid_argument,
+        "jetty: chain asks for order, of which ServiceMode::unreliable promises none. Fix: "
+        "leave one of them out"};
+  }
+  if (options.inline_bytes > max_inline_bytes) {
+    return Error{Status::invalid_argument, "jetty: inline_bytes is " +
+                                               std::to_string(options.inline_bytes) +
+                                               ", more than a berth can hold. Fix: choose 0 to " +
+                                               std::to_string(max_inline_bytes)};
+  }
+  if (options.berths <= most_berths && options.receives <= most_berths &&
+      (options.berths + options.receives > 0 || options.receives_from != nullptr)) {
+    return {};
+  }
+  return Error{Status::invalid_argument, "jetty: berths is " + std::to_string(options.berths) +
+                                             " and receives " + std::to_string(options.receives) +
+                                             ", which no Jetty can have. Fix: choose 0 to " +
+                                             std::to_string(most_berths) +
+                                             " for each, and at least 1 for one of them"};
+}
+
+Error no_entries(std::string_view call, const urma::jetty::Jfc& jfc, uint32_t entries) {
+  return Error{Status::no_resources,
+               std::string(call) + ": its completion queue has " + std::to_string(jfc.depth()) +
+                   " entries, " + std::to_string(jfc.reserved()) + " are taken, and it needs " +
+                   std::to_string(entries) + " (berths + 2 * receives). Fix: make the queue with " +
+                   std::to_string(jfc.reserved() + entries) +
+                   " in all, or poll it when Jetties that completed there have been destroyed"};
+}
+
+// One engine writes a completion queue, and takes the receives of a JFR.
+Error foreign(std::string_view call, std::string_view what) {
+  return Error{Status::invalid_argument,
+               std::string(call) + ": its " + std::string(what) +
+                   " is not of this device, or was moved from. Fix: make one with this device's " +
+                   std::string(what) + "()"};
+}
+
+size_t poll_moved(std::span<Completion> out) {
+  if (out.empty() || out.data() == nullptr) return 0;
+  out[0] = end_of_moved;
+  return 1;
+}
+
+// Why nobody would make a descriptor readable.
+Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
+  const std::string what = std::string(call) + ": this device ";
+  return Error{Status::unsupported,
+               runner.simulated()
+                   ? what + "is simulated, and its time stands while anybody sleeps. Fix: wait()"
+                   : what +
+                         "is run only by threads that poll, and nobody would run it while they "
+                         "sleep at a descriptor. Fix: open it with Threads::automatic or served"};
+}
+
+}  // namespace
+
+// ---- completions
+
+size_t CompletionSource::poll(std::span<Completion> out) {
+  if (!runner->here()) {
+    // Whoever waits for a completion in a child of fork is told why there will be none.
+    if (out.empty() || out.data() == nullptr) return 0;
+    out[0] = {.status = Status::forked, .from = {}};
+    return 1;
+  }
+  if (!jfc->ready()) runner->look(*jfc);
+  const bool closed = runner->closed();
+  const size_t count = jfc->poll(out);
+  if (count > 0 || !closed || out.empty() || out.data() == nullptr) return count;
+  // Nothing will come any more: whoever goes on waiting is told so, each time.
+  out[0] = {.status = Status::closed, .from = {}};
+  return 1;
+}
+
+std::span<const Completion> CompletionSource::wait(Duration limit, std::span<Completion> out) {
+  if (runner->here()) runner->wait(*jfc, limit);
+  return out.first(poll(out));
+}
+
+Result<int> CompletionSource::fd(const std::shared_ptr<urma::jetty::Jfc>& kept) {
+  return guarded("fd", [&]() -> Result<int> {
+    // Whoever takes it out of an epoll set asks after close, too.
+    if (runner->here() && jfc->descriptor() >= 0) return jfc->descriptor();
+    if (auto able = usable(*runner, "fd"); !able) return able.error();
+    if (!runner->has_service()) return nobody_wakes(*runner, "fd");
+    if (jfc->attached()) {
+      return Error{Status::invalid_argument,
+                   "fd: this queue is attached to a Jfce. Fix: sleep at that one's fd()"};
+    }
+    if (runner->give_descriptor(kept)) return jfc->descriptor();
+    return Error{Status::no_resources, std::string("fd: making an eventfd: ") +
+                                           std::strerror(errno) +
+                                           ". Fix: close descriptors, or allow more (ulimit -n)"};
+  });
+}
+
+bool CompletionSource::arm(Wake wake) {
+  if (!runner->here() || runner->closed() || !jfc->arm(wake == Wake::solicited)) return false;
+  runner->hand_over();
+  // Arming may have taken the ring of a close.
+  return !runner->closed();
+}
+
+Result<void> CompletionSource::attach(const std::shared_ptr<urma::jetty::Jfc>& kept,
+                                      const std::shared_ptr<urma::jetty::Jfce>& events,
+                                      uint64_t tag) {
+  return guarded("attach", [&]() -> Result<void> {
+    if (auto able = usable(*runner, "attach"); !able) return able.error();
+    if (!runner->has_service()) return nobody_wakes(*runner, "attach");
+    if (jfc->attached() || jfc->descriptor() >= 0) {
+      return Error{Status::invalid_argument,
+                   std::string("attach: this queue has ") +
+                       (jfc->attached() ? "a Jfce already" : "a descriptor of its own") +
+                       ". Fix: attach it once, before fd() is called; Jetties that share a Jfc "
+                       "share its Jfce"};
+    }
+    runner->attach(kept, events, tag);
+    return {};
+  });
+}
+
+Jfc::Jfc(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Jfc::Jfc(Jfc&&) noexcept = default;
+Jfc& Jfc::operator=(Jfc&&) noexcept = default;
+Jfc::~Jfc() = default;
+
+size_t Jfc::poll(std::span<Completion> out) {
+  return state_ ? state_->source.poll(out) : poll_moved(out);
+}
+std::span<const Completion> Jfc::wait(Duration limit) {
+  if (!state_) return {&end_of_moved, 1};
+  return state_->source.wait(limit, state_->taken);
+}
+Result<int> Jfc::fd() {
+  if (!state_) return moved_from("fd");
+  return state_->source.fd(state_->jfc);
+}
+bool Jfc::arm(Wake wake) { return state_ && state_->source.arm(wake); }
+
+Result<Jfc> Device::jfc(uint32_t depth) {
+  if (auto able = usable(state_, "jfc"); !able) return able.error();
+  if (depth == 0 || depth > deepest_jfc) {
+    return Error{Status::invalid_argument, "jfc: no queue can have a depth of " +
+                                               std::to_string(depth) + ". Fix: choose 1 to " +
+                                               std::to_string(deepest_jfc)};
+  }
+  return guarded("jfc", [&]() -> Result<Jfc> {
+    auto state = std::make_unique<Jfc::State>();
+    state->source.runner = state_->runner;
+    state->jfc = std::make_shared<urma::jetty::Jfc>(depth);
+    state->source.jfc = state->jfc.get();
+    return Jfc(std::move(state));
+  });
+}
+
+// ---- Jetties
+
+Jetty::Jetty(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Jetty::Jetty(Jetty&&) noexcept = default;
+Jetty& Jetty::operator=(Jetty&& other) noexcept {
+  Jetty old(std::move(*this));
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+Jetty::~Jetty() {
+  if (!state_ || !state_->runner().here()) return;
+  state_->runner().call([&](engine::Engine& engine, Time now) {
+    return engine.destroy_jetty(state_->made.handle.index, now);
+  });
+}
+
+Result<Jetty> Device::jetty(const JettyOptions& options) {
+  return guarded("jetty", [&]() -> Result<Jetty> {
+    if (auto able = usable(state_, "jetty"); !able) return able.error();
+    if (auto fine = examine(options); !fine) return fine.error();
+    return make_jetty("jetty", options);
+  });
+}
+
+// A JFR is a Jetty that posts nothing.
+Result<Jfr> Device::jfr(const JfrOptions& options) {
+  return guarded("jfr", [&]() -> Result<Jfr> {
+    if (auto able = usable(state_, "jfr"); !able) return able.error();
+    if (options.receives == 0 || options.receives > most_berths) {
+      return Error{Status::invalid_argument,
+                   "jfr: receives is " + std::to_string(options.receives) +
+                       ", which no Jfr can have. Fix: choose 1 to " + std::to_string(most_berths)};
+    }
+    auto made = make_jetty("jfr", {.berths = 0,
+                                   .receives = options.receives,
+                                   .inline_bytes = 0,
+                                   .completions = options.completions});
+    if (!made) return made.error();
+    return Jfr(std::move(*made));
+  });
+}
+
+Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& options) {
+  engine::Runner& runner = *state_->runner;
+  const auto ours = [&](const auto& object) {
+    return object.state_ != nullptr && object.state_->source.runner == state_->runner;
+  };
+  const Jfr* const jfr = options.receives_from;
+  if (options.completions != nullptr && !ours(*options.completions)) return foreign(call, "jfc");
+  if (jfr != nullptr && !ours(jfr->jetty_)) return foreign(call, "jfr");
+  const auto berths = static_cast<uint16_t>(options.berths);
+  const auto receives = static_cast<uint16_t>(options.receives);
+  auto state = std::make_unique<Jetty::State>();
+  state->source.runner = state_->runner;
+  if (options.completions != nullptr) {
+    const auto& shared = options.completions->state_->jfc;
+    state->queues =
+        std::make_shared<urma::jetty::Queues>(berths, receives, shared, options.inline_bytes);
+    const uint32_t entries = state->queues->entries();
+    if (!shared->reserve(entries)) return no_entries(call, *shared, entries);
+  } else {
+    state->queues = urma::jetty::Queues::with_own_jfc(berths, receives, options.inline_bytes);
+  }
+  urma::jetty::Jfc& jfc = state->queues->jfc();
+  state->source.jfc = &jfc;
+  const urma::jetty::Timeouts timeouts{.operation = options.operation_timeout > Duration{}
+                                                        ? options.operation_timeout
+                                                        : runner.operation_timeout(),
+                                       .receiver = options.receiver_timeout};
+  urma::jetty::JettyParts parts(state->queues, timeouts);
+  parts.ordering = {.mode = options.mode,
+                    .chain = options.chain,
+                    .in_order = options.in_order,
+                    .suspend_on_error = options.suspend_on_error,
+                    .weight = static_cast<uint8_t>(options.weight)};
+  if (options.mode == ServiceMode::unreliable) state->queues->only_datagrams(datagram_bytes());
+  if (jfr != nullptr) parts.receives_from = jfr->jetty_.state_->made.handle;
+  uint32_t limit = 0;
+  std::optional<engine::Engine::JettyMade> made;
+  runner.call([&](engine::Engine& engine, Time) {
+    limit = engine.settings().limits.jetties;
+    made = engine.create_jetty(std::move(parts));
+    return true;
+  });
+  if (!made) {
+    jfc.unreserve(state->queues->entries());
+    return Error{
+        Status::no_resources,
+        std::string(call) + ": this device has all " + std::to_string(limit) +
+            " Jetties and JFRs that it was opened for. Fix: destroy some, or open it with a larger "
+            "Limits::jetties"};
+  }
+  state->made = *made;
+  return Jetty(std::move(state));
+}
+
+namespace {
+
+// While a work is posted, memory can send its first lines; the rest is fetched in a row anyway.
+void fetch_ahead(const drivers::MappedMemory& mapped, const Work& work) {
+  constexpr size_t line = 64;
+  constexpr size_t most = 16 * line;
+  if (!work.buffers.empty() && work.buffers.data() == nullptr) return;
+  const size_t bytes =
+      std::min(most, work.buffers.empty() ? work.buffer.bytes : work.buffers[0].bytes);
+  const std::byte* const begin = mapped.at(work.segment.address + work.offset);
+  for (const std::byte* at = begin; at < begin + bytes; at += line) {
+    prefetch_to_read(at);
+  }
+}
+
+// Posts buffers that could be memory of this process. `state` is what the Jetty holds.
+constexpr auto post_receive = [](const auto& state, std::span<const Buffer> buffers, uint64_t tag) {
+  if (!state) [[unlikely]]
+    return false;
+  const engine::Runner& runner = state->runner();
+  return runner.here() && runner.open() && state->queues->receive(buffers, tag) == 1;
+};
+
+}  // namespace
+
+size_t Jetty::post(std::span<const Work> works) {
+  if (!state_ || works.data() == nullptr) [[unlikely]]
+    return 0;
+  engine::Runner& runner = state_->runner();
+  if (!runner.here() || !runner.open()) return 0;
+  if (const drivers::MappedMemory& mapped = runner.port_facts().mapped;
+      mapped.base != nullptr && mapped.in_a_row) {
+    for (const Work& work : works) {
+      if (work.operation == Operation::read && work.segment.mapped()) fetch_ahead(mapped, work);
+    }
+  }
+  const size_t taken = state_->queues->post(works);
+  if (taken > 0) runner.posted(state_->made.handle.index);
+  return taken;
+}
+
+bool Jetty::receive(std::span<std::byte> buffer, uint64_t tag) {
+  if (!could_be_memory(buffer.data(), buffer.size())) [[unlikely]]
+    return false;
+  const Buffer one{buffer.data(), buffer.size()};
+  return post_receive(state_, std::span(&one, 1), tag);
+}
+
+bool Jetty::receive(std::span<const Buffer> buffers, uint64_t tag) {
+  if (buffers.size() > max_buffers || (!buffers.empty() && buffers.data() == nullptr)) return false;
+  for (const Buffer& buffer : buffers) {
+    if (!could_be_memory(buffer.data, buffer.bytes)) return false;
+  }
+  return post_receive(state_, buffers, tag);
+}
+
+size_t Jetty::poll(std::span<Completion> out) {
+  return state_ ? state_->source.poll(out) : poll_moved(out);
+}
+std::span<const Completion> Jetty::wait(Duration limit) {
+  if (!state_) return {&end_of_moved, 1};
+  return state_->source.wait(limit, state_->queues->waited());
+}
+Result<int> Jetty::fd() {
+  if (!state_) return moved_from("fd");
+  return state_->source.fd(jetty::Queues::jfc_of(state_->queues));
+}
+bool Jetty::arm(Wake wake) { return state_ && state_->source.arm(wake); }
+uint32_t Jetty::vacant_berths() const { return state_ ? state_->queues->vacant_berths() : 0; }
+uint32_t Jetty::vacant_receives() const { return state_ ? state_->queues->vacant_receives() : 0; }
+
+Result<void> Jetty::flush() {
+  if (auto able = usable(state_, "flush"); !able) return able.error();
+  state_->runner().call([&](engine::Engine& engine, Time now) {
+    return engine.flush_jetty(state_->made.handle.index, now);
+  });
+  return {};
+}
+
+Result<void> Jetty::reset() {
+  if (auto able = usable(state_, "reset"); !able) return able.error();
+  state_->runner().call([&](engine::Engine& engine, Time now) {
+    engine.reset_jetty(state_->made.handle.index, now);
+    return true;
+  });
+  return {};
+}
+
+JettyId Jetty::id() const { return state_ ? state_->made.id : JettyId{}; }
+
+std::string Jetty::descriptor() const {
+  if (!state_) return {};
+  Descriptor descriptor = describe_device(state_->runner());
+  descriptor.jetty = state_->describe();
+  return to_string(descriptor);
+}
+
+RemoteJetty Jetty::local() const {
+  if (!state_) return {};
+  RemoteJetty remote{.peer = {}, .id = state_->made.id, .token = state_->made.token};
+  if (usable(state_, "local").ok()) remote.peer = state_->runner().self();
+  return remote;
+}
+
+}  // namespace urma

@@ -1,0 +1,383 @@
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "api/handles.h"
+#include "base/clock.h"
+#include "engine/copy_choice.h"
+#include "engine/retransmission_choice.h"
+
+namespace urma {
+namespace {
+
+constexpr std::string_view scheme = "urma://";
+constexpr Duration look_again_after = std::chrono::milliseconds(10);
+constexpr Duration one_question = std::chrono::milliseconds(250);
+
+// urma://HOST[:PORT]/NAME
+struct Location {
+  std::string host;
+  std::string name;
+  bool local_host = false;  // "localhost": this user's names, at whatever address is in reach
+  bool port_given = false;
+  Endpoint at;
+};
+
+Error bad_location(std::string_view what, std::string_view why) {
+  return {Status::invalid_argument,
+          "\"" + std::string(what.substr(0, 120)) + "\" " + std::string(why) +
+              ". Fix: urma://localhost/NAME, urma://ADDRESS/NAME or urma://ADDRESS:PORT/NAME"};
+}
+
+Eid address_of(const sockaddr& address) {
+  Eid eid = ipv4(0, 0, 0, 0);
+  if (address.sa_family == AF_INET) {
+    std::memcpy(eid.bytes.data() + 12, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, 4);
+  } else {
+    std::memcpy(eid.bytes.data(), &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, 16);
+  }
+  return eid;
+}
+
+// A host's name, as the resolver knows it.
+Result<Eid> resolve(const std::string& host, bool v4) {
+  addrinfo hints{};
+  hints.ai_family = v4 ? AF_INET : AF_INET6;
+  hints.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  if (const int why = getaddrinfo(host.c_str(), nullptr, &hints, &found); why != 0) {
+    return Error{Status::not_found, "the host \"" + host + "\" is not known: " + gai_strerror(why) +
+                                        ". Fix: check its spelling, or write its address (" +
+                                        (v4 ? "IPv4" : "IPv6") + ", as this device has)"};
+  }
+  const Eid eid = address_of(*found->ai_addr);
+  freeaddrinfo(found);
+  return eid;
+}
+
+Result<Location> parse_location(std::string_view what, const Endpoint& self) {
+  std::string_view rest = what.substr(scheme.size());
+  const size_t slash = rest.find('/');
+  if (slash == rest.npos) return bad_location(what, "has no /NAME");
+  Location out;
+  out.host = rest.substr(0, slash);
+  out.name = rest.substr(slash + 1);
+  if (!engine::valid_name(out.name)) {
+    return bad_location(what, "has no valid name (1 to 64 of A-Z a-z 0-9 . _ -)");
+  }
+  if (out.host == "localhost") {
+    out.local_host = true;
+    return out;
+  }
+  if (Result<Endpoint> numeric = parse_endpoint(out.host)) {
+    out.at = *numeric;
+    const bool bracket = out.host.starts_with('[');
+    out.port_given = bracket ? out.host.find("]:") != std::string::npos
+                             : std::count(out.host.begin(), out.host.end(), ':') == 1;
+    return out;
+  }
+  const size_t colon = out.host.rfind(':');
+  const std::string name = out.host.substr(0, colon);
+  if (name.empty()) return bad_location(what, "names no host");
+  if (colon != std::string::npos) {
+    // The port's spelling is checked where endpoints are.
+    Result<Endpoint> port = parse_endpoint("0.0.0.0" + out.host.substr(colon));
+    if (!port) return bad_location(what, "has no valid port");
+    out.at.port = port->port;
+    out.port_given = true;
+  } else {
+    out.at.port = ub_port;
+  }
+  if (in_window(self.address)) {
+    return Error{Status::invalid_argument,
+                 "\"" + name +
+                     "\" is another host, and this device is in a window of shared "
+                     "memory. Fix: open udp: to reach it, or import urma://localhost/" +
+                     out.name + " from the same window"};
+  }
+  Result<Eid> address = resolve(name, self.is_ipv4());
+  if (!address) return address.error();
+  out.at.address = *address;
+  return out;
+}
+
+// Of a window, whoever can be reached at all: its number is nowhere twice.
+bool on_this_host(const Eid& address) {
+  if (in_window(address)) return true;
+  if (Endpoint{address, 0}.is_ipv4() && address.bytes[12] == std::byte{127}) return true;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return false;
+  bool found = false;
+  for (const ifaddrs* one = all; one != nullptr && !found; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr) continue;
+    const int family = one->ifa_addr->sa_family;
+    found = (family == AF_INET || family == AF_INET6) && address_of(*one->ifa_addr) == address;
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+Error not_answered(const Location& where, Status status) {
+  const std::string at = to_string(where.at);
+  if (status == Status::not_found) {
+    return error(status, "nobody at " + at + " publishes \"" + where.name +
+                             "\" to this process (names are for their own user, unless published "
+                             "for others)");
+  }
+  if (status == Status::version_mismatch) {
+    return error(status, "the process at " + at + " speaks another version of the set-up");
+  }
+  if (status == Status::no_resources) {
+    return Error{status, "the process at " + at +
+                             " has no room for another peer. Fix: open it with larger "
+                             "Limits::peers"};
+  }
+  return error(Status::peer_unreachable,
+               "nobody answered at " + at + " for \"" + where.name + "\"");
+}
+
+// Asks the process at the address, for as long as it takes but not longer than `limit`.
+engine::NameService::Question ask(engine::Runner& runner, const Location& where, Duration limit,
+                                  const std::optional<Retransmission>& mode) {
+  engine::NameService::Question question;
+  question.name = where.name;
+  question.at = where.at;
+  question.retransmission = mode;
+  question.line.reserve(engine::NameService::line_bytes);
+  bool begun = false;
+  runner.call([&](engine::Engine& engine, Time now) {
+    if (!begun) {
+      begun = true;
+      question.until = limit > never - now ? never : now + limit;
+      engine.names().ask(question, now);
+    }
+    return engine.names().check(question, now);
+  });
+  return question;
+}
+
+// Looks in this user's directory and asks the network, in turn, until the time is over.
+Result<std::string> look_up(engine::Runner& runner, const Location& where,
+                            const ImportOptions& options) {
+  if (runner.simulated()) {
+    const auto question = ask(runner, where, options.limit, options.retransmission);
+    if (question.done) return question.line;
+    return not_answered(where, question.status);
+  }
+  const bool here = where.local_host || (!where.port_given && on_this_host(where.at.address));
+  const Time until = options.limit > never - read_clock() ? never : read_clock() + options.limit;
+  Error last;
+  do {
+    if (here) {
+      const auto found = engine::NameFiles::of_this_user().find(
+          runner.port_facts().self.address,
+          where.local_host ? std::nullopt : std::optional(where.at.address), where.name);
+      if (found) return found->line;
+      last = found.error();
+      if (last.status != Status::not_found) return last;
+    }
+    if (where.local_host) {
+      std::this_thread::sleep_for(look_again_after);
+      continue;
+    }
+    const Duration left = std::max(until - read_clock(), Duration{});
+    const auto question =
+        ask(runner, where, here ? std::min(left, one_question) : left, options.retransmission);
+    if (question.done) return question.line;
+    last = not_answered(where, question.status);
+  } while (read_clock() < until);
+  return last;
+}
+
+Error out_of_reach(const Endpoint& at, const Endpoint& self) {
+  const std::string cure = in_window(at.address) ? "cxl:, or cxl:PATH of the window that this is in"
+                           : at.is_ipv4()        ? "udp:"
+                                                 : "udp:[ADDRESS], an IPv6 address of this host";
+  return {Status::invalid_argument, "import: " + to_string(at) +
+                                        " cannot be reached from a device on " + to_string(self) +
+                                        ". Fix: open " + cure};
+}
+
+// The descriptor that is published where `what` says.
+Result<std::string> locate(engine::Runner& runner, std::string_view what,
+                           const ImportOptions& options) {
+  const Endpoint& self = runner.port_facts().self;
+  Result<Location> where = parse_location(what, self);
+  if (!where) return where.error();
+  if (!where->local_host && !may_reach(self.address, where->at.address)) {
+    return out_of_reach(where->at, self);
+  }
+  return look_up(runner, *where, options);
+}
+
+Imported imported_from(const Descriptor& descriptor, PeerId peer) {
+  Imported imported;
+  if (const auto& segment = descriptor.segment) {
+    imported.segment = {.peer = peer,
+                        .address = segment->address,
+                        .bytes = segment->bytes,
+                        .token_id = segment->id,
+                        .token = segment->token,
+                        .rights = segment->rights,
+                        .atomics = segment->atomics};
+  }
+  if (const auto& jetty = descriptor.jetty) {
+    imported.jetty = {.peer = peer, .id = jetty->id, .token = jetty->token};
+  }
+  return imported;
+}
+
+// Only who may copy that much has it measured.
+void choose_copy(engine::Runner& runner, const RemoteSegment& segment) {
+  if (!segment.mapped() || segment.bytes < engine::least_past_caches) return;
+  const uint64_t from = engine::past_caches_from();
+  runner.call([&](engine::Engine& engine, Time) {
+    engine.transactions().initiator().copy_past_caches_from(from);
+    return true;
+  });
+}
+
+Result<Imported> import_line(engine::Runner& runner, const std::string& line,
+                             const std::optional<Retransmission>& mode) {
+  Result<Descriptor> descriptor = parse_descriptor(line);
+  if (!descriptor) return descriptor.error();
+  const Endpoint& self = runner.port_facts().self;
+  if (!may_reach(self.address, descriptor->at.address)) return out_of_reach(descriptor->at, self);
+  PeerId peer;
+  runner.call([&](engine::Engine& engine, Time now) {
+    peer = engine.transport().know(descriptor->eid, descriptor->at, descriptor->life,
+                                   descriptor->also);
+    if (peer && mode) engine.transport().choose(peer, *mode, now);
+    return true;
+  });
+  if (peer) {
+    Imported imported = imported_from(*descriptor, peer);
+    if (mode) imported.warning = engine::warning(*mode, runner.port_facts());
+    choose_copy(runner, imported.segment);
+    return imported;
+  }
+  return Error{Status::no_resources,
+               "import: this device knows as many peers as it was opened for. Fix: open it with "
+               "larger Limits::peers"};
+}
+
+Error foreign(const std::string& what) {
+  return {Status::invalid_argument,
+          "publish: this " + what +
+              " was moved from, or is of another device. Fix: publish one that this device made"};
+}
+
+}  // namespace
+
+Result<Imported> Device::import(std::string_view what, const ImportOptions& options) {
+  return guarded("import", [&]() -> Result<Imported> {
+    if (auto able = usable(state_, "import"); !able) return able.error();
+    engine::Runner& runner = *state_->runner;
+    if (options.limit < Duration{}) {
+      return Error{Status::invalid_argument,
+                   "import: ImportOptions::limit is negative. Fix: how long to wait for a name, or "
+                   "0s to look once"};
+    }
+    const std::optional<Retransmission>& mode = options.retransmission;
+    if (const std::string why = mode ? engine::objection(*mode, runner.port_facts()) : "";
+        !why.empty()) {
+      return error(Status::invalid_argument,
+                   "import: retransmission " + std::string(name(*mode)) + ": " + why);
+    }
+    if (!what.starts_with(scheme)) return import_line(runner, std::string(what), mode);
+    const Result<std::string> found = locate(runner, what, options);
+    if (!found) return found.error();
+    return import_line(runner, *found, mode);
+  });
+}
+
+Result<void> Device::publish(std::string_view name, const Segment& segment, const Jetty& jetty,
+                             const Audience& audience) {
+  return guarded("publish", [&]() -> Result<void> {
+    if (auto able = usable(state_, "publish"); !able) return able.error();
+    if (!segment.state_ || segment.state_->runner != state_->runner) return foreign("segment");
+    if (!jetty.state_ || jetty.state_->source.runner != state_->runner) return foreign("Jetty");
+    Descriptor descriptor = describe_device(*state_->runner);
+    descriptor.segment = segment.state_->describe();
+    descriptor.jetty = jetty.state_->describe();
+    return publish_line(name, to_string(descriptor), audience);
+  });
+}
+
+Result<void> Device::publish(std::string_view name, const Segment& segment,
+                             const Audience& audience) {
+  return guarded("publish", [&]() -> Result<void> {
+    if (auto able = usable(state_, "publish"); !able) return able.error();
+    if (!segment.state_) return foreign("segment");
+    return publish_line(name, segment.descriptor(), audience);
+  });
+}
+
+Result<void> Device::publish(std::string_view name, const Jetty& jetty, const Audience& audience) {
+  return guarded("publish", [&]() -> Result<void> {
+    if (auto able = usable(state_, "publish"); !able) return able.error();
+    if (!jetty.state_) return foreign("Jetty");
+    return publish_line(name, jetty.descriptor(), audience);
+  });
+}
+
+Result<void> Device::publish_line(std::string_view name, const std::string& line,
+                                  const Audience& audience) {
+  engine::Runner& runner = *state_->runner;
+  if (!engine::valid_name(name)) {
+    return Error{Status::invalid_argument, "publish: \"" + std::string(name.substr(0, 80)) +
+                                               "\" is no valid name. Fix: 1 to 64 of A-Z a-z 0-9 "
+                                               ". _ -, not starting with a dot"};
+  }
+  // All that is needed is allocated here, and moved inside the pass.
+  engine::Publications one;
+  const auto& [key, publication] =
+      *one.emplace(name,
+                   engine::Publication{.line = line, .audience = audience, .device = state_->reach})
+           .first;
+  engine::NameFiles::Held held;
+  if (!runner.simulated()) {
+    Result<engine::NameFiles::Held> made =
+        engine::NameFiles::of_this_user().publish(runner.port_facts().self, key, publication);
+    if (!made) return made.error();
+    held = std::move(*made);
+  }
+  {
+    const std::lock_guard lock(state_->published_mutex);
+    state_->published.insert_or_assign(key, std::move(held));
+  }
+  runner.call([&](engine::Engine& engine, Time) {
+    engine.names().publish(one);
+    return true;
+  });
+  return {};
+}
+
+Result<void> Device::unpublish(std::string_view name) {
+  if (auto able = usable(state_, "unpublish"); !able) return able.error();
+  engine::Runner& runner = *state_->runner;
+  {
+    const std::lock_guard lock(state_->published_mutex);
+    const auto found = state_->published.find(name);
+    if (found == state_->published.end()) {
+      return guarded("unpublish", [&]() -> Result<void> {
+        return Error{Status::not_found, "unpublish: this device does not publish \"" +
+                                            std::string(name) +
+                                            "\". Fix: unpublish what it has published, once"};
+      });
+    }
+    state_->published.erase(found);
+  }
+  runner.call([&](engine::Engine& engine, Time) {
+    engine.names().unpublish(name);
+    return true;
+  });
+  return {};
+}
+
+}  // namespace urma

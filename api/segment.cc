@@ -1,0 +1,444 @@
+#include <optional>
+
+#include "api/handles.h"
+#include "base/address_space.h"
+#include "base/futex.h"
+
+namespace urma {
+namespace {
+
+constexpr size_t huge_page = 2 << 20;
+constexpr size_t page = 4096;
+// Somebody else takes memory there; who takes longer was stopped.
+constexpr Duration lock_patience = std::chrono::seconds(1);
+
+Error not_fenced(std::string_view call, bool handed_over) {
+  if (handed_over) {
+    return {Status::not_fenced,
+            std::string(call) +
+                ": others were given this memory, and the system had none to put in its place "
+                "here: they may still read and write it. Fix: free some memory or address space "
+                "(ulimit -v), and ask again"};
+  }
+  return {Status::not_fenced,
+          std::string(call) +
+              ": a process that maps this memory was in the middle of using it, does not go on (it "
+              "is stopped, or has no processor), and this memory's pages cannot be moved away from "
+              "it: it may still write there when it does. Fix: let it go on, or end it, and ask "
+              "again"};
+}
+
+// Why a segment gets no second token. `checked`: its token is compared at all.
+Error not_rotated(bool registered, bool checked) {
+  const auto made = guarded("rotate", [&]() -> Result<void> {
+    if (!registered) {
+      return Error{Status::invalid_argument,
+                   "rotate: this segment was unregistered or revoked, so its token is no longer "
+                   "valid. Fix: register the memory again, which draws a new token"};
+    }
+    if (!checked) {
+      return Error{Status::invalid_argument,
+                   "rotate: this segment was made with TokenPolicy::none, so no token is compared. "
+                   "Fix: register the memory again with TokenPolicy::plain_text"};
+    }
+    return Error{Status::invalid_argument,
+                 "rotate: two tokens of this segment are valid already, and it can have no third. "
+                 "Fix: retire the old one first: Segment::retire"};
+  });
+  return made.error();
+}
+
+// The device's close has withdrawn the memory before.
+Error withdrawn_by_close(std::string_view call) {
+  const auto made = guarded(call, [&]() -> Result<void> {
+    return Error{Status::closed, std::string(call) +
+                                     ": the device is closed, which has unregistered this memory: "
+                                     "no peer accesses it. Fix: none is needed; call it before "
+                                     "Device::close to be told `ok`"};
+  });
+  return made.error();
+}
+
+}  // namespace
+
+Segment::Segment(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Segment::Segment(Segment&&) noexcept = default;
+Segment& Segment::operator=(Segment&& other) noexcept {
+  Segment old(std::move(*this));
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+Segment::~Segment() {
+  if (!state_) return;
+  // The child of a fork has no part in the registration.
+  if (state_->runner->here()) (void)state_->unregister();
+}
+
+// Memory of the medium's, which others map. False: it has none, or no room.
+bool Segment::State::take_memory() {
+  using Taken = drivers::SegmentMemory::Taken;
+  engine::Engine::Lease lease;
+  drivers::SegmentMemory* memory = nullptr;
+  bool taken = false;
+  Time give_up = never;
+  runner->call([&](engine::Engine& engine, Time now) {
+    if (give_up == never) give_up = now + lock_patience;
+    memory = engine.port().memory();
+    const Taken answer = memory != nullptr ? memory->take(bytes, lease) : Taken::no_room;
+    taken = answer == Taken::taken;
+    return answer != Taken::not_now || now >= give_up;
+  });
+  if (!taken) return false;
+  leased = lease;
+  base = lease.base;
+  if (memory->prepare(lease)) return true;
+  runner->call([&](engine::Engine&, Time) {
+    memory->give_back(lease);
+    return true;
+  });
+  leased.reset();
+  return false;
+}
+
+Segment::State::~State() {
+  leave_others();
+  if (!leased || !runner->here()) return;
+  drivers::SegmentMemory* memory = nullptr;
+  bool held = true;
+  runner->call([&](engine::Engine& engine, Time) {
+    memory = engine.port().memory();
+    held = memory->held(*leased);
+    return true;
+  });
+  // Not in a pass: large ones take long. What cannot be restored is nobody's for ever.
+  if (!memory->restore(*leased)) return;
+  if (!held) memory->empty(*leased);
+  runner->call([&](engine::Engine&, Time) {
+    memory->give_back(*leased);
+    return true;
+  });
+}
+
+std::span<std::byte> Segment::bytes() const {
+  return state_ ? std::span(state_->base, state_->bytes) : std::span<std::byte>{};
+}
+bool Segment::mapped() const { return state_ && state_->leased.has_value(); }
+Rights Segment::rights() const { return state_ ? state_->rights : Rights::local_only; }
+AtomicDomain Segment::atomics() const { return state_ ? state_->atomics : AtomicDomain::processor; }
+
+std::string Segment::descriptor() const {
+  if (!state_) return {};
+  Descriptor descriptor = describe_device(*state_->runner);
+  descriptor.segment = state_->describe();
+  return to_string(descriptor);
+}
+
+Descriptor::Segment Segment::State::describe() const {
+  return {.id = id,
+          .token = token->newer.load(),
+          .address = address(),
+          .bytes = bytes,
+          .rights = rights,
+          .atomics = atomics};
+}
+
+// Whose TokenID is its own has nobody to lock out.
+std::unique_lock<std::mutex> Segment::State::lock_others() {
+  if (token.use_count() == 1) return {};
+  return std::unique_lock(token->mutex);
+}
+
+void Segment::State::join_others() {
+  const auto lock = lock_others();
+  next = token->first;
+  if (next != nullptr) next->previous = this;
+  token->first = this;
+}
+
+void Segment::State::leave_others() {
+  if (!token || !runner->here()) return;
+  const auto lock = lock_others();
+  if (token->first == this) token->first = next;
+  if (previous != nullptr) previous->next = next;
+  if (next != nullptr) next->previous = previous;
+}
+
+Result<void> Segment::unregister() {
+  if (!state_) return moved_from("unregister");
+  Result<void> done = state_->unregister();
+  if (done && !state_->runner->open()) return withdrawn_by_close("unregister");
+  return done;
+}
+Result<void> Segment::revoke() {
+  if (!state_) return moved_from("revoke");
+  Result<void> done = state_->revoke();
+  if (done && !state_->runner->open()) return withdrawn_by_close("revoke");
+  return done;
+}
+
+Result<void> Segment::State::unregister() {
+  if (!runner->here()) return usable(*runner, "unregister");
+  const auto lock = lock_others();
+  return withdraw("unregister");
+}
+
+// All are refused before any of them is waited for. What an earlier call has withdrawn and could
+// not ensure is waited for again.
+Result<void> Segment::State::revoke() {
+  if (!runner->here()) return usable(*runner, "revoke");
+  const auto lock = lock_others();
+  if (!registered && !token->revoked) return withdraw("revoke");
+  token->revoked = true;
+  engine::Engine::Withdrawal what{.segment = handle, .all = true, .own = described()};
+  runner->call(
+      [&](engine::Engine& engine, Time now) { return engine.withdraw_segments(what, now); });
+  Result<void> all{};
+  for (State* one = token->first; one != nullptr; one = one->next) {
+    if (!one->leased) one->registered = false;
+    if (auto ended = one->withdraw("revoke"); !ended) all = ended.error();
+  }
+  return all;
+}
+
+Result<void> Segment::State::withdraw(std::string_view call) {
+  if (!registered && fenced) return {};
+  registered = false;
+  engine::Engine::Withdrawal what{.segment = handle, .own = described()};
+  drivers::SegmentMemory* memory = nullptr;
+  bool handed_over = false;  // and could not be moved
+  do {
+    runner->call([&](engine::Engine& engine, Time now) {
+      memory = engine.port().memory();
+      return engine.withdraw_segments(what, now);
+    });
+    // Not in a pass: large ones take long.
+    if (what.held) what.fenced = memory->move(*what.held);
+    handed_over = handed_over || (what.held && !what.fenced && memory->loose(*what.held));
+  } while (what.held);
+  fenced = what.fenced;
+  if (fenced) return {};
+  return not_fenced(call, handed_over);
+}
+
+Result<TokenValue> Segment::rotate() {
+  if (auto able = usable(state_, "rotate"); !able) return able.error();
+  bool rotated = false;
+  bool registered = true;
+  engine::Engine::Segments::Token token;
+  state_->runner->call([&](engine::Engine& engine, Time) {
+    rotated = engine.rotate_token(state_->handle);
+    registered = engine.segments().root(state_->handle) != engine::Engine::Segments::none;
+    token = engine.segments().token(state_->handle);
+    return true;
+  });
+  if (!rotated) return not_rotated(registered, token.checked);
+  state_->token->newer = token.value;
+  return token.value;
+}
+
+Result<void> Segment::retire() {
+  if (auto able = usable(state_, "retire"); !able) return able.error();
+  engine::Engine::Retirement what{.segment = state_->handle};
+  state_->runner->call(
+      [&](engine::Engine& engine, Time now) { return engine.retire_token(what, now); });
+  if (what.fenced) return {};
+  return Error{Status::not_fenced,
+               "retire: the old token opens nothing any more, but a process that maps this memory "
+               "was in the middle of using it, and does not go on: it may still finish one copy. "
+               "Fix: let it go on, or end it, and ask again"};
+}
+
+engine::Engine::Segments::Segment Segment::State::described() const {
+  return {.base = base,
+          .bytes = bytes,
+          .rights = rights,
+          .address = address(),
+          .atomics = atomics,
+          .guarded = guarded,
+          .lease = leased ? leased->number : engine::Engine::Segments::none};
+}
+
+namespace {
+
+Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& options) {
+  const auto wrong = [&](Status status, const char* why) {
+    return Error{status, std::string(call) + ": " + why};
+  };
+  if (bytes == 0) {
+    return wrong(Status::invalid_argument, "0 bytes of memory make no segment. Fix: 1 at least");
+  }
+  if (!is_valid(options.rights)) {
+    return wrong(Status::invalid_argument,
+                 "SegmentOptions::rights has bits that are no right. Fix: any of Rights::read, "
+                 "write and atomic, or local_only");
+  }
+  if (!is_valid(options.atomics)) {
+    return wrong(Status::invalid_argument,
+                 "SegmentOptions::atomics is not one of its values. Fix: AtomicDomain::processor "
+                 "or engine");
+  }
+  if (!is_valid(options.policy)) {
+    return wrong(Status::invalid_argument,
+                 "SegmentOptions::policy is not one of its values. Fix: TokenPolicy::plain_text "
+                 "or none");
+  }
+  if (options.atomics == AtomicDomain::device && has(options.rights, Rights::atomic)) {
+    return wrong(Status::unsupported,
+                 "no device of this version executes atomics itself. Fix: AtomicDomain::processor, "
+                 "or engine");
+  }
+  if (options.policy == TokenPolicy::signature || options.policy == TokenPolicy::encryption) {
+    return wrong(Status::unsupported,
+                 "tokens that sign or encrypt do not exist yet. Fix: TokenPolicy::plain_text, on a "
+                 "network that is trusted (docs/security.md)");
+  }
+  return {};
+}
+
+// Its first and its last page: to look at all mappings of the process takes 20 us and more, and
+// what lies between two pages that can be written is as a rule of one mapping with them. Who mixes
+// them has `SegmentOptions::guarded`.
+Result<void> examine_writable(std::span<const std::byte> memory, Rights rights) {
+  if (!has(rights, Rights::write) && !has(rights, Rights::atomic)) return {};
+  const std::byte* const first = memory.data();
+  const std::byte* const last = first + (memory.size() - 1);
+  const auto page_of = [](const std::byte* at) { return reinterpret_cast<uintptr_t>(at) / page; };
+  if (may_store(first) && (page_of(first) == page_of(last) || may_store(last))) return {};
+  return Error{Status::invalid_argument,
+               "register_memory: others are to write this memory, and this process may not: it is "
+               "mapped read-only, or nothing is mapped there, or its file is shorter. Fix: map it "
+               "with PROT_WRITE, all of it, or register it with Rights::read alone"};
+}
+
+}  // namespace
+
+Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
+  return guarded("allocate", [&]() -> Result<Segment> {
+    if (auto able = usable(state_, "allocate"); !able) return able.error();
+    if (auto fine = examine("allocate", bytes, options); !fine) return fine.error();
+    if (options.guarded) {
+      return Error{Status::invalid_argument,
+                   "allocate: guarded is for memory that others than this library may take away, "
+                   "and this is the library's. Fix: leave it out, or map memory yourself and use "
+                   "register_memory"};
+    }
+    auto segment = std::make_unique<Segment::State>();
+    segment->runner = state_->runner;
+    segment->bytes = bytes;
+    if (segment->take_memory()) return add_segment(std::move(segment), options);
+    segment->owned = Region::try_make(bytes, bytes >= huge_page ? huge_page : page);
+    if (segment->owned.data() == nullptr) {
+      return Error{Status::no_resources, "allocate: the system gives no " + std::to_string(bytes) +
+                                             " bytes of address space. Fix: ask for less, or "
+                                             "allow this process more (ulimit -v)"};
+    }
+    if (bytes >= huge_page) segment->owned.use_huge_pages();
+    segment->base = segment->owned.data();
+    return add_segment(std::move(segment), options);
+  });
+}
+
+Result<Segment> Device::register_memory(std::span<std::byte> memory,
+                                        const SegmentOptions& options) {
+  return guarded("register_memory", [&]() -> Result<Segment> {
+    if (auto able = usable(state_, "register_memory"); !able) return able.error();
+    if (auto fine = examine("register_memory", memory.size(), options); !fine) return fine.error();
+    if (!could_be_memory(memory.data(), memory.size())) {
+      return Error{Status::invalid_argument,
+                   "register_memory: no process can have " + std::to_string(memory.size()) +
+                       " bytes at address " +
+                       std::to_string(reinterpret_cast<uintptr_t>(memory.data())) +
+                       ": it is null, or ends beyond the address space. Fix: give memory that "
+                       "is mapped"};
+    }
+    if (auto fine = examine_writable(memory, options.rights); !fine) return fine.error();
+    auto segment = std::make_unique<Segment::State>();
+    segment->base = memory.data();
+    segment->bytes = memory.size();
+    return add_segment(std::move(segment), options);
+  });
+}
+
+Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
+                                    const SegmentOptions& options) {
+  using Added = engine::Engine::Segments::Added;
+  const Segment::State* const with = options.with != nullptr ? options.with->state_.get() : nullptr;
+  if (options.with != nullptr && (with == nullptr || with->runner != state_->runner)) {
+    return Error{Status::invalid_argument,
+                 "registering memory: SegmentOptions::with is no segment of this device. Fix: "
+                 "name one that is, or none"};
+  }
+  segment->runner = state_->runner;
+  segment->rights = options.rights;
+  segment->atomics = options.atomics;
+  segment->guarded = options.guarded;
+  segment->token = with != nullptr ? with->token : std::make_shared<Segment::State::Shared>();
+  uint32_t limit = 0;
+  Added added = Added::full;
+  engine::Engine::Segments::Made made;
+  state_->runner->call([&](engine::Engine& engine, Time) {
+    limit = engine.settings().limits.segments;
+    added = engine.add_segment(segment->described(), options.policy,
+                               with != nullptr ? with->handle : Handle{}, made);
+    return true;
+  });
+  switch (added) {
+    case Added::added:
+      break;
+    case Added::full:
+      return Error{Status::no_resources,
+                   "this device has all " + std::to_string(limit) +
+                       " segments that it was opened for. Fix: unregister some, or open it with a "
+                       "larger Limits::segments"};
+    case Added::gone:
+      return Error{Status::invalid_argument,
+                   "registering memory: the segment of SegmentOptions::with is revoked. Fix: name "
+                   "one that is not, or none"};
+    case Added::overlaps:
+      return Error{Status::invalid_argument,
+                   "registering memory: a segment of the same TokenID has some of it. Fix: leave "
+                   "SegmentOptions::with out, or give memory beside it"};
+    case Added::no_guard:
+      return Error{Status::no_resources,
+                   "registering memory: guarded memory is copied through a pipe, and this process "
+                   "has no two descriptors left for one, or no 64 MiB of address space. Fix: "
+                   "allow it more (ulimit -n, ulimit -v), or leave SegmentOptions::guarded out"};
+  }
+  segment->handle = made.segment;
+  segment->id = made.token.id;
+  segment->token->newer = made.token.value;
+  segment->registered = true;
+  segment->join_others();
+  return Segment(std::move(segment));
+}
+
+Result<std::vector<Quarantined>> Device::quarantined() {
+  return guarded("quarantined", [&]() -> Result<std::vector<Quarantined>> {
+    if (auto able = usable(state_, "quarantined"); !able) return able.error();
+    std::vector<Quarantined> out(drivers::SegmentMemory::most_quarantined);
+    size_t count = 0;
+    state_->runner->call([&](engine::Engine& engine, Time) {
+      drivers::SegmentMemory* const memory = engine.port().memory();
+      count = memory != nullptr ? memory->quarantined(out) : 0;
+      return true;
+    });
+    out.resize(count);
+    return out;
+  });
+}
+
+RemoteSegment Segment::local() const {
+  if (!state_) return {};
+  RemoteSegment remote{.peer = {},
+                       .address = state_->address(),
+                       .bytes = state_->bytes,
+                       .token_id = state_->id,
+                       .token = state_->token->newer.load(),
+                       .rights = state_->rights,
+                       .atomics = state_->atomics};
+  if (usable(state_, "local").ok()) remote.peer = state_->runner->self();
+  return remote;
+}
+
+}  // namespace urma

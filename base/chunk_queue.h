@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+#include "base/slab.h"
+
+namespace urma {
+
+// FIFO queues that share one pool of chunks: an empty queue holds none, so a million idle queues
+// cost their 20 bytes each. Elements keep their place until popped. One thread.
+template <class T, uint32_t PerChunk = 32>
+class ChunkQueue {
+ public:
+  // Elements are written before they are read, so that taking a chunk touches nothing.
+  struct Chunk {
+    Chunk() {}
+    T& at(uint32_t i) { return *std::launder(reinterpret_cast<T*>(bytes + i * sizeof(T))); }
+
+    alignas(T) std::byte bytes[PerChunk * sizeof(T)];
+    uint32_t next;
+  };
+  static_assert(std::is_trivially_copyable_v<T>);
+  static constexpr uint32_t elements_per_chunk = PerChunk;
+  using Pool = Slab<Chunk>;
+
+  // Walks from front to back; valid until an element is popped. For one queue at a time.
+  class Cursor {
+   public:
+    explicit operator bool() const { return left_ > 0; }
+    T& operator*() const { return pool_->at(chunk_).at(offset_); }
+    T* operator->() const { return &**this; }
+    void operator++() {
+      if (--left_ > 0 && ++offset_ == PerChunk) {
+        chunk_ = pool_->at(chunk_).next;
+        offset_ = 0;
+      }
+    }
+
+   private:
+    friend class ChunkQueue;
+    Cursor(Pool* pool, uint32_t chunk, uint32_t offset, uint32_t left)
+        : pool_(pool), chunk_(chunk), offset_(offset), left_(left) {}
+    Pool* pool_;
+    uint32_t chunk_;
+    uint32_t offset_;
+    uint32_t left_;
+  };
+
+  bool empty() const { return size_ == 0; }
+  uint32_t size() const { return size_; }
+  T& front(Pool& pool) { return pool.at(head_).at(head_offset_); }
+  T& back(Pool& pool) { return pool.at(tail_).at((head_offset_ + size_ - 1) % PerChunk); }
+  Cursor begin(Pool& pool) { return Cursor(&pool, head_, head_offset_, size_); }
+
+  // False when the pool has no chunk left; nothing is queued then.
+  bool push(Pool& pool, const T& element) {
+    const uint32_t at = (head_offset_ + size_) % PerChunk;
+    if (size_ == 0 || at == 0) {
+      if (!grow(pool)) return false;
+    }
+    new (&pool.at(tail_).at(size_ == 0 ? 0 : at)) T(element);
+    ++size_;
+    return true;
+  }
+
+  void pop(Pool& pool) {
+    URMA_ASSERT(size_ > 0, "a queue is popped only when it holds something");
+    ++head_offset_;
+    --size_;
+    if (head_offset_ < PerChunk && size_ > 0) return;
+    const uint32_t old = head_;
+    head_ = pool.at(old).next;
+    head_offset_ = 0;
+    pool.destroy(&pool.at(old));
+  }
+
+  void clear(Pool& pool) {
+    while (!empty()) pop(pool);
+  }
+
+ private:
+  bool grow(Pool& pool) {
+    Chunk* chunk = pool.create();
+    if (chunk == nullptr) return false;
+    const uint32_t index = pool.index_of(chunk);
+    if (size_ == 0) {
+      head_ = index;
+      head_offset_ = 0;
+    } else {
+      pool.at(tail_).next = index;
+    }
+    tail_ = index;
+    return true;
+  }
+
+  uint32_t head_ = UINT32_MAX;
+  uint32_t tail_ = UINT32_MAX;
+  uint32_t head_offset_ = 0;
+  uint32_t size_ = 0;
+};
+
+}  // namespace urma

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "base/assert.h"
+#include "base/region.h"
+
+namespace urma {
+
+// Mixes all bits of a key into all bits of the result.
+constexpr uint64_t mix_bits(uint64_t x) {
+  x = (x ^ x >> 32) * 0xd6e8feb86659fd93;
+  x = (x ^ x >> 32) * 0xd6e8feb86659fd93;
+  return x ^ x >> 32;
+}
+
+struct MixBits {
+  uint64_t operator()(uint64_t key) const { return mix_bits(key); }
+};
+
+// Key to index, up to `capacity` entries in reserved memory, at most half full. Linear probing with
+// backward-shift removal: no tombstones, so a map that churns for years stays as fast as a new one.
+// Keys are trivially copyable. One thread.
+template <class Key, class Hash = MixBits>
+class FlatMap {
+ public:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  // Of one entry; at most half of them are used.
+  static constexpr size_t entry_bytes() { return sizeof(Entry); }
+
+  explicit FlatMap(uint32_t capacity)
+      : entries_(std::bit_ceil(uint64_t{capacity} * 2 + 2)), mask_(entries_.size() - 1) {}
+
+  // `none` when absent.
+  uint32_t find(const Key& key) const {
+    for (uint64_t i = home(key);; i = (i + 1) & mask_) {
+      if (entries_[i].stored == 0) return none;
+      if (entries_[i].key == key) return entries_[i].stored - 1;
+    }
+  }
+
+  // Not `none`. The key must be absent, and the map have room: callers hold a permit for each
+  // entry.
+  void insert(const Key& key, uint32_t value) {
+    URMA_ASSERT(size_ <= mask_ / 2, "whoever inserts holds a slot of the map's capacity");
+    URMA_ASSERT(value != none, "this one says that there is nothing");
+    uint64_t i = home(key);
+    for (; entries_[i].stored != 0; i = (i + 1) & mask_) {
+      URMA_ASSERT(!(entries_[i].key == key), "a key is inserted once");
+    }
+    entries_[i] = {key, value + 1};
+    ++size_;
+  }
+
+  bool erase(const Key& key) {
+    uint64_t hole = home(key);
+    for (; !(entries_[hole].key == key) || entries_[hole].stored == 0; hole = (hole + 1) & mask_) {
+      if (entries_[hole].stored == 0) return false;
+    }
+    for (uint64_t i = (hole + 1) & mask_; entries_[i].stored != 0; i = (i + 1) & mask_) {
+      // An entry may move into the hole unless its home lies cyclically after the hole.
+      if (((i - home(entries_[i].key)) & mask_) >= ((i - hole) & mask_)) {
+        entries_[hole] = entries_[i];
+        hole = i;
+      }
+    }
+    entries_[hole].stored = 0;
+    --size_;
+    return true;
+  }
+
+  uint32_t size() const { return size_; }
+
+ private:
+  struct Entry {
+    Key key;
+    uint32_t stored;  // one more than the value; 0: none
+  };
+
+  uint64_t home(const Key& key) const { return Hash{}(key)&mask_; }
+
+  RegionArray<Entry> entries_;
+  uint64_t mask_;
+  uint32_t size_ = 0;
+};
+
+}  // namespace urma

@@ -1,0 +1,78 @@
+#include "base/guarded_copy.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/above_standard.h"
+
+namespace urma {
+namespace {
+
+template <class Call>
+ssize_t uninterrupted(Call&& call) {
+  ssize_t done = 0;
+  do done = call();
+  while (done < 0 && errno == EINTR);
+  return done;
+}
+
+}  // namespace
+
+GuardedCopy::~GuardedCopy() {
+  for (const int end : ends_) {
+    if (end >= 0) close(end);
+  }
+}
+
+// Nothing waits at either end: a pipe that is full takes a part, one that is empty says so.
+bool GuardedCopy::open() {
+  if (ends_[0] >= 0) return true;
+  std::array<int, 2> ends{-1, -1};
+  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  for (int& end : ends) end = above_standard(end);
+  if (ends[0] >= 0 && ends[1] >= 0) {
+    ends_ = ends;
+    return true;
+  }
+  for (const int end : ends) {
+    if (end >= 0) close(end);
+  }
+  return false;
+}
+
+// As much as the pipe holds at a time, which the system may have made as little as a page.
+bool GuardedCopy::copy(std::byte* to, const std::byte* from, size_t bytes) const {
+  while (bytes > 0) {
+    const ssize_t given = uninterrupted([&] { return write(ends_[1], from, bytes); });
+    const auto count = static_cast<size_t>(given);
+    if (given <= 0 || !take(to, count)) {
+      drain();
+      return false;
+    }
+    to += count;
+    from += count;
+    bytes -= count;
+  }
+  return true;
+}
+
+bool GuardedCopy::take(std::byte* to, size_t bytes) const {
+  while (bytes > 0) {
+    const ssize_t taken = uninterrupted([&] { return read(ends_[0], to, bytes); });
+    if (taken <= 0) return false;
+    to += taken;
+    bytes -= static_cast<size_t>(taken);
+  }
+  return true;
+}
+
+// What a copy left that failed is no part of the next one.
+void GuardedCopy::drain() const {
+  std::array<std::byte, 4096> left;
+  while (uninterrupted([&] { return read(ends_[0], left.data(), left.size()); }) > 0) {
+  }
+}
+
+}  // namespace urma

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/futex.h"
+#include "urma/core/time.h"
+
+namespace urma::engine {
+
+class Engine;
+
+// A control call on its way to the engine's thread. It lies on the caller's stack until it is done.
+struct Command {
+  // Runs in a pass; false: not done yet, run again in the next one.
+  bool (*run)(Command& self, Engine& engine, Time now) = nullptr;
+  Command* next = nullptr;
+  enum Done : uint32_t { waits, finished, slept_for };
+  std::atomic<uint32_t> done{waits};
+
+  bool is_done() const { return done.load(std::memory_order_acquire) == finished; }
+  // Sleeps until it is done, at most `limit`.
+  void await(Duration limit) {
+    uint32_t state = waits;
+    done.compare_exchange_strong(state, slept_for, std::memory_order_acq_rel);
+    if (state != finished) futex_wait(done, slept_for, limit);
+  }
+};
+
+// Commands from any thread to the engine. Control path only.
+// Writers: `first_` - callers push, the engine takes all.
+class Mailbox {
+ public:
+  void push(Command& command) {
+    command.next = first_.load(std::memory_order_relaxed);
+    while (!first_.compare_exchange_weak(command.next, &command, std::memory_order_seq_cst)) {
+    }
+  }
+  bool any() const { return first_.load(std::memory_order_seq_cst) != nullptr; }
+
+  // Engine: all that have come, oldest first.
+  Command* take() {
+    if (first_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+    Command* newest = first_.exchange(nullptr, std::memory_order_acquire);
+    Command* oldest = nullptr;
+    while (newest != nullptr) {
+      Command* older = newest->next;
+      newest->next = oldest;
+      oldest = newest;
+      newest = older;
+    }
+    return oldest;
+  }
+
+  // Engine: the caller may go on; the command is gone after this.
+  static void finish(Command& command) {
+    // Mostly its caller runs this pass.
+    const uint32_t state = command.done.exchange(Command::finished, std::memory_order_acq_rel);
+    if (state == Command::slept_for) futex_wake_all(command.done);
+  }
+
+ private:
+  std::atomic<Command*> first_{nullptr};
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,236 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+namespace urma::engine {
+namespace {
+
+// How long a completion may lie here after the port has settled the frames that it waits for.
+constexpr Duration settle_patience = std::chrono::microseconds(50);
+
+transport::Settings transport_settings(const EngineSettings& settings,
+                                       drivers::PacketPort& driver) {
+  const drivers::PortFacts& port = driver.facts();
+  transport::PathList paths;
+  for (unsigned i = 0; i < port.paths.size(); ++i) paths.set(i, port.paths[i]);
+  return {.self = port.self,
+          .paths = paths,
+          .balance = settings.balance,
+          .eid = port.eid,
+          .life = settings.life,
+          .mtu = port.mtu,
+          .retransmission = settings.retransmission,
+          .atomic_results = jetty::AtomicResults::kept,
+          .buffer_bytes = port.buffer_bytes,
+          .controller = settings.controller,
+          .setup_timeout = settings.operation_timeout,
+          .idle_timeout = settings.idle_timeout,
+          .ways = driver.ways(),
+          .peers = settings.limits.peers};
+}
+
+// Each Jetty may talk to somebody. A flow costs address space until there is one.
+jetty::Transactions::Limits transaction_limits(const Limits& limits) {
+  jetty::Transactions::Limits out{.jetties = limits.jetties + 1, .peers = limits.peers};
+  out.flows = std::max(out.flows, 2 * out.jetties);
+  return out;
+}
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings,
+               std::unique_ptr<Entropy> entropy)
+    : port_(std::move(port)),
+      ways_(port_->ways()),
+      settings_(settings),
+      entropy_(std::move(entropy)),
+      segments_(settings.limits.segments, SipHash{entropy_->next(), entropy_->next()}),
+      transactions_(transaction_limits(settings.limits), segments_, transport_, located_events_,
+                    entropy_->next()),
+      transport_(transport_settings(settings, *port_), *entropy_, transactions_),
+      dirty_(settings.limits.jetties + 1),
+      names_(transactions_.jetties(), transport_, dirty_, port_->clock() != nullptr),
+      ready_(settings.limits.jetties + 1),
+      retired_ids_(settings.limits.jetties) {
+  if (port_->memory() != nullptr) port_->memory()->set_judge(&judge_);
+}
+
+Engine::~Engine() {
+  if (port_->memory() != nullptr) port_->memory()->set_judge(nullptr);
+  port_->unlend(std::span(frames_).first(lent_));
+}
+
+bool Engine::pass(Time now, const jetty::Jfc* polled) {
+  ++passes_;
+  looked_only_ = false;
+  // What an application posts in answer to what the last pass brought it leaves first.
+  const bool marked = dirty_.any();
+  bool busy = received_last_ && marked;
+  // Where a look is a look at memory, coming here and going takes longer.
+  const uint32_t looks = polled != nullptr && ways_ != nullptr && !marked ? looks_at_once : 1;
+  for (uint32_t i = 0; i < looks && !busy; ++i) busy = receive(now);
+  received_last_ = !received_last_ && busy;
+  told_ = transactions_.jetties().told();
+  if (polled != nullptr && received_last_ && told_) {
+    // Whoever polls sees at once what has come. The next pass does the rest, after its reply.
+    kick_ = transactions_.jetties().wake_others(polled) || kick_;
+    rest_until_ = now;
+    return true;
+  }
+  // Most looks of whoever polls find nothing, and end here.
+  looked_only_ = polled != nullptr && !busy && quiet(now);
+  if (looked_only_) return false;
+  if (waiting_ != nullptr || mailbox_.any()) busy = run_commands(now) || busy;
+  busy = names_.pass(now) || busy;
+  const bool posted = take_posted(now);
+  transport_.handle_timers(now);
+  transactions_.initiator().handle_timers(now);
+  busy = send(now, polled != nullptr, posted) || posted || busy;
+  if (ways_ != nullptr) ways_->notify();
+  settle(now);
+  kick_ = transactions_.jetties().wake_others(polled) || kick_;
+  busy = busy || filled_ > 0 || ready_.size() > 0 || transport_.wants_to_send() ||
+         transactions_.initiator().lets_go();
+  events_.deliver(now);
+  Time due = std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
+                       transactions_.target().answers().next_deadline(), events_.next_deadline()});
+  // No port says when it has settled: it must be asked.
+  if (transactions_.initiator().settling()) due = std::min(due, now + settle_patience);
+  rest_until_ = busy ? now : std::max(due, now);
+  return busy;
+}
+
+void Engine::Events::raise(const Event& event) {
+  Event located = event;
+  if (const auto peer = engine_.transport_.facts(event.peer)) located.from = peer->at;
+  engine_.events_.raise(located);
+}
+
+// Nothing that the last pass left is due, and nothing has been asked for since. What waits for
+// memory or for its peer gets it from something that arrives; questions for names are waiting
+// commands.
+bool Engine::quiet(Time now) const {
+  return now < rest_until_ && unsettled_count_ == 0 && waiting_ == nullptr && !dirty_.any() &&
+         !mailbox_.any();
+}
+
+bool Engine::receive(Time now) {
+  const size_t count = port_->receive(received_, now);
+  if (count == 0) return false;
+  const auto received = std::span(received_).first(count);
+  transport_.receive(received, now);
+  port_->release(received);
+  return true;
+}
+
+bool Engine::run_commands(Time now) {
+  // New ones go behind those that wait.
+  Command** end = &waiting_;
+  while (*end != nullptr) end = &(*end)->next;
+  *end = mailbox_.take();
+
+  // Those that are not done go behind the others, or eight that wait would keep all others waiting.
+  bool any = false;
+  Command* again = nullptr;
+  Command** again_end = &again;
+  for (uint32_t i = 0; waiting_ != nullptr && i < commands_per_pass; ++i) {
+    Command& command = *std::exchange(waiting_, waiting_->next);
+    if (command.run(command, *this, now)) {
+      Mailbox::finish(command);
+      any = true;
+      continue;
+    }
+    command.next = nullptr;
+    *again_end = &command;
+    again_end = &command.next;
+  }
+  Command** last = &waiting_;
+  while (*last != nullptr) last = &(*last)->next;
+  *last = again;
+  return any;
+}
+
+bool Engine::send_ahead(uint32_t index) {
+  if (ways_ == nullptr || filled_ > 0 || ready_.size() > 0 || dirty_.any()) return false;
+  return transactions_.jetties().live(index) &&
+         transactions_.initiator().send_ahead(transactions_.jetties().at(index));
+}
+
+void Engine::take_sent_ahead(uint32_t index, Time now) {
+  jetty::Jetty& jetty = transactions_.jetties().at(index);
+  transactions_.initiator().take(jetty, works_per_pass, now);
+  if (jetty.queues->berths().waiting() > 0) ready_.add(index);
+  ways_->notify();
+  sent_ahead_ = true;
+  rest_until_ = now;  // the next pass sees to the rest
+}
+
+bool Engine::take_posted(Time now) {
+  dirty_.take([&](uint32_t jetty) { ready_.add(jetty); });
+  uint32_t budget = works_per_pass;
+  bool any = false;
+  for (uint32_t turns = ready_.size(); turns > 0 && budget > 0; --turns) {
+    const uint32_t index = ready_.take();
+    if (!transactions_.jetties().live(index)) continue;
+    jetty::Jetty& jetty = transactions_.jetties().at(index);
+    const uint32_t taken = transactions_.initiator().take(jetty, budget, now);
+    any = any || taken > 0;
+    budget -= taken;
+    if (jetty.queues->berths().waiting() > 0) ready_.add(index);
+  }
+  return any;
+}
+
+bool Engine::send(Time now, bool polled, bool posted) {
+  jetty::Initiator& initiator = transactions_.initiator();
+  bool any = initiator.cut(works_per_pass, now);
+  const bool replied = std::exchange(sent_ahead_, false) || any || posted;
+  transactions_.target().answers().flush(polled, replied, now);
+  if (filled_ == 0 && transport_.wants_to_send() && unsettled_count_ < most_unsettled &&
+      transactions_.target().answers().guarded().room_for(burst)) {
+    lent_ += port_->lend(std::span(frames_).subspan(lent_));
+    initiator.begin_fill(fill_ + 1);
+    transactions_.target().answers().guarded().begin_fill(fill_ + 1);
+    filled_ = transport_.fill(transactions_, std::span(frames_).first(lent_), now);
+    if (filled_ > 0) {
+      ++fill_;
+      frames_filled_ += filled_;
+      unsettled_[(unsettled_first_ + unsettled_count_++) % most_unsettled] = {fill_,
+                                                                              frames_filled_};
+    }
+  }
+  if (filled_ == 0) return any;
+  const size_t taken = port_->send(std::span(frames_).first(filled_), now);
+  drop_sent(taken);
+  return any || taken > 0;
+}
+
+// The driver has the first `taken` frames. The others stay in order, and behind them come empty
+// ones, those lent last in front: they are still in the cache.
+void Engine::drop_sent(size_t taken) {
+  if (taken == 0) return;
+  TxFrame** const frames = frames_.data();
+  const size_t moved = std::min(taken, lent_ - filled_);
+  std::copy(frames + taken, frames + filled_, frames);
+  filled_ -= taken;
+  std::copy(frames + lent_ - moved, frames + lent_, frames + filled_);
+  lent_ -= taken;
+}
+
+void Engine::settle(Time now) {
+  const uint64_t frames = port_->settled();
+  const bool any = unsettled_count_ > 0;
+  while (unsettled_count_ > 0 && unsettled_[unsettled_first_].until <= frames) {
+    settled_fill_ = unsettled_[unsettled_first_].fill;
+    unsettled_first_ = (unsettled_first_ + 1) % most_unsettled;
+    --unsettled_count_;
+  }
+  if (unsettled_count_ == 0) unsettled_first_ = 0;  // the same line again
+  if (any) transactions_.target().answers().guarded().settled(settled_fill_);
+  transactions_.initiator().settled(settled_fill_, now);
+  transport_.settled(frames);
+}
+
+Time Engine::next_deadline() const { return std::min(rest_until_, port_->next_arrival()); }
+
+}  // namespace urma::engine

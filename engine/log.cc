@@ -1,0 +1,117 @@
+#include "engine/log.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/signals_blocked.h"
+
+namespace urma::engine {
+namespace {
+
+constexpr Duration longest_sleep = std::chrono::hours(1);
+
+}  // namespace
+
+Log::Log(LogOptions options, std::string device)
+    : options_(std::move(options)), device_(std::move(device)), told_(all_news().size()) {}
+
+Result<void> Log::start(const std::string& description) {
+  opening_ = description;
+  const auto entry = [](void* self) -> void* {
+    static_cast<Log*>(self)->run();
+    return nullptr;
+  };
+  const SignalsBlocked blocked;
+  if (const int why = pthread_create(&thread_, nullptr, entry, this); why != 0) {
+    return error(Status::no_resources,
+                 std::string("starting the thread of the log: ") + std::strerror(why));
+  }
+  pthread_setname_np(thread_, "urma-log");
+  running_ = true;
+  return {};
+}
+
+bool Log::offer(const Snapshot& now) {
+  const auto kinds = all_news();
+  const bool news = std::any_of(kinds.begin(), kinds.end(), [&](const NewsKind& kind) {
+    return kind.level <= options_.level && kind.count(now) != kind.count(offered_);
+  });
+  if (!news) return true;
+  if (full_.load(std::memory_order_acquire) != 0) return false;
+  offered_ = slot_ = now;
+  full_.store(1, std::memory_order_release);
+  ring();
+  return true;
+}
+
+void Log::finish(const Snapshot& last) {
+  if (!std::exchange(running_, false)) return;
+  last_ = last;
+  ended_.store(true, std::memory_order_release);
+  ring();
+  pthread_join(thread_, nullptr);
+}
+
+void Log::ring() {
+  rung_.fetch_add(1, std::memory_order_release);
+  futex_wake_all(rung_);
+}
+
+// ---- the thread
+
+template <class Text>
+void Log::tell(LogLevel level, std::string_view kind, uint64_t count, Text&& text) {
+  if (level > options_.level) return;
+  try {
+    const std::string line = device_ + ": " + text();
+    options_.call({.level = level, .kind = kind, .count = count, .text = line});
+  } catch (const std::bad_alloc&) {
+    // For want of memory, a line less.
+  }
+}
+
+void Log::run() {
+  tell(LogLevel::info, "opened", 1, [this] { return "opened: " + opening_; });
+  Snapshot now;
+  for (;;) {
+    // First this, then what was offered before.
+    const uint32_t rung = rung_.load(std::memory_order_acquire);
+    const bool ended = ended_.load(std::memory_order_acquire);
+    if (ended) {
+      now = last_;
+    } else if (full_.load(std::memory_order_acquire) != 0) {
+      now = slot_;
+      full_.store(0, std::memory_order_release);
+    }
+    const Time next = tell_news(now, ended);
+    if (ended) break;
+    const Duration left = next == never ? longest_sleep : next - read_clock();
+    if (left > Duration{}) futex_wait(rung_, rung, std::min(left, longest_sleep));
+  }
+  tell(LogLevel::info, "closed", 1, [] { return std::string("closed"); });
+}
+
+// Returns when what has to wait may be told.
+Time Log::tell_news(const Snapshot& now, bool all) {
+  const auto kinds = all_news();
+  const Time clock = read_clock();
+  Time soonest = never;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const uint64_t count = kinds[i].count(now);
+    Told& told = told_[i];
+    if (kinds[i].level > options_.level || count == told.count) continue;
+    if (clock < told.next && !all) {
+      soonest = std::min(soonest, told.next);
+      continue;
+    }
+    const uint64_t since = count - std::exchange(told.count, count);
+    told.next = clock + Duration(std::chrono::seconds(1)) / options_.per_second;
+    tell(kinds[i].level, kinds[i].name, since, [&] { return kinds[i].text(now, since); });
+  }
+  return soonest;
+}
+
+}  // namespace urma::engine

@@ -1,0 +1,63 @@
+#include "engine/reporter.h"
+
+#include "engine/engine.h"
+
+namespace urma::engine {
+namespace {
+
+// As `path_metrics` names them.
+constexpr size_t figures_of_path = 3;
+std::array<uint64_t, figures_of_path * most_paths> figures_of(const Snapshot& now) {
+  std::array<uint64_t, figures_of_path * most_paths> out;
+  size_t at = 0;
+  for (const transport::PathTotals& path : now.paths) {
+    out[at++] = path.sent;
+    out[at++] = path.lost;
+    out[at++] = static_cast<uint64_t>(path.rtt.count());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<ObservedMetric> path_metrics(std::span<const Endpoint> paths) {
+  std::vector<ObservedMetric> out;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string path = "path" + std::to_string(i);
+    const std::string at = " over the path from " + to_string(paths[i]) + ".";
+    const auto add = [&](const char* what, const char* unit, Metric::Window window,
+                         std::string meaning) {
+      out.push_back({.name = path + what,
+                     .unit = unit,
+                     .window = std::string(name(window)),
+                     .part = "paths",
+                     .meaning = std::move(meaning)});
+    };
+    add("_sent", "packets", Metric::Window::since_open, "Data sent" + at);
+    add("_lost", "packets", Metric::Window::since_open, "Believed lost" + at);
+    add("_rtt", "ns", Metric::Window::now, "Round trip of the last question" + at);
+  }
+  return out;
+}
+
+Result<void> Reporter::start(const std::string& description) {
+  return log_ == nullptr ? Result<void>{} : log_->start(description);
+}
+
+bool Reporter::report(Engine& engine, Time machine) {
+  const Snapshot now = engine.snapshot();
+  if (page_) page_->write(now.counts, machine, figures_of(now));
+  return log_ == nullptr || log_->offer(now);
+}
+
+void Reporter::close(const Snapshot& last) {
+  page_.reset();
+  if (log_ != nullptr) log_->finish(last);
+}
+
+void Reporter::abandon() {
+  if (page_) page_->abandon();
+  if (log_ != nullptr) log_->abandon();
+}
+
+}  // namespace urma::engine

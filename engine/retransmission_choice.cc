@@ -1,0 +1,100 @@
+#include "engine/retransmission_choice.h"
+
+#include <bit>
+
+namespace urma::engine {
+namespace {
+
+using Scope = Retransmission::Scope;
+using Trigger = Retransmission::Trigger;
+using Rto = Retransmission::Rto;
+
+constexpr Duration least_base = std::chrono::microseconds(4);
+// Longer ones would not fire before the verdict on a silent peer, after 1 s (docs/protocol.md 6).
+constexpr Duration most_base = std::chrono::milliseconds(200);
+// Peers may hold acknowledgements back for so long (docs/protocol.md 7).
+constexpr Duration least_sensible_base = std::chrono::microseconds(200);
+constexpr Duration most_ack_delay = std::chrono::milliseconds(10);
+constexpr uint8_t most_exponent = 8;
+
+std::string objection_to_time_out(const Retransmission& mode) {
+  if (mode.rto == Rto::measured) {
+    return mode.rto_base < Duration{} ? "rto_base is negative. Fix: leave it out" : "";
+  }
+  if (mode.rto_base < least_base || mode.rto_base > most_base) {
+    return "rto_base is not within 4 us to 200 ms, and later than that a silent peer is given up. "
+           "Fix: a shorter one, or Rto::measured";
+  }
+  if (mode.rto_exponent > most_exponent) return "rto_exponent is above 8. Fix: 0 to 8";
+  return {};
+}
+
+std::string objection_to_sizes(const Retransmission& mode) {
+  if (mode.window_packets < 1 || mode.window_packets > 2048) {
+    return "window_packets is out of range. Fix: 1 to 2048";
+  }
+  if (mode.bitmap_bits < 64 || mode.bitmap_bits > 1024 || !std::has_single_bit(mode.bitmap_bits)) {
+    return "bitmap_bits cannot be sent. Fix: 64, 128, 256, 512 or 1024";
+  }
+  if (mode.ack_packets < 1 || mode.ack_packets > 1024 || mode.ack_delay < Duration{} ||
+      mode.ack_delay > most_ack_delay) {
+    return "acknowledgements would come too late. Fix: ack_packets 1 to 1024, ack_delay to 10 ms";
+  }
+  return {};
+}
+
+}  // namespace
+
+Retransmission retransmission_for(const drivers::PortFacts& port) {
+  Retransmission mode = sel_rack;
+  // Where packets overtake one another as a rule, that one was overtaken says nothing of it.
+  if (port.reorders) mode.reorder_packets = 0;
+  return mode;
+}
+
+std::string objection(const Retransmission& mode, const drivers::PortFacts& port) {
+  if (!is_valid(mode.scope) || !is_valid(mode.trigger) || !is_valid(mode.rto)) {
+    return "its scope, trigger or rto is not one of the values that these have. Fix: sel_rack, or "
+           "another one of named_retransmissions()";
+  }
+  if (mode.scope == Scope::go_back_n && mode.trigger == Trigger::rack) {
+    return "rack asks which packets have come, and go-back-N does not say. Fix: sel-rack, or "
+           "gbn-fast";
+  }
+  if (mode.scope == Scope::selective && !mode.keeps_out_of_order) {
+    return "what the peer does not keep cannot be left out when it is sent again. Fix: "
+           "keeps_out_of_order, or gbn-fast";
+  }
+  // UB 4.4.11
+  if (port.reorders && mode.scope == Scope::go_back_n && mode.trigger == Trigger::fast) {
+    return "gbn-fast sends a whole window again for each packet that another one overtakes, and "
+           "on this medium they do. Fix: sel-rack, or gbn-timeout";
+  }
+  if (port.reorders && !mode.keeps_out_of_order) {
+    return "on this medium packets overtake one another, and each that comes early would be "
+           "dropped. Fix: keeps_out_of_order, or sel-rack";
+  }
+  if (std::string why = objection_to_time_out(mode); !why.empty()) return why;
+  return objection_to_sizes(mode);
+}
+
+std::string warning(const Retransmission& mode, const drivers::PortFacts& port) {
+  if (port.lossless) return "nothing is lost here, so nothing is sent again in any mode";
+  if (port.reorders && mode.trigger == Trigger::fast) {
+    return "packets overtake one another here, and each that is overtaken is sent again; sel-rack "
+           "and the timeout modes wait";
+  }
+  if (mode.rto != Rto::measured && mode.rto_base < least_sensible_base) {
+    return "acknowledgements may wait 100 us and more for others, so what is sent last is sent "
+           "again before they come; a longer rto_base does not";
+  }
+  if (mode.trigger == Trigger::timeout) {
+    return "each loss stops the channel for a time-out; sel-rack does not";
+  }
+  if (mode.scope == Scope::go_back_n) {
+    return "each loss sends a round trip's packets again; sel-rack sends one";
+  }
+  return {};
+}
+
+}  // namespace urma::engine

@@ -1,0 +1,226 @@
+#include "engine/stats_page.h"
+
+#include <charconv>
+#include <cstring>
+#include <string>
+
+#include "base/assert.h"
+#include "base/crc32.h"
+
+namespace urma::engine {
+namespace {
+
+constexpr uint64_t magic = 0x7461'7473'616d'7275;  // "urmastat"
+constexpr uint32_t this_layout = 1;
+constexpr uint32_t most_metrics = 1000;
+
+struct Header {
+  uint64_t magic;
+  uint32_t layout;
+  uint32_t text_bytes;
+  uint32_t metrics;
+  uint32_t checksum;  // of the header up to here, and of the text
+};
+struct SlotHead {
+  uint32_t checksum;  // of what follows
+  uint32_t unused;
+  uint64_t reports;
+  int64_t moment;
+};
+
+size_t slot_bytes(size_t metrics) { return sizeof(SlotHead) + metrics * sizeof(uint64_t); }
+
+// Read by each layout the same.
+template <class T>
+T load(std::span<const std::byte> bytes, size_t offset) {
+  T out;
+  std::memcpy(&out, bytes.data() + offset, sizeof out);
+  return out;
+}
+
+uint32_t checksum(std::span<const std::byte> bytes, uint32_t begun = crc32_start) {
+  return crc32_finish(crc32_update(begun, bytes.data(), bytes.size()));
+}
+uint32_t checksum_of(const Header& header, std::span<const std::byte> text) {
+  return checksum(text, crc32_update(crc32_start, &header, offsetof(Header, checksum)));
+}
+uint32_t checksum_of_slot(std::span<const std::byte> slot) {
+  return checksum(slot.subspan(sizeof(uint32_t)));
+}
+
+// What could move a cursor, or is no text for a JSON file, shows as '?'.
+std::string printable(std::string_view text) {
+  std::string out(text.substr(0, 1000));
+  for (char& c : out) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return out;
+}
+
+std::string text_of(const ObservedDevice& facts) {
+  std::string out;
+  const auto line = [&](std::string_view key, std::string_view value) {
+    out += std::string(key) + "\t" + printable(value) + "\n";
+  };
+  line("pid", std::to_string(facts.pid));
+  line("process", facts.process);
+  line("process_started", std::to_string(facts.process_started));
+  line("opened", std::to_string(facts.opened));
+  line("device", facts.device);
+  line("description", facts.description);
+  line("endpoint", facts.endpoint);
+  line("eid", facts.eid);
+  const auto metric_line = [&](std::initializer_list<std::string_view> parts) {
+    out += "metric";
+    for (const std::string_view part : parts) out += "\t" + printable(part);
+    out += "\n";
+  };
+  for (const Metric& metric : all_metrics()) {
+    metric_line({metric.name, metric.unit, name(metric.window), metric.part, metric.meaning});
+  }
+  for (const ObservedMetric& metric : facts.metrics) {
+    metric_line({metric.name, metric.unit, metric.window, metric.part, metric.meaning});
+  }
+  return out;
+}
+
+// The next part of a line, or of a text.
+std::string_view cut(std::string_view& rest, char at) {
+  const size_t end = std::min(rest.find(at), rest.size());
+  const std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return part;
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& out) {
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return failure == std::errc{} && end == text.data() + text.size();
+}
+
+// False: it makes no sense. What a later version has added is skipped.
+bool read_line(std::string_view line, ObservedDevice& out) {
+  const std::string_view key = cut(line, '\t');
+  if (key == "metric") {
+    ObservedMetric metric;
+    for (std::string* part :
+         {&metric.name, &metric.unit, &metric.window, &metric.part, &metric.meaning}) {
+      *part = cut(line, '\t');
+    }
+    out.metrics.push_back(std::move(metric));
+    return !out.metrics.back().name.empty();
+  }
+  if (key == "pid") return read_number(line, out.pid);
+  if (key == "process_started") return read_number(line, out.process_started);
+  if (key == "opened") return read_number(line, out.opened);
+  const std::pair<std::string_view, std::string*> texts[] = {{"process", &out.process},
+                                                             {"device", &out.device},
+                                                             {"description", &out.description},
+                                                             {"endpoint", &out.endpoint},
+                                                             {"eid", &out.eid}};
+  for (const auto& [name, text] : texts) {
+    if (key == name) *text = line;
+  }
+  return true;
+}
+
+bool read_text(std::string_view text, ObservedDevice& out) {
+  for (const char c : text) {
+    if ((c < ' ' || c > '~') && c != '\t' && c != '\n') return false;
+  }
+  while (!text.empty()) {
+    if (!read_line(cut(text, '\n'), out)) return false;
+  }
+  return true;
+}
+
+Error damaged() {
+  return {Status::io_error,
+          "is damaged: its checksum or its text is wrong. Fix: remove it; the device is seen again "
+          "when it is opened again"};
+}
+
+}  // namespace
+
+StatsPage::StatsPage(const ObservedDevice& facts) : own_metrics_(facts.metrics.size()) {
+  const std::string text = text_of(facts);
+  const auto text_bytes = std::as_bytes(std::span(text));
+  Header header{.magic = magic,
+                .layout = this_layout,
+                .text_bytes = static_cast<uint32_t>(text.size()),
+                .metrics = static_cast<uint32_t>(all_metrics().size() + own_metrics_),
+                .checksum = 0};
+  header.checksum = checksum_of(header, text_bytes);
+  slots_at_ = sizeof header + text.size();
+  bytes_.resize(slots_at_ + 2 * slot_bytes(header.metrics));
+  URMA_ASSERT(bytes_.size() <= most_bytes, "each of its texts has at most 1000 bytes");
+  std::memcpy(bytes_.data(), &header, sizeof header);
+  std::memcpy(bytes_.data() + sizeof header, text.data(), text.size());
+  next({}, {});
+}
+
+StatsPage::Write StatsPage::next(const Statistics& statistics, Time moment,
+                                 std::span<const uint64_t> more) {
+  const size_t size = slot_bytes(all_metrics().size() + own_metrics_);
+  const size_t offset = slots_at_ + ++reports_ % 2 * size;
+  const std::span<std::byte> slot = std::span(bytes_).subspan(offset, size);
+  SlotHead head{
+      .checksum = 0, .unused = 0, .reports = reports_, .moment = moment.time_since_epoch().count()};
+  std::memcpy(slot.data(), &head, sizeof head);
+  std::byte* at = slot.data() + sizeof head;
+  for (const Metric& metric : all_metrics()) {
+    std::memcpy(at, &(statistics.*metric.value), sizeof(uint64_t));
+    at += sizeof(uint64_t);
+  }
+  const auto own = std::as_bytes(more.first(std::min(more.size(), own_metrics_)));
+  if (!own.empty()) std::memcpy(at, own.data(), own.size());
+  head.checksum = checksum_of_slot(slot);
+  std::memcpy(slot.data(), &head.checksum, sizeof head.checksum);
+  return {slot, offset};
+}
+
+Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof(Header) || load<uint64_t>(bytes, 0) != magic) {
+    return Error{Status::invalid_argument, "is no page of a device. Fix: remove it"};
+  }
+  const auto header = load<Header>(bytes, 0);
+  if (header.layout != this_layout) {
+    return Error{Status::version_mismatch,
+                 "has layout " + std::to_string(header.layout) + ", and this program knows " +
+                     std::to_string(this_layout) +
+                     ". Fix: use the urma_stat of that process's version"};
+  }
+  const size_t slots_at = sizeof header + size_t{header.text_bytes};
+  const size_t size = slot_bytes(header.metrics);
+  if (header.metrics > most_metrics || slots_at > bytes.size() ||
+      bytes.size() - slots_at < 2 * size) {
+    return Error{Status::io_error,
+                 "is cut off. Fix: remove it; the device is seen again when it "
+                 "is opened again"};
+  }
+  const auto text = bytes.subspan(sizeof header, header.text_bytes);
+  ObservedDevice out;
+  if (checksum_of(header, text) != header.checksum ||
+      !read_text({reinterpret_cast<const char*>(text.data()), text.size()}, out) ||
+      out.metrics.size() != header.metrics) {
+    return damaged();
+  }
+  std::span<const std::byte> newest;
+  for (const size_t offset : {slots_at, slots_at + size}) {
+    const auto slot = bytes.subspan(offset, size);
+    const auto head = load<SlotHead>(slot, 0);
+    if (head.checksum != checksum_of_slot(slot) || head.reports <= out.reports) continue;
+    newest = slot;
+    out.reports = head.reports;
+    out.moment = Time(Duration(head.moment));
+  }
+  if (newest.empty()) {
+    return Error{Status::would_block, "is damaged, or being written. Fix: look again"};
+  }
+  for (size_t i = 0; i < out.metrics.size(); ++i) {
+    out.metrics[i].value = load<uint64_t>(newest, sizeof(SlotHead) + i * sizeof(uint64_t));
+  }
+  return out;
+}
+
+}  // namespace urma::engine

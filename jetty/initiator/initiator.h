@@ -1,0 +1,241 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "base/flat_map.h"
+#include "base/prng.h"
+#include "base/timer_wheel.h"
+#include "base/turns.h"
+#include "jetty/flow.h"
+#include "jetty/jetty.h"
+#include "jetty/peers.h"
+#include "transport/upper.h"
+#include "wire/ta_chain.h"
+
+namespace urma::jetty {
+
+struct SlicePacket;
+
+struct InitiatorCounters {
+  uint64_t works = 0;
+  uint64_t slices = 0;
+  uint64_t copied = 0;  // slices that this processor copied to or from mapped memory
+  uint64_t copied_bytes = 0;
+  uint64_t copied_past_caches = 0;  // of those slices
+  uint64_t not_ready = 0;           // answers "receiver not ready"
+  uint64_t retries = 0;             // slices offered again
+  uint64_t late_answers = 0;        // to slices that had ended
+  uint64_t malformed = 0;           // responses that make no sense
+  uint64_t timeouts = 0;            // works whose time was up
+  uint64_t unknown = 0;             // works that ended so
+  uint64_t held = 0;                // works that waited for works before them
+};
+
+// Carries works to their end: takes them from the Jetties, cuts them into slices, offers these to
+// channels, writes their packets when asked, understands the answers, and completes each work once.
+// Every change of a slice goes through `step` (slice_table.h), but for `end_executed`, which does
+// at once for a row of them what it says of each.
+class Initiator {
+ public:
+  struct Limits {
+    uint32_t jetties;
+    uint32_t flows;
+    uint32_t slices;
+  };
+  Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
+            transport::Channels& channels, uint64_t seed);
+
+  // ---- from the application
+
+  // Sends or copies the work that was just posted, if it is small and nothing is in its way, before
+  // anything is noted of it: `take`, which must follow, notes it while the packet is on its way.
+  // False: nothing was done.
+  bool send_ahead(Jetty& jetty);
+  // Takes works that were posted, at most `budget`; returns how many.
+  uint32_t take(Jetty& jetty, uint32_t budget, Time now);
+  // Takes all of them, but lets none of them begin.
+  void note(Jetty& jetty, Time now);
+  // Everything outstanding of this Jetty ends, as soon as it is known how.
+  void flush(Jetty& jetty, Time now);
+  // Those that have been cancelled end, as soon as it is known how.
+  void end_cancelled(Jetty& jetty, Time now) { sweep_jetty(jetty, now); }
+  // Works that use this memory end; `using_memory` says whether any is left.
+  void flush_memory(const std::byte* base, uint64_t bytes, Time now);
+  bool using_memory(const std::byte* base, uint64_t bytes);
+  // The Jetty has no work outstanding and goes away.
+  void detach(Jetty& jetty);
+  // Works of so many bytes are copied past the caches.
+  void copy_past_caches_from(uint64_t bytes) { past_caches_from_ = bytes; }
+  uint64_t past_caches_from() const { return past_caches_from_; }
+
+  // ---- outwards
+
+  // Offers slices of works in line, or copies them where memory is mapped, at most `budget`; large
+  // copies count for more. False: nothing more can be offered now.
+  bool cut(uint32_t budget, Time now);
+  void write(transport::PacketSlot& packet);
+  // Packets written from now on belong to this fill; numbers only grow.
+  void begin_fill(uint64_t fill) { fill_ = fill; }
+  // No driver reads memory for packets of fills up to this one.
+  void settled(uint64_t fill, Time now);
+  // Whether works wait for that, whose status is known.
+  bool settling() const { return settling_count_ > 0; }
+
+  // ---- inwards
+
+  void delivered(transport::SliceRef slice, Time now);
+  void handle_response(PeerId peer, const ParsedResponse& response, Time now);
+  [[gnu::cold]] void up(PeerState& peer, Time now);
+  [[gnu::cold]] void down(PeerState& peer, transport::Why why, Time now);
+
+  // ---- time
+
+  void handle_timers(Time now);
+  Time next_deadline() const;
+
+  const InitiatorCounters& counters() const { return counters_; }
+  // Works may begin that have waited for others: the next `cut` sees to it.
+  bool lets_go() const { return to_release_.size() > 0; }
+  uint32_t open_slices() const { return slices_.size(); }
+
+ private:
+  struct Answer {
+    bool given;
+    Status status;
+    uint8_t timer;  // not ready: 2 us * 2^timer
+    Answer() : given(false), status(Status::ok), timer(0) {}
+    explicit Answer(Status answered) : given(true), status(answered), timer(0) {}
+  };
+
+  // Works.
+  void launch(Jetty& jetty, uint16_t lease, Status refused, Time now);
+  [[gnu::cold]] uint32_t take_datagrams(Jetty& jetty, uint32_t budget, Time now);
+  std::optional<Status> send_datagram(const Jetty& jetty, uint16_t lease);
+  void end_datagram(Jetty& jetty, Status status, Time now);
+  void flush_datagrams(Jetty& jetty, const std::byte* base, uint64_t bytes, Time now);
+  [[gnu::cold]] void start(Jetty& jetty, uint16_t lease, Time now);
+  // Mostly its only one; null: that is of another peer.
+  Flow* first_flow(const Jetty& jetty, PeerId peer) {
+    if (jetty.first_flow == Flow::none) return nullptr;
+    Flow& first = flows_.at(jetty.first_flow);
+    return first.peer == peer && !first.peer_over ? &first : nullptr;
+  }
+  Flow* find_flow(const Jetty& jetty, PeerId peer);
+  Flow* flow_for(Jetty& jetty, PeerId peer, Status& why_not);
+  void begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now);
+  bool all_copied(Jetty& jetty, uint16_t lease);
+  void end_at_once(Jetty& jetty, uint16_t lease);
+  void put_in_line(Flow& flow, Jetty& jetty, uint16_t lease, bool first);
+  void take_out_of_line(Flow& flow, Jetty& jetty, uint16_t lease);
+  [[gnu::cold]] void clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Time now);
+  void append(Jetty& jetty, uint16_t lease, Time now);
+  [[gnu::cold]] void give_up_rest(Jetty& jetty, uint16_t lease, Status status, Time now);
+  void finish(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
+  void show(Jetty& jetty, uint16_t lease, Status status);
+  bool cancel(WorkState& work, Time now);
+  void slice_ended(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now);
+
+  // Order.
+  bool may_begin(Jetty& jetty, uint16_t lease);
+  uint32_t group_of(const Jetty& jetty, const Berth& berth);
+  Order order_of(const Jetty& jetty, const Berth& berth, const Flow& flow);
+  [[gnu::cold]] void left_gate(Jetty& jetty, uint16_t lease);
+  bool release(Time now);
+  [[gnu::cold]] void end_held(Jetty& jetty, Time now);
+  void told_of_sequence(Slice& slice, bool kept);
+  [[gnu::cold]] void suspend(Jetty& jetty, Time now);
+
+  // Slices.
+  enum class Cut : uint8_t { done, blocked, no_memory };
+  Cut cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
+  uint32_t copy(Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer);
+  uint32_t operate(Queues& queues, uint16_t lease, const PeerState& peer);
+  bool copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now);
+  Cut cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer, Time now);
+  void append(Flow& flow, Slice& slice, Jetty& jetty, WorkState& work);
+  bool write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lease, uint32_t from,
+                     const PeerState& peer);
+  [[gnu::cold]] void put_order(SlicePacket& packet, const Flow& flow, const Jetty& jetty,
+                               uint16_t lease);
+  bool asks_sequence(const Flow& flow, const Jetty& jetty, const Berth& berth);
+  bool window_open(const Flow& flow, const PeerState& peer);
+  bool results_open(const Flow& flow, const PeerState& peer);
+  void note_atomic(Flow& flow, Slice& slice);
+  void atomic_decided(Flow& flow, const Slice& slice);
+  uint8_t weight_of(const Flow& flow);
+  static uint32_t part_of_offer(const Flow& flow, const Jetty& jetty, const PeerState& peer,
+                                uint32_t slice);
+  bool offer(Slice& slice, Flow& flow, PeerState& peer, Time now);
+  void apply(Slice& slice, SliceEvent event, Time now) { apply(slice, event, now, Answer{}); }
+  void apply(Slice& slice, SliceEvent event, Time now, const Answer& answer);
+  void end(Slice& slice, Time now);
+  void erase(Slice& slice);
+  void leave_offer(Slice& slice);
+  void offer_later(Slice& slice);
+  void stop_expecting(Slice& slice, Time now);
+  [[gnu::cold]] void wait_for_receiver(Slice& slice, uint8_t timer, Time now);
+  [[gnu::cold]] void reoffer(Flow& flow, PeerState& peer, Time now);
+  SliceEvent cancellation(const Flow& flow, const WorkState& work, SliceState state);
+  [[gnu::cold]] void sweep(Flow& flow, Time now);
+  Slice* find(transport::SliceRef ref);
+  Slice* find(Flow& flow, Tassn tassn);
+  bool is_read(const Slice& slice);
+  const Berth& berth_of(const Slice& slice);
+  // A driver may still read memory for packets of this slice. An answer proves nothing about that:
+  // a second copy of a packet may be in the device, and the peer may answer what it does not have.
+  bool in_device(const Slice& slice) const { return slice.last_written > settled_; }
+  bool leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const;
+  bool must_tell(const Slice& slice, SliceState before, SliceEvent event) const;
+  [[gnu::cold]] void tell_it_is_void(Slice& slice);
+  [[gnu::cold]] void tell_again(Slice& slice, Time now);
+  bool only_tombstones(uint32_t slice) const;
+
+  // Answers.
+  void handle_answer(Flow& flow, const Atah& answer, Time now);
+  uint32_t end_executed(Flow& flow, Tassn first, Tassn last, Time now);
+  void handle_read_response(Flow& flow, const ParsedResponse& response, Time now);
+  void handle_atomic_response(Flow& flow, const ParsedResponse& response, Time now);
+
+  // Deadlines.
+  [[gnu::cold]] void check_deadline(Jetty& jetty, Time now);
+  Time progress_of(const Jetty& jetty, const WorkState& work);
+  [[gnu::cold]] void sweep_jetty(Jetty& jetty, Time now);
+
+  void activate(Flow& flow);
+  [[gnu::cold]] void retire(Flow& flow);
+  uint32_t index_of(const Flow& flow) const { return flows_.index_of(&flow); }
+  static uint64_t flow_key(PeerId peer, uint32_t rc_id) {
+    return uint64_t{peer.index} << 32 | rc_id;
+  }
+
+  Jetties& jetties_;
+  PeerStates& peers_;
+  transport::Channels& channels_;
+  Slab<Flow> flows_;
+  FlatMap<uint64_t> flows_by_key_;  // peer index and RC id
+  Slab<Slice> slices_;
+  TimerWheel jetty_timers_;
+  TimerWheel slice_timers_;
+  Turns active_;                    // flows that may have something to cut
+  Turns to_release_;                // Jetties of which works may have been let go
+  RegionArray<uint32_t> settling_;  // slices whose status is decided
+  uint32_t settling_count_ = 0;
+  uint64_t fill_ = 0;
+  uint64_t settled_ = 0;
+  // What `send_ahead` has done of the work that `take` takes next.
+  struct Ahead {
+    uint16_t lease = Queues::none;
+    uint32_t copied = 0;  // bytes
+    bool sent = false;    // and the rest of it
+  };
+  Ahead ahead_;
+  bool noting_ = false;
+  uint64_t past_caches_from_ = UINT64_MAX;
+  uint32_t checks_ = 0;
+  uint32_t next_serial_ = 1;
+  Prng jitter_;
+  InitiatorCounters counters_;
+};
+
+}  // namespace urma::jetty

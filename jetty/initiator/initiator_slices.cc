@@ -1,0 +1,256 @@
+// How slices end, and what a channel's life means to them.
+
+#include <algorithm>
+#include <utility>
+
+#include "jetty/initiator/initiator.h"
+
+namespace urma::jetty {
+namespace {
+
+constexpr Duration longest_receiver_wait = std::chrono::milliseconds(1);
+// Over a medium that says of nothing whether it was taken.
+constexpr Duration tell_again_after = std::chrono::milliseconds(100);
+
+}  // namespace
+
+void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& answer) {
+  const SliceState before = slice.state;
+  const SliceStep next = step(before, event, in_device(slice));
+  slice.state = next.state;
+  switch (next.action) {
+    case SliceAction::none:
+      break;
+    case SliceAction::wait:
+      wait_for_receiver(slice, answer.timer, now);
+      break;
+    case SliceAction::offer_again:
+      slice.retry = true;
+      slice.placed = 0;
+      ++counters_.retries;
+      offer_later(slice);
+      break;
+    case SliceAction::offer:
+      offer_later(slice);
+      break;
+  }
+  // Decided before, and a frame of it is in the driver: what it has come to is known only now.
+  if (before == SliceState::settling && slice.tombstone) {
+    slice.to_tell = slice.to_tell || must_tell(slice, before, event);
+  }
+  if (next.decided) {
+    slice.status = answer.given ? answer.status : next.status;
+    slice.tombstone = next.tombstone || leaves_gap(slice, before, event);
+    slice.to_tell = slice.tombstone && must_tell(slice, before, event);
+    if (slice.state == SliceState::settling)
+      settling_[settling_count_++] = slices_.index_of(&slice);
+  }
+  if (slice.state != SliceState::done || slice.berth == Queues::none) return;
+  if (slice.tombstone && slice.to_tell) tell_it_is_void(slice);
+  end(slice, now);
+}
+
+// Whether its number, given on a channel that died, is one that its target still waits for.
+bool Initiator::leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const {
+  if (flows_.at(slice.flow).sequence != Sequence::kept) return false;
+  const bool between = before == SliceState::stranded || before == SliceState::parted;
+  const bool given_up = event == SliceEvent::cancel || event == SliceEvent::overdue;
+  const bool given_up_before =
+      before == SliceState::withdrawing && event == SliceEvent::channel_died;
+  return (between && given_up) || given_up_before;
+}
+
+// Whether nothing that is on its way yet says that it will never be executed. All that was written
+// of it may have been acknowledged, and dropped: then nobody answers, who keeps the order waits for
+// it, and the window of numbers ends at it.
+bool Initiator::must_tell(const Slice& slice, SliceState before, SliceEvent event) const {
+  const bool known_as_not_executed =
+      before == SliceState::waiting || event == SliceEvent::not_ready;
+  const bool all_arrived = before == SliceState::delivered || event == SliceEvent::delivered;
+  return known_as_not_executed || all_arrived || leaves_gap(slice, before, event);
+}
+
+void Initiator::tell_it_is_void(Slice& slice) {
+  Flow& flow = flows_.at(slice.flow);
+  if (peers_.at(flow.peer).channel != nullptr) return offer_later(slice);
+  // With the next channel, which others ask for.
+  slice.waiting_to_offer = flow.to_reoffer = true;
+}
+
+// Where nothing says that what it was told has been taken, it is told until it answers; not while
+// it stands still, nor without a channel: `up` ends either.
+void Initiator::tell_again(Slice& slice, Time now) {
+  const transport::Channel* const channel = peers_.at(flows_.at(slice.flow).peer).channel;
+  if (channel == nullptr || channel->acknowledges() || channel->silent()) return;
+  slice_timers_.arm(slices_.index_of(&slice), now + tell_again_after);
+  if (slice.in_offer || slice.waiting_to_offer) return;
+  offer_later(slice);
+}
+
+// From this one back, whose works have ended.
+bool Initiator::only_tombstones(uint32_t slice) const {
+  while (slice != Slice::none && slices_.at(slice).berth == Queues::none) {
+    slice = slices_.at(slice).previous;
+  }
+  return slice == Slice::none;
+}
+
+// The slice is done: its work is told, and it goes, or stays as a tombstone.
+void Initiator::end(Slice& slice, Time now) {
+  Flow& flow = flows_.at(slice.flow);
+  Jetty& jetty = jetties_.at(flow.jetty);
+  const uint16_t lease = slice.berth;
+  const Status status = slice.status;
+  stop_expecting(slice, now);
+  if (slice.asks) told_of_sequence(slice, false);
+  slice_timers_.disarm(slices_.index_of(&slice));
+  slice.berth = Queues::none;
+  if (slice.atomic != 0) atomic_decided(flow, slice);
+  if (slice.tombstone) {
+    tell_again(slice, now);
+  } else {
+    erase(slice);
+  }
+  const bool answered = !claims_not_executed(status) && status != Status::unknown;
+  slice_ended(jetty, lease, status, answered, now);
+}
+
+void Initiator::stop_expecting(Slice& slice, Time now) {
+  if (!slice.expected) return;
+  slice.expected = false;
+  Flow& flow = flows_.at(slice.flow);
+  PeerState& peer = peers_.at(flow.peer);  // it is up: when it went down nothing stayed expected
+  peer.channel->expect_answers(-1, now);
+  if (!is_read(slice)) return;
+  // Flows that wait for their turn to read.
+  if (peer.reads_out-- < peer.facts.reads) return;
+  for (uint32_t i = peer.first_flow; i != Flow::none; i = flows_.at(i).next_of_peer) {
+    if (flows_.at(i).first_to_cut != Queues::none) activate(flows_.at(i));
+  }
+}
+
+void Initiator::erase(Slice& slice) {
+  leave_offer(slice);
+  slice_timers_.disarm(slices_.index_of(&slice));
+  Flow& flow = flows_.at(slice.flow);
+  const bool oldest = slice.previous == Slice::none;
+  (slice.previous != Slice::none ? slices_.at(slice.previous).next : flow.first_slice) = slice.next;
+  (slice.next != Slice::none ? slices_.at(slice.next).previous : flow.last_slice) = slice.previous;
+  slices_.destroy(&slice);
+  // The window of TASSNs moves on.
+  if (oldest && (flow.first_to_cut != Queues::none || flow.peer_over)) activate(flow);
+}
+
+void Initiator::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
+  ++counters_.not_ready;
+  Flow& flow = flows_.at(slice.flow);
+  Jetty& jetty = jetties_.at(flow.jetty);
+  jetty.works[slice.berth].progress = now;
+  if (slice.not_ready_times == 0) slice.not_ready_since = now;
+  const Berth& berth = jetty.queues->berth(slice.berth);
+  // Others came too early for their order, or too many at a time, and need no receive slot.
+  const bool receives = berth.operation == Operation::send || (berth.with_immediate && slice.last);
+  if (receives && now - slice.not_ready_since > jetty.timeouts.receiver) {
+    return apply(slice, SliceEvent::too_long, now);
+  }
+  // What repeats packets of this attempt has nothing to say any more.
+  slice.serial = next_serial_++;
+  // Longer each time, and not in step with others who wait for the same receiver.
+  const int64_t doubled = int64_t{2000} << std::min(timer + slice.not_ready_times, 20);
+  const int64_t wait = std::min(doubled, longest_receiver_wait.count());
+  if (slice.not_ready_times < UINT8_MAX) ++slice.not_ready_times;
+  const auto jitter = static_cast<int64_t>(jitter_.below(static_cast<uint64_t>(wait) / 2));
+  slice_timers_.arm(slices_.index_of(&slice), now + Duration(wait * 3 / 4 + jitter));
+}
+
+// ---- what has arrived, and left the device
+
+void Initiator::delivered(transport::SliceRef ref, Time now) {
+  Slice* slice = find(ref);
+  if (slice == nullptr) return;
+  if (slice->berth == Queues::none) {
+    // What was given up before is known to have come only now.
+    if (!std::exchange(slice->to_tell, true)) tell_it_is_void(*slice);
+    return;
+  }
+  jetties_.at(flows_.at(slice->flow).jetty).works[slice->berth].progress = now;
+  apply(*slice, SliceEvent::delivered, now);
+}
+
+void Initiator::settled(uint64_t fill, Time now) {
+  settled_ = fill;
+  for (uint32_t i = 0; i < settling_count_;) {
+    Slice& slice = slices_.at(settling_[i]);
+    if (in_device(slice)) {
+      ++i;
+      continue;
+    }
+    settling_[i] = settling_[--settling_count_];
+    apply(slice, SliceEvent::settled, now);
+  }
+}
+
+// ---- peers
+
+void Initiator::up(PeerState& peer, Time now) {
+  for (uint32_t i = peer.first_flow; i != Flow::none; i = flows_.at(i).next_of_peer) {
+    Flow& flow = flows_.at(i);
+    for (uint32_t s = flow.first_slice; s != Slice::none;) {
+      Slice& slice = slices_.at(s);
+      s = slice.next;
+      if (slice.berth == Queues::none) {
+        tell_again(slice, now);
+      } else {
+        apply(slice, SliceEvent::channel_back, now);
+      }
+    }
+    activate(flow);
+  }
+}
+
+void Initiator::down(PeerState& peer, transport::Why why, Time now) {
+  using transport::Why;
+  const bool over = why == Why::restarted || why == Why::left;
+  const bool unreachable = why == Why::unreachable || why == Why::refused || why == Why::no_room;
+  const SliceEvent verdict = over ? SliceEvent::peer_over : SliceEvent::unreachable;
+  peer.channel = nullptr;
+  peer.reads_out = 0;
+  const bool may_return = !over && !unreachable;
+  for (uint32_t i = peer.first_flow; i != Flow::none; i = flows_.at(i).next_of_peer) {
+    Flow& flow = flows_.at(i);
+    for (uint32_t s = flow.first_slice; s != Slice::none;) {
+      Slice& slice = slices_.at(s);
+      s = slice.next;
+      // With its channel the wait for a late answer ends, also of what is still settling: but who
+      // keeps the order waits for each number.
+      slice.expected = false;
+      slice.tombstone = slice.tombstone && may_return && flow.sequence == Sequence::kept;
+      slice.waiting_to_offer = slice.tombstone;
+      flow.to_reoffer = flow.to_reoffer || slice.tombstone;
+      leave_offer(slice);
+      if (slice.berth == Queues::none) {
+        if (!slice.tombstone) erase(slice);
+        continue;
+      }
+      slice_timers_.disarm(slices_.index_of(&slice));
+      slice.serial = next_serial_++;
+      apply(slice, may_return ? SliceEvent::channel_died : verdict, now);
+    }
+    if (over || unreachable) clear_line(flow, verdict, false, now);
+    // Whoever still has works asks for a new channel; nobody else does, or refusals go in circles.
+    const bool wanted = !only_tombstones(flow.last_slice) || flow.first_to_cut != Queues::none;
+    if (!over && wanted) activate(flow);
+  }
+  if (!over) return;
+  for (uint32_t i = peer.first_flow; i != Flow::none;) {
+    Flow& flow = flows_.at(i);
+    i = flow.next_of_peer;
+    flows_by_key_.erase(flow_key(flow.peer, flow.rc_id));
+    flow.next_of_peer = Flow::none;
+    flow.peer_over = true;
+    activate(flow);
+  }
+  peer.first_flow = Flow::none;
+}
+
+}  // namespace urma::jetty

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/flat_map.h"
+#include "base/slab.h"
+#include "jetty/peers.h"
+#include "urma/core/ids.h"
+
+namespace urma::jetty {
+
+// What became of the last W slices of one initiator queue, at their target: the reason why a send,
+// an immediate or an atomic happens once even when a channel dies between execution and answer and
+// the slice comes again on another one (docs/protocol.md). Two bits per TASSN; the window
+// slides with the newest TASSN seen, no message retires anything.
+class ExecutionRecord {
+ public:
+  static constexpr uint32_t window = 1024;  // W: the initiator has nothing older outstanding
+
+  enum class Mark : uint8_t { none, executing, executed, withdrawn };
+
+  // `first`: wire bits of the first TASSN that was seen.
+  explicit ExecutionRecord(uint32_t first) : newest_(Tassn::first(first)) {}
+
+  Tassn unwrap(uint32_t wire) const { return Tassn::unwrap(newest_, wire); }
+  // Slides the window. False: so old that nothing can be said of it; it is not to be executed.
+  bool see(Tassn tassn);
+  // Only for what `see` accepted.
+  Mark mark(Tassn tassn) const;
+  void set(Tassn tassn, Mark mark);
+  Tassn newest() const { return newest_; }
+  // Where the order of the queue's slices is kept, if it is (SequenceContext).
+  uint32_t context = UINT32_MAX;
+  // Where the results of its atomics are kept, if it had any (AtomicResults).
+  uint32_t results = UINT32_MAX;
+  // The short way for what comes in order and is executed at once.
+  bool is_next(uint32_t wire) const { return (newest_ + 1).wire() == wire; }
+  void execute_next() {
+    ++newest_;
+    set(newest_, Mark::executed);
+  }
+
+ private:
+  static constexpr uint32_t per_word = 32;
+
+  std::array<uint64_t, window / per_word> marks_{};
+  Tassn newest_;
+};
+
+// The records of all peers. A queue has one from its first slice that must not be repeated on.
+class ExecutionRecords {
+ public:
+  // Each peer may have `share`; of `common` ones beyond it, as many as it leaves free.
+  ExecutionRecords(uint32_t common, uint32_t share, PeerStates& peers)
+      : peers_(peers),
+        common_(common),
+        share_(share),
+        slab_(common + share * peers.capacity()),
+        by_queue_(slab_.capacity()) {}
+
+  // Null when the queue has none.
+  ExecutionRecord* find(PeerId peer, uint32_t rc_id);
+  // Null when this peer may have no more.
+  ExecutionRecord* find_or_create(PeerId peer, uint32_t rc_id, uint32_t tassn);
+  // This life of the peer is over; nothing of it can come any more. Calls `each` with its records.
+  template <class Each>
+  void forget(PeerState& peer, Each&& each);
+  uint32_t size() const { return slab_.size(); }
+  uint32_t capacity() const { return slab_.capacity(); }
+
+ private:
+  struct Entry {
+    // Spelled out because clang has no parenthesised aggregate initialisation before 16.
+    Entry(const ExecutionRecord& r, uint32_t p, uint32_t q, uint32_t n)
+        : record(r), peer_index(p), rc_id(q), next_of_peer(n) {}
+    ExecutionRecord record;
+    uint32_t peer_index;
+    uint32_t rc_id;
+    uint32_t next_of_peer;
+  };
+  static uint64_t key(uint32_t peer_index, uint32_t rc_id) {
+    return uint64_t{peer_index} << 32 | rc_id;
+  }
+
+  bool may_have_another(const PeerState& peer) const;
+
+  PeerStates& peers_;
+  uint32_t common_;  // free ones that are nobody's share
+  const uint32_t share_;
+  Slab<Entry> slab_;
+  FlatMap<uint64_t> by_queue_;
+};
+
+template <class Each>
+void ExecutionRecords::forget(PeerState& peer, Each&& each) {
+  for (uint32_t i = peer.first_record; i != PeerState::none;) {
+    Entry& entry = slab_.at(i);
+    i = entry.next_of_peer;
+    each(entry.record);
+    by_queue_.erase(key(entry.peer_index, entry.rc_id));
+    slab_.destroy(&entry);
+  }
+  peer.first_record = peer.latest_record = PeerState::none;
+  if (peer.records > share_) common_ += peer.records - share_;
+  peer.records = 0;
+}
+
+}  // namespace urma::jetty

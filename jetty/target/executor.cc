@@ -1,0 +1,444 @@
+#include "jetty/target/executor.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/copy.h"
+#include "jetty/atomics.h"
+#include "jetty/slicer.h"
+
+namespace urma::jetty {
+
+using Verdict = Assembly::Verdict;
+
+// A read is answered by its data (Target::handle_read), and answers go to the initiator.
+void Executor::begin(Assembly& assembly, const TaRequest& request) {
+  switch (assembly.info->opcode) {
+    case TaOpcode::send:
+    case TaOpcode::send_immediate:
+      return begin_message(assembly, request);
+    case TaOpcode::write_immediate:
+      return begin_immediate(assembly, request);
+    case TaOpcode::write_notify:
+      return begin_notify(assembly, request);
+    case TaOpcode::compare_swap:
+    case TaOpcode::swap:
+    case TaOpcode::atomic_store:
+    case TaOpcode::atomic_load:
+    case TaOpcode::fetch_add:
+    case TaOpcode::fetch_sub:
+    case TaOpcode::fetch_and:
+    case TaOpcode::fetch_or:
+    case TaOpcode::fetch_xor:
+      return begin_atomic(assembly, request);
+    case TaOpcode::write:
+    case TaOpcode::read:
+    case TaOpcode::answer:
+    case TaOpcode::read_response:
+    case TaOpcode::atomic_response:
+      return;
+  }
+}
+
+void Executor::place(Assembly& assembly, const ParsedRequest& packet) {
+  if (assembly.info->operands > 0) return run_atomic(assembly, packet);
+  assembly.info->to_memory ? place_memory(assembly, packet) : place_message(assembly, packet);
+}
+
+bool Executor::finish(Assembly& assembly, const TaRequest& request) {
+  switch (assembly.info->opcode) {
+    case TaOpcode::send:
+    case TaOpcode::send_immediate:
+      return finish_message(assembly);
+    case TaOpcode::write_immediate:
+      return finish_immediate(assembly);
+    case TaOpcode::write_notify:
+      return finish_notify(assembly, request);
+    case TaOpcode::compare_swap:
+    case TaOpcode::swap:
+    case TaOpcode::atomic_store:
+    case TaOpcode::atomic_load:
+    case TaOpcode::fetch_add:
+    case TaOpcode::fetch_sub:
+    case TaOpcode::fetch_and:
+    case TaOpcode::fetch_or:
+    case TaOpcode::fetch_xor:
+    case TaOpcode::write:
+    case TaOpcode::read:
+    case TaOpcode::answer:
+    case TaOpcode::read_response:
+    case TaOpcode::atomic_response:
+      return false;
+  }
+  return false;
+}
+
+bool Executor::deliver(const MessageHeaders& headers, std::span<const std::byte> data,
+                       PeerId from) {
+  if (headers.offset.kib != 0) return false;
+  Jetty* const jetty = target(headers.target, TokenValue(headers.token.token));
+  if (jetty == nullptr || jetty->receives_from || jetty->recycled_count > 0) return false;
+  Queues& queues = *jetty->queues;
+  if (queues.receives().waiting() == 0) return false;
+  const uint16_t lease = queues.receives().next_posted();
+  const ReceiveSlot& slot = queues.slot(lease);
+  if (slot.piece_count > 1 || data.size() > slot.bytes) return false;
+  queues.receives().take_posted();
+  copy_bytes(const_cast<std::byte*>(slot.piece.data), data.data(), data.size());
+  jetties_.complete(*jetty,
+                    {.status = Status::ok,
+                     .operation = Operation::receive,
+                     .with_immediate = headers.with_immediate,
+                     .solicited = headers.base.solicited,
+                     .bytes = static_cast<uint32_t>(data.size()),
+                     .tag = slot.tag,
+                     .immediate = headers.immediate.immediate,
+                     .jetty = jetty->id,
+                     .from_jetty = JettyId(headers.base.rc_id),
+                     .from = from},
+                    lease);
+  return true;
+}
+
+bool Executor::deliver(const ImmediateHeaders& headers, std::span<const std::byte> data,
+                       PeerId from) {
+  Jetty* const jetty = target(headers.target, TokenValue(headers.immediate.token));
+  if (jetty == nullptr || jetty->receives_from || headers.memory.length != data.size()) {
+    return false;
+  }
+  Queues& queues = *jetty->queues;
+  if (jetty->immediates_raised - queues.immediates_polled() >= queues.receives().count()) {
+    return false;
+  }
+  if (!data.empty()) {
+    const auto to =
+        segments_.access(TokenId(headers.memory.token_id), TokenValue(headers.token.token),
+                         headers.memory.address, data.size(), Rights::write);
+    if (to.at == nullptr || to.guarded) return false;
+    copy_bytes(to.at, data.data(), data.size());
+  }
+  ++jetty->immediates_raised;
+  jetties_.complete(*jetty,
+                    {.status = Status::ok,
+                     .operation = Operation::receive,
+                     .with_immediate = true,
+                     .solicited = headers.base.solicited,
+                     .bytes = headers.immediate.message_length,
+                     .immediate = headers.immediate.immediate,
+                     .jetty = jetty->id,
+                     .from_jetty = JettyId(headers.base.rc_id),
+                     .from = from},
+                    Queues::none);
+  return true;
+}
+
+// ---- what a slice needs
+
+// An unknown Jetty and a wrong token are refused alike: nothing is learnt by trying.
+Jetty* Executor::target(const Mtetah& named, TokenValue token) {
+  Jetty* jetty = jetties_.find(JettyId(named.target));
+  if (jetty == nullptr || !jetty->hears()) return nullptr;
+  return (number(jetty->token) ^ number(token)) == 0 ? jetty : nullptr;
+}
+
+// Whose slots and permits the slice takes; if nobody's, the verdict says why.
+Jetty* Executor::receiver(Assembly& assembly, Jetty* target) {
+  if (target == nullptr) {
+    assembly.verdict = Verdict::refuse;
+    return nullptr;
+  }
+  Jetty* receiver = jetties_.receiver(*target);
+  if (receiver != nullptr && receiver->queues->receives().count() > 0) return receiver;
+  assembly.verdict = Verdict::no_receives;
+  return nullptr;
+}
+
+void Executor::hold(Assembly& assembly, Jetty& jetty, Jetty& receiver) {
+  assembly.jetty = &jetty;
+  assembly.receiver = &receiver;
+  ++jetty.assemblies;
+  ++receiver.assemblies;
+}
+
+void Executor::let_go(Assembly& assembly) {
+  --assembly.jetty->assemblies;
+  --assembly.receiver->assemblies;
+}
+
+bool Executor::take_slot(Jetty& jetty, uint16_t& lease) {
+  if (jetty.recycled_count > 0) {
+    lease = jetty.recycled().back();
+    --jetty.recycled_count;
+    return true;
+  }
+  if (jetty.queues->receives().waiting() == 0) return false;
+  lease = jetty.queues->receives().take_posted();
+  return true;
+}
+
+void Executor::begin_message(Assembly& assembly, const TaRequest& request) {
+  Jetty* jetty = target(request.target, TokenValue(request.token.token));
+  if (!request.base.token_present) jetty = nullptr;
+  Jetty* from = receiver(assembly, jetty);
+  if (from == nullptr) return;
+  if (!take_slot(*from, assembly.receive)) {
+    assembly.verdict = Verdict::not_ready;
+    return;
+  }
+  hold(assembly, *jetty, *from);
+  assembly.immediate = request.immediate.immediate;
+}
+
+void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
+  Jetty* jetty = target(request.target, TokenValue(request.immediate.token));
+  Jetty* from = receiver(assembly, jetty);
+  if (from == nullptr) return;
+  Queues& queues = *from->queues;
+  const uint32_t unpolled = from->immediates_raised - queues.immediates_polled();
+  if (unpolled >= queues.receives().count()) {
+    assembly.verdict = Verdict::not_ready;
+    return;
+  }
+  ++from->immediates_raised;
+  assembly.permit = true;
+  hold(assembly, *jetty, *from);
+  assembly.immediate = request.immediate.immediate;
+  assembly.message_length = request.immediate.message_length;
+}
+
+// Where the notification goes, or null when it may not go there. It is stored by one instruction,
+// which takes an aligned address, and memory that is there: the kernel might copy it in parts.
+std::byte* Executor::notified(const Ntfetah& notify) const {
+  if (notify.address % notify_bytes != 0) return nullptr;
+  const auto to = segments_.access(TokenId(notify.token_id), TokenValue(notify.token),
+                                   notify.address, notify_bytes, Rights::write);
+  return to.guarded ? nullptr : to.at;
+}
+
+// Asked before anything is placed, so that what is refused for it has changed nothing.
+void Executor::begin_notify(Assembly& assembly, const TaRequest& request) {
+  if (notified(request.notify) == nullptr) assembly.verdict = Verdict::refuse;
+}
+
+// Whether it is one that there is, so that what is refused was not looked at.
+void Executor::begin_atomic(Assembly& assembly, const TaRequest& request) {
+  const uint32_t bytes = request.memory.length;
+  const bool known = is_atomic(static_cast<Atomic>(assembly.info->opcode),
+                               static_cast<Update>(request.update.update)) &&
+                     is_atomic_width(bytes) && request.memory.address % bytes == 0;
+  if (!known) assembly.verdict = Verdict::unsupported;
+}
+
+void Executor::release(Assembly& assembly) {
+  if (assembly.jetty == nullptr) return;
+  let_go(assembly);
+  Jetty& receiver = *assembly.receiver;
+  if (assembly.permit) --receiver.immediates_raised;
+  if (assembly.receive != Queues::none) receiver.recycle(assembly.receive);
+  assembly.permit = false;
+  assembly.receive = Queues::none;
+  assembly.jetty = assembly.receiver = nullptr;
+}
+
+// ---- where bytes go
+
+// One that is not shown is compared with nothing, and passes where none is asked for.
+bool Executor::shows_token(const TaRequest& request) const {
+  return request.base.token_present || segments_.unchecked(TokenId(request.memory.token_id));
+}
+
+void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
+  if (packet.data.empty()) return;
+  const TaRequest& request = packet.headers;
+  const auto to =
+      segments_.access(TokenId(request.memory.token_id), TokenValue(request.token.token),
+                       request.memory.address, packet.data.size(), Rights::write);
+  if (to.at == nullptr || !shows_token(request)) {
+    assembly.verdict = Verdict::refuse;
+  } else if (!put(to, packet.data)) {
+    assembly.verdict = Verdict::refuse;
+    assembly.missing = true;
+  }
+}
+
+// All of it is one packet. What has no memory of its own, or memory that may be gone, takes none:
+// an instruction cannot be told that.
+void Executor::run_atomic(Assembly& assembly, const ParsedRequest& packet) {
+  const TaRequest& request = packet.headers;
+  const uint32_t bytes = request.memory.length;
+  const auto word =
+      segments_.access(TokenId(request.memory.token_id), TokenValue(request.token.token),
+                       request.memory.address, bytes, Rights::atomic);
+  if (word.at == nullptr || !shows_token(request)) {
+    assembly.verdict = Verdict::refuse;
+    return;
+  }
+  if (word.guarded || reinterpret_cast<uintptr_t>(word.at) % bytes != 0) {
+    assembly.verdict = Verdict::unsupported;
+    return;
+  }
+  const bool compares = assembly.info->operands > 1;
+  assembly.bytes = bytes;
+  assembly.immediate =
+      execute({.what = static_cast<Atomic>(assembly.info->opcode),
+               .update = static_cast<Update>(request.update.update),
+               .bytes = bytes,
+               .operand = get_little(packet.data.first(bytes)),
+               .expected = compares ? get_little(packet.data.subspan(bytes, bytes)) : 0},
+              word.at);
+}
+
+// False: it is guarded, and not there.
+bool Executor::put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const {
+  if (to.guarded) [[unlikely]] {
+    return segments_.guard().copy(to.at, data.data(), data.size());
+  }
+  std::memcpy(to.at, data.data(), data.size());
+  return true;
+}
+
+void Executor::place_message(Assembly& assembly, const ParsedRequest& packet) {
+  const uint64_t offset = uint64_t{packet.headers.offset.kib} * 1024;
+  const Queues& queues = *assembly.receiver->queues;
+  if (offset + packet.data.size() > queues.slot(assembly.receive).bytes) {
+    assembly.verdict = Verdict::too_long;
+    return;
+  }
+  scatter(queues.slot_pieces(assembly.receive), static_cast<uint32_t>(offset), packet.data);
+}
+
+bool Executor::readable(const TaRequest& request) const {
+  return shows_token(request) &&
+         segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token),
+                         request.memory.address, request.memory.length, Rights::read) != nullptr;
+}
+
+bool Executor::writable(const TaRequest& request, uint64_t start) const {
+  return shows_token(request) &&
+         segments_.check(TokenId(request.memory.token_id), TokenValue(request.token.token), start,
+                         request.memory.length, Rights::write) != nullptr;
+}
+
+std::optional<Executor::Complaint> Executor::complaint(const TaRequest& request,
+                                                       const OpcodeInfo& info) const {
+  const Event bad_token{.kind = EventKind::bad_tokens};
+  const auto token = TokenValue(request.token.token);
+  const bool to_jetty = info.opcode != TaOpcode::read && (!info.to_memory || info.immediate);
+  const auto segment = TokenId(request.memory.token_id);
+  if ((info.to_memory || info.opcode == TaOpcode::read) && request.memory.length > 0 &&
+      (!shows_token(request) || !segments_.names(segment, token))) {
+    return Complaint{bad_token, request.base.token_present && !segments_.once(segment, token)};
+  }
+  if (info.notify) {
+    const auto there = TokenId(request.notify.token_id);
+    const auto shown = TokenValue(request.notify.token);
+    if (!segments_.names(there, shown)) {
+      return Complaint{bad_token, !segments_.once(there, shown)};
+    }
+  }
+  if (!to_jetty) return std::nullopt;
+  Jetty* const jetty = jetties_.find(JettyId(request.target.target));
+  if (jetty == nullptr) return Complaint{bad_token};
+  const TokenValue theirs = info.to_memory ? TokenValue(request.immediate.token) : token;
+  if (number(jetty->token) != number(theirs)) return Complaint{bad_token, true};
+  const Event error{.kind = EventKind::jetty_error, .status = Status::flushed, .jetty = jetty->id};
+  if (!jetty->hears()) return Complaint{error};
+  if (jetties_.receiver(*jetty) == nullptr) return Complaint{error};
+  return std::nullopt;
+}
+
+// ---- what the application is told
+
+Completion Executor::arrival(const Assembly& assembly, Status status) const {
+  return {.status = status,
+          .operation = Operation::receive,
+          .with_immediate = assembly.info->immediate,
+          .solicited = assembly.solicited,
+          .immediate = assembly.immediate,
+          .jetty = assembly.jetty->id,
+          .from_jetty = JettyId(assembly.rc_id),
+          .from = assembly.peer};
+}
+
+// In the queue where its slot or permit comes back, whichever Jetty it came to.
+void Executor::tell(Assembly& assembly, const Completion& completion) {
+  jetties_.complete(*assembly.receiver, completion, assembly.receive);
+  let_go(assembly);
+}
+
+bool Executor::finish_message(Assembly& assembly) {
+  Completion completion = arrival(
+      assembly, assembly.verdict == Verdict::too_long ? Status::receive_too_small : Status::ok);
+  completion.bytes = assembly.bytes;
+  completion.tag = assembly.receiver->queues->slot(assembly.receive).tag;
+  tell(assembly, completion);
+  return true;
+}
+
+bool Executor::finish_immediate(Assembly& assembly) {
+  Completion completion = arrival(assembly, Status::ok);
+  completion.bytes = assembly.message_length;
+  tell(assembly, completion);
+  return true;
+}
+
+// Whoever sees the value sees the data, that of the work's earlier slices too. The segment may have
+// been unregistered since the first packet. Nobody is told: who waits for this looks.
+bool Executor::finish_notify(Assembly& assembly, const TaRequest& request) {
+  std::byte* at = notified(request.notify);
+  if (at == nullptr) {
+    assembly.verdict = Verdict::refuse;
+    return false;
+  }
+  std::atomic_ref(*reinterpret_cast<uint64_t*>(at))
+      .store(request.notify.value, std::memory_order_release);
+  return false;
+}
+
+void Executor::flush_receive(Jetty& jetty, uint16_t lease) {
+  jetties_.complete(jetty,
+                    {.status = Status::flushed,
+                     .operation = Operation::receive,
+                     .tag = jetty.queues->slot(lease).tag,
+                     .jetty = jetty.id,
+                     .from = {}},
+                    lease);
+}
+
+void Executor::flush_receives(Jetty& jetty) {
+  if (!jetty.queues->receives().used()) return;
+  uint16_t lease = Queues::none;
+  while (take_slot(jetty, lease)) flush_receive(jetty, lease);
+}
+
+void Executor::flush_receives(const std::byte* base, uint64_t bytes) {
+  jetties_.for_each([&](Jetty& jetty) { flush_receives(jetty, base, bytes); });
+}
+
+bool Executor::fills(const Assembly& assembly, const std::byte* base, uint64_t bytes) {
+  if (assembly.receive == Queues::none) return false;
+  const Queues& queues = *assembly.receiver->queues;
+  return overlaps(queues.slot_pieces(assembly.receive), base, bytes);
+}
+
+void Executor::flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes) {
+  Leases& posted = jetty.queues->receives();
+  if (!posted.used()) return;
+  // All go among those that were given back, of which the last one is the next to be used.
+  std::ranges::reverse(jetty.recycled());
+  for (uint32_t count = posted.waiting(); count > 0; --count) jetty.recycle(posted.take_posted());
+  uint16_t* const waiting = jetty.queues->recycled();
+  uint16_t* kept = waiting;
+  for (const uint16_t lease : jetty.recycled()) {
+    if (overlaps(jetty.queues->slot_pieces(lease), base, bytes)) {
+      flush_receive(jetty, lease);
+    } else {
+      *kept++ = lease;
+    }
+  }
+  jetty.recycled_count = static_cast<uint16_t>(kept - waiting);
+  std::ranges::reverse(jetty.recycled());
+}
+
+}  // namespace urma::jetty

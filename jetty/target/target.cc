@@ -1,0 +1,570 @@
+#include "jetty/target/target.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "jetty/flow.h"
+#include "jetty/slicer.h"
+
+namespace urma::jetty {
+namespace {
+
+// Whether it is answered by what it fetched.
+bool brings_back(const OpcodeInfo& info) {
+  return info.operands > 0 && info.opcode != TaOpcode::atomic_store;
+}
+
+// What an initiator is told to wait when no receive slot is free: 2 us * 2^4.
+constexpr uint8_t not_ready_timer = 4;
+
+}  // namespace
+
+Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments,
+               Jetties& jetties, transport::Channels& channels, EventSink& events)
+    : reads_(limits.reads),
+      peers_(peers),
+      channels_(channels),
+      events_(events),
+      executor_(segments, jetties),
+      answers_(limits.answers + limits.parked, peers, segments, events),
+      records_(limits.records, limits.share, peers),
+      results_(records_.capacity()),
+      sequences_(limits.sequences),
+      parking_(limits.parked),
+      assemblies_(limits.assemblies),
+      by_slice_(limits.assemblies) {}
+
+// Each packet makes at most one answer and one assembly. A peer may hold as much as it leaves free,
+// so that whoever takes all it can get leaves the others a share.
+bool Target::admits(const transport::Received& packet, size_t waiting) {
+  const PeerState& peer = peers_.at(packet.peer);
+  // Whatever lets slices go that are parked, they have room for their answers.
+  if (peer.answers + waiting + parked_ >= answers_.room()) return false;
+  if (peer.assemblies + waiting < assemblies_.capacity() - assemblies_.size()) return true;
+  // What has begun may end: that is what makes room.
+  return packet.withdrawn || find(packet) != nullptr;
+}
+
+// ---- requests
+
+bool Target::handle_at_once(const transport::Received& packet, Time now) {
+  if (!packet.last || packet.withdrawn || packet.head.empty()) return false;
+  switch (static_cast<TaOpcode>(packet.head[0])) {
+    case TaOpcode::send:
+    case TaOpcode::send_immediate:
+      return deliver<MessageHeaders>(packet, now);
+    case TaOpcode::write_immediate:
+      return deliver<ImmediateHeaders>(packet, now);
+    default:
+      return false;
+  }
+}
+
+template <class Headers>
+bool Target::deliver(const transport::Received& packet, Time now) {
+  Headers headers;
+  if (!headers.assign(packet.head)) return false;
+  const PeerState& peer = peers_.at(packet.peer);
+  const auto data = packet.bytes.subspan(headers.bytes);
+  if (peer.assemblies > 0 || data.size() > peer.facts.packet_bytes) return false;
+  if (now < peer.deaf_until) [[unlikely]]
+    return false;
+  ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id);
+  if (record == nullptr || !record->is_next(headers.base.tassn)) return false;
+  const bool in_order = static_cast<int>(record->context != Sequences::none) |
+                        static_cast<int>(headers.base.in_context) |
+                        static_cast<int>(headers.base.allocate);
+  if (in_order) [[unlikely]]
+    return false;
+  if (!executor_.deliver(headers, data, packet.peer)) return false;
+  record->execute_next();
+  ++counters_.executed;
+  answers_.add({.peer = packet.peer,
+                .rc_id = headers.base.rc_id,
+                .tassn = headers.base.tassn,
+                .status = Response::success,
+                .told = true},
+               now);
+  return true;
+}
+
+void Target::handle_request(const transport::Received& packet, const ParsedRequest& request,
+                            Time now) {
+  if (request.info == nullptr) {
+    ++counters_.refused;
+    if (packet.last) {
+      answers_.add({.peer = packet.peer,
+                    .rc_id = request.headers.base.rc_id,
+                    .tassn = request.headers.base.tassn,
+                    .status = Response::completer_error,
+                    .info = static_cast<uint8_t>(CompleterError::unsupported_request)},
+                   now);
+      // It is never executed: who keeps the order does not wait for it.
+      const Btah& base = request.headers.base;
+      ExecutionRecord* const record = records_.find(packet.peer, base.rc_id);
+      if (record != nullptr) pass_over(*record, record->unwrap(base.tassn), now);
+    }
+    return;
+  }
+  const PeerState& peer = peers_.at(packet.peer);
+  const bool unheard = now < peer.deaf_until;
+  const uint32_t packet_bytes = peer.facts.packet_bytes;
+  if (!well_formed(packet, request, packet_bytes)) {
+    ++counters_.malformed;
+    return;
+  }
+  if (request.info->opcode == TaOpcode::read) {
+    if (!unheard) return handle_read(packet, request, now);
+    ++counters_.unheard;
+    return;
+  }
+
+  if (Assembly* assembly = peer.assemblies > 0 ? find(packet) : nullptr) {
+    if (assembly->verdict == Verdict::parked) return keep(*assembly, packet, request);
+    take(*assembly, packet, request, packet_bytes);
+    if (assembly->packets != assembly->needed) return note_refusal(*assembly, request.headers, now);
+    finish(*assembly, request.headers, now);
+    const uint32_t sequence = assembly->context;
+    erase(*assembly);
+    return advance(sequence, now);
+  }
+  Assembly fresh{.peer = packet.peer,
+                 .channel = packet.channel,
+                 .slice = packet.slice,
+                 .rc_id = request.headers.base.rc_id,
+                 .tassn = request.headers.base.tassn,
+                 .info = request.info,
+                 .solicited = request.headers.base.solicited,
+                 .order = request.headers.base.order};
+  if (request.info->to_memory)
+    fresh.needed = transport::packets_of(request.headers.memory.length, packet_bytes);
+  if (unheard) [[unlikely]] {
+    fresh.verdict = Verdict::drop;
+  } else {
+    begin(fresh, packet, request);
+  }
+  if (fresh.verdict == Verdict::ignore) return advance(fresh.context, now);
+  if (fresh.verdict == Verdict::parked) return park(fresh, packet, request);
+  take(fresh, packet, request, packet_bytes);
+  // A slice of one packet, the common case, is never remembered.
+  if (fresh.packets == fresh.needed) {
+    finish(fresh, request.headers, now);
+  } else {
+    if (fresh.record != nullptr) fresh.record->set(fresh.number, ExecutionRecord::Mark::executing);
+    note_refusal(*create(fresh), request.headers, now);
+  }
+  advance(fresh.context, now);
+}
+
+// Non-last packets are full, the last is the rest (UB 4.3); nothing is longer than a slice.
+bool Target::well_formed(const transport::Received& packet, const ParsedRequest& request,
+                         uint32_t packet_bytes) const {
+  const size_t size = request.data.size();
+  if (request.info->opcode == TaOpcode::read) {
+    return packet.last && request.headers.memory.length <= slice_bytes;
+  }
+  if (size > packet_bytes || (!packet.last && size != packet_bytes)) return false;
+  if (request.info->operands > 0) {
+    return packet.last && size == uint64_t{request.headers.memory.length} * request.info->operands;
+  }
+  if (!request.info->to_memory) {
+    const uint64_t offset = uint64_t{request.headers.offset.kib} * 1024;
+    return offset % packet_bytes == 0 && offset + size <= max_send_bytes &&
+           (size > 0 || offset == 0);
+  }
+  const uint32_t length = request.headers.memory.length;
+  if (length > slice_bytes) return false;
+  const uint32_t last = length <= packet_bytes ? length : (length - 1) % packet_bytes + 1;
+  return packet.last ? size == last : length > packet_bytes;
+}
+
+void Target::begin(Assembly& assembly, const transport::Received& packet,
+                   const ParsedRequest& request) {
+  // The window of a queue's record moves with everything that the queue sends.
+  ExecutionRecord* record = records_.find(assembly.peer, assembly.rc_id);
+  if (!keeps_order(assembly, record, request.headers)) return;
+  if (record == nullptr && !assembly.info->replayable) {
+    record = records_.find_or_create(assembly.peer, assembly.rc_id, assembly.tassn);
+    if (record == nullptr) {
+      assembly.verdict = Verdict::no_room;
+      return;
+    }
+  }
+  if (record != nullptr) {
+    assembly.number = record->unwrap(assembly.tassn);
+    const bool seen = record->see(assembly.number);
+    if (seen) note_order(assembly, *record, request.headers);
+    const auto mark = seen ? record->mark(assembly.number) : ExecutionRecord::Mark::withdrawn;
+    if (mark == ExecutionRecord::Mark::withdrawn || mark == ExecutionRecord::Mark::executing) {
+      assembly.verdict = Verdict::ignore;
+      return;
+    }
+    if (mark == ExecutionRecord::Mark::executed) {
+      ++counters_.repeated;
+      assembly.verdict = Verdict::executed;
+      return;
+    }
+  }
+  if (!its_turn(assembly, packet, request)) return;
+  if (leaves_segment(packet, request)) {
+    assembly.verdict = Verdict::refuse;
+    return;
+  }
+  executor_.begin(assembly, request.headers);
+  if (assembly.verdict != Verdict::run) return;
+  // What comes again must not be executed after what has followed it in order.
+  if (!assembly.info->replayable || assembly.context != Sequences::none) assembly.record = record;
+}
+
+// Whether the first packet of a slice to come tells that not all of the slice may be written. It
+// knows where the slice begins if it is the last one, or if nothing before it is missing. Otherwise
+// each packet is checked for itself when it is placed, as all of them are.
+bool Target::leaves_segment(const transport::Received& packet, const ParsedRequest& request) const {
+  const Maetah& memory = request.headers.memory;
+  const size_t size = request.data.size();
+  if (!request.info->to_memory || size == memory.length || request.info->operands > 0) {
+    return false;
+  }
+  if (!packet.last && !packet.in_order) return false;
+  const uint64_t start = packet.last ? memory.address + size - memory.length : memory.address;
+  return !executor_.writable(request.headers, start);
+}
+
+void Target::take(Assembly& assembly, const transport::Received& packet,
+                  const ParsedRequest& request, uint32_t packet_bytes) {
+  ++assembly.packets;
+  if (packet.last) note_length(assembly, request, packet_bytes);
+  if (assembly.verdict == Verdict::run) executor_.place(assembly, request);
+}
+
+// The last packet of a message says how long it is.
+void Target::note_length(Assembly& assembly, const ParsedRequest& last,
+                         uint32_t packet_bytes) const {
+  if (assembly.info->to_memory) return;
+  const uint32_t offset = last.headers.offset.kib * 1024;
+  assembly.bytes = offset + static_cast<uint32_t>(last.data.size());
+  assembly.needed = transport::packets_of(assembly.bytes, packet_bytes);
+}
+
+// All of the slice has come, this request last.
+void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
+  using Mark = ExecutionRecord::Mark;
+  const bool told = assembly.verdict == Verdict::run && executor_.finish(assembly, request);
+  pass(assembly);
+  switch (assembly.verdict) {
+    case Verdict::run: {
+      ++counters_.executed;
+      if (assembly.record != nullptr) assembly.record->set(assembly.number, Mark::executed);
+      return answer_executed(assembly, told, now);
+    }
+    case Verdict::executed:
+      return answer_executed(assembly, false, now);
+    case Verdict::too_long:
+      // The application is told of it once; if it comes again, nothing is.
+      executor_.finish(assembly, request);
+      abandon(assembly, Mark::withdrawn);
+      ++counters_.refused;
+      return answer(assembly, Response::completer_error,
+                    static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
+    case Verdict::refuse:
+    case Verdict::no_receives: {
+      ++counters_.refused;
+      const CompleterError error = assembly.verdict == Verdict::refuse
+                                       ? CompleterError::remote_abort
+                                       : CompleterError::unsupported_request;
+      note_refusal(assembly, request, now);
+      executor_.release(assembly);
+      abandon(assembly, Mark::none);
+      return answer(assembly, Response::completer_error, static_cast<uint8_t>(error), false, now);
+    }
+    case Verdict::not_ready:
+      ++counters_.not_ready;
+      return answer(assembly, Response::receiver_not_ready, not_ready_timer, false, now);
+    case Verdict::no_room:
+      ++counters_.refused;
+      return answer(assembly, Response::completer_error,
+                    static_cast<uint8_t>(CompleterError::no_room), false, now);
+    case Verdict::unsupported:
+      ++counters_.refused;
+      abandon(assembly, Mark::none);
+      return answer(assembly, Response::completer_error,
+                    static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
+    case Verdict::no_context:
+      ++counters_.refused;
+      return answer(assembly, Response::completer_error,
+                    static_cast<uint8_t>(CompleterError::unsupported_request), false, now);
+    case Verdict::ignore:
+    case Verdict::parked:
+      return;
+    case Verdict::drop:
+      ++counters_.unheard;
+      return;
+  }
+}
+
+// The peer is told that it was refused; here it is said when somebody should look after it.
+bool Target::guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& info) {
+  auto complaint = executor_.complaint(request, info);
+  if (!complaint) return false;
+  complaint->event.peer = peer;
+  events_.raise(complaint->event);
+  return complaint->guessed;
+}
+
+void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info, Time now) {
+  if (!guessed(peer, request, info)) return;
+  if (const auto until = guesses_.wrong(channels_.address(peer), now)) {
+    stop_listening(peers_.at(peer), *until);
+    events_.raise({.kind = EventKind::guessing, .peer = peer});
+  }
+}
+
+// Once of each slice, and not when all of it has come: who tries tokens need not send the rest. Its
+// answer is as those before, though nobody may listen from now on.
+void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now) {
+  const Verdict verdict = assembly.verdict;
+  if (verdict != Verdict::refuse && verdict != Verdict::no_receives) return;
+  if (std::exchange(assembly.complained, true)) return;
+  if (assembly.missing) {
+    answers_.tell_missing(assembly.peer, TokenId(request.memory.token_id));
+  } else {
+    complain(assembly.peer, request, *assembly.info, now);
+  }
+  assembly.verdict = verdict;
+}
+
+// Its packets are acknowledged as before, and nothing is done about the slices that they are of.
+// Those that have begun are remembered until they are whole, so that nothing stays of them.
+void Target::stop_listening(PeerState& peer, Time until) {
+  peer.deaf_until = until;
+  for (uint32_t i = peer.first_assembly; i != Assembly::none;) {
+    Assembly& assembly = assemblies_.at(i);
+    i = assembly.next;
+    if (assembly.verdict == Verdict::parked) {
+      assembly.packets = assembly.kept.count;
+      leave_parking(assembly);
+      assembly.verdict = Verdict::drop;
+      if (assembly.packets == assembly.needed) erase(assembly);
+      continue;
+    }
+    executor_.release(assembly);
+    abandon(assembly, ExecutionRecord::Mark::none);
+    assembly.verdict = Verdict::drop;
+  }
+}
+
+// The slice will not be executed by this assembly.
+void Target::abandon(Assembly& assembly, ExecutionRecord::Mark mark) {
+  if (assembly.record == nullptr) return;
+  assembly.record->set(assembly.number, mark);
+  assembly.record = nullptr;
+}
+
+void Target::answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now) {
+  answers_.add({.peer = assembly.peer,
+                .rc_id = assembly.rc_id,
+                .tassn = assembly.tassn,
+                .status = status,
+                .info = info,
+                .told = told},
+               now);
+}
+
+// ---- atomics
+
+// What it fetched is kept as long as its initiator may ask for it again.
+void Target::keep_result(const Assembly& assembly) {
+  ExecutionRecord& record = *assembly.record;
+  if (record.results == UINT32_MAX) {
+    record.results = results_.index_of(results_.create());
+  }
+  results_.at(record.results).keep(assembly.number, assembly.immediate, assembly.bytes);
+}
+
+// What a slice that was executed has fetched, if it is known of it.
+void Target::add_result(Answers::Answer& answer, const ExecutionRecord& record) const {
+  if (!results_.live(record.results)) return;
+  const auto result = results_.at(record.results).find(record.unwrap(answer.tassn));
+  if (!result) return;
+  answer.fetched = result->fetched;
+  answer.fetched_bytes = result->bytes;
+}
+
+void Target::answer_executed(const Assembly& assembly, bool told, Time now) {
+  Answers::Answer answer{.peer = assembly.peer,
+                         .rc_id = assembly.rc_id,
+                         .tassn = assembly.tassn,
+                         .status = Response::success,
+                         .told = told};
+  if (assembly.verdict == Verdict::run && brings_back(*assembly.info)) {
+    keep_result(assembly);
+  }
+  if (brings_back(*assembly.info)) {
+    const ExecutionRecord* const record = records_.find(assembly.peer, assembly.rc_id);
+    add_result(answer, *record);
+    if (answer.fetched_bytes == 0) {
+      // Its initiator has had more of them outstanding than was agreed.
+      answer.status = Response::completer_error;
+      answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
+    }
+  }
+  answers_.add(answer, now);
+}
+
+void Target::handle_read(const transport::Received& packet, const ParsedRequest& request,
+                         Time now) {
+  const TaRequest& headers = request.headers;
+  Answers::Answer answer{.peer = packet.peer,
+                         .rc_id = headers.base.rc_id,
+                         .tassn = headers.base.tassn,
+                         .status = Response::completer_error};
+  // What it needs of the queue's order is what a slice of one packet needs, which is not kept.
+  Assembly one{.peer = packet.peer,
+               .rc_id = headers.base.rc_id,
+               .tassn = headers.base.tassn,
+               .info = request.info,
+               .order = headers.base.order};
+  ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id);
+  if (!keeps_order(one, record, headers)) return finish(one, headers, now);
+  if (record != nullptr) {
+    one.number = record->unwrap(headers.base.tassn);
+    if (record->see(one.number)) note_order(one, *record, headers);
+    if (!its_turn(one, packet, request)) {
+      finish(one, headers, now);
+      return advance(one.context, now);
+    }
+  }
+  if (headers.memory.length > 0 && !executor_.readable(headers)) {
+    ++counters_.refused;
+    complain(packet.peer, headers, *request.info, now);
+    answer.info = static_cast<uint8_t>(CompleterError::remote_abort);
+    answers_.add(answer, now);
+    pass(one);
+    return advance(one.context, now);
+  }
+  if (peers_.at(packet.peer).reads_in >= reads_) {
+    ++counters_.not_ready;
+    answer.status = Response::receiver_not_ready;
+    answer.info = not_ready_timer;
+    answers_.add(answer, now);
+    return advance(one.context, now);
+  }
+  ++counters_.executed;
+  answers_.add(Answers::Read{.peer = packet.peer,
+                             .rc_id = headers.base.rc_id,
+                             .tassn = headers.base.tassn,
+                             .token_id = TokenId(headers.memory.token_id),
+                             .token = TokenValue(headers.token.token),
+                             .address = headers.memory.address,
+                             .bytes = headers.memory.length});
+  pass(one);
+  advance(one.context, now);
+}
+
+// A slice that its initiator gave up. Unless it has executed it never will; either is said.
+void Target::handle_filler(const transport::Received& packet, Time now) {
+  if (packet.head.size() < Btah::size) return;
+  const auto base = Btah::parse(packet.head.first<Btah::size>());
+  if (!base) {
+    ++counters_.malformed;
+    return;
+  }
+  ++counters_.withdrawn;
+  if (Assembly* assembly = find(packet)) forget(*assembly);
+  Answers::Answer answer{.peer = packet.peer,
+                         .rc_id = base->rc_id,
+                         .tassn = base->tassn,
+                         .status = Response::completer_error,
+                         .info = static_cast<uint8_t>(CompleterError::withdrawn)};
+  ExecutionRecord* record = records_.find_or_create(packet.peer, base->rc_id, base->tassn);
+  // Nothing keeps a late packet of it from being executed then; but this says no more than that
+  // nobody knows, and without it the number would stand in its queue's way for ever.
+  if (record == nullptr) return answers_.add(answer, now);
+  const Tassn tassn = record->unwrap(base->tassn);
+  if (!record->see(tassn)) return;
+  // Parked, it came as another slice of the channel.
+  if (Assembly* parked = find_parked(*record, tassn)) forget(*parked);
+  const bool executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
+  if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
+  if (executed) {
+    answer.status = Response::success;
+    answer.info = 0;
+    add_result(answer, *record);
+  }
+  answers_.add(answer, now);
+  pass_over(*record, tassn, now);
+}
+
+// ---- assemblies
+
+Assembly* Target::find(const transport::Received& packet) {
+  const uint32_t index = by_slice_.find(key(packet.channel, packet.slice));
+  return index == UINT32_MAX ? nullptr : &assemblies_.at(index);
+}
+
+Assembly* Target::create(const Assembly& assembly) {
+  Assembly* created = assemblies_.create(assembly);
+  const uint32_t index = assemblies_.index_of(created);
+  by_slice_.insert(key(assembly.channel, assembly.slice), index);
+  PeerState& peer = peers_.at(assembly.peer);
+  created->next = peer.first_assembly;
+  if (peer.first_assembly != Assembly::none) assemblies_.at(peer.first_assembly).previous = index;
+  peer.first_assembly = index;
+  ++peer.assemblies;
+  return created;
+}
+
+// It is not executed.
+void Target::forget(Assembly& assembly) {
+  executor_.release(assembly);
+  abandon(assembly, ExecutionRecord::Mark::none);
+  erase(assembly);
+}
+
+void Target::erase(Assembly& assembly) {
+  if (assembly.verdict == Verdict::parked) leave_parking(assembly);
+  PeerState& peer = peers_.at(assembly.peer);
+  --peer.assemblies;
+  (assembly.previous != Assembly::none ? assemblies_.at(assembly.previous).next
+                                       : peer.first_assembly) = assembly.next;
+  if (assembly.next != Assembly::none) assemblies_.at(assembly.next).previous = assembly.previous;
+  by_slice_.erase(key(assembly.channel, assembly.slice));
+  assemblies_.destroy(&assembly);
+}
+
+void Target::down(PeerState& peer, bool over) {
+  answers_.down(peer);
+  // What has not come whole will come again, on another channel.
+  while (peer.first_assembly != Assembly::none) {
+    forget(assemblies_.at(peer.first_assembly));
+  }
+  if (!over) return;
+  records_.forget(peer, [&](ExecutionRecord& record) {
+    sequences_.take_back(record, peer);
+    if (results_.live(record.results)) results_.destroy(&results_.at(record.results));
+  });
+}
+
+void Target::detach(Jetty& jetty) {
+  if (jetty.assemblies == 0) return;
+  assemblies_.for_each([&](Assembly& assembly) {
+    if (assembly.jetty != &jetty && assembly.receiver != &jetty) return;
+    // The rest of it is refused when it has come: there is no such Jetty, or it lost its JFR.
+    const Verdict verdict = assembly.jetty == &jetty ? Verdict::refuse : Verdict::no_receives;
+    executor_.release(assembly);
+    abandon(assembly, ExecutionRecord::Mark::none);
+    assembly.verdict = verdict;
+  });
+}
+
+void Target::flush_memory(const std::byte* base, uint64_t bytes) {
+  assemblies_.for_each([&](Assembly& assembly) {
+    if (!executor_.fills(assembly, base, bytes)) return;
+    executor_.release(assembly);
+    abandon(assembly, ExecutionRecord::Mark::none);
+    assembly.verdict = Verdict::refuse;
+  });
+  executor_.flush_receives(base, bytes);
+}
+
+}  // namespace urma::jetty

@@ -1,0 +1,139 @@
+#pragma once
+
+#include "base/flat_map.h"
+#include "jetty/event_sink.h"
+#include "jetty/target/answers.h"
+#include "jetty/target/atomic_results.h"
+#include "jetty/target/execution_record.h"
+#include "jetty/target/executor.h"
+#include "jetty/target/guesses.h"
+#include "jetty/target/sequences.h"
+
+namespace urma::jetty {
+
+struct TargetCounters {
+  uint64_t executed = 0;  // slices
+  uint64_t refused = 0;
+  uint64_t not_ready = 0;
+  uint64_t repeated = 0;           // slices that had been executed before
+  uint64_t withdrawn = 0;          // fillers
+  uint64_t malformed = 0;          // requests that make no sense
+  uint64_t unheard = 0;            // slices of whom nobody listens to
+  uint64_t parked = 0;             // slices that were kept until their turn came
+  uint64_t too_early = 0;          // slices that had to come again for it
+  uint64_t datagrams = 0;          // delivered
+  uint64_t datagrams_dropped = 0;  // there was no receive slot, no such Jetty, a wrong token
+};
+
+// Takes the packets of requests, in any order: has each placed as it comes, each slice executed
+// once, and each answered when all of it has come. It knows slices only; works are the initiator's.
+class Target {
+ public:
+  struct Limits {
+    uint32_t answers;     // owed at a time
+    uint32_t assemblies;  // slices of which some packets have come
+    uint32_t records;     // initiator queues that used sends or immediates, beyond the shares
+    uint32_t share;       // of these, each peer's own
+    uint32_t reads;       // being answered, for each peer
+    uint32_t sequences;   // initiator queues whose order is kept
+    uint32_t parked;      // packets of slices whose turn has not come
+  };
+  Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties,
+         transport::Channels& channels, EventSink& events);
+
+  // Whether there is room for this packet after `waiting` others.
+  bool admits(const transport::Received& packet, size_t waiting);
+  // The usual packet in a few steps: a message or a write with an immediate, all of it in one
+  // packet, the next of its queue, for a Jetty that waits for it. False: it is not, and nothing has
+  // happened.
+  bool handle_at_once(const transport::Received& packet, Time now);
+  void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
+  // A message that is delivered at once or never, and of which nothing is noted (UB: UNO).
+  void handle_datagram(const transport::Received& packet, Time now);
+  void handle_malformed() { ++counters_.malformed; }
+  [[gnu::cold]] void handle_filler(const transport::Received& packet, Time now);
+
+  Answers& answers() { return answers_; }
+
+  [[gnu::cold]] void down(PeerState& peer, bool over);
+  // Slices that come to this Jetty, or fill its receive slots, or hold its permits, give back what
+  // they hold: it goes away.
+  [[gnu::cold]] void detach(Jetty& jetty);
+  void flush_receives(Jetty& jetty) { executor_.flush_receives(jetty); }
+  // Receives whose buffers lie in this memory complete as flushed; nothing is placed there any
+  // more.
+  void flush_memory(const std::byte* base, uint64_t bytes);
+
+  const TargetCounters& counters() const { return counters_; }
+
+ private:
+  using Verdict = Assembly::Verdict;
+
+  template <class Headers>
+  bool deliver(const transport::Received& packet, Time now);
+  void handle_read(const transport::Received& packet, const ParsedRequest& request, Time now);
+  void begin(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request);
+  bool leaves_segment(const transport::Received& packet, const ParsedRequest& request) const;
+  void take(Assembly& assembly, const transport::Received& packet, const ParsedRequest& request,
+            uint32_t packet_bytes);
+  void note_length(Assembly& assembly, const ParsedRequest& last, uint32_t packet_bytes) const;
+
+  // Order.
+  bool keeps_order(Assembly& assembly, ExecutionRecord*& record, const TaRequest& request);
+  void note_order(Assembly& assembly, ExecutionRecord& record, const TaRequest& request);
+  bool its_turn(Assembly& assembly, const transport::Received& packet,
+                const ParsedRequest& request);
+  [[gnu::cold]] void park(Assembly& assembly, const transport::Received& packet,
+                          const ParsedRequest& request);
+  [[gnu::cold]] void keep(Assembly& assembly, const transport::Received& packet,
+                          const ParsedRequest& request);
+  [[gnu::cold]] void unpark(Assembly& assembly, Time now);
+  [[gnu::cold]] void leave_parking(Assembly& assembly);
+  Assembly* find_parked(const ExecutionRecord& record, Tassn number);
+  void pass(const Assembly& assembly);
+  void pass_over(const ExecutionRecord& record, Tassn number, Time now);
+  void advance(uint32_t sequence, Time now);
+  void finish(Assembly& assembly, const TaRequest& request, Time now);
+  [[gnu::cold]] void abandon(Assembly& assembly, ExecutionRecord::Mark mark);
+  void answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now);
+  void answer_executed(const Assembly& assembly, bool told, Time now);
+  void keep_result(const Assembly& assembly);
+  void add_result(Answers::Answer& answer, const ExecutionRecord& record) const;
+  bool well_formed(const transport::Received& packet, const ParsedRequest& request,
+                   uint32_t packet_bytes) const;
+
+  bool guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& info);
+  [[gnu::cold]] void complain(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
+                              Time now);
+  [[gnu::cold]] void complain_of_datagram(PeerId peer, const TaRequest& request,
+                                          const OpcodeInfo& info, Time now);
+  void note_refusal(Assembly& assembly, const TaRequest& request, Time now);
+  void stop_listening(PeerState& peer, Time until);
+  void deliver_slowly(const transport::Received& packet, const MessageHeaders& headers,
+                      std::span<const std::byte> data, Time now);
+  static uint64_t key(uint32_t channel, uint32_t slice) { return uint64_t{channel} << 32 | slice; }
+  Assembly* find(const transport::Received& packet);
+  Assembly* create(const Assembly& assembly);
+  void forget(Assembly& assembly);
+  void erase(Assembly& assembly);
+
+  const uint32_t reads_;
+  PeerStates& peers_;
+  transport::Channels& channels_;
+  EventSink& events_;
+  Guesses guesses_;
+  Guesses datagram_guesses_;     // whoever knows an address can send some in its name
+  Time strangers_deaf_until_{};  // datagrams of peers that nobody here knows are dropped
+  Executor executor_;
+  Answers answers_;
+  ExecutionRecords records_;
+  Slab<AtomicResults> results_;  // as many as there may be records
+  Sequences sequences_;
+  Parking parking_;
+  uint32_t parked_ = 0;  // slices
+  Slab<Assembly> assemblies_;
+  FlatMap<uint64_t> by_slice_;
+  TargetCounters counters_;
+};
+
+}  // namespace urma::jetty

@@ -1,0 +1,61 @@
+#include "wire/ta_headers.h"
+
+#include "tests/catch.h"
+#include "tests/unit/bit_flips.h"
+
+namespace urma::test {
+namespace {
+
+// UB 5.2, 5.3: the bits that are named here are those that we neither use nor understand.
+
+TEST_CASE("a BTAH comes back as it was sent, and each of its bits is a field's or ignored") {
+  const Bits ignored = bits(10, 11)           // EE_bits
+                       + bits(13, 14)         // Poison, reserved
+                       + bits(32, 33)         // No_TAACK, ODR[2]
+                       + bits(40, 41)         // reserved, E_bit
+                       + bits(43, 43);        // of INI_RC_Type
+  check_header<Btah>(ignored, bits(11, 11));  // EE_bits 01: not trusted
+}
+
+TEST_CASE("an ATAH comes back as it was sent, and each of its bits is a field's or ignored") {
+  check_header<Atah>(bits(10, 15)      // reserved, SV, Poison, reserved
+                     + bits(40, 43));  // reserved, INI_RC_Type
+}
+
+TEST_CASE("the extended headers come back as they were sent, reserved bits zero and ignored") {
+  check_header<Maetah>(bits(64, 67) + bits(88, 95));
+  check_header<Mtetah>(bits(0, 11));  // Hint, reserved, TGT_TC_Type
+  check_header<Tvetah>({});
+  check_header<Ofstetah>(bits(0, 7));
+  check_header<Immetah>({});
+  check_header<Udetah>(bits(0, 7) + bits(12, 31));
+  check_header<Ntfetah>(bits(64, 67) + bits(88, 95));
+}
+
+TEST_CASE("fields that are too large do not reach their neighbours") {
+  std::array<std::byte, Btah::size> wire;
+  Btah{.tassn = 0x12345, .rc_id = 0xfff00001}.emit(wire);
+  CHECK(*Btah::parse(wire) == Btah{.tassn = 0x2345, .rc_id = 1});
+  std::array<std::byte, Maetah::size> memory;
+  Maetah{.address = 1, .token_id = 0xfff00002, .length = 3}.emit(memory);
+  CHECK(Maetah::parse(memory) == Maetah{.address = 1, .token_id = 2, .length = 3});
+  std::array<std::byte, Ofstetah::size> offset;
+  Ofstetah{.kib = 0xff000004}.emit(offset);
+  CHECK(offset[0] == std::byte{0});
+  CHECK(Ofstetah::parse(offset) == Ofstetah{.kib = 4});
+}
+
+TEST_CASE("headers of another version than 0 are none of ours") {
+  for (unsigned version = 1; version <= 3; ++version) {
+    std::array<std::byte, 8> wire;
+    Btah{}.emit(wire);
+    wire[1] |= static_cast<std::byte>(version << 6);
+    CHECK_FALSE(Btah::parse(wire));
+    Atah{}.emit(wire);
+    wire[1] |= static_cast<std::byte>(version << 6);
+    CHECK_FALSE(Atah::parse(wire));
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

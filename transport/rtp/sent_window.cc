@@ -1,0 +1,178 @@
+#include "transport/rtp/sent_window.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace urma::transport {
+namespace {
+
+constexpr int stamp_shift = 8;  // 256 ns: 18 minutes until it wraps
+constexpr Duration stamp_unit{1 << stamp_shift};
+
+}  // namespace
+
+uint32_t SentWindow::stamp(Time now) {
+  return static_cast<uint32_t>(now.time_since_epoch().count() >> stamp_shift);
+}
+
+Duration SentWindow::age(const Packet& packet, Time now) {
+  return Duration(static_cast<int64_t>(stamp(now) - packet.sent) << stamp_shift);
+}
+
+SentWindow::Packet* SentWindow::push(const Packet& packet, Time now, Pool& pool) {
+  static_assert(sizeof(Packet) == 24);
+  if (!packets_.push(pool, packet)) return nullptr;
+  Packet& back = packets_.back(pool);
+  back.sent = stamp(now);
+  inflight_bytes_ += back.bytes;
+  if (routes_ != nullptr) routes_->left(back.route, back.bytes);
+  return &back;
+}
+
+void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
+  if (packet.lost) {
+    packet.lost = false;
+    --lost_packets_;
+    if (routes_ != nullptr) routes_->left(packet.route, bytes);
+  } else {
+    inflight_bytes_ -= packet.bytes;
+    if (routes_ != nullptr) routes_->resized(packet.route, int64_t{bytes} - packet.bytes);
+  }
+  packet.bytes = bytes;
+  packet.sent = stamp(now);
+  inflight_bytes_ += bytes;  // UB 4.6.1: transport header to ICRC
+}
+
+SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* selective,
+                                                    Duration least_rtt, Time now, Pool& pool) {
+  Acknowledgement out;
+  bool sent_again = false;
+  Psn psn = first_;
+  const Psn end = selective ? through + selective->bit_count : through + 1;
+  for (auto at = begin(pool); at && psn < end; ++at, ++psn) {
+    if (at->acknowledged) continue;
+    if (psn > through && !selective->bit(static_cast<uint32_t>(psn - through))) continue;
+    at->acknowledged = true;
+    const bool lost = std::exchange(at->lost, false);
+    const Duration since = age(*at, now);
+    if (routes_ != nullptr) routes_->arrived(at->route, lost ? 0 : at->bytes, now - since, now);
+    if (lost) {
+      --lost_packets_;
+    } else {
+      inflight_bytes_ -= at->bytes;
+    }
+    out.bytes += at->bytes;
+    out.highest = psn;
+    sent_again = sent_again || lost || at->copies > 1;
+    if (at->copies > 1) {
+      // Sooner than any answer: it is the first copy's. Of one that comes later nobody knows, but
+      // most often it is the second's.
+      const bool first_copy = since + 2 * stamp_unit < least_rtt;
+      out.in_vain = out.in_vain || (first_copy && psn >= guessed_);
+      if (!first_copy) {
+        out.newest_sent = std::max(out.newest_sent, now - since);
+        if (routes_ != nullptr) routes_->note_sent_of_arrived(at->route, now - since, now);
+      }
+      continue;
+    }
+    if (routes_ != nullptr) routes_->note_sent_of_arrived(at->route, now - since, now);
+    if (psn < highest_acknowledged_) {
+      out.overtaken = true;
+    } else {
+      highest_acknowledged_ = psn;
+    }
+    out.rtt = since;
+    out.newest_sent = std::max(out.newest_sent, now - since);
+  }
+  // What came behind a hole was held back by it, where no TPSACK told of it before.
+  if (sent_again && selective == nullptr) out.rtt.reset();
+  return out;
+}
+
+size_t SentWindow::retire(std::span<SliceRef> delivered, Pool& pool) {
+  size_t count = 0;
+  while (!packets_.empty() && packets_.front(pool).acknowledged && count < delivered.size()) {
+    const Packet& packet = packets_.front(pool);
+    if (packet.last) delivered[count++] = packet.slice;
+    packets_.pop(pool);
+    ++first_;
+  }
+  return count;
+}
+
+// UB 4.6.2
+void SentWindow::lose(Packet& packet, Time sent, bool asked) {
+  packet.lost = true;
+  ++lost_packets_;
+  inflight_bytes_ -= packet.bytes;
+  if (routes_ != nullptr) routes_->lose(packet.route, packet.bytes, sent, asked);
+}
+
+SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration tolerance,
+                                          Time now, Pool& pool) {
+  Missing out;
+  Psn psn = first_;
+  // Of one at a time all packets are judged by the mode alone.
+  Routes* const routes = routes_ != nullptr && !routes_->one_at_a_time() ? routes_ : nullptr;
+  if (routes != nullptr) routes->judge(tolerance, now);
+  for (auto at = begin(pool); at && psn <= evidence.through; ++at, ++psn) {
+    if (at->acknowledged || at->lost) continue;
+    const Time sent = now - age(*at, now);
+    const bool overtaken = routes != nullptr && sent < routes->overtaken_before(at->route);
+    // By what came over other paths: as if it had left as much later as its own is slower.
+    const Time as_if = routes != nullptr ? sent + routes->later(at->route) : sent;
+    if (overtaken || is_lost(psn, as_if, at->copies > 1, evidence)) {
+      out.lost_bytes += at->bytes;
+      lose(*at, sent);
+      continue;
+    }
+    out.oldest_sent = std::min(out.oldest_sent, as_if);
+    if (routes != nullptr) {
+      out.until = std::min(out.until, routes->patience(at->route, sent, tolerance));
+    }
+  }
+  return out;
+}
+
+uint64_t SentWindow::mark_all_lost(Duration least_age, Time now, Pool& pool) {
+  guessed_ = next();
+  uint64_t bytes = 0;
+  bool first = true;
+  for (auto at = begin(pool); at; ++at) {
+    if (at->acknowledged) continue;
+    const bool believed = std::exchange(first, false) || age(*at, now) >= least_age;
+    if (at->lost || !believed) continue;
+    bytes += at->bytes;
+    lose(*at, now - age(*at, now));
+  }
+  return bytes;
+}
+
+void SentWindow::probe(Time now, Pool& pool) {
+  guessed_ = next();
+  Packet* last = nullptr;
+  for (auto at = begin(pool); at; ++at) {
+    if (!at->acknowledged && !at->lost) last = &*at;
+  }
+  if (last != nullptr) lose(*last, now - age(*last, now), true);
+}
+
+void SentWindow::release(Pool& pool) {
+  packets_.clear(pool);
+  if (routes_ != nullptr) routes_->forget_packets();
+  inflight_bytes_ = 0;
+  lost_packets_ = 0;
+}
+
+bool SentWindow::check(Pool& pool) {
+  uint64_t inflight = 0;
+  uint32_t lost = 0;
+  for (auto at = begin(pool); at; ++at) {
+    if (at->acknowledged && at->lost) return false;
+    if (at->lost) ++lost;
+    if (!at->acknowledged && !at->lost) inflight += at->bytes;
+  }
+  return inflight == inflight_bytes_ && lost == lost_packets_;
+}
+
+}  // namespace urma::transport

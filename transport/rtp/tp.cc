@@ -1,0 +1,538 @@
+#include "transport/rtp/tp.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/assert.h"
+#include "wire/icrc.h"
+
+namespace urma::transport {
+namespace {
+
+// An ack is a packet of its own (RTPH has one PSN field), so acks are owed and paid together.
+constexpr Duration least_ack_delay = std::chrono::microseconds(100);
+constexpr Duration most_ack_delay = std::chrono::microseconds(400);
+
+constexpr SliceRef no_slice{};
+
+// Where each path has its own window, this one is of what the peer can hold.
+const congestion::ControllerKind& controller_of(const TpSettings& settings) {
+  return settings.routes == nullptr ? *settings.controller : *congestion::find_controller("fixed");
+}
+
+}  // namespace
+
+struct Tp::Plan {
+  std::span<TxFrame* const> frames;
+  Burst& burst;
+  size_t count = 0;
+  uint64_t bytes_again = 0;
+  uint32_t requests = 0;   // packets of requests in this burst
+  bool again = false;      // holds a retransmission
+  bool held_back = false;  // and another one has to wait
+
+  bool full() const { return count == frames.size() || count == Burst::capacity; }
+  void add(SentWindow::Packet& packet, Psn psn, bool repeated) {
+    frames[count]->head_bytes = Rtph::size;
+    frames[count]->piece_count = 0;
+    frames[count]->tail_bytes = 0;
+    burst.slots[count] = {.slice = packet.slice,
+                          .index = packet.index,
+                          .again = repeated,
+                          .frame = frames[count],
+                          .withdrawn = false};
+    burst.packets[count] = &packet;
+    burst.psns[count] = psn;
+    ++count;
+  }
+};
+
+Tp::Tp(uint32_t index, const TpSettings& settings, Pools& pools, Counters& counters, Time now)
+    : PacketChannel(index, settings.ends, pools, counters, now),
+      paths_(*settings.paths),
+      mode_(*settings.mode),
+      send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
+      balance_(settings.balance),
+      path_(settings.path),
+      sent_(settings.first_sent, settings.routes),
+      next_tpmsn_(settings.first_sent.wire()),
+      rtt_(settings.first_rtt),
+      sent_again_(settings.first_sent),
+      controller_(controller_of(settings).make(controller_storage_, window_settings(settings))),
+      hole_answer_(hole_answer(settings.peers_mode)),
+      received_(settings.first_received,
+                std::min(settings.mode->window_packets, ReceivedWindow::max_window),
+                settings.peers_mode.keeps_out_of_order) {
+  if (settings.routes == nullptr) return;
+  settings.routes->use_one_at_a_time(takes_overtaking_for_loss(mode_));
+  settings.routes->open_windows(*settings.controller, window_settings(settings));
+}
+
+congestion::Settings Tp::window_settings(const TpSettings& settings) {
+  return {.packet_bytes = settings.ends.facts.packet_bytes + header_allowance,
+          .limit_bytes = settings.limit_bytes};
+}
+
+Tp::~Tp() {
+  sent_.release(pools_.sent);
+  received_.release(pools_.bitmaps);
+  controller_->~Controller();
+}
+
+// ---- inwards
+
+bool Tp::handle_data(const Rtph& header, Time now) {
+  hear(now);
+  const Psn psn = number_of(header);
+  const bool hole_before = received_.has_hole();
+  const auto arrival = received_.receive(psn, pools_.bitmaps);
+  if (header.ack_request) ack_now_ = true;
+  switch (arrival) {
+    case ReceivedWindow::Arrival::fresh:
+      if (received_.has_hole()) ++counters_.out_of_order;
+      if (psn >= received_.expected()) {
+        show_hole(now);
+        return true;
+      }
+      // UB 4.3.11: a TPACK is owed for it, and with it the next hole may be told again.
+      owe_ack(now);
+      nak_sent_ = false;
+      nak_due_ = nak_due_ && (received_.has_hole() || highest_dropped_ >= received_.expected());
+      // The end of a hole is shown at once, and one that goes on where the sender acts on it.
+      if (hole_before) {
+        ack_now_ = ack_now_ || !received_.has_hole() || hole_answer_ == HoleAnswer::selective;
+      }
+      return true;
+    case ReceivedWindow::Arrival::duplicate:
+      // UB 4.4.3, UB 4.4.12: the sender has not heard of it, and has gone back; say it again, and
+      // the next hole, too.
+      ++counters_.duplicates;
+      nak_sent_ = false;
+      ack_now_ = true;
+      return false;
+    case ReceivedWindow::Arrival::no_memory:
+      // What cannot be kept out of order is asked for again from the hole on, once.
+      ++counters_.no_memory;
+      highest_dropped_ = std::max(highest_dropped_, psn);
+      nak_due_ = !nak_sent_;
+      return false;
+    case ReceivedWindow::Arrival::not_kept:
+      ++counters_.out_of_order;
+      highest_dropped_ = std::max(highest_dropped_, psn);
+      if (hole_answer_ == HoleAnswer::negative) nak_due_ = !nak_sent_;
+      return false;
+    case ReceivedWindow::Arrival::invalid:
+      break;
+  }
+  ++counters_.invalid_psn;
+  return false;
+}
+
+Tp::HoleAnswer Tp::hole_answer(const Retransmission& peers_mode) {
+  const bool timeout = peers_mode.trigger == Retransmission::Trigger::timeout;
+  if (peers_mode.scope == Retransmission::Scope::go_back_n) {
+    return timeout ? HoleAnswer::none : HoleAnswer::negative;
+  }
+  return timeout ? HoleAnswer::selective_owed : HoleAnswer::selective;
+}
+
+// A packet came out of order and was kept.
+void Tp::show_hole(Time now) {
+  switch (hole_answer_) {
+    case HoleAnswer::none:  // UB 4.4.5
+      return;
+    case HoleAnswer::negative:  // UB 4.4.2: once
+      nak_due_ = !nak_sent_;
+      return;
+    case HoleAnswer::selective_owed:  // UB 4.4.9
+      return owe_ack(now);
+    case HoleAnswer::selective:  // UB 4.4.7
+      owe_ack(now);
+      ack_now_ = true;
+  }
+}
+
+void Tp::owe_ack(Time now) {
+  if (owed_++ == 0) owed_since_ = now;
+  if (owed_ >= mode_.ack_packets) ack_now_ = true;
+}
+
+Duration Tp::ack_delay() const {
+  if (mode_.ack_delay > Duration{}) return mode_.ack_delay;
+  return std::clamp(rtt_.smoothed() / 4, least_ack_delay, most_ack_delay);
+}
+
+void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now,
+                    PacketSink& sink) {
+  ++counters_.acks_received;
+  const bool negative =
+      header.status == static_cast<uint8_t>(TpStatus::completer_error) && header.info == psn_error;
+  // UB 4.3.7, UB 4.3.8: TPACK.PSN is the highest in order, TPNAK.PSN the one that is missing.
+  Psn through = Psn::unwrap(sent_.first(), header.psn);
+  if (negative) through = through - 1;
+  std::optional<Saetph> selective;
+  if (header.opcode == static_cast<uint8_t>(TpOpcode::selective_ack)) {
+    selective = Saetph::parse(rest);
+    if (!selective) {
+      ++counters_.malformed;
+      return;
+    }
+  }
+  if (through >= sent_.next()) {
+    ++counters_.invalid_psn;
+    return;
+  }
+  hear(now);
+
+  const uint64_t inflight = sent_.inflight_bytes();
+  const auto news =
+      sent_.acknowledge(through, selective ? &*selective : nullptr, rtt_.least(), now, pools_.sent);
+  if (news.rtt) rtt_.add(*news.rtt);
+  if (news.bytes > 0) {
+    last_progress_ = now;
+    controller_->handle(congestion::Acknowledged{
+        .now = now, .rtt = rtt_.smoothed(), .bytes = news.bytes, .inflight_bytes = inflight});
+    if (routes() != nullptr) routes()->tell_windows(false, now);
+  }
+  uint64_t lost_bytes = 0;
+  if (negative) {
+    // UB 4.4.4. One of before says nothing new.
+    const bool late = through + 1 < sent_.first();
+    if (!late) lost_bytes = sent_.mark_all_lost(Duration{}, now, pools_.sent);
+  } else if (news.bytes > 0 && mode_.trigger != Retransmission::Trigger::timeout) {
+    // UB 4.4.10: where only a time-out counts, what is missing is noted and no more.
+    const Psn reported = selective
+                             ? last_reported(through, Psn::unwrap(through, selective->max_received),
+                                             selective->bit_count)
+                             : through;
+    lost_bytes = find_lost(evidence_of(news, reported, now), now);
+  }
+  note_lost(lost_bytes, now);
+
+  const Psn first = sent_.first();
+  const std::span delivered(pools_.delivered);
+  for (size_t count = delivered.size(); count == delivered.size();) {
+    count = sent_.retire(delivered, pools_.sent);
+    if (count > 0) sink.delivered(peer_, delivered.first(count), now);
+  }
+  // Where nothing but a time-out helps, it is the oldest packet's.
+  const bool moved = mode_.trigger != Retransmission::Trigger::timeout || sent_.first() != first;
+  if (news.bytes > 0 && moved) {
+    timeouts_in_row_ = 0;
+    if (sent_.empty()) {
+      timeout_at_ = never;
+    } else {
+      await_news(now);
+    }
+  }
+  URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
+}
+
+LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now) {
+  if (mode_.trigger == Retransmission::Trigger::fast) {
+    return sent_again_.evidence(reported, news.rtt ? now - *news.rtt : Time{});
+  }
+  if (news.overtaken || news.in_vain) tolerance_.learn(news.overtaken, news.in_vain);
+  latest_.note(news.newest_sent, now);
+  const bool by_number = !tolerance_.seen() && routes() == nullptr;
+  return latest_.evidence(std::max(news.highest, sent_.highest_acknowledged()), all_tolerance(),
+                          by_number ? mode_.reorder_packets : 0, now);
+}
+
+// Packets of different paths overtake each other by as much as the paths differ, and by as long as
+// a busy end leaves one of them unread.
+Duration Tp::all_tolerance() const {
+  const Duration tolerance = tolerance_.window(rtt_.smoothed());
+  if (routes() == nullptr) return tolerance;
+  return tolerance + std::max(2 * rtt_.smoothed(), RttEstimator::least_timeout);
+}
+
+uint64_t Tp::find_lost(const LossEvidence& evidence, Time now) {
+  const Duration tolerance = tolerance_.window(rtt_.smoothed());
+  const auto missing = sent_.mark_lost(evidence, tolerance, now, pools_.sent);
+  if (mode_.trigger == Retransmission::Trigger::rack) {
+    const Time until = latest_.patience(missing.oldest_sent, all_tolerance());
+    overtaken_until_ = std::min(until, missing.until);
+  }
+  return missing.lost_bytes;
+}
+
+void Tp::note_lost(uint64_t bytes, Time now) {
+  if (bytes == 0) return;
+  tolerance_.calm();
+  controller_->handle(
+      congestion::Lost{.now = now, .rtt = rtt_.smoothed(), .bytes = bytes, .timed_out = false});
+  if (routes() != nullptr) routes()->tell_windows(false, now);
+}
+
+// From now on it is waited for an answer: first for the sake of a question, then of all.
+void Tp::await_news(Time now) {
+  const Duration patience = time_out(mode_, rtt_, timeouts_in_row_);
+  timeout_at_ = now + patience;
+  if (mode_.trigger != Retransmission::Trigger::rack) return;
+  const Duration until_probe = probe_after(rtt_, most_ack_delay);
+  probe_next_ = timeouts_in_row_ == 0 && until_probe < patience;
+  if (probe_next_) timeout_at_ = now + until_probe;
+}
+
+// ---- outwards
+
+uint32_t Tp::payload_of(const Pulling& pulling) const {
+  return std::min(facts_.packet_bytes, pulling.what.bytes - pulling.next * facts_.packet_bytes);
+}
+
+bool Tp::window_open(uint32_t payload, uint64_t planned) const {
+  if (sent_.next() - sent_.first() >= send_window_) return false;
+  if (routes() != nullptr) {
+    if (routes()->changes_over() || !routes()->any_room(payload + header_allowance)) return false;
+  }
+  const uint64_t inflight = sent_.inflight_bytes() + planned;
+  return inflight == 0 || inflight + payload + header_allowance <= controller_->window_bytes();
+}
+
+bool Tp::owes_ack(Time now) const {
+  return ack_now_ || nak_due_ || (owed_ > 0 && now >= owed_since_ + ack_delay());
+}
+
+bool Tp::wants_to_send(Time now) const {
+  return owes_ack(now) || keep_alive_due_ || can_send_lost() || can_send_new();
+}
+
+bool Tp::can_send_lost() const {
+  if (sent_.lost_packets() == 0) return false;
+  const uint32_t largest = facts_.packet_bytes + header_allowance;
+  if (routes() != nullptr && !routes()->any_room(largest)) return false;
+  return sent_.inflight_bytes() == 0 ||
+         sent_.inflight_bytes() + largest <= controller_->window_bytes();
+}
+
+bool Tp::can_send_new() const {
+  if (sent_.lost_packets() > 0) return false;  // until those are on their way
+  if (pulling_.packets > 0) return window_open(payload_of(pulling_));
+  return any_offered() && window_open(facts_.packet_bytes);
+}
+
+size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
+  Plan plan{.frames = frames, .burst = pools_.burst};
+  window_limited_ = false;
+  if (routes() != nullptr) routes()->begin_plan();
+  if (sent_.lost_packets() > 0) plan_lost(plan);
+  if (!plan.held_back) plan_new(plan, now);
+  if (keep_alive_due_) plan_keep_alive(plan, now);
+  if (plan.count == 0) return 0;
+
+  const Burst& burst = plan.burst;
+  source.write(std::span(plan.burst.slots).first(plan.count));
+  for (size_t i = 0; i < plan.count; ++i) {
+    // A slice withdrawn while it is being pulled ends with the filler that says so.
+    const bool current = pulling_.packets > 0 && burst.slots[i].slice == pulling_.what.slice;
+    const bool final = i + 1 == plan.count || !(burst.slots[i + 1].slice == burst.slots[i].slice);
+    if (burst.slots[i].withdrawn && current && final && !burst.slots[i].again) {
+      burst.packets[i]->last = true;
+      pulling_.packets = 0;
+    }
+    const bool ask = i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_);
+    finish(burst.slots[i], *burst.packets[i], burst.psns[i], ask, now);
+  }
+  keep_alive_due_ = false;
+  if (routes() != nullptr) routes()->used(now);
+  if (timeout_at_ == never) await_news(now);
+  URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
+  return plan.count;
+}
+
+// UB 4.4.15: new packets wait until all that is lost has left.
+void Tp::plan_lost(Plan& plan) {
+  uint64_t inflight = sent_.inflight_bytes();
+  Psn psn = sent_.first();
+  uint32_t left = sent_.lost_packets();
+  for (auto at = sent_.begin(pools_.sent); at && left > 0; ++at, ++psn) {
+    if (!at->lost) continue;
+    plan.held_back = plan.full();
+    const bool room = routes() == nullptr || routes()->any_room(at->bytes);
+    if (!room || (inflight > 0 && inflight + at->bytes > controller_->window_bytes())) {
+      plan.held_back = window_limited_ = true;
+    }
+    if (plan.held_back) return;
+    inflight += at->bytes;
+    plan.bytes_again += at->bytes;
+    if (at->copies < UINT8_MAX) ++at->copies;
+    at->route = pick_route(at->bytes) & 0x7f;
+    if (routes() != nullptr) routes()->plan(at->route, at->bytes);
+    plan.add(*at, psn, true);
+    plan.again = true;
+    --left;
+    sent_again_.sent_again(psn);
+    ++counters_.retransmitted;
+  }
+}
+
+void Tp::plan_new(Plan& plan, Time now) {
+  while (!plan.full()) {
+    if (pulling_.packets == 0 && !pick_slice(plan)) return;
+    const uint32_t payload = payload_of(pulling_);
+    if (!window_open(payload, plan.bytes_again)) {
+      window_limited_ = true;
+      return;
+    }
+    if (!outstanding()) last_heard_ = std::max(last_heard_, now);
+    const Psn psn = sent_.next();
+    const uint32_t bytes = payload + header_allowance;
+    if (routes() != nullptr && leaves_route(bytes)) pulling_.route = pick_route(bytes);
+    SentWindow::Packet* packet = sent_.push({.slice = pulling_.what.slice,
+                                             .tpmsn = pulling_.tpmsn,
+                                             .index = pulling_.next,
+                                             .bytes = static_cast<uint16_t>(bytes),
+                                             .route = static_cast<uint8_t>(pulling_.route & 0x7f),
+                                             .last = pulling_.next + 1 == pulling_.packets},
+                                            now, pools_.sent);
+    if (packet == nullptr) return;
+    plan.add(*packet, psn, false);
+    if (++pulling_.next == pulling_.packets) pulling_.packets = 0;
+  }
+}
+
+bool Tp::pick_slice(Plan& plan) {
+  OfferQueue* const from = next_queue(plan.requests);
+  if (from == nullptr) return false;
+  pulling_.what = from->front(pools_.offered);
+  pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes, facts_.packet_bytes));
+  pulling_.next = 0;
+  pulling_.route = pick_route(payload_of(pulling_) + header_allowance);
+  pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
+  from->pop(pools_.offered);
+  if (from == &offered_[static_cast<unsigned>(Class::request)]) plan.requests += pulling_.packets;
+  return true;
+}
+
+void Tp::plan_keep_alive(Plan& plan, Time now) {
+  if (plan.count > 0 || plan.full()) return;
+  const Psn psn = sent_.next();
+  // Filler of no slice: a TPMSN of its own, and nothing behind the header.
+  SentWindow::Packet* packet =
+      sent_.push({.slice = no_slice,
+                  .tpmsn = next_tpmsn_++ % static_cast<uint32_t>(Tpmsn::modulus),
+                  .bytes = header_allowance,
+                  .route = static_cast<uint8_t>(pick_route(header_allowance) & 0x7f),
+                  .last = true},
+                 now, pools_.sent);
+  if (packet != nullptr) plan.add(*packet, psn, false);
+}
+
+void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now) {
+  TxFrame& frame = *slot.frame;
+  const bool fake = slot.withdrawn || packet.slice == no_slice;
+  if (fake) ++counters_.filler;
+  ++counters_.sent;
+  Rtph header{.last = packet.last,
+              .opcode = static_cast<uint8_t>(TpOpcode::data),
+              .padding = static_cast<uint8_t>(-frame.bytes() & 3),
+              .next = NextHeader::transaction,
+              .source = number(local_),
+              .destination = number(remote_),
+              .ack_request = ask,
+              .fake = fake,
+              .psn = psn.wire(),
+              .tpmsn = packet.tpmsn};
+  header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
+  end_frame(frame, packet.route);
+  sent_.sending(packet, static_cast<uint16_t>(frame.bytes()), now);
+}
+
+// Padding to four bytes, the ICRC, and where it goes.
+void Tp::end_frame(TxFrame& frame, uint8_t route) const {
+  frame.tail_bytes = static_cast<uint8_t>(-frame.bytes() & 3);
+  frame.tail.fill(std::byte{0});
+  if (routes() == nullptr) {
+    frame.to = to_;
+    frame.path = path_;
+    return seal(frame, paths_.endpoints[path_], pools_.prefix);
+  }
+  const Routes::Route& way = (*routes())[route];
+  frame.to = way.to;
+  frame.path = way.local;
+  seal(frame, paths_.endpoints[way.local], pools_.prefix);
+}
+
+void Tp::fill_ack(TxFrame& frame) {
+  Rtph header{.source = number(local_), .destination = number(remote_)};
+  frame.piece_count = 0;
+  frame.tail_bytes = 0;
+  frame.head_bytes = Rtph::size;
+  if (nak_due_) {
+    header.opcode = static_cast<uint8_t>(TpOpcode::ack);
+    header.status = static_cast<uint8_t>(TpStatus::completer_error);
+    header.info = psn_error;
+    header.psn = received_.expected().wire();
+  } else {
+    const bool selective = received_.has_hole() && (hole_answer_ == HoleAnswer::selective ||
+                                                    hole_answer_ == HoleAnswer::selective_owed);
+    header.opcode = static_cast<uint8_t>(selective ? TpOpcode::selective_ack : TpOpcode::ack);
+    header.psn = (received_.expected() - 1).wire();
+  }
+  header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
+  if (header.opcode == static_cast<uint8_t>(TpOpcode::selective_ack)) {
+    const Saetph holes = received_.selective(mode_.bitmap_bits, pools_.bitmaps);
+    static_assert(Rtph::size + Saetph::max_size <= TxFrame::head_room);
+    const size_t bytes = holes.emit({frame.head + Rtph::size, TxFrame::head_room - Rtph::size});
+    frame.head_bytes = static_cast<uint16_t>(Rtph::size + bytes);
+  }
+  end_frame(frame, routes() == nullptr ? 0 : routes()->for_answer());
+  // UB 4.4.2: once until the next TPACK, but not one that only answers an ACK request: the second
+  // TPNAK of a hole would come while the first is being answered.
+  nak_sent_ = nak_sent_ || nak_due_;
+  nak_due_ = ack_now_ = false;
+  owed_ = 0;
+  ++counters_.acks_sent;
+}
+
+// ---- time
+
+Time Tp::next_deadline() const {
+  Time at = std::min(timeout_at_, overtaken_until_);
+  if (routes() != nullptr) at = std::min(at, routes()->next_deadline());
+  if (owed_ > 0) at = std::min(at, owed_since_ + ack_delay());
+  if (outstanding()) {
+    at = std::min(at, last_heard_ + verdict_after);
+    if (sent_.empty()) at = std::min(at, last_heard_ + keep_alive_after);
+  }
+  return at;
+}
+
+std::optional<Why> Tp::handle_timer(Time now) {
+  if (outstanding() && now >= last_heard_ + verdict_after) return Why::silent;
+  if (now >= overtaken_until_) {
+    const auto evidence = latest_.evidence(sent_.highest_acknowledged(), all_tolerance(), 0, now);
+    note_lost(find_lost(evidence, now), now);
+  }
+  if (now >= timeout_at_ && probe_next_) {
+    probe_next_ = false;
+    sent_.probe(now, pools_.sent);
+    // Time enough for the answer, and the time-out where it was.
+    const Duration rest = time_out(mode_, rtt_, 0) - probe_after(rtt_, most_ack_delay);
+    timeout_at_ = now + std::max(rest, 2 * rtt_.smoothed());
+  } else if (now >= timeout_at_) {
+    // UB 4.4.1: in each mode; UB 4.4.6, UB 4.4.10: from the first that is missing on, or each that
+    // is; UB 4.4.16, UB 4.4.20: what nothing else has mended.
+    ++counters_.timeouts;
+    if (timeouts_in_row_ < UINT16_MAX) ++timeouts_in_row_;
+    // Nothing else shows there that a path is lost.
+    if (routes() != nullptr && routes()->one_at_a_time()) routes()->question_all(now);
+    // Where the peer tells what it has, what left less than a round trip ago may yet be told.
+    const bool tells = mode_.scope == Retransmission::Scope::selective;
+    const Duration least_age =
+        tells ? std::min(rtt_.smoothed(), time_out(mode_, rtt_, 0) / 2) : Duration{};
+    const uint64_t bytes = sent_.mark_all_lost(least_age, now, pools_.sent);
+    controller_->handle(
+        congestion::Lost{.now = now, .rtt = rtt_.smoothed(), .bytes = bytes, .timed_out = true});
+    if (routes() != nullptr) routes()->tell_windows(true, now);
+    // UB 4.4.19
+    if (mode_.rto_tries > 0 && timeouts_in_row_ > mode_.rto_tries) return Why::silent;
+    timeout_at_ = now + time_out(mode_, rtt_, timeouts_in_row_);
+  }
+  if (awaited_ > 0 && sent_.empty() && now >= last_heard_ + keep_alive_after)
+    keep_alive_due_ = true;
+  return std::nullopt;
+}
+
+}  // namespace urma::transport
