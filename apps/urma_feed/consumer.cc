@@ -75,26 +75,22 @@ Consumer::Consumer(const Options& options)
 }
 
 void Consumer::open(const std::string& text) {
-  Device device = captures_.watch(must(urma::open(text), "opening the device"));
+  Device device = captures_.watch(apps::open_device(text));
   Segment lines = must(device.allocate(topics * line_bytes), "memory for values");
   Jetty jetty = must(device.jetty({.berths = 0, .receives = permits}), "a Jetty");
   must(jetty.fd(), "the device");
-  must(device.publish("urma_feed", lines, jetty, everyone()), "publishing the name urma_feed");
+  const auto published = device.publish("urma_feed", lines, jetty, everyone());
+  if (!published) throw apps::not_published(device, service(), published.error());
   sources_.push_back({text, std::move(device), std::move(lines), std::move(jetty)});
 }
 
-void Consumer::say_where(const Source& source) const {
-  const Endpoint at = source.device.endpoint();
-  const std::string how = source.text == default_device ? ""
-                          : in_window(at.address) ? fmt::format(" --device \"{}\"", source.text)
-                          : at.port == ub_port    ? " " + to_string(at.address)
-                                                  : " " + to_string(at);
-  apps::print(
-      fmt::format("urma_feed at {}; feed it by: urma_feed produce{}\n", to_string(at), how));
+void Consumer::say_where(Source& source) const {
+  apps::print(fmt::format("urma_feed at {}; feed it by: {}\n", to_string(source.device.endpoint()),
+                          apps::command_to_reach(source.device, source.text, service())));
 }
 
 Exit Consumer::run() {
-  for (const Source& source : sources_) say_where(source);
+  for (Source& source : sources_) say_where(source);
   while (!apps::interrupted() && !enough()) {
     if (poll_all()) continue;
     const bool asleep = std::ranges::all_of(sources_, [](Source& one) { return one.jetty.arm(); });

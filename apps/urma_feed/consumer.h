@@ -40,7 +40,7 @@ class Consumer {
   };
 
   void open(const std::string& text);
-  void say_where(const Source& source) const;
+  void say_where(Source& source) const;
   bool poll_all();
   bool enough() const;
   bool whole() const;

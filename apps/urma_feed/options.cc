@@ -63,6 +63,13 @@ std::vector<uint32_t> read_topics(std::string_view text) {
 
 std::string help() { return std::string(screen); }
 
+apps::Service service() {
+  return {.name = "urma_feed",
+          .role = "consumer",
+          .serve = "urma_feed consume",
+          .ask = "urma_feed produce"};
+}
+
 Options parse_options(int count, char** arguments) {
   Options options;
   std::string what, host;

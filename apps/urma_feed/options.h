@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/failure.h"
+#include "apps/common/servers.h"
 
 namespace urma::feed {
 
@@ -30,5 +30,8 @@ struct Options {
 // Fails with Exit::usage.
 Options parse_options(int count, char** arguments);
 std::string help();
+
+// The consumer, for its producers.
+apps::Service service();
 
 }  // namespace urma::feed

@@ -22,17 +22,20 @@ using Clock = std::chrono::steady_clock;
 constexpr uint32_t berths = 128;
 constexpr auto goodbye = 2s;  // after Ctrl-C, for a consumer that is slow or stands still
 
+apps::Service service_of(const Options& options) {
+  apps::Service service = urma::feed::service();
+  if (!options.devices.empty()) service.device = options.devices[0];
+  return service;
+}
+
 // One that is not told within its patience says so by completions that fail.
 class Producer {
  public:
   explicit Producer(const Options& options)
       : options_(options),
-        device_(captures_.watch(
-            must(urma::open(options.devices.empty() ? apps::device_towards(options.host)
-                                                    : options.devices[0]),
-                 "opening the device"))),
-        consumer_(must(device_.import("urma://" + options.host + "/urma_feed"),
-                       "reaching the consumer at " + options.host)),
+        device_(captures_.watch(apps::open_device(
+            options.devices.empty() ? apps::device_towards(options.host) : options.devices[0]))),
+        consumer_(apps::find_server(device_, options.host, service_of(options))),
         jetty_(must(device_.jetty({.berths = berths}), "a Jetty")) {}
 
   Producer(const Producer&) = delete;

@@ -75,7 +75,7 @@ Exit send(Options options) {
   for (auto until = Clock::now();;) {
     try {
       apps::Captures captures("urma_notify");  // looks when the device has closed
-      Device device = captures.watch(must(urma::open(device_text), "opening the device"));
+      Device device = captures.watch(apps::open_device(device_text));
       Sender sender(options, file, device);
       try {
         return sender.run();

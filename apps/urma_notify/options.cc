@@ -56,6 +56,13 @@ uint64_t number(std::string_view option, std::string_view text, uint64_t most, b
 
 std::string help() { return std::string(screen); }
 
+apps::Service service(const std::string& file) {
+  return {.name = "urma_notify",
+          .role = "receiver",
+          .serve = "urma_notify serve DIR",
+          .ask = "urma_notify send " + apps::quoted(file)};
+}
+
 Options parse_options(int count, char** arguments) {
   Options options;
   std::string what, first, second;

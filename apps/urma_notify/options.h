@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/servers.h"
 #include "apps/urma_notify/messages.h"
 
 namespace urma::notify {
@@ -26,5 +27,8 @@ struct Options {
 // Fails with Exit::usage.
 Options parse_options(int count, char** arguments);
 std::string help();
+
+// The receiver, for a client that sends this file.
+apps::Service service(const std::string& file = "FILE");
 
 }  // namespace urma::notify

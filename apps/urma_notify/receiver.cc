@@ -8,6 +8,7 @@
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
 #include "apps/urma_notify/lines.h"
+#include "apps/urma_notify/options.h"
 
 namespace urma::notify {
 namespace {
@@ -26,22 +27,17 @@ Receiver::Receiver(const std::string& device, int folder, std::atomic<bool>& ove
     : device_text_(device),
       folder_(folder),
       over_(over),
-      device_(captures_.watch(must(urma::open(device), "opening the device"))),
+      device_(captures_.watch(apps::open_device(device))),
       post_(device_, berths, receives) {
   must(post_.jetty().fd(), "the device");
-  must(device_.publish("urma_notify", post_.jetty(), everyone()),
-       "publishing the name urma_notify");
+  const auto published = device_.publish("urma_notify", post_.jetty(), everyone());
+  if (!published) throw apps::not_published(device_, service(), published.error());
 }
 
-void Receiver::say_where() const {
+void Receiver::say_where() {
   const Endpoint at = device_.endpoint();
-  const bool window = in_window(at.address);
-  const std::string how = device_text_ == default_device ? " localhost"
-                          : window ? fmt::format(" localhost --device \"{}\"", device_text_)
-                          : at.port == ub_port ? " " + to_string(at.address)
-                                               : " " + to_string(at);
-  say_line(
-      fmt::format("urma_notify at {}; send to it by: urma_notify send FILE{}", to_string(at), how));
+  say_line(fmt::format("urma_notify at {}; send to it by: {}", to_string(at),
+                       apps::command_to_reach(device_, device_text_, service())));
 }
 
 void Receiver::run() {

@@ -19,7 +19,7 @@ class Receiver {
   Receiver(const Receiver&) = delete;
 
   // How it is reached, on stdout.
-  void say_where() const;
+  void say_where();
   // Until interrupted.
   void run();
 

@@ -56,9 +56,9 @@ Exit Sender::run() {
 }
 
 void Sender::offer() {
-  receiver_ = must(device_.import("urma://" + options_.host + "/urma_notify"),
-                   "reaching the receiver at " + options_.host)
-                  .jetty;
+  apps::Service to = service(options_.path);
+  if (!options_.devices.empty()) to.device = options_.devices[0];
+  receiver_ = apps::find_server(device_, options_.host, to).jetty;
   const Offer what{.speaks = options_.speaks,
                    .version = library_version(),
                    .jetty = post_.jetty().descriptor(),

@@ -13,8 +13,10 @@
 namespace urma::perf {
 namespace {
 
-std::string command_of(const Options& options) {
-  return fmt::format("urma_perf {} ", options.test != nullptr ? options.test->name : "TEST");
+Service service_of(const Options& options) {
+  Service service = service_for(options.test != nullptr ? options.test->name : "TEST");
+  service.device = options.device;
+  return service;
 }
 
 }  // namespace
@@ -26,7 +28,7 @@ Client::Client(const Options& options, const std::string& device, const std::str
       processors_(std::move(processors)),
       device_(
           captures_.watch(open_device(device_text_, *options.threads_mode, options.retransmit))),
-      link_(device_, host, command_of(options), options.speaks.value_or(protocol)) {
+      link_(device_, host, service_of(options), options.speaks.value_or(protocol)) {
   if (!options.verbose) return;
   print_error(fmt::format("client: {}\nserver: {}", description(), server_description()));
 }

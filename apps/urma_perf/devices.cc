@@ -7,6 +7,13 @@
 
 namespace urma::perf {
 
+Service service_for(std::string_view test) {
+  return {.name = "urma_perf",
+          .role = "server",
+          .serve = "urma_perf server",
+          .ask = fmt::format("urma_perf {}", test)};
+}
+
 Device open_device(const std::string& text, const ThreadsMode& mode,
                    const NamedRetransmission* retransmit) {
   DeviceOptions options{.threads = mode.threads};

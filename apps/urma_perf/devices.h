@@ -3,12 +3,17 @@
 #include <string>
 
 #include "apps/common/devices.h"
+#include "apps/common/servers.h"
 #include "apps/urma_perf/threads_mode.h"
 
 namespace urma::perf {
 
 using apps::device_towards;
 using apps::devices_of_this_host;
+using apps::Service;
+
+// urma_perf for a client of this test.
+Service service_for(std::string_view test);
 
 // `retransmit` null: what suits the device. What is unwise about it is said on stderr.
 Device open_device(const std::string& text, const ThreadsMode& mode,

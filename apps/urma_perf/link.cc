@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "apps/urma_perf/failure.h"
@@ -12,59 +11,13 @@ namespace {
 
 constexpr size_t presence_bytes = 64;
 
-// Places of names, as the library writes them (urma://HOST/NAME), made what is to be typed here.
-std::string typed(std::string text, const std::string& command) {
-  constexpr std::string_view scheme = "urma://";
-  for (size_t at = 0; (at = text.find(scheme, at)) != text.npos; at += command.size()) {
-    const size_t slash = text.find('/', at + scheme.size());
-    if (slash == text.npos) break;
-    const size_t end = std::min(text.find_first_of(" ,.\"", slash), text.size());
-    const bool in_a_list = text.compare(end, scheme.size() + 1, " urma://") == 0;
-    text.replace(slash, end - slash, in_a_list ? " or" : "");
-    text.replace(at, scheme.size(), command);
-  }
-  return text;
-}
-
-// Devices to be opened, as the library advises, made options.
-bool type_device(std::string& message) {
-  for (const char* cure : {"Fix: open cxl:", "Fix: open udp:"}) {
-    const size_t at = message.find(cure);
-    if (at == message.npos) continue;
-    message.replace(at, std::strlen("Fix: open"), "Fix: give --device");
-    return true;
-  }
-  return false;
-}
-
-Failure unreachable(const std::string& host, const std::string& command, const Error& error) {
-  const Exit exit = exit_for(error.status);
-  std::string message =
-      fmt::format("reaching the server at {}: {}", host, typed(error.message, command));
-  if (!type_device(message) && exit == Exit::peer_lost) {
-    while (message.ends_with('.')) message.pop_back();
-    message += ". There, start: urma_perf server";
-  }
-  return {exit, message};
-}
-
-// A server is found at each of its addresses: here, the loopback's is meant.
-Result<Imported> find_server(Device& device, const std::string& host) {
-  auto found = device.import("urma://" + host + "/urma_perf");
-  if (found || host != "localhost" || found.status() != Status::invalid_argument) return found;
-  if (auto loopback = device.import("urma://127.0.0.1/urma_perf", Duration{})) return loopback;
-  return found;
-}
-
 }  // namespace
 
-Link::Link(Device& device, const std::string& host, const std::string& command, int speaks)
+Link::Link(Device& device, const std::string& host, const Service& service, int speaks)
     : host_(host),
       mailbox_(device, nullptr),
       presence_(must(device.allocate(presence_bytes, Rights::read), "memory to be seen by")) {
-  const auto found = find_server(device, host);
-  if (!found) throw unreachable(host, command, found.error());
-  server_ = found->jetty;
+  server_ = apps::find_server(device, host, service).jetty;
   welcome_ = ask<Welcome>("hello", Hello{.speaks = speaks,
                                          .version = library_version(),
                                          .jetty = mailbox_.jetty().descriptor(),

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "apps/urma_perf/clock.h"
+#include "apps/urma_perf/devices.h"
 #include "apps/urma_perf/mailbox.h"
 
 namespace urma::perf {
@@ -11,9 +12,8 @@ namespace urma::perf {
 // when destroyed.
 class Link {
  public:
-  // HOST: localhost, ADDRESS or ADDRESS:PORT. `command` is what was typed before the host.
-  // `speaks` is `protocol`, except in tests.
-  Link(Device& device, const std::string& host, const std::string& command, int speaks);
+  // HOST: localhost, ADDRESS or ADDRESS:PORT. `speaks` is `protocol`, except in tests.
+  Link(Device& device, const std::string& host, const Service& service, int speaks);
   ~Link();
   Link(const Link&) = delete;
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "apps/common/servers.h"
 #include "apps/urma_perf/failure.h"
 
 namespace urma::perf {
@@ -257,6 +258,10 @@ void refuse_strangers(const Words& words, const Options& options) {
       usage(fmt::format("{} belongs to a test. Fix: name one of {}", name, test_names()));
   }
   const bool server = options.mode == Options::Mode::server;
+  const bool job = options.mode == Options::Mode::main_job;
+  for (const std::string& device : {options.device, options.peer_device}) {
+    if (measures || server || job) apps::refuse_simulation(device);
+  }
   if (server && (options.json || !options.json_file.empty() || !options.verify)) {
     usage(
         "server: results and checks are the client's. Fix: give --json, --json-file and "

@@ -25,13 +25,6 @@ Message failed(uint64_t id, Exit exit, std::string why) {
   return {.id = id, .type = "failed", .body = Failed{.exit = exit, .message = std::move(why)}};
 }
 
-// What whoever measures types behind the test. A window is named by its path, not by its number.
-std::string how_to_reach(const std::string& device, const Endpoint& at) {
-  if (device == default_device) return "";
-  if (in_window(at.address)) return fmt::format(" --device \"{}\"", device);
-  return " " + (at.port == ub_port ? to_string(at.address) : to_string(at));
-}
-
 }  // namespace
 
 Server::Server(const Options& options, const std::string& device, std::atomic<bool>& over)
@@ -42,10 +35,12 @@ Server::Server(const Options& options, const std::string& device, std::atomic<bo
       completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
       mailbox_(device_, &completions_),
       taker_(options.threads_mode->polls) {
-  must(device_.publish("urma_perf", mailbox_.jetty(), everyone()), "publishing the name urma_perf");
+  const Service service = service_for("write_lat");
+  const auto published = device_.publish(service.name, mailbox_.jetty(), everyone());
+  if (!published) throw apps::not_published(device_, service, published.error());
 }
 
-void Server::say_where() const {
+void Server::say_where() {
   const Endpoint at = device_.endpoint();
   if (options_.report_to) {
     const std::string line = to_string(at) + "\n";
@@ -55,8 +50,8 @@ void Server::say_where() const {
     close(*options_.report_to);
     return;
   }
-  fmt::print("urma_perf server at {}; measure it by: urma_perf write_lat{}\n", to_string(at),
-             how_to_reach(device_text_, at));
+  fmt::print("urma_perf server at {}; measure it by: {}\n", to_string(at),
+             apps::command_to_reach(device_, device_text_, service_for("write_lat")));
   std::fflush(stdout);
 }
 

@@ -22,7 +22,7 @@ class Server {
   Server(const Options& options, const std::string& device, std::atomic<bool>& over);
 
   // To stdout, or to whoever has asked for it.
-  void say_where() const;
+  void say_where();
   // Until Ctrl-C or `over`; with --once it is over when the first client is gone.
   void run();
 

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Does what the errors advise work when it is typed? advice_test.py SOURCES PROGRAM...
+
+advice.txt has each cure that the sources name. Those that can be typed are: a command that is
+refused with the cure, and then the cure, which must succeed. All of it happens in namespaces of
+its own, with a /dev/shm of its own that holds each file: however this ends, nothing is left.
+"""
+
+import os
+import pathlib
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+
+import cures
+
+HERE = pathlib.Path(__file__).resolve().parent
+FOLDER = pathlib.Path("/dev/shm/advice")
+PATIENCE = 60  # of a command that hangs
+NAMESPACES = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+INSIDE = "URMA_ADVICE_INSIDE"
+NO_SOURCES = ("build", "tests", "bench")
+
+
+class Wrong(Exception):
+    pass
+
+
+class Row:
+    """Cures that are tried together: (file, cure), and what is done: (what, text)."""
+
+    def __init__(self, line):
+        self.line, self.heads, self.steps = line, [], []
+
+    def typed(self):
+        return any(what == ">" for what, _ in self.steps)
+
+
+def read_rows(text):
+    rows = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if not line.startswith(" "):
+            if not rows or rows[-1].steps:
+                rows.append(Row(number))
+            path, cure = line.split(": ", 1)
+            rows[-1].heads.append((path, cure))
+            continue
+        what, rest = line.strip().split(" ", 1)
+        if what not in ("&", "+", "$", "%", "?", ">", "not:"):
+            raise Wrong(f"advice.txt:{number}: begins with none of & + $ % ? > not:")
+        rows[-1].steps.append((what, rest))
+    return rows
+
+
+# ---- held against the sources
+
+
+def cures_of(root):
+    found = {}
+    for folder in sorted(pathlib.Path(root).iterdir()):
+        if folder.name in NO_SOURCES or folder.name.startswith("."):
+            continue
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in (".cc", ".h", ".hpp"):
+                name = path.relative_to(root).as_posix()
+                for cure in cures.cures_in(name, path.read_text(encoding="utf-8")):
+                    if cure:  # else it is said elsewhere
+                        found[(name, cure)] = True
+    return found
+
+
+def compare(rows, found):
+    listed = [head for row in rows for head in row.heads]
+    problems = [f"advice.txt: no source has this cure:\n{path}: {cure}"
+                 for path, cure in listed if (path, cure) not in found]
+    problems += [f"advice.txt: twice:\n{path}: {cure}"
+                 for path, cure in set(listed) if listed.count((path, cure)) > 1]
+    for row in rows:
+        whats = {what for what, _ in row.steps}
+        if not (whats == {"not:"} or (">" in whats and "not:" not in whats and whats & {"$", "%"})):
+            problems.append(f"advice.txt:{row.line}: neither a command with its cure, nor a reason")
+    return problems
+
+
+# ---- typing it
+
+
+def pattern_of(cure):
+    parts = [re.escape(part) for part in cure.split(cures.ANY)]
+    return re.compile(r"Fix:\s+" + r".*?".join(parts).replace(r"\ ", r"\s+"), re.DOTALL)
+
+
+class Trial:
+    """One row, in a folder that is empty at first."""
+
+    def __init__(self, row):
+        self.row = row
+        self.unseen = dict.fromkeys(row.heads)
+        self.servers = []
+        self.said = ""
+        self.groups = ()
+
+    def run(self):
+        for path in (FOLDER / "work", FOLDER / "run"):
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir(mode=0o700)
+        try:
+            for what, text in self.row.steps:
+                self.step(what, text)
+            for path, cure in self.unseen:
+                raise Wrong(f"never said: {path}: {cure}")
+        finally:
+            for server in self.servers:
+                server.kill()
+                server.wait()
+                server.stdout.close()
+            for path in pathlib.Path("/dev/shm").glob("urma*"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def step(self, what, text):
+        for number, group in enumerate(self.groups, 1):
+            text = text.replace("{%d}" % number, group)
+        if what == "&":
+            self.start(text)
+        elif what == "?":
+            found = re.search(text, self.said)
+            if not found:
+                raise Wrong(f"nothing like {text} in:\n{self.said}")
+            self.groups = found.groups()
+        else:
+            self.type(what, text)
+
+    def start(self, command):
+        server = subprocess.Popen(["bash", "-c", "exec " + command], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, cwd=FOLDER / "work")
+        self.servers.append(server)
+        readable = select.select([server.stdout], [], [], PATIENCE)[0]
+        self.said = server.stdout.readline() if readable else ""
+        if not self.said:
+            raise Wrong(f"a server does not begin: {command}")
+
+    def type(self, what, command):
+        try:
+            done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, text=True,
+                                  stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                  timeout=PATIENCE, cwd=FOLDER / "work", errors="replace")
+        except subprocess.TimeoutExpired as late:
+            raise Wrong(f"hangs: {command}\n{late.output}") from late
+        if what in ("+", ">"):
+            if done.returncode != 0:
+                raise Wrong(f"fails with {done.returncode}: {command}\n{done.stdout}")
+            return
+        if what == "$" and done.returncode == 0:
+            raise Wrong(f"is not refused: {command}\n{done.stdout}")
+        self.said = done.stdout
+        seen = [head for head in self.row.heads if pattern_of(head[1]).search(self.said)]
+        if not seen:
+            raise Wrong(f"advises something else: {command}\n{self.said}")
+        for head in seen:
+            self.unseen.pop(head, None)
+
+
+def try_all(rows):
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1g,mode=1777", "tmpfs", "/dev/shm"],
+                   check=True)
+    FOLDER.mkdir()
+    os.environ.update(XDG_RUNTIME_DIR=str(FOLDER / "run"), TMPDIR=str(FOLDER / "work"))
+    problems = []
+    for row in rows:
+        began = time.monotonic()
+        try:
+            Trial(row).run()
+        except Wrong as wrong:
+            problems.append(f"advice.txt:{row.line}: {wrong}")
+        if time.monotonic() - began > 2:
+            print(f"advice.txt:{row.line}: {time.monotonic() - began:.1f} s", flush=True)
+    return problems
+
+
+def main():
+    root, programs = sys.argv[1], sys.argv[2:]
+    rows = read_rows((HERE / "advice.txt").read_text(encoding="utf-8"))
+    chosen = os.environ.get("URMA_ADVICE")  # a part of a row's cure or path, for one who debugs
+    typed = [row for row in rows if row.typed()
+             and (not chosen or any(chosen in path + ": " + cure for path, cure in row.heads))]
+    problems = [] if INSIDE in os.environ else compare(rows, cures_of(root))
+    if not problems and INSIDE not in os.environ:
+        if subprocess.run([*NAMESPACES, "true"], capture_output=True).returncode != 0:
+            print("(skipped: no namespaces, so nothing was typed)")
+            return 0
+        folders = [str(pathlib.Path(program).resolve().parent) for program in programs]
+        os.environ["PATH"] = ":".join([*folders, os.environ["PATH"]])
+        os.environ[INSIDE] = "yes"
+        # In its place: what ends this process ends all in the namespace.
+        os.execvp(NAMESPACES[0], [*NAMESPACES, sys.executable, "-B", *sys.argv])
+    if not problems:
+        problems = try_all(typed)
+        print(f"{len(typed)} of {len(rows)} rows were typed")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

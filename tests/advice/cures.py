@@ -1,0 +1,94 @@
+"""Finds what the sources advise: each text behind "Fix: ", and what functions put there."""
+
+import re
+
+FIX = "Fix: "
+ANY = "{}"  # what the program fills in
+# A raw literal, a literal, what is no code, or one character of code.
+TOKEN = re.compile(r'R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"\\\n])*)"|'
+                   r"(?P<no>//[^\n]*|/\*.*?\*/|\s+)|'(?:\\.|[^'\\\n])'|(?P<code>.)", re.DOTALL)
+# Cures that are written apart from their "Fix: ": by file, what stands before their argument list,
+# and which argument they are. None: there is no list, it stands right there.
+APART = (
+    (r"apps/common/captures\.cc",
+     r'\breturn (?:fmt::format\()?(?="(?:raise|make|allow|name))', None),
+    (r"apps/common/servers\.cc", r"std::string cure = ", None),
+    (r"apps/urma_info/checks.*\.cc", r"(?<![\w.])(?:fix|warn)\(", 1),
+    (r"apps/urma_notify/incoming\.cc", r'return (?="(?:make|remove|see|try|allow|name))', None),
+    (r"apps/urma_perf/options\.cc", r"(?<!\] void )refuse\(", 2),
+    (r"apps/urma_stat/options\.cc", r"(?<!\] void )refuse\(", 2),
+    (r"apps/urma_perf/shm_window\.cc", r"(?<!Failure )failure\(", 1),
+    (r"drivers/cxl/\w+\.cc", r"(?<![:\w])because\(", 2),
+    (r"drivers/pcap/capture_file\.cc", r"return because\(", 3),
+    (r"urma/core/status\.cc", r"\{(?=Status::)", 4),
+    (r"api/device\.cc", r"return not_one_of\(", 1),
+    (r".*\.cc", r"\.cure = ", None),
+)
+
+
+def plain(escape):
+    return " " if escape[1] == "n" else escape[1]
+
+
+def tokens(source):
+    """Pairs: (True, what a literal says) or (False, a character of code)."""
+    out = []
+    for found in TOKEN.finditer(source):
+        if found["no"] is not None:
+            continue
+        literal = found["raw"] if found["raw"] is not None else found["text"]
+        if literal is None:
+            out.append((False, found["code"] or "'"))
+        else:
+            out.append((True, re.sub(r"\\(.)", plain, literal)))
+    return out
+
+
+def text_from(all_tokens, begin):
+    """What the expression says that begins with this token, and where it ends: its literals, and
+    ANY for all else, up to the end of the argument, of the branch or of the statement."""
+    said, depth, scope = "", 0, False
+    for at in range(begin, len(all_tokens)):
+        literal, text = all_tokens[at]
+        if literal:
+            said += text if depth == 0 else ANY
+            continue
+        depth += (text in "({[") - (text in ")}]")
+        scope = text == ":" and (scope or all_tokens[at + 1] == (False, ":"))
+        if depth < 0 or (depth == 0 and text in ",;?:#" and not scope):
+            break
+        if text != "+":
+            said += ANY
+    said = re.sub(r"\{[^{} ]*\}", ANY, said)
+    return re.sub(r"(\{\})+", ANY, said).strip(), at
+
+
+def argument(all_tokens, number):
+    at = 0
+    for _ in range(number):
+        _, at = text_from(all_tokens, at)
+        while all_tokens[at] != (False, ","):
+            at += 1
+        at += 1
+    # Of a formatted text, what is formatted.
+    spelt = "".join(text for literal, text in all_tokens[at:at + 12] if not literal)
+    return text_from(all_tokens, at + 12 if spelt.startswith("fmt::format(") else at)[0]
+
+
+def cures_apart(path, source):
+    for where, before, number in APART:
+        if not re.fullmatch(where, path):
+            continue
+        for found in re.finditer(before, source):
+            yield argument(tokens(source[found.end():found.end() + 3000]), number or 0)
+
+
+def cures_in(path, source):
+    """The cures that a file names, in order."""
+    found = tokens(source)
+    out = []
+    for at, (literal, text) in enumerate(found):
+        if literal and FIX in text:
+            first = [(True, text[text.index(FIX) + len(FIX):]), *found[at + 1:]]
+            out.append(text_from(first, 0)[0])
+    return out + [cure for cure in cures_apart(path, source) if cure != ANY]
