@@ -44,8 +44,8 @@ uint64_t number(std::string_view option, std::string_view text, uint64_t least, 
       value <= most) {
     return value;
   }
-  usage(fmt::format("{}: \"{}\" cannot be meant. Fix: a whole number from {} to {}", option, text,
-                    least, most));
+  usage(fmt::format("{}: \"{}\" is invalid. Fix: a whole number from {} to {}", option, text, least,
+                    most));
 }
 
 std::vector<uint32_t> read_topics(std::string_view text) {

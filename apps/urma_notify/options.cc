@@ -48,8 +48,10 @@ uint64_t number(std::string_view option, std::string_view text, uint64_t most, b
   if (failure == std::errc{} && shift >= 0 && value > 0 && value <= most >> shift) {
     return value << shift;
   }
-  usage(fmt::format("{}: \"{}\" cannot be meant. Fix: a whole number from 1 to {}{}", option, text,
-                    most, units ? ", with K, M or G if you like" : ""));
+  const std::string limit =
+      units ? fmt::format("{}G, as 500K or 20M", most >> 30) : fmt::format("{}", most);
+  usage(
+      fmt::format("{}: \"{}\" is invalid. Fix: a whole number from 1 to {}", option, text, limit));
 }
 
 }  // namespace

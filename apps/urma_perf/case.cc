@@ -19,12 +19,12 @@ uint32_t default_depth(const Test& test, uint64_t bytes) {
 std::string objection(const Case& what) {
   const uint64_t most = what.test->sends() ? max_send_bytes : max_write_bytes;
   if (what.bytes < 1 || what.bytes > most) {
-    return fmt::format("a message of {} takes 1 to {} bytes, not {}. Fix: choose another --size",
-                       what.test->name, size_text(most), what.bytes);
+    return fmt::format("a message of {} takes 1 to {} bytes, not {}. Fix: --size {} or less",
+                       what.test->name, size_text(most), size_text(what.bytes), size_text(most));
   }
   if (what.test->atomics() &&
       (what.bytes > most_atomic_bytes || !std::has_single_bit(what.bytes))) {
-    return fmt::format("{} changes words of 1, 2, 4 or 8 bytes, not {}. Fix: choose another --size",
+    return fmt::format("{} changes words of 1, 2, 4 or 8 bytes, not {}. Fix: --size 8, 4, 2 or 1",
                        what.test->name, what.bytes);
   }
   if (what.ordering.unreliable()) {
@@ -81,13 +81,14 @@ std::string objection(const Case& what) {
                        what.test->name);
   }
   if (what.spread > most_memory_bytes) {
-    return fmt::format("a spread of {} is more than {}. Fix: choose another --spread",
-                       size_text(what.spread), size_text(most_memory_bytes));
+    return fmt::format("a spread of {} is more than {}. Fix: --spread {} or less",
+                       size_text(what.spread), size_text(most_memory_bytes),
+                       size_text(most_memory_bytes));
   }
   if (const uint64_t needed = Layout(what).bytes(); needed > most_memory_bytes) {
     return fmt::format(
         "{} Jetties with {} messages of {} need {} MiB of memory on each side, more "
-        "than {} MiB. Fix: lower --depth, --jetties or --size",
+        "than {} MiB. Fix: lower --depth, --jetties, --size or --spread",
         what.jetties, what.depth, size_text(what.bytes), needed >> 20, most_memory_bytes >> 20);
   }
   return {};

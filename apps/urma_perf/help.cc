@@ -51,7 +51,7 @@ Other options
   --device STRING      with --self for both sides
   --retransmit MODE    how this side sends lost packets again (sel-rack); with --self both sides. Of
                        a server: what it answers with
-  --peer-device STRING with --self: the server's device
+  --peer-device STRING with --self: the server's device, as where pcap() is to capture both sides
   --rounds N           each size is measured in so many parts, between which the limit is (5)
   --signal-every N     only one of N works has a completion (1): of _bw, where --depth is a
                        multiple of it, and of send_lat, write_imm_lat, wake_lat, up to 32

@@ -1,5 +1,8 @@
 #include "apps/urma_perf/main_job.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
 #include <span>
 
@@ -94,6 +97,50 @@ void make_it_fit(std::vector<SelfRun>& runs) {
   }
 }
 
+// The server's device in a row with this one: the same, or what --peer-device says, likewise
+// impaired.
+std::string peer_of(const Options& options, const std::string& device) {
+  if (options.peer_device.empty()) return device;
+  const bool lossy = device != options.device && device.ends_with(options.device);
+  return (lossy ? device.substr(0, device.size() - options.device.size()) : "") +
+         options.peer_device;
+}
+
+// The same device, with captures of its own: `file=/tmp/x.pcapng` becomes
+// `file=/tmp/x-peer.pcapng`.
+std::string with_other_captures(std::string device) {
+  constexpr std::string_view option = "file=";
+  for (size_t at = 0; (at = device.find(option, at)) != device.npos;) {
+    at += option.size();
+    const size_t end = std::min(device.find_first_of(",)", at), device.size());
+    const size_t dot = device.rfind('.', end);
+    const size_t slash = device.rfind('/', end);
+    const bool has_ending = dot != device.npos && dot > at && (slash == device.npos || dot > slash);
+    device.insert(has_ending ? dot : end, "-peer");
+  }
+  return device;
+}
+
+// The server's device writes the capture that this one was to write.
+Failure captured_by_both(const Failure& failure, const Options& options) {
+  const std::string what = failure.what();
+  return {failure.exit(), fmt::format("{}. Fix: name another file for the server: --peer-device {}",
+                                      what.substr(0, what.find(". Fix: ")),
+                                      apps::quoted(with_other_captures(options.device)))};
+}
+
+Client make_client(const Options& options, const SelfRun& run, const std::string& at,
+                   std::vector<int> processors) {
+  try {
+    return Client(options, run.device, at, std::move(processors));
+  } catch (const Failure& failure) {
+    const bool both = std::string_view(failure.what()).find("being written by another device") !=
+                      std::string_view::npos;
+    if (both && run.device == run.peer_device) throw captured_by_both(failure, options);
+    throw;
+  }
+}
+
 // Of the same case, and of a limit of the same kind.
 bool lends(const Result& measured, const Result& to) {
   return measured.what.test == to.what.test && measured.what.bytes == to.what.bytes &&
@@ -107,7 +154,7 @@ std::vector<SelfRun> main_job(const Options& options) {
   for (const JobRow& row : job_rows(options.device)) {
     if (runs.empty() || runs.back().device != row.device) {
       runs.push_back({.device = row.device,
-                      .peer_device = row.device,
+                      .peer_device = peer_of(options, row.device),
                       .cases = {},
                       .schedule = row.limit ? with_limit(options) : without_limit(options)});
     }
@@ -145,7 +192,7 @@ void run_self(const Options& options, const std::vector<SelfRun>& runs,
   for (const SelfRun& run : runs) {
     if (interrupted()) return;
     const ChildServer server(options, run.peer_device, several ? theirs : -1);
-    Client client(options, run.device, server.at(), several ? ours : std::vector<int>{});
+    Client client = make_client(options, run, server.at(), several ? ours : std::vector<int>{});
     for (const Case& what : run.cases) {
       if (interrupted()) return;
       Result result = client.run(what, run.schedule);

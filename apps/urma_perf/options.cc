@@ -23,8 +23,7 @@ struct Words {
 };
 
 [[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view wanted) {
-  throw Failure(Exit::usage,
-                fmt::format("{}: \"{}\" cannot be meant. Fix: {}", option, text, wanted));
+  throw Failure(Exit::usage, fmt::format("{}: \"{}\" is invalid. Fix: {}", option, text, wanted));
 }
 
 uint64_t whole_number(std::string_view option, std::string_view text, uint64_t least,
@@ -59,14 +58,16 @@ double read_seconds(const std::string& text) {
   return value;
 }
 
-uint64_t read_size(std::string_view option, std::string_view text) {
-  constexpr std::string_view wanted = "bytes, with K, M or G if you like: 64, 4K or 64,4K,1M";
+// `several`: a list of sizes may stand there.
+uint64_t read_size(std::string_view option, std::string_view text, uint64_t most, bool several) {
   uint64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
   const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
-  if (failure != std::errc{} || shift < 0 || value == 0 || value > (max_write_bytes >> shift)) {
-    refuse(option, text, wanted);
+  if (failure != std::errc{} || shift < 0 || value == 0 || value > (most >> shift)) {
+    refuse(option, text,
+           fmt::format("1 to {} bytes, as 64, 4K{}", size_text(most),
+                       several ? " or 64,4K,1M" : " or 1M"));
   }
   return value << shift;
 }
@@ -75,7 +76,7 @@ std::vector<uint64_t> read_sizes(std::string_view text) {
   std::vector<uint64_t> sizes;
   for (size_t at = 0; at <= text.size();) {
     const size_t comma = std::min(text.find(',', at), text.size());
-    sizes.push_back(read_size("--size", text.substr(at, comma - at)));
+    sizes.push_back(read_size("--size", text.substr(at, comma - at), max_write_bytes, true));
     at = comma + 1;
   }
   return sizes;
@@ -148,7 +149,7 @@ void add_options(CLI::App& app, Options& options, Words& words) {
 void read_words(const Words& words, Options& options) {
   constexpr uint64_t any = UINT64_MAX;
   if (words.size) options.sizes = read_sizes(*words.size);
-  if (words.spread) options.spread = read_size("--spread", *words.spread);
+  if (words.spread) options.spread = read_size("--spread", *words.spread, most_memory_bytes, false);
   if (words.seconds) options.seconds = read_seconds(*words.seconds);
   read_number("--count", words.count, options.count, 1, any);
   read_number("--depth", words.depth, options.depth, 1, most_depth);
@@ -268,6 +269,9 @@ void refuse_strangers(const Words& words, const Options& options) {
         "--no-verify to urma_perf TEST HOST");
   }
   if (options.once && !server) usage("--once belongs to urma_perf server. Fix: leave it out");
+  if (!options.peer_device.empty() && job && options.device.empty()) {
+    usage("--peer-device goes with the --device that it answers. Fix: give --device, too");
+  }
   if (!options.peer_device.empty() && !options.self) {
     usage("--peer-device is for --self. Fix: urma_perf server --device STRING, over there");
   }

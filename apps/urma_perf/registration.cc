@@ -85,8 +85,9 @@ class Registration {
       Segment segment = must(timed(row.took[registering], make), "memory");
       if (mapped_ && !segment.mapped()) {
         throw Failure(Exit::error,
-                      "reg: the window has no room for this size. Fix: a larger one "
-                      "(cxl:PATH?size=4G), a smaller --size, or --private");
+                      fmt::format("reg: the window has no room for {} in one piece. Fix: a larger "
+                                  "one (--device cxl:PATH?size=4G), a smaller --size, or --private",
+                                  size_text(bytes)));
       }
       writes(&segment);
       next += apart;

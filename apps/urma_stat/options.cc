@@ -11,8 +11,7 @@ namespace urma::stat {
 namespace {
 
 [[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view wanted) {
-  throw Failure(Exit::usage,
-                fmt::format("{}: \"{}\" cannot be meant. Fix: {}", option, text, wanted));
+  throw Failure(Exit::usage, fmt::format("{}: \"{}\" is invalid. Fix: {}", option, text, wanted));
 }
 
 template <class Number>

@@ -3,8 +3,13 @@
 #include <array>
 #include <iterator>
 
+#include "urma/core/work.h"
+
 namespace urma {
 namespace {
+
+static_assert(max_write_bytes == 1 << 30 && max_send_bytes == 64 << 10 && max_buffers == 16,
+              "the catalogue names these limits");
 
 // What is said of a work is said of calls too where both can end so.
 constexpr StatusInfo catalogue[] = {
@@ -31,11 +36,14 @@ constexpr StatusInfo catalogue[] = {
     {Status::bad_work,
      "bad_work",
      "The work cannot be executed as it stands: not executed.",
-     {"It is too long, has too many buffers, or more inline data than its Jetty's berths hold.",
+     {"It is too long (writes and reads: at most 1 GiB, sends: 64 KiB), has more than 16 buffers, "
+      "or "
+      "more inline data than its Jetty's berths hold (JettyOptions::inline_bytes).",
       "It goes to a segment or Jetty that the import did not find (only the other was published).",
       "It has an immediate and no target Jetty, is an atomic that is not aligned, its memory lies "
       "at null, or one of its fields has a value that its enumeration does not have."},
-     "Compare it with the limits in urma/core/work.h, and with what the import returned."},
+     "Keep to these limits, which urma/core/work.h has as constants, and to what the import "
+     "returned."},
     {Status::remote_access,
      "remote_access",
      "The target refused. Nothing changed there, unless the segment was unregistered, or its "
