@@ -9,6 +9,7 @@
 
 #include "api/handles.h"
 #include "base/clock.h"
+#include "base/loopback.h"
 #include "engine/copy_choice.h"
 #include "engine/retransmission_choice.h"
 
@@ -136,6 +137,12 @@ Error not_answered(const Location& where, Status status) {
     return Error{status, "the process at " + at +
                              " has no room for another peer. Fix: open it with larger "
                              "Limits::peers"};
+  }
+  if (!in_window(where.at.address) && on_this_host(where.at.address) && loopback_is_down()) {
+    return Error{Status::peer_unreachable,
+                 "no packet reaches " + at +
+                     ", an address of this host, because the interface lo is down. Fix: as root, "
+                     "ip link set dev lo up"};
   }
   return error(Status::peer_unreachable,
                "nobody answered at " + at + " for \"" + where.name + "\"");

@@ -212,7 +212,10 @@ Result<Publication> NameFiles::find(const Eid& from, std::optional<Eid> address,
   if (here.size() > 1) return several(name, here);
   if (!elsewhere.empty()) return out_of_reach(from, name, elsewhere);
   return error(Status::not_found, "no process of this user publishes \"" + name + "\"" +
-                                      (address ? " at " + to_string(*address) : " on this host"));
+                                      (address ? " at " + to_string(*address) : " on this host") +
+                                      ", as far as the files in " + directory_ +
+                                      " tell; a process with another XDG_RUNTIME_DIR keeps its "
+                                      "names elsewhere");
 }
 
 Publications NameFiles::all(const Eid& address) const {

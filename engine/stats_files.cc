@@ -82,6 +82,8 @@ ObservedDevice this_process() {
 
 void StatsFile::write(const Statistics& statistics, Time moment, std::span<const uint64_t> more) {
   const StatsPage::Write next = page_.next(statistics, moment, more);
+  // A limit that was set after the file was made (ulimit -f) is for any write behind it.
+  if (!file_may_have(next.offset + next.bytes.size())) return;
   [[maybe_unused]] const ssize_t written = pwrite(
       file_.descriptor(), next.bytes.data(), next.bytes.size(), static_cast<off_t>(next.offset));
 }

@@ -13,12 +13,13 @@ namespace urma::apps {
 namespace {
 
 std::atomic<int> signals{0};
+std::atomic<int> at_once{0};  // EndsAtOnce that exist
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
 
 int descriptor = -1;
 
 void count_signal(int) {
-  if (signals.fetch_add(1) > 0) _exit(static_cast<int>(Exit::interrupted));
+  if (signals.fetch_add(1) > 0 || at_once.load() > 0) _exit(static_cast<int>(Exit::interrupted));
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(descriptor, &one, sizeof one);
 }
@@ -32,6 +33,14 @@ void handle_signals() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
+
+EndsAtOnce::EndsAtOnce() {
+  at_once.fetch_add(1);
+  // A signal that came just before would have to wait for the call's end.
+  if (interrupted()) _exit(static_cast<int>(Exit::interrupted));
+}
+
+EndsAtOnce::~EndsAtOnce() { at_once.fetch_sub(1); }
 
 int interrupt_descriptor() { return descriptor; }
 

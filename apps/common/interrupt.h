@@ -7,6 +7,16 @@ namespace urma::apps {
 void handle_signals();
 bool interrupted();
 
+// While one of these exists, Ctrl-C ends the process at once. For calls that cannot be interrupted,
+// before anything has begun that would have to be summed up or undone.
+class EndsAtOnce {
+ public:
+  EndsAtOnce();
+  EndsAtOnce(const EndsAtOnce&) = delete;
+  EndsAtOnce& operator=(const EndsAtOnce&) = delete;
+  ~EndsAtOnce();
+};
+
 // For who sleeps at descriptors: readable from then on. Made by `handle_signals`.
 int interrupt_descriptor();
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "apps/common/interrupt.h"
+
 namespace urma::apps {
 namespace {
 
@@ -127,7 +129,10 @@ Device open_device(const std::string& device) {
 }
 
 Imported find_server(Device& device, const std::string& host, const Service& service) {
-  auto found = import_by_name(device, host, service.name);
+  const auto found = [&] {
+    const EndsAtOnce on_interrupt;
+    return import_by_name(device, host, service.name);
+  }();
   if (!found) throw not_reached(device, host, service, found.error());
   return *found;
 }

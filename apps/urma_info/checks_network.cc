@@ -25,6 +25,10 @@ bool may_exceed_buffers(const Host& host) {
 }  // namespace
 
 Finding check_interfaces(const Host& host) {
+  if (host.loopback_down) {
+    return fix("lo is down: by udp: no process reaches another one of this host",
+               "as root: ip link set dev lo up");
+  }
   std::string seen, small;
   for (const std::string& name : host.names("/sys/class/net")) {
     const std::string folder = "/sys/class/net/" + name;

@@ -19,6 +19,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/loopback.h"
+
 namespace urma::info {
 namespace {
 
@@ -144,6 +146,7 @@ Host this_host() {
     return {};
   };
   host.clock_ns = time_of_clock();
+  host.loopback_down = loopback_is_down();
   uint32_t word = 0;
   host.kernel = {.segmentation = takes_option(udp_segment),
                  .coalescing = takes_option(udp_gro),

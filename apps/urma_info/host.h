@@ -30,6 +30,7 @@ struct Host {
   std::function<Result<void>(const std::string& device)> open;
 
   double clock_ns = 0;  // what reading the clock takes
+  bool loopback_down = false;
 
   struct Kernel {
     bool segmentation = true;  // UDP_SEGMENT

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/interrupt.h"
 #include "apps/urma_perf/clock.h"
 
 namespace urma::perf {
@@ -319,6 +320,7 @@ void measure_peers(Report& report, const PeersToMeasure& peers) {
 }  // namespace
 
 Exit budget(const Options& options) {
+  const apps::EndsAtOnce on_interrupt;
   constexpr uint32_t usual_jetties = 1'000'000 - 2;  // and two more of the device's
   const uint32_t jetties = options.jetties > 1 ? options.jetties : usual_jetties;
   Report report;

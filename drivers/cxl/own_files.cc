@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/above_standard.h"
+#include "base/file_limit.h"
 
 namespace urma::drivers::cxl {
 namespace {
@@ -79,6 +80,8 @@ bool OwnFiles::make(uint32_t segment) {
   file.descriptor = static_cast<uint32_t>(descriptor) + 1;
   if (!leaves_descriptors(descriptor)) return false;
   const auto bytes = static_cast<off_t>(file.bytes);
+  // To make a file larger than the process may have (ulimit -f) would end the process.
+  if (!file_may_have(file.bytes)) return false;
   // Whoever maps it is sure of each of its bytes: nobody cuts it off.
   return fchmod(descriptor, 0600) == 0 && ftruncate(descriptor, bytes) == 0 &&
          take_memory(descriptor, bytes) &&

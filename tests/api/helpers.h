@@ -1,7 +1,5 @@
 #pragma once
 
-#include <net/if.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/loopback.h"
 #include "tests/catch.h"
 #include "tests/completions.h"
 #include "urma/urma.hpp"
@@ -20,11 +19,8 @@ using namespace std::chrono_literals;
 // Throws if the loopback interface is down, as in a new network namespace: devices open there, but
 // each work fails after 2 s, and a program of tests would need minutes to say nothing but that.
 inline void require_loopback() {
-  ifreq lo{.ifr_ifrn = {"lo"}, .ifr_ifru = {}};
-  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  const bool down = ioctl(socket, SIOCGIFFLAGS, &lo) == 0 && (lo.ifr_flags & IFF_UP) == 0;
-  close(socket);
-  if (down) throw std::runtime_error("the interface lo is down. Fix: ip link set dev lo up");
+  if (!loopback_is_down()) return;
+  throw std::runtime_error("the interface lo is down. Fix: ip link set dev lo up");
 }
 
 // One device with a segment and a Jetty, and the line that describes both.

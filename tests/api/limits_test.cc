@@ -201,6 +201,18 @@ TEST_CASE("a process whose files may not be so large is told so, and not ended b
   }));
 }
 
+TEST_CASE("a segment whose file would be too large is refused or lies elsewhere, without SIGXFSZ") {
+  const WindowFile window("segment-size");
+  CHECK(in_a_child(2 << 20, 1 << 16, [&](size_t most) {
+    auto device = urma::open(window.device("?size=16M&share=segment"));
+    limit(RLIMIT_FSIZE, most);
+    const auto segment = device ? device->allocate(1 << 20) : Result<Segment>(device.error());
+    const bool fine = says_why(device) && fair(segment.status());
+    limit(RLIMIT_FSIZE, RLIM_INFINITY);
+    return fine;
+  }));
+}
+
 TEST_CASE("a window for which there is no address space is refused") {
   const WindowFile window("space");
   CHECK(in_a_child(80 << 20, 4 << 20, [&](size_t bytes) {

@@ -398,6 +398,9 @@ TEST_CASE("doctor: interfaces that are up and carry a packet") {
   says(check_interfaces(machine.host), Level::warn, "none is up", "ip link set dev lo up");
   interface("lo", "0x9\n", "65536\n");
   says(check_interfaces(machine.host), Level::ok, "MTU: lo 65536");
+  machine.host.loopback_down = true;
+  says(check_interfaces(machine.host), Level::fix, "lo is down", "ip link set dev lo up");
+  machine.host.loopback_down = false;
   interface("eth0", "0x1003\n", "1168\n");
   says(check_interfaces(machine.host), Level::ok, "eth0 1168, lo 65536");
   interface("eth0", "0x1003\n", "1167\n");

@@ -69,7 +69,9 @@ TEST_CASE("a name is found only where the device reaches it") {
 
 TEST_CASE("where nothing is in reach, what is elsewhere is told, and how to get there") {
   Names names;
-  CHECK(names.find(v4).status() == Status::not_found);
+  const Error nowhere = names.find(v4).error();
+  CHECK(nowhere.status == Status::not_found);
+  CHECK(mentions(nowhere.message, "another XDG_RUNTIME_DIR"));
   names.publish(in_one, "in one", "cxl:/one");
   names.publish(also_in_one, "in one", "cxl:/one");
   for (const Eid& from : {v4, v6, in_another}) {
