@@ -132,8 +132,8 @@ Result<void> Runner::start() {
   if (const int why = pthread_create(&thread_, nullptr, entry, this); why != 0) {
     return Error{Status::no_resources,
                  std::string("open: starting the device's thread: ") + std::strerror(why) +
-                     ". Fix: allow more threads (ulimit -u, a container's pids limit), or open it "
-                     "with Threads::inlined"};
+                     ". Fix: allow more threads (ulimit -u, a container's pids limit) or address "
+                     "space (ulimit -v), or open it with Threads::inlined"};
   }
   pthread_setname_np(thread_, "urma-engine");
   running_ = true;

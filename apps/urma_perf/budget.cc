@@ -156,7 +156,7 @@ double random_line_ns(size_t many) {
 
 // The lines that a post touches, of one Jetty again and again or of any one of many.
 void measure_posts(Report& report, Device& device, std::vector<Jetty>& jetties, bool gate) {
-  constexpr size_t burst = 256;
+  constexpr size_t burst = least_budget_jetties;  // to a Jetty each
   constexpr size_t rounds = 200;
   const size_t many = std::min<size_t>(jetties.size(), 65'536);
   Segment memory = must(device.allocate(4096), "budget: memory");

@@ -5,6 +5,8 @@
 
 namespace urma::perf {
 
+inline constexpr uint32_t least_budget_jetties = 256;
+
 // What many objects cost, measured, beside the sum of their parts: idle Jetties, peers with an idle
 // channel, how fast Jetties are made, and what a post to any one of them costs. Exit::threshold
 // when a bound is missed.

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "apps/common/servers.h"
+#include "apps/urma_perf/budget.h"
 #include "apps/urma_perf/failure.h"
 
 namespace urma::perf {
@@ -154,7 +155,7 @@ void read_words(const Words& words, Options& options) {
   read_number("--count", words.count, options.count, 1, any);
   read_number("--depth", words.depth, options.depth, 1, most_depth);
   read_number("--signal-every", words.signal_every, options.signal_every, 1, most_depth);
-  read_number("--jetties", words.jetties, options.jetties, 1,
+  read_number("--jetties", words.jetties, options.jetties, words.budget ? least_budget_jetties : 1,
               words.budget ? 999'998 : most_jetties);
   read_number("--threads", words.threads, options.threads, 1, most_jetties);
   read_number("--rounds", words.rounds, options.rounds, 1, 1000);

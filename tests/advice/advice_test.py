@@ -3,7 +3,7 @@
 
 advice.txt has each cure that the sources name. Those that can be typed are: a command that is
 refused with the cure, and then the cure, which must succeed. All of it happens in namespaces of
-its own, with a /dev/shm of its own that holds each file: however this ends, nothing is left.
+its own, whose /dev/shm and work folder are their own: however this ends, nothing is left.
 """
 
 import os
@@ -18,7 +18,9 @@ import time
 import cures
 
 HERE = pathlib.Path(__file__).resolve().parent
-FOLDER = pathlib.Path("/dev/shm/advice")
+SHARED = pathlib.Path("/dev/shm")
+# A folder that systems have and seldom use: the work folder is mounted there.
+FOLDERS = [pathlib.Path(name) for name in ("/mnt", "/media", "/srv", "/opt")]
 PATIENCE = 60  # with a command that hangs
 AT_ONCE = 4
 NAMESPACES = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -52,8 +54,8 @@ def read_rows(text):
             rows[-1].heads.append((path, cure))
             continue
         what, rest = line.strip().split(" ", 1)
-        if what not in ("&", "+", "$", "%", "?", ">", "not:"):
-            raise Wrong(f"advice.txt:{number}: begins with none of & + $ % ? > not:")
+        if what not in ("&", "+", "$", "%", "~", "?", ">", "not:"):
+            raise Wrong(f"advice.txt:{number}: begins with none of & + $ % ~ ? > not:")
         rows[-1].steps.append((what, rest))
     return rows
 
@@ -77,15 +79,36 @@ def cures_of(root):
 
 def compare(rows, found):
     listed = [head for row in rows for head in row.heads]
-    problems = [f"advice.txt: no source has this cure:\n{path}: {cure}"
+    problems = [f"{path}: its cure has no row in tests/advice/advice.txt:\n{path}: {cure}"
+                for path, cure in found if (path, cure) not in listed]
+    problems += [f"advice.txt: no source has this cure:\n{path}: {cure}"
                  for path, cure in listed if (path, cure) not in found]
     problems += [f"advice.txt: twice:\n{path}: {cure}"
                  for path, cure in set(listed) if listed.count((path, cure)) > 1]
     for row in rows:
         whats = {what for what, _ in row.steps}
-        if not (whats == {"not:"} or (">" in whats and "not:" not in whats and whats & {"$", "%"})):
+        typed = ">" in whats and "not:" not in whats and whats & {"$", "%", "~"}
+        if not (whats == {"not:"} or typed):
             problems.append(f"advice.txt:{row.line}: neither a command with its cure, nor a reason")
     return problems
+
+
+def self_test():
+    """A cure without a row, a row without a cure, and a row that does nothing are each noticed."""
+    source = ('usage("none. Fix: see " + name + " --help"); // Fix: no\n'
+              'return wide ? fmt::format("one. Fix: {} or less", most) : what + ". Fix: two";\n')
+    said = cures.cures_in("apps/a.cc", source)
+    assert said == ["see {} --help", "{} or less", "two"], said
+    handed = cures.cures_in("drivers/cxl/a.cc", 'return because(Status::x, f(a, b), "do it");')
+    assert handed == ["do it"], handed
+    rows = read_rows("a.cc: two\n  $ false\n  > true\n\na.cc: three\n  not: a reason\n\n"
+                     "a.cc: four\n  $ false\n")
+    problems = compare(rows, {("a.cc", cure): True for cure in ("one", "two", "four")})
+    assert len(problems) == 3, problems
+    for problem, words in zip(problems, ("no row", "no source", "neither")):
+        assert words in problem, problem
+    assert pattern_of("see {} --help").search("a. Fix: see this --help")
+    assert not pattern_of("see {} --help").search("a. Fix: see it")
 
 
 # ---- typing it
@@ -93,21 +116,21 @@ def compare(rows, found):
 
 def pattern_of(cure):
     parts = [re.escape(part) for part in cure.split(cures.ANY)]
-    return re.compile(r"Fix:\s+" + r".*?".join(parts).replace(r"\ ", r"\s+"), re.DOTALL)
+    return re.compile(r"Fix:\s.*?" + r".*?".join(parts).replace(r"\ ", r"\s+"), re.DOTALL)
 
 
 class Trial:
     """One row, in a folder that is empty at first."""
 
-    def __init__(self, row):
-        self.row = row
+    def __init__(self, row, folder):
+        self.row, self.work, self.own = row, folder / "work", folder / "run"
         self.unseen = dict.fromkeys(row.heads)
         self.servers = []
         self.said = ""
         self.groups = ()
 
     def run(self):
-        for path in (FOLDER / "work", FOLDER / "run"):
+        for path in (self.work, self.own):
             shutil.rmtree(path, ignore_errors=True)
             path.mkdir(mode=0o700)
         try:
@@ -120,7 +143,7 @@ class Trial:
                 server.kill()
                 server.wait()
                 server.stdout.close()
-            for path in pathlib.Path("/dev/shm").glob("urma*"):
+            for path in SHARED.iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def step(self, what, text):
@@ -138,7 +161,7 @@ class Trial:
 
     def start(self, command):
         server = subprocess.Popen(["bash", "-c", "exec " + command], stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, cwd=FOLDER / "work")
+                                  stderr=subprocess.STDOUT, text=True, cwd=self.work)
         self.servers.append(server)
         readable = select.select([server.stdout], [], [], PATIENCE)[0]
         self.said = server.stdout.readline() if readable else ""
@@ -147,37 +170,46 @@ class Trial:
 
     def type(self, what, command):
         try:
-            done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, text=True,
-                                  stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                  timeout=PATIENCE, cwd=FOLDER / "work", errors="replace")
+            done = subprocess.run(["bash", "-o", "pipefail", "-c", command], text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, errors="replace",
+                                  timeout=PATIENCE, cwd=self.work)
         except subprocess.TimeoutExpired as late:
             raise Wrong(f"hangs: {command}\n{late.output}") from late
         if what in ("+", ">"):
             if done.returncode != 0:
                 raise Wrong(f"fails with {done.returncode}: {command}\n{done.stdout}")
             return
-        if what == "$" and done.returncode == 0:
+        if what != "%" and done.returncode == 0:
             raise Wrong(f"is not refused: {command}\n{done.stdout}")
         self.said = done.stdout
-        seen = [head for head in self.row.heads if pattern_of(head[1]).search(self.said)]
+        seen = [head for head in self.row.heads
+                if what == "~" or pattern_of(head[1]).search(self.said)]
         if not seen:
             raise Wrong(f"advises something else: {command}\n{self.said}")
         for head in seen:
             self.unseen.pop(head, None)
 
 
+def used(folder):
+    """By this tree or its programs, which a mount would hide."""
+    return any(pathlib.Path(path).resolve().is_relative_to(folder) for path in sys.argv)
+
+
 def try_all(rows):
     """In a namespace already."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1g,mode=1777", "tmpfs", "/dev/shm"],
-                   check=True)
-    FOLDER.mkdir()
-    os.environ.update(XDG_RUNTIME_DIR=str(FOLDER / "run"), TMPDIR=str(FOLDER / "work"))
+    folder = next(path for path in FOLDERS if path.is_dir() and not used(path))
+    for path in (SHARED, folder):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1g,mode=1777", "tmpfs", path],
+                       check=True)
+    subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)  # this network's
+    os.environ.update(XDG_RUNTIME_DIR=str(folder / "run"), TMPDIR=str(folder / "work"))
     problems = []
     for row in rows:
         began = time.monotonic()
         try:
-            Trial(row).run()
+            Trial(row, folder).run()
         except Wrong as wrong:
             problems.append(f"advice.txt:{row.line}: {wrong}")
         if time.monotonic() - began > 3:
@@ -200,12 +232,14 @@ def main():
     number = os.environ.get(INSIDE)
     problems = []
     if number is None:
+        self_test()
         problems = compare(rows, cures_of(root))
         if not problems:
             if subprocess.run([*NAMESPACES, "true"], capture_output=True).returncode != 0:
                 print("(skipped: no namespaces, so nothing was typed)")
                 return 0
             folders = [str(pathlib.Path(program).resolve().parent) for program in programs]
+            os.environ["SOURCES"] = str(pathlib.Path(root).resolve())
             os.environ["PATH"] = ":".join([*folders, os.environ["PATH"]])
             # In its place: what ends this process ends all in the namespace.
             os.execvp(NAMESPACES[0], inside("all"))
