@@ -107,10 +107,14 @@ Result<Location> parse_location(std::string_view what, const Endpoint& self) {
   return out;
 }
 
+bool on_loopback(const Eid& address) {
+  return Endpoint{address, 0}.is_ipv4() && address.bytes[12] == std::byte{127};
+}
+
 // Of a window, whoever can be reached at all: its number is nowhere twice.
 bool on_this_host(const Eid& address) {
   if (in_window(address)) return true;
-  if (Endpoint{address, 0}.is_ipv4() && address.bytes[12] == std::byte{127}) return true;
+  if (on_loopback(address)) return true;
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return false;
   bool found = false;
@@ -121,6 +125,25 @@ bool on_this_host(const Eid& address) {
   }
   freeifaddrs(all);
   return found;
+}
+
+// Whether the location is this device's own, so that a question would come back to it.
+bool asks_itself(engine::Runner& runner, const Location& where) {
+  const auto places = runner.places();
+  return !where.local_host && (where.at == runner.port_facts().self ||
+                               std::ranges::find(places, where.at) != places.end());
+}
+
+Error own_address(const Location& where) {
+  return {Status::not_found,
+          "import: this device holds " + to_string(where.at) + " itself and does not publish \"" +
+              where.name + "\" there" +
+              (on_loopback(where.at.address) ? ", nor is it published at another loopback address"
+                                             : "") +
+              ". Fix: open udp:" +
+              (where.at.is_ipv4() ? to_string(where.at.address)
+                                  : "[" + to_string(where.at.address) + "]") +
+              ":0 instead, which leaves that address to the process that publishes"};
 }
 
 Error not_answered(const Location& where, Status status) {
@@ -148,6 +171,19 @@ Error not_answered(const Location& where, Status status) {
                "nobody answered at " + at + " for \"" + where.name + "\"");
 }
 
+// Processes have no simulated network in common, so that starting a server elsewhere cures nothing.
+Error not_published_in_simulation(const Location& where, Status status) {
+  if (status == Status::version_mismatch || status == Status::no_resources) {
+    return not_answered(where, status);
+  }
+  const std::string at = where.local_host ? "" : " at " + to_string(where.at);
+  return {status == Status::not_found ? status : Status::peer_unreachable,
+          "import: no device of this process publishes \"" + where.name +
+              "\" in the simulated network" + at +
+              ", and sim: reaches no other process. Fix: publish it in this process, by its "
+              "address, or open cxl: or udp: on both sides"};
+}
+
 // Asks the process at the address, for as long as it takes but not longer than `limit`.
 engine::NameService::Question ask(engine::Runner& runner, const Location& where, Duration limit,
                                   const std::optional<Retransmission>& mode) {
@@ -168,27 +204,42 @@ engine::NameService::Question ask(engine::Runner& runner, const Location& where,
   return question;
 }
 
+// What processes of this user publish at the location. A device that has taken the loopback address
+// it is to ask (`own`) has left the next free one to the publisher, which was started later.
+Result<engine::Publication> find_here(const Eid& self, const Location& where, bool own) {
+  const auto files = engine::NameFiles::of_this_user();
+  if (where.local_host)
+    return files.find(
+        self, [](const Eid&) { return true; }, where.name);
+  const Eid& asked = where.at.address;
+  const auto there = [&asked](const Eid& at) { return at == asked; };
+  auto found = files.find(self, there, where.name);
+  if (found || found.status() != Status::not_found || !own || !on_loopback(asked)) return found;
+  return files.find(self, on_loopback, where.name);
+}
+
 // Looks in this user's directory and asks the network, in turn, until the time is over.
 Result<std::string> look_up(engine::Runner& runner, const Location& where,
                             const ImportOptions& options) {
   if (runner.simulated()) {
     const auto question = ask(runner, where, options.limit, options.retransmission);
     if (question.done) return question.line;
-    return not_answered(where, question.status);
+    return not_published_in_simulation(where, question.status);
   }
+  const bool own = asks_itself(runner, where);
   const bool here = where.local_host || (!where.port_given && on_this_host(where.at.address));
   const Time until = options.limit > never - read_clock() ? never : read_clock() + options.limit;
   Error last;
   do {
     if (here) {
-      const auto found = engine::NameFiles::of_this_user().find(
-          runner.port_facts().self.address,
-          where.local_host ? std::nullopt : std::optional(where.at.address), where.name);
+      const auto found = find_here(runner.port_facts().self.address, where, own);
       if (found) return found->line;
       last = found.error();
       if (last.status != Status::not_found) return last;
+      if (own) last = own_address(where);
     }
-    if (where.local_host) {
+    // What this device would answer to itself, the files have said.
+    if (where.local_host || (here && own)) {
       std::this_thread::sleep_for(look_again_after);
       continue;
     }
@@ -196,7 +247,7 @@ Result<std::string> look_up(engine::Runner& runner, const Location& where,
     const auto question =
         ask(runner, where, here ? std::min(left, one_question) : left, options.retransmission);
     if (question.done) return question.line;
-    last = not_answered(where, question.status);
+    last = own ? own_address(where) : not_answered(where, question.status);
   } while (read_clock() < until);
   return last;
 }

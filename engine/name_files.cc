@@ -197,23 +197,22 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   return Held(std::move(file), path);
 }
 
-Result<Publication> NameFiles::find(const Eid& from, std::optional<Eid> address,
+Result<Publication> NameFiles::find(const Eid& from, const Admits& admits,
                                     const std::string& name) const {
   if (auto trusted = own(directory_).trust(); !trusted) return trusted.error();
   std::vector<Found> here;
   std::vector<Found> elsewhere;
   for (const std::string& place : entries_of(directory_ + "/names")) {
     const Result<Eid> at = parse_address(place);
-    if (!at || (address && *address != *at)) continue;
+    if (!at || !admits(*at)) continue;
     auto held = read_held(directory_ + "/names/" + place + "/" + name, *at);
     if (held) (may_reach(from, *at) ? here : elsewhere).emplace_back(place, std::move(*held));
   }
   if (here.size() == 1) return std::move(here.front().second);
   if (here.size() > 1) return several(name, here);
   if (!elsewhere.empty()) return out_of_reach(from, name, elsewhere);
-  return error(Status::not_found, "no process of this user publishes \"" + name + "\"" +
-                                      (address ? " at " + to_string(*address) : " on this host") +
-                                      ", as far as the files in " + directory_ +
+  return error(Status::not_found, "no process of this user publishes \"" + name +
+                                      "\" on this host, as far as the files in " + directory_ +
                                       " tell; a process with another XDG_RUNTIME_DIR keeps its "
                                       "names elsewhere");
 }

@@ -40,11 +40,11 @@ class NameFiles {
   using Held = HeldFile;
   Result<Held> publish(const Endpoint& at, const std::string& name, const Publication& publication);
 
-  // What is published under this name at this address (nothing: at any address that a device at
-  // `from` may reach), by a living process in this network namespace or in the same window. An
-  // error if there is none, or more than one.
-  Result<Publication> find(const Eid& from, std::optional<Eid> address,
-                           const std::string& name) const;
+  // What is published under this name at an address that `admits` accepts and a device at `from`
+  // may reach, by a living process in this network namespace or in the same window. An error if
+  // there is none, or more than one.
+  using Admits = std::function<bool(const Eid& address)>;
+  Result<Publication> find(const Eid& from, const Admits& admits, const std::string& name) const;
   // Everything that is published at this address. None if the directory cannot be looked at.
   Publications all(const Eid& address) const;
 

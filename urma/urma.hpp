@@ -429,6 +429,9 @@ class URMA_API Device {
   //                               it; no network
   //   urma://ADDRESS/NAME         at that address; asks whoever holds port 4792 there
   //   urma://ADDRESS:PORT/NAME    by that process
+  // A device that was opened at ADDRESS before the publisher asks itself: there it finds what this
+  // user publishes, and for 127.0.0.N also what is published at another loopback address. Open
+  // udp:ADDRESS:0 to leave port 4792 to the publisher.
   // A descriptor is not checked with its owner: works on it find out. A name that nobody has
   // published yet is waited for, at most `limit`: the two sides may start in any order.
   // `options.retransmission`: how what is sent to that process is retransmitted from now on, by all

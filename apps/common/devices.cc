@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "apps/common/output.h"
 
@@ -36,6 +37,23 @@ std::string device_on(const sockaddr& address) {
   return {};
 }
 
+// Whether an address is one of this host: only such an address can be bound to.
+bool is_of_this_host(const addrinfo& where) {
+  sockaddr_storage address{};
+  std::memcpy(&address, where.ai_addr, where.ai_addrlen);
+  // Any free port, so that this takes no port from a server.
+  if (address.ss_family == AF_INET) {
+    reinterpret_cast<sockaddr_in&>(address).sin_port = 0;
+  } else {
+    reinterpret_cast<sockaddr_in6&>(address).sin6_port = 0;
+  }
+  const int probe = socket(where.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return false;
+  const bool bound = bind(probe, reinterpret_cast<sockaddr*>(&address), where.ai_addrlen) == 0;
+  close(probe);
+  return bound;
+}
+
 }  // namespace
 
 std::string device_towards(const std::string& host) {
@@ -57,14 +75,18 @@ std::string device_towards(const std::string& host) {
   const bool known = probe >= 0 && connect(probe, found->ai_addr, found->ai_addrlen) == 0 &&
                      getsockname(probe, reinterpret_cast<sockaddr*>(&self), &length) == 0;
   if (probe >= 0) close(probe);
+  const bool here = is_of_this_host(*found);
   freeaddrinfo(found);
   char text[INET6_ADDRSTRLEN] = "";
   if (!known || getnameinfo(reinterpret_cast<sockaddr*>(&self), length, text, sizeof text, nullptr,
                             0, NI_NUMERICHOST) != 0) {
     return fallback;
   }
-  if (self.ss_family == AF_INET6) return fmt::format("udp:[{}]", text);
-  return std::string(text).starts_with("127.") ? fallback : fmt::format("udp:{}", text);
+  const std::string device =
+      self.ss_family == AF_INET6 ? fmt::format("udp:[{}]", text) : fmt::format("udp:{}", text);
+  // A server on this host takes port 4792 of each of its addresses, and of the first loopback
+  // address where that port is free. A client that is started first must leave them to it.
+  return here ? device + ":0" : device;
 }
 
 std::vector<std::string> devices_of_this_host() {

@@ -20,14 +20,16 @@ std::string_view objection(const Eid& address) {
 }
 
 Result<void> read_address(const DeviceString& device, udp::Settings& settings) {
-  const Result<Endpoint> endpoint = parse_endpoint(device.address);
+  std::string_view text = device.address;
+  const bool bracket = text.starts_with('[');
+  const bool written = bracket ? text.find("]:") != text.npos : std::ranges::count(text, ':') == 1;
+  // Only a device may have port 0: as a destination it means nothing.
+  settings.any_port = written && text.ends_with(":0");
+  if (settings.any_port) text.remove_suffix(2);
+  const Result<Endpoint> endpoint = parse_endpoint(text);
   if (!endpoint) return device_error(device, device.address_place, endpoint.error().message);
   settings.address = endpoint->address;
-  // A port is only meant where one is written.
-  const bool bracket = device.address.starts_with('[');
-  const size_t colon = bracket ? device.address.find("]:") : device.address.find(':');
-  const bool bare_v6 = !bracket && !endpoint->is_ipv4();
-  if (colon != std::string::npos && !bare_v6) settings.port = endpoint->port;
+  if (written && !settings.any_port) settings.port = endpoint->port;
   const std::string_view why = objection(settings.address);
   if (!why.empty()) return device_error(device, device.address_place, why);
   return {};
@@ -77,8 +79,8 @@ constexpr Driver::Pair pairs[] = {{"udp:", "udp:"}};
 
 constexpr Driver::Form forms[] = {
     {"udp:ADDRESS:PORT",
-     "an address of this machine; without PORT 4792, or another one if that is taken; without "
-     "both the first free 127.0.0.N. IPv6 in brackets",
+     "an address of this machine; without PORT 4792, or another one if that is taken; with PORT 0 "
+     "any free one; without both the first free 127.0.0.N. IPv6 in brackets",
      "udp:", [](OptionReader& options) {
        udp::Settings settings;
        read_options(options, settings);

@@ -164,6 +164,7 @@ void UdpPort::state_settings(const Settings& settings, const Socket::Interface& 
   const Socket& socket = sockets_[0];
   out.push_back({"address", to_string(facts_.self), named ? Origin::device_string : Origin::drawn,
                  !named                                          ? "the first free 127.0.0.N"
+                 : settings.any_port                             ? "port 0 asks for any free one"
                  : own_port && settings.port != facts_.self.port ? "port 4792 is taken, so the "
                                                                    "system chose another one"
                                                                  : "",

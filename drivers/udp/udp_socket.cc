@@ -156,9 +156,11 @@ Result<Endpoint> Socket::bind(const Settings& settings) {
     return system_error("binding any of 127.0.0.1 to 127.0.0.254, port 4792", EADDRINUSE);
   }
   Endpoint at{settings.address, settings.port != 0 ? settings.port : ub_port};
-  if (bind_to(at)) return at;
-  if (settings.port != 0 || errno != EADDRINUSE) {
-    return system_error("binding " + to_string(at), errno);
+  if (!settings.any_port) {
+    if (bind_to(at)) return at;
+    if (settings.port != 0 || errno != EADDRINUSE) {
+      return system_error("binding " + to_string(at), errno);
+    }
   }
   at.port = 0;
   if (!bind_to(at)) return system_error("binding " + to_string(at), errno);

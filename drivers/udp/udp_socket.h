@@ -19,9 +19,10 @@
 namespace urma::drivers::udp {
 
 struct Settings {
-  Eid address;        // all zero: the first free loopback address
-  uint16_t port = 0;  // 0: 4792, or if that is taken a port of our own
-  uint32_t mtu = 0;   // 0: what the interface carries
+  Eid address;            // all zero: the first free loopback address
+  uint16_t port = 0;      // 0: 4792, or if that is taken any free one
+  bool any_port = false;  // any free one: 4792 is left to a server at the same address
+  uint32_t mtu = 0;       // 0: what the interface carries
   uint64_t rcvbuf = 4 << 20;
   bool gso = true;
   bool gro = true;

@@ -83,6 +83,43 @@ TEST_CASE("a name may be asked for before it is published") {
   }
 }
 
+TEST_CASE("a device that holds the loopback address it asks finds the next one's names") {
+  RuntimeDirectory directory;
+  Side user = Side::open("udp:127.0.0.221");
+  Side owner = Side::open("udp:127.0.0.222");
+  std::thread publisher([&] {
+    std::this_thread::sleep_for(150ms);
+    owner.device.publish("thing", owner.segment, owner.jetty).value();
+  });
+  CHECK(works(user, user.device.import("urma://127.0.0.221/thing", 5s)));
+  publisher.join();
+  // Its own name comes first.
+  user.device.publish("thing", user.segment, user.jetty).value();
+  const auto own = user.device.import("urma://127.0.0.221/thing");
+  REQUIRE(own.ok());
+  CHECK(own->segment.token == user.device.import(user.segment.descriptor())->segment.token);
+  // A device that holds another address finds only what is at the address that it asks.
+  CHECK_FALSE(owner.device.import("urma://127.0.0.223/thing", 20ms).ok());
+}
+
+TEST_CASE("a device that asks itself in vain is told so") {
+  RuntimeDirectory directory;
+  Side user = Side::open("udp:127.0.0.224");
+  for (const char* url : {"urma://127.0.0.224/nothing", "urma://127.0.0.224:4792/nothing"}) {
+    const Error error = user.device.import(url, 20ms).error();
+    CHECK(error.status == Status::not_found);
+    INFO(error.message);
+    CHECK(error.message.find("this device holds 127.0.0.224:4792 itself") != std::string::npos);
+    CHECK(error.message.find("Fix: ") != std::string::npos);
+    CHECK(error.message.find("udp:127.0.0.224:0") != std::string::npos);
+  }
+  // What the error advises.
+  Side asks = Side::open("udp:127.0.0.224:0");
+  REQUIRE(asks.device.endpoint().port != ub_port);
+  user.device.publish("nothing", user.segment, user.jetty, everyone()).value();
+  CHECK(works(asks, asks.device.import("urma://127.0.0.224:4792/nothing")));
+}
+
 TEST_CASE("names nobody has published, hosts where nobody lives") {
   RuntimeDirectory directory;
   Side user = Side::open("udp:");
@@ -201,6 +238,21 @@ TEST_CASE("descriptors and addresses out of reach are refused at once, with the 
     const std::string at = to_string(inside.device.endpoint().address);
     CHECK(refused(*side, "urma://[" + at + "]/x").starts_with("Fix: open cxl:"));
   }
+}
+
+TEST_CASE("a name that is missing in a simulated network is not looked for in other processes") {
+  Side owner = Side::open("sim:names");
+  Side user = Side::open("sim:names");
+  const std::string there = "urma://[" + to_string(owner.device.endpoint().address) + "]/x";
+  for (const std::string& url :
+       {there, std::string("urma://[fd00::9]/x"), std::string("urma://localhost/x")}) {
+    const Error error = user.device.import(url, 1s).error();
+    INFO(error.message);
+    CHECK(error.message.find("in the simulated network") != std::string::npos);
+    CHECK(error.message.find("sim: reaches no other process") != std::string::npos);
+  }
+  owner.device.publish("x", owner.segment, owner.jetty).value();
+  CHECK(user.device.import(there, 1s).ok());
 }
 
 TEST_CASE("a question makes no directory") {

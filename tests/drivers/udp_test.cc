@@ -35,6 +35,19 @@ TEST_CASE("an occupied UB port gives a port of one's own and an EID that is not 
   CHECK(to_string(second->facts().eid).starts_with("fd"));
 }
 
+TEST_CASE("port 0 asks for any free port, and leaves the UB port to others") {
+  for (const std::string address : {"127.0.0.204", "[::1]"}) {
+    const auto client = try_open("udp:" + address + ":0");
+    REQUIRE(client.ok());
+    CHECK((*client)->facts().self.port != ub_port);
+    CHECK((*client)->facts().eid != (*client)->facts().self.address);
+  }
+  const auto client = try_open("udp:127.0.0.204:0");
+  const auto server = try_open("udp:127.0.0.204");
+  CHECK((*server)->facts().self.port == ub_port);
+  CHECK_FALSE(try_open("udp:127.0.0.204:00").ok());
+}
+
 TEST_CASE("a port that is asked for is got or refused") {
   const auto first = PortPair::open("udp:127.0.0.202:5001");
   CHECK(first->facts().self.port == 5001);

@@ -39,7 +39,8 @@ struct Names {
         NameFiles::of_this_user().publish(Endpoint{at, ub_port}, "x", publication).value());
   }
   Result<Publication> find(const Eid& from, std::optional<Eid> at = {}) const {
-    return NameFiles::of_this_user().find(from, at, "x");
+    const auto admits = [&at](const Eid& one) { return !at || *at == one; };
+    return NameFiles::of_this_user().find(from, admits, "x");
   }
 };
 
