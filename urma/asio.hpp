@@ -31,6 +31,8 @@
 //     promise that nothing has happened;
 //   - else ends as soon as the work does, with what became of it. JettyOptions::operation_timeout
 //     and receiver_timeout bound that, and `cancel` of the Jetty hurries it.
+// A negative time-out is refused: the operation ends as `bad_work`, or as `invalid_argument` if it
+// waits for an arrival or an event, and nothing is posted.
 // Cancellation slots need Boost 1.77; with older versions operations end by time-outs and `cancel`.
 // Waiting for an arrival or an event can be cancelled at any time: buffers are the Jetty's own, and
 // what comes later is the next one's.
@@ -70,7 +72,7 @@
 namespace urma::asio {
 
 struct PostOptions {
-  // Of the operation, from its start, with what it waits for a berth.
+  // Of the operation, from its start, with what it waits for a berth. Zero or more.
   Duration timeout = Duration::max();
   // A shared_ptr, of any type, to what owns the work's memory, if it is to be kept here for as long
   // as it is lent. That of a work which was given up is let go when something of the Jetty ends

@@ -185,6 +185,8 @@ class URMA_API Jetty {
   // Takes completions, at most as many as `out` holds; returns how many. Never blocks. Runs a
   // pass of the engine when there is none yet, unless the device is served. In a forked child: one
   // completion with Status::forked. After close, when nothing is left: one with Status::closed.
+  // Different works complete in any order, whatever their order of execution: tags tell them apart.
+  // With JettyOptions::in_order they complete in the order in which they were posted.
   [[nodiscard]] size_t poll(std::span<Completion> out);
   // Waits for completions, at most `limit`, and takes them. The span is good until the next call of
   // `wait` on this object. Empty when the time is over. A close from another thread ends it.

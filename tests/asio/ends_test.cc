@@ -80,6 +80,40 @@ TEST_CASE("operations of a Jetty or Events that was moved from end as closed") {
   CHECK(jetty.jetty().descriptor() != "");
 }
 
+TEST_CASE("a negative time-out is refused, and nothing is posted") {
+  Pair pair("udp:");
+  io_context context;
+  asio::Jetty jetty = make(context, pair.here, {.receives = 2});
+  asio::Events events = asio::Events::make(context.get_executor(), pair.here).value();
+  Segment memory = pair.there.allocate(64).value();
+  const RemoteSegment there = import(pair.here, memory);
+  const auto text = std::make_shared<std::string>("never written");
+  int refused = 0;
+  for (const Duration limit : {Duration(-1ns), Duration(-1s), Duration::min()}) {
+    jetty.async_write(bytes_of(*text), there, 0, {.timeout = limit, .keep = text},
+                      [&](error_code error, const Completion& done) {
+                        refused += error == Status::bad_work && done.status == Status::bad_work;
+                      });
+    jetty.async_receive(limit, [&](error_code error, const asio::Arrival&) {
+      refused += error == Status::invalid_argument;
+    });
+    events.async_wait_event(limit, [&](error_code error, const Event&) {
+      refused += error == Status::invalid_argument;
+    });
+  }
+  CHECK(run(context));
+  CHECK(refused == 9);
+  CHECK(text.use_count() == 1);
+  CHECK(pair.here.stats().value().works == 0);
+  // No time at all is a time: the work is posted, and given up unless it ends at once.
+  bool ended = false;
+  jetty.async_write(
+      bytes_of(*text), there, 0, {.timeout = 0s},
+      [&](error_code error, const Completion&) { ended = !error || error == Status::timed_out; });
+  CHECK(run(context));
+  CHECK(ended);
+}
+
 TEST_CASE("arrivals outlive their Jetty") {
   Pair pair("cxl:");
   asio::Arrival kept;

@@ -49,8 +49,9 @@ class EventState final : public Owner {
 
   void start(EventOperation& operation, Duration timeout) {
     const std::lock_guard held(mutex_);
-    limit(executor_, operation, timeout);
     if (!service_) return end_later(operation, Status::closed);
+    if (timeout < Duration{}) return end_later(operation, Status::invalid_argument);
+    limit(executor_, operation, timeout);
     takers_.push_back(&operation);
     if (busy_) return;
     busy_ = true;

@@ -83,8 +83,9 @@ class State final : public Owner {
 
   void start(WorkOperation& operation, Duration timeout) {
     const Held held(*this);
-    limit(executor_, operation, timeout);
     if (over_ != Status::ok) return end_later(operation, over_, over_);
+    if (timeout < Duration{}) return end_later(operation, Status::bad_work, Status::bad_work);
+    limit(executor_, operation, timeout);
     waiting_.push_back(&operation);
     post_waiting();
     if (operation.berth == WorkOperation::no_berth && !operation.work.buffers.empty()) {
@@ -95,10 +96,11 @@ class State final : public Owner {
 
   void start(ArrivalOperation& operation, Duration timeout) {
     const Held held(*this);
-    limit(executor_, operation, timeout);
     if (over_ != Status::ok || !jfr_) {
       return end_later(operation, over_ != Status::ok ? over_ : Status::unsupported);
     }
+    if (timeout < Duration{}) return end_later(operation, Status::invalid_argument);
+    limit(executor_, operation, timeout);
     takers_.push_back(&operation);
     wake(arrivals_);
   }
