@@ -180,8 +180,8 @@ Error not_published_in_simulation(const Location& where, Status status) {
   return {status == Status::not_found ? status : Status::peer_unreachable,
           "import: no device of this process publishes \"" + where.name +
               "\" in the simulated network" + at +
-              ", and sim: reaches no other process. Fix: publish it in this process, by its "
-              "address, or open cxl: or udp: on both sides"};
+              ", and sim: reaches no other process. Fix: publish it from a device of this "
+              "process, or open cxl: or udp: on both sides"};
 }
 
 // Asks the process at the address, for as long as it takes but not longer than `limit`.

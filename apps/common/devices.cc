@@ -54,6 +54,27 @@ bool is_of_this_host(const addrinfo& where) {
   return bound;
 }
 
+// Empty if the address cannot be written.
+std::string device_at(const sockaddr& address, socklen_t length, std::string_view port) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (getnameinfo(&address, length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0) return {};
+  return address.sa_family == AF_INET6 ? fmt::format("udp:[{}]{}", text, port)
+                                       : fmt::format("udp:{}{}", text, port);
+}
+
+// The device on the address from which this machine talks to another host; empty if there is no
+// route.
+std::string device_routed_to(const addrinfo& where) {
+  const int probe = socket(where.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_storage self{};
+  socklen_t length = sizeof self;
+  // Connecting a datagram socket sends nothing: it asks the routing table.
+  const bool known = probe >= 0 && connect(probe, where.ai_addr, where.ai_addrlen) == 0 &&
+                     getsockname(probe, reinterpret_cast<sockaddr*>(&self), &length) == 0;
+  if (probe >= 0) close(probe);
+  return known ? device_at(reinterpret_cast<sockaddr&>(self), length, "") : std::string();
+}
+
 }  // namespace
 
 std::string device_towards(const std::string& host) {
@@ -68,25 +89,12 @@ std::string device_towards(const std::string& host) {
   if (getaddrinfo(name.c_str(), "4792", &hints, &found) != 0) {
     return fallback;
   }
-  const int probe = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_storage self{};
-  socklen_t length = sizeof self;
-  // Connecting a datagram socket sends nothing: it asks the routing table.
-  const bool known = probe >= 0 && connect(probe, found->ai_addr, found->ai_addrlen) == 0 &&
-                     getsockname(probe, reinterpret_cast<sockaddr*>(&self), &length) == 0;
-  if (probe >= 0) close(probe);
-  const bool here = is_of_this_host(*found);
-  freeaddrinfo(found);
-  char text[INET6_ADDRSTRLEN] = "";
-  if (!known || getnameinfo(reinterpret_cast<sockaddr*>(&self), length, text, sizeof text, nullptr,
-                            0, NI_NUMERICHOST) != 0) {
-    return fallback;
-  }
-  const std::string device =
-      self.ss_family == AF_INET6 ? fmt::format("udp:[{}]", text) : fmt::format("udp:{}", text);
   // A server on this host takes port 4792 of each of its addresses, and of the first loopback
   // address where that port is free. A client that is started first must leave them to it.
-  return here ? device + ":0" : device;
+  std::string device = is_of_this_host(*found) ? device_at(*found->ai_addr, found->ai_addrlen, ":0")
+                                               : device_routed_to(*found);
+  freeaddrinfo(found);
+  return device.empty() ? fallback : device;
 }
 
 std::vector<std::string> devices_of_this_host() {

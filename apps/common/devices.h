@@ -9,9 +9,9 @@
 namespace urma::apps {
 
 // The device that reaches a server there: the window for "localhost" and for addresses in it, else
-// the one on the address from which this machine talks to the host; for an address of this host on
-// any free port (udp:127.0.0.1:0), because port 4792 is the server's, whichever starts first. If
-// that cannot be found out, the import of the host's name says why.
+// the one on the address from which this machine talks to the host; for an address of this host
+// any free port there (udp:127.0.0.1:0), because port 4792 is the server's, whichever starts first.
+// If that cannot be found out, the import of the host's name says why.
 std::string device_towards(const std::string& host);
 
 // Where a server is to be found: the window and the loopback first, then each address that other
