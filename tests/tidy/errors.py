@@ -4,7 +4,7 @@ import re
 
 from tree import CPP, code_of, expect, main
 
-WHERE = ("urma/", "drivers/", "apps/")
+WHERE = ("urma/", "api/", "engine/", "drivers/", "apps/")
 # Makes an error out of what stands in its braces or parentheses.
 MAKERS = re.compile(r"\b(?:Error|Failure)\s*(?=[{(])|"
                     r"\breturn\s*(?=\{\s*(?:Status|Exit)::|\{\s*status,)")
