@@ -13,13 +13,13 @@ namespace {
 constexpr std::string_view fix = ". Fix: ";
 
 std::string with_device(const std::string& command, const std::string& device) {
-  return device.empty() ? command : fmt::format("{} --device {}", command, quoted(device));
+  return device.empty() ? command : fmt::format("{} --device {}", command, apps::quoted(device));
 }
 
 // HOST as a command line has it. An address in brackets is a pattern for some shells.
 std::string host_of(std::string place) {
   const bool bracketed = place.starts_with('[') && place.ends_with(']');
-  return bracketed ? place.substr(1, place.size() - 2) : quoted(place);
+  return bracketed ? place.substr(1, place.size() - 2) : apps::quoted(place);
 }
 
 // The library writes a name at each of its places as urma://HOST/NAME, separated by blanks: each
