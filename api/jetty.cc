@@ -5,6 +5,7 @@
 
 #include "api/handles.h"
 #include "base/address_space.h"
+#include "base/failed.h"
 #include "base/prefetch.h"
 
 namespace urma {
@@ -48,37 +49,32 @@ Result<void> examine(const JettyOptions& options) {
         "leave one of them out"};
   }
   if (options.inline_bytes > max_inline_bytes) {
-    return Error{Status::invalid_argument, "jetty: inline_bytes is " +
-                                               std::to_string(options.inline_bytes) +
-                                               ", more than a berth can hold. Fix: choose 0 to " +
-                                               std::to_string(max_inline_bytes)};
+    return failed(Status::invalid_argument, "jetty: inline_bytes is ", options.inline_bytes,
+                  ", more than a berth can hold")
+        .fix("choose 0 to ", max_inline_bytes);
   }
   if (options.berths <= most_berths && options.receives <= most_berths &&
       (options.berths + options.receives > 0 || options.receives_from != nullptr)) {
     return {};
   }
-  return Error{Status::invalid_argument, "jetty: berths is " + std::to_string(options.berths) +
-                                             " and receives " + std::to_string(options.receives) +
-                                             ", which no Jetty can have. Fix: choose 0 to " +
-                                             std::to_string(most_berths) +
-                                             " for each, and at least 1 for one of them"};
+  return failed(Status::invalid_argument, "jetty: berths is ", options.berths, " and receives ",
+                options.receives, ", which no Jetty can have")
+      .fix("choose 0 to ", most_berths, " for each, and at least 1 for one of them");
 }
 
 Error no_entries(std::string_view call, const urma::jetty::Jfc& jfc, uint32_t entries) {
-  return Error{Status::no_resources,
-               std::string(call) + ": its completion queue has " + std::to_string(jfc.depth()) +
-                   " entries, " + std::to_string(jfc.reserved()) + " are taken, and it needs " +
-                   std::to_string(entries) + " (berths + 2 * receives). Fix: make the queue with " +
-                   std::to_string(jfc.reserved() + entries) +
-                   " in all, or poll it when Jetties that completed there have been destroyed"};
+  return failed(Status::no_resources, call, ": its completion queue has ", jfc.depth(),
+                " entries, ", jfc.reserved(), " are taken, and it needs ", entries,
+                " (berths + 2 * receives)")
+      .fix("make the queue with ", jfc.reserved() + entries,
+           " in all, or poll it when Jetties that completed there have been destroyed");
 }
 
 // One engine writes a completion queue, and takes the receives of a JFR.
 Error foreign(std::string_view call, std::string_view what) {
-  return Error{Status::invalid_argument,
-               std::string(call) + ": its " + std::string(what) +
-                   " is not of this device, or was moved from. Fix: make one with this device's " +
-                   std::string(what) + "()"};
+  return failed(Status::invalid_argument, call, ": its ", what,
+                " is not of this device, or was moved from")
+      .fix("make one with this device's ", what, "()");
 }
 
 size_t poll_moved(std::span<Completion> out) {
@@ -89,13 +85,16 @@ size_t poll_moved(std::span<Completion> out) {
 
 // Why nobody would make a descriptor readable.
 Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
-  const std::string what = std::string(call) + ": this device ";
-  return Error{Status::unsupported,
-               runner.simulated()
-                   ? what + "is simulated, and its time stands while anybody sleeps. Fix: wait()"
-                   : what +
-                         "is run only by threads that poll, and nobody would run it while they "
-                         "sleep at a descriptor. Fix: open it with Threads::automatic or served"};
+  if (runner.simulated()) {
+    return failed(Status::unsupported, call,
+                  ": this device is simulated, and its time stands while anybody sleeps")
+        .fix("wait()");
+  }
+  return failed(
+             Status::unsupported, call,
+             ": this device is run only by threads that poll, and nobody would run it while they "
+             "sleep at a descriptor")
+      .fix("open it with Threads::automatic or served");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "api/handles.h"
 #include "base/clock.h"
+#include "base/failed.h"
 #include "base/loopback.h"
 #include "engine/copy_choice.h"
 #include "engine/retransmission_choice.h"
@@ -30,9 +31,8 @@ struct Location {
 };
 
 Error bad_location(std::string_view what, std::string_view why) {
-  return {Status::invalid_argument,
-          "\"" + std::string(what.substr(0, 120)) + "\" " + std::string(why) +
-              ". Fix: urma://localhost/NAME, urma://ADDRESS/NAME or urma://ADDRESS:PORT/NAME"};
+  return failed(Status::invalid_argument, "\"", what.substr(0, 120), "\" ", why)
+      .fix("urma://localhost/NAME, urma://ADDRESS/NAME or urma://ADDRESS:PORT/NAME");
 }
 
 Eid address_of(const sockaddr& address) {
@@ -52,9 +52,9 @@ Result<Eid> resolve(const std::string& host, bool v4) {
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;
   if (const int why = getaddrinfo(host.c_str(), nullptr, &hints, &found); why != 0) {
-    return Error{Status::not_found, "the host \"" + host + "\" is not known: " + gai_strerror(why) +
-                                        ". Fix: check its spelling, or write its address (" +
-                                        (v4 ? "IPv4" : "IPv6") + ", as this device has)"};
+    return failed(Status::not_found, "the host \"", host, "\" is not known: ", gai_strerror(why))
+        .fix("check its spelling, or write its address (", v4 ? "IPv4" : "IPv6",
+             ", as this device has)");
   }
   const Eid eid = address_of(*found->ai_addr);
   freeaddrinfo(found);
@@ -95,11 +95,10 @@ Result<Location> parse_location(std::string_view what, const Endpoint& self) {
     out.at.port = ub_port;
   }
   if (in_window(self.address)) {
-    return Error{Status::invalid_argument,
-                 "\"" + name +
-                     "\" is another host, and this device is in a window of shared "
-                     "memory. Fix: open udp: to reach it, or import urma://localhost/" +
-                     out.name + " from the same window"};
+    return failed(Status::invalid_argument, "\"", name,
+                  "\" is another host, and this device is in a window of shared memory")
+        .fix("open udp: to reach it, or import urma://localhost/", out.name,
+             " from the same window");
   }
   Result<Eid> address = resolve(name, self.is_ipv4());
   if (!address) return address.error();
@@ -135,40 +134,36 @@ bool asks_itself(engine::Runner& runner, const Location& where) {
 }
 
 Error own_address(const Location& where) {
-  return {Status::not_found,
-          "import: this device holds " + to_string(where.at) + " itself and does not publish \"" +
-              where.name + "\" there" +
-              (on_loopback(where.at.address) ? ", nor is it published at another loopback address"
-                                             : "") +
-              ". Fix: open udp:" +
-              (where.at.is_ipv4() ? to_string(where.at.address)
-                                  : "[" + to_string(where.at.address) + "]") +
-              ":0 instead, which leaves that address to the process that publishes"};
+  const std::string address = to_string(where.at.address);
+  return failed(Status::not_found, "import: this device holds ", where.at,
+                " itself and does not publish \"", where.name, "\" there")
+      .add_if(on_loopback(where.at.address), ", nor is it published at another loopback address")
+      .fix("open udp:", where.at.is_ipv4() ? address : "[" + address + "]",
+           ":0 instead, which leaves that address to the process that publishes");
 }
 
 Error not_answered(const Location& where, Status status) {
-  const std::string at = to_string(where.at);
   if (status == Status::not_found) {
-    return error(status, "nobody at " + at + " publishes \"" + where.name +
-                             "\" to this process (names are for their own user, unless published "
-                             "for others)");
+    return failed(status, "nobody at ", where.at, " publishes \"", where.name,
+                  "\" to this process (names are for their own user, unless published for others)")
+        .usual_fix();
   }
   if (status == Status::version_mismatch) {
-    return error(status, "the process at " + at + " speaks another version of the set-up");
+    return failed(status, "the process at ", where.at, " speaks another version of the set-up")
+        .usual_fix();
   }
   if (status == Status::no_resources) {
-    return Error{status, "the process at " + at +
-                             " has no room for another peer. Fix: open it with larger "
-                             "Limits::peers"};
+    return failed(status, "the process at ", where.at, " has no room for another peer")
+        .fix("open it with larger Limits::peers");
   }
   if (!in_window(where.at.address) && on_this_host(where.at.address) && loopback_is_down()) {
-    return Error{Status::peer_unreachable,
-                 "no packet reaches " + at +
-                     ", an address of this host, because the interface lo is down. Fix: as root, "
-                     "ip link set dev lo up"};
+    return failed(Status::peer_unreachable, "no packet reaches ", where.at,
+                  ", an address of this host, because the interface lo is down")
+        .fix("as root, ip link set dev lo up");
   }
-  return error(Status::peer_unreachable,
-               "nobody answered at " + at + " for \"" + where.name + "\"");
+  return failed(Status::peer_unreachable, "nobody answered at ", where.at, " for \"", where.name,
+                "\"")
+      .usual_fix();
 }
 
 // Processes have no simulated network in common, so that starting a server elsewhere cures nothing.
@@ -176,12 +171,12 @@ Error not_published_in_simulation(const Location& where, Status status) {
   if (status == Status::version_mismatch || status == Status::no_resources) {
     return not_answered(where, status);
   }
-  const std::string at = where.local_host ? "" : " at " + to_string(where.at);
-  return {status == Status::not_found ? status : Status::peer_unreachable,
-          "import: no device of this process publishes \"" + where.name +
-              "\" in the simulated network" + at +
-              ", and sim: reaches no other process. Fix: publish it from a device of this "
-              "process, or open cxl: or udp: on both sides"};
+  return failed(status == Status::not_found ? status : Status::peer_unreachable,
+                "import: no device of this process publishes \"", where.name,
+                "\" in the simulated network")
+      .add_if(!where.local_host, " at ", where.at)
+      .add(", and sim: reaches no other process")
+      .fix("publish it from a device of this process, or open cxl: or udp: on both sides");
 }
 
 // Asks the process at the address, for as long as it takes but not longer than `limit`.
@@ -256,9 +251,9 @@ Error out_of_reach(const Endpoint& at, const Endpoint& self) {
   const std::string cure = in_window(at.address) ? "cxl:, or cxl:PATH of the window that this is in"
                            : at.is_ipv4()        ? "udp:"
                                                  : "udp:[ADDRESS], an IPv6 address of this host";
-  return {Status::invalid_argument, "import: " + to_string(at) +
-                                        " cannot be reached from a device on " + to_string(self) +
-                                        ". Fix: open " + cure};
+  return failed(Status::invalid_argument, "import: ", at, " cannot be reached from a device on ",
+                self)
+      .fix("open ", cure);
 }
 
 // The descriptor that is published where `what` says.
@@ -325,9 +320,9 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line,
 }
 
 Error foreign(const std::string& what) {
-  return {Status::invalid_argument,
-          "publish: this " + what +
-              " was moved from, or is of another device. Fix: publish one that this device made"};
+  return failed(Status::invalid_argument, "publish: this ", what,
+                " was moved from, or is of another device")
+      .fix("publish one that this device made");
 }
 
 }  // namespace
@@ -388,9 +383,9 @@ Result<void> Device::publish_line(std::string_view name, const std::string& line
                                   const Audience& audience) {
   engine::Runner& runner = *state_->runner;
   if (!engine::valid_name(name)) {
-    return Error{Status::invalid_argument, "publish: \"" + std::string(name.substr(0, 80)) +
-                                               "\" is no valid name. Fix: 1 to 64 of A-Z a-z 0-9 "
-                                               ". _ -, not starting with a dot"};
+    return failed(Status::invalid_argument, "publish: \"", name.substr(0, 80),
+                  "\" is no valid name")
+        .fix("1 to 64 of A-Z a-z 0-9 . _ -, not starting with a dot");
   }
   // All that is needed is allocated here, and moved inside the pass.
   engine::Publications one;
@@ -424,9 +419,8 @@ Result<void> Device::unpublish(std::string_view name) {
     const auto found = state_->published.find(name);
     if (found == state_->published.end()) {
       return guarded("unpublish", [&]() -> Result<void> {
-        return Error{Status::not_found, "unpublish: this device does not publish \"" +
-                                            std::string(name) +
-                                            "\". Fix: unpublish what it has published, once"};
+        return failed(Status::not_found, "unpublish: this device does not publish \"", name, "\"")
+            .fix("unpublish what it has published, once");
       });
     }
     state_->published.erase(found);

@@ -2,6 +2,7 @@
 
 #include "api/handles.h"
 #include "base/address_space.h"
+#include "base/failed.h"
 #include "base/futex.h"
 
 namespace urma {
@@ -329,9 +330,9 @@ Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
     if (segment->take_memory()) return add_segment(std::move(segment), options);
     segment->owned = Region::try_make(bytes, bytes >= huge_page ? huge_page : page);
     if (segment->owned.data() == nullptr) {
-      return Error{Status::no_resources, "allocate: the system gives no " + std::to_string(bytes) +
-                                             " bytes of address space. Fix: ask for less, or "
-                                             "allow this process more (ulimit -v)"};
+      return failed(Status::no_resources, "allocate: the system gives no ", bytes,
+                    " bytes of address space")
+          .fix("ask for less, or allow this process more (ulimit -v)");
     }
     if (bytes >= huge_page) segment->owned.use_huge_pages();
     segment->base = segment->owned.data();
@@ -345,12 +346,10 @@ Result<Segment> Device::register_memory(std::span<std::byte> memory,
     if (auto able = usable(state_, "register_memory"); !able) return able.error();
     if (auto fine = examine("register_memory", memory.size(), options); !fine) return fine.error();
     if (!could_be_memory(memory.data(), memory.size())) {
-      return Error{Status::invalid_argument,
-                   "register_memory: no process can have " + std::to_string(memory.size()) +
-                       " bytes at address " +
-                       std::to_string(reinterpret_cast<uintptr_t>(memory.data())) +
-                       ": it is null, or ends beyond the address space. Fix: give memory that "
-                       "is mapped"};
+      return failed(Status::invalid_argument, "register_memory: no process can have ",
+                    memory.size(), " bytes at address ", reinterpret_cast<uintptr_t>(memory.data()),
+                    ": it is null, or ends beyond the address space")
+          .fix("give memory that is mapped");
     }
     if (auto fine = examine_writable(memory, options.rights); !fine) return fine.error();
     auto segment = std::make_unique<Segment::State>();
@@ -387,10 +386,9 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
     case Added::added:
       break;
     case Added::full:
-      return Error{Status::no_resources,
-                   "this device has all " + std::to_string(limit) +
-                       " segments that it was opened for. Fix: unregister some, or open it with a "
-                       "larger Limits::segments"};
+      return failed(Status::no_resources, "this device has all ", limit,
+                    " segments that it was opened for")
+          .fix("unregister some, or open it with a larger Limits::segments");
     case Added::gone:
       return Error{Status::invalid_argument,
                    "registering memory: the segment of SegmentOptions::with is revoked. Fix: name "

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/above_standard.h"
+#include "base/failed.h"
 #include "base/file_limit.h"
 
 namespace urma::engine {
@@ -98,8 +99,8 @@ Error several(const std::string& name, const std::vector<Found>& found) {
     const bool colons = place.find(':') != place.npos;
     where += " urma://" + (colons ? "[" + place + "]" : place) + "/" + name;
   }
-  return {Status::invalid_argument,
-          "\"" + name + "\" is published at several addresses. Fix: say which:" + where};
+  return failed(Status::invalid_argument, "\"", name, "\" is published at several addresses")
+      .fix("say which:", where);
 }
 
 // Published, but none of it for a device that is where this one is.
@@ -110,10 +111,11 @@ Error out_of_reach(const Eid& from, const std::string& name, const std::vector<F
     where += (where.empty() ? "" : ", ") + place;
     devices.insert(publication.device);
   }
-  std::string cure;
-  for (const std::string& device : devices) cure += (cure.empty() ? "open " : " or ") + device;
-  return {Status::not_found, "\"" + name + "\" is published at " + where + ", where a device at " +
-                                 to_string(from) + " does not reach. Fix: " + cure};
+  std::string choice;
+  for (const std::string& device : devices) choice += (choice.empty() ? "" : " or ") + device;
+  return failed(Status::not_found, "\"", name, "\" is published at ", where, ", where a device at ",
+                from, " does not reach")
+      .fix("open ", choice);
 }
 
 }  // namespace
@@ -172,10 +174,9 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   {
     const OwnedDescriptor old = open_to_look(path);
     if (old.get() >= 0 && held(old)) {
-      return Error{Status::address_in_use, "the name \"" + name + "\" is published at " +
-                                               to_string(at.address) +
-                                               " by another process, or already by this one. Fix: "
-                                               "choose another name, or unpublish it there"};
+      return failed(Status::address_in_use, "the name \"", name, "\" is published at ", at.address,
+                    " by another process, or already by this one")
+          .fix("choose another name, or unpublish it there");
     }
   }
   const std::string draft = directory + "/.new-" + name + suffix;

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/crc32.h"
+#include "base/failed.h"
 
 namespace urma::engine {
 namespace {
@@ -185,10 +186,9 @@ Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
   }
   const auto header = load<Header>(bytes, 0);
   if (header.layout != this_layout) {
-    return Error{Status::version_mismatch,
-                 "has layout " + std::to_string(header.layout) + ", and this program knows " +
-                     std::to_string(this_layout) +
-                     ". Fix: use the urma_stat of that process's version"};
+    return failed(Status::version_mismatch, "has layout ", header.layout,
+                  ", and this program knows ", this_layout)
+        .fix("use the urma_stat of that process's version");
   }
   const size_t slots_at = sizeof header + size_t{header.text_bytes};
   const size_t size = slot_bytes(header.metrics);

@@ -101,6 +101,9 @@ def self_test():
     assert said == ["see {} --help", "{} or less", "two"], said
     handed = cures.cures_in("drivers/cxl/a.cc", 'return because(Status::x, f(a, b), "do it");')
     assert handed == ["do it"], handed
+    source = 'failed(x, "no ", y).fix("give ", f(a, "b"), g, " or " "6"); // failed(x).fix("no")'
+    built = cures.cures_in("api/a.cc", source)
+    assert built == ["give {} or 6"], built
     rows = read_rows("a.cc: two\n  $ false\n  > true\n\na.cc: three\n  not: a reason\n\n"
                      "a.cc: four\n  $ false\n")
     problems = compare(rows, {("a.cc", cure): True for cure in ("one", "two", "four")})

@@ -26,6 +26,8 @@ APART = (
     (r"api/device\.cc", r"return not_one_of\(", 1),
     (r".*\.cc", r"\.cure = ", None),
 )
+# `failed(STATUS, WHAT, ...).fix(PARTS, ...)` (base/failed.h): all its arguments together.
+BUILT = [(False, letter) for letter in ".fix("]
 
 
 def plain(escape):
@@ -85,6 +87,22 @@ def cures_apart(path, source):
             yield argument(tokens(source[found.end():found.end() + 3000]), number or 0)
 
 
+def all_arguments(all_tokens):
+    """What an argument list says: the literals of each argument, and ANY for one with any code."""
+    said, argument, depth = "", "", 0
+    for literal, text in all_tokens:
+        depth += not literal and ((text in "({[") - (text in ")}]"))
+        if depth < 0 or (depth == 0 and (literal, text) == (False, ",")):
+            said, argument = said + argument, ""
+            if depth < 0:
+                break
+        elif not literal:
+            argument = ANY
+        elif argument != ANY:
+            argument += text
+    return re.sub(r"(\{\})+", ANY, said)
+
+
 def cures_in(path, source):
     """The cures that a file names, in order."""
     found = tokens(source)
@@ -93,4 +111,6 @@ def cures_in(path, source):
         if literal and FIX in text:
             first = [(True, text[text.index(FIX) + len(FIX):]), *found[at + 1:]]
             out.append(text_from(first, 0)[0])
+        if found[at:at + len(BUILT)] == BUILT:
+            out += [cure for cure in [all_arguments(found[at + len(BUILT):])] if cure != ANY]
     return out + [cure for cure in cures_apart(path, source) if cure != ANY]
