@@ -23,7 +23,8 @@ SHARED = pathlib.Path("/dev/shm")
 FOLDERS = [pathlib.Path(name) for name in ("/mnt", "/media", "/srv", "/opt")]
 PATIENCE = 60  # with a command that hangs
 AT_ONCE = 4
-NAMESPACES = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+NAMESPACES = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net",
+              "--pid", "--fork", "--kill-child", "--mount-proc"]
 INSIDE = "URMA_ADVICE_INSIDE"
 NO_SOURCES = ("build", "tests", "bench")
 
@@ -238,8 +239,10 @@ def main():
         self_test()
         problems = compare(rows, cures_of(root))
         if not problems:
-            if subprocess.run([*NAMESPACES, "true"], capture_output=True).returncode != 0:
-                print("(skipped: no namespaces, so nothing was typed)")
+            probe = [*NAMESPACES, "ip", "link", "set", "lo", "up"]
+            probed = subprocess.run(probe, capture_output=True, text=True)
+            if probed.returncode != 0:
+                print(f"(skipped, so nothing was typed: {probed.stderr.strip()})")
                 return 0
             folders = [str(pathlib.Path(program).resolve().parent) for program in programs]
             os.environ["SOURCES"] = str(pathlib.Path(root).resolve())
