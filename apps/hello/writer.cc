@@ -1,10 +1,11 @@
-// Finds memory by its name, writes to it, and tells its owner with an immediate.
+// Finds memory by its name, writes to it, and notifies its owner with an immediate.
 #include <cstdio>
+#include <stdexcept>
 #include <urma/urma.hpp>
 
 using namespace std::chrono_literals;
 
-int main() {
+int main() try {
   auto here = urma::open().value();
   auto inbox = here.import("urma://localhost/inbox", 10s).value();
   auto jetty = here.jetty().value();
@@ -13,10 +14,12 @@ int main() {
   const auto work = urma::write(std::as_bytes(std::span(text)), inbox.segment, 4096)
                         .to(inbox.jetty)
                         .immediate(42);
-  if (jetty.post(work) != 1) return std::puts("not taken: no vacant berth, or device closed"), 1;
-  for (const auto& done : jetty.wait(10s)) {
-    if (!done.ok()) return std::puts(urma::describe(done.status).meaning.data()), 1;
-    return std::puts("written"), 0;
-  }
-  return std::puts("still not completed after 10 s"), 1;
+  if (jetty.post(work) != 1)
+    throw std::runtime_error("no berth is vacant, or the device is closed");
+  const auto done = jetty.wait(10s);
+  if (done.empty()) throw std::runtime_error("the write did not complete within 10 s");
+  if (!done[0].ok()) throw std::runtime_error(error(done[0].status, "writing").message);
+  std::puts("written");
+} catch (const std::exception& why) {
+  return std::fprintf(stderr, "hello_writer: %s\n", why.what()), 1;
 }

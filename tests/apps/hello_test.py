@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The README's two programs: hello_test.py ROOT OWNER WRITER"""
 
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(sys.argv[1])
@@ -11,7 +13,7 @@ PROGRAMS = sys.argv[2:4]
 
 
 def run(first, second):
-    """Starts two programs, one some time after the other; returns what each said."""
+    """Starts two programs, one some time after the other; returns what each printed."""
     started = [subprocess.Popen([first], stdout=subprocess.PIPE, text=True)]
     time.sleep(0.3)
     started.append(subprocess.Popen([second], stdout=subprocess.PIPE, text=True))
@@ -20,10 +22,23 @@ def run(first, second):
     return said
 
 
+def run_without_names(program):
+    """Runs a program where names cannot be published or found; returns what it prints on stderr."""
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "urma").write_text("a file, where the directory of names should be")
+        done = subprocess.run([program], env={**os.environ, "XDG_RUNTIME_DIR": folder}, timeout=30,
+                              capture_output=True, text=True)
+        assert done.returncode == 1, done
+        return done.stderr
+
+
 def main():
     owner, writer = PROGRAMS
     for order in ((owner, writer), (writer, owner)):
         assert run(*order) == {owner: "hello, memory", writer: "written"}, order
+    for program in PROGRAMS:
+        said = run_without_names(program)
+        assert said.startswith(pathlib.Path(program).name + ": ") and ". Fix: " in said, said
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("owner", "writer"):
         source = (ROOT / "apps/hello" / f"{name}.cc").read_text(encoding="utf-8")
