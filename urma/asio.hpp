@@ -11,47 +11,53 @@
 //   auto events = urma::asio::Events::make(executor, device).value();
 //   urma::Event event = co_await events.async_wait_event();
 //
-// Tokens: any. Without one, what is returned can be awaited in a coroutine: it is that of
-// `deferred`, or, before Boost 1.81, that of `use_awaitable`, which must be awaited at once
-// (with 1.74, include this header before Boost's). Handlers run on their associated executor, by
-// default the Jetty's, never within the call that starts an operation, and use their associated
-// allocator. Operations that have not ended keep the execution context running.
+// Completion tokens: any. Without one, a call returns an object that can be awaited in a coroutine:
+// that of `deferred`, or, before Boost 1.81, that of `use_awaitable`, which must be awaited
+// immediately (with Boost 1.74, include this header before those of Boost). Handlers run on their
+// associated executor, by default the Jetty's, and use their associated allocator. No handler runs
+// within the call that starts its operation. Operations in progress keep the execution context
+// running.
 //
-// Results: an error code and a Completion or Arrival. The code says how the operation ended, the
-// Completion's status what became of the work; they differ only if the operation was cancelled.
-// Codes are urma::Status in `category()`; compare them with Status, or with errc:
-// `operation_canceled` is one that was cancelled (also by the Jetty's end), `timed_out` one whose
-// time was over.
+// Results: an error code, and a Completion or an Arrival. The error code says how the operation
+// ended; Completion::status says what became of the work. They differ only if the operation was
+// cancelled or timed out. Error codes are urma::Status in `category()`. Compare them with Status,
+// or with boost::system::errc: `operation_canceled` if the operation was cancelled (also by the end
+// of its Jetty), `timed_out` if it timed out.
 //
-// Memory is lent until the operation ends. The library cannot take back a work that has left, so an
-// operation that is cancelled, or out of time,
-//   - ends at once if its work waited here for a berth: `flushed`, not executed;
-//   - ends at once if it has PostOptions::keep, which holds its memory until the library has done
-//     with it: `unknown`, it may or may not execute. Not of cancellation_type::total, which would
-//     promise that nothing has happened;
-//   - else ends as soon as the work does, with what became of it. JettyOptions::operation_timeout
-//     and receiver_timeout bound that, and `cancel` of the Jetty hurries it.
+// Memory is borrowed until the operation ends. The library cannot take back a work that was sent.
+// So an operation that is cancelled, or times out,
+//   - ends immediately if its work is still waiting here for a berth: the work is `flushed`, not
+//     executed;
+//   - ends immediately if it has PostOptions::keep, which holds its memory until the library no
+//     longer needs it: the work is `unknown`, it may or may not execute. This does not apply to
+//     cancellation_type::total, which promises that the operation had no effect;
+//   - otherwise ends when the work ends, with the status of the work. JettyOptions::
+//     operation_timeout and receiver_timeout bound this time, and `cancel` of the Jetty shortens
+//     it.
 // A negative time-out is refused: the operation ends as `bad_work`, or as `invalid_argument` if it
 // waits for an arrival or an event, and nothing is posted.
-// Cancellation slots need Boost 1.77; with older versions operations end by time-outs and `cancel`.
-// Waiting for an arrival or an event can be cancelled at any time: buffers are the Jetty's own, and
-// what comes later is the next one's.
+// Cancellation slots need Boost 1.77; with older versions operations end early by time-outs and by
+// Jetty::cancel alone. Waiting for an arrival or an event can be cancelled at any time: the buffers
+// are the Jetty's own, and the next operation takes what arrives later.
 //
 // gcc 12 and older destroy the members of a braced temporary twice if its full expression contains
-// co_await. What these calls take in braces is safe (asio/keep.h); aggregates of your own with a
-// shared_ptr or a string in them are not: give them a name first, or a constructor.
+// co_await. The arguments that these calls take in braces are safe (asio/keep.h). Aggregates of
+// your own that contain a shared_ptr or a string are not: make them named variables, or give them a
+// constructor.
 //
-// Backpressure: works without a berth wait in line, in order. Arrivals that nobody takes stay in
-// the library, where they hold their senders back.
+// Backpressure: works that find no berth vacant wait here, in order. Arrivals that no operation
+// takes stay in the library, where they hold their senders back.
 //
-// Threads: any thread may start operations, and any number may run the execution context. Objects
-// are made, moved and destroyed by one thread at a time, as others are. Handlers of operations that
-// ended together are called in the order of their ends if their executor keeps it (one thread, a
-// strand). Cancellation signals are emitted where their handlers run, as always with Asio.
+// Threads: any thread may start operations, and any number of threads may run the execution
+// context. Objects are made, moved and destroyed by one thread at a time. Handlers of operations
+// that ended together are called in the order of their ends if their executor keeps the order (one
+// thread, or a strand). As always with Asio, emit a cancellation signal where the handler of its
+// operation runs.
 //
-// Lifetimes: a Jetty ends before its execution context, or with it. When it is destroyed its
-// operations end as cancelled; the destructor waits until the library has given back their memory
-// (some milliseconds), and their handlers are called later. The device may go before or after.
+// Lifetimes: a Jetty ends before its execution context, or with it. When it is destroyed, its
+// operations end as cancelled: the destructor waits some milliseconds, until the library has
+// returned their memory, and their handlers are called later. The device may be destroyed before or
+// after it.
 
 #include "urma/core/cxx20.h"
 
@@ -71,16 +77,18 @@
 
 namespace urma::asio {
 
+// Options of Jetty::async_post and the functions built on it.
 struct PostOptions {
-  // Of the operation, from its start, with what it waits for a berth. Zero or more.
+  // The time limit of the operation from its start, including the wait for a berth. Zero or more.
   Duration timeout = Duration::max();
-  // A shared_ptr, of any type, to what owns the work's memory, if it is to be kept here for as long
-  // as it is lent. That of a work which was given up is let go when something of the Jetty ends
-  // after it, or the Jetty.
+  // A shared_ptr of any type to the owner of the work's memory. The Jetty holds it for as long as
+  // the library borrows the memory, which lets the operation end before its work (see above). The
+  // Keep of a work whose operation ended early is released when the next work of the Jetty ends
+  // after it, or with the Jetty.
   Keep keep{};
 };
 
-// Where works are posted and messages arrive. Move only.
+// A urma::Jetty with asynchronous operations: posts works and receives messages. Move only.
 class Jetty {
  public:
   using executor_type = boost::asio::any_io_executor;
@@ -88,8 +96,9 @@ class Jetty {
   using WorkSignature = void(boost::system::error_code, Completion);
   using ArrivalSignature = void(boost::system::error_code, Arrival);
 
-  // Uses two of the device's Limits::jetties if it receives.
-  // Errors: those of Device::jetty, jfr and Jetty::fd.
+  // Makes a Jetty on `device`, whose handlers run on `executor` by default. It takes two of the
+  // device's Limits::jetties if it receives.
+  // Errors: those of Device::jetty, Device::jfr and Jetty::fd.
   static Result<Jetty> make(executor_type executor, Device& device,
                             const JettyOptions& options = {}) {
     auto state = detail::State::make(executor, device, options);
@@ -97,8 +106,8 @@ class Jetty {
     return Jetty(std::move(*state));
   }
 
-  // Operations that are started on an object that was moved from end with `closed`, on the executor
-  // that it had.
+  // Operations that are started on an object that was moved from end as `closed`; their handlers
+  // run on the executor that it had.
   Jetty(Jetty&& other) noexcept
       : executor_(other.executor_),
         nothing_(std::move(other.nothing_)),
@@ -113,14 +122,17 @@ class Jetty {
     if (state_) state_->close();
   }
 
+  // The executor that it was made with.
   executor_type get_executor() const { return executor_; }
-  // To be published, described, and named to peers. Nothing is posted or polled there. If this
-  // object was moved from, returns one that was, too.
+  // The underlying Jetty, to publish it and to give its id or descriptor to peers. Do not post to
+  // it and do not poll it. If this object was moved from, the one returned is too.
   const urma::Jetty& jetty() const { return state_ ? state_->jetty() : nothing_; }
 
-  // Posts a work; the operation ends when it has completed. Each is signalled. Inline data is lent
-  // like other memory; the array of a work's buffers is read before this returns (by `deferred`:
-  // before it is awaited, so it must live until then).
+  // Posts a work; the operation ends when the work has completed. Every work is signalled. Inline
+  // data is borrowed as other memory is. The array Work::buffers is read before this call returns;
+  // with `deferred`, when the result is awaited, so the array must live until then.
+  // The error code is the status with which the work completed, or `flushed` or `timed_out` if the
+  // operation was cancelled or timed out.
   template <class Token = default_token>
   auto async_post(const Work& work, PostOptions options, Token&& token = {}) {
     return boost::asio::async_initiate<Token, WorkSignature>(
@@ -139,6 +151,7 @@ class Jetty {
     return async_post(work, PostOptions{}, std::forward<Token>(token));
   }
 
+  // async_post of urma::write, urma::read and urma::send.
   template <class Token = default_token>
   auto async_write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset,
                    PostOptions options, Token&& token = {}) {
@@ -174,9 +187,10 @@ class Jetty {
     return async_post(urma::send(message, to), std::forward<Token>(token));
   }
 
-  // Takes the next message or immediate: each goes to one operation, first come, first served. One
-  // whose result is thrown away (the loser of a race in Asio) is lost. Errors: receive_too_small;
-  // unsupported without JettyOptions::receives.
+  // Takes the next message or immediate. Each goes to one operation, in the order in which these
+  // were started. An arrival whose result is discarded (by the loser of a race in Asio) is lost.
+  // `timeout` is zero or more, without limit if omitted.
+  // Errors: receive_too_small; unsupported without JettyOptions::receives; closed, forked.
   template <class Token = default_token>
   auto async_receive(Duration timeout, Token&& token = {}) {
     return boost::asio::async_initiate<Token, ArrivalSignature>(
@@ -192,8 +206,8 @@ class Jetty {
     return async_receive(Duration::max(), std::forward<Token>(token));
   }
 
-  // Ends all operations, as the destructor does, and goes on: memory is the application's again
-  // when this returns.
+  // Ends all operations, as the destructor does; the Jetty can be used afterwards. When this
+  // returns, all borrowed memory is the application's again.
   void cancel() {
     if (state_) state_->cancel_all();
   }
@@ -203,18 +217,20 @@ class Jetty {
       : executor_(state->executor()), nothing_(state->take_nothing()), state_(std::move(state)) {}
 
   executor_type executor_;
-  urma::Jetty nothing_;  // always one that was moved from
+  urma::Jetty nothing_;  // was moved from
   std::shared_ptr<detail::State> state_;
 };
 
-// What happens to a device that is no work's end (urma/core/event.h). Move only. The device must
-// outlive it, where it is; one of these per device, and nobody else calls Device::events.
+// The events of a device (urma/core/event.h) with asynchronous operations. Move only. The device
+// must outlive it, and must not be moved meanwhile. Make one of these for a device at most, and do
+// not call Device::events beside it.
 class Events {
  public:
   using executor_type = boost::asio::any_io_executor;
   using default_token = detail::DefaultToken;
   using Signature = void(boost::system::error_code, Event);
 
+  // Makes it for `device`, with handlers that run on `executor` by default.
   // Errors: those of Device::events_fd.
   static Result<Events> make(executor_type executor, Device& device) {
     auto state = detail::EventState::make(executor, device);
@@ -222,7 +238,7 @@ class Events {
     return Events(std::move(*state));
   }
 
-  // As a Jetty's: operations on an object that was moved from end with `closed`.
+  // Operations that are started on an object that was moved from end as `closed`.
   Events(Events&& other) noexcept : executor_(other.executor_), state_(std::move(other.state_)) {}
   Events& operator=(Events&& other) noexcept {
     const Events old(std::move(*this));
@@ -235,10 +251,12 @@ class Events {
     if (state_) state_->close();
   }
 
+  // The executor that it was made with.
   executor_type get_executor() const { return executor_; }
 
-  // Takes the oldest event: each goes to one operation, first come, first served. When the device
-  // is closed that is EventKind::closed, each time.
+  // Takes the oldest event. Each goes to one operation, in the order in which these were started.
+  // After the device was closed, the result is EventKind::closed, each time. `timeout` is zero or
+  // more, without limit if omitted.
   template <class Token = default_token>
   auto async_wait_event(Duration timeout, Token&& token = {}) {
     return boost::asio::async_initiate<Token, Signature>(

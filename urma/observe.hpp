@@ -1,7 +1,7 @@
 #pragma once
 
-// The open devices of this user's processes, seen from outside: what each is and what it counts.
-// For tools (urma_stat is one); a process asks its own device by Device::stats.
+// The open devices of this user's processes and their counters, for tools such as urma_stat. A
+// process reads its own device's counters by Device::stats.
 
 #include "urma/core/cxx20.h"
 
@@ -12,11 +12,11 @@
 
 namespace urma {
 
-// Of all processes of this user that share /dev/shm with this one, unless they opened it with
-// DeviceOptions::observable off. Removes what processes left that were killed. A device reports at
-// most ten times a second, a tenth of a second after something has changed; an inlined one, while
-// it is polled. Any thread; some 50 us, and 10 for each device.
-// Errors: permission_denied (somebody else made this user's directory), no_resources.
+// Lists the open devices of all processes of this user that share /dev/shm with this one, except
+// those opened with DeviceOptions::observable = false. A device reports its counters at most ten
+// times a second, 0.1 s after a change; an inlined device only while it is polled. Also removes the
+// files that killed processes have left. Any thread; takes about 50 us, and 10 us for each device.
+// Errors: permission_denied (another user made this user's directory), no_resources.
 URMA_API Result<Observed> observe_devices();
 
 }  // namespace urma

@@ -1,53 +1,68 @@
 #pragma once
 
-// The Unified Bus programming model: open a device, make memory and Jetties, post works to any
-// peer's memory or Jetty, poll completions. Nothing is connected; nothing throws (but Result::value
-// on an error, which is the caller's choice, and std::bad_alloc where what is returned is a text).
+// The Unified Bus (UB) programming model in user space. A process opens a device, makes memory
+// segments and Jetties, posts works to the memory or the Jetty of any peer, and polls completions.
+// There is no connect call: the library makes channels to peers when they are first needed.
 //
-//   the one that owns memory
+//   the process that owns memory
 //     auto here = urma::open().value();
 //     auto inbox = here.allocate(1 << 20).value();
 //     auto jetty = here.jetty({.receives = 64}).value();
 //     here.publish("inbox", inbox, jetty).value();
 //     for (auto& arrival : jetty.wait(1s)) ...
-//   the one that writes into it
+//   the process that writes into it
 //     auto here = urma::open().value();
 //     auto inbox = here.import("urma://localhost/inbox").value();
 //     auto jetty = here.jetty().value();
 //     if (jetty.post(urma::write(bytes, inbox.segment).to(inbox.jetty).immediate(42)) != 1) ...
 //     for (auto& done : jetty.wait(1s)) ...
 //
-// Threads: while the application polls or waits, its own threads run the device, and nothing is
-// handed to another; some 0.2 ms after it stopped, a thread of the device's own does, so that the
-// memory of a process that makes no call can be reached (Threads::automatic, the default).
+// Errors: calls that can fail return a Result with a Status and a message. No call throws, with two
+// exceptions: Result::value on an error throws std::runtime_error, and functions that return a
+// std::string or a std::vector without a Result may throw std::bad_alloc. urma/core/status.h lists
+// each Status with its cure; the comments below list the errors that each call can return.
 //
-// A Device and its control calls may be used by any thread. Of a Jetty or Jfr one thread at a time
-// posts works, one posts receives, and one polls; they may be different ones, and each may hand its
-// part to another thread by whatever makes one wait for the other (a mutex, a join). What completes
-// into one queue is polled by one thread at a time for all of it, while others post, and while
-// Jetties are made on it and destroyed.
+// Which thread runs a device: while the application polls or waits, its own threads run the device.
+// 0.2 to 3.2 ms after the last poll, a service thread of the device takes over, so that peers can
+// reach the memory of a process that makes no call. This is Threads::automatic, the default;
+// DeviceOptions::threads selects another mode.
+//
+// Thread safety:
+// - Device: any number of threads may call it at the same time, except that one thread at a time
+//   calls `events`, and that none may call it during or after its destruction or move.
+// - Segment: any number of threads may call its const functions at the same time; one thread at a
+//   time calls the others.
+// - Jetty, Jfr: one thread at a time posts works, one posts receives, and one polls, waits or arms.
+//   These may be three different threads. A role may move to another thread if the two threads
+//   synchronize (a mutex, a join).
+// - Completion queues: one thread at a time polls a queue, also if several Jetties share it.
+//   Meanwhile other threads may post to these Jetties, make more of them and destroy them.
+// - Jfce: one thread at a time.
 //
 // Lifetimes: objects may be destroyed in any order. Closing or destroying a device ends everything
-// that was made from it: its works complete, its segments are unregistered, later calls answer
-// `closed`. In a child made by fork, calls answer `forked`, and the parent's device is neither
-// touched nor kept open: its address and names are free when the parent has gone.
+// that was made from it: its works complete, its segments are unregistered, and later calls return
+// `closed`. In a child process made by fork(), calls return `forked`. The child neither affects the
+// parent's device nor keeps it open: the address and the names of the device are released when the
+// parent closes it.
 //
-// An object that was moved from holds nothing. It may be destroyed, assigned to and called: control
-// calls answer `closed`, `poll` and `wait` give one completion with Status::closed, `events` one of
-// EventKind::closed, `post` and `take` return 0, `receive` and `arm` false, other calls 0 or
-// something empty, Jfce::fd -1. None of them waits. As an argument (publish, attach, the options of
-// a Jetty or a segment) it is an invalid_argument.
+// An object that was moved from may be destroyed, assigned to and called; no call blocks. Control
+// calls return `closed`; `poll` and `wait` return one completion with Status::closed; `events`
+// returns one event of EventKind::closed; `post` and `take` return 0; `receive` and `arm` return
+// false; Jfce::fd returns -1; other calls return 0 or an empty value. Passing such an object as an
+// argument (publish, attach, the options of a Jetty or a segment) is an invalid_argument.
 //
-// Options with a value that its enumeration does not have, a negative duration, or a number out of
-// range are an invalid_argument. A span at null holds nothing, whatever size it has; null memory in
-// a work is bad_work (Buffer). A negative limit of `wait` is zero.
+// Arguments: an option with a value that its enumeration does not have, a negative duration or a
+// number out of range is an invalid_argument. A span with a null pointer counts as empty, whatever
+// its size; null memory in a work makes it complete as bad_work (see Buffer). A negative limit of
+// `wait` counts as zero.
 //
-// The rest of the process: nothing that belongs to all of it is changed, and nothing is printed.
-// One exception: while a window in a file is open (cxl:), SIGBUS is handled, since anybody who has
-// the file may cut it off. Faults that are not in the window go to whoever handled them before;
-// with the last window that is closed, all is as it was.
-// Descriptors of the library lie above 2, also when the process has closed its standard ones; only
-// those that the C library opens while it resolves a host's name or lists addresses do not.
+// Effects on the rest of the process: the library prints nothing and changes no process-wide state,
+// with one exception: while a window that lies in a file is open (cxl:), the library handles
+// SIGBUS, because any process that has the file may truncate it. It passes faults outside of its
+// windows on to the previous handler, and restores that handler when the last window is closed.
+// The library's file descriptors are above 2, even if the process has closed its standard
+// descriptors; those that the C library opens while it resolves a host name or lists addresses may
+// be lower.
 
 #include "urma/core/cxx20.h"
 
@@ -74,50 +89,66 @@
 
 namespace urma {
 
-// Memory of this process that peers may read or write, as far as its rights say. Unregistered when
-// destroyed. Move only.
+// A segment: registered memory of this process that peers may read, write or change by atomics as
+// far as its rights allow (UB 9). Made by Device::allocate and Device::register_memory. Move only;
+// the destructor unregisters the segment.
 class URMA_API Segment {
  public:
   Segment(Segment&&) noexcept;
   Segment& operator=(Segment&&) noexcept;
   ~Segment();
 
+  // The memory. Empty if this object was moved from.
   std::span<std::byte> bytes() const;
+  // The rights that it was registered with.
   Rights rights() const;
+  // How atomics on it are executed, as it was registered.
   AtomicDomain atomics() const;
-  // Whether it lies in memory that others on this device's medium map (RemoteSegment::mapped).
+  // Whether it lies in memory that the other devices on this device's medium map, so that they
+  // access it by plain copies (RemoteSegment::mapped). Only memory from Device::allocate can.
   bool mapped() const;
 
-  // One line of text that lets whoever has it access this memory (it holds the token).
+  // The segment as one line of text, for Device::import by any process. The line contains the
+  // token: it grants access to every process that has it. See urma/core/descriptor.h.
   std::string descriptor() const;
-  // As an import of it would be: for works of this device on its own memory.
+  // The segment as a RemoteSegment, for works of this device on its own memory.
   RemoteSegment local() const;
 
-  // A second token for this segment, and for all that share its TokenID; the first one is good
-  // until `retire`, so that nobody is refused who still has it. From now on descriptor() and
-  // local() hold the second one; a published name does not, until it is published again. Errors:
-  // invalid_argument (there are two already, it has none, it is revoked), closed, forked.
+  // Draws a second token for this segment and all segments that share its TokenID, and returns it.
+  // Both tokens are valid until `retire`, so peers that hold the old token keep access. From now on
+  // descriptor() and local() contain the new token; a published name contains the old one until it
+  // is unpublished and published again.
+  // Errors: invalid_argument (two tokens are valid already; TokenPolicy::none; the segment is
+  // unregistered or revoked), closed, forked.
   Result<TokenValue> rotate();
-  // Ends the first one: after this returns, no access with it is let in, and none is under way. The
-  // second one is never refused. Who was handed the memory for it (cxl:?share=segment) can use it
-  // until `unregister`. Errors: closed, forked; not_fenced, as below, after 20 ms.
+  // Ends the old token after `rotate`. When it returns ok, accesses with the old token are rejected
+  // and none is in progress; accesses with the new token are never interrupted. Returns ok if there
+  // is no old token. A peer that was handed the memory as a file (cxl:?share=segment) can use it
+  // until `unregister`. Blocks for up to 20 ms.
+  // Errors: closed, forked; not_fenced if a peer was still copying with the old token after 20 ms:
+  // it may finish that copy. Call `retire` again to wait for it.
   Result<void> retire();
 
-  // After this returns, no peer reads or writes the memory: requests are refused, data on its way
-  // out has left, works of this device that use it have ended, and receives with buffers in it have
-  // completed as `flushed`. At most one operation timeout, as a rule microseconds. Memory from
-  // allocate() is given back by the destructor.
-  // Who was in the middle of a copy into mapped memory, and has not gone on after 0.5 ms (it was
-  // stopped, or has no processor), goes on in pages that nobody sees: bytes() get others, with the
-  // same content, which takes 0.5 ms for each MiB; do not write there meanwhile.
-  // Errors: closed, the device's close has unregistered the memory before, so that it is as after
-  // `ok`; forked; not_fenced, also after close, after 0.5 to 0.8 ms: that cannot be done with this
-  // memory (huge pages, a device), or for want of some: it may write once more, up to 64 KiB;
-  // whoever was handed it (cxl:?share=segment), as often as he likes. Nobody else is given the
-  // memory before (Device::quarantined). Ask again then.
+  // Withdraws the segment. When it returns ok, no peer reads or writes the memory any longer: later
+  // requests are refused, data that was being sent from it has left, works of this device that use
+  // it have ended, and receives with buffers in it have completed as `flushed`. Takes microseconds
+  // as a rule, and at most one operation timeout. Memory from `allocate` stays readable for the
+  // owner until the Segment is destroyed.
+  //
+  // If a peer is still copying to or from mapped memory after 0.5 ms (because it was stopped, or
+  // has no processor), the segment's pages are replaced by private copies with the same content, so
+  // its remaining stores have no effect. bytes() keeps its address. This takes 0.5 ms for each MiB;
+  // do not write to the memory during the call.
+  //
+  // Errors: closed, if Device::close has unregistered the memory before (the state is as after ok);
+  // forked; not_fenced, also after close, 0.5 to 0.8 ms after the call, if the pages cannot be
+  // replaced (huge pages, device memory, or not enough memory): one late write of up to 64 KiB is
+  // then possible, and a peer that was handed the memory (cxl:?share=segment) may write without
+  // limit. Call `unregister` again to try again. Until it succeeds, the device does not allocate
+  // the memory to anything else (Device::quarantined).
   Result<void> unregister();
-  // The same for all segments that share its TokenID, at once (SegmentOptions::with). Those of them
-  // that were not fenced each say so when they are unregistered.
+  // Unregisters all segments that share this segment's TokenID (SegmentOptions::with) in one step.
+  // Errors: as `unregister`, which then reports for each segment whether it is fenced.
   Result<void> revoke();
 
  private:
@@ -127,20 +158,21 @@ class URMA_API Segment {
   std::unique_ptr<State> state_;
 };
 
-// A completion queue that several Jetties and Jfrs of its device share, whichever threads post to
-// them. Polled by one thread at a time, and polling a Jetty or Jfr that completes here is polling
-// it. Move only. It may be destroyed before its Jetties: they go on completing, and are polled.
+// A completion queue (UB: JFC) that several Jetties and Jfrs of one device share, made by
+// Device::jfc and named in JettyOptions::completions or JfrOptions::completions. Polling a Jetty or
+// Jfr that completes here polls this queue. Move only. It may be destroyed before its Jetties: they
+// keep the queue, and are polled themselves.
 //
-// Jetties may be made on it and destroyed while it is polled. What a destroyed one had reserved of
-// it returns when what it completed has been polled; until then another Jetty may already have its
-// id, so that Completion::jetty alone does not tell the two apart.
+// A destroyed Jetty's completions stay in the queue; the entries that it had reserved are released
+// once these have been polled. Until then another Jetty may already have its id, so
+// Completion::jetty alone does not tell the two apart.
 class URMA_API Jfc {
  public:
   Jfc(Jfc&&) noexcept;
   Jfc& operator=(Jfc&&) noexcept;
   ~Jfc();
 
-  // As the same calls of a Jetty, for all Jetties that complete here.
+  // As the functions of the same names of Jetty, for all Jetties and Jfrs that complete here.
   [[nodiscard]] size_t poll(std::span<Completion> out);
   [[nodiscard]] std::span<const Completion> wait(Duration limit);
   Result<int> fd();
@@ -154,79 +186,95 @@ class URMA_API Jfc {
   std::unique_ptr<State> state_;
 };
 
-// Where works are posted and messages arrive (JFS and JFR in one). Move only; when destroyed, its
-// works end. Their completions go with its own queue; those in a shared Jfc can still be polled.
+// A Jetty: the queue to which works are posted and at which messages arrive (UB: a JFS and a JFR
+// in one). Made by Device::jetty. Move only. The destructor ends its works as `flush` does; their
+// completions are lost with the Jetty's own queue, while those in a shared Jfc can still be polled.
 class URMA_API Jetty {
  public:
   Jetty(Jetty&&) noexcept;
   Jetty& operator=(Jetty&&) noexcept;
   ~Jetty();
 
-  // Takes works in order and returns how many: fewer than given when no berth is vacant (poll, then
-  // post the rest). What is taken completes exactly once. The last vacant berth takes only a
-  // signalled work. Buffers are borrowed until the completion is polled, those of inline data until
-  // this returns. Works leave when the device is next run (`Threads`), a small one that answers
-  // something over shared memory at once. Never blocks. 0 after close and in a forked child.
+  // Posts works in the order given and returns how many were taken. Fewer than given are taken if
+  // no berth is vacant: poll, then post the rest. The last vacant berth takes only a signalled
+  // work. Each work taken completes exactly once. The library borrows its buffers until its
+  // completion is polled; for inline data, until this call returns. Works are sent when the device
+  // is next run (see Threads); small replies over shared memory are sent immediately. Never blocks.
+  // Returns 0 after close and in a forked child.
   [[nodiscard]] size_t post(std::span<const Work> works);
   [[nodiscard]] size_t post(const Work& work) { return post(std::span(&work, 1)); }
   [[nodiscard]] size_t post(std::initializer_list<Work> works) {
     return post(std::span(works.begin(), works.size()));
   }
 
-  // Posts a buffer for one message (send). Returns false when no receive slot is vacant (poll
-  // returns them; there are JettyOptions::receives, none with receives_from), after close and in a
-  // forked child; and always if the buffer cannot be memory (Buffer: null, or a range that no
-  // process can have). Its completion has operation `receive` and this tag. Immediates of writes
-  // need no buffer.
+  // Posts a buffer for one message (a `send` of a peer). When the message has arrived, it completes
+  // with Operation::receive and this tag. Writes with an immediate take a receive slot, but no
+  // buffer. Never blocks.
+  // Returns false if no receive slot is vacant (there are JettyOptions::receives of them, and none
+  // with receives_from; polling arrivals makes them vacant again), if the buffer is not valid
+  // memory (see Buffer), after close, and in a forked child.
   [[nodiscard]] bool receive(std::span<std::byte> buffer, uint64_t tag = 0);
-  // Several buffers, filled one after the other. Always returns false with more than max_buffers.
+  // The same with several buffers for one message, which is written to them one after the other.
+  // Returns false if there are more than max_buffers.
   [[nodiscard]] bool receive(std::span<const Buffer> buffers, uint64_t tag = 0);
 
-  // Takes completions, at most as many as `out` holds; returns how many. Never blocks. Runs a
-  // pass of the engine when there is none yet, unless the device is served. In a forked child: one
-  // completion with Status::forked. After close, when nothing is left: one with Status::closed.
-  // Different works complete in any order, whatever their order of execution: tags tell them apart.
-  // With JettyOptions::in_order they complete in the order in which they were posted.
+  // Takes completions into `out` and returns how many. Never blocks. If there are none, and the
+  // device is not Threads::served, it first runs a pass of the engine.
+  // Works complete in any order, whatever the order of their execution: use tags to tell them
+  // apart. With JettyOptions::in_order they complete in the order in which they were posted.
+  // In a forked child, `out` receives one completion with Status::forked, each time. After close,
+  // once all completions have been taken, it receives one with Status::closed, each time.
   [[nodiscard]] size_t poll(std::span<Completion> out);
-  // Waits for completions, at most `limit`, and takes them. The span is good until the next call of
-  // `wait` on this object. Empty when the time is over. A close from another thread ends it.
+  // As `poll`, but waits up to `limit` for the first completion; takes up to 64. The span is valid
+  // until the next call of `wait` on this object, and empty on a time-out. A close by another
+  // thread ends the wait.
   [[nodiscard]] std::span<const Completion> wait(Duration limit);
 
-  // A descriptor for poll, select or epoll, for who waits for other things too:
+  // A file descriptor for poll, select or epoll, for threads that also wait for other things:
   //   for (;;) {
   //     while (size_t count = jetty.poll(completions)) handle(first `count` of them);
   //     if (jetty.arm()) epoll_wait(...);
   //   }
-  // It becomes readable, once, when there is something to poll after `arm` returned true, and when
-  // the device closes; now and then for nothing. Do not read, write or close it: `arm` makes it
-  // unreadable, and the library closes it with the queue. One for all that complete into one queue.
-  // After close, a descriptor that was made before is still returned, so that it can be taken out
-  // of an epoll set. Errors: unsupported on inlined and simulated devices, no_resources, closed,
-  // forked; invalid_argument: it is attached to a Jfce.
+  // It becomes readable once after each `arm` that returned true, when there is something to poll,
+  // and when the device closes. It may wake spuriously. `arm` makes it unreadable again. Do not
+  // read, write or close it: the library owns it and closes it with the queue. All Jetties that
+  // complete into one queue share one descriptor. After close, a descriptor that was made before is
+  // still returned, so that it can be removed from an epoll set.
+  // Errors: unsupported (inlined and simulated devices), invalid_argument (the queue is attached to
+  // a Jfce), no_resources, closed, forked.
   Result<int> fd();
-  // For the thread that polls. False: poll first, there is something (after close and in a forked
-  // child always), or there was no `fd` and no Jfce. A `wait` disarms. An automatic device is run
-  // by its own thread from here on, until somebody polls for longer than it takes to find nothing,
-  // or waits. Wake::solicited: sleep on while what completes is neither solicited nor failed; it is
-  // polled later.
+  // Requests that `fd`, or the Jfce that the queue is attached to, becomes readable when there is
+  // something to poll. For the thread that polls. Returns false, and arms nothing, if there is
+  // something to poll already, if there is neither a descriptor nor a Jfce, after close, and in a
+  // forked child: poll instead of sleeping. `wait` disarms.
+  // From here on the service thread runs a Threads::automatic device, until a thread waits or keeps
+  // polling without finding anything.
+  // With Wake::solicited, only completions that are solicited (Work::solicited) or failed wake;
+  // others are polled later.
   bool arm(Wake wake = Wake::any);
 
-  // For the thread that posts works, and the one that posts receives: what they can post now.
-  // Others may poll meanwhile. There are no receives when a Jfr has them.
+  // How many works, or receives, can be posted now. The first is for the thread that posts works,
+  // the second for the one that posts receives; another thread may poll meanwhile. With
+  // JettyOptions::receives_from there are 0 receives.
   uint32_t vacant_berths() const;
   uint32_t vacant_receives() const;
 
-  // Ends all works and receives: those that never left as `flushed`, those that may have executed
-  // as `unknown`, or as the target says if it answers in time (some milliseconds). Their
-  // completions can be polled when this returns. From then on posted works complete as `flushed`
-  // and arrivals are refused, until `reset`. Receives of a Jfr wait on. Errors: closed, forked.
+  // Ends all works and receives of this Jetty. Works of which nothing was sent complete as
+  // `flushed`. Works that may have executed complete as `unknown`, or with the target's answer if
+  // it comes within some milliseconds. When this returns, all these completions can be polled. From
+  // then on posted works complete as `flushed` and arrivals are refused, until `reset`. Receives
+  // that were posted to a Jfr stay posted. Errors: closed, forked.
   Result<void> flush();
-  // After `flush`, or when a work has failed (JettyOptions::suspend_on_error): works run again.
+  // Lets works run and messages arrive again, after `flush` or after a failed work has suspended
+  // the Jetty (JettyOptions::suspend_on_error). Errors: closed, forked.
   Result<void> reset();
 
+  // Its number on this device, as Completion::jetty and events name it.
   JettyId id() const;
-  // One line of text that lets whoever has it send to this Jetty (it holds its token).
+  // The Jetty as one line of text, for Device::import by any process. The line contains the token:
+  // every process that has it can send to this Jetty.
   std::string descriptor() const;
+  // The Jetty as a RemoteJetty, for works of this device to itself.
   RemoteJetty local() const;
 
  private:
@@ -237,19 +285,21 @@ class URMA_API Jetty {
   std::unique_ptr<State> state_;
 };
 
-// A receive queue that several Jetties share (JettyOptions::receives_from): a message or immediate
-// to any of them takes one of its buffers or permits, and completes here (or in JfrOptions::
-// completions); Completion::jetty says which Jetty it came to. It has an id of its own, and can be
-// sent to itself. Move only.
+// A receive queue (UB: JFR) that several Jetties share, made by Device::jfr and named in
+// JettyOptions::receives_from. A message to any of these Jetties takes one of its buffers, an
+// immediate one of its slots; both complete here, or in JfrOptions::completions, and
+// Completion::jetty names the Jetty that was the target. The Jfr has an id of its own, and peers
+// can send to it directly. Move only.
 //
-// A Jetty that is flushed or destroyed takes nothing along: what was arriving for it is refused,
-// and gives its buffer back to the others. When the Jfr is destroyed its waiting buffers are free,
-// what is arriving for its Jetties is refused, and whoever sends to them from then on is told
-// `remote_unsupported`, as if they had no receives; their works go on.
+// Flushing or destroying one of the Jetties does not affect the Jfr: messages that were arriving
+// for that Jetty are refused, and their buffers become free for the others. When the Jfr is
+// destroyed, its buffers are the application's again, messages that are arriving for its Jetties
+// are refused, and later messages to them fail at their senders with `remote_unsupported`, as for
+// Jetties without receives. The works of these Jetties go on.
 class URMA_API Jfr {
  public:
-  // As the same calls of a Jetty. One thread at a time posts buffers, one polls; neither need be
-  // one that uses the Jetties.
+  // As the functions of the same names of Jetty. One thread at a time posts buffers and one polls;
+  // they need not be the threads that use the Jetties.
   [[nodiscard]] bool receive(std::span<std::byte> buffer, uint64_t tag = 0) {
     return jetty_.receive(buffer, tag);
   }
@@ -273,12 +323,13 @@ class URMA_API Jfr {
   Jetty jetty_;
 };
 
-// One descriptor for who sleeps until any of several completion queues has something (UB: JFCE), be
-// they of one device or of several of this process:
+// An event channel (UB: JFCE): one file descriptor that becomes readable when any of the attached
+// completion queues has entries. The queues may belong to one device or to several devices of this
+// process.
 //
 //   auto events = device.jfce().value();
 //   events.attach(jetty, 7).value();     // before its fd() or arm()
-//   jetty.arm();                         // false: poll it first
+//   jetty.arm();                         // if it returns false, poll first
 //   for (;;) {
 //     epoll_wait(...);                   // events.fd() is readable
 //     for (uint64_t tag : events.wait(0s)) {
@@ -286,31 +337,35 @@ class URMA_API Jfr {
 //     }
 //   }
 //
-// It is woken once for all that came at once. Move only; used by one thread at a time. Its queues
-// may go before it, or after it, and then wake nobody.
+// The descriptor becomes readable once for any number of queues. Move only; used by one thread at a
+// time. Queues may be destroyed before or after it; queues that outlive it wake no thread.
 class URMA_API Jfce {
  public:
   Jfce(Jfce&&) noexcept;
   Jfce& operator=(Jfce&&) noexcept;
   ~Jfce();
 
-  // From now on `arm` of this queue is for this channel, which will call it `tag`. For the thread
-  // that polls it. Jetties and Jfrs that complete into a shared Jfc are attached with that one.
-  // Errors: invalid_argument (it has a descriptor, or is attached), unsupported on inlined and
-  // simulated devices, no_resources, closed, forked.
+  // Attaches a completion queue, which `take` and `wait` will report as `tag`. From now on `arm` of
+  // the queue arms this channel. For the thread that polls the queue. A queue can be attached once,
+  // for good, and instead of having an `fd` of its own; for Jetties and Jfrs that complete into a
+  // shared Jfc, attach that Jfc, or one of them.
+  // Errors: invalid_argument (it has a descriptor, or is attached), unsupported (inlined and
+  // simulated devices), no_resources, closed, forked.
   Result<void> attach(Jetty& jetty, uint64_t tag);
   Result<void> attach(Jfr& jfr, uint64_t tag) { return attach(jfr.jetty_, tag); }
   Result<void> attach(Jfc& jfc, uint64_t tag);
 
-  // Readable when armed queues have something, and when their device closes; now and then for
-  // nothing. Do not read, write or close it. It lives as long as this object and its queues.
+  // The descriptor. It is readable while armed queues have entries that `take` has not reported,
+  // and when the device of a queue closes. It may wake spuriously. Do not read, write or close it:
+  // it stays open until this object and the attached queues are destroyed. -1 if this object was
+  // moved from.
   int fd() const;
-  // The tags of queues that were told since they were armed, at most as many as `tags` holds: poll
-  // those until they are empty, and arm them again. Fewer than it holds: fd() is not readable any
-  // more. Never blocks. 0 in a forked child.
+  // Writes the tags of queues that have become ready since they were armed to `tags`, and returns
+  // how many. Poll each of these queues until it is empty, and arm it again. If it returns fewer
+  // than `tags` holds, fd() is no longer readable. Never blocks. Returns 0 in a forked child.
   [[nodiscard]] size_t take(std::span<uint64_t> tags);
-  // The same, waiting for the first one at most `limit`. The span, of at most 64, is good until the
-  // next call.
+  // As `take` for up to 64 tags, but waits up to `limit` for the first one. The span is valid until
+  // the next call, and empty on a time-out.
   [[nodiscard]] std::span<const uint64_t> wait(Duration limit);
 
  private:
@@ -320,102 +375,118 @@ class URMA_API Jfce {
   std::unique_ptr<State> state_;
 };
 
-// What an import finds: a segment, a Jetty, or both. What was not published is empty (bytes 0, no
-// peer), and works on it complete as bad_work.
+// The result of an import: a segment, a Jetty, or both. The one that was not published is empty (0
+// bytes, no peer), and works on it complete as bad_work.
 struct Imported {
   RemoteSegment segment;
   RemoteJetty jetty;
-  // What ImportOptions::retransmission costs on this medium; empty: nothing worth saying.
+  // A disadvantage of ImportOptions::retransmission on this medium, for people. Empty if there is
+  // none worth reporting, or no mode was given.
   std::string warning{};
 };
 
-// One way to the network and everything that uses it. Move only. Several may be open in a process.
+// A device: one way to reach peers, with everything that uses it. Made by urma::open. A process may
+// open several. Move only; the destructor calls `close`.
 class URMA_API Device {
  public:
   Device(Device&&) noexcept;
   Device& operator=(Device&&) noexcept;
   ~Device();
 
-  // Memory where the device likes it, zeroed; given back when the Segment is destroyed. On cxl it
-  // is the window's while that has room: others in the window then write and read it by themselves
-  // (Segment::mapped). A child of fork shares it for as long as it lives, and must not write there
-  // once this process has unregistered it. Else, or while somebody who was stopped has the window's
-  // lock, it is private.
+  // Allocates and registers zeroed memory, placed by the device. The memory is released when the
+  // Segment is destroyed. A cxl: device allocates from its window while that has room: the other
+  // devices in the window then read and write the memory by plain copies (Segment::mapped). If the
+  // window has no room, or its lock is held for longer than 1 s (by a process that was stopped),
+  // the memory is private. A child made by fork() shares memory of a window for as long as it
+  // lives, and must not write to it after this process has unregistered it.
   // Errors: invalid_argument (0 bytes; SegmentOptions::with, guarded), no_resources, unsupported
-  // (SegmentOptions::policy), closed, forked.
+  // (SegmentOptions::policy, atomics), closed, forked.
   Result<Segment> allocate(size_t bytes, const SegmentOptions& options = {});
   Result<Segment> allocate(size_t bytes, Rights rights,
                            AtomicDomain atomics = AtomicDomain::processor) {
     return allocate(bytes, SegmentOptions{.rights = rights, .atomics = atomics});
   }
-  // Memory of the caller's; it must outlive the registration, and stay mapped for that long: if a
-  // peer reads or writes an address that is not, this process gets SIGSEGV, unless the segment is
-  // guarded (SegmentOptions::guarded). Nothing is pinned by the drivers of this version, and the
-  // time it takes does not depend on the size. For rights to write the system is asked whether this
-  // process may write the first and the last page, and these two pages are faulted in; pages
-  // between them are not looked at. Errors: as above; invalid_argument (this process may not write
-  // there; null; a range that no process can have).
+  // Registers memory of the caller. It must stay mapped until the Segment is unregistered: if a
+  // peer accesses an address that is not mapped, this process receives SIGSEGV, unless the segment
+  // is guarded (SegmentOptions::guarded). The drivers of this version pin no memory, and the time
+  // of the call does not depend on the size. If the rights include write or atomic, the call asks
+  // the system whether this process may write to the first and the last page, and these two pages
+  // are faulted in; the pages between them are not examined.
+  // Errors: invalid_argument (0 bytes; null; a range that no process can have; memory that this
+  // process may not write; SegmentOptions::with), no_resources, unsupported
+  // (SegmentOptions::policy, atomics), closed, forked.
   Result<Segment> register_memory(std::span<std::byte> memory, const SegmentOptions& options = {});
   Result<Segment> register_memory(std::span<std::byte> memory, Rights rights,
                                   AtomicDomain atomics = AtomicDomain::processor) {
     return register_memory(memory, SegmentOptions{.rights = rights, .atomics = atomics});
   }
-  // The paths to a peer (`RemoteSegment::peer`, `Completion::from`) with a channel: empty if there
-  // is one only (UB 6.5). Errors: closed, forked, invalid_argument (its life is over),
-  // no_resources.
+  // The paths to a peer (RemoteSegment::peer, Completion::from) to which there is a channel (UB
+  // 6.5). Empty if there is only one path.
+  // Errors: invalid_argument (the peer has exited or restarted, or is unknown), no_resources,
+  // closed, forked.
   Result<std::vector<Path>> paths(PeerId peer);
-  // Another path for a device that was opened as `paths():...`: opens `device`, as it would stand
-  // there ("udp:10.0.2.1"), and returns where it is reached. Peers learn of it at once, and it
-  // carries as soon as it has answered, mostly within two round trips; events say path_added. At
-  // most eight. Errors: invalid_argument (no such device, or it fits not beside the others),
-  // address_in_use, permission_denied, no_resources (eight are there; descriptors), unsupported
-  // (opened with one path), closed, forked.
+  // Adds a path to a device that was opened as `paths():...`. `device` is a device string as it
+  // would stand there, such as "udp:10.0.2.1". Returns the address at which peers reach the new
+  // path. Peers are notified immediately; the path carries packets once it has answered a probe,
+  // usually within two round trips, which EventKind::path_added reports. A device has up to 8
+  // paths.
+  // Errors: invalid_argument (not a device string, or it cannot be combined with the other paths),
+  // address_in_use, permission_denied, no_resources (8 paths exist; no descriptors left),
+  // unsupported (the device was not opened as paths()), closed, forked.
   Result<Endpoint> add_path(std::string_view device);
-  // Takes away the path that is reached there (Path::from, endpoints()), the first one too: who it
-  // is and its channels stay. When it returns nothing is sent from there any more, the driver has
-  // read all that was, and its address is free. Peers have learnt of it, or 50 ms are over. No work
-  // fails; what is lost with it is sent again over the others. Descriptors that name only places
-  // that are gone do not lead here any more. Errors: invalid_argument (not one of its places, or
-  // the last), closed, forked, no_resources.
+  // Removes the path with this address (Path::from, endpoints()). The first path can be removed,
+  // too: the EID of the device and its channels stay. When it returns, nothing is sent from the
+  // address any longer, the driver no longer reads memory for packets sent there, and the address
+  // can be used again. It waits until the peers have acknowledged the removal, at most 50 ms. No
+  // work fails: packets lost with the path are sent again over the others. Descriptors that contain
+  // only removed addresses can no longer be imported.
+  // Errors: invalid_argument (not an address of this device, or the last one), no_resources,
+  // closed, forked.
   Result<void> remove_path(const Endpoint& place);
-  // Memory of this device's medium that is revoked, whoever's it was, and not given to anybody
-  // while somebody who does not run may still write there, or whom this device handed it to: one
-  // for each of them. Errors: closed,
-  // forked, no_resources.
+  // Lists the unregistered memory of this device's medium, of any owner, that cannot be allocated
+  // yet, because a process that is not running may still write to it, or because this device has
+  // handed it to a peer. One entry for each such process, at most 256.
+  // Errors: no_resources, closed, forked.
   Result<std::vector<Quarantined>> quarantined();
 
-  // Errors: invalid_argument, no_resources (Jetties; entries of a shared completion queue, with the
-  // sum that would be needed), closed, forked.
+  // Makes a Jetty.
+  // Errors: invalid_argument (JettyOptions), no_resources (Limits::jetties; too few entries in a
+  // shared completion queue: the message has the number needed), closed, forked.
   Result<Jetty> jetty(const JettyOptions& options = {});
-  // It is one of the Limits::jetties. Errors: as above.
+  // Makes a shared receive queue. It counts as one of Limits::jetties. Errors: as `jetty`.
   Result<Jfr> jfr(const JfrOptions& options = {});
-  // `depth`: entries; a Jetty needs berths + 2 * receives of them, a Jfr 2 * receives. 1 to 2^22.
+  // Makes a completion queue with `depth` entries, 1 to 2^22. Each Jetty that completes there
+  // reserves berths + 2 * receives of them, each Jfr 2 * receives.
+  // Errors: invalid_argument, no_resources, closed, forked.
   Result<Jfc> jfc(uint32_t depth);
-
-  // Errors: no_resources, closed, forked.
+  // Makes an event channel. Errors: no_resources, closed, forked.
   Result<Jfce> jfce();
 
-  // Takes events, which no completion tells (urma/core/event.h), oldest first; returns how many.
-  // Never blocks. 256 and more are kept for who does not ask, then `missed` counts. After close,
-  // when there are none left: `closed`, each time. 0 in a forked child. By one thread at a time.
+  // Takes events, which are what no completion reports (urma/core/event.h), oldest first; returns
+  // how many. Never blocks. At least 256 events are buffered; further ones are dropped and counted
+  // in one event of EventKind::missed. After close, once all events have been taken, it returns one
+  // of EventKind::closed, each time. Returns 0 in a forked child. For one thread at a time.
   size_t events(std::span<Event> out);
-  // Readable while there are events to take, and when the device closes. Do not read, write or
-  // close it. An inlined device finds out what happens only while it is polled. After close, a
-  // descriptor that was made before is still returned. Errors:
-  // no_resources, closed, forked.
+  // A file descriptor that is readable while there are events to take, and when the device closes.
+  // Do not read, write or close it. An inlined device detects events only while it is polled. After
+  // close, a descriptor that was made before is still returned.
+  // Errors: no_resources, closed, forked.
   Result<int> events_fd();
 
-  // Lets others find a segment, a Jetty or both by name, for as long as this device is open or
-  // until unpublished. A name is unique per address of this host.
-  // Errors: invalid_argument (a name has 1 to 64 of A-Z a-z 0-9 . _ -), address_in_use (taken),
-  // permission_denied, io_error, closed, forked.
+  // Publishes a segment, a Jetty or both under a name, for `import` by other processes, until
+  // `unpublish` or until this device is closed. A name has 1 to 64 of the characters A-Z a-z 0-9 .
+  // _
+  // -, does not start with a dot, and is unique for each address of this host. `audience` says
+  // which processes may import it; by default, those of this user on this host.
+  // Errors: invalid_argument, address_in_use (this or another process publishes the name at this
+  // address already), permission_denied, no_resources, io_error, closed, forked.
   Result<void> publish(std::string_view name, const Segment& segment, const Jetty& jetty,
                        const Audience& audience = this_user());
   Result<void> publish(std::string_view name, const Segment& segment,
                        const Audience& audience = this_user());
   Result<void> publish(std::string_view name, const Jetty& jetty,
                        const Audience& audience = this_user());
-  // A Jfr is a target like a Jetty.
+  // The same for a Jfr, which importers see as a Jetty.
   Result<void> publish(std::string_view name, const Segment& segment, const Jfr& jfr,
                        const Audience& audience = this_user()) {
     return publish(name, segment, jfr.jetty_, audience);
@@ -424,51 +495,60 @@ class URMA_API Device {
                        const Audience& audience = this_user()) {
     return publish(name, jfr.jetty_, audience);
   }
+  // Ends the publication of a name. What was imported by it stays valid.
+  // Errors: not_found (this device does not publish it), closed, forked.
   Result<void> unpublish(std::string_view name);
 
-  // What a descriptor line says, or what is published as
-  //   urma://localhost/NAME       by this user on this host, at IP addresses or, from a window, in
-  //                               it; no network
-  //   urma://ADDRESS/NAME         at that address; asks whoever holds port 4792 there
-  //   urma://ADDRESS:PORT/NAME    by that process
-  // A device that was opened at ADDRESS before the publisher asks itself: there it finds what this
-  // user publishes, and for 127.0.0.N also what is published at another loopback address. Open
-  // udp:ADDRESS:0 to leave port 4792 to the publisher.
-  // A descriptor is not checked with its owner: works on it find out. A name that nobody has
-  // published yet is waited for, at most `limit`: the two sides may start in any order.
-  // `options.retransmission`: how what is sent to that process is retransmitted from now on, by all
-  // of this device; a channel that is there already is made anew. invalid_argument where this
-  // medium has no use for the mode, and `Imported::warning` where there is a better one.
-  // Errors: invalid_argument, not_found, peer_unreachable, version_mismatch, no_resources, closed,
-  // forked.
+  // Imports a segment, a Jetty or both. `what` is a descriptor line, or a name:
+  //   urma://localhost/NAME       published by a process of this user on this host, at any IP
+  //                               address or, on a window device, in that window; found without
+  //                               the network
+  //   urma://ADDRESS/NAME         published at that address; asks the process that has UDP port
+  //                               4792 there open
+  //   urma://ADDRESS:PORT/NAME    published by the process that has that port open
+  // ADDRESS is numeric or a host name. If this device itself has the address open that it is to
+  // ask, it finds there what this user's processes publish and, for 127.0.0.N, also what they
+  // publish at other loopback addresses. Open udp:ADDRESS:0 to leave port 4792 to the publisher.
+  //
+  // A descriptor is not checked with its owner: if it is not valid any longer, works on it fail. A
+  // name that is not published yet is waited for, up to ImportOptions::limit, so the two processes
+  // may start in any order; blocks for so long.
+  //
+  // ImportOptions::retransmission sets how everything that this device sends to that process is
+  // retransmitted from now on; an existing channel is replaced. A mode that this medium cannot use
+  // is an invalid_argument; if there is a better one, Imported::warning says so.
+  // Errors: invalid_argument, not_found, peer_unreachable, permission_denied, version_mismatch,
+  // no_resources, closed, forked.
   Result<Imported> import(std::string_view what, const ImportOptions& options = {});
   Result<Imported> import(std::string_view what, Duration limit) {
     return import(what, ImportOptions{.limit = limit});
   }
 
-  // Where others reach this device since it was opened, and who it is.
+  // The address at which this device was opened. It does not change.
   Endpoint endpoint() const;
-  // Where they reach it now, over each of its paths. Any thread. Throws std::bad_alloc.
+  // The addresses at which peers reach it now, one for each of its paths. Throws std::bad_alloc.
   std::vector<Endpoint> endpoints() const;
+  // The EID of this device (UB 1).
   Eid eid() const;
-  // The longest message of ServiceMode::unreliable: the payload of one packet, as this device's
-  // medium carries it. Who receives it may be behind a narrower one: 1024 pass everywhere.
+  // The longest message of ServiceMode::unreliable, in bytes: the payload of one packet on this
+  // device's medium. A receiver may have a smaller limit; 1024 bytes always pass.
   uint32_t datagram_bytes() const;
-  // What was opened and what it chose, for people.
+  // The device string and what the driver chose, for people. Throws std::bad_alloc.
   std::string description() const;
-  // All that it works with, one by one, and who decided it: options, the system, the medium. Any
-  // thread. Errors: closed, forked, no_resources.
+  // Each value that the device works with, and its source: an option, the system, the medium.
+  // Errors: no_resources, closed, forked.
   Result<SettingList> settings();
-  // What it has counted: `all_metrics` explains each number. Errors: closed, forked.
+  // The counters of the device; `all_metrics` explains each. Errors: closed, forked.
   Result<Statistics> stats();
 
-  // What one object of each kind costs, part by part. Throws std::bad_alloc.
+  // The memory that one object of each kind costs, part by part. Throws std::bad_alloc.
   static Budget budget();
 
-  // Ends everything made from this device and tells the peers. At most an operation timeout and
-  // 0.2 s. The destructor does it too. A peer that was in the middle of a copy into a mapped
-  // segment may finish that one, and whoever was handed one (cxl:?share=segment) can use it until
-  // `unregister`, which sees to both, before or after.
+  // Ends everything that was made from this device, and notifies the peers. Blocks for up to an
+  // operation timeout and 0.2 s. Does nothing if the device is closed. A peer that was in the
+  // middle of a copy to or from a mapped segment may finish that copy, and a peer that was handed a
+  // segment (cxl:?share=segment) can use it, until Segment::unregister, which may be called before
+  // or after close and waits for both.
   void close();
 
  private:
@@ -484,23 +564,25 @@ class URMA_API Device {
   std::unique_ptr<State> state_;
 };
 
-// This user's window of shared memory: the fastest way to all processes of this user on this host.
-// Processes of other hosts, or of other users, are not in it.
+// The default device: this user's window of shared memory, which is the fastest way to other
+// processes of this user on this host. It does not reach processes of other hosts or other users.
 inline constexpr std::string_view default_device = "cxl:";
 
-// Opens a device by its string: DRIVER:ADDRESS?OPTION=VALUE&..., for example
-//   cxl:   cxl:/dev/shm/ub0?size=64M                   a window: who shares it reach one another
-//   udp:   udp:10.0.0.5   udp:[::1]?mtu=4096           any network; any host
-//   fault(loss=5%,seed=7):udp:127.0.0.1                a bad one
-//   pcap(file=/tmp/x.pcapng):udp:                      one whose packets are written to a file
-// `retransmit=sel-fast`, or another of named_retransmissions(), is an option of any of them.
-// Devices of different drivers do not reach one another; a process may open several.
-// Errors: invalid_argument (quoting the place), address_in_use, permission_denied, no_resources,
-// version_mismatch, io_error.
+// Opens a device. `device` is a device string, DRIVER:ADDRESS?OPTION=VALUE&..., for example
+//   cxl:   cxl:/dev/shm/ub0?size=64M          a window: reaches those that open the same one
+//   udp:   udp:10.0.0.5   udp:[::1]?mtu=4096  UDP: reaches any host
+//   fault(loss=5%,seed=7):udp:127.0.0.1       UDP that loses 5 % of the packets
+//   pcap(file=/tmp/x.pcapng):udp:             UDP whose packets are also written to a file
+// Any of them takes the option `retransmit=sel-fast`, or another name of named_retransmissions().
+// list_drivers() describes them all. Devices of different drivers do not reach one another; a
+// process may open several. Any thread.
+// Errors: invalid_argument (the message quotes the position), address_in_use, permission_denied,
+// no_resources, version_mismatch, unsupported, io_error.
 URMA_API Result<Device> open(std::string_view device = default_device,
                              const DeviceOptions& options = {});
 
-// The drivers of this build and how their device strings are written. Opens nothing.
+// The drivers of this build, and how their device strings are written. Opens nothing. Any thread.
+// Throws std::bad_alloc.
 URMA_API std::vector<DriverInfo> list_drivers();
 
 }  // namespace urma

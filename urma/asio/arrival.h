@@ -12,9 +12,10 @@ namespace detail {
 class State;
 }
 
-// A message, or what a write's immediate tells of (then without bytes). While it lives, its buffer
-// is the application's; destroyed, by any thread, it lets the next message in. It may outlive its
-// Jetty. Move only; a default one, and one moved from, is empty.
+// A message that arrived, or the immediate of a write, which has no bytes. The application may use
+// the buffer for as long as this object exists. Its destructor, which any thread may call, gives
+// the buffer back to the Jetty, for the next message. It may outlive its Jetty. Move only; a
+// default one, and one that was moved from, is empty.
 class Arrival {
  public:
   Arrival() = default;
@@ -27,16 +28,16 @@ class Arrival {
   }
   ~Arrival();
 
-  // Whose it is, its immediate, and how it ended.
+  // The sender, the immediate, and the status. Its tag is 0.
   const Completion& completion() const { return completion_; }
-  // The message; it may be changed in place.
+  // The message, which may be changed in place. Empty if it failed, or for an immediate alone.
   std::span<std::byte> bytes() const { return bytes_; }
 
  private:
   friend class detail::State;
   Completion completion_;
   std::span<std::byte> bytes_;
-  std::shared_ptr<detail::State> owner_;  // of the buffer; null if there is none
+  std::shared_ptr<detail::State> owner_;  // owns the buffer; null if there is none
 };
 
 }  // namespace urma::asio

@@ -1,12 +1,13 @@
 #pragma once
 
-// What differs between the versions of Boost.Asio. 1.81 has all that is used. Older ones, from 1.74
-// on (Debian 12's libboost-dev), lack:
-// - `deferred`: calls without a token return a boost::asio::awaitable instead (`use_awaitable`);
-// - cancellation slots (before 1.77): an operation ends early by its time-out, by `cancel` of its
-//   Jetty, and with its Jetty;
-// - an #include of <utility> in 1.74's awaitable.hpp: include urma/asio.hpp before Boost's headers;
-// - coroutines, if the compiler is clang: each call needs a completion token.
+// The differences between the versions of Boost.Asio. 1.81 has everything that is used. Versions
+// from 1.74 (Debian 12's libboost-dev) to 1.80 lack:
+// - `deferred`: calls without a token return a boost::asio::awaitable (`use_awaitable`) instead;
+// - before 1.77, cancellation slots: operations end early only by time-outs, by `cancel` of their
+//   Jetty, and with their Jetty;
+// - in 1.74, an #include of <utility> in awaitable.hpp: include urma/asio.hpp before Boost's
+// headers;
+// - with clang, coroutines: each call needs a completion token.
 
 #if !__has_include(<boost/asio.hpp>) || !__has_include(<boost/version.hpp>)
 #error "urma/asio.hpp needs Boost.Asio 1.74 or newer. Fix: apt-get install libboost-dev"
@@ -22,7 +23,7 @@
 #include <cstdint>
 #include <utility>
 
-// A test lowers it, to see what old versions are given.
+// A test defines it, to compile the code for older versions.
 #if !defined(URMA_ASIO_BOOST_VERSION)
 #define URMA_ASIO_BOOST_VERSION BOOST_VERSION
 #endif
@@ -45,16 +46,16 @@ using DefaultToken = boost::asio::deferred_t;
 #elif defined(BOOST_ASIO_HAS_CO_AWAIT)
 using DefaultToken = boost::asio::use_awaitable_t<>;
 #else
-// This compiler and this Boost have no coroutines in common.
+// This version of Boost does not support the coroutines of this compiler.
 struct EachCallNeedsACompletionToken;
 using DefaultToken = EachCallNeedsACompletionToken;
 #endif
 
-// What a cancelled operation may have done. `none` (cancellation_type::total): the caller wants it
-// cancelled only if it has not taken effect and never will.
+// Whether a cancelled operation may have had effects. `none` (cancellation_type::total): it is to
+// be cancelled only if it has not taken effect and never will.
 enum class Effects : uint8_t { none, allowed };
 
-// A handler's cancellation slot, if it has one.
+// The cancellation slot of a handler, if it has one.
 #if defined(URMA_ASIO_CANCELLATION)
 template <class Handler>
 class Slot {
@@ -63,7 +64,7 @@ class Slot {
       : slot_(boost::asio::get_associated_cancellation_slot(handler)) {}
 
   bool is_connected() const { return slot_.is_connected(); }
-  // Has `cancel(Effects)` called when the slot's signal is emitted.
+  // Registers `cancel(Effects)`, which is called when the slot's signal is emitted.
   template <class Cancel>
   void assign(Cancel cancel) {
     using boost::asio::cancellation_type;

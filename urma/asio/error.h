@@ -9,7 +9,7 @@ namespace urma::asio {
 
 namespace detail {
 
-// What a status is to who knows only the words of POSIX; generic ones where it is none of those.
+// The generic error condition (POSIX) that corresponds to a status; none if there is none.
 inline boost::system::error_condition condition_of(Status status) {
   namespace errc = boost::system::errc;
   switch (status) {
@@ -48,7 +48,7 @@ inline boost::system::error_condition condition_of(Status status) {
 
 class Category final : public boost::system::error_category {
  public:
-  // A number of its own: libraries that do not share symbols still mean the same category.
+  // A fixed identifier, so that libraries that do not share symbols have the same category.
   constexpr Category() noexcept : error_category(0x75726d6173746174) {}
 
   const char* name() const noexcept override { return "urma"; }
@@ -65,7 +65,8 @@ class Category final : public boost::system::error_category {
 
 }  // namespace detail
 
-// Values are those of urma::Status; messages are the catalogue's, with the cure.
+// The error category of urma::Status. Its values are those of Status; its messages consist of the
+// name, the meaning and the cure (urma/core/status.h). Any thread.
 inline const boost::system::error_category& category() noexcept {
   static constexpr detail::Category only;
   return only;
@@ -75,7 +76,7 @@ inline const boost::system::error_category& category() noexcept {
 
 namespace urma {
 
-// So that `error == urma::Status::flushed` can be written, and also
+// Converts a Status to an error code, so that `error == urma::Status::flushed` compiles, and also
 // `error == boost::system::errc::operation_canceled`.
 inline boost::system::error_code make_error_code(Status status) noexcept {
   return {static_cast<int>(status), asio::category()};

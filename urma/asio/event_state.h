@@ -16,11 +16,11 @@
 
 namespace urma::asio::detail {
 
-// A device's events and who waits for them. Those that nobody takes stay in the library, which
-// counts what it has no room for.
+// The operations that wait for a device's events. Events that no operation takes stay in the
+// library, which counts those that it has no room for.
 //
-// `mutex_` guards all of it and is the thread that takes events, in the library's words. One `pump`
-// runs at a time, or waits in the reactor.
+// `mutex_` guards all members. Device::events is called under it, which makes the callers one
+// thread at a time, as the library requires. Either one `pump` runs, or one waits in the reactor.
 class EventState final : public Owner {
  public:
   static Result<std::shared_ptr<EventState>> make(const Executor& executor, Device& device) {
@@ -41,7 +41,7 @@ class EventState final : public Owner {
 
   const Executor& executor() const { return executor_; }
 
-  // Ends an operation that was started on an object that was moved from.
+  // Ends an operation that was started on an Events object that was moved from.
   static void end_as_closed(EventOperation& operation) {
     operation.result.kind = EventKind::closed;
     end_later(operation, Status::closed);
@@ -64,7 +64,7 @@ class EventState final : public Owner {
     EventOperation& operation = *ticket.event;
     std::erase(takers_, &operation);
     end_later(operation, why);
-    // A wait for which nobody waits keeps no context running.
+    // No operation needs the wait any longer, which would keep the context running.
     if (takers_.empty() && readiness_) readiness_->cancel();
   }
 
@@ -113,7 +113,7 @@ class EventState final : public Owner {
     readiness_->async_wait([self = self()](ErrorCode) { self->pump(); });
   }
 
-  // From here on it knows neither the device nor the execution context.
+  // Takes all operations. Afterwards the object uses neither the device nor the execution context.
   std::vector<EventOperation*> leave() {
     const std::lock_guard held(mutex_);
     if (!service_) return {};
@@ -128,11 +128,11 @@ class EventState final : public Owner {
 
   const Executor executor_;
   std::mutex mutex_;
-  Service* service_;  // null: closed
+  Service* service_;  // null once closed
   Device* const device_;
   std::optional<Readiness> readiness_;
-  bool busy_ = false;  // pumped, or waited for
-  std::deque<EventOperation*> takers_;
+  bool busy_ = false;                   // a pump is running, posted, or waiting in the reactor
+  std::deque<EventOperation*> takers_;  // operations in progress, in the order of their starts
 };
 
 }  // namespace urma::asio::detail

@@ -6,15 +6,15 @@
 
 namespace urma::asio {
 
-// Shared ownership of whatever must live as long as memory is lent (PostOptions::keep). Made from
-// any shared_ptr, converts to std::shared_ptr<const void>.
+// Shared ownership of an object that must live for as long as the library borrows memory
+// (PostOptions::keep). Made from any shared_ptr; converts to std::shared_ptr<const void>.
 //
 // It is not a shared_ptr because gcc 12 and older miscompile braced temporaries in coroutines. In
 // `co_await f({.keep = buffer})` they construct the member as a temporary of its own, copy its
 // bytes into the aggregate, and destroy both: a shared_ptr would release its owner twice. A Keep
-// knows where it was constructed. A copy of its bytes lies elsewhere, so it owns nothing: its
-// destructor does nothing, and what is made from it shares the owner with the original, which
-// lives as long as the copy does.
+// stores the address at which it was constructed. A copy of its bytes has another address, and
+// therefore does not own: its destructor has no effect, and objects made from it share the owner
+// with the original, which lives as long as the copy does.
 class Keep {
  public:
   Keep() noexcept : self_(this), owner_() {}
@@ -36,7 +36,7 @@ class Keep {
   operator std::shared_ptr<const void>() && noexcept { return std::move(*this).share(); }
 
  private:
-  // The owner, which leaves this object unless this is only a copy of another one's bytes.
+  // The owner, moved out of this object; only copied if this is a copy of another object's bytes.
   std::shared_ptr<const void> share() && noexcept {
     if (self_ != this) return owner_;
     return std::move(owner_);

@@ -29,12 +29,14 @@ class ArrivalOperation;
 class EventOperation;
 struct Ticket;
 
-// What has operations and ends them.
+// Has operations, and ends them: a Jetty's State, or an EventState.
 class Owner : public std::enable_shared_from_this<Owner> {
  public:
-  // Ends an operation early if that is honest; `why` is what it ends with.
+  // Ends an operation early, with the error `why`, if its outcome can be told truthfully; otherwise
+  // does nothing.
   virtual void cancel(const Ticket& ticket, Status why, Effects effects) = 0;
-  // Nothing is run any more: what owns the handlers that are left may own this, too.
+  // Destroys all handlers without calling them, because the execution context ends: they may own
+  // this object.
   virtual void shutdown() = 0;
 
   Owner(const Owner&) = delete;
@@ -44,8 +46,9 @@ class Owner : public std::enable_shared_from_this<Owner> {
   ~Owner() = default;
 };
 
-// By which who cancels finds an operation, or that it has ended: cancellation slots and timers may
-// live longer. Guarded by the owner's mutex, but for `owner`, which never changes.
+// Refers cancellation slots and timers, which may outlive an operation, to it: the pointers are
+// null once the operation has ended. Guarded by the owner's mutex, except `owner`, which never
+// changes.
 struct Ticket {
   std::weak_ptr<Owner> owner;
   WorkOperation* work = nullptr;
@@ -54,22 +57,22 @@ struct Ticket {
   std::optional<boost::asio::steady_timer> timer;
 };
 
-// Whether a handler may run before the call that completes it returns.
+// Whether a handler may run before the call that completes its operation returns.
 enum class Run : uint8_t { here, later };
 
-// A handler that waits for its result. It ends by `complete` or `drop`, which free it.
+// An operation in progress: a handler that waits for its result. `complete` and `drop` free it.
 template <class Result>
 class Outstanding {
  public:
   // Gives the handler `error` and `result`, on its executor.
   virtual void complete(Run run) = 0;
-  // The handler goes without having been called: its execution context ends.
+  // Destroys the handler without calling it, because the execution context ends.
   virtual void drop() = 0;
 
   Outstanding(const Outstanding&) = delete;
 
-  std::shared_ptr<Ticket> ticket;  // null if nobody can cancel it
-  // What it ends with, once that is known.
+  std::shared_ptr<Ticket> ticket;  // null if it can neither be cancelled nor time out
+  // The outcome, once it is known.
   ErrorCode error;
   Result result{};
 
@@ -83,8 +86,8 @@ class WorkOperation : public Outstanding<Completion> {
   static constexpr uint32_t no_berth = UINT32_MAX;
 
   Work work;
-  std::vector<Buffer> pieces;        // copies of the work's, while it waits for a berth
-  std::shared_ptr<const void> keep;  // what holds its memory; in the berth, once there is one
+  std::vector<Buffer> pieces;        // a copy of the work's buffers, while it waits for a berth
+  std::shared_ptr<const void> keep;  // owns its memory; moves to the berth once it has one
   uint32_t berth = no_berth;
 
  protected:
@@ -96,7 +99,7 @@ class EventOperation : public Outstanding<Event> {
   ~EventOperation() = default;
 };
 
-// `Base` with the handler that somebody gave.
+// A `Base` with the handler that the application gave.
 template <class Base, class Result, class Handler>
 class Pending final : public Base {
   using HandlerExecutor = boost::asio::associated_executor_t<Handler, Executor>;
@@ -113,7 +116,7 @@ class Pending final : public Base {
   }
 
   void complete(Run run) override {
-    // Until the handler is on its way, both contexts have something to do.
+    // Keeps both contexts running until the handler is submitted.
     const auto here = std::move(work_);
     const auto there = std::move(handler_work_);
     const HandlerAllocator allocator = boost::asio::get_associated_allocator(handler_);
@@ -134,7 +137,7 @@ class Pending final : public Base {
         handler_work_(boost::asio::get_associated_executor(handler_, executor)) {}
   ~Pending() = default;
 
-  // The handler with its result, run with the handler's own allocator.
+  // The handler with its result; uses the handler's own allocator.
   struct Call {
     using allocator_type = HandlerAllocator;
     allocator_type get_allocator() const noexcept { return allocator; }
@@ -146,7 +149,8 @@ class Pending final : public Base {
     Handler handler;
   };
 
-  // Its memory is free before the handler is called, so that it may be used for the next one.
+  // Frees this object and returns the handler. The memory is free before the handler is called, so
+  // that the allocator can use it for the handler's next operation.
   Handler take_handler() {
     Handler handler(std::move(handler_));
     Allocator allocator(boost::asio::get_associated_allocator(handler));
@@ -160,7 +164,7 @@ class Pending final : public Base {
   boost::asio::executor_work_guard<HandlerExecutor> handler_work_;
 };
 
-// An operation of `owner`'s, and by what it can be cancelled, if it can be.
+// Makes an operation of `owner`, with a ticket if it can be cancelled or time out.
 template <class Base, class Outcome, class Handler>
 Base* begin(const std::shared_ptr<Owner>& owner, const Executor& executor, Handler&& handler,
             Duration timeout) {
@@ -181,7 +185,7 @@ Base* begin(const std::shared_ptr<Owner>& owner, const Executor& executor, Handl
   return made;
 }
 
-// Has it cancelled when its time is over.
+// Cancels the operation after `timeout`.
 template <class Result>
 void limit(const Executor& executor, Outstanding<Result>& operation, Duration timeout) {
   if (timeout == Duration::max()) return;
@@ -196,7 +200,8 @@ void limit(const Executor& executor, Outstanding<Result>& operation, Duration ti
   });
 }
 
-// From here on nobody who cancels finds it.
+// Sets the outcome of an operation, and detaches it from slots and timers, which can no longer
+// cancel it.
 template <class Any>
 Any* ended_with(Any& operation, Status status) {
   operation.error = status == Status::ok ? ErrorCode() : make_error_code(status);
@@ -209,7 +214,8 @@ Any* ended_with(Any& operation, Status status) {
   return &operation;
 }
 
-// One goes the shortest way; several could overtake one another, and other threads may help.
+// Completes operations. The handler of a single one runs here, which is fastest. Several are
+// posted, so that they cannot overtake one another and other threads can run some of them.
 template <class Any>
 void deliver_all(const std::vector<Any*>& ended) {
   const Run run = ended.size() == 1 ? Run::here : Run::later;

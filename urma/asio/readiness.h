@@ -11,7 +11,7 @@
 
 namespace urma::asio::detail {
 
-// What a function makes, or why there is no memory or no place in the reactor for it.
+// Returns the result of `function`, or no_resources if memory or room in the reactor ran out.
 template <class Function>
 auto made_by(const char* what, Function&& function) -> decltype(function()) {
   std::string why = "no memory";
@@ -26,21 +26,21 @@ auto made_by(const char* what, Function&& function) -> decltype(function()) {
                    ". Fix: ask for less; close descriptors (ulimit -n); one of these for a queue"};
 }
 
-// A descriptor of the library's in an executor's reactor: readable when a queue that was armed has
-// something. Not thread-safe. The descriptor stays the library's, which must close it later.
+// Waits in an executor's reactor for a descriptor of the library: that of an armed queue, or of the
+// events of a device. Not thread-safe. The library owns the descriptor, and must close it later.
 class Readiness {
  public:
   Readiness(const Executor& executor, int descriptor) : descriptor_(executor, descriptor) {}
   Readiness(const Readiness&) = delete;
   ~Readiness() { descriptor_.release(); }
 
-  // Never calls the handler before it returns.
+  // Calls the handler when the descriptor is readable; never within this call.
   template <class Handler>
   void async_wait(Handler&& handler) {
     descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                            std::forward<Handler>(handler));
   }
-  // Waits end now, so that they keep no context running.
+  // Ends the wait, so that it no longer keeps the context running.
   void cancel() {
     ErrorCode ignored;
     descriptor_.cancel(ignored);

@@ -9,19 +9,21 @@
 
 namespace urma::asio::detail {
 
-// Ends the operations of all owners of an execution context when that ends: their handlers may own
-// what owns the owners.
+// Ends the operations of all owners when their execution context ends. Owners cannot do so
+// themselves, because the handlers of their operations may own them.
 class Service final : public boost::asio::execution_context::service {
  public:
   using key_type = Service;
   static inline boost::asio::execution_context::id id;
 
   explicit Service(boost::asio::execution_context& context) : service(context) {}
+  // The service of the executor's context. Any thread.
   static Service& of(const Executor& executor) {
     return boost::asio::use_service<Service>(
         boost::asio::query(executor, boost::asio::execution::context));
   }
 
+  // Any thread.
   void add(Owner& owner) {
     const std::lock_guard held(mutex_);
     owners_.insert(&owner);
@@ -39,7 +41,7 @@ class Service final : public boost::asio::execution_context::service {
         const std::lock_guard held(mutex_);
         if (owners_.empty()) return;
         owner = (*owners_.begin())->weak_from_this().lock();
-        if (!owner) owners_.erase(owners_.begin());  // it ends just now
+        if (!owner) owners_.erase(owners_.begin());  // its destructor is running
       }
       if (owner) owner->shutdown();
     }

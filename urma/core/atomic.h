@@ -4,12 +4,13 @@
 
 namespace urma {
 
-// What an atomic does with the word that it finds (UB 5.4). The numbers are the wire's.
+// The kinds of atomics: how each changes a word of memory (UB 5.4). The values are those on the
+// wire.
 enum class Atomic : uint8_t {
   compare_swap = 0x07,
   swap = 0x08,
-  store = 0x09,  // an Update, of which nothing comes back
-  load = 0x0a,   // an Update
+  store = 0x09,  // applies an Update, and returns nothing
+  load = 0x0a,   // applies an Update, and returns the previous value
   fetch_add = 0x0b,
   fetch_sub = 0x0c,
   fetch_and = 0x0d,
@@ -19,21 +20,22 @@ enum class Atomic : uint8_t {
 inline constexpr Atomic first_atomic = Atomic::compare_swap;
 inline constexpr Atomic last_atomic = Atomic::fetch_xor;
 
-// How Atomic::store and Atomic::load change the word (UB 5.3, UDETAH).
+// How Atomic::store and Atomic::load change the word (UB 5.3, UDETAH). The values are those on the
+// wire.
 enum class Update : uint8_t {
   add,           // word + operand, modulo the word's width
   clear,         // word & ~operand: the operand's bits become 0
   exclusive_or,  // word ^ operand
   set,           // word | operand: the operand's bits become 1
-  signed_max,    // the larger one, both taken as two's complement
+  signed_max,    // the larger of word and operand, both as two's complement
   signed_min,
   unsigned_max,
   unsigned_min,
 };
 inline constexpr Update last_update = Update::unsigned_min;
 
-// Words of 1, 2, 4 and 8 bytes have atomics. UB also names 16, 32 and 64, for which processors have
-// no instruction that all of them share.
+// Atomics change words of 1, 2, 4 or 8 bytes. UB also defines 16, 32 and 64 bytes, for which not
+// all processors have an instruction; works with them complete as `unsupported`.
 inline constexpr uint64_t most_atomic_bytes = 8;
 inline constexpr uint64_t most_atomic_bytes_of_ub = 64;
 

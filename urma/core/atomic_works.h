@@ -7,24 +7,26 @@
 
 namespace urma {
 
-// Atomics: works that change one word of a segment with Rights::atomic, and bring back what it was
-// (Completion::fetched). 1, 2, 4 or 8 bytes, aligned to as many in the owner's memory; `offset`
-// counts bytes from the segment's first one. Each is one step for all who use the word by atomics,
-// whichever way these come, and for its owner: by std::atomic_ref where the segment's AtomicDomain
-// is `processor`, by atomics of its own (Segment::local) where it is `engine`. Writes of words
-// are no atomics.
+// Atomics: works that change one word of a segment with Rights::atomic and return its previous
+// value (Completion::fetched). A word has 1, 2, 4 or 8 bytes and is aligned to its size in the
+// owner's memory; `offset` is in bytes from the beginning of the segment.
 //
-// Words and operands are integers of the host: a word of another byte order than the owner's is no
-// word. Sums wrap.
+// Each atomic is indivisible with regard to all other atomics on the word, from any peer and over
+// any path, and with regard to its owner's accesses: by std::atomic_ref if the segment's
+// AtomicDomain is `processor`, by works on Segment::local if it is `engine`. Writes (urma::write)
+// are not atomics.
 //
-// Executed at most once, whatever is lost or dies on the way. Of one that ends as `unknown` nobody
-// can say whether it was: who must know has the word say it (a version beside a value, a counter of
-// each writer's own). All other failures say that the word is as it was:
-//   bad_work            not aligned, no such width, or with an immediate, a notification, buffers
+// Words and operands are host integers; both hosts must have the same byte order. Sums wrap.
+//
+// An atomic is executed at most once, whatever packets are lost and whichever process ends. If it
+// completes as `unknown`, it may or may not have been executed: an application that must know
+// stores evidence in the word itself (a version beside the value, or one counter for each writer).
+// After any other failure the word is unchanged:
+//   bad_work            not aligned, an invalid size, or with an immediate, a notification, buffers
 //   remote_access       outside of the segment, or without Rights::atomic
-//   unsupported         16, 32 or 64 bytes; or the owner's device executes them (AtomicDomain)
-//   remote_unsupported  its owner's version has none, or the segment is guarded
-// An unsignalled one brings nothing back.
+//   unsupported         16, 32 or 64 bytes, or the segment's AtomicDomain is `device`
+//   remote_unsupported  the owner's version has no atomics, or the segment is guarded
+// An unsignalled atomic returns nothing.
 template <class Word>
 concept AtomicWord =
     std::integral<Word> && !std::same_as<Word, bool> &&
@@ -49,7 +51,8 @@ Work atomic_of(Atomic what, const RemoteSegment& segment, uint64_t offset, Word 
 }
 }  // namespace detail
 
-// The word's type is said, not deduced: `fetch_add<uint32_t>(counter, 0, 1)`; 8 bytes if it is not.
+// The type of the word is not deduced from the operand: fetch_add<uint32_t>(counter, 0, 1). Without
+// a type, the word is a uint64_t. The functions only build a value; any thread may call them.
 
 // word += operand.
 template <AtomicWord Word = uint64_t>
@@ -81,8 +84,8 @@ template <AtomicWord Word = uint64_t>
 Work swap(const RemoteSegment& segment, uint64_t offset, std::type_identity_t<Word> desired) {
   return detail::atomic_of<Word>(Atomic::swap, segment, offset, desired);
 }
-// word = desired, if it is `expected`: it was if that is what comes back. It completes as `ok` in
-// either case.
+// word = desired, if the word equals `expected`. The work completes as `ok` in either case; the
+// word was changed if Completion::fetched equals `expected`.
 template <AtomicWord Word = uint64_t>
 Work compare_swap(const RemoteSegment& segment, uint64_t offset,
                   std::type_identity_t<Word> expected, std::type_identity_t<Word> desired) {
@@ -90,7 +93,8 @@ Work compare_swap(const RemoteSegment& segment, uint64_t offset,
   work.expected_value = static_cast<std::make_unsigned_t<Word>>(expected);
   return work;
 }
-// Updates the word and brings back what it was. `Update::set` of 0 only loads it.
+// Applies `update` to the word and returns its previous value. Update::set with operand 0 loads the
+// word without changing it.
 template <AtomicWord Word = uint64_t>
 Work atomic_load(const RemoteSegment& segment, uint64_t offset, Update update,
                  std::type_identity_t<Word> operand) {
@@ -98,7 +102,7 @@ Work atomic_load(const RemoteSegment& segment, uint64_t offset, Update update,
   work.update = update;
   return work;
 }
-// Updates the word; nothing comes back, which makes it cheaper.
+// Applies `update` to the word. Returns nothing, which makes it cheaper.
 template <AtomicWord Word = uint64_t>
 Work atomic_store(const RemoteSegment& segment, uint64_t offset, Update update,
                   std::type_identity_t<Word> operand) {

@@ -6,16 +6,17 @@
 
 namespace urma {
 
-// A part of what one object costs for as long as it exists, used or not. What it needs beside that
-// when it is used (rings, buffers of completions) is memory from its first use on.
+// One part of the memory that an object takes for as long as it exists, used or not. Rings and
+// buffers that an object needs only when it is used are not included; they take memory from their
+// first use on.
 struct BudgetPart {
   // "Jetty", "peer", "paths", "paths from the fifth on", "channel", "packet in flight"
   std::string_view object;
-  std::string_view part;
+  std::string_view part;  // what the bytes are for
   uint32_t bytes = 0;
 };
 
-// The parts of one object stand together.
+// The parts of one object are adjacent.
 using Budget = std::vector<BudgetPart>;
 
 }  // namespace urma

@@ -11,20 +11,24 @@
 
 namespace urma {
 
-// What a process must know to reach a segment, a Jetty, or both: one line of text, for a file, a
-// message or a command line. It holds the tokens: whoever reads it has the access it grants.
+// The address and the tokens that a process needs in order to reach a segment, a Jetty or both.
+// Written as one line of text, for a file, a message or a command line. The line contains the
+// tokens: every process that reads it has the access that it grants. Applications use
+// Segment::descriptor and Device::import; this type is for tools.
 //
 //   urma1 at=127.0.0.1:4792 eid=127.0.0.1 life=9c0f3b...
 //   segment=1f:8b2d90aa:7f1200000000:1048576:rw
 //         jetty=417:90aa8b2d
 //
-// A segment whose atomics are not the processors' says whose they are: ...:rwa:engine. A device
-// with several paths says where else it is: also=10.0.1.1:4792,10.0.2.1:4792
+// (`segment` is TokenID:token:address:bytes:rights, `jetty` is id:token; all but `bytes` in
+// hexadecimal.) If the segment's AtomicDomain is not `processor`, it follows the rights:
+// ...:rwa:engine. If the device has several paths, a field lists their addresses:
+// also=10.0.1.1:4792,10.0.2.1:4792
 struct Descriptor {
   struct Segment {
     TokenId id{};
     TokenValue token{};
-    uint64_t address = 0;
+    uint64_t address = 0;  // of its first byte, in the owner
     uint64_t bytes = 0;
     Rights rights = Rights::local_only;
     AtomicDomain atomics = AtomicDomain::processor;
@@ -36,19 +40,22 @@ struct Descriptor {
     friend bool operator==(const Jetty&, const Jetty&) = default;
   };
 
-  Endpoint at;
-  Eid eid;
-  Incarnation life{};
+  Endpoint at;         // the address of the first path
+  Eid eid;             // of the device
+  Incarnation life{};  // of the device
   std::optional<Segment> segment;
   std::optional<Jetty> jetty;
-  std::vector<Endpoint> also{};  // its other paths, in order; up to 7, as far as the line is long
+  std::vector<Endpoint> also{};  // the addresses of the other paths, in order: up to 7
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
 };
 
-inline constexpr size_t max_descriptor_bytes = 512;
+inline constexpr size_t max_descriptor_bytes = 512;  // of the line
 
+// Writes the line. Addresses of `also` that do not fit into max_descriptor_bytes are left out.
+// Throws std::bad_alloc.
 URMA_API std::string to_string(const Descriptor& descriptor);
-// Strict: what to_string writes, fields in any order, nothing unknown, nothing twice.
+// Parses what to_string writes. Fields may be in any order; an unknown or repeated field is an
+// error. Newlines at the end are ignored. Errors: invalid_argument, quoting the field.
 URMA_API Result<Descriptor> parse_descriptor(std::string_view line);
 
 }  // namespace urma

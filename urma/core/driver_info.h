@@ -5,20 +5,20 @@
 
 namespace urma {
 
-// An option of a device string: KEY=VALUE.
+// An option of a device string: KEY=VALUE. All texts are for people.
 struct OptionInfo {
   std::string key;
-  std::string values;      // what it may be: "yes or no"
-  std::string by_default;  // what it is when left out
+  std::string values;      // the valid values: "yes or no"
+  std::string by_default;  // the value if the option is left out
   std::string meaning;
 };
 
 // One way to write a device string of a driver.
 struct FormInfo {
-  std::string text;     // "udp:ADDRESS:PORT"; what stands in capitals is to be filled in
-  std::string meaning;  // of these words, and what is left out when they are
-  std::string example;  // one that can be opened as it stands on most machines
-  bool wraps = false;   // it changes another device: "fault(loss=5%):udp:"
+  std::string text;     // "udp:ADDRESS:PORT"; the words in capitals are placeholders
+  std::string meaning;  // what the placeholders mean, and their defaults
+  std::string example;  // a device string that can be opened on most machines
+  bool wraps = false;   // whether it modifies another device, as in "fault(loss=5%):udp:"
   std::vector<OptionInfo> options;
 };
 

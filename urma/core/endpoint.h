@@ -11,8 +11,8 @@ namespace urma {
 
 inline constexpr uint16_t ub_port = 4792;  // UDP destination port of UB (UB 1)
 
-// An IP address and a UDP port; IPv4 as ::ffff:a.b.c.d, so that one type serves both and an
-// address is an EID.
+// The address of a device: an IP address and a UDP port, or a slot of a window. An IPv4 address is
+// stored as ::ffff:a.b.c.d, so that one type holds both kinds and each address is an EID.
 struct Endpoint {
   static constexpr unsigned char mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
@@ -23,8 +23,8 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-// Addresses in windows of shared memory: a prefix that no network has (fd00::/8 is for whoever
-// draws it), the window's number, the place.
+// Addresses in windows of shared memory: this prefix, the window's 64-bit number, the slot.
+// The prefix is from fd00::/8, the range of locally assigned addresses, so no network routes it.
 inline constexpr unsigned char window_prefix[5] = {0xfd, 0x75, 0x72, 0x6d, 0x61};
 constexpr bool in_window(const Eid& address) {
   for (unsigned i = 0; i < sizeof window_prefix; ++i) {
@@ -32,19 +32,21 @@ constexpr bool in_window(const Eid& address) {
   }
   return true;
 }
-// Whether a device at the one address can reach the other: both IPv4, both IPv6, or in one window.
+// Whether a device at `from` can reach `to`: both are IPv4, both IPv6, or both in one window.
 bool may_reach(const Eid& from, const Eid& to);
 
+// The address a.b.c.d.
 URMA_API Eid ipv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d);
 
-// "127.0.0.1", "::1". What `parse_address` gives back unchanged.
+// "127.0.0.1", "::1". `parse_address` of the result returns the same address.
 URMA_API std::string to_string(const Eid& address);
 // "127.0.0.1:4792", "[::1]:4792".
 URMA_API std::string to_string(const Endpoint& endpoint);
 
-// A numeric address; host names are not looked up here.
+// Parses a numeric IPv4 or IPv6 address; does not resolve host names. Errors: invalid_argument.
 URMA_API Result<Eid> parse_address(std::string_view text);
-// An address, with or without a port (then `ub_port`): "127.0.0.1", "[::1]:4000", "::1".
+// Parses an address with or without a port: "127.0.0.1", "[::1]:4000", "::1". Without one, the port
+// is `ub_port`. Errors: invalid_argument.
 URMA_API Result<Endpoint> parse_endpoint(std::string_view text);
 
 }  // namespace urma

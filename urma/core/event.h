@@ -7,57 +7,60 @@
 
 namespace urma {
 
-// What happens to a device that is no work's end. Nobody is asked for a sign of life for nothing: a
-// peer that dies without a word is found out when something is posted to it, or when it owes an
-// answer; that it has been replaced, when the new life speaks. Who only receives, and must know,
-// sends an empty message now and then.
+// The kinds of events: what happens to a device, beside the completions of its works.
+//
+// Devices send no keep-alive packets to idle peers. So a peer that dies without notice is detected
+// when something is posted to it, or when it owes an answer; that it was restarted is detected when
+// the new process sends something. An application that only receives, and must detect the end of a
+// peer, sends it an empty message now and then.
 enum class EventKind : uint8_t {
-  // A peer answers nobody, or no channel to it can be made; `status` says why. It may be back.
+  // A peer does not answer, or no channel to it can be made; Event::status says why. It may return.
   peer_lost,
-  // A peer that was lost is there again, the same life of it.
+  // A peer that was lost answers again. It is the same incarnation: it was not restarted.
   peer_back,
-  // One of several paths to a peer (`paths():`, Event::path) carries nothing any more: all goes
-  // over the others. Or it carries again.
+  // One of several paths to a peer (`paths():`, Event::path) no longer carries packets; all traffic
+  // uses the other paths. Or it carries packets again.
   path_lost,
   path_back,
-  // Another life runs at its address: what was imported of the old one is void.
+  // Another process runs at the peer's address: everything imported from the old one is invalid.
   peer_restarted,
-  // It closed its device, or its process ended.
+  // The peer closed its device, or its process ended.
   peer_left,
-  // What comes to this Jetty is refused: it was flushed, or its Jfr is gone.
+  // Messages and immediates to this Jetty are refused: it was flushed, or its Jfr was destroyed.
   jetty_error,
-  // Requests that named no segment or Jetty of ours, or a wrong token. Of no peer: to be handed
-  // memory (cxl:?share=segment), or in datagrams.
+  // The peer's requests named a segment or Jetty that does not exist, or had a wrong token. The
+  // event names no peer if they were datagrams, or asked for memory (cxl:?share=segment).
   bad_tokens,
-  // They came faster than by mistake: its requests are dropped for a while, 100 ms to 10 s, and it
-  // is not told why.
+  // The peer has sent more wrong tokens than a mistake explains. Its requests are dropped for 100
+  // ms
+  // to 10 s, without an answer.
   guessing,
-  // Memory of a guarded segment (Event::segment) was not there, or not to be written, when it was
-  // used: the access was refused.
+  // A peer used memory of a guarded segment (Event::segment) that is not mapped, or not writable:
+  // the access was refused.
   memory_missing,
-  // So many others found no room, because `Device::events` was not called.
+  // `count` events were dropped because the buffer was full: call Device::events more often.
   missed,
-  // The device has been closed: the last one.
+  // The device has been closed. This is its last event.
   closed,
-  // Another path to a peer carries, since one of the two devices has a place more; or one was taken
-  // away (Device::add_path, remove_path).
+  // A path to a peer carries packets after it was added, or was removed, by either of the two
+  // devices (Device::add_path, remove_path).
   path_added,
   path_removed,
 };
 
-// One event, or `count` of the same kind, peer and Jetty that came soon after one another.
+// One event, or `count` of the same kind, peer and Jetty within a short time.
 struct Event {
   EventKind kind = EventKind::missed;
-  Status status = Status::ok;  // why, where there is more to say
+  Status status = Status::ok;  // the reason, if there is more to say than the kind
   uint32_t count = 1;
-  uint32_t path = 0;  // path_...: Path::number
+  uint32_t path = 0;  // kinds path_...: Path::number
   JettyId jetty{};    // jetty_error
   TokenId segment{};  // memory_missing
-  PeerId peer{};      // the others: as Completion::from and RemoteSegment::peer name it
-  Endpoint from{};    // and where it is or was
+  PeerId peer{};      // the peer, as Completion::from and RemoteSegment::peer name it
+  Endpoint from{};    // the address of that peer
 };
 
-// "peer_lost", and so on. Any thread.
+// The name of the kind, as in the enumeration: "peer_lost". Any thread; never fails.
 URMA_API const char* name(EventKind kind);
 
 }  // namespace urma

@@ -1,8 +1,8 @@
 #pragma once
 
-// What the shared library shows, under the version that exports.map gives it. Everything else is
-// hidden: tests/install/symbols.txt lists what is not. Functions that are defined in headers, and
-// templates, need no mark: whoever uses them has their own.
+// Marks what the shared library exports, under the version that api/exports.map gives. All other
+// symbols are hidden; tests/install/symbols.txt lists the exported ones. Inline functions and
+// templates need no mark: they are compiled into the program that uses them.
 #define URMA_API __attribute__((visibility("default")))
-// What only the library itself calls, in a class that is shown.
+// Marks a member that only the library calls, in an exported class.
 #define URMA_LOCAL __attribute__((visibility("hidden")))

@@ -5,14 +5,15 @@
 
 namespace urma {
 
-// Index and generation: how one part of the library names another's object. A handle kept too
-// long finds nothing, instead of finding its successor.
+// The name of an object in a table: an index and a generation. After the object is destroyed, its
+// handle finds nothing, also if the index has been used for another object since.
 struct Handle {
   uint32_t index = UINT32_MAX;
   uint32_t generation = 0;
 
+  // Whether it names an object; a default handle does not.
   explicit operator bool() const { return index != UINT32_MAX; }
-  // One comparison of one word.
+  // Compares one 64-bit word.
   friend bool operator==(Handle a, Handle b) {
     return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
   }

@@ -11,7 +11,8 @@
 
 namespace urma {
 
-// 128-bit entity identifier (UB 1): an IPv6 address, or an IPv4 one mapped into IPv6.
+// The 128-bit entity identifier of a device (UB 1): an IPv6 address, or an IPv4 address mapped into
+// IPv6.
 struct Eid {
   std::array<std::byte, 16> bytes{};
 
@@ -23,22 +24,24 @@ struct Eid {
   }
 };
 
-// 20 bits each on the wire.
+// The numbers of a Jetty and of a segment on its device: 20 bits each on the wire.
 enum class JettyId : uint32_t {};
 enum class TokenId : uint32_t {};
 inline constexpr uint32_t id_bits = 20;
 inline constexpr uint32_t id_limit = 1 << id_bits;
 
-// What a request must know to be let in; from a secure generator.
+// A secret of 32 bits that a request must contain to be accepted; from a secure generator.
 enum class TokenValue : uint32_t {};
 
-// One life of a process at an EID. Zero: any life, for targets made by hand.
+// One opening of a device at an EID: a process that restarts has another incarnation. Zero matches
+// any incarnation, for descriptors that are written by hand.
 enum class Incarnation : uint64_t {};
 
-// One life of a peer, as this device knows it. A peer that restarts is another one.
+// A peer, as this device knows it: one incarnation of another device. After a restart it is another
+// PeerId.
 using PeerId = Handle;
 
-// Transport channel number, 24 bits.
+// Transport channel number (UB: TPN), 24 bits.
 enum class Tpn : uint32_t {};
 inline constexpr uint32_t tpn_limit = 1 << 24;
 
@@ -53,6 +56,7 @@ inline constexpr JettyId names_jetty{1};
 inline constexpr JettyId first_user_jetty{32};
 inline constexpr JettyId first_dynamic_jetty{1024};
 
+// The value of an id.
 template <class Id>
 requires std::is_enum_v<Id>
 constexpr auto number(Id id) { return static_cast<std::underlying_type_t<Id>>(id); }

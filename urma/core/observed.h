@@ -9,7 +9,8 @@
 
 namespace urma {
 
-// A metric of a device of another process, as that process's version of this library describes it.
+// A metric of a device of another process. The texts are from that process's version of the library
+// (see Metric).
 struct ObservedMetric {
   std::string name;
   std::string unit;
@@ -19,21 +20,22 @@ struct ObservedMetric {
   uint64_t value = 0;
 };
 
-// An open device, seen from outside. Texts are printable ASCII, whatever their process put there.
+// An open device of any process of this user. Texts contain only printable ASCII, whatever that
+// process wrote.
 struct ObservedDevice {
-  uint64_t pid = 0;             // as its process knows it: in a container, the container's
-  std::string process;          // its program's name, as it was started
-  int64_t process_started = 0;  // seconds since 1970
-  int64_t opened = 0;           // seconds since 1970
-  std::string device;           // the device string
-  std::string description;
-  std::string endpoint;
-  std::string eid;
-  std::vector<ObservedMetric> metrics;  // all of one moment
-  uint64_t reports = 0;                 // how often they have been reported
-  Time moment{};  // of the last time, by the monotonic clock; idle devices report nothing
+  uint64_t pid = 0;                     // in the PID namespace of that process (its container)
+  std::string process;                  // the name of its program
+  int64_t process_started = 0;          // seconds since 1970
+  int64_t opened = 0;                   // seconds since 1970
+  std::string device;                   // the device string
+  std::string description;              // as Device::description
+  std::string endpoint;                 // "127.0.0.1:4792"
+  std::string eid;                      // "127.0.0.1"
+  std::vector<ObservedMetric> metrics;  // all taken at the same moment
+  uint64_t reports = 0;                 // the number of reports so far; idle devices report nothing
+  Time moment{};                        // the time of the last report, of the monotonic clock
 
-  // Null: its version has no such metric.
+  // The value of a metric, or null if that process's version does not have it.
   const uint64_t* find(std::string_view name) const {
     for (const ObservedMetric& metric : metrics) {
       if (metric.name == name) return &metric.value;
@@ -43,8 +45,8 @@ struct ObservedDevice {
 };
 
 struct Observed {
-  std::vector<ObservedDevice> devices;  // by process, the oldest device first
-  std::vector<std::string> skipped;     // what could not be read, why, and the fix: sentences
+  std::vector<ObservedDevice> devices;  // sorted by process, then by age, the oldest first
+  std::vector<std::string> skipped;  // a sentence for each page that could not be read, with a fix
 };
 
 }  // namespace urma

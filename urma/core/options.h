@@ -14,124 +14,138 @@
 
 namespace urma {
 
-// Whose thread runs a device.
+// Which threads run a device: send and receive its packets, and execute works of peers.
 enum class Threads : uint8_t {
-  // The application's threads while they poll or wait, which is the shortest way; a thread of the
-  // device's own 0.2 to 3.2 ms after they stopped. That one sleeps while there is nothing to do.
+  // The application's threads while they poll or wait, which has the lowest latency. A service
+  // thread of the device takes over 0.2 to 3.2 ms after the last poll, and sleeps while there is
+  // nothing to do.
   automatic,
-  // Always the thread of the device's own.
+  // Always the service thread of the device.
   served,
-  // Always the application's threads, when they poll or wait. Everything that this
-  // library bounds in time is bounded only while somebody polls; peers are not answered meanwhile.
+  // Always the application's threads, when they poll or wait. While none does, peers get no
+  // answers, and time-outs of this library do not expire.
   inlined,
 };
-// Whether it is one of the values above: any number can be cast to an enumeration.
+// Whether it is one of the values above, since any number can be cast to an enumeration.
 constexpr bool is_valid(Threads threads) { return threads <= Threads::inlined; }
 
-// What wakes a thread that sleeps at a descriptor. Any other value is `any`.
+// Which completions make the descriptor of an armed queue readable (Jetty::arm). Other values count
+// as `any`.
 enum class Wake : uint8_t {
   any,        // each completion
-  solicited,  // arrivals whose poster asked for it (Work::solicited), and whatever failed
+  solicited,  // arrivals that their poster marked (Work::solicited), and all failures
 };
 
-// How many of each a device holds at most. They bound its memory, which is address space until
-// used.
+// How many objects of each kind a device can have. The limits bound its memory: open reserves
+// address space for them, which takes no memory until it is used.
 struct Limits {
-  uint32_t jetties = 1024;   // up to 1 000 000
-  uint32_t peers = 1024;     // other processes; up to 65 536
-  uint32_t segments = 4096;  // up to 2^20
+  uint32_t jetties = 1024;   // Jetties and Jfrs: 1 to 1 000 000
+  uint32_t peers = 1024;     // other devices: 1 to 65 536
+  uint32_t segments = 4096;  // 1 to 2^20
 };
 
+// Options of urma::open.
 struct DeviceOptions {
+  // Which threads run the device.
   Threads threads = Threads::automatic;
-  // A work without progress for so long ends, as `unknown`; if nothing of it has left, as
-  // `peer_unreachable` or `flushed`. 10 ms to 1 h, of the device's own time: where the device is
-  // run later than it asked for (its process stands still, or the application does not poll),
-  // 100 ms of each such gap count. If no gap is longer than L, a work ends at the latest after
-  // max(1, L / 100 ms) times as long.
+  // A work without progress for this long ends: as `unknown` if a part of it was sent, otherwise as
+  // `peer_unreachable` or `flushed`. 10 ms to 1 h. Measured in the device's own time: if the device
+  // is run later than it asked for (the process was stopped, or the application of an inlined
+  // device does not poll), 100 ms of each such gap count. If no gap is longer than L, a work ends
+  // at the latest after max(1, L / 100 ms) times this duration.
   Duration operation_timeout = std::chrono::seconds(2);
-  // A channel over which nothing went for so long is closed, if the peer has nothing to say either;
-  // the next work makes another one, which takes two round trips. Zero: no channel is; else 1 ms to
-  // 24 h. In a window channels stay: they cost nothing there that another one could use.
+  // A channel without traffic for this long is closed, if the peer does not need it either; the
+  // next work makes a new channel, which takes two round trips. 1 ms to 24 h, or zero, which never
+  // closes a channel. Channels of a window are not closed, since they take no resources there.
   Duration idle_timeout = std::chrono::minutes(5);
-  // Congestion control by name; empty: the default.
+  // Congestion control, by name. Empty: the default, which urma_info shows.
   std::string congestion{};
-  // How lost packets are found and sent again, by this end. Nothing: what suits the medium, which
-  // is sel_rack where packets can be lost.
+  // How this end detects and retransmits lost packets. Empty: as the device string says
+  // (`retransmit=`), or what suits the medium, which is sel_rack if packets can be lost.
   std::optional<Retransmission> retransmission{};
-  // What is spread where a peer is reached over several paths. Nothing: as the device string says,
-  // `paths(balance=packet):`, or else slices.
+  // How traffic is spread if a peer is reached over several paths. Empty: as the device string says
+  // (`paths(balance=packet):`), or Balance::slice.
   std::optional<Balance> balance{};
+  // How many objects the device can have.
   Limits limits{};
-  // Whether other processes of this user can see what it counts (urma_stat, urma/observe.hpp): a
-  // page in /dev/shm, until it is closed. A simulated device has none.
+  // Whether other processes of this user can read the device's counters (urma_stat,
+  // urma/observe.hpp), from a file in /dev/shm that exists until close. Simulated devices have
+  // none.
   bool observable = true;
+  // Where the device logs. By default it does not.
   LogOptions log{};
 };
 
+// Options of Device::import.
 struct ImportOptions {
-  // How long to wait for a name that no process has published yet; zero: look once. Not negative.
+  // How long to wait for a name that no process has published yet. With zero, looks once. Not
+  // negative.
   Duration limit = std::chrono::seconds(2);
-  // Of what is sent to that process, by all of this device; nothing: as before, at first the
-  // device's.
+  // How this device retransmits what it sends to that process, for all its Jetties. Empty: no
+  // change; initially as the device does.
   std::optional<Retransmission> retransmission{};
 };
 
 class Jfc;
 class Jfr;
 
+// Options of Device::jetty.
 struct JettyOptions {
-  // Works that may be outstanding: 0 to 32 768. Each is one of them from post to poll.
+  // How many works may be outstanding, from post until the completion is polled: 0 to 32 768.
   uint32_t berths = 128;
-  // Messages that may wait for polling, or buffers for a message: 0 to 32 768. As many immediates
-  // too. With 0, whoever sends here or writes with an immediate is told `remote_unsupported`,
-  // unless they come from a Jfr.
+  // How many messages may be expected or waiting (posted buffers, and arrivals that are not polled
+  // yet), and in addition how many immediates may be waiting: 0 to 32 768. With 0, and without
+  // receives_from, sends and writes with an immediate to this Jetty fail as `remote_unsupported`.
   uint32_t receives = 0;
-  // What each berth holds for works with inline data: 0 to max_inline_bytes.
+  // The room in each berth for works with inline data (Work::inline_data): 0 to max_inline_bytes.
   uint32_t inline_bytes = 64;
-  // As DeviceOptions::operation_timeout, 10 ms to 1 h. Zero: the device's.
+  // As DeviceOptions::operation_timeout, for works of this Jetty: 10 ms to 1 h, or zero for that of
+  // the device.
   Duration operation_timeout{};
-  // How long a living target that has no receive slot free is asked again, from zero. Default: for
-  // ever.
+  // For how long a work is retried while its target answers that it has no receive slot. Zero or
+  // more; by default without limit. Then the work ends as `receiver_not_ready`.
   Duration receiver_timeout = Duration::max();
-  // Of what several Jetties of the device want to send to one peer, how large its share is, beside
-  // theirs: 1 to 16.
+  // The share of this Jetty when several Jetties of the device send to one peer: 1 to 16, in
+  // proportion to the weights of the others.
   uint32_t weight = 1;
-  // Who keeps strong works in order (docs/ordering.md).
+  // Which side keeps strong works in order (UB: service mode; docs/ordering.md).
   ServiceMode mode = ServiceMode::automatic;
-  // Relaxed works wait for each other like strong ones: both form one chain, executed in the order
-  // in which it was posted.
+  // Whether relaxed works also wait for one another. Relaxed and strong works then form one chain,
+  // executed in the order in which it was posted.
   bool chain = false;
-  // Completions of works come in the order in which these were posted.
+  // Whether works complete in the order in which they were posted.
   bool in_order = false;
-  // What happens when a work of it fails: nothing to the others, or else the Jetty is suspended,
-  // which ends all its works and lets none begin until `Jetty::reset`; it goes on receiving.
+  // Whether a work that fails suspends the Jetty: all its works end, and none begins until
+  // `Jetty::reset`, but it still receives. Otherwise other works are not affected.
   bool suspend_on_error = false;
-  // Where completions go; null: to a queue of the Jetty's own.
+  // The queue where works and arrivals complete; if null, a queue of the Jetty's own.
   Jfc* completions = nullptr;
-  // Whose buffers and permits arrivals take, together with those of other Jetties; `receives` must
-  // be 0 then. Arrivals complete there, where the buffers come back; here only works do.
+  // The receive queue whose buffers arrivals use, shared with other Jetties; `receives` must be 0
+  // then. Arrivals complete in the queue of that Jfr; only works complete in the Jetty's own queue.
   const Jfr* receives_from = nullptr;
 };
 
+// Options of Device::jfr.
 struct JfrOptions {
-  // Messages that may wait for polling, or buffers for a message: 1 to 32 768, for all Jetties that
-  // use it together. As many immediates too.
+  // As JettyOptions::receives, for all Jetties that use this queue together: 1 to 32 768.
   uint32_t receives = 128;
-  // Where arrivals go; null: to a queue of the Jfr's own.
+  // The queue where arrivals complete; if null, a queue of the Jfr's own.
   Jfc* completions = nullptr;
 };
 
-// Who may have a published name, besides this user on this host.
+// Which processes may import a published name, in addition to those of this user on this host.
 struct Audience {
-  bool anyone = false;
-  std::vector<Eid> eids{};
+  bool anyone = false;      // every process that can reach the device
+  std::vector<Eid> eids{};  // devices with these EIDs
 
+  // Whether a device with this EID may import the name.
   bool admits(const Eid& eid) const {
     return anyone || std::find(eids.begin(), eids.end(), eid) != eids.end();
   }
 };
+// The processes of this user on this host alone.
 inline Audience this_user() { return {}; }
+// Every process that can reach the device.
 inline Audience everyone() { return {.anyone = true, .eids = {}}; }
 
 }  // namespace urma

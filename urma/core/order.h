@@ -4,38 +4,43 @@
 
 namespace urma {
 
-// How a work may overtake others of its Jetty (UB 5.5); docs/ordering.md states it exactly. The
-// numbers are the wire's.
+// Which earlier works of its Jetty a work waits for at its target (UB 5.5); docs/ordering.md has
+// the exact rules. The values are those on the wire.
 enum class Order : uint8_t {
-  none = 0,     // NO: as it comes
-  relaxed = 1,  // RO: as it comes, too, but what is strong waits for it
-  strong = 2,   // SO: executed after all earlier relaxed and strong ones have been
+  none = 0,     // UB: NO. Executed as it arrives
+  relaxed = 1,  // UB: RO. Executed as it arrives; later strong works wait for it
+  strong = 2,   // UB: SO. Executed after all earlier relaxed and strong works
 };
-// Whether it is one of the values above: any number can be cast to an enumeration.
+// Whether it is one of the values above, since any number can be cast to an enumeration.
 constexpr bool is_valid(Order order) { return order <= Order::strong; }
 
-// What a work waits for before anything of it is sent; later works of its Jetty wait with it.
+// Which earlier works of its Jetty must have ended before any part of a work is sent. Later works
+// of the Jetty wait with it.
 enum class Fence : uint8_t {
-  none = 0,
+  none = 0,   // none
   reads = 1,  // all earlier reads and atomics
   all = 2,    // all earlier works
 };
 constexpr bool is_valid(Fence fence) { return fence <= Fence::all; }
 
-// Who keeps strong works in order (UB: service mode).
+// Which side keeps strong works in order (UB: service mode).
 enum class ServiceMode : uint8_t {
-  automatic,  // the target while it can, else the initiator
-  // ROI: a strong work is sent when all that it must follow has been answered.
+  // The target if it can, else the initiator.
+  automatic,
+  // UB: ROI. The initiator sends a strong work when everything that the work must follow has been
+  // answered: one round trip for each.
   initiator,
-  // ROT: it is sent at once, and the target has it wait in a sequence context. A target that has
-  // none free leaves it to the initiator, and so does whatever the target cannot see: memory that
-  // is mapped, works for other peers, reads; and what it could not keep until its turn: works of
-  // more than 256 KiB.
+  // UB: ROT. The initiator sends a strong work immediately, and the target parks it in a sequence
+  // context until its turn. The initiator keeps the order instead if the target has no free
+  // context,
+  // and for works whose order the target cannot see or cannot keep: works on mapped memory, works
+  // for other peers, reads, and works of more than 256 KiB.
   target,
-  // UNO: nobody, and nothing else is promised either. The Jetty posts sends of at most
-  // Device::datagram_bytes, which need no channel, are `ok` when they have left, and may be lost,
-  // come twice or in any order; who has no receive slot for one loses it. Other works, and those
-  // that ask for order, complete as `bad_work`.
+  // UB: UNO. No side keeps an order, and nothing else is guaranteed. The Jetty posts only sends, of
+  // at most Device::datagram_bytes. They need no channel, complete as `ok` once they are sent, and
+  // may be lost, duplicated or reordered; a receiver without a vacant receive slot drops them.
+  // Other
+  // works, and works with an order or a fence, complete as `bad_work`.
   unreliable,
 };
 constexpr bool is_valid(ServiceMode mode) { return mode <= ServiceMode::unreliable; }

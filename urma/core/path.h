@@ -7,19 +7,17 @@
 
 namespace urma {
 
-inline constexpr unsigned most_paths = 8;  // between two devices
+inline constexpr unsigned most_paths = 8;  // of one device
 
 // One of several paths to a peer, as this end sees it (Device::paths).
 struct Path {
-  Endpoint from;        // of this device
-  Endpoint to;          // of the peer
-  bool usable = false;  // false: lost, or not found to carry anything yet
-  Duration rtt{};       // of the last question that was answered; zero: none was
-  // Since the peer is known, packets that carry works and answers; a packet that is sent again
-  // counts for each time.
-  uint64_t sent = 0;
-  uint64_t lost = 0;    // believed lost
-  uint32_t number = 0;  // as Event::path says it: the same for as long as the path is there
+  Endpoint from;        // the address of this device
+  Endpoint to;          // the address of the peer
+  bool usable = false;  // whether it is known to carry packets: it has answered, and is not lost
+  Duration rtt{};       // the round trip of the last probe that was answered; zero if none was
+  uint64_t sent = 0;    // packets with works or answers, retransmissions included
+  uint64_t lost = 0;    // those of them that were believed lost
+  uint32_t number = 0;  // as in Event::path; constant for as long as the path exists
 };
 
 }  // namespace urma

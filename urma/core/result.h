@@ -14,13 +14,13 @@
 
 namespace urma {
 
-// Why a call refused: the status for programs, a sentence for people (what failed, why, the fix).
+// Why a call failed.
 struct Error {
-  Status status = Status::io_error;
-  std::string message;
+  Status status = Status::io_error;  // for programs
+  std::string message;               // for people: what failed, why, and after "Fix: " what to do
 };
 
-// An Error whose message ends with the status's own cure.
+// An Error with this message, completed by ". Fix: " and the cure of the status.
 inline Error error(Status status, std::string what_and_why) {
   what_and_why += ". Fix: ";
   what_and_why += describe(status).cure;
@@ -38,25 +38,28 @@ namespace detail {
 }
 }  // namespace detail
 
-// A value, or the reason why there is none. Nothing in this library throws; `value()` on an error
-// is the caller's choice to have an exception (or, built without exceptions, to end).
+// A value, or the reason why there is none. Check ok(), or call value(), which throws.
 template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
+  // Whether there is a value.
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
+  // Status::ok, or the status of the error.
   Status status() const { return ok() ? Status::ok : error().status; }
 
+  // The value. If there is none, throws std::runtime_error with the name of the status and the
+  // message; in a program built without exceptions, prints both to stderr and aborts.
   T& value() & { return ok() ? *std::get_if<0>(&state_) : (detail::no_value(error()), **this); }
   const T& value() const& {
     return ok() ? *std::get_if<0>(&state_) : (detail::no_value(error()), **this);
   }
   T&& value() && { return std::move(value()); }
 
-  // Only after ok() was seen to be true (false for `error`).
+  // The value; undefined unless ok() is true. `error` is undefined unless ok() is false.
   T& operator*() { return *std::get_if<0>(&state_); }
   const T& operator*() const { return *std::get_if<0>(&state_); }
   T* operator->() { return std::get_if<0>(&state_); }
@@ -67,6 +70,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
+// Success, or the reason for a failure.
 template <>
 class [[nodiscard]] Result<void> {
  public:

@@ -8,52 +8,62 @@
 
 namespace urma {
 
-// How a channel finds packets that were lost and sends them again, over a medium that loses some.
-// Data: any combination that makes sense may be asked for; those with names are below, and
+// How a channel detects lost packets and retransmits them, on a medium that loses packets
+// (UB 6.4.2). Any consistent combination of the fields is valid; named ones are below, and
 // docs/retransmission.md says which to choose.
 struct Retransmission {
-  // What is sent again: what is missing, or everything from the first missing packet on.
+  // Which packets are retransmitted: the missing ones, or all from the first missing one on.
   enum class Scope : uint8_t { selective, go_back_n };
-  // What shows that a packet is lost, besides silence for a time-out, which always does.
+  // When a packet counts as lost, besides after a time-out without any acknowledgement.
   enum class Trigger : uint8_t {
-    rack,     // one that was sent later has come; a probe asks when nothing comes any more
-    fast,     // the peer says at once what is missing, and is believed at once
-    timeout,  // nothing
+    rack,     // when a packet sent later has arrived; if nothing arrives, a probe is sent
+    fast,     // as soon as the peer reports it missing
+    timeout,  // after a time-out only
   };
+  // How long the retransmission time-out is.
   enum class Rto : uint8_t {
-    measured,  // from the round trips, twice as long each time in a row; 1 to 200 ms
-    fixed,     // rto_base, always
-    doubled,   // rto_base * 2^(rto_exponent * times in a row), to 200 ms
+    measured,  // computed from round trips; doubled for each time-out in a row; 1 to 200 ms
+    fixed,     // rto_base
+    doubled,   // rto_base * 2^(rto_exponent * time-outs in a row), at most 200 ms
   };
 
   friend constexpr bool is_valid(Scope value) { return value <= Scope::go_back_n; }
   friend constexpr bool is_valid(Trigger value) { return value <= Trigger::timeout; }
   friend constexpr bool is_valid(Rto value) { return value <= Rto::doubled; }
 
-  // Of what this end sends. Its peer is told when the channel is made, and receives accordingly.
+  // How this end sends. The peer is told when the channel is made, and receives accordingly.
   Scope scope = Scope::selective;
   Trigger trigger = Trigger::rack;
-  bool keeps_out_of_order = true;  // the peer, what comes before something that is missing
-  // rack: as long as no packet was seen to overtake another one, one that so many later packets
-  // have overtaken is lost, too. 0: numbers say nothing, for packets overtake one another as a
-  // rule.
+  // Whether the peer keeps packets that arrive before a missing one. Otherwise it drops them, and
+  // they must be sent again.
+  bool keeps_out_of_order = true;
+  // Trigger::rack: while no packet was seen to overtake another one, a packet that this many later
+  // ones have overtaken is lost. 0: never, because packets overtake one another on this medium.
   uint32_t reorder_packets = 3;
   Rto rto = Rto::measured;
-  uint8_t rto_exponent = 1;  // 0 to 8
-  uint8_t rto_tries = 0;     // time-outs in a row that end the channel; 0: 1 s of silence does
-  Duration rto_base{};       // of a fixed or doubled one: 4 us to 200 ms
+  // Rto::doubled: the exponent of each doubling, 0 to 8.
+  uint8_t rto_exponent = 1;
+  // The channel is lost if another time-out follows after this many in a row (UB 4.4.19). With 0,
+  // it is lost after 1 s without a packet.
+  uint8_t rto_tries = 0;
+  // Rto::fixed and doubled: the first time-out, 4 us to 200 ms.
+  Duration rto_base{};
 
-  // Of what this end receives.
-  uint32_t window_packets = 2048;  // how far ahead of a missing one they are taken; 1 to 2048
-  uint32_t bitmap_bits = 1024;     // what a TPSACK tells of them: 64, 128, 256, 512 or 1024
-  uint32_t ack_packets = 16;       // so many are acknowledged together; 1: each at once; to 1024
-  Duration ack_delay{};            // or after so long, to 10 ms; 0: what suits the round trips
+  // How this end receives.
+  // How far beyond a missing packet others are accepted, in packets: 1 to 2048.
+  uint32_t window_packets = 2048;
+  // The bits of a TPSACK, each of which reports one packet: 64, 128, 256, 512 or 1024.
+  uint32_t bitmap_bits = 1024;
+  // An acknowledgement is sent after this many packets: 1 to 1024.
+  uint32_t ack_packets = 16;
+  // Or after this time: up to 10 ms. If zero, chosen from the round trips.
+  Duration ack_delay{};
 
   friend bool operator==(const Retransmission&, const Retransmission&) = default;
 };
 
-// The four modes of UB (6.4.2), and one of ours. Of each time-out the measured one is used, unless
-// you say otherwise.
+// The four modes of UB 6.4.2, and sel_rack, which is this library's own and the default. All use
+// the measured time-out, where UB leaves the choice.
 inline constexpr Retransmission gbn_fast = {.scope = Retransmission::Scope::go_back_n,
                                             .trigger = Retransmission::Trigger::fast,
                                             .keeps_out_of_order = false};
@@ -63,22 +73,25 @@ inline constexpr Retransmission sel_fast = {.trigger = Retransmission::Trigger::
 inline constexpr Retransmission sel_timeout = {.trigger = Retransmission::Trigger::timeout};
 inline constexpr Retransmission sel_rack = {};
 
+// A mode with its name, as `retransmit=` in device strings accepts it.
 struct NamedRetransmission {
-  std::string_view name;  // "gbn-fast"
-  std::string_view summary;
+  std::string_view name;     // "gbn-fast"
+  std::string_view summary;  // for people
   Retransmission mode;
 };
-// All five; the default is the first one.
+// A range over the five named modes; the first one is the default.
 struct NamedRetransmissions {
   const NamedRetransmission* first;
   const NamedRetransmission* last;
   const NamedRetransmission* begin() const { return first; }
   const NamedRetransmission* end() const { return last; }
 };
+// Any thread.
 URMA_API NamedRetransmissions named_retransmissions();
-// Null when none has that name.
+// The mode with this name, or null if there is none. Any thread.
 URMA_API const NamedRetransmission* find_retransmission(std::string_view name);
-// Of the named one with the same scope, trigger and receiver; "custom" if there is none.
+// The name of the mode with the same scope, trigger and keeps_out_of_order; "custom" if there is
+// none. Any thread.
 URMA_API std::string_view name(const Retransmission& mode);
 
 }  // namespace urma

@@ -4,7 +4,8 @@
 
 namespace urma {
 
-// What a segment lets others do (UB 9). Without any, it serves its owner's works only.
+// The accesses that peers may make to a segment (UB 9), as a set of bits. With local_only, only
+// works of the segment's owner may use it.
 enum class Rights : uint8_t {
   local_only = 0,
   read = 1,
@@ -14,30 +15,32 @@ enum class Rights : uint8_t {
 constexpr Rights operator|(Rights a, Rights b) {
   return static_cast<Rights>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
 }
+// Whether `all` contains each of the rights `wanted`.
 constexpr bool has(Rights all, Rights wanted) {
   return (static_cast<uint8_t>(all) & static_cast<uint8_t>(wanted)) == static_cast<uint8_t>(wanted);
 }
 
-// Whether it has no other bits: any number can be cast to an enumeration.
+// Whether it has no other bits, since any number can be cast to an enumeration.
 constexpr bool is_valid(Rights rights) {
   return has(Rights::read | Rights::write | Rights::atomic, rights);
 }
 
-// What an access to a segment must show.
+// How requests prove that they may access a segment (UB 9).
 enum class TokenPolicy : uint8_t {
-  plain_text,  // a TokenValue
-  none,        // nothing but the TokenID: for what anybody may have
-  signature,   // a TokenValue that only signs: not yet
-  encryption,  // and all of the packet encrypted: not yet
+  plain_text,  // the request contains the TokenValue
+  none,        // no proof: every process that knows the TokenID may access the segment
+  signature,   // the request is signed with the TokenValue: not supported
+  encryption,  // the packet is encrypted as well: not supported
 };
 constexpr bool is_valid(TokenPolicy policy) { return policy <= TokenPolicy::encryption; }
 
-// Who executes the atomics on a segment: one for all, whichever way they come, and for its owner's
-// own as well, or they are none. Fixed when it is registered.
+// Where the atomics on a segment are executed. All atomics on a segment, those of its owner
+// included, must be executed in the same way, or they are not indivisible; so it is fixed at
+// registration.
 enum class AtomicDomain : uint8_t {
-  processor,  // instructions of whoever maps it, up to 8 bytes
-  engine,     // the owner's engine
-  device,     // the owner's device
+  processor,  // instructions of the processor, in the owner or in a peer that maps the segment
+  engine,     // the owner's engine: peers send requests also if they map the segment
+  device,     // the owner's device: not supported
 };
 constexpr bool is_valid(AtomicDomain domain) { return domain <= AtomicDomain::device; }
 

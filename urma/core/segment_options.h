@@ -7,32 +7,36 @@ namespace urma {
 
 class Segment;
 
+// Options of Device::allocate and Device::register_memory.
 struct SegmentOptions {
+  // The accesses that peers may make.
   Rights rights = Rights::read | Rights::write;
-  // Who executes atomics on it (urma/core/atomic_works.h). With Rights::atomic, `device` is
-  // refused: no device of this version does.
+  // Where atomics on it are executed (urma/core/atomic_works.h). `device` with Rights::atomic is
+  // refused as unsupported.
   AtomicDomain atomics = AtomicDomain::processor;
-  // What an access must show. `signature` and `encryption` are refused: they do not exist yet.
+  // How requests prove their right to access. `signature` and `encryption` are refused as
+  // unsupported.
   TokenPolicy policy = TokenPolicy::plain_text;
-  // Shares the TokenID, the TokenValues and the policy of this segment, and goes with it
-  // (Segment::revoke). The two must not overlap. Null: it has a TokenID of its own.
+  // Another segment of the device, whose TokenID, tokens and policy this one shares, and with which
+  // it is revoked (Segment::revoke). The two must not overlap. If null, the segment has a TokenID
+  // of its own.
   const Segment* with = nullptr;
-  // For memory that may be gone while it is registered - unmapped, made read-only, of a file that
-  // is cut off: an access of a peer then ends as `remote_access`, where it would else end this
-  // process (SIGSEGV, SIGBUS). What it had written before the gap stays. Costs 1 us for a packet,
-  // two descriptors and address space for a device. Takes no notifications (Work::notify) and no
-  // atomics. Only for register_memory; works of the owner's with this memory as buffers are not
-  // guarded.
+  // Whether the memory may disappear while it is registered: be unmapped, made read-only, or lie in
+  // a file that is truncated. A peer's access then ends as `remote_access`, instead of ending this
+  // process by SIGSEGV or SIGBUS; bytes written before the missing page stay written. Costs 1 us
+  // for each packet, and two descriptors and 64 MiB of address space for the device. Such a segment
+  // takes no notifications (Work::notify) and no atomics. Only for register_memory. Does not guard
+  // the owner's works that use this memory as a buffer.
   bool guarded = false;
 };
 
-// Memory of the device's medium that is revoked, and that somebody who does not run may still write
-// to, once, when it goes on; or anybody whom it was handed to, as it could not be moved away.
-// Nobody is given it before.
+// Unregistered memory of a device's medium that is not allocated again yet: a process that is not
+// running may still write to it once it runs, or a peer was handed the memory and it could not be
+// replaced.
 struct Quarantined {
   uint64_t address = 0;  // as RemoteSegment::address
   uint64_t bytes = 0;
-  Endpoint held_by;
+  Endpoint held_by;  // the address of the device that may write to it
 };
 
 }  // namespace urma

@@ -5,26 +5,28 @@
 
 namespace urma {
 
-// A number that wraps after `Bits` bits on the wire and never inside: `unwrap` is called once, at
-// the codec's edge, and from there on numbers compare with <. A type per number space, so that a
-// PSN is not compared with a TPMSN.
+// A sequence number that wraps after `Bits` bits on the wire, and has 64 bits in memory. `unwrap`
+// is called once, where a packet is parsed; after that, numbers compare with <. `Space` makes a
+// type for each number space, so that a PSN cannot be compared with a TPMSN.
 template <class Space, unsigned Bits>
 struct Sequence {
   static constexpr uint64_t modulus = uint64_t{1} << Bits;
 
   uint64_t value = 0;
 
+  // The bits on the wire.
   constexpr uint32_t wire() const { return static_cast<uint32_t>(value % modulus); }
 
-  // The number nearest to `reference` with these wire bits (half a wrap away: the later one).
-  // Numbers start at `modulus` or above, so that what is older than the first one exists too.
+  // The number with these wire bits that is nearest to `reference`; if two are at the same
+  // distance, the larger one. Numbers start at `modulus` or above, so that numbers before the first
+  // exist too.
   static constexpr Sequence unwrap(Sequence reference, uint32_t wire_bits) {
     const uint64_t ahead = (wire_bits - reference.value) % modulus;
     const uint64_t value = reference.value + ahead;
     return {ahead <= modulus / 2 || value < modulus ? value : value - modulus};
   }
 
-  // The first number of a space that starts with these wire bits.
+  // The first number of a space, given its wire bits.
   static constexpr Sequence first(uint32_t wire_bits) { return {modulus + wire_bits % modulus}; }
 
   friend constexpr auto operator<=>(Sequence, Sequence) = default;

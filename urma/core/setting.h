@@ -10,17 +10,18 @@
 
 namespace urma {
 
-// Who decided a value.
+// The source of a value.
 enum class Origin : uint8_t {
-  by_default,     // nobody said anything
-  device_string,  // an option or the address in it
-  option,         // of the call: DeviceOptions
-  environment,    // a variable of the process
-  system,         // the kernel, an interface, a file
-  driver,         // what the medium is
-  measured,       // on this machine, by this process
-  drawn,          // at random, or the first that was free
+  by_default,     // the library's default
+  device_string,  // an option or the address in the device string
+  option,         // an option of the call (DeviceOptions)
+  environment,    // an environment variable of the process
+  system,         // the kernel, an interface or a file
+  driver,         // a property of the medium
+  measured,       // measured on this machine, by this process
+  drawn,          // drawn at random, or the first free one
 };
+// "default", "device string". Any thread.
 
 constexpr std::string_view name(Origin origin) {
   constexpr std::string_view names[] = {"default", "device string", "option",   "environment",
@@ -28,22 +29,23 @@ constexpr std::string_view name(Origin origin) {
   return origin <= Origin::drawn ? names[static_cast<size_t>(origin)] : "unknown";
 }
 
-// One value that a device works with, and why it is what it is: for people, and for tools that show
-// it. A driver's option is named DRIVER.OPTION; what follows from options and medium has no dot.
+// One value that a device works with, and its source, for people and for tools that show it
+// (Device::settings). The name of a driver's option is DRIVER.OPTION; other names have no dot.
 struct Setting {
   std::string name;
   std::string value;  // as people write it, with its unit
   Origin origin = Origin::by_default;
-  std::string source = {};   // more of the origin: which interface, variable or limit; or empty
-  std::string meaning = {};  // of the name
+  std::string source = {};   // details of the origin: the interface, variable or limit; or empty
+  std::string meaning = {};  // what the name means
 };
 
 using SettingList = std::vector<Setting>;
 
-// In the place of what had its name, or at the end.
+// Replaces the setting of the same name, or appends it.
 URMA_API void set(SettingList& settings, Setting setting);
 
-// As people write them, and as device strings take them: "64K", "1.5us", "5%", "yes".
+// Values as people write them, and as device strings accept them: "64K", "15us", "5%", "yes". The
+// largest unit of which the value is a whole number is used.
 URMA_API std::string size_text(uint64_t bytes);
 URMA_API std::string duration_text(Duration duration);
 URMA_API std::string fraction_text(double fraction);

@@ -8,8 +8,9 @@
 
 namespace urma {
 
-// What one device has seen, taken at one moment. What each number counts, in which unit and since
-// when, is said once, in `all_metrics`, which has a row for each of them in this order.
+// The counters of one device, all taken at the same moment (Device::stats). `all_metrics` has a row
+// for each field, in the same order, with what it counts, its unit and its window; urma_stat prints
+// these rows.
 struct Statistics {
   uint64_t works = 0;
   uint64_t completions = 0;
@@ -81,23 +82,26 @@ struct Statistics {
   uint64_t passes = 0;
 };
 
-// One of them, for people and for programs that show them.
+// The explanation of one field of Statistics, for programs that show it. Texts live as long as the
+// library.
 struct Metric {
-  // Since the device was opened: it only grows. Now: it goes up and down.
+  // since_open: counted since the device was opened; only grows. now: the present value.
   enum class Window : uint8_t { since_open, now };
 
-  std::string_view name;  // as in Statistics
-  std::string_view unit;
+  std::string_view name;  // of the field
+  std::string_view unit;  // "packets"
   Window window = Window::since_open;
-  std::string_view part;                  // of the device: what it belongs to
-  std::string_view meaning;               // a sentence
-  uint64_t Statistics::*value = nullptr;  // UINT64_MAX stands for none
+  std::string_view part;     // the part of the device that it belongs to
+  std::string_view meaning;  // a sentence
+  uint64_t Statistics::*value =
+      nullptr;  // the field; UINT64_MAX in it means that there is no value
 };
+// "since open" or "now".
 constexpr std::string_view name(Metric::Window window) {
   return window == Metric::Window::now ? "now" : "since open";
 }
 
-// In the order of Statistics.
+// The explanations of all fields of Statistics, in their order. Any thread.
 URMA_API std::span<const Metric> all_metrics();
 
 }  // namespace urma

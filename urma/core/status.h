@@ -9,46 +9,79 @@
 
 namespace urma {
 
-// How a work ended, or why a call refused. Each is explained once, in status.cc; `describe` gives
-// its name, what it means, what may have caused it and what to do about it.
+// How a work ended, or why a call failed. Each comment says what the status means, and then what
+// to do about it; `describe` returns both at greater length, with the likely causes.
 enum class Status : uint8_t {
+  // The work was executed, or the call succeeded.
   ok,
 
-  // How works end: a completion carries exactly one of these, or
-  // version_mismatch, no_resources, or unsupported.
-  flushed,             // cancelled before anything left; not executed
-  unknown,             // it left and no answer will come; may or may not have executed
-  bad_work,            // the work itself cannot be executed; not executed
-  remote_access,       // refused by the target: token, bounds or rights; not executed
-  remote_unsupported,  // the target cannot do this; not executed
-  receiver_not_ready,  // the target had no receive slot for longer than allowed; not executed
-  receive_too_small,   // receive side: the message was longer than the buffer posted for it
-  peer_unreachable,    // no channel could be made in time; not executed
-  peer_restarted,      // the process that the target names is gone; not executed
+  // How works end. A completion has `ok`, one of these, or version_mismatch, no_resources or
+  // unsupported.
 
-  // Why calls refuse.
-  would_block,        // nothing vacant now
-  invalid_argument,   // the call cannot be meant
-  not_found,          // nobody has published that
-  address_in_use,     // somebody else has it
-  permission_denied,  // the system, or a publisher, does not let us
-  version_mismatch,   // the other side speaks another version; of a work: not executed
-  no_resources,       // a limit given at open, or the system's, is reached; of a work: not executed
-  unsupported,        // not on this device, or not yet; of a work: not executed
-  closed,             // the object has been closed
-  forked,             // called in a child of the process that opened the device
-  timed_out,          // no answer in the time given
-  io_error,           // the system failed us
-  not_fenced,         // done, but that no late write can arrive could not be ensured
+  // The work was cancelled before any part of it was sent: not executed. Post it again if needed.
+  flushed,
+  // A part of the work was sent and no answer will come: it may or may not have executed. Read the
+  // target, or ask its owner, before repeating it.
+  unknown,
+  // The work itself is invalid: not executed. Keep to the limits of urma/core/work.h.
+  bad_work,
+  // The target refused the token, the range or the access: not executed. Import the descriptor
+  // again; check offset, size and Rights.
+  remote_access,
+  // The target cannot execute it: not executed. Post larger receive buffers; make the target's
+  // Jetty with JettyOptions::receives; upgrade the target.
+  remote_unsupported,
+  // The target had no receive slot for longer than JettyOptions::receiver_timeout: not executed.
+  // Post receives and poll at the target.
+  receiver_not_ready,
+  // Receiving side: the message was longer than the buffer posted for it. Post larger buffers.
+  receive_too_small,
+  // No channel to the peer could be made in time: not executed. Check that the other process runs
+  // and polls, its address, and that UDP passes between the hosts.
+  peer_unreachable,
+  // The process that the target belongs to has exited: not executed. Import the descriptor again.
+  peer_restarted,
+
+  // Why calls fail.
+
+  // No berth is vacant. Poll completions and try again.
+  would_block,
+  // An argument is invalid. Correct the one that the message names.
+  invalid_argument,
+  // The name is not published, or not within reach. Check its spelling and that its publisher runs.
+  not_found,
+  // Another process has the address, the port or the name. Choose another one.
+  address_in_use,
+  // The system, or a publisher, denies access. Grant it, or choose another path.
+  permission_denied,
+  // The peer uses another version of the protocol; of a work: not executed. Upgrade the older one.
+  version_mismatch,
+  // A limit given at open, or a limit of the system, is reached; of a work: not executed. Raise it.
+  no_resources,
+  // This device cannot do it, or this version cannot; of a work: not executed. Use another device.
+  unsupported,
+  // The object or its device is closed. Keep the device open while using it.
+  closed,
+  // The call was made in a child of the process that opened the device. Open a device in the child.
+  forked,
+  // There was no answer in the time given. Allow more time; check that the other process runs.
+  timed_out,
+  // A system call failed. Correct what the message quotes; see urma_info --doctor.
+  io_error,
+  // The segment is unregistered, but a late write by another process could not be ruled out. Let
+  // that process run on, or end it, and call again; do not rely on the memory's content until then.
+  not_fenced,
 };
 
+// The explanation of one status, for programs to print. The texts live as long as the library.
 struct StatusInfo {
   Status status;
-  std::string_view name;
-  std::string_view meaning;                     // what it says, and whether anything was executed
-  std::array<std::string_view, 3> may_be = {};  // why, likeliest first; then empty ones
-  std::string_view cure;
+  std::string_view name;                        // as in the enumeration: "flushed"
+  std::string_view meaning;                     // what happened, and whether the work was executed
+  std::array<std::string_view, 3> may_be = {};  // likely causes, the likeliest first; then empty
+  std::string_view cure;                        // what to do
 
+  // The causes that are not empty.
   std::span<const std::string_view> causes() const {
     size_t count = 0;
     while (count < may_be.size() && !may_be[count].empty()) ++count;
@@ -56,11 +89,12 @@ struct StatusInfo {
   }
 };
 
-// For any value, also one that is no Status. To print one: urma::name(completion.status).
+// The explanation of a status; also of a number that is not a Status. Any thread; never fails.
 URMA_API const StatusInfo& describe(Status status);
+// Its name, for printing: urma::name(completion.status).
 inline std::string_view name(Status status) { return describe(status).name; }
 
-// All of them, in order.
+// A range over the explanations of all statuses, in the order of the enumeration.
 struct StatusRange {
   const StatusInfo* first;
   const StatusInfo* last;

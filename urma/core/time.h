@@ -4,10 +4,11 @@
 
 namespace urma {
 
+// All durations of this library, in nanoseconds.
 using Duration = std::chrono::nanoseconds;
 
-// The clock that every engine counts by. It has no now(): protocol code is told the time, so the
-// same object files run under a real clock and under a simulated one.
+// The clock of the engine. It has no now(): callers pass the time to protocol code, so the same
+// object files run under the monotonic clock of the system and under a simulated one.
 struct EngineClock {
   using rep = Duration::rep;
   using period = Duration::period;
@@ -17,6 +18,7 @@ struct EngineClock {
 };
 using Time = EngineClock::time_point;
 
+// A time that never comes, for deadlines that are not set.
 inline constexpr Time never = Time::max();
 
 }  // namespace urma

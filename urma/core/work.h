@@ -12,109 +12,116 @@
 
 namespace urma {
 
-inline constexpr uint64_t max_write_bytes = uint64_t{1} << 30;  // writes and reads
-inline constexpr uint64_t max_send_bytes = 64 * 1024;           // sends: one slice
+inline constexpr uint64_t max_write_bytes = uint64_t{1} << 30;  // of a write or a read
+inline constexpr uint64_t max_send_bytes = 64 * 1024;           // of a send: one slice
 inline constexpr size_t max_buffers = 16;                       // scatter/gather entries of a work
-inline constexpr uint64_t notify_bytes = 8;                     // a notification; its alignment
-inline constexpr uint32_t max_inline_bytes = 192;               // JettyOptions::inline_bytes
+inline constexpr uint64_t notify_bytes = 8;        // size and alignment of a notification
+inline constexpr uint32_t max_inline_bytes = 192;  // of JettyOptions::inline_bytes
 
-// Somebody's registered memory, as imported. A value: copy it, keep it in a work, share it between
-// threads; it is good on the device that imported it.
+// A segment of a peer, as imported (Device::import, Segment::local). A value: it can be copied,
+// kept in a work, and shared between threads. Valid on the device that imported it.
 struct RemoteSegment {
   PeerId peer;
-  uint64_t address = 0;  // the owner's address of its first byte
+  uint64_t address = 0;  // of its first byte, in the owner
   uint64_t bytes = 0;
   TokenId token_id{};
   TokenValue token{};
   Rights rights = Rights::local_only;
   AtomicDomain atomics = AtomicDomain::processor;
 
-  // Whether it lies in memory of its medium's, a window's, which all devices there map: writes and
-  // reads of it are copies by this processor, and its owner hears only what it is told.
+  // Whether it lies in memory of the medium (a window) that all its devices map. Writes and reads
+  // are then copies by the local processor, and the owner notices only works that notify it.
   bool mapped() const { return address >> 63 != 0; }
 };
 
-// Somebody's Jetty, as imported: where sends and immediates go.
+// A Jetty of a peer, as imported (Device::import, Jetty::local): the target of sends and
+// immediates. A value, as RemoteSegment is.
 struct RemoteJetty {
   PeerId peer;
   JettyId id{};
   TokenValue token{};
 
+  // Whether it names a Jetty; a default one does not.
   explicit operator bool() const { return static_cast<bool>(peer); }
 };
 
-// Memory of this process. The library reads or fills it between the post of a work and the poll of
-// its completion, and never else; that of a work with inline data within the post. It must be
-// mapped for that long, and writable where it is filled: the library does not look, and the process
-// gets SIGSEGV otherwise. Bytes that no process can have - at null, around the end of the address
-// space, in its upper half, which is the kernel's - are refused: a work with them completes as
-// `bad_work`, `receive` returns false.
+// Memory of this process. The library accesses it only between the post of a work and the poll of
+// its completion; for a work with inline data, only during the post. It must be mapped for that
+// long, and writable if the library stores to it: this is not checked, and otherwise the process
+// receives SIGSEGV. A range that no process can have (at null, around the end of the address space,
+// or in its upper half, which belongs to the kernel) is refused: a work with it completes as
+// `bad_work`, and `receive` returns false.
 struct Buffer {
   void* data = nullptr;
   size_t bytes = 0;
 };
 
+// The kinds of works. `receive` occurs in completions only.
 enum class Operation : uint8_t { write, read, send, receive, atomic };
+// Whether it is one of the values above, since any number can be cast to an enumeration.
 constexpr bool is_valid(Operation operation) { return operation <= Operation::atomic; }
 
-// What an application posts: a value that can be built once and posted many times. Built with the
-// functions below:
+// A work request: what an application posts. A value that can be built once and posted many times.
+// Build it with the functions below and in urma/core/atomic_works.h, rather than by its fields:
 //
 //   urma::write(bytes, segment, 4096).to(jetty).immediate(42).tag(7)
 //
-// A work with a value that its enumeration does not have completes as `bad_work`; if that is its
-// operation, or this is `receive`, Completion::operation says `write`.
+// A work with a value that its enumeration does not have completes as `bad_work`. If that value is
+// its operation, or its operation is `receive`, Completion::operation is `write`.
 struct Work {
   Operation operation = Operation::write;
-  bool with_immediate = false;
-  bool with_notify = false;
-  Status notify_verdict = Status::ok;  // what is wrong with where the notification goes
-  bool signalled = true;
-  bool solicits = false;
-  bool copied = false;
-  Order order = Order::none;
-  Fence fence = Fence::none;
-  Atomic atomic{};                  // of an atomic: which one
-  Update update{};                  // and how, where it is a load or a store
-  Buffer buffer;                    // used when `buffers` is empty; of an atomic: its bytes alone
-  std::span<const Buffer> buffers;  // up to max_buffers; read by `post`, not kept
-  RemoteSegment segment;            // write, read, atomic
-  uint64_t offset = 0;              // there: from the segment's first byte
-  RemoteJetty target;               // send, and write with immediate
-  uint64_t immediate_value = 0;     // or what is notified, or an atomic's operand
-  uint64_t expected_value = 0;      // compare_swap
-  uint64_t tag_value = 0;
-  uint64_t notify_address = 0;  // the owner's; its peer is in `target`
-  TokenId notify_token_id{};
-  TokenValue notify_token{};
+  bool with_immediate = false;         // an immediate arrives with it
+  bool with_notify = false;            // a notification is stored after it
+  Status notify_verdict = Status::ok;  // why the notification's location is invalid, if it is
+  bool signalled = true;               // has a completion of its own
+  bool solicits = false;               // wakes a target that is armed for Wake::solicited
+  bool copied = false;                 // inline data: `post` copies the bytes
+  Order order = Order::none;           // what it waits for at the target
+  Fence fence = Fence::none;           // what it waits for before it is sent
+  Atomic atomic{};                     // atomic: which one
+  Update update{};                     // Atomic::load and store: how the word changes
+  Buffer buffer;                       // the local memory, if `buffers` is empty; atomic: the size
+  std::span<const Buffer> buffers;     // the local memory; up to max_buffers; read by `post`
+  RemoteSegment segment;               // write, read, atomic: the remote memory
+  uint64_t offset = 0;                 // and where in it, from the segment's first byte
+  RemoteJetty target;                  // send, and write with immediate: the Jetty that is notified
+  uint64_t immediate_value = 0;        // the immediate, the notification, or an atomic's operand
+  uint64_t expected_value = 0;         // compare_swap: the value that is replaced
+  uint64_t tag_value = 0;              // returned in Completion::tag
+  uint64_t notify_address = 0;         // of the notification, in the owner; its peer is in `target`
+  TokenId notify_token_id{};           // of the segment in which the notification is stored
+  TokenValue notify_token{};           // of that segment
 
-  // The Jetty that is told (write with immediate) or that receives (send).
+  // The Jetty that receives the message (send), or the immediate (write).
   Work& to(const RemoteJetty& jetty) { return target = jetty, *this; }
-  // 64 bits that arrive with the completion at the target, after all data is in place.
+  // Writes and sends: adds 64 bits, which arrive in Completion::immediate at the target, after all
+  // data is in place. A write with an immediate takes a receive slot of the target Jetty.
   Work& immediate(uint64_t value) { return with_immediate = true, immediate_value = value, *this; }
-  // Write with notify: 8 bytes of a segment of the same peer, aligned to 8, become `value` (in the
-  // target's byte order) by one store after all data is in place; who sees it by an atomic load
-  // (acquire) sees the data. It takes no receive slot of the target and completes nothing there;
-  // nobody is woken. What is refused leaves the 8 bytes as they were. A write alone can have it,
-  // and not together with an immediate.
+  // Write with notify (UB): after all data is in place, 8 bytes of a segment of the same peer,
+  // aligned to 8, are set to `value` (in the target's byte order) by one store. A reader that sees
+  // the value by an atomic load (acquire) sees the data. It takes no receive slot of the target,
+  // completes nothing there and wakes no thread. If the work is refused, the 8 bytes do not change.
+  // Only for writes, and not together with an immediate. `at`: bytes from the segment's first one.
   Work& notify(const RemoteSegment& where, uint64_t at, uint64_t value);
-  // The user's own 64 bits, in the completion.
+  // 64 bits of the application's, returned in the completion.
   Work& tag(uint64_t value) { return tag_value = value, *this; }
-  // Solicited (UB: FCE): who sleeps at the target for such arrivals only is woken
-  // (Wake::solicited). Sends, and writes with immediate.
+  // Solicited (UB: FCE): wakes a thread of the target that sleeps until such an arrival
+  // (Wake::solicited). Sends, and writes with an immediate.
   Work& solicited() { return solicits = true, *this; }
-  // Inline data (UB): `post` copies the bytes, and the buffer is the application's again when it
-  // returns. Writes and sends of up to JettyOptions::inline_bytes; others complete as `bad_work`.
+  // Inline data (UB): `post` copies the bytes, so the buffer belongs to the application again when
+  // it returns. Writes and sends of up to JettyOptions::inline_bytes; others complete as
+  // `bad_work`.
   Work& inline_data() { return copied = true, *this; }
-  // Executed at its target after all earlier relaxed and strong works of its Jetty have been
-  // (UB: SO), whichever peers they went to. What ended as `unknown` is not waited for.
+  // Executed at its target after all earlier relaxed and strong works of its Jetty (UB: SO), also
+  // those to other peers. Works that ended as `unknown` are not waited for.
   Work& strong() { return order = Order::strong, *this; }
-  // Later strong works wait for it (UB: RO); it waits for nothing.
+  // Later strong works of its Jetty wait for it (UB: RO). It waits for none.
   Work& relaxed() { return order = Order::relaxed, *this; }
-  // Nothing of it is sent before all earlier works of its Jetty, or its reads and atomics, have
-  // ended, however they did; later ones wait with it.
+  // No part of it is sent before all earlier works of its Jetty (Fence::all), or all earlier reads
+  // and atomics (Fence::reads), have ended, successfully or not. Later works wait with it.
   Work& fenced(Fence from = Fence::all) { return fence = from, *this; }
-  // No completion of its own unless it fails: the next signalled work of the Jetty implies it.
+  // Has no completion of its own unless it fails: the completion of the next signalled work of the
+  // Jetty implies it.
   Work& unsignalled() { return signalled = false, *this; }
 };
 
@@ -133,10 +140,11 @@ inline Work& Work::notify(const RemoteSegment& where, uint64_t at, uint64_t valu
   return *this;
 }
 
-// Copies `from` to `to` at `offset`. 0 to max_write_bytes. 1, 2, 4 or 8 aligned bytes of a mapped
-// segment change by one store; of more, or of other segments, each byte may be stored more than
-// once until the work has completed: who must know when all is there is told (immediate, notify).
-// Where both lie in one window, but are reached through two devices, they must not overlap.
+// A write: copies `from` to the segment `to` at `offset`. 0 to max_write_bytes. 1, 2, 4 or 8
+// aligned bytes of a mapped segment are written by one store. Otherwise each byte may be stored
+// more than once until the work has completed; use an immediate or a notification to tell the
+// target that all data is in place. If both ranges lie in one window but belong to two devices,
+// they must not overlap.
 inline Work write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset = 0) {
   Work work;
   work.operation = Operation::write;
@@ -145,7 +153,7 @@ inline Work write(std::span<const std::byte> from, const RemoteSegment& to, uint
   work.offset = offset;
   return work;
 }
-// Gathers several buffers into one range; `from` is read by `post`.
+// A write that gathers several buffers into one range. The array is read by `post`.
 inline Work write(std::span<const Buffer> from, const RemoteSegment& to, uint64_t offset = 0) {
   Work work;
   work.operation = Operation::write;
@@ -155,7 +163,7 @@ inline Work write(std::span<const Buffer> from, const RemoteSegment& to, uint64_
   return work;
 }
 
-// Copies from `from` at `offset` into `to`. 0 to max_write_bytes.
+// A read: copies from the segment `from` at `offset` into `to`. 0 to max_write_bytes.
 inline Work read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset = 0) {
   Work work;
   work.operation = Operation::read;
@@ -164,6 +172,7 @@ inline Work read(std::span<std::byte> to, const RemoteSegment& from, uint64_t of
   work.offset = offset;
   return work;
 }
+// A read that scatters one range into several buffers. The array is read by `post`.
 inline Work read(std::span<const Buffer> to, const RemoteSegment& from, uint64_t offset = 0) {
   Work work;
   work.operation = Operation::read;
@@ -173,7 +182,7 @@ inline Work read(std::span<const Buffer> to, const RemoteSegment& from, uint64_t
   return work;
 }
 
-// Delivers a message into a buffer that the target has posted. 0 to max_send_bytes.
+// A send: delivers a message into a buffer that the target has posted. 0 to max_send_bytes.
 inline Work send(std::span<const std::byte> message, const RemoteJetty& to) {
   Work work;
   work.operation = Operation::send;
@@ -181,6 +190,7 @@ inline Work send(std::span<const std::byte> message, const RemoteJetty& to) {
   work.target = to;
   return work;
 }
+// A send that gathers its message from several buffers. The array is read by `post`.
 inline Work send(std::span<const Buffer> message, const RemoteJetty& to) {
   Work work;
   work.operation = Operation::send;
@@ -189,22 +199,23 @@ inline Work send(std::span<const Buffer> message, const RemoteJetty& to) {
   return work;
 }
 
-// How one work, or one arrival, ended. Exactly one for each signalled work, each failed work, and
-// each message or immediate that arrived.
+// How one work or one arrival ended. There is exactly one for each signalled work, each failed
+// work, and each message or immediate that arrived.
 struct Completion {
-  Status status = Status::ok;  // to be printed: name(status); what to do: describe(status).cure
-  Operation operation = Operation::write;  // `receive`: something arrived
-  bool with_immediate = false;
-  bool solicited = false;  // receive: its poster asked for whoever sleeps here to be woken
-  uint32_t bytes = 0;      // of the work; of the message that arrived
-  uint64_t tag = 0;        // the work's; the receive's (0 for an immediate without message)
-  uint64_t immediate = 0;  // of an atomic: what it fetched
-  JettyId jetty{};         // which of our Jetties
-  JettyId from_jetty{};    // receive: the Jetty that posted it
-  PeerId from{};           // receive: and whose it is
+  Status status = Status::ok;              // name(status) prints it; describe(status).cure helps
+  Operation operation = Operation::write;  // the work's; `receive` for an arrival
+  bool with_immediate = false;             // `immediate` is valid
+  bool solicited = false;                  // arrival: the sender marked it (Work::solicited)
+  uint32_t bytes = 0;                      // the length of the work, or of the message
+  uint64_t tag = 0;                        // of the work or the receive; 0 for an immediate alone
+  uint64_t immediate = 0;  // the immediate; for an atomic, the value that it fetched
+  JettyId jetty{};         // the Jetty of this device
+  JettyId from_jetty{};    // arrival: the Jetty that posted it
+  PeerId from{};           // arrival: the peer that sent it
 
   bool ok() const { return status == Status::ok; }
-  // Of an atomic that is `ok`: what the word was, as an unsigned integer; 0 of an atomic_store.
+  // For an atomic that is `ok`: the previous value of the word, as an unsigned integer; 0 for an
+  // atomic_store.
   uint64_t fetched() const { return immediate; }
 };
 
