@@ -18,7 +18,7 @@ namespace urma::jetty {
 // Suspended: works are flushed, messages arrive.
 enum class JettyState : uint8_t { reset, ready, suspended, error };
 
-// What its application wants of the order of its works (docs/ordering.md).
+// What its application wants of the order of its works (docs/reliability.md).
 struct Ordering {
   ServiceMode mode = ServiceMode::automatic;
   bool chain = false;             // relaxed works are strong

@@ -30,7 +30,7 @@ Tests: {}
   --threads N        of the client                           (1)
   --auto, --served   who runs the device: threads that poll while they do; always a thread of it
   --device STRING    cxl: (shared memory; default on one host), udp:10.0.0.5, "fault(loss=5%):udp:"
-  --retransmit MODE  gbn-fast, gbn-timeout, sel-fast, sel-timeout, sel-rack: docs/retransmission.md
+  --retransmit MODE  gbn-fast, gbn-timeout, sel-fast, sel-timeout, sel-rack: docs/performance.md
   --limit            measure bare sockets or memory too, in turns: how many times slower are works?
   --private          memory of each process's own: nothing is mapped, all goes by packets
   --no-verify        do not look at the bytes
@@ -58,7 +58,7 @@ Other options
   --spread BYTES       reads from random places of so much memory: 64M has none in a cache; a
                        limit is spread likewise where it is a copy
   --order O            of works: no, ro, so, or chain (relaxed ones of a Jetty whose works are a
-                       chain): docs/ordering.md
+                       chain): docs/reliability.md
   --mode M             who keeps it: roi the initiator, rot the target, auto the target if it can;
                        uno nobody: sends of one packet that may be lost (msg/s: what arrived)
   --atomic A           of atomic_lat and atomic_bw: fetch-add (default) or cas, compare-swap

@@ -8,7 +8,7 @@
 
 namespace urma::perf {
 
-// How works are ordered (docs/ordering.md), by the names of the command line.
+// How works are ordered (docs/reliability.md), by the names of the command line.
 struct NamedOrder {
   std::string_view name;
   Order order;

@@ -34,8 +34,8 @@ struct History {
   bool in_order = false;
   std::vector<Work> works;
 
-  // What contradicts docs/ordering.md, or nothing. What is not known to have been executed may have
-  // been at any time.
+  // Returns the first contradiction to docs/reliability.md, or an empty string. A work that is not
+  // known to have been executed may have been, at any time.
   std::string contradiction() const;
   // The sum of adds at this peer, beside what is known of them.
   std::string contradiction_of_sum(uint32_t peer, uint64_t sum) const;

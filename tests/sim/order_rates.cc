@@ -1,6 +1,6 @@
-// What order costs: the table of docs/ordering.md, which bench/order makes of it. Virtual time, so
-// the figures are the same on each machine: a line of 100 Gb/s, 20 us there and back, 64 works of
-// 64 bytes outstanding. What a processor takes for each is not in them.
+// Prints the table of docs/performance.md that says what each order costs; bench/order puts it
+// there. Time is virtual, so the figures are the same on each machine: a line of 100 Gb/s with a
+// round trip of 20 us, 64 works of 64 bytes outstanding. Processor time is not included.
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
-// Order (docs/ordering.md): what the application asks for is what is executed, over networks that
-// lose and overtake, across channels that die and peers that restart, while works fail and are
-// cancelled. With URMA_LONG set a thousand worlds.
+// Works are executed in the order that the application asks for (docs/reliability.md), over
+// networks that lose and reorder packets, across channels that die and peers that restart, while
+// works fail and are cancelled. With URMA_LONG set, a thousand worlds.
 
 #include <algorithm>
 #include <cstdlib>

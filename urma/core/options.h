@@ -108,7 +108,7 @@ struct JettyOptions {
   // The share of this Jetty when several Jetties of the device send to one peer: 1 to 16, in
   // proportion to the weights of the others.
   uint32_t weight = 1;
-  // Which side keeps strong works in order (UB: service mode; docs/ordering.md).
+  // Which side keeps strong works in order (UB: service mode; docs/reliability.md).
   ServiceMode mode = ServiceMode::automatic;
   // Whether relaxed works also wait for one another. Relaxed and strong works then form one chain,
   // executed in the order in which it was posted.

@@ -4,7 +4,7 @@
 
 namespace urma {
 
-// Which earlier works of its Jetty a work waits for at its target (UB 5.5); docs/ordering.md has
+// Which earlier works of its Jetty a work waits for at its target (UB 5.5); docs/reliability.md has
 // the exact rules. The values are those on the wire.
 enum class Order : uint8_t {
   none = 0,     // UB: NO. Executed as it arrives

@@ -10,7 +10,7 @@ namespace urma {
 
 // How a channel detects lost packets and retransmits them, on a medium that loses packets
 // (UB 6.4.2). Any consistent combination of the fields is valid; named ones are below, and
-// docs/retransmission.md says which to choose.
+// docs/performance.md says which to choose.
 struct Retransmission {
   // Which packets are retransmitted: the missing ones, or all from the first missing one on.
   enum class Scope : uint8_t { selective, go_back_n };
