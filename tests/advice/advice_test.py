@@ -26,6 +26,7 @@ AT_ONCE = 4
 NAMESPACES = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net",
               "--pid", "--fork", "--kill-child", "--mount-proc"]
 INSIDE = "URMA_ADVICE_INSIDE"
+ROOT = "URMA_ADVICE_ROOT"  # 1 if the test was started by root, whom its namespaces make of anyone
 NO_SOURCES = ("build", "tests", "bench")
 
 
@@ -41,6 +42,10 @@ class Row:
 
     def typed(self):
         return any(what == ">" for what, _ in self.steps)
+
+    def needs_root(self):
+        """Has a second user, or mounts over what the first mount namespace has."""
+        return any(re.search(r"\b(setpriv|chown|unshare) ", text) for _, text in self.steps)
 
 
 def read_rows(text):
@@ -204,7 +209,9 @@ def try_all(rows):
     """In a namespace already."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     folder = next(path for path in FOLDERS if path.is_dir() and not used(path))
-    for path in (SHARED, folder):
+    # Without XDG_RUNTIME_DIR names lie in /tmp, in a folder that another user may have there.
+    names = [path for path in [pathlib.Path("/tmp")] if not used(path)]
+    for path in (SHARED, folder, *names):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1g,mode=1777", "tmpfs", path],
                        check=True)
     subprocess.run(["mount", "-t", "sysfs", "sysfs", "/sys"], check=True)  # this network's
@@ -231,7 +238,8 @@ def main():
     root, programs = sys.argv[1], sys.argv[2:]
     rows = read_rows((HERE / "advice.txt").read_text(encoding="utf-8"))
     chosen = os.environ.get("URMA_ADVICE")  # a part of a row's cure or path, for one who debugs
-    typed = [row for row in rows if row.typed()
+    is_root = os.environ.setdefault(ROOT, "01"[os.geteuid() == 0]) == "1"
+    typed = [row for row in rows if row.typed() and (is_root or not row.needs_root())
              and (not chosen or any(chosen in path + ": " + cure for path, cure in row.heads))]
     number = os.environ.get(INSIDE)
     problems = []
