@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Makes one line of the code wrong at a time, in a copy, and asks whether `ctest -L kill` notices.
 
-    tests/mutants/mutants.py [--only WORD] [--keep]      some 15 s for each on two cores
+    tests/mutants/mutants.py [--only WORD] [--keep] [--copies N]    15 s for each on two cores
     tests/mutants/mutants.py --check                     do all mutants still fit the code?
 """
 
 import argparse
+import concurrent.futures
+import os
 import pathlib
 import re
 import shutil
@@ -56,8 +58,8 @@ def copy_tree(to):
         shutil.copy2(ROOT / name, target)
 
 
-def build(tree):
-    return run(["cmake", "--build", "build/dev", "-j", "2", "--target", *TARGETS], tree,
+def build(tree, jobs):
+    return run(["cmake", "--build", "build/dev", "-j", str(jobs), "--target", *TARGETS], tree,
                BUILD_LIMIT_S)
 
 
@@ -70,24 +72,37 @@ def tests_pass(tree):
     return done.returncode == 0
 
 
-def try_all(tree, only):
-    survivors = 0
-    for number, heading, path, is_now, must_not in mutants():
-        if only not in heading + path + is_now:
-            continue
-        file = tree / path
-        good = file.read_text()
-        started = time.monotonic()
-        file.write_text(good.replace(is_now, must_not))
-        built = build(tree)
-        verdict = "does not compile" if built.returncode else None
-        if verdict is None:
-            verdict = {True: "SURVIVES", False: "killed", None: "killed (hangs)"}[tests_pass(tree)]
-        file.write_text(good)
-        survivors += not verdict.startswith("killed")
-        print("%-16s %3.0f s  %s:%d  %s  ->  %s" % (
-            verdict, time.monotonic() - started, path, number, is_now, must_not), flush=True)
-    return survivors
+def try_one(tree, jobs, number, path, is_now, must_not):
+    """Returns whether the tests failed, as they must."""
+    file = tree / path
+    good = file.read_text()
+    started = time.monotonic()
+    file.write_text(good.replace(is_now, must_not))
+    verdict = "does not compile"
+    if build(tree, jobs).returncode == 0:
+        verdict = {True: "SURVIVES", False: "killed", None: "killed (hangs)"}[tests_pass(tree)]
+    file.write_text(good)
+    print("%-16s %3.0f s  %s:%d  %s  ->  %s" % (
+        verdict, time.monotonic() - started, path, number, is_now, must_not), flush=True)
+    return verdict.startswith("killed")
+
+
+def try_all(chosen, jobs, keep):
+    """Tries these mutants one by one in one copy of the tree. Returns how many survive."""
+    tree = pathlib.Path(tempfile.mkdtemp(prefix="urma-mutants-"))
+    try:
+        copy_tree(tree)
+        if run(["cmake", "--preset", "dev"], tree, 300).returncode or build(tree, jobs).returncode:
+            sys.exit("the copy does not build. Fix: what the build of the tree says")
+        if not tests_pass(tree):
+            sys.exit("the tests fail on the code as it is. Fix: ctest --preset dev -L kill")
+        return sum(not try_one(tree, jobs, number, path, is_now, must_not)
+                   for number, _, path, is_now, must_not in chosen)
+    finally:
+        if keep:
+            print(tree)
+        else:
+            shutil.rmtree(tree)
 
 
 def main():
@@ -96,6 +111,7 @@ def main():
     parser.add_argument("--only", default="",
                         help="mutants of a heading, file or line with this in it")
     parser.add_argument("--keep", action="store_true", help="leave the copy, and say where it is")
+    parser.add_argument("--copies", type=int, default=1, help="try so many at a time")
     parser.add_argument("--check", action="store_true", help="change nothing")
     options = parser.parse_args()
     wrong = list(misfits(ROOT))
@@ -104,19 +120,13 @@ def main():
     if wrong or options.check:
         print("%d mutants, %d do not fit" % (len(list(mutants())), len(wrong)))
         return 1 if wrong else 0
-    tree = pathlib.Path(tempfile.mkdtemp(prefix="urma-mutants-"))
-    try:
-        copy_tree(tree)
-        if run(["cmake", "--preset", "dev"], tree, 300).returncode or build(tree).returncode:
-            sys.exit("the copy does not build. Fix: what the build of the tree says")
-        if not tests_pass(tree):
-            sys.exit("the tests fail on the code as it is. Fix: ctest --preset dev -L kill")
-        survivors = try_all(tree, options.only)
-    finally:
-        if options.keep:
-            print(tree)
-        else:
-            shutil.rmtree(tree)
+    chosen = [mutant for mutant in mutants() if options.only in "".join(mutant[1:4])]
+    copies = max(1, min(options.copies, len(chosen)))
+    jobs = max(1, len(os.sched_getaffinity(0)) // copies)
+    with concurrent.futures.ThreadPoolExecutor(copies) as pool:
+        tried = [pool.submit(try_all, chosen[i::copies], jobs, options.keep)
+                 for i in range(copies)]
+        survivors = sum(part.result() for part in tried)
     print("%d survive" % survivors)
     return 1 if survivors else 0
 
