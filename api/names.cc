@@ -142,7 +142,7 @@ Error own_address(const Location& where) {
            ":0 instead, which leaves that address to the process that publishes");
 }
 
-Error not_answered(const Location& where, Status status) {
+Error not_answered(const Location& where, Status status, const engine::NoRoom& no_room) {
   if (status == Status::not_found) {
     return failed(status, "nobody at ", where.at, " publishes \"", where.name,
                   "\" to this process (names are for their own user, unless published for others)")
@@ -153,8 +153,7 @@ Error not_answered(const Location& where, Status status) {
         .usual_fix();
   }
   if (status == Status::no_resources) {
-    return failed(status, "the process at ", where.at, " has no room for another peer")
-        .fix("open it with larger Limits::peers");
+    return engine::explain_no_room("the process at " + to_string(where.at), no_room);
   }
   if (!in_window(where.at.address) && on_this_host(where.at.address) && loopback_is_down()) {
     return failed(Status::peer_unreachable, "no packet reaches ", where.at,
@@ -169,7 +168,7 @@ Error not_answered(const Location& where, Status status) {
 // Processes have no simulated network in common, so that starting a server elsewhere cures nothing.
 Error not_published_in_simulation(const Location& where, Status status) {
   if (status == Status::version_mismatch || status == Status::no_resources) {
-    return not_answered(where, status);
+    return not_answered(where, status, {});
   }
   return failed(status == Status::not_found ? status : Status::peer_unreachable,
                 "import: no device of this process publishes \"", where.name,
@@ -177,6 +176,19 @@ Error not_published_in_simulation(const Location& where, Status status) {
       .add_if(!where.local_host, " at ", where.at)
       .add(", and sim: reaches no other process")
       .fix("publish it from a device of this process, or open cxl: or udp: on both sides");
+}
+
+// Whether it is the medium of this device that has no room for the way there.
+engine::NoRoom no_room_on(engine::Runner& runner, const Location& where) {
+  engine::NoRoom out;
+  runner.call([&](engine::Engine& engine, Time) {
+    drivers::PacketPort& port = engine.port();
+    Ways* const ways = port.ways();
+    if (ways == nullptr || !ways->state(ways->way_to(where.at)).no_room) return true;
+    out = {port.counters().shortage, &port.facts().backing};
+    return true;
+  });
+  return out;
 }
 
 // Asks the process at the address, for as long as it takes but not longer than `limit`.
@@ -242,7 +254,8 @@ Result<std::string> look_up(engine::Runner& runner, const Location& where,
     const auto question =
         ask(runner, where, here ? std::min(left, one_question) : left, options.retransmission);
     if (question.done) return question.line;
-    last = own ? own_address(where) : not_answered(where, question.status);
+    last =
+        own ? own_address(where) : not_answered(where, question.status, no_room_on(runner, where));
   } while (read_clock() < until);
   return last;
 }

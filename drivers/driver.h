@@ -51,8 +51,15 @@ struct PortFacts {
   // Packets of one endpoint to another overtake each other as a rule: many paths, injected delays.
   bool reorders = false;
   MappedMemory mapped = {};  // none, if it has no `memory`
-  std::string description;   // for people: what was chosen and why
-  SettingList settings;      // the same, one by one: the options as they were read, and what is
+  // The file whose file system gives memory for the ways to each peer; an empty path: none does.
+  struct Backing {
+    std::string path;
+    uint64_t bytes_for_each_peer = 0;
+    std::string cure = {};  // when all ways that it has room for are in use
+  };
+  Backing backing = {};
+  std::string description;  // for people: what was chosen and why
+  SettingList settings;     // the same, one by one: the options as they were read, and what is
 };
 
 // Counted by the driver's thread; a snapshot for statistics.
@@ -69,6 +76,8 @@ struct PortCounters {
   uint64_t injected = 0;       // faults, by a wrapper
   int latest_failure = 0;      // errno of the last of send_failures, if the system gave one
   uint64_t uncaptured = 0;     // packets that a wrapper could not write down
+  // Why no way could be made when one was last asked for; none: it was made.
+  Ways::Shortage shortage = Ways::Shortage::none;
 };
 
 // The clock that a simulated medium runs on. Real ones have none: the engine reads the machine's.

@@ -363,10 +363,12 @@ Statistics Engine::statistics() {
 }
 
 Snapshot Engine::snapshot() {
+  const drivers::PortCounters port = port_->counters();
   return {.counts = statistics(),
           .peers = transport_.news(),
-          .send_failure = port_->counters().latest_failure,
-          .paths = transport_.path_totals()};
+          .send_failure = port.latest_failure,
+          .paths = transport_.path_totals(),
+          .no_room = {port.shortage, &port_->facts().backing}};
 }
 
 }  // namespace urma::engine

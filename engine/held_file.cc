@@ -12,8 +12,14 @@
 #include <utility>
 
 #include "base/above_standard.h"
+#include "base/file_system.h"
 
 namespace urma::engine {
+namespace {
+
+constexpr uint64_t least_file_bytes = 4096;
+
+}  // namespace
 
 // Whole before anything can be thrown, so that it is closed then.
 OwnedDescriptor::OwnedDescriptor(int descriptor) : OwnedDescriptor() {
@@ -58,6 +64,11 @@ bool held(const OwnedDescriptor& file) { return flock(file.get(), LOCK_SH | LOCK
 Error OwnDirectory::failure(const std::string& doing, int why) const {
   const Status status =
       why == EACCES || why == EPERM ? Status::permission_denied : Status::io_error;
+  if (is_shortage(why)) {
+    const Shortage shortage = explain_shortage(file_system_of(path), least_file_bytes, why);
+    return {Status::no_resources,
+            what + ": " + doing + ": " + shortage.why + ". Fix: " + shortage.cure};
+  }
   return error(status, what + ": " + doing + ": " + std::strerror(why));
 }
 

@@ -189,7 +189,7 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   const bool too_long = text.size() > longest_file || !file_may_have(text.size());
   const ssize_t written = too_long ? 0 : pwrite(file.get(), text.data(), text.size(), 0);
   if (written != static_cast<ssize_t>(text.size())) {
-    const int why = too_long ? EFBIG : errno;
+    const int why = too_long ? EFBIG : written < 0 ? errno : ENOSPC;
     unlink(draft.c_str());
     return own(directory).failure("writing " + draft, why);
   }

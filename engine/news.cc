@@ -101,9 +101,8 @@ constexpr NewsKind kinds[] = {
      }},
     {warning, "no_room", ended<Why::no_room>,
      [](const Snapshot& now, uint64_t count) {
-       return "no channel could be made to " + whom(count, now.peers.of(Why::no_room)) +
-              ", which has no room for another peer. Fix: open it with larger Limits::peers, or a "
-              "larger window";
+       return "no channel could be made: " +
+              explain_no_room(whom(count, now.peers.of(Why::no_room)), now.no_room).message;
      }},
     {warning, "peer_restarted", ended<Why::restarted>,
      [](const Snapshot& now, uint64_t count) {

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "engine/no_room.h"
 #include "transport/counters.h"
 #include "transport/rtp/routes.h"
 #include "urma/core/log.h"
@@ -16,6 +17,7 @@ struct Snapshot {
   transport::PeerNews peers;
   int send_failure = 0;  // errno of the latest
   transport::AllPathTotals paths{};
+  NoRoom no_room{};  // of the medium, when a way was last asked for
 };
 
 // What a log tells when it has become more. To log something else: a row in news.cc, and its kind

@@ -42,6 +42,9 @@ class Ways {
   virtual std::byte* hold(uint32_t, const MemoryRange&) { return nullptr; }
   virtual bool let_go() { return true; }
 
+  // Why the medium has no way to an endpoint that is there: as many ways are in use as it has room
+  // for, or the system has no memory for another one.
+  enum class Shortage : uint8_t { none, ways, memory };
   struct State {
     uint64_t taken = 0;    // grows when the other end takes something
     bool empty = true;     // it has taken all

@@ -10,7 +10,8 @@ namespace urma::info {
 namespace {
 
 constexpr uint64_t mebibyte = 1 << 20;
-// A window's header, places and a few rings; and what some segments beside them are glad of.
+// The default window takes 0.7M when it is made and 0.9M for each pair of devices that exchange
+// packets; with less than the second size, only small segments find room beside them.
 constexpr uint64_t least_shared = 8 * mebibyte;
 constexpr uint64_t good_shared = 64 * mebibyte;
 
@@ -40,6 +41,8 @@ NamesDirectory names_directory(const Host& host) {
   if (usable_directory(host, run)) return {run + "/urma", given};
   return {"/tmp/urma-" + std::to_string(host.uid), given};
 }
+
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 // Files below that a living process would hold. Drafts are held only for a moment after they were
 // made, so young ones are left alone.
@@ -76,8 +79,8 @@ Finding check_shared_memory(const Host& host) {
   const std::string larger =
       "as root: mount -o remount,size=1G /dev/shm; a container: docker run --shm-size=1g";
   if (space->free_bytes < least_shared) {
-    return fix(sizes + ": no room for a window",
-               "remove what nobody uses (ls -l /dev/shm), or " + larger);
+    return fix(sizes + ": no room for a window, which takes 1M, and 1M for each peer",
+               "remove files that no process uses (ls -l /dev/shm), or " + larger);
   }
   if (space->free_bytes < good_shared) {
     return warn(sizes + ": room for small segments only, larger ones are not mapped", larger);
@@ -122,6 +125,14 @@ Finding check_names(const Host& host) {
                             "written to; names are in {}",
                             host.environment.at("XDG_RUNTIME_DIR"), names.path),
                 "unset XDG_RUNTIME_DIR, or make that directory: mkdir -m 700 \"$XDG_RUNTIME_DIR\"");
+  }
+  constexpr uint64_t least_for_names = 64 * 1024;
+  const auto space = host.space(host.at(parent_of(names.path)).string());
+  if (space && space->free_bytes < least_for_names) {
+    return fix(
+        fmt::format("{} is in a file system with {}K free: no name can be published", names.path,
+                    space->free_bytes / 1024),
+        fmt::format("remove files in {0} that no process uses (df {0})", parent_of(names.path)));
   }
   return ok(names.path +
             "; programs that choose another directory (XDG_RUNTIME_DIR) do not find "

@@ -4,6 +4,14 @@
 #include <utility>
 
 namespace urma::drivers::cxl {
+namespace {
+
+Ways::Shortage shortage_of(Window::Claim claim) {
+  if (claim == Window::Claim::no_ring) return Ways::Shortage::ways;
+  return claim == Window::Claim::no_memory ? Ways::Shortage::memory : Ways::Shortage::none;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<PacketPort>> CxlPort::open(const WindowSettings& settings) {
   Result<Window> window = Window::open(settings);
@@ -26,6 +34,12 @@ CxlPort::CxlPort(Window window, uint32_t place, const WindowSettings& settings)
   facts_.mtu = 64 * 1024;
   facts_.buffer_bytes = ring_lines * uint32_t{line_bytes};
   facts_.lossless = true;
+  facts_.backing = {.path = window_.path(),
+                    .bytes_for_each_peer = uint64_t{2} * ring_bytes,
+                    .cure =
+                        "close a device that uses it, or open a larger window on both sides: "
+                        "cxl:" +
+                        window_.path() + "-2?size=2G"};
   if (memory() != nullptr) facts_.mapped = window_.mapped();
   const Pages& pages = window_.pages();
   facts_.description = "window " + window_.path() + ", place " + std::to_string(place + 1) +
@@ -183,7 +197,8 @@ bool CxlPort::connect(uint32_t place) {
   const Window::Claim claim = window_.claim_pair(place_, place);
   if (claim == Window::Claim::nobody_there) ++counters_.unreachable;
   if (no_room_for_ == place) no_room_for_ = places;
-  if (claim == Window::Claim::no_room) no_room_for_ = place;
+  counters_.shortage = shortage_of(claim);
+  if (counters_.shortage != Shortage::none) no_room_for_ = place;
   if (claim != Window::Claim::made) return false;
   look_around();
   return static_cast<bool>(outbound_[place].ring);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/bell.h"
+#include "base/file_system.h"
 #include "drivers/cxl/window_lock.h"
 
 namespace urma::drivers::cxl {
@@ -55,6 +56,13 @@ Window::~Window() {
 Error Window::because(Status status, std::string_view why, std::string_view fix) const {
   return {status,
           "cxl: the window " + path_ + " " + std::string(why) + ". Fix: " + std::string(fix)};
+}
+
+Error Window::no_room(std::string_view what, uint64_t needed_bytes, int why) const {
+  const FileSystem at = descriptor_ < 0 ? file_system_of(path_) : file_system_of(descriptor_);
+  const Shortage shortage = explain_shortage(at, needed_bytes, why);
+  return because(Status::no_resources, std::string(what) + ": " + shortage.why,
+                 shortage.cure + ", or choose another file system: cxl:/another/path");
 }
 
 Error Window::cannot_lock(const WindowLock& lock) const {
@@ -279,9 +287,9 @@ Window::Claim Window::claim_pair(uint32_t from, uint32_t to) {
   if (!back) {
     // Perhaps the dead have some; those who shared them are told, and let go in a moment.
     release_dead();
-    return Claim::no_room;
+    return Claim::no_ring;
   }
-  if (!take_ring_memory(*there) || !take_ring_memory(*back)) return Claim::no_room;
+  if (!take_ring_memory(*there) || !take_ring_memory(*back)) return Claim::no_memory;
   if (from != to) give(*back, to, from);
   give(*there, from, to);
   changed();

@@ -68,8 +68,8 @@ class Window final : public SegmentMemory {
   // ---- pairs
 
   // Makes the two rings of a pair of which the first is the caller. Not now: somebody has the lock.
-  // No room: all rings are in use, or the file system has no memory for another one.
-  enum class Claim : uint8_t { made, not_now, no_room, nobody_there };
+  // No ring: all are in use. No memory: the file system has none for two more.
+  enum class Claim : uint8_t { made, not_now, no_ring, no_memory, nobody_there };
   Claim claim_pair(uint32_t from, uint32_t to);
   // Whether somebody lives there. Ends the place of whoever has died.
   bool inhabited(uint32_t place);
@@ -171,11 +171,12 @@ class Window final : public SegmentMemory {
   Result<void> examine(const Says& says, const WindowSettings& settings) const;
   Result<void> open_file(const WindowSettings& settings);
   Result<uint64_t> choose_size(const WindowSettings& settings, uint64_t file_bytes) const;
-  std::string more_room() const;
   void release_dead();
   void end_place(uint32_t place);
   void tell_partners(uint32_t place) const;
   int take_memory(uint64_t at, uint64_t bytes) const;
+  Error cannot_have(std::string_view what, uint64_t needed_bytes, int why) const;
+  Error no_room(std::string_view what, uint64_t needed_bytes, int why) const;
   Error because(Status status, std::string_view why, std::string_view fix) const;
   Error cannot_lock(const WindowLock& lock) const;
   bool lives(uint32_t place) const;
@@ -200,6 +201,7 @@ class Window final : public SegmentMemory {
     return bytes / parts_.granule_bytes + (bytes % parts_.granule_bytes != 0 ? 1 : 0);
   }
   bool punch(const Lease& lease) const;
+  bool leaves_room_for_rings() const;
   size_t mapped_bytes(const Lease& lease) const {
     if (hand_over_ != nullptr) return hand_over_->own().bytes(lease.number);
     return granules_for(lease.bytes) * parts_.granule_bytes;

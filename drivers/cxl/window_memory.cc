@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "base/file_system.h"
 #include "drivers/cxl/window.h"
 #include "drivers/cxl/window_lock.h"
 
@@ -85,11 +87,29 @@ bool Window::punch(const Lease& lease) const {
                    static_cast<off_t>(mapped_bytes(lease))) == 0;
 }
 
+// A segment that is not mapped is written by packets, but without its two rings a pair of devices
+// cannot exchange anything: so segments leave memory for the next few.
+bool Window::leaves_room_for_rings() const {
+  constexpr uint64_t kept_bytes = uint64_t{4} * 2 * ring_bytes;
+  struct stat file {};
+  struct statfs room {};
+  if (!is_file_ || fstat(descriptor_, &file) != 0 || fstatfs(descriptor_, &room) != 0) return true;
+  constexpr uint64_t block_bytes = 512;
+  const bool all_taken = static_cast<uint64_t>(file.st_blocks) * block_bytes >= bytes_;
+  const uint64_t free_bytes =
+      static_cast<uint64_t>(room.f_bavail) * static_cast<uint64_t>(room.f_bsize);
+  return all_taken || room.f_blocks == 0 || free_bytes >= kept_bytes;
+}
+
 bool Window::prepare(const Lease& lease) {
   if (hand_over_ != nullptr) return owns_place() && hand_over_->own().make(lease.number);
   const bool emptied = punch(lease);
   const auto at = static_cast<uint64_t>(lease.base - base_);
   if (!owns_place() || take_memory(at, mapped_bytes(lease)) != 0) return false;
+  if (!leaves_room_for_rings()) {
+    punch(lease);
+    return false;
+  }
   if (!emptied) std::memset(lease.base, 0, lease.bytes);
   return true;
 }
@@ -329,6 +349,7 @@ Result<void> Window::listen(uint32_t place) {
   own_told_ = &places_[place].record.told;
   told_seen_ = own_told_->load();
   if (hand_over_->listen(path_, place, descriptor_)) return {};
+  if (is_shortage(errno)) return no_room("cannot have a socket beside it", page_bytes, errno);
   return because(errno == EADDRINUSE ? Status::address_in_use : Status::io_error,
                  std::string("cannot have a socket beside it, by which memory is handed over: ") +
                      std::strerror(errno),

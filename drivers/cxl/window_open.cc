@@ -12,6 +12,7 @@
 #include "base/above_standard.h"
 #include "base/entropy.h"
 #include "base/file_limit.h"
+#include "base/file_system.h"
 #include "drivers/cxl/acted_caches.h"
 #include "drivers/cxl/window.h"
 #include "drivers/cxl/window_lock.h"
@@ -103,6 +104,7 @@ Result<int> Window::open_path() const {
                    "it belongs to another user: choose another path, cxl:/dev/shm/NAME, or have "
                    "its owner allow it (chmod a+rw)");
   }
+  if (is_shortage(why)) return no_room("cannot be made", page_bytes, why);
   return because(Status::io_error, "cannot be opened: " + system_says(why),
                  "name a file in /dev/shm or hugetlbfs, a /dev/dax device, or a PCI BAR's "
                  "resource file");
@@ -143,9 +145,7 @@ Result<void> Window::open_file(const WindowSettings& settings) {
                    "a smaller size, cxl:PATH?size=1M, or a higher limit (ulimit -f)");
   }
   if (fresh && ftruncate(descriptor_, static_cast<off_t>(*size)) != 0) {
-    return because(Status::no_resources,
-                   "cannot have " + size_text(*size) + ": " + system_says(errno),
-                   "a smaller size, cxl:PATH?size=1M, or " + more_room());
+    return cannot_have("cannot have " + size_text(*size), *size, errno);
   }
   bytes_ = *size;
   parts_ = Parts::of(bytes_);
@@ -256,9 +256,9 @@ void Window::work_on(std::byte* base) {
 Result<void> Window::make(const WindowSettings& settings) {
   const uint64_t taken = settings.bytes != 0 ? bytes_ : parts_.rings_at;
   if (const int why = take_memory(0, taken); why != 0) {
-    return because(Status::no_resources,
-                   "cannot have " + std::to_string(taken) + " bytes of memory: " + system_says(why),
-                   "a smaller size, cxl:PATH?size=1M, or " + more_room());
+    return cannot_have(settings.bytes != 0 ? "cannot have all of its " + size_text(bytes_)
+                                           : "cannot have the memory that it begins with",
+                       taken, why);
   }
   if (base_ == nullptr) {
     if (auto mapped = map(settings); !mapped) return mapped.error();
@@ -279,17 +279,17 @@ Result<void> Window::make(const WindowSettings& settings) {
   return {};
 }
 
-std::string Window::more_room() const {
-  return pages_.bytes > page_bytes ? "more huge pages (sysctl vm.nr_hugepages)"
-                                   : "a file system with more room (df)";
+Error Window::cannot_have(std::string_view what, uint64_t needed_bytes, int why) const {
+  if (is_shortage(why)) return no_room(what, needed_bytes, why);
+  return because(Status::io_error, std::string(what) + ": " + system_says(why),
+                 "choose a file on another file system: cxl:/another/path");
 }
 
 // With the lock.
 Result<void> Window::found(const WindowSettings& settings) {
   // A page that has no memory yet needs some even to be read.
   if (const int why = take_memory(0, parts_.rings_at); why != 0) {
-    return because(Status::no_resources,
-                   "has no memory left in its file system: " + system_says(why), more_room());
+    return cannot_have("cannot have the memory that it begins with", parts_.rings_at, why);
   }
   if (auto mapped = map(settings); !mapped) return mapped.error();
   if (caches_ != nullptr) caches_->refresh(base_, sizeof(Header));
@@ -306,9 +306,7 @@ Result<void> Window::found(const WindowSettings& settings) {
   }
   if (auto fine = examine(says, settings); !fine) return fine.error();
   if (const int why = settings.bytes != 0 ? take_memory(0, bytes_) : 0; why != 0) {
-    return because(Status::no_resources,
-                   "cannot have all of its " + size_text(bytes_) + ": " + system_says(why),
-                   "a smaller window, or " + more_room());
+    return cannot_have("cannot have all of its " + size_text(bytes_), bytes_, why);
   }
   id_ = says.id;
   release_dead();

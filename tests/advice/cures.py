@@ -21,10 +21,9 @@ APART = (
     (r"drivers/cxl/\w+\.cc", r"(?<![:\w])because\(", 2),
     (r"drivers/pcap/capture_file\.cc", r"return because\(", 3),
     (r"drivers/udp/udp_socket\.cc", r'[?:] (?="\w)', None),
-    (r"drivers/cxl/window_open\.cc", r'pages_\.bytes > page_bytes\s+\? |: (?="a file)', None),
     (r"urma/core/status\.cc", r"\{(?=Status::)", 4),
     (r"api/device\.cc", r"return not_one_of\(", 1),
-    (r".*\.cc", r"\.cure = ", None),
+    (r".*\.cc", r"\.cure =\s+", None),
 )
 # `failed(STATUS, WHAT, ...).fix(PARTS, ...)` (base/failed.h): all its arguments together.
 BUILT = [(False, letter) for letter in ".fix("]

@@ -1,8 +1,6 @@
 // Windows of shared memory: what cannot be opened, who lives there, and what the dead leave.
 
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include "tests/catch.h"
 #include "tests/drivers/ports.h"
 #include "tests/drivers/window_file.h"
+#include "tests/private_mount.h"
 #include "tests/stopwatch.h"
 
 namespace urma::test {
@@ -192,13 +191,6 @@ TEST_CASE("another user's window is refused until its owner allows it") {
   unlink(taken.c_str());
 }
 
-// A file system of this test's own. False: this process may not have one.
-bool mount_here(const std::string& folder, const char* kind, const char* options) {
-  if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-  mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
-  return mount(kind, folder.c_str(), kind, 0, options) == 0;
-}
-
 // What a child that has a file system of its own at this folder returns, unless it cannot.
 template <class Function>
 void on_file_system(const char* kind, const char* options, Function&& function) {
@@ -220,7 +212,9 @@ TEST_CASE("a full file system is an error at open, and later a connection refuse
     const std::string path = "cxl:" + folder + "/w";
     const auto port = try_open_port(path + "?size=4M");
     if (port.ok() || port.status() != Status::no_resources) return 1;
-    if (port.error().message.find("df") == std::string::npos) return 2;
+    if (port.error().message.find("the file system " + folder +
+                                  " (tmpfs, 2M) has 2M free, and 4M") == std::string::npos)
+      return 2;
     // Nothing is left of it that would be in the way.
     if (!try_open_port(path + "?size=1M").ok()) return 3;
     unlink((folder + "/w").c_str());

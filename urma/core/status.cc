@@ -133,7 +133,7 @@ constexpr StatusInfo catalogue[] = {
       "The system has no memory, descriptors or threads left for this process, or no room in the "
       "file system that a window lies in."},
      "Raise the limit that the message names (`Limits`, ulimit, a container's), or release "
-     "something."},
+     "something; \"urma_info --doctor\" shows whether /dev/shm has room."},
     {Status::unsupported,
      "unsupported",
      "This device cannot do that, or not yet. Of a work: not executed.",

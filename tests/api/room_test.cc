@@ -1,0 +1,204 @@
+// A file system without room: what failed, which file system it is, how large it is, what is free
+// and what is needed, and a command that cures it, which is typed here.
+
+#include <fcntl.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <regex>
+
+#include "tests/api/helpers.h"
+#include "tests/drivers/window_file.h"
+#include "tests/private_mount.h"
+
+namespace urma::test {
+namespace {
+
+constexpr int cannot = 77;
+constexpr const char* shm = "/dev/shm";
+
+// Runs `body` in a child whose /dev/shm is a tmpfs with these options. `body` returns what is
+// wrong, or nothing.
+template <class Body>
+void with_shm(const char* options, Body&& body) {
+  const int result = in_child([&] {
+    if (!mount_here(shm, "tmpfs", options)) return cannot;
+    setenv("XDG_RUNTIME_DIR", shm, 1);
+    const std::string wrong = body();
+    if (!wrong.empty()) std::cerr << "with " << shm << " of " << options << ": " << wrong << "\n";
+    return wrong.empty() ? 0 : 1;
+  });
+  if (result == cannot) {
+    WARN("skipped: this process may not mount a file system");
+    return;
+  }
+  CHECK(result == 0);
+}
+
+// Leaves less than a page of the file system free.
+void fill_up(const std::string& directory) {
+  const int file = ::open((directory + "/filler").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  while (fallocate(file, 0, lseek(file, 0, SEEK_END), 4096) == 0) {
+  }
+  ::close(file);
+}
+
+bool names(const std::string& message, std::string_view directory, std::string_view size) {
+  const std::string there = std::string(directory) + " (tmpfs, " + std::string(size) + ") has ";
+  return message.find("the file system " + there) != message.npos &&
+         std::regex_search(message, std::regex("has [0-9]+[KMG] free, and [0-9]+[KMG] are needed"));
+}
+
+const bool root_of_the_host = geteuid() == 0;
+
+// Types what the message says that root is to type. Returns false if it names no such command, or
+// the command fails. In a user namespace mount(8) repeats options that are refused there, so that
+// the system call is made instead.
+bool cure(const std::string& message) {
+  std::smatch found;
+  const std::regex command("as root: (mount -o remount,([^ ,;]+) ([^ ,;]+))");
+  if (!std::regex_search(message, found, command)) return false;
+  if (root_of_the_host) return std::system(found[1].str().c_str()) == 0;
+  return mount(nullptr, found[3].str().c_str(), nullptr, MS_REMOUNT, found[2].str().c_str()) == 0;
+}
+
+DeviceOptions quick() { return {.threads = Threads::served, .operation_timeout = 200ms}; }
+
+// Writes from one new device in the default window to another one.
+std::string write_once() {
+  Side left = Side::open("cxl:", quick());
+  Side right = Side::open("cxl:", quick());
+  const auto there = left.device.import(right.line());
+  if (!there) return there.error().message;
+  const auto data = bytes_like(100, 1);
+  if (left.jetty.post(write(data, there->segment)) != 1) return "cannot be posted";
+  const auto completions = collect(left.jetty, 1);
+  if (completions.size() != 1) return "does not complete";
+  return std::string(name(completions[0].status));
+}
+
+// The lines that a device logs.
+class Logged {
+ public:
+  void add(const LogLine& line) {
+    const std::lock_guard lock(mutex_);
+    lines_[std::string(line.kind)] = line.text;
+    came_.notify_all();
+  }
+  // The latest line of this kind; empty if none comes.
+  std::string wait_for(const std::string& kind) {
+    std::unique_lock lock(mutex_);
+    came_.wait_for(lock, patience, [&] { return lines_.count(kind) > 0; });
+    return lines_[kind];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::map<std::string, std::string> lines_;
+};
+
+TEST_CASE("a window that its file system is too small for is refused with the cure") {
+  with_shm("size=400k", [] {
+    const auto device = urma::open("cxl:");
+    if (device) return std::string("opens");
+    const std::string message = device.error().message;
+    if (device.status() != Status::no_resources || !names(message, shm, "400K")) return message;
+    if (message.find("cxl:/another/path") == message.npos) return message;
+    if (!cure(message)) return "not cured by what it says: " + message;
+    const std::string then = write_once();
+    return then == "ok" ? std::string() : "afterwards: " + then;
+  });
+}
+
+TEST_CASE("a window without memory for one more peer says so in the log and in imports by name") {
+  with_shm("size=800k", [] {
+    if (const std::string status = write_once(); status != "no_resources") return status;
+    Logged logged;
+    DeviceOptions options = quick();
+    options.log.call = [&](const LogLine& line) { logged.add(line); };
+    Device client = urma::open("cxl:", options).value();
+    Device server = urma::open("cxl:", quick()).value();
+    const auto found =
+        client.import("urma://" + to_string(server.endpoint().address) + "/none", {.limit = 1s});
+    if (found) return std::string("found what is not published");
+    const std::string message = found.error().message;
+    if (found.status() != Status::no_resources || !names(message, shm, "800K")) return message;
+    if (message.find("Limits::peers") != message.npos) return message;
+    if (const std::string line = logged.wait_for("no_room"); !names(line, shm, "800K"))
+      return "logged: " + line;
+    if (!cure(message)) return "not cured by what it says: " + message;
+    const std::string then = write_once();
+    return then == "ok" ? std::string() : "afterwards: " + then;
+  });
+}
+
+TEST_CASE("a segment for which a full file system has no room is not mapped, and nothing faults") {
+  with_shm("size=12m", [] {
+    Side left = Side::open("cxl:", quick());
+    Side right = Side::open("cxl:", quick());
+    const auto there = left.device.import(right.line()).value();
+    const auto write_to = [&](const RemoteSegment& segment) {
+      const auto data = bytes_like(1 << 20, 3);
+      if (left.jetty.post(write(data, segment)) != 1) return false;
+      const auto completions = collect(left.jetty, 1);
+      return completions.size() == 1 && completions[0].ok();
+    };
+    if (!right.segment.mapped() || !write_to(there.segment)) return std::string("at first");
+    fill_up(shm);
+    const Segment more = right.device.allocate(1 << 20).value();
+    if (more.mapped()) return std::string("mapped without memory");
+    if (!write_to(left.device.import(more.descriptor()).value().segment))
+      return std::string("what is not mapped cannot be written");
+    if (!write_to(there.segment)) return std::string("mapped before");
+    unlink("/dev/shm/filler");
+    const Segment again = right.device.allocate(1 << 20).value();
+    return again.mapped() ? std::string() : std::string("not mapped though there is room");
+  });
+}
+
+TEST_CASE("names and statistics for which there is no room name the file system, too") {
+  with_shm("size=2m,nr_inodes=100", [] {
+    Side side = Side::open("cxl:", quick());
+    fill_up(shm);
+    const auto published = side.device.publish("full", side.segment);
+    if (published) return std::string("publishes");
+    if (published.status() != Status::no_resources || !names(published.error().message, shm, "2M"))
+      return published.error().message;
+    // A device opens without a page of statistics, and its settings say why.
+    Device other = urma::open("udp:127.0.0.1:0", quick()).value();
+    const SettingList settings = other.settings().value();
+    for (const Setting& setting : settings) {
+      if (setting.name == "observable" && !names(setting.source, shm, "2M")) return setting.source;
+    }
+    if (!cure(published.error().message)) return published.error().message;
+    return side.device.publish("full", side.segment) ? std::string() : std::string("not cured");
+  });
+}
+
+TEST_CASE("a file system without inodes is an error that says so") {
+  with_shm("size=64m,nr_inodes=2", [] {
+    const int file = ::open("/dev/shm/filler", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    ::close(file);
+    const auto device = urma::open("cxl:");
+    if (device) return std::string("opens");
+    const std::string message = device.error().message;
+    if (message.find("none of its 2 inodes free") == message.npos || !cure(message)) return message;
+    return urma::open("cxl:") ? std::string() : std::string("not cured");
+  });
+}
+
+TEST_CASE("the default window works with the 64 MiB of a container, and with 2 MiB") {
+  for (const char* const options : {"size=64m", "size=2m"}) {
+    with_shm(options, [] {
+      const std::string status = write_once();
+      return status == "ok" ? std::string() : status;
+    });
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
