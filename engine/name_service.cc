@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "jetty/channel_status.h"
 
 namespace urma::engine {
 namespace {
@@ -90,10 +91,9 @@ bool NameService::check(Question& question, Time now) {
   while (*link != &question) link = &(*link)->next;
   *link = question.next;
   if (question.done) return true;
-  // Who answered, but not with a channel, might have been replaced by another one meanwhile.
+  // A peer that answers without a channel is reported as such: asking again would not help.
   const transport::Why why_not = transport_.why_not(question.peer);
-  if (why_not == transport::Why::refused) question.status = Status::version_mismatch;
-  if (why_not == transport::Why::no_room) question.status = Status::no_resources;
+  if (why_not != transport::Why::unreachable) question.status = jetty::status_of(why_not);
   return true;
 }
 

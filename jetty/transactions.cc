@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "jetty/channel_status.h"
+
 namespace urma::jetty {
 
 Transactions::Transactions(const Limits& limits, memseg::SegmentTable& segments,
@@ -35,24 +37,6 @@ namespace {
 
 const OpcodeInfo* opcode_of(const transport::Received& packet) {
   return packet.head.empty() ? nullptr : find_opcode(static_cast<uint8_t>(packet.head[0]));
-}
-
-Status status_of(transport::Why why) {
-  using transport::Why;
-  switch (why) {
-    case Why::refused:
-      return Status::version_mismatch;
-    case Why::no_room:
-      return Status::no_resources;
-    case Why::unreachable:
-      return Status::peer_unreachable;
-    case Why::silent:
-    case Why::restarted:
-    case Why::left:
-    case Why::idle:
-      return Status::timed_out;
-  }
-  return Status::timed_out;
 }
 
 // What was parsed of a packet's head, with all of its payload.

@@ -1,6 +1,7 @@
 #include "jetty/initiator/initiator.h"
 
 #include "base/assert.h"
+#include "jetty/channel_status.h"
 
 namespace urma::jetty {
 namespace {
@@ -9,12 +10,6 @@ namespace {
 Status combine(Status before, Status now) {
   if (now == Status::ok || before == Status::unknown) return before;
   return before == Status::ok || now == Status::unknown ? now : before;
-}
-
-// What a peer without a channel has said, if anything.
-Status status_of(transport::Why why) {
-  if (why == transport::Why::refused) return Status::version_mismatch;
-  return why == transport::Why::no_room ? Status::no_resources : Status::peer_unreachable;
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "transport/channel.h"
+#include "urma/core/status.h"
+
+namespace urma::jetty {
+
+// Returns the status of a work that has no channel for the reason `why`. A channel that ended
+// leaves open whether the peer executed the work, so the caller makes that `unknown` if any of it
+// was sent.
+constexpr Status status_of(transport::Why why) {
+  using transport::Why;
+  switch (why) {
+    case Why::refused:
+      return Status::version_mismatch;
+    case Why::no_room:
+      return Status::no_resources;
+    case Why::unreachable:
+      return Status::peer_unreachable;
+    case Why::silent:
+    case Why::restarted:
+    case Why::left:
+    case Why::idle:
+      return Status::timed_out;
+  }
+  return Status::timed_out;
+}
+
+}  // namespace urma::jetty
