@@ -55,6 +55,8 @@ class PacketChannel : public Channel {
   Tpn local() const { return local_; }
   Tpn remote() const { return remote_; }
   const Endpoint& to() const { return to_; }
+  // Whether the peer is reached at this endpoint over the channel.
+  virtual bool leads_to(const Endpoint& endpoint) const { return to_ == endpoint; }
   bool heard() const { return heard_; }
   Time last_heard() const { return last_heard_; }
   bool idle() const { return !outstanding() && offered_[0].empty() && offered_[1].empty(); }

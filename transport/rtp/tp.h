@@ -58,9 +58,13 @@ class Tp final : public PacketChannel {
   Time next_deadline() const override;
   [[gnu::cold]] std::optional<Why> handle_timer(Time now) override;
   Duration rtt() const override { return rtt_.smoothed(); }
+  bool leads_to(const Endpoint& endpoint) const override {
+    return to_ == endpoint || (routes() != nullptr && routes()->leads_to(endpoint));
+  }
 
   Psn next_psn() const { return sent_.next(); }
   Routes* routes() const { return sent_.routes(); }
+  const Retransmission& mode() const { return mode_; }
 
  private:
   struct Pulling {

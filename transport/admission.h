@@ -1,0 +1,61 @@
+#pragma once
+
+#include "transport/cookies.h"
+#include "transport/links.h"
+#include "transport/setup_outbox.h"
+
+namespace urma::transport {
+
+// Channels that peers ask this device for: decides on each OPEN whether to answer with ACCEPT,
+// REFUSE or RETRY. An OPEN that could end a channel, or cost memory that is short, must bring back
+// a cookie. Engine thread only.
+class Admission {
+ public:
+  struct Uses {
+    Peers& peers;
+    Tpns& tpns;
+    PeerPaths& paths;
+    Medium& medium;
+    SetupOutbox& outbox;
+    Links& links;
+  };
+  Admission(const Device& device, const Uses& uses)
+      : device_(device),
+        peers_(uses.peers),
+        tpns_(uses.tpns),
+        paths_(uses.paths),
+        medium_(uses.medium),
+        outbox_(uses.outbox),
+        links_(uses.links),
+        cookies_(device.entropy) {}
+
+  void handle_open(const ArrivedSetup& open);
+  // The timer of a half-open peer has fired.
+  void handle_timer(Peer& peer, Time now);
+
+ private:
+  // Without a cookie, so many peers may be half open.
+  static constexpr uint32_t most_half_open = 64;
+
+  bool is_for_another(const ArrivedSetup& open) const;
+  bool is_malformed(const ArrivedSetup& open) const;
+  void accept_again(const Peer& peer, const ArrivedSetup& open);
+  void refuse(const ArrivedSetup& open, SetupReason reason);
+  bool belongs_to_another(const ArrivedSetup& open);
+  bool needs_cookie(const Eid& eid);
+  bool acquainted(Peer*& peer, const ArrivedSetup& open);
+  void admit(Peer* peer, const ArrivedSetup& open);
+  void welcome(Peer& peer, const ArrivedSetup& open, uint8_t mtu_log2);
+  void probe_longest_silent(Time now);
+
+  const Device device_;
+  Peers& peers_;
+  Tpns& tpns_;
+  PeerPaths& paths_;
+  Medium& medium_;
+  SetupOutbox& outbox_;
+  Links& links_;
+  const Cookies cookies_;
+};
+
+}  // namespace urma::transport

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "transport/links.h"
+#include "transport/setup_outbox.h"
+
+namespace urma::transport {
+
+// How channels end by agreement: CLOSE and CLOSED. A device that closes says goodbye to its peers,
+// which ends its incarnation for them. A channel that is idle is closed because its memory is worth
+// more than the round trip that the next one costs; both ends must agree, so that nothing under way
+// meets a closed channel. Works posted meanwhile use the next channel and execute once, as after
+// any change of channel. Engine thread only.
+class Closings {
+ public:
+  struct Uses {
+    Peers& peers;
+    Medium& medium;
+    SetupOutbox& outbox;
+    Links& links;
+  };
+  Closings(const Device& device, const Uses& uses)
+      : device_(device),
+        peers_(uses.peers),
+        medium_(uses.medium),
+        outbox_(uses.outbox),
+        links_(uses.links) {}
+
+  // Says goodbye to all peers that have a channel.
+  void say_goodbye(Time now);
+  // Whether all of them have confirmed it, or the last try has timed out.
+  bool closed() const { return links_.leaving() && peers_.goodbyes() == 0; }
+  // Asks the peer whether its idle channel may be closed.
+  void ask(Peer& peer, Time now);
+
+  void handle_close(const ArrivedSetup& close);
+  void handle_closed(const ArrivedSetup& closed);
+  // The timer of a peer to which CLOSE was sent has fired.
+  void handle_timer(Peer& peer, Time now);
+
+ private:
+  void ask_again(Peer& peer, Time now);
+  void send(Peer& peer, SetupReason reason, unsigned number_of_try, Time now);
+
+  const Device device_;
+  Peers& peers_;
+  Medium& medium_;
+  SetupOutbox& outbox_;
+  Links& links_;
+};
+
+}  // namespace urma::transport

@@ -1,0 +1,182 @@
+#include "transport/ingress.h"
+
+#include <algorithm>
+
+#include "base/copy.h"
+#include "wire/icrc.h"
+
+namespace urma::transport {
+namespace {
+
+// A string instruction would take longer than all the rest, and loads after it would wait for it.
+void copy_head(std::byte* to, const std::byte* from, size_t bytes) {
+  size_t at = 0;
+  for (; at + 32 < bytes; at += 16) std::memcpy(to + at, from + at, 16);
+  copy_bytes(to + at, from + at, bytes - at);
+}
+
+}  // namespace
+
+// ---- RTP
+
+void RtpIngress::receive(std::span<const RxFrame> frames, Time now) {
+  for (const RxFrame& frame : frames) take(frame, now);
+  batch_.deliver(now);
+}
+
+void RtpIngress::take(const RxFrame& frame, Time now) {
+  const std::span<const std::byte> packet(frame.data, frame.bytes);
+  if (packet.size() < Rtph::size + icrc_bytes || packet.size() % 4 != 0) {
+    return ignore(counters_.malformed);
+  }
+  if (!verify(packet, *frame.from, own_paths_.endpoint(frame.path), prefix_)) {
+    return ignore(counters_.bad_icrc);
+  }
+  ++counters_.received;
+  const auto body = packet.first(packet.size() - icrc_bytes);
+  const auto header = Rtph::parse(body.first<Rtph::size>());
+  if (!header) return ignore(counters_.malformed);
+  if (header->opcode != static_cast<uint8_t>(TpOpcode::unreliable)) {
+    return take_for_channel(*header, body.subspan(Rtph::size), frame, now);
+  }
+  datagrams_.are(body) ? take_datagram(body, frame, now) : take_setup(body, frame, now);
+}
+
+void RtpIngress::take_datagram(std::span<const std::byte> packet, const RxFrame& frame, Time now) {
+  const auto utph = Utph::parse(packet.first<Utph::size>());
+  const bool known = utph && utph->next == NextHeader::full_addresses;
+  if (!known || packet.size() < Utph::size + Addresses::size + utph->padding) {
+    return ignore(counters_.malformed);
+  }
+  packet = packet.first(packet.size() - utph->padding);
+  if (datagrams_.parse(packet, packet, *frame.from, batch_.next()) && batch_.admits()) {
+    batch_.add(now);
+  }
+}
+
+// Whether the peer of the channel sends from there, over any of its paths.
+bool RtpIngress::came_from_peer(Tp& tp, const RxFrame& frame, Time now) {
+  if (tp.routes() == nullptr) return tp.to() == *frame.from;
+  const auto route = tp.routes()->find(frame.path, *frame.from);
+  if (route) tp.routes()->came(*route, now);
+  return route.has_value();
+}
+
+void RtpIngress::take_for_channel(const Rtph& header, std::span<const std::byte> rest,
+                                  const RxFrame& frame, Time now) {
+  Tp* const tp = medium_.tp(tpns_.channel(header.destination));
+  if (tp == nullptr) return answer_unknown(header, frame, now);
+  if (!came_from_peer(*tp, frame, now) || number(tp->remote()) != header.source) {
+    return ignore(counters_.wrong_source);
+  }
+  if (header.next != NextHeader::transaction || rest.size() < header.padding) {
+    return ignore(counters_.malformed);
+  }
+  links_.note_heard(*tp);
+  medium_.wake(*tp);
+  rest = rest.first(rest.size() - header.padding);
+  switch (static_cast<TpOpcode>(header.opcode)) {
+    case TpOpcode::data:
+      return take_data(*tp, header, rest, now);
+    case TpOpcode::ack:
+    case TpOpcode::selective_ack:
+      tp->handle_ack(header, rest, now, sink_);
+      if (tp->routes() != nullptr && tp->routes()->any_news()) {
+        links_.report_paths(*peers_.find(tp->peer()));
+      }
+      return;
+    default:
+      return ignore(counters_.malformed);
+  }
+}
+
+// A channel that is being made will be known in a moment. Data for one that is not is answered with
+// a RESET.
+void RtpIngress::answer_unknown(const Rtph& header, const RxFrame& frame, Time now) {
+  ++counters_.unknown_channel;
+  const bool promised = tpns_.channel(header.destination) != Tpns::none;
+  if (promised || header.opcode != static_cast<uint8_t>(TpOpcode::data)) return;
+  SetupMessage reset;
+  reset.from_tpn = header.destination;
+  reset.to_tpn = header.source;
+  reset.echoed_psn = header.psn;
+  setup_.outbox().reset(reset, *frame.from, frame.path, now);
+}
+
+void RtpIngress::take_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now) {
+  // A keep-alive is filler without a BTAH: it has served its purpose once it is received.
+  const bool keep_alive = header.fake && rest.empty();
+  batch_.next() = {.peer = tp.peer(),
+                   .channel = tp.index(),
+                   .slice = header.tpmsn,
+                   .last = header.last,
+                   .in_order = tp.in_order(header),
+                   .withdrawn = header.fake,
+                   .head = rest,
+                   .bytes = rest};
+  // A duplicate is acknowledged again, whether or not there is room.
+  if (!keep_alive && !batch_.admits() && tp.is_fresh(header)) return ignore(counters_.no_memory);
+  if (tp.handle_data(header, now) && !keep_alive) batch_.add(now);
+}
+
+// ---- CTP
+
+void CtpIngress::receive(std::span<const RxFrame> frames, Time now) {
+  for (const RxFrame& frame : frames) take(frame, now);
+  batch_.deliver(now);
+}
+
+void CtpIngress::take(const RxFrame& frame, Time now) {
+  Head& head = heads_[batch_.index()];
+  const size_t copied = std::min<size_t>(frame.bytes, head_bytes);
+  copy_head(head.data(), frame.data, copied);
+  ++counters_.received;
+  const auto header =
+      copied < Ctph::size ? std::nullopt : Ctph::parse(std::span(head).first<Ctph::size>());
+  if (!header) return ignore(counters_.malformed);
+  if (header->next == NextHeader::full_addresses) {
+    return take_without_channel(std::span(head).first(copied), frame, now);
+  }
+  Ctp* const channel = medium_.channel_from(*frame.from);
+  if (channel == nullptr) {
+    ++counters_.unknown_channel;
+    const bool data = header->opcode == Ctph::Opcode::packet;
+    if (data) setup_.outbox().reset({}, *frame.from, frame.path, now);
+    return;
+  }
+  if (header->next != NextHeader::transaction || header->opcode == Ctph::Opcode::congestion) {
+    return ignore(counters_.malformed);
+  }
+  links_.note_heard(*channel);
+  if (channel->handle_packet(now)) sink_.up(channel->peer(), *channel, now);
+  const bool filler = header->opcode == Ctph::Opcode::filler;
+  if (filler && frame.bytes == Ctph::size) return;  // a keep-alive
+  batch_.next() = {.peer = channel->peer(),
+                   .channel = channel->index(),
+                   .slice = channel->name_slice(),
+                   .last = true,
+                   .in_order = true,
+                   .withdrawn = filler,
+                   .head = std::span<const std::byte>(head).first(copied).subspan(Ctph::size),
+                   .bytes = std::span(frame.data, frame.bytes).subspan(Ctph::size)};
+  if (batch_.admits()) return batch_.add(now);
+  // It will not come again: its initiator finds out when the work times out. The peer has used more
+  // than its share.
+  ++counters_.no_memory;
+}
+
+void CtpIngress::take_without_channel(std::span<const std::byte> head, const RxFrame& frame,
+                                      Time now) {
+  if (!datagrams_.are(head)) {
+    // The copy belongs to the batch, which is delivered first.
+    Head setup;
+    std::copy(head.begin(), head.end(), setup.begin());
+    return take_setup(std::span(setup).first(head.size()), frame, now);
+  }
+  const auto packet = std::span(frame.data, frame.bytes);
+  if (datagrams_.parse(packet, head, *frame.from, batch_.next()) && batch_.admits()) {
+    batch_.add(now);
+  }
+}
+
+}  // namespace urma::transport

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "transport/ctp_medium.h"
+#include "transport/datagrams.h"
+#include "transport/rtp_medium.h"
+#include "transport/setup.h"
+
+namespace urma::transport {
+
+// Packets for the layer above, gathered from one burst so that it takes them in few calls.
+class Batch {
+ public:
+  static constexpr size_t capacity = 64;
+
+  explicit Batch(PacketSink& sink) : sink_(sink) {}
+
+  // The next packet is put together here, and belongs to the batch once `add` is called.
+  Received& next() { return packets_[count_]; }
+  size_t index() const { return count_; }
+  // Whether the layer above takes `next`.
+  bool admits() { return sink_.admits(packets_[count_], count_); }
+  void add(Time now) {
+    if (++count_ == capacity) deliver(now);
+  }
+  void deliver(Time now) {
+    if (count_ == 0) return;
+    sink_.accept(std::span(packets_).first(std::exchange(count_, 0)), now);
+  }
+
+ private:
+  PacketSink& sink_;
+  std::array<Received, capacity> packets_;
+  size_t count_ = 0;
+};
+
+// The way in: verifies each received packet, finds its channel, and hands it to the channel, to
+// set-up, or up as a datagram. There is one class for each medium, with the loop over the burst
+// inside. Packets that are dropped are counted by reason. Engine thread only.
+class Ingress {
+ public:
+  struct Uses {
+    Links& links;
+    Setup& setup;
+    Datagrams& datagrams;
+  };
+  virtual ~Ingress() = default;
+  Ingress(const Ingress&) = delete;
+  Ingress& operator=(const Ingress&) = delete;
+
+  virtual void receive(std::span<const RxFrame> frames, Time now) = 0;
+
+ protected:
+  Ingress(const Device& device, const Uses& uses)
+      : sink_(device.sink),
+        counters_(device.counters),
+        links_(uses.links),
+        setup_(uses.setup),
+        datagrams_(uses.datagrams),
+        batch_(device.sink) {}
+
+  // A set-up message may end channels that earlier packets of the burst belong to, so those are
+  // delivered first.
+  [[gnu::cold]] void take_setup(std::span<const std::byte> packet, const RxFrame& frame, Time now) {
+    batch_.deliver(now);
+    setup_.handle(packet, *frame.from, frame.path, now);
+  }
+
+  PacketSink& sink_;
+  Counters& counters_;
+  Links& links_;
+  Setup& setup_;
+  Datagrams& datagrams_;
+  Batch batch_;
+};
+
+class RtpIngress final : public Ingress {
+ public:
+  RtpIngress(const Device& device, const Uses& uses, const OwnPaths& own_paths, Peers& peers,
+             Tpns& tpns, RtpMedium& medium)
+      : Ingress(device, uses), own_paths_(own_paths), peers_(peers), tpns_(tpns), medium_(medium) {}
+
+  void receive(std::span<const RxFrame> frames, Time now) override;
+
+ private:
+  void take(const RxFrame& frame, Time now);
+  void take_datagram(std::span<const std::byte> packet, const RxFrame& frame, Time now);
+  static bool came_from_peer(Tp& tp, const RxFrame& frame, Time now);
+  void take_for_channel(const Rtph& header, std::span<const std::byte> rest, const RxFrame& frame,
+                        Time now);
+  void take_data(Tp& tp, const Rtph& header, std::span<const std::byte> rest, Time now);
+  [[gnu::cold]] void answer_unknown(const Rtph& header, const RxFrame& frame, Time now);
+
+  const OwnPaths& own_paths_;
+  Peers& peers_;
+  Tpns& tpns_;
+  RtpMedium& medium_;
+  IcrcPrefix prefix_;
+};
+
+// Packets may lie where their sender can still change them. What is read of one in order to decide
+// anything is copied first.
+class CtpIngress final : public Ingress {
+ public:
+  CtpIngress(const Device& device, const Uses& uses, CtpMedium& medium)
+      : Ingress(device, uses), medium_(medium) {}
+
+  void receive(std::span<const RxFrame> frames, Time now) override;
+
+ private:
+  static constexpr size_t head_bytes = 128;
+  using Head = std::array<std::byte, head_bytes>;
+
+  void take(const RxFrame& frame, Time now);
+  void take_without_channel(std::span<const std::byte> head, const RxFrame& frame, Time now);
+
+  CtpMedium& medium_;
+  std::array<Head, Batch::capacity> heads_;  // of the packets in the batch
+};
+
+}  // namespace urma::transport

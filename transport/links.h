@@ -1,0 +1,81 @@
+#pragma once
+
+#include "base/entropy.h"
+#include "transport/medium.h"
+#include "transport/peer_paths.h"
+#include "transport/upper.h"
+
+namespace urma::transport {
+
+// The surroundings of each part of a device's transport; all outlive the parts.
+struct Device {
+  const Settings& settings;
+  Entropy& entropy;
+  PacketSink& sink;
+  Counters& counters;
+  PeerNews& news;
+};
+
+// The link of each peer: the peer with its channel, its promised TPN and its paths. Links are made
+// and ended here, whole, and each change is counted and reported to the layer above; so no other
+// class can leave half of one behind. It sends no message and does not know why a link changes.
+// Engine thread only.
+class Links {
+ public:
+  struct Uses {
+    Peers& peers;
+    Tpns& tpns;
+    PeerPaths& paths;
+    Medium& medium;
+  };
+  Links(const Device& device, const Uses& uses)
+      : device_(device),
+        peers_(uses.peers),
+        tpns_(uses.tpns),
+        paths_(uses.paths),
+        medium_(uses.medium) {}
+
+  // Makes a peer; if there are too many, ends one that nothing here misses. Returns null if all are
+  // needed. A peer that is ended so learns it when it returns, so what it may have had executed
+  // here is not executed again.
+  Peer* create(const Eid& eid, const Endpoint& at, Incarnation life, Time now);
+  // This incarnation of the peer has sent something: all others with its EID are over.
+  void bind_life(Peer& peer, Incarnation life, Time now);
+
+  // Makes the channel of a peer that has none. Its TPN is `peer.tpn`.
+  void make(Peer& peer, const Medium::Agreed& agreed, Time now);
+  // A packet came on the channel.
+  void note_heard(const PacketChannel& channel) {
+    if (!channel.heard()) note_first_heard(channel);
+  }
+  // Gives up the channel that the peer is being asked for, if any. A channel in use stays.
+  void cancel_opening(Peer& peer);
+  // Ends the channel, if there is one, and reports that the peer has none.
+  [[gnu::cold]] void end_channel(Peer& peer, Why why, Time now);
+  // The same; then the peer is destroyed.
+  void end_peer(Peer& peer, Why why, Time now);
+
+  void report_down(const Peer& peer, Why why, Time now);
+  // Reports what has become of the peer's paths since the last call. It has routes.
+  void report_paths(const Peer& peer);
+
+  // From now on no channel is made: the device closes.
+  void leave() {
+    leaving_ = true;
+    medium_.keep_idle();
+  }
+  bool leaving() const { return leaving_; }
+
+ private:
+  [[gnu::cold]] void note_first_heard(const PacketChannel& channel);
+  void drop_channel(Peer& peer);
+
+  const Device device_;
+  Peers& peers_;
+  Tpns& tpns_;
+  PeerPaths& paths_;
+  Medium& medium_;
+  bool leaving_ = false;
+};
+
+}  // namespace urma::transport

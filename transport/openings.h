@@ -1,0 +1,68 @@
+#pragma once
+
+#include "transport/links.h"
+#include "transport/setup_outbox.h"
+
+namespace urma::transport {
+
+// Channels that this device asks peers for: OPEN until ACCEPT, REFUSE or a time-out, with the
+// cookie that a RETRY gives. An answer counts only if it repeats the 24-bit TPN, the attempt and
+// the 64-bit incarnation of the OPEN, so only an observer of the path can forge one; a RESET, which
+// anyone can forge, only causes an OPEN. It does not know how a peer decides (`Admission`). Engine
+// thread only.
+class Openings {
+ public:
+  struct Uses {
+    Peers& peers;
+    Tpns& tpns;
+    OwnPaths& own_paths;
+    PeerPaths& paths;
+    Medium& medium;
+    SetupOutbox& outbox;
+    Links& links;
+  };
+  Openings(const Device& device, const Uses& uses)
+      : device_(device),
+        peers_(uses.peers),
+        tpns_(uses.tpns),
+        own_paths_(uses.own_paths),
+        paths_(uses.paths),
+        medium_(uses.medium),
+        outbox_(uses.outbox),
+        links_(uses.links) {}
+
+  // Returns the channel of the peer. If there is none, returns null and asks for it, unless it is
+  // being asked for or the device closes. The channel of a device to itself is made here.
+  PacketChannel* channel(Peer& peer, Time now);
+  // Asks for a channel. One in use stays until another replaces it.
+  void begin(Peer& peer, Time now);
+  // How packets to this peer are retransmitted from now on. If another mode has been agreed or
+  // asked for, asks anew.
+  void choose(Peer& peer, const Retransmission& mode, Time now);
+
+  void handle_retry(const ArrivedSetup& retry);
+  void handle_accept(const ArrivedSetup& accept);
+  void handle_refuse(const ArrivedSetup& refuse);
+  void handle_reset(const ArrivedSetup& reset);
+  // The timer of a peer that is being asked has fired.
+  void handle_timer(Peer& peer, Time now);
+
+ private:
+  Peer* asked(const ArrivedSetup& answer);
+  OutgoingSetup open_for(const Peer& peer) const;
+  void send_open(Peer& peer, Time now);
+  void push(Peer& peer, const OutgoingSetup& open, Time now);
+  void make_to_self(Peer& peer, Time now);
+
+  const Device device_;
+  Peers& peers_;
+  Tpns& tpns_;
+  OwnPaths& own_paths_;
+  PeerPaths& paths_;
+  Medium& medium_;
+  SetupOutbox& outbox_;
+  Links& links_;
+  uint32_t attempts_ = 0;
+};
+
+}  // namespace urma::transport

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "transport/rtp/routes.h"
+#include "transport/settings.h"
+#include "wire/setup_message.h"
+
+namespace urma::transport {
+
+// The addresses of this device, each the near end of a path. It keeps the list that peers are given
+// and the addresses that packets may still use, which differ while an address is being removed. It
+// knows no peers. Engine thread only.
+class OwnPaths {
+ public:
+  explicit OwnPaths(const Settings& settings)
+      : may_change_(settings.paths.count > 0),
+        current_(may_change_ ? settings.paths : PathList{.count = 1, .endpoints = {settings.self}}),
+        usable_(current_),
+        encoded_bytes_(emit_paths(current_, encoded_)) {}
+
+  // Whether there are several, now or later.
+  bool may_change() const { return may_change_; }
+  // The list that peers are given.
+  const PathList& current() const { return current_; }
+  // Those, and the ones about to be removed. Stays where it is.
+  const PathList& usable() const { return usable_; }
+  const Endpoint& endpoint(uint8_t path) const { return usable_.endpoints[path]; }
+  // An address of the current list that the device can be reached at.
+  const Endpoint& first() const { return current_.endpoints[current_.first()]; }
+  // The current list as set-up messages carry it.
+  std::span<const std::byte> encoded() const { return std::span(encoded_).first(encoded_bytes_); }
+
+  // Replaces the list. An address that is not in it stays usable until `close`.
+  void lead(const PathList& paths) {
+    const uint32_t number = (current_.number + 1) & PathList::number_mask;
+    current_ = paths;
+    current_.number = number;
+    for (uint8_t i = 0; i < most_paths; ++i) {
+      if (!current_.there(i)) continue;
+      if (!(usable_.endpoints[i] == current_.endpoints[i])) totals_[i] = {};
+      usable_.set(i, current_.endpoints[i]);
+    }
+    encoded_bytes_ = emit_paths(current_, encoded_);
+  }
+  // From now on nothing is sent from this address.
+  void close(uint8_t path) { usable_.endpoints[path] = {}; }
+
+  // Sums over all peers, by path; zeros where there is only one path.
+  AllPathTotals& totals() { return totals_; }
+  const AllPathTotals& totals() const { return totals_; }
+
+ private:
+  const bool may_change_;
+  PathList current_;
+  PathList usable_;
+  AllPathTotals totals_{};
+  std::array<std::byte, SetupMessage::most_paths_size> encoded_{};
+  size_t encoded_bytes_ = 0;
+};
+
+}  // namespace urma::transport

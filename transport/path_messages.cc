@@ -1,0 +1,156 @@
+#include "transport/path_messages.h"
+
+namespace urma::transport {
+
+void PathMessages::lead(const PathList& paths, Time now) {
+  own_paths_.lead(paths);
+  peers_.for_each([&](Peer& peer) {
+    if (peer.routes != nullptr) {
+      peer.routes->lead(own_paths_.current(), peer.routes->theirs(), true, now);
+      tell(peer, now);
+    } else if (peer.eid == device_.settings.eid && peer.channel != nullptr) {
+      // The channel of a device to itself has one path, and it may be the one that goes.
+      const bool stays = peer.at == own_paths_.first();
+      if (!stays) links_.end_channel(peer, Why::idle, now);
+    }
+  });
+}
+
+// A peer that does not accept PATHS learns of them by another OPEN.
+void PathMessages::tell(Peer& peer, Time now) {
+  Routes& routes = *peer.routes;
+  if (routes.any_news()) links_.report_paths(peer);
+  if (links_.leaving() || (peer.channel == nullptr && !peer.opening)) return;
+  if (peer.channel != nullptr && !peer.notes_paths) {
+    links_.cancel_opening(peer);
+    return openings_.begin(peer, now);
+  }
+  routes.tell(device_.entropy.next() | 1, now);
+  if (peer.channel != nullptr) medium_.arm_no_later(*peer.channel, now);
+}
+
+bool PathMessages::all_noted() {
+  bool all = true;
+  peers_.for_each([&](const Peer& peer) {
+    const bool waits = peer.routes != nullptr && peer.channel != nullptr && peer.routes->telling();
+    all = all && !waits;
+  });
+  return all;
+}
+
+void PathMessages::tend(Peer& peer, Time now) {
+  Routes* const routes = peer.routes;
+  if (routes == nullptr || peer.channel == nullptr) return;
+  if (outbox_.may_ask()) {
+    if (const auto route = routes->tells(now)) send_paths(peer, *route);
+  }
+  // A question that is not asked now stays due.
+  while (outbox_.may_ask()) {
+    const auto question = routes->question(now, device_.entropy.next() | 1);
+    if (!question) break;
+    send_question(peer, *question);
+  }
+  if (routes->any_news()) links_.report_paths(peer);
+}
+
+void PathMessages::send(const Peer& peer, const Routes::Route& route, const SetupMessage& message,
+                        uint32_t padded_to) {
+  outbox_.push({.to = route.to,
+                .addresses = outbox_.addresses_to(peer.eid),
+                .message = message,
+                .padded_to = padded_to,
+                .path = route.local});
+}
+
+void PathMessages::send_paths(const Peer& peer, uint8_t route) {
+  SetupMessage message = outbox_.on_channel(SetupType::paths, peer);
+  message.cookie = peer.routes->tell_nonce();
+  send(peer, (*peer.routes)[route], message);
+}
+
+void PathMessages::send_question(const Peer& peer, const Routes::Question& question) {
+  const Routes::Route& route = (*peer.routes)[question.route];
+  SetupMessage message = outbox_.on_channel(SetupType::question, peer);
+  message.attempt = question.route;
+  message.cookie = question.nonce;
+  // A path in doubt may carry small packets only, so the question is as large as a data packet.
+  const bool doubted = route.known && (!route.usable || route.hasty);
+  send(peer, route, message, doubted ? medium_.as_large_as(peer.channel->facts().packet_bytes) : 0);
+}
+
+PacketChannel* PathMessages::meant(const ArrivedSetup& arrived) {
+  if (!names_us(arrived, device_.settings.life, device_.counters)) return nullptr;
+  return medium_.meant(arrived);
+}
+
+// Comes from an address that is known, or from one that it names: the known ones may all be gone.
+void PathMessages::handle_paths(const ArrivedSetup& paths) {
+  Counters& counters = device_.counters;
+  const SetupMessage& message = paths.message;
+  if (!names_us(paths, device_.settings.life, counters)) return;
+  if (!medium_.has_paths()) return ignore(counters.malformed);
+  const PacketChannel* const channel = medium_.named(message);
+  if (channel == nullptr) return ignore(counters.unknown_channel);
+  Peer& peer = *peers_.find(channel->peer());
+  Routes* const routes = peer.routes;
+  if (number(peer.life) != message.from_life) return ignore(counters.setup_incarnation);
+  if (routes == nullptr || !(message.paths.leads_to(paths.from) || routes->leads_to(paths.from))) {
+    return ignore(counters.wrong_source);
+  }
+  if (message.paths.newer_than(routes->theirs().number)) {
+    // Each list causes questions. The peer sends this one again.
+    if (routes->led_often(paths.now)) return ignore(counters.setup_declined);
+    routes->lead(own_paths_.current(), message.paths, true, paths.now);
+    PeerPaths::move(peer);
+    links_.report_paths(peer);
+    medium_.arm_no_later(*channel, paths.now);
+    medium_.wake(*channel);
+  }
+  SetupMessage noted = outbox_.ours(SetupType::noted);
+  noted.from_tpn = number(channel->local());
+  noted.cookie = message.cookie;
+  outbox_.answer(paths, noted);
+}
+
+void PathMessages::handle_noted(const ArrivedSetup& noted) {
+  const PacketChannel* const channel = meant(noted);
+  if (channel == nullptr) return;
+  Routes* const routes = peers_.find(channel->peer())->routes;
+  const bool asked =
+      routes != nullptr && routes->telling() && noted.message.cookie == routes->tell_nonce();
+  if (!asked) return ignore(device_.counters.setup_late);
+  routes->told();
+}
+
+// The answer takes the path of the question and is not larger.
+void PathMessages::handle_question(const ArrivedSetup& question) {
+  const PacketChannel* const channel = meant(question);
+  if (channel == nullptr) return;
+  SetupMessage message = outbox_.ours(SetupType::answer);
+  message.from_tpn = number(channel->local());
+  message.cookie = question.message.cookie;
+  outbox_.answer(question, message);
+}
+
+void PathMessages::handle_answer(const ArrivedSetup& answer) {
+  const PacketChannel* const channel = meant(answer);
+  if (channel == nullptr) return;
+  Counters& counters = device_.counters;
+  const Peer& peer = *peers_.find(channel->peer());
+  Routes* const routes = peer.routes;
+  if (routes == nullptr || answer.message.attempt >= routes->count()) {
+    return ignore(counters.setup_late);
+  }
+  const auto number = static_cast<uint8_t>(answer.message.attempt);
+  const Routes::Route& route = (*routes)[number];
+  if (route.local != answer.path || !(route.to == answer.from)) {
+    return ignore(counters.wrong_source);
+  }
+  if (!routes->answered(number, answer.message.cookie, answer.now)) {
+    return ignore(counters.setup_late);
+  }
+  medium_.wake(*channel);
+  if (routes->any_news()) links_.report_paths(peer);
+}
+
+}  // namespace urma::transport

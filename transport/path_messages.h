@@ -1,0 +1,59 @@
+#pragma once
+
+#include "transport/openings.h"
+
+namespace urma::transport {
+
+// The messages about paths on channels that exist (docs/protocol.md, Paths): PATHS lists the
+// addresses of this device, NOTED confirms it; a QUESTION asks whether a path carries packets, an
+// ANSWER says that it does. What follows from them is decided by each channel's `Routes`. Engine
+// thread only.
+class PathMessages {
+ public:
+  struct Uses {
+    Peers& peers;
+    OwnPaths& own_paths;
+    Medium& medium;
+    SetupOutbox& outbox;
+    Links& links;
+    Openings& openings;
+  };
+  PathMessages(const Device& device, const Uses& uses)
+      : device_(device),
+        peers_(uses.peers),
+        own_paths_(uses.own_paths),
+        medium_(uses.medium),
+        outbox_(uses.outbox),
+        links_(uses.links),
+        openings_(uses.openings) {}
+
+  // From now on these are the addresses of this device, and its peers are told.
+  void lead(const PathList& paths, Time now);
+  // Whether each peer that has a channel has confirmed the latest list.
+  bool all_noted();
+  // Sends what is due about the paths of a peer with a channel.
+  void tend(Peer& peer, Time now);
+
+  void handle_paths(const ArrivedSetup& paths);
+  void handle_noted(const ArrivedSetup& noted);
+  void handle_question(const ArrivedSetup& question);
+  void handle_answer(const ArrivedSetup& answer);
+
+ private:
+  void tell(Peer& peer, Time now);
+  void send_paths(const Peer& peer, uint8_t route);
+  void send_question(const Peer& peer, const Routes::Question& question);
+  void send(const Peer& peer, const Routes::Route& route, const SetupMessage& message,
+            uint32_t padded_to = 0);
+  PacketChannel* meant(const ArrivedSetup& arrived);
+
+  const Device device_;
+  Peers& peers_;
+  OwnPaths& own_paths_;
+  Medium& medium_;
+  SetupOutbox& outbox_;
+  Links& links_;
+  Openings& openings_;
+};
+
+}  // namespace urma::transport

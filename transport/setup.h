@@ -1,0 +1,48 @@
+#pragma once
+
+#include "transport/admission.h"
+#include "transport/closings.h"
+#include "transport/openings.h"
+#include "transport/path_messages.h"
+
+namespace urma::transport {
+
+// Set-up as a whole: parses each set-up message that comes, checks that its source address fits
+// the EID that it claims, and passes it to the part that owns messages of its type; likewise the
+// timer of a peer. Each message that has no effect and gets no answer is counted by one reason
+// (counters.h). Engine thread only.
+class Setup {
+ public:
+  struct Uses {
+    Peers& peers;
+    Tpns& tpns;
+    OwnPaths& own_paths;
+    PeerPaths& paths;
+    Medium& medium;
+    Links& links;
+  };
+  Setup(const Device& device, const Uses& uses);
+
+  // A packet came that is addressed to no channel and is not a datagram.
+  [[gnu::cold]] void handle(std::span<const std::byte> packet, const Endpoint& from, uint8_t path,
+                            Time now);
+  [[gnu::cold]] void handle_timer(Peer& peer, Time now);
+
+  SetupOutbox& outbox() { return outbox_; }
+  const SetupOutbox& outbox() const { return outbox_; }
+  Openings& openings() { return openings_; }
+  Closings& closings() { return closings_; }
+  const Closings& closings() const { return closings_; }
+  PathMessages& paths() { return paths_; }
+
+ private:
+  const Device device_;
+  Medium& medium_;
+  SetupOutbox outbox_;
+  Openings openings_;
+  Admission admission_;
+  Closings closings_;
+  PathMessages paths_;
+};
+
+}  // namespace urma::transport
