@@ -1,0 +1,314 @@
+// The two media, the ways in, and datagrams: no simulator, one device, the test plays its peers.
+
+#include "tests/unit/transport/rtp_parts.h"
+#include "transport/ingress.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using transport::Ctph;
+using transport::CtpIngress;
+using transport::CtpMedium;
+using transport::Datagrams;
+using transport::PacketSlot;
+using transport::Peer;
+using transport::Rtph;
+using transport::RtpIngress;
+using transport::TpOpcode;
+
+class Source final : public transport::PacketSource {
+ public:
+  void write(std::span<PacketSlot> packets) override {
+    for (PacketSlot& packet : packets) {
+      std::memset(packet.frame->head + packet.frame->head_bytes, 0, 16);
+      packet.frame->head_bytes = static_cast<uint16_t>(packet.frame->head_bytes + 16);
+    }
+  }
+};
+
+// A medium of windows, reduced to what it says.
+class FakeWays final : public Ways {
+ public:
+  uint32_t way_to(const Endpoint&) const override { return 0; }
+  bool reserve(uint32_t, uint32_t) override { return room; }
+  std::byte* begin(uint32_t, uint32_t) override { return nullptr; }
+  void end() override {}
+  void notify() override {}
+  State state(uint32_t) override { return now; }
+
+  bool room = true;
+  State now;
+};
+
+struct CtpParts : Parts<CtpMedium> {
+  explicit CtpParts(FakeWays& fake) : Parts(settings_for(fake), sink) {}
+  static transport::Settings settings_for(FakeWays& ways) {
+    transport::Settings out = defaults();
+    out.ways = &ways;
+    out.idle_timeout = 1s;
+    return out;
+  }
+};
+
+// The way in of a device, with the parts that it hands packets to.
+template <class PartsOfMedium>
+struct Incoming : PartsOfMedium {
+  template <class... More>
+  explicit Incoming(More&&... more)
+      : PartsOfMedium(std::forward<More>(more)...),
+        setup(this->device(), {.peers = this->peers,
+                               .tpns = this->tpns,
+                               .own_paths = this->own_paths,
+                               .paths = this->peer_paths,
+                               .medium = this->medium,
+                               .links = this->links}),
+        datagrams(this->device(), this->peers, this->own_paths, this->medium) {}
+  transport::Ingress::Uses uses() {
+    return {.links = this->links, .setup = setup, .datagrams = datagrams};
+  }
+  transport::Setup setup;
+  Datagrams datagrams;
+};
+
+fuzz::Packet data_for(const Peer& peer, uint32_t psn, uint8_t from = 2) {
+  fuzz::Bytes bytes(Rtph::size + 16);
+  const Rtph header{.last = true,
+                    .opcode = static_cast<uint8_t>(TpOpcode::data),
+                    .source = 77,
+                    .destination = number(peer.tpn),
+                    .psn = psn};
+  header.emit(HeaderBytes<Rtph::size>(bytes.data(), Rtph::size));
+  return fuzz::sealed(std::move(bytes), host(from), host(1));
+}
+
+struct RtpIncoming : Incoming<RtpParts> {
+  RtpIncoming() : ingress(device(), uses(), own_paths, peers, tpns, medium) {}
+  void receive(const fuzz::Packet& packet) {
+    const RxFrame frame = fuzz::received(packet);
+    ingress.receive({&frame, 1}, now);
+  }
+  RtpIngress ingress;
+};
+
+TEST_CASE("RTP: a packet goes to the channel that its TPN names, from its peer only") {
+  RtpIncoming parts;
+  Peer& peer = parts.linked(2);
+  parts.receive(data_for(peer, 0));
+  REQUIRE(parts.sink.accepted.size() == 1);
+  CHECK(parts.sink.accepted[0].peer == parts.peers.id_of(peer));
+  CHECK(parts.sink.bytes[0].size() == 16);
+  CHECK(peer.spoke);
+  parts.receive(data_for(peer, 0));
+  CHECK(parts.counters.duplicates == 1);
+  parts.receive(data_for(peer, 1, 3));
+  CHECK(parts.counters.wrong_source == 1);
+  fuzz::Packet spoilt = data_for(peer, 1);
+  spoilt.bytes[Rtph::size] ^= std::byte{1};
+  parts.receive(spoilt);
+  CHECK(parts.counters.bad_icrc == 1);
+  spoilt.bytes.resize(8);
+  parts.receive(spoilt);
+  CHECK(parts.counters.malformed == 1);
+  parts.sink.room = false;
+  parts.receive(data_for(peer, 1));
+  CHECK(parts.counters.no_memory == 1);
+  CHECK(parts.sink.accepted.size() == 1);
+}
+
+TEST_CASE("RTP: data for a TPN that nothing has is answered with a RESET, one promised is not") {
+  RtpIncoming parts;
+  Peer nobody;
+  nobody.tpn = Tpn(9);
+  parts.receive(data_for(nobody, 0));
+  CHECK(parts.setup.outbox().waits());
+  CHECK(parts.counters.unknown_channel == 1);
+  RtpIncoming asking;
+  Peer& peer = asking.known(2);
+  peer.tpn = asking.tpns.draw(asking.entropy);
+  asking.tpns.promise(peer.tpn, asking.peers.index_of(peer));
+  asking.receive(data_for(peer, 0));
+  CHECK(asking.counters.unknown_channel == 1);
+  CHECK_FALSE(asking.setup.outbox().waits());
+}
+
+TEST_CASE("RTP: more packets than a batch holds are delivered in order") {
+  RtpIncoming parts;
+  Peer& peer = parts.linked(2);
+  std::vector<fuzz::Packet> packets;
+  for (uint32_t psn = 0; psn < 2 * transport::Batch::capacity + 5; ++psn) {
+    packets.push_back(data_for(peer, psn));
+  }
+  std::vector<RxFrame> frames;
+  for (const fuzz::Packet& packet : packets) frames.push_back(fuzz::received(packet));
+  parts.ingress.receive(frames, parts.now);
+  REQUIRE(parts.sink.accepted.size() == packets.size());
+  for (const transport::Received& received : parts.sink.accepted) CHECK(received.in_order);
+}
+
+TEST_CASE("RTP: a source is believed if its EID fits its address, or its paths lead there") {
+  RtpParts parts(2);
+  CHECK(parts.medium.may_come_from(host(2).address, host(2)));
+  CHECK_FALSE(parts.medium.may_come_from(host(2).address, host(3)));
+  Eid drawn;
+  drawn.bytes[0] = std::byte{0xfd};
+  drawn.bytes[15] = std::byte{1};
+  CHECK(parts.medium.may_come_from(drawn, host(3)));
+  Peer& peer = parts.known(2);
+  transport::PathList theirs;
+  theirs.set(0, host(2));
+  theirs.set(1, host(12));
+  parts.peer_paths.learn(peer, theirs, host(2), 0, parts.now);
+  CHECK(parts.medium.may_come_from(host(2).address, host(12)));
+}
+
+TEST_CASE("RTP: after OPENs without an answer half of the MTU is asked for, not less than 1024") {
+  transport::Settings settings = RtpParts::defaults();
+  settings.mtu = 8192;
+  struct Large : Parts<transport::RtpMedium> {
+    explicit Large(const transport::Settings& with) : Parts(with, own_paths) {}
+  } parts(settings);
+  Peer& peer = parts.known(2);
+  CHECK(parts.medium.mtu_to_ask(peer) == 8192);
+  peer.tries = 3;
+  CHECK(parts.medium.mtu_to_ask(peer) == 4096);
+  peer.tries = 1000;
+  CHECK(parts.medium.mtu_to_ask(peer) == 1024);
+  CHECK(parts.medium.as_large_as(1024) > 1024);
+}
+
+TEST_CASE("RTP: a RESET is about a packet that may have been sent, or is not") {
+  RtpParts parts;
+  Peer& peer = parts.linked(2);
+  transport::SetupMessage reset;
+  reset.echoed_psn = peer.first_psn;
+  CHECK_FALSE(parts.medium.may_have_sent(*peer.channel, reset));  // nothing was sent yet
+  REQUIRE(peer.channel->offer({1, 0}, transport::Class::request, 100));
+  Source source;
+  TxFrame* frame = nullptr;
+  REQUIRE(parts.frames.lend({&frame, 1}) == 1);
+  REQUIRE(parts.medium.fill(source, {&frame, 1}, parts.now) == 1);
+  CHECK(parts.medium.may_have_sent(*peer.channel, reset));
+  CHECK_FALSE(parts.medium.idle());
+  reset.echoed_psn = peer.first_psn + 1;
+  CHECK_FALSE(parts.medium.may_have_sent(*peer.channel, reset));
+}
+
+fuzz::Bytes compact(Ctph::Opcode opcode, size_t payload) {
+  fuzz::Bytes bytes(Ctph::size + payload);
+  Ctph{.opcode = opcode}.emit(HeaderBytes<Ctph::size>(bytes.data(), Ctph::size));
+  return bytes;
+}
+
+struct CtpIncoming : Incoming<CtpParts> {
+  explicit CtpIncoming(FakeWays& ways) : Incoming(ways), ingress(device(), uses(), medium) {}
+  void receive(const fuzz::Bytes& bytes, uint8_t from = 2) {
+    const Endpoint at = host(from);
+    const RxFrame frame{
+        .data = bytes.data(), .bytes = static_cast<uint32_t>(bytes.size()), .from = &at};
+    ingress.receive({&frame, 1}, now);
+  }
+  CtpIngress ingress;
+};
+
+TEST_CASE("CTP: a packet goes to the channel with the address that it came from") {
+  FakeWays ways;
+  CtpIncoming parts(ways);
+  Peer& second = parts.linked(2);
+  Peer& third = parts.linked(3);
+  for (const auto& [from, peer] : {std::pair{2, &second}, {3, &third}, {2, &second}}) {
+    parts.receive(compact(Ctph::Opcode::packet, 20), static_cast<uint8_t>(from));
+    CHECK(parts.sink.accepted.back().peer == parts.peers.id_of(*peer));
+    CHECK(parts.sink.accepted.back().bytes.size() == 20);
+  }
+  parts.receive(compact(Ctph::Opcode::filler, 0));  // a keep-alive
+  CHECK(parts.sink.accepted.size() == 3);
+  parts.receive(compact(Ctph::Opcode::packet, 20), 4);
+  CHECK(parts.counters.unknown_channel == 1);
+  CHECK(parts.setup.outbox().waits());  // a RESET
+  parts.receive({});
+  CHECK(parts.counters.malformed == 1);
+  // The channel of an address is found anew after it has ended.
+  parts.links.end_channel(second, transport::Why::silent, parts.now);
+  parts.receive(compact(Ctph::Opcode::packet, 20));
+  CHECK(parts.counters.unknown_channel == 2);
+  CHECK(parts.sink.accepted.size() == 3);
+}
+
+TEST_CASE("CTP: what is read to decide anything is a copy that its sender cannot change") {
+  FakeWays ways;
+  CtpIncoming parts(ways);
+  parts.linked(2);
+  fuzz::Bytes bytes = compact(Ctph::Opcode::packet, 500);
+  parts.receive(bytes);
+  const transport::Received& received = parts.sink.accepted.at(0);
+  CHECK(received.bytes.data() == bytes.data() + Ctph::size);
+  CHECK((received.head.data() < bytes.data() || received.head.data() >= bytes.data() + 500));
+  CHECK(received.head.size() == 128 - Ctph::size);
+}
+
+TEST_CASE("CTP: nothing leaves to an address while a peer there is asked for a channel") {
+  FakeWays ways;
+  CtpParts parts(ways);
+  Peer& peer = parts.linked(2);
+  REQUIRE(peer.channel->offer({1, 0}, transport::Class::request, 10));
+  Source source;
+  TxFrame* frame = nullptr;
+  REQUIRE(parts.frames.lend({&frame, 1}) == 1);
+  peer.opening = true;
+  parts.medium.asking_changed(host(2));
+  CHECK(parts.medium.fill(source, {&frame, 1}, parts.now) == 0);
+  peer.opening = false;
+  parts.medium.asking_changed(host(2));
+  CHECK(parts.medium.fill(source, {&frame, 1}, parts.now) == 1);
+}
+
+TEST_CASE("CTP: a set-up message takes no room from packets, unless nothing is there to take it") {
+  FakeWays ways;
+  CtpParts parts(ways);
+  const auto leaves = [&] {
+    parts.outbox.push({.to = host(2),
+                       .addresses = {},
+                       .message = parts.outbox.ours(transport::SetupType::closed)});
+    return parts.sent().size() == 1;
+  };
+  CHECK(leaves());
+  ways.room = false;
+  CHECK_FALSE(leaves());
+  ways.now.gone = true;
+  CHECK(leaves());
+  CHECK_FALSE(parts.medium.no_room_at(host(2)));
+  ways.now.no_room = true;
+  CHECK(parts.medium.no_room_at(host(2)));
+  // A window vouches for its addresses, and keeps idle channels.
+  CHECK(parts.medium.may_come_from(host(2).address, host(2)));
+  CHECK_FALSE(parts.medium.may_come_from(host(3).address, host(2)));
+  CHECK(parts.medium.closes_at(*parts.linked(2).channel) == never);
+}
+
+TEST_CASE("a datagram arrives as it was sent, is for one device, and makes no peer known") {
+  RtpIncoming from;
+  RtpIncoming to;  // the same address: the test delivers what the first one sends
+  Peer& self = from.known(1);
+  transport::Channel* const channel = from.datagrams.to(self);
+  constexpr uint32_t bytes = Btah::size + Mtetah::size + 8;
+  std::byte* const packet = channel->begin(bytes);
+  REQUIRE(packet != nullptr);
+  std::memset(packet, 0, bytes);
+  const Mtetah target{.target = 40};
+  target.emit(HeaderBytes<Mtetah::size>(packet + Btah::size, Mtetah::size));
+  channel->end();
+  TxFrame* frame = nullptr;
+  REQUIRE(from.frames.lend({&frame, 1}) == 1);
+  REQUIRE(from.datagrams.fill({&frame, 1}, 0) == 1);
+  CHECK_FALSE(from.datagrams.waits());
+  to.receive(fuzz::gathered(*frame, host(1)));
+  REQUIRE(to.sink.accepted.size() == 1);
+  CHECK(to.sink.accepted[0].datagram);
+  CHECK(to.sink.bytes[0].size() == bytes);
+  CHECK_FALSE(to.sink.accepted[0].peer);
+  CHECK(to.peers.size() == 0);
+}
+
+}  // namespace
+}  // namespace urma::test
