@@ -8,18 +8,18 @@
 
 namespace urma::transport {
 
-// What one engine's transport has seen, since it was opened. Written by the engine only.
+// Counts of what happened in the transport of one device since it was opened. Engine thread only.
 struct Counters {
   // Outwards, packets.
   uint64_t sent = 0;  // data packets, retransmissions included
   uint64_t retransmitted = 0;
-  uint64_t filler = 0;  // withdrawn work and keep-alives
+  uint64_t filler = 0;  // of cancelled slices, and keep-alives
   uint64_t acks_sent = 0;
   uint64_t setup_sent = 0;
-  uint64_t datagrams_sent = 0;  // given to us
-  uint64_t datagrams_lost = 0;  // of these, for their way was full
+  uint64_t datagrams_sent = 0;  // accepted from the layer above
+  uint64_t datagrams_lost = 0;  // of these, dropped because the way was full
   // Inwards, packets.
-  uint64_t received = 0;  // of any kind, ICRC right
+  uint64_t received = 0;  // of any kind, with a correct ICRC
   uint64_t acks_received = 0;
   uint64_t duplicates = 0;
   uint64_t out_of_order = 0;
@@ -27,16 +27,16 @@ struct Counters {
   uint64_t bad_icrc = 0;
   uint64_t malformed = 0;
   uint64_t unknown_channel = 0;
-  uint64_t wrong_source = 0;  // from an address at which who it claims to be does not live
+  uint64_t wrong_source = 0;  // the source address does not match the claimed EID
   uint64_t invalid_psn = 0;
-  uint64_t no_memory = 0;  // out of order, or more than the layer above could take
+  uint64_t no_memory = 0;  // out of order without a bitmap, or refused by the layer above
   uint64_t wrong_partition = 0;
   // Set-up messages. Each message received is in `setup_received`, and either has an effect, or is
   // answered, or is counted once: in malformed, unknown_channel, wrong_source or wrong_partition
   // above, or by one of the three reasons below (docs/protocol.md, Making a channel).
   uint64_t setup_received = 0;
   uint64_t setup_incarnation = 0;  // ignored: names another incarnation of this device or its peer
-  uint64_t setup_late = 0;         // ignored: repeats or answers what is over, or was never asked
+  uint64_t setup_late = 0;         // ignored: about a set-up that is over or was never begun
   uint64_t setup_declined = 0;     // ignored: valid, but this device does not want it now
   uint64_t setup_cookies = 0;      // RETRY: OPENs that have to bring back a cookie
   uint64_t setup_refused = 0;      // REFUSE: OPENs that are answered with a refusal
@@ -47,7 +47,7 @@ struct Counters {
   uint64_t channels_lost = 0;
 };
 
-// What has become of peers: how often, and of whom last. For people.
+// Events of peers: how many, and the address of the latest. For logs and statistics.
 struct PeerNews {
   struct Of {
     uint64_t count = 0;
@@ -58,8 +58,8 @@ struct PeerNews {
   Of path_back;
   Of path_added;
   Of path_removed;
-  Of silent;               // peers that stand still and keep their channel
-  std::array<Of, 7> down;  // by Why: channels that ended, were not made, and peers that are over
+  Of silent;               // peers that stalled and keep their channel
+  std::array<Of, 7> down;  // by Why: channels that ended or were not made, peers that are over
   Of& of(Why why) { return down[static_cast<size_t>(why)]; }
   const Of& of(Why why) const { return down[static_cast<size_t>(why)]; }
   static void note(Of& news, const Endpoint& whom) {

@@ -7,11 +7,11 @@
 namespace urma::transport {
 namespace {
 
-// Whoever has filled its ring is a reader behind, or has stopped: it is looked at all the time for
-// a moment, then now and then.
+// A peer whose ring is full is slow or has stopped: it is tried in each pass at first, then at
+// intervals.
 constexpr Duration eager_after_full = std::chrono::microseconds(100);
 constexpr Duration retry_after = std::chrono::microseconds(50);
-// How often the peer is looked after while something is outstanding.
+// How often the state of the peer is read while something is outstanding.
 constexpr Duration look_after = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -24,7 +24,7 @@ Ctp::Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools&
       way_(upwards.ways.way_to(ends.to)) {}
 
 std::byte* Ctp::begin(uint32_t bytes) {
-  // A set-up packet that waits may be the ACCEPT of this very channel: its peer knows it by that.
+  // A set-up packet that waits may be the ACCEPT of this channel, which must arrive first.
   if (any_offered() || paused_ || blocked_ || silent_ || pools_.setup_waits) return nullptr;
   std::byte* const packet = ways_.begin(way_, Ctph::size + bytes);
   if (packet == nullptr) return nullptr;
@@ -41,7 +41,7 @@ void Ctp::end() {
 
 std::byte* Ctp::hold(const MemoryRange& range) {
   if (paused_) return nullptr;
-  // Memory says nothing of whether its owner lives.
+  // Memory does not show whether its owner is alive.
   watch_soon();
   return ways_.hold(way_, range);
 }
@@ -79,12 +79,12 @@ size_t Ctp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time no
   }
   counters_.sent += pulled.count;
   if (!watching_) watch(now);
-  // What leaves here arrives: answers are not kept.
+  // Packets that leave here arrive, so answers are not kept.
   if (arrived > 0) sink_.delivered(peer_, std::span(pools_.delivered).first(arrived), now);
   return pulled.count;
 }
 
-// Packets for as much as there is room for.
+// Takes slices from the queues while the way has room for them.
 Ctp::Pulled Ctp::pull(std::span<TxFrame* const> frames, Time now) {
   Burst& burst = pools_.burst;
   Pulled out;
@@ -103,7 +103,7 @@ Ctp::Pulled Ctp::pull(std::span<TxFrame* const> frames, Time now) {
     burst.slots[out.count] = {.slice = what.slice, .frame = frames[out.count]};
     ++out.count;
   }
-  // A packet that says nothing: that it is taken is what was asked for.
+  // An empty packet: that the peer takes it is the sign of life.
   if (keep_alive_due_ && out.count == 0 && !frames.empty() && begin_packet(*frames[0], 0)) {
     burst.slots[out.count++] = {.slice = SliceRef{}, .frame = frames[0]};
   }
@@ -146,14 +146,14 @@ std::optional<Why> Ctp::handle_timer(Time now) {
   looked_at_ = now;
   const Ways::State way = ways_.state(way_);
   if (way.no_room) return Why::no_room;
-  // Whoever lived there will never answer again.
+  // The process at this address has exited and will never answer.
   if (way.gone) return Why::left;
   if (way.taken != taken_) {
     taken_ = way.taken;
     last_heard_ = std::max(last_heard_, now);
   }
   watching_ = !way.empty;
-  // Who has taken all and owes nothing is not silent.
+  // A peer that has taken everything and owes no answer is not silent.
   const bool owes = outstanding() || blocked_;
   silent_ = owes && now >= last_heard_ + verdict_after;
   if (!owes) return std::nullopt;

@@ -7,28 +7,28 @@
 namespace urma::transport {
 
 // One channel over a medium that loses nothing and keeps the order (CTP, UB 6.2; UB 4.1.2): a slice
-// is one packet, nothing is acknowledged or repeated, and no number is on the wire. What a peer has
-// taken is its sign of life; what it has no room for waits here. That something was taken is no
-// progress of the work that it belongs to: an answer is. Silence ends no channel, for the medium
-// says who lives: it only ends that more is asked.
+// is one packet, packets are neither numbered nor acknowledged nor retransmitted. A peer that takes
+// packets is alive; slices that it has no room for wait here. A packet that was taken is not
+// progress of its work: an answer is. A silent peer keeps its channel, since the medium shows
+// whether its process lives; it is only offered nothing more. Engine thread only.
 class Ctp final : public PacketChannel {
  public:
   struct Upwards {
-    PacketSink& sink;  // is told of answers that have left: they have arrived
+    PacketSink& sink;  // answers that leave are reported as delivered: they arrive
     Ways& ways;
   };
   Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools& pools,
       Counters& counters, Time now);
 
-  // Nothing is pulled meanwhile.
+  // While the channel is paused, no slice is pulled.
   void pause(bool paused) { paused_ = paused; }
-  // Something of the peer's has come. True: it had been silent.
+  // A packet of the peer has come. Returns true if the peer was silent before.
   bool handle_packet(Time now) {
     if (now - last_heard_ > hearing_grain || !heard_) hear(now);
     return std::exchange(silent_, false);
   }
 
-  // The medium numbers nothing: each packet that comes is a slice of its own.
+  // Returns a number for a received slice. Packets have none, and each is a slice of its own.
   uint32_t name_slice() { return ++slices_; }
 
   // Channel
@@ -47,7 +47,7 @@ class Ctp final : public PacketChannel {
   Duration rtt() const override { return std::chrono::microseconds(1); }
 
  private:
-  // As exact as silence is measured: most packets write nothing.
+  // How exactly silence is measured. Coarse, so that most packets write nothing.
   static constexpr Duration hearing_grain = std::chrono::milliseconds(1);
 
   bool outstanding() const override { return watching_ || awaited_ > 0; }
@@ -64,16 +64,16 @@ class Ctp final : public PacketChannel {
   PacketSink& sink_;
   Ways& ways_;
   const uint32_t way_;
-  bool watching_ = false;  // what was sent may not all have been taken
-  bool to_watch_ = false;  // from the next `fill` on
-  bool blocked_ = false;   // there was no room
+  bool watching_ = false;  // the peer may not have taken all that was sent
+  bool to_watch_ = false;  // `watching_` is set by the next `fill`
+  bool blocked_ = false;   // the way had no room
   bool paused_ = false;
   bool silent_ = false;
   Time blocked_since_{};
   Time retry_at_{};
-  Time looked_at_{};  // at what the peer has taken
-  uint64_t taken_ = 0;
-  uint32_t slices_ = 0;  // that have come
+  Time looked_at_{};     // when `taken_` was read
+  uint64_t taken_ = 0;   // `Ways::State::taken` of the way
+  uint32_t slices_ = 0;  // received
 };
 
 }  // namespace urma::transport

@@ -7,8 +7,8 @@
 namespace urma::transport {
 namespace {
 
-// Requests that may leave before answers that wait: the application's own reply should leave with
-// the answer to the request that caused it, and first.
+// Packets of requests that may leave before waiting answers: a reply of the application should
+// leave together with the answer to the request that caused it, and before it.
 constexpr uint32_t requests_ahead = 8;
 
 }  // namespace
@@ -44,7 +44,7 @@ bool PacketChannel::offer(SliceRef slice, Class traffic, uint32_t bytes) {
 }
 
 void PacketChannel::expect_answers(int32_t change, Time now) {
-  // Silence counts from when there is something to answer.
+  // Silence counts from when the peer has something to answer.
   if (awaited_ == 0 && change > 0 && !outstanding()) last_heard_ = std::max(last_heard_, now);
   URMA_ASSERT(change >= 0 || awaited_ >= static_cast<uint32_t>(-change),
               "no more answers are given up than were expected");

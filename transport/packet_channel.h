@@ -9,7 +9,7 @@
 
 namespace urma::transport {
 
-// Who the two ends of a channel are, and what they agreed on.
+// The two ends of a channel, and what they agreed on.
 struct ChannelEnds {
   PeerId peer;
   Tpn local{};
@@ -18,8 +18,10 @@ struct ChannelEnds {
   Facts facts;
 };
 
-// What the two kinds of packet channel have in common: what waits to be pulled, and who was heard
-// of when. RTP makes one over media that lose packets (Tp), CTP over those that do not (Ctp).
+// The common part of both kinds of packet channel: the slices that wait to be pulled, and when the
+// peer last sent anything. Over media that lose packets the channel is a `Tp` (RTP), over others a
+// `Ctp` (CTP). It decides when a slice leaves, not what the packets contain; its medium owns it.
+// Engine thread only.
 class PacketChannel : public Channel {
  public:
   // `index`: names the channel to the layer above. `pools` and `counters` outlive it.
@@ -38,15 +40,16 @@ class PacketChannel : public Channel {
   // Writes packets into `frames` and returns how many.
   virtual size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) = 0;
   virtual bool owes_ack(Time) const { return false; }
-  // Writes the ack that is owed.
+  // Writes the acknowledgement that is owed.
   virtual void fill_ack(TxFrame&) {}
   virtual bool wants_to_send(Time now) const = 0;
-  // Asks a peer of which nothing is awaited for a sign of life: an idle channel is never judged.
+  // Asks the peer for a sign of life although nothing is outstanding; without this, the silence of
+  // an idle channel has no consequence.
   void probe(Time now);
 
-  // Nothing happens by itself before this time.
+  // Returns when `handle_timer` is to be called next.
   virtual Time next_deadline() const = 0;
-  // Why the channel is dead, if it is.
+  // Returns why the channel is dead, if it is.
   [[gnu::cold]] virtual std::optional<Why> handle_timer(Time now) = 0;
   virtual Duration rtt() const = 0;
 
@@ -62,18 +65,18 @@ class PacketChannel : public Channel {
   bool idle() const { return !outstanding() && offered_[0].empty() && offered_[1].empty(); }
 
  protected:
-  // Whether the peer owes us anything, so that its silence means something.
+  // Whether the peer is expected to send anything, so that its silence has a meaning.
   virtual bool outstanding() const = 0;
 
-  // Silence while something is outstanding: first a question, then the verdict.
+  // While something is outstanding, a silent peer is first asked, then declared dead.
   static constexpr Duration keep_alive_after = std::chrono::milliseconds(250);
   static constexpr Duration verdict_after = std::chrono::seconds(1);
-  // What headers add to a packet, at most; the exact size is known once it is written.
+  // The most that headers add to a packet; the exact size is known once it is written.
   static constexpr uint32_t header_allowance = 96;
 
   bool any_offered() const { return !offered_[0].empty() || !offered_[1].empty(); }
-  // The queue to take the next slice from: answers go first, but `requests` packets of requests are
-  // in this burst so far, and some may. Null: all are empty.
+  // Returns the queue to take the next slice from, or null if both are empty. Answers go first,
+  // except that a few packets of requests may precede them; `requests` are in this burst so far.
   OfferQueue* next_queue(uint32_t requests);
   void hear(Time now) {
     last_heard_ = now;
@@ -91,8 +94,8 @@ class PacketChannel : public Channel {
   OfferQueue offered_[classes];
   uint32_t awaited_ = 0;
   bool keep_alive_due_ = false;
-  bool heard_ = false;  // anything at all, on this channel
-  Time last_heard_;     // or the time from which silence counts
+  bool heard_ = false;  // a packet has come on this channel
+  Time last_heard_;     // when the peer last sent anything, or since when its silence counts
   Time last_progress_{};
 };
 

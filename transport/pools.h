@@ -10,15 +10,15 @@
 
 namespace urma::transport {
 
-// What waits to be pulled, of one class.
+// A slice that waits to be pulled.
 struct OfferedSlice {
   SliceRef slice;
   uint32_t bytes = 0;
 };
 using OfferQueue = ChunkQueue<OfferedSlice, 32>;
 
-// A burst in the making: what is written, and where it is remembered. One at a time, so that the
-// channels of an engine share it.
+// A burst that is being written: its packets, and where each is remembered. Only one channel writes
+// at a time, so all channels of a device share it.
 struct Burst {
   static constexpr size_t capacity = 64;
 
@@ -27,16 +27,16 @@ struct Burst {
   std::array<Psn, capacity> psns;
 };
 
-// Memory that the channels of an engine share.
+// Memory that all channels of a device share. The medium owns it.
 struct Pools {
   SentWindow::Pool sent;
   OfferQueue::Pool offered;
   ReceivedWindow::Pool bitmaps;
   Turns active;  // channels that may have something to send
   Burst burst;
-  std::array<SliceRef, Burst::capacity> delivered;  // by one ack, at a time
-  bool setup_waits = false;                         // set-up packets are to leave first
-  IcrcPrefix prefix;                                // of what was sent last
+  std::array<SliceRef, Burst::capacity> delivered;  // by the acknowledgement at hand
+  bool setup_waits = false;                         // set-up packets leave first
+  IcrcPrefix prefix;                                // of the packets sent last
 
   // `packets`: in flight over all channels.
   Pools(uint32_t packets, uint32_t slices, uint32_t channels);

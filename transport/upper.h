@@ -9,65 +9,67 @@
 
 namespace urma::transport {
 
-// One packet to be written, for the first time or again. The transport header's room is at the
-// front of the frame and counted in `frame->head_bytes`; the source appends the transaction headers
-// and names the payload.
+// One packet to be written, for the first time or again. The front of the frame has room for the
+// transport header, which `frame->head_bytes` includes; the source appends the transaction headers
+// and points the pieces at the payload.
 struct PacketSlot {
   SliceRef slice;
   uint16_t index = 0;  // of the packet in its slice
   bool again = false;
   TxFrame* frame = nullptr;
-  // Set by the source when the slice is no longer wanted: the packet leaves as filler, with the
-  // BTAH that the source wrote, or with nothing if the source no longer knows the slice.
+  // Set by the source if the slice was cancelled: the packet leaves as filler, with the BTAH that
+  // the source wrote, or empty if the source no longer knows the slice.
   bool withdrawn = false;
 };
 
-// Where packets come from. One call for a burst.
+// Writes the packets of offered slices; the layer above implements it. One call for a burst.
 class PacketSource {
  public:
   virtual ~PacketSource() = default;
   virtual void write(std::span<PacketSlot> packets) = 0;
 };
 
-// A packet that came, once: duplicates have been removed, order has not been made.
+// A received packet. Duplicates have been removed; packets are not in order.
 struct Received {
   PeerId peer;
-  uint32_t channel = 0;  // one of the peer's, for as long as it is up
+  uint32_t channel = 0;  // its number, unique while it is up
   uint32_t slice = 0;    // TPMSN: names the slice within the channel
   bool last = false;
-  bool in_order = false;   // everything that was sent before it has come
-  bool withdrawn = false;  // filler: only a BTAH
-  bool datagram = false;   // came alone: nobody waits for an answer, and `peer` may be null
-  // The transaction headers: the beginning of `bytes`, perhaps as a copy. `bytes` may lie where its
-  // sender can still change it, so only payload is read there, once.
+  bool in_order = false;   // all packets sent before it have come
+  bool withdrawn = false;  // filler: a BTAH at most
+  bool datagram = false;   // without a channel: it is not answered, and `peer` may be null
+  // The transaction headers: the beginning of `bytes`, or a copy of it. The sender may still be
+  // able to change `bytes`, so only payload is read there, once.
   std::span<const std::byte> head{};
   std::span<const std::byte> bytes{};  // headers and payload, until accept returns
 };
 
-// A path carries nothing any more, or does again; it was added and carries; either end took it
-// away.
+// A change of one path: it carries no packets now, or does again; it was added and carries packets;
+// either end removed it.
 enum class PathIs : uint8_t { lost, back, added, removed };
 
-// Who is told. Calls come from inside the transport's own, on the engine's thread; of the transport
-// only Channel may be called from inside them.
+// Receives packets and events of peers; the layer above implements it. It is called from inside
+// calls of the transport, on the engine's thread. From inside these functions only Channel may be
+// called, and no other function of the transport.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
 
-  // Whether `accept` could take this packet after `waiting` others. If not it is treated as lost on
-  // the way, and comes again: the one form of back-pressure that cannot deadlock.
+  // Returns whether `accept` could take this packet after `waiting` others. If not, the packet is
+  // treated as lost and retransmitted: the one form of back-pressure that cannot deadlock.
   virtual bool admits(const Received& packet, size_t waiting) = 0;
   virtual void accept(std::span<const Received> packets, Time now) = 0;
-  // Every packet of these slices has been acknowledged, in the order in which they were offered.
+  // Each packet of these slices has been acknowledged. Slices come in the order of their offers.
   virtual void delivered(PeerId peer, std::span<const SliceRef> slices, Time now) = 0;
 
-  // Again when its channel is not silent any more.
+  // The peer has a channel; or its channel was silent, and no longer is.
   virtual void up(PeerId peer, Channel& channel, Time now) = 0;
-  // The channel is silent from now on (`Channel::silent`): `up` follows, or `down`.
+  // The channel is silent (`Channel::silent`) until `up` or `down` follows.
   virtual void silent(PeerId) {}
-  // Of one of several paths to this peer. The channel stays.
+  // One of several paths to this peer has changed. The channel stays.
   virtual void path(PeerId, uint8_t /*number*/, PathIs) {}
-  // The channel, if there was one, is gone already. After `restarted` and `left` so is the peer.
+  // The channel, if there was one, no longer exists. After `restarted` and `left` neither does the
+  // peer.
   virtual void down(PeerId peer, Why why, Time now) = 0;
 };
 

@@ -10,15 +10,15 @@
 
 namespace urma::transport {
 
-// What is sent once, without a channel of the peer's (UTP, UB 4.1.3): a packet is copied here, and
-// leaves when a frame takes it. Nothing answers it, nothing is repeated, and whether it arrives is
-// for nobody to say. It is one object for all peers, aimed at each in turn; of a Channel it has
-// `begin` and `end` only.
+// Sends datagrams, without a channel (UTP, UB 4.1.3): a packet is copied here and leaves when a
+// frame takes it. It is neither answered nor retransmitted, and the sender does not learn whether
+// it arrives. One object serves all peers and is aimed at each in turn. Of the functions of a
+// Channel only `begin` and `end` work. Engine thread only.
 class Utp final : public Channel {
  public:
   Utp(uint32_t mtu, Carrier carrier, Counters& counters);
 
-  // Where the next packet goes, and on which of our paths.
+  // Where the next packet goes, and on which path of this device.
   struct Aim {
     Endpoint to;
     uint8_t path = 0;
@@ -35,8 +35,9 @@ class Utp final : public Channel {
   const Facts& facts() const override { return facts_; }
 
   bool waits() const { return filled_ != written_; }
-  // Writes the oldest into `frame`, up to its ICRC. Its memory is the frame's until the frame is
-  // settled, or has not left after all: `left` says how many frames have, this one included.
+  // Writes the oldest packet into `frame`, up to its ICRC. The packet's memory stays in use until
+  // the frame is settled. `left` must follow: it says how many frames have left, this one included
+  // if it leaves.
   void fill(TxFrame& frame);
   void left(uint64_t frames) { packets_[(filled_ - 1) % capacity].frames = frames; }
   void settled(uint64_t frames) {
@@ -44,12 +45,12 @@ class Utp final : public Channel {
   }
 
  private:
-  // Packets that wait, or lie with the driver.
+  // Packets that wait or whose frame the driver still has.
   static constexpr uint32_t capacity = 64;
   struct Packet {
     Aim aim;
     uint32_t bytes = 0;
-    uint64_t frames = 0;  // that have left, with its own
+    uint64_t frames = 0;  // that had left with it, its own included
   };
 
   void forget(uint64_t frames);
@@ -61,7 +62,7 @@ class Utp final : public Channel {
   Counters& counters_;
   Aim aim_;
   uint32_t begun_bytes_ = 0;
-  // How many have been written, filled into a frame, and settled.
+  // Counts of packets: written, filled into a frame, settled.
   uint32_t written_ = 0;
   uint32_t filled_ = 0;
   uint32_t settled_ = 0;
