@@ -64,7 +64,8 @@ Result<const congestion::ControllerKind*> controller(const std::string& name) {
                "open: there is no congestion control \"" + name + "\". Fix: one of " + names};
 }
 
-// `retransmit=` is an option of any device, and no driver's business. Nothing: it is not there.
+// Removes the option `retransmit=`, which any device may have and no driver knows, and returns its
+// value, if it is there.
 std::optional<std::string> take_retransmit(drivers::DeviceString& device) {
   const auto named = [](const auto& option) { return option.key == "retransmit"; };
   const auto found = std::find_if(device.options.begin(), device.options.end(), named);
@@ -108,7 +109,8 @@ std::string describe(const Retransmission& mode, const drivers::PortFacts& port,
          (warning.empty() ? "" : " (warning: " + warning + ")");
 }
 
-// What another process of this host opens to reach a device that was opened so, and is there now.
+// The device string by which another process of this host reaches a device that was opened by
+// `opened` and has the address `self`.
 std::string device_to_reach(const drivers::DeviceString& opened, const Eid& self) {
   if (opened.inner) return device_to_reach(*opened.inner, self);
   if (in_window(self)) return opened.name + ":" + opened.address;
@@ -116,13 +118,14 @@ std::string device_to_reach(const drivers::DeviceString& opened, const Eid& self
   return v4 ? opened.name + ":" : opened.name + ":[" + to_string(self) + "]";
 }
 
-// All that is secret comes from the kernel, except in a simulated world, which is one seed.
+// Secrets come from the kernel, except in a simulated network, where one seed determines
+// everything.
 std::unique_ptr<Entropy> entropy_for(drivers::PacketPort& port) {
   if (port.clock() != nullptr) return std::make_unique<SeededEntropy>(port.clock()->seed());
   return std::make_unique<SecureEntropy>();
 }
 
-// The page that others see, or why there is none; `number` is nobody else's.
+// Makes the page on which other processes see this device. `number` is unique to the device.
 Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFacts& facts,
                                    uint64_t number) {
   ObservedDevice device = engine::this_process();
@@ -138,10 +141,11 @@ Result<engine::StatsFile> page_for(std::string_view text, const drivers::PortFac
 
 Error no_memory(std::string_view call) {
   try {
-    return Error{Status::no_resources,
-                 std::string(call) +
-                     ": the system gives this process no more memory. Fix: release some, or allow "
-                     "it more (ulimit -v, a container's memory limit, vm.overcommit_memory)"};
+    return Error{
+        Status::no_resources,
+        std::string(call) +
+            ": the system refuses more memory to this process. Fix: release some, or allow "
+            "it more (ulimit -v, a container's memory limit, vm.overcommit_memory)"};
   } catch (const std::bad_alloc&) {
     return {Status::no_resources, {}};
   }
@@ -161,8 +165,8 @@ Result<void> usable(const engine::Runner& runner, std::string_view call) {
 Error moved_from(std::string_view call) {
   const auto made = guarded(call, [&]() -> Result<void> {
     return Error{Status::closed, std::string(call) +
-                                     ": this object was moved from, and holds nothing. Fix: call "
-                                     "the object that it was moved to"};
+                                     ": this object was moved from. Fix: call the object that "
+                                     "it was moved to"};
   });
   return made.error();
 }
@@ -187,8 +191,8 @@ Result<Device> Device::make(std::string_view text, const DeviceOptions& options)
   if (!kind) return kind.error();
   if (!SecureEntropy::available()) {
     return Error{Status::permission_denied,
-                 "open: the system gives this process no random numbers for its tokens. Fix: let "
-                 "it call getrandom (a seccomp filter does not, or Linux is older than 3.17)"};
+                 "open: the system gives this process no random numbers for its tokens. Fix: allow "
+                 "getrandom, which a seccomp filter may forbid, or use Linux 3.17 or newer"};
   }
   Result<drivers::DeviceString> parsed = drivers::parse_device_string(text);
   if (!parsed) return parsed.error();
@@ -266,7 +270,7 @@ Eid Device::eid() const { return state_ ? state_->runner->port_facts().eid : Eid
 std::string Device::description() const {
   if (!state_) return {};
   const std::string unseen =
-      state_->unseen.empty() ? "" : "; urma_stat does not see it: " + state_->unseen;
+      state_->unseen.empty() ? "" : "; urma_stat does not show it: " + state_->unseen;
   return state_->text + ": " + state_->runner->port_facts().description + state_->chosen + unseen;
 }
 
@@ -281,8 +285,8 @@ Result<std::vector<Path>> Device::paths(PeerId peer) {
     });
     if (!count) {
       return Error{Status::invalid_argument,
-                   "paths: this life of the peer is over, or was never known here. Fix: import its "
-                   "descriptor again"};
+                   "paths: the peer has exited or restarted, or is not known to this device. Fix: "
+                   "import its descriptor again"};
     }
     return std::vector<Path>(paths.begin(), paths.begin() + static_cast<ptrdiff_t>(*count));
   });

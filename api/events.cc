@@ -13,7 +13,8 @@ Error no_descriptor(std::string_view call) {
                                          ". Fix: close descriptors, or allow more (ulimit -n)"};
 }
 
-// Readable from then on: whoever sleeps there is told the end, whatever was taken meanwhile.
+// Makes the descriptor readable for good once the device is closed, so that a thread that sleeps at
+// it wakes, whatever was taken meanwhile.
 void ring_when_closed(engine::Runner& runner) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (runner.closed() && runner.events().descriptor() >= 0) runner.events().ring();
@@ -43,8 +44,7 @@ namespace {
 
 Error nothing_to_attach() {
   return {Status::invalid_argument,
-          "attach: this queue was moved from, and holds nothing. Fix: attach the object that it "
-          "was moved to"};
+          "attach: this queue was moved from. Fix: attach the object that it was moved to"};
 }
 
 }  // namespace
@@ -78,13 +78,13 @@ std::span<const uint64_t> Jfce::wait(Duration limit) {
   return std::span(state_->taken).first(count);
 }
 
-// ---- what no completion tells
+// ---- events
 
 Result<int> Device::events_fd() {
   if (!state_) return moved_from("events_fd");
   return guarded("events_fd", [&]() -> Result<int> {
     engine::EventQueue& events = state_->runner->events();
-    // Whoever takes it out of an epoll set asks after close, too.
+    // Returned also after close, for applications that remove it from an epoll set.
     if (state_->runner->here() && events.descriptor() >= 0) return events.descriptor();
     if (auto able = usable(state_, "events_fd"); !able) return able.error();
     if (!events.make_descriptor()) return no_descriptor("events_fd");
@@ -104,7 +104,7 @@ size_t Device::events(std::span<Event> out) {
   const bool closed = runner.closed();
   const size_t count = runner.events().take(out);
   ring_when_closed(runner);
-  // What found no room before finds some now.
+  // There is room now for the events that found none before.
   if (count > 0 && runner.events().full() && runner.open()) {
     runner.call([](engine::Engine& engine, Time now) {
       engine.events().hand_over(now);

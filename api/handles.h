@@ -14,7 +14,8 @@
 
 namespace urma {
 
-// What the public objects hold. Each keeps the runner alive, so they may be destroyed in any order.
+// The state of the public objects. Each keeps the runner alive, so they may be destroyed in any
+// order.
 
 struct Device::State {
   std::shared_ptr<engine::Runner> runner;
@@ -22,24 +23,24 @@ struct Device::State {
   DeviceOptions options;
   std::string congestion;  // by name
   std::string chosen;      // how packets are retransmitted, for people
-  std::string unseen;      // why others do not see what it counts, if they should
-  std::string reach;       // what others on this host open in order to reach it
+  std::string unseen;      // why other processes cannot see its counters, if it is observable
+  std::string reach;       // the device string by which processes of this host reach it
   std::mutex published_mutex;
   std::map<std::string, engine::NameFiles::Held, std::less<>> published;
 };
 
 struct URMA_LOCAL Segment::State {
-  // By all segments of a TokenID.
+  // Shared by all segments of a TokenID.
   struct Shared {
     std::atomic<TokenValue> newer{};
-    std::mutex mutex;  // of what follows; held while a segment is withdrawn
+    std::mutex mutex;  // guards the members below; held while a segment is withdrawn
     bool revoked = false;
     State* first = nullptr;
   };
 
   std::shared_ptr<engine::Runner> runner;
-  Region owned;                                 // empty for memory of the caller's
-  std::optional<engine::Engine::Lease> leased;  // memory of the device's
+  Region owned;                                 // private memory, if the library allocated it
+  std::optional<engine::Engine::Lease> leased;  // memory of the medium (a window), if it lies there
   std::byte* base = nullptr;
   size_t bytes = 0;
   Rights rights = Rights::local_only;
@@ -48,10 +49,10 @@ struct URMA_LOCAL Segment::State {
   Handle handle;  // in the engine's table
   TokenId id{};
   std::shared_ptr<Shared> token;
-  State* previous = nullptr;  // of the same TokenID
+  State* previous = nullptr;  // the list of segments of the same TokenID
   State* next = nullptr;
   bool registered = false;
-  bool fenced = true;  // once unregistered
+  bool fenced = true;  // once unregistered: no peer can write to it
 
   ~State();
   Result<void> unregister();
@@ -59,24 +60,24 @@ struct URMA_LOCAL Segment::State {
   void join_others();
   void leave_others();
   std::unique_lock<std::mutex> lock_others();
-  // Others are locked out.
+  // The caller holds the lock of lock_others.
   Result<void> withdraw(std::string_view call);
-  // False: the device has no memory of its own, or no room.
+  // Takes memory of the medium. Returns false if the medium has none, or no room.
   bool take_memory();
   Descriptor::Segment describe() const;
   engine::Engine::Segments::Segment described() const;  // for the engine's table
-  // By which others know its first byte.
+  // The address of its first byte, as peers name it.
   uint64_t address() const { return leased ? leased->address : reinterpret_cast<uint64_t>(base); }
 };
 
-// Where completions come from.
+// A completion queue and the runner of its device: what Jetty, Jfr and Jfc have in common.
 struct CompletionSource {
   std::shared_ptr<engine::Runner> runner;
   urma::jetty::Jfc* jfc = nullptr;
 
   size_t poll(std::span<Completion> out);
   std::span<const Completion> wait(Duration limit, std::span<Completion> out);
-  // `kept` is the queue.
+  // `kept` owns the queue.
   Result<int> fd(const std::shared_ptr<urma::jetty::Jfc>& kept);
   bool arm(Wake wake);
   Result<void> attach(const std::shared_ptr<urma::jetty::Jfc>& kept,
@@ -90,7 +91,7 @@ struct Jfc::State {
 };
 
 struct Jfce::State {
-  std::shared_ptr<engine::Runner> runner;  // of the device that it was made by
+  std::shared_ptr<engine::Runner> runner;  // of the device that made it
   std::shared_ptr<urma::jetty::Jfce> events;
   std::array<uint64_t, 64> taken;
 };
@@ -104,17 +105,17 @@ struct Jetty::State {
   Descriptor::Jetty describe() const { return {.id = made.id, .token = made.token}; }
 };
 
-// Why a control call cannot be made on this device any more, if it cannot.
+// Returns an error if control calls can no longer be made: closed, or forked.
 Result<void> usable(const engine::Runner& runner, std::string_view call);
 
-// Whether works of a device or a Jetty may end after so long without progress.
+// Whether it is a valid operation timeout.
 constexpr bool may_time_out_after(Duration limit) {
   return limit >= std::chrono::milliseconds(10) && limit <= std::chrono::hours(1);
 }
 
 // The error of a control call on an object that was moved from.
 Error moved_from(std::string_view call);
-// Why such a call cannot be made through this object, if it cannot. `state` is what it holds.
+// The same for a call of a public object, whose state this is: null if it was moved from.
 template <class State>
 Result<void> usable(const std::unique_ptr<State>& state, std::string_view call) {
   if (state == nullptr) return moved_from(call);
@@ -127,13 +128,14 @@ Result<void> usable(const std::unique_ptr<State>& state, std::string_view call) 
   if (runner.here() && runner.open()) return {};
   return usable(runner, call);
 }
-// What polling and waiting for an object that was moved from gives.
+// The completion that polling an object that was moved from returns.
 inline constexpr Completion end_of_moved{.status = Status::closed, .from = {}};
 
-// The error of a call for which there is no memory; without its text when there is none for that.
+// The error of a call that ran out of memory. Without a text if there is no memory for one.
 Error no_memory(std::string_view call);
 
-// Makes a control call. Nothing throws out of this library: short memory is an error like others.
+// Makes a control call, and turns std::bad_alloc into an error, since no call of this library
+// throws.
 template <class Function>
 auto guarded(std::string_view call, Function&& function) -> std::invoke_result_t<Function> {
   try {
@@ -143,7 +145,7 @@ auto guarded(std::string_view call, Function&& function) -> std::invoke_result_t
   }
 }
 
-// A descriptor of this device, to be filled with what lives on it.
+// A descriptor with the addresses and the identity of this device, without a segment or a Jetty.
 Descriptor describe_device(const engine::Runner& runner);
 
 }  // namespace urma

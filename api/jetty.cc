@@ -19,12 +19,12 @@ Result<void> examine(const JettyOptions& options) {
   if (options.receives_from != nullptr && options.receives > 0) {
     return Error{Status::invalid_argument,
                  "jetty: receives is " + std::to_string(options.receives) +
-                     " though receives_from names a Jfr, whose receives it would use. Fix: leave "
+                     ", but receives_from names a Jfr, whose receives the Jetty uses. Fix: leave "
                      "receives 0 and give the Jfr as many as all its Jetties need"};
   }
   if (options.weight < 1 || options.weight > most_weight) {
     return Error{Status::invalid_argument, "jetty: weight is " + std::to_string(options.weight) +
-                                               ", which no Jetty can have. Fix: choose 1 to " +
+                                               ", which is out of range. Fix: choose 1 to " +
                                                std::to_string(most_weight)};
   }
   if (!is_valid(options.mode)) {
@@ -35,18 +35,18 @@ Result<void> examine(const JettyOptions& options) {
   if (options.operation_timeout != Duration{} && !may_time_out_after(options.operation_timeout)) {
     return Error{Status::invalid_argument,
                  "jetty: operation_timeout is neither zero nor within 10 ms to 1 h. Fix: choose "
-                 "one that is, or zero, which is the device's"};
+                 "one that is, or zero for that of the device"};
   }
   if (options.receiver_timeout < Duration{}) {
     return Error{Status::invalid_argument,
-                 "jetty: receiver_timeout is negative. Fix: zero or more, or Duration::max() to "
-                 "wait for ever"};
+                 "jetty: receiver_timeout is negative. Fix: zero or more, or Duration::max() for "
+                 "no limit"};
   }
   if (options.mode == ServiceMode::unreliable && options.chain) {
     return Error{
         Status::invalid_argument,
-        "jetty: chain asks for order, of which ServiceMode::unreliable promises none. Fix: "
-        "leave one of them out"};
+        "jetty: chain needs an order, and ServiceMode::unreliable keeps none. Fix: leave one of "
+        "them out"};
   }
   if (options.inline_bytes > max_inline_bytes) {
     return failed(Status::invalid_argument, "jetty: inline_bytes is ", options.inline_bytes,
@@ -58,22 +58,23 @@ Result<void> examine(const JettyOptions& options) {
     return {};
   }
   return failed(Status::invalid_argument, "jetty: berths is ", options.berths, " and receives ",
-                options.receives, ", which no Jetty can have")
+                options.receives, ", which is out of range")
       .fix("choose 0 to ", most_berths, " for each, and at least 1 for one of them");
 }
 
 Error no_entries(std::string_view call, const urma::jetty::Jfc& jfc, uint32_t entries) {
   return failed(Status::no_resources, call, ": its completion queue has ", jfc.depth(),
-                " entries, ", jfc.reserved(), " are taken, and it needs ", entries,
+                " entries, of which ", jfc.reserved(), " are reserved, and it needs ", entries,
                 " (berths + 2 * receives)")
-      .fix("make the queue with ", jfc.reserved() + entries,
-           " in all, or poll it when Jetties that completed there have been destroyed");
+      .fix("make the queue with a depth of ", jfc.reserved() + entries,
+           ", or poll it, which releases the entries of destroyed Jetties");
 }
 
-// One engine writes a completion queue, and takes the receives of a JFR.
+// A Jetty can use only a completion queue and a JFR of its own device: each has one engine that
+// writes it.
 Error foreign(std::string_view call, std::string_view what) {
   return failed(Status::invalid_argument, call, ": its ", what,
-                " is not of this device, or was moved from")
+                " belongs to another device, or was moved from")
       .fix("make one with this device's ", what, "()");
 }
 
@@ -83,16 +84,16 @@ size_t poll_moved(std::span<Completion> out) {
   return 1;
 }
 
-// Why nobody would make a descriptor readable.
+// The error of a device on which no thread would make a descriptor readable.
 Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
   if (runner.simulated()) {
     return failed(Status::unsupported, call,
-                  ": this device is simulated, and its time stands while anybody sleeps")
+                  ": this device is simulated, and its time stands still while a thread sleeps")
         .fix("wait()");
   }
   return failed(
              Status::unsupported, call,
-             ": this device is run only by threads that poll, and nobody would run it while they "
+             ": this device is run only by threads that poll, so no thread would run it while they "
              "sleep at a descriptor")
       .fix("open it with Threads::automatic or served");
 }
@@ -103,7 +104,7 @@ Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
 
 size_t CompletionSource::poll(std::span<Completion> out) {
   if (!runner->here()) {
-    // Whoever waits for a completion in a child of fork is told why there will be none.
+    // Tells a thread that waits for completions in a forked child why none will come.
     if (out.empty() || out.data() == nullptr) return 0;
     out[0] = {.status = Status::forked, .from = {}};
     return 1;
@@ -112,7 +113,7 @@ size_t CompletionSource::poll(std::span<Completion> out) {
   const bool closed = runner->closed();
   const size_t count = jfc->poll(out);
   if (count > 0 || !closed || out.empty() || out.data() == nullptr) return count;
-  // Nothing will come any more: whoever goes on waiting is told so, each time.
+  // No completions will follow. Says so at each poll, to threads that keep waiting.
   out[0] = {.status = Status::closed, .from = {}};
   return 1;
 }
@@ -124,13 +125,13 @@ std::span<const Completion> CompletionSource::wait(Duration limit, std::span<Com
 
 Result<int> CompletionSource::fd(const std::shared_ptr<urma::jetty::Jfc>& kept) {
   return guarded("fd", [&]() -> Result<int> {
-    // Whoever takes it out of an epoll set asks after close, too.
+    // Returned also after close, for applications that remove it from an epoll set.
     if (runner->here() && jfc->descriptor() >= 0) return jfc->descriptor();
     if (auto able = usable(*runner, "fd"); !able) return able.error();
     if (!runner->has_service()) return nobody_wakes(*runner, "fd");
     if (jfc->attached()) {
       return Error{Status::invalid_argument,
-                   "fd: this queue is attached to a Jfce. Fix: sleep at that one's fd()"};
+                   "fd: this queue is attached to a Jfce. Fix: sleep at the fd() of the Jfce"};
     }
     if (runner->give_descriptor(kept)) return jfc->descriptor();
     return Error{Status::no_resources, std::string("fd: making an eventfd: ") +
@@ -142,7 +143,7 @@ Result<int> CompletionSource::fd(const std::shared_ptr<urma::jetty::Jfc>& kept) 
 bool CompletionSource::arm(Wake wake) {
   if (!runner->here() || runner->closed() || !jfc->arm(wake == Wake::solicited)) return false;
   runner->hand_over();
-  // Arming may have taken the ring of a close.
+  // Arming may have consumed the wake-up of a close.
   return !runner->closed();
 }
 
@@ -185,8 +186,8 @@ bool Jfc::arm(Wake wake) { return state_ && state_->source.arm(wake); }
 Result<Jfc> Device::jfc(uint32_t depth) {
   if (auto able = usable(state_, "jfc"); !able) return able.error();
   if (depth == 0 || depth > deepest_jfc) {
-    return Error{Status::invalid_argument, "jfc: no queue can have a depth of " +
-                                               std::to_string(depth) + ". Fix: choose 1 to " +
+    return Error{Status::invalid_argument, "jfc: the depth " + std::to_string(depth) +
+                                               " is out of range. Fix: choose 1 to " +
                                                std::to_string(deepest_jfc)};
   }
   return guarded("jfc", [&]() -> Result<Jfc> {
@@ -230,7 +231,7 @@ Result<Jfr> Device::jfr(const JfrOptions& options) {
     if (options.receives == 0 || options.receives > most_berths) {
       return Error{Status::invalid_argument,
                    "jfr: receives is " + std::to_string(options.receives) +
-                       ", which no Jfr can have. Fix: choose 1 to " + std::to_string(most_berths)};
+                       ", which is out of range. Fix: choose 1 to " + std::to_string(most_berths)};
     }
     auto made = make_jetty("jfr", {.berths = 0,
                                    .receives = options.receives,
@@ -287,9 +288,9 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
     jfc.unreserve(state->queues->entries());
     return Error{
         Status::no_resources,
-        std::string(call) + ": this device has all " + std::to_string(limit) +
-            " Jetties and JFRs that it was opened for. Fix: destroy some, or open it with a larger "
-            "Limits::jetties"};
+        std::string(call) + ": this device has " + std::to_string(limit) +
+            " Jetties and JFRs, as many as it was opened for. Fix: destroy some, or open it with a "
+            "larger Limits::jetties"};
   }
   state->made = *made;
   return Jetty(std::move(state));
@@ -297,7 +298,8 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
 
 namespace {
 
-// While a work is posted, memory can send its first lines; the rest is fetched in a row anyway.
+// Prefetches the first cache lines of a read while the work is posted. The processor prefetches the
+// rest by itself, because they are read in sequence.
 void fetch_ahead(const drivers::MappedMemory& mapped, const Work& work) {
   constexpr size_t line = 64;
   constexpr size_t most = 16 * line;
@@ -310,7 +312,7 @@ void fetch_ahead(const drivers::MappedMemory& mapped, const Work& work) {
   }
 }
 
-// Posts buffers that could be memory of this process. `state` is what the Jetty holds.
+// Posts buffers that are in a range that a process can have. `state` is that of the Jetty.
 constexpr auto post_receive = [](const auto& state, std::span<const Buffer> buffers, uint64_t tag) {
   if (!state) [[unlikely]]
     return false;

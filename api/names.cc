@@ -21,11 +21,11 @@ constexpr std::string_view scheme = "urma://";
 constexpr Duration look_again_after = std::chrono::milliseconds(10);
 constexpr Duration one_question = std::chrono::milliseconds(250);
 
-// urma://HOST[:PORT]/NAME
+// A parsed urma://HOST[:PORT]/NAME.
 struct Location {
   std::string host;
   std::string name;
-  bool local_host = false;  // "localhost": this user's names, at whatever address is in reach
+  bool local_host = false;  // "localhost": names of this user, at any address within reach
   bool port_given = false;
   Endpoint at;
 };
@@ -45,7 +45,7 @@ Eid address_of(const sockaddr& address) {
   return eid;
 }
 
-// A host's name, as the resolver knows it.
+// The address of a host, from the resolver.
 Result<Eid> resolve(const std::string& host, bool v4) {
   addrinfo hints{};
   hints.ai_family = v4 ? AF_INET : AF_INET6;
@@ -69,7 +69,7 @@ Result<Location> parse_location(std::string_view what, const Endpoint& self) {
   out.host = rest.substr(0, slash);
   out.name = rest.substr(slash + 1);
   if (!engine::valid_name(out.name)) {
-    return bad_location(what, "has no valid name (1 to 64 of A-Z a-z 0-9 . _ -)");
+    return bad_location(what, "has an invalid name, which is not 1 to 64 of A-Z a-z 0-9 . _ -");
   }
   if (out.host == "localhost") {
     out.local_host = true;
@@ -84,9 +84,9 @@ Result<Location> parse_location(std::string_view what, const Endpoint& self) {
   }
   const size_t colon = out.host.rfind(':');
   const std::string name = out.host.substr(0, colon);
-  if (name.empty()) return bad_location(what, "names no host");
+  if (name.empty()) return bad_location(what, "has no host");
   if (colon != std::string::npos) {
-    // The port's spelling is checked where endpoints are.
+    // parse_endpoint checks the port.
     Result<Endpoint> port = parse_endpoint("0.0.0.0" + out.host.substr(colon));
     if (!port) return bad_location(what, "has no valid port");
     out.at.port = port->port;
@@ -110,7 +110,7 @@ bool on_loopback(const Eid& address) {
   return Endpoint{address, 0}.is_ipv4() && address.bytes[12] == std::byte{127};
 }
 
-// Of a window, whoever can be reached at all: its number is nowhere twice.
+// Addresses in a window are always on this host: no two windows have the same number.
 bool on_this_host(const Eid& address) {
   if (in_window(address)) return true;
   if (on_loopback(address)) return true;
@@ -126,7 +126,7 @@ bool on_this_host(const Eid& address) {
   return found;
 }
 
-// Whether the location is this device's own, so that a question would come back to it.
+// Whether the location is an address of this device, so that it would ask itself.
 bool asks_itself(engine::Runner& runner, const Location& where) {
   const auto places = runner.places();
   return !where.local_host && (where.at == runner.port_facts().self ||
@@ -135,7 +135,7 @@ bool asks_itself(engine::Runner& runner, const Location& where) {
 
 Error own_address(const Location& where) {
   const std::string address = to_string(where.at.address);
-  return failed(Status::not_found, "import: this device holds ", where.at,
+  return failed(Status::not_found, "import: this device has the address ", where.at,
                 " itself and does not publish \"", where.name, "\" there")
       .add_if(on_loopback(where.at.address), ", nor is it published at another loopback address")
       .fix("open udp:", where.at.is_ipv4() ? address : "[" + address + "]",
@@ -144,12 +144,12 @@ Error own_address(const Location& where) {
 
 Error not_answered(const Location& where, Status status, const engine::NoRoom& no_room) {
   if (status == Status::not_found) {
-    return failed(status, "nobody at ", where.at, " publishes \"", where.name,
+    return failed(status, "no process at ", where.at, " publishes \"", where.name,
                   "\" to this process (names are for their own user, unless published for others)")
         .usual_fix();
   }
   if (status == Status::version_mismatch) {
-    return failed(status, "the process at ", where.at, " speaks another version of the set-up")
+    return failed(status, "the process at ", where.at, " uses another version of the protocol")
         .usual_fix();
   }
   if (status == Status::no_resources) {
@@ -160,12 +160,12 @@ Error not_answered(const Location& where, Status status, const engine::NoRoom& n
                   ", an address of this host, because the interface lo is down")
         .fix("as root, ip link set dev lo up");
   }
-  return failed(Status::peer_unreachable, "nobody answered at ", where.at, " for \"", where.name,
-                "\"")
+  return failed(Status::peer_unreachable, "no process answered at ", where.at, " for \"",
+                where.name, "\"")
       .usual_fix();
 }
 
-// Processes have no simulated network in common, so that starting a server elsewhere cures nothing.
+// Processes cannot share a simulated network, so starting a server elsewhere would not help.
 Error not_published_in_simulation(const Location& where, Status status) {
   if (status == Status::version_mismatch || status == Status::no_resources) {
     return not_answered(where, status, {});
@@ -178,7 +178,7 @@ Error not_published_in_simulation(const Location& where, Status status) {
       .fix("publish it from a device of this process, or open cxl: or udp: on both sides");
 }
 
-// Whether it is the medium of this device that has no room for the way there.
+// Reports whether the peer has no way because this device's medium has no room for one.
 engine::NoRoom no_room_on(engine::Runner& runner, const Location& where) {
   engine::NoRoom out;
   runner.call([&](engine::Engine& engine, Time) {
@@ -191,7 +191,7 @@ engine::NoRoom no_room_on(engine::Runner& runner, const Location& where) {
   return out;
 }
 
-// Asks the process at the address, for as long as it takes but not longer than `limit`.
+// Asks the process at the address until it answers, for at most `limit`.
 engine::NameService::Question ask(engine::Runner& runner, const Location& where, Duration limit,
                                   const std::optional<Retransmission>& mode) {
   engine::NameService::Question question;
@@ -211,8 +211,8 @@ engine::NameService::Question ask(engine::Runner& runner, const Location& where,
   return question;
 }
 
-// What processes of this user publish at the location. A device that has taken the loopback address
-// it is to ask (`own`) has left the next free one to the publisher, which was started later.
+// Finds a name that a process of this user publishes at the location. If this device itself has the
+// loopback address in question (`own`), a publisher that was started later has another one.
 Result<engine::Publication> find_here(const Eid& self, const Location& where, bool own) {
   const auto files = engine::NameFiles::of_this_user();
   if (where.local_host)
@@ -225,7 +225,7 @@ Result<engine::Publication> find_here(const Eid& self, const Location& where, bo
   return files.find(self, on_loopback, where.name);
 }
 
-// Looks in this user's directory and asks the network, in turn, until the time is over.
+// Looks in this user's directory and asks the network, in turn, until the limit.
 Result<std::string> look_up(engine::Runner& runner, const Location& where,
                             const ImportOptions& options) {
   if (runner.simulated()) {
@@ -245,7 +245,7 @@ Result<std::string> look_up(engine::Runner& runner, const Location& where,
       if (last.status != Status::not_found) return last;
       if (own) last = own_address(where);
     }
-    // What this device would answer to itself, the files have said.
+    // A question to this device itself would return only what the files say.
     if (where.local_host || (here && own)) {
       std::this_thread::sleep_for(look_again_after);
       continue;
@@ -269,7 +269,7 @@ Error out_of_reach(const Endpoint& at, const Endpoint& self) {
       .fix("open ", cure);
 }
 
-// The descriptor that is published where `what` says.
+// Returns the descriptor line that is published at `what`, a urma:// location.
 Result<std::string> locate(engine::Runner& runner, std::string_view what,
                            const ImportOptions& options) {
   const Endpoint& self = runner.port_facts().self;
@@ -298,7 +298,7 @@ Imported imported_from(const Descriptor& descriptor, PeerId peer) {
   return imported;
 }
 
-// Only who may copy that much has it measured.
+// Measures how to copy large works, if the segment is large enough for them.
 void choose_copy(engine::Runner& runner, const RemoteSegment& segment) {
   if (!segment.mapped() || segment.bytes < engine::least_past_caches) return;
   const uint64_t from = engine::past_caches_from();
@@ -352,8 +352,8 @@ Result<Imported> Device::import(std::string_view what, const ImportOptions& opti
     const std::optional<Retransmission>& mode = options.retransmission;
     if (const std::string why = mode ? engine::objection(*mode, runner.port_facts()) : "";
         !why.empty()) {
-      return error(Status::invalid_argument,
-                   "import: retransmission " + std::string(name(*mode)) + ": " + why);
+      return Error{Status::invalid_argument,
+                   "import: retransmission " + std::string(name(*mode)) + ": " + why};
     }
     if (!what.starts_with(scheme)) return import_line(runner, std::string(what), mode);
     const Result<std::string> found = locate(runner, what, options);
@@ -397,10 +397,10 @@ Result<void> Device::publish_line(std::string_view name, const std::string& line
   engine::Runner& runner = *state_->runner;
   if (!engine::valid_name(name)) {
     return failed(Status::invalid_argument, "publish: \"", name.substr(0, 80),
-                  "\" is no valid name")
+                  "\" is not a valid name")
         .fix("1 to 64 of A-Z a-z 0-9 . _ -, not starting with a dot");
   }
-  // All that is needed is allocated here, and moved inside the pass.
+  // Allocates everything here: a pass must not allocate, and only moves it.
   engine::Publications one;
   const auto& [key, publication] =
       *one.emplace(name,
@@ -433,7 +433,7 @@ Result<void> Device::unpublish(std::string_view name) {
     if (found == state_->published.end()) {
       return guarded("unpublish", [&]() -> Result<void> {
         return failed(Status::not_found, "unpublish: this device does not publish \"", name, "\"")
-            .fix("unpublish what it has published, once");
+            .fix("unpublish only names that this device publishes, and each once");
       });
     }
     state_->published.erase(found);

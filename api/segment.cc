@@ -10,26 +10,28 @@ namespace {
 
 constexpr size_t huge_page = 2 << 20;
 constexpr size_t page = 4096;
-// Somebody else takes memory there; who takes longer was stopped.
+// Allocation in a window takes its lock for microseconds; a process that holds it for longer than
+// this was stopped.
 constexpr Duration lock_patience = std::chrono::seconds(1);
 
 Error not_fenced(std::string_view call, bool handed_over) {
   if (handed_over) {
     return {Status::not_fenced,
             std::string(call) +
-                ": others were given this memory, and the system had none to put in its place "
-                "here: they may still read and write it. Fix: free some memory or address space "
-                "(ulimit -v), and ask again"};
+                ": peers were handed this memory, and the system has no memory to replace it "
+                "with: they may still read and write it. Fix: free some memory or address space "
+                "(ulimit -v), and call it again"};
   }
-  return {Status::not_fenced,
-          std::string(call) +
-              ": a process that maps this memory was in the middle of using it, does not go on (it "
-              "is stopped, or has no processor), and this memory's pages cannot be moved away from "
-              "it: it may still write there when it does. Fix: let it go on, or end it, and ask "
-              "again"};
+  return {
+      Status::not_fenced,
+      std::string(call) +
+          ": a process that maps this memory was in the middle of using it and does not "
+          "continue (it is stopped, or has no processor), and the pages of this memory cannot be "
+          "replaced: the process may still write to it once. Fix: let that process continue, or "
+          "end it, and call this again"};
 }
 
-// Why a segment gets no second token. `checked`: its token is compared at all.
+// Why a segment gets no second token. `checked`: whether its token is compared at all.
 Error not_rotated(bool registered, bool checked) {
   const auto made = guarded("rotate", [&]() -> Result<void> {
     if (!registered) {
@@ -43,19 +45,19 @@ Error not_rotated(bool registered, bool checked) {
                    "Fix: register the memory again with TokenPolicy::plain_text"};
     }
     return Error{Status::invalid_argument,
-                 "rotate: two tokens of this segment are valid already, and it can have no third. "
-                 "Fix: retire the old one first: Segment::retire"};
+                 "rotate: two tokens of this segment are valid already, which is the limit. Fix: "
+                 "retire the old one first: Segment::retire"};
   });
   return made.error();
 }
 
-// The device's close has withdrawn the memory before.
+// The error if Device::close has unregistered the memory before.
 Error withdrawn_by_close(std::string_view call) {
   const auto made = guarded(call, [&]() -> Result<void> {
     return Error{Status::closed, std::string(call) +
                                      ": the device is closed, which has unregistered this memory: "
                                      "no peer accesses it. Fix: none is needed; call it before "
-                                     "Device::close to be told `ok`"};
+                                     "Device::close to get `ok`"};
   });
   return made.error();
 }
@@ -72,11 +74,10 @@ Segment& Segment::operator=(Segment&& other) noexcept {
 
 Segment::~Segment() {
   if (!state_) return;
-  // The child of a fork has no part in the registration.
+  // A forked child does not own the registration.
   if (state_->runner->here()) (void)state_->unregister();
 }
 
-// Memory of the medium's, which others map. False: it has none, or no room.
 bool Segment::State::take_memory() {
   using Taken = drivers::SegmentMemory::Taken;
   engine::Engine::Lease lease;
@@ -112,7 +113,8 @@ Segment::State::~State() {
     held = memory->held(*leased);
     return true;
   });
-  // Not in a pass: large ones take long. What cannot be restored is nobody's for ever.
+  // Not in a pass, because large segments take long. Memory that cannot be restored is never
+  // allocated again.
   if (!memory->restore(*leased)) return;
   if (!held) memory->empty(*leased);
   runner->call([&](engine::Engine&, Time) {
@@ -144,7 +146,7 @@ Descriptor::Segment Segment::State::describe() const {
           .atomics = atomics};
 }
 
-// Whose TokenID is its own has nobody to lock out.
+// A segment that does not share its TokenID needs no lock.
 std::unique_lock<std::mutex> Segment::State::lock_others() {
   if (token.use_count() == 1) return {};
   return std::unique_lock(token->mutex);
@@ -184,8 +186,8 @@ Result<void> Segment::State::unregister() {
   return withdraw("unregister");
 }
 
-// All are refused before any of them is waited for. What an earlier call has withdrawn and could
-// not ensure is waited for again.
+// Refuses accesses to all segments before it waits for any of them. Waits again for segments that
+// an earlier call withdrew and could not fence.
 Result<void> Segment::State::revoke() {
   if (!runner->here()) return usable(*runner, "revoke");
   const auto lock = lock_others();
@@ -207,13 +209,13 @@ Result<void> Segment::State::withdraw(std::string_view call) {
   registered = false;
   engine::Engine::Withdrawal what{.segment = handle, .own = described()};
   drivers::SegmentMemory* memory = nullptr;
-  bool handed_over = false;  // and could not be moved
+  bool handed_over = false;  // a peer was handed the memory, and it could not be replaced
   do {
     runner->call([&](engine::Engine& engine, Time now) {
       memory = engine.port().memory();
       return engine.withdraw_segments(what, now);
     });
-    // Not in a pass: large ones take long.
+    // Not in a pass, because large segments take long.
     if (what.held) what.fenced = memory->move(*what.held);
     handed_over = handed_over || (what.held && !what.fenced && memory->loose(*what.held));
   } while (what.held);
@@ -244,10 +246,11 @@ Result<void> Segment::retire() {
   state_->runner->call(
       [&](engine::Engine& engine, Time now) { return engine.retire_token(what, now); });
   if (what.fenced) return {};
-  return Error{Status::not_fenced,
-               "retire: the old token opens nothing any more, but a process that maps this memory "
-               "was in the middle of using it, and does not go on: it may still finish one copy. "
-               "Fix: let it go on, or end it, and ask again"};
+  return Error{
+      Status::not_fenced,
+      "retire: the old token is no longer valid, but a process that maps this memory was in "
+      "the middle of using it and does not continue: it may still finish one copy. Fix: let "
+      "that process continue, or end it, and call this again"};
 }
 
 engine::Engine::Segments::Segment Segment::State::described() const {
@@ -267,11 +270,11 @@ Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& 
     return Error{status, std::string(call) + ": " + why};
   };
   if (bytes == 0) {
-    return wrong(Status::invalid_argument, "0 bytes of memory make no segment. Fix: 1 at least");
+    return wrong(Status::invalid_argument, "a segment cannot have 0 bytes. Fix: 1 or more");
   }
   if (!is_valid(options.rights)) {
     return wrong(Status::invalid_argument,
-                 "SegmentOptions::rights has bits that are no right. Fix: any of Rights::read, "
+                 "SegmentOptions::rights has bits that are not a right. Fix: any of Rights::read, "
                  "write and atomic, or local_only");
   }
   if (!is_valid(options.atomics)) {
@@ -290,16 +293,17 @@ Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& 
                  "or engine");
   }
   if (options.policy == TokenPolicy::signature || options.policy == TokenPolicy::encryption) {
-    return wrong(Status::unsupported,
-                 "tokens that sign or encrypt do not exist yet. Fix: TokenPolicy::plain_text, on a "
-                 "network that is trusted (docs/security.md)");
+    return wrong(
+        Status::unsupported,
+        "tokens that sign or encrypt are not supported. Fix: TokenPolicy::plain_text, on a "
+        "trusted network (docs/security.md)");
   }
   return {};
 }
 
-// Its first and its last page: to look at all mappings of the process takes 20 us and more, and
-// what lies between two pages that can be written is as a rule of one mapping with them. Who mixes
-// them has `SegmentOptions::guarded`.
+// Asks whether the first and the last page may be written. Reading all mappings of the process
+// takes 20 us or more, and the pages between two writable pages usually belong to the same mapping.
+// For memory where they do not, there is SegmentOptions::guarded.
 Result<void> examine_writable(std::span<const std::byte> memory, Rights rights) {
   if (!has(rights, Rights::write) && !has(rights, Rights::atomic)) return {};
   const std::byte* const first = memory.data();
@@ -307,9 +311,9 @@ Result<void> examine_writable(std::span<const std::byte> memory, Rights rights) 
   const auto page_of = [](const std::byte* at) { return reinterpret_cast<uintptr_t>(at) / page; };
   if (may_store(first) && (page_of(first) == page_of(last) || may_store(last))) return {};
   return Error{Status::invalid_argument,
-               "register_memory: others are to write this memory, and this process may not: it is "
-               "mapped read-only, or nothing is mapped there, or its file is shorter. Fix: map it "
-               "with PROT_WRITE, all of it, or register it with Rights::read alone"};
+               "register_memory: the rights let peers write this memory, but this process may not "
+               "write it: it is mapped read-only, or not mapped, or its file is shorter. Fix: map "
+               "all of it with PROT_WRITE, or register it with Rights::read alone"};
 }
 
 }  // namespace
@@ -319,10 +323,11 @@ Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
     if (auto able = usable(state_, "allocate"); !able) return able.error();
     if (auto fine = examine("allocate", bytes, options); !fine) return fine.error();
     if (options.guarded) {
-      return Error{Status::invalid_argument,
-                   "allocate: guarded is for memory that others than this library may take away, "
-                   "and this is the library's. Fix: leave it out, or map memory yourself and use "
-                   "register_memory"};
+      return Error{
+          Status::invalid_argument,
+          "allocate: guarded is for memory that the application may unmap, and the library "
+          "allocates this memory itself. Fix: leave it out, or map memory yourself and use "
+          "register_memory"};
     }
     auto segment = std::make_unique<Segment::State>();
     segment->runner = state_->runner;
@@ -330,7 +335,7 @@ Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
     if (segment->take_memory()) return add_segment(std::move(segment), options);
     segment->owned = Region::try_make(bytes, bytes >= huge_page ? huge_page : page);
     if (segment->owned.data() == nullptr) {
-      return failed(Status::no_resources, "allocate: the system gives no ", bytes,
+      return failed(Status::no_resources, "allocate: the system refuses ", bytes,
                     " bytes of address space")
           .fix("ask for less, or allow this process more (ulimit -v)");
     }
@@ -365,7 +370,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   const Segment::State* const with = options.with != nullptr ? options.with->state_.get() : nullptr;
   if (options.with != nullptr && (with == nullptr || with->runner != state_->runner)) {
     return Error{Status::invalid_argument,
-                 "registering memory: SegmentOptions::with is no segment of this device. Fix: "
+                 "registering memory: SegmentOptions::with is not a segment of this device. Fix: "
                  "name one that is, or none"};
   }
   segment->runner = state_->runner;
@@ -386,8 +391,8 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
     case Added::added:
       break;
     case Added::full:
-      return failed(Status::no_resources, "this device has all ", limit,
-                    " segments that it was opened for")
+      return failed(Status::no_resources, "registering memory: this device has ", limit,
+                    " segments, as many as it was opened for")
           .fix("unregister some, or open it with a larger Limits::segments");
     case Added::gone:
       return Error{Status::invalid_argument,
@@ -395,13 +400,13 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
                    "one that is not, or none"};
     case Added::overlaps:
       return Error{Status::invalid_argument,
-                   "registering memory: a segment of the same TokenID has some of it. Fix: leave "
-                   "SegmentOptions::with out, or give memory beside it"};
+                   "registering memory: it overlaps a segment of the same TokenID. Fix: leave "
+                   "SegmentOptions::with out, or give memory that does not overlap"};
     case Added::no_guard:
       return Error{Status::no_resources,
-                   "registering memory: guarded memory is copied through a pipe, and this process "
-                   "has no two descriptors left for one, or no 64 MiB of address space. Fix: "
-                   "allow it more (ulimit -n, ulimit -v), or leave SegmentOptions::guarded out"};
+                   "registering memory: guarded memory is copied through a pipe, for which this "
+                   "process lacks two descriptors, or 64 MiB of address space. Fix: allow it more "
+                   "(ulimit -n, ulimit -v), or leave SegmentOptions::guarded out"};
   }
   segment->handle = made.segment;
   segment->id = made.token.id;

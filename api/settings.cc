@@ -16,21 +16,21 @@ void add_options(SettingList& out, const DeviceOptions& options, const std::stri
                    .meaning = meaning});
   };
   add("threads", std::string(thread_modes[static_cast<size_t>(options.threads)]),
-      options.threads != usual.threads, "whose thread runs the device");
+      options.threads != usual.threads, "which threads run the device");
   add("operation_timeout", duration_text(options.operation_timeout),
       options.operation_timeout != usual.operation_timeout,
-      "a work without progress for so long ends");
+      "a work without progress for this long ends");
   add("idle_timeout", duration_text(options.idle_timeout),
       options.idle_timeout != usual.idle_timeout,
-      "a channel that nobody uses for so long is closed; 0: none");
-  add("congestion", congestion, !options.congestion.empty(), "which congestion control it has");
+      "a channel that is not used for this long is closed; 0: never");
+  add("congestion", congestion, !options.congestion.empty(), "the congestion control");
   const Limits& limits = options.limits;
   add("limits.jetties", std::to_string(limits.jetties), limits.jetties != usual.limits.jetties,
-      "Jetties and JFRs at most");
+      "the most Jetties and JFRs");
   add("limits.peers", std::to_string(limits.peers), limits.peers != usual.limits.peers,
-      "other processes at most");
+      "the most peers");
   add("limits.segments", std::to_string(limits.segments), limits.segments != usual.limits.segments,
-      "segments at most");
+      "the most segments");
 }
 
 Setting past_caches(uint64_t from) {
@@ -38,10 +38,10 @@ Setting past_caches(uint64_t from) {
   return {.name = "past_caches_from",
           .value = never ? "never" : size_text(from),
           .origin = never ? Origin::by_default : Origin::measured,
-          .source = never ? "it gains nothing here, or was not measured: no large mapped segment "
+          .source = never ? "it is not faster here, or was not measured: no large mapped segment "
                             "was imported yet"
                           : "when the first large mapped segment was imported",
-          .meaning = "works of so many bytes are copied past the caches"};
+          .meaning = "works from this size on bypass the caches when they are copied"};
 }
 
 }  // namespace
@@ -57,12 +57,13 @@ Result<SettingList> Device::settings() {
     const drivers::PortFacts& facts = state_->runner->port_facts();
     SettingList out = facts.settings;
     const auto fact = [&](const char* name, bool value, const char* meaning) {
-      out.push_back({name, yes_or_no(value), Origin::driver, "what the medium is", meaning});
+      out.push_back({name, yes_or_no(value), Origin::driver, "a property of the medium", meaning});
     };
-    fact("lossless", facts.lossless, "it loses nothing and keeps the order: no retransmission");
+    fact("lossless", facts.lossless,
+         "the medium loses nothing and keeps the order: no retransmission");
     fact("mapped_memory", facts.mapped.base != nullptr,
-         "what is allocated is mapped by others here: writes and reads are copies");
-    fact("virtual_time", state_->runner->simulated(), "time goes on only while somebody waits");
+         "allocated memory is mapped by peers: writes and reads are copies");
+    fact("virtual_time", state_->runner->simulated(), "time passes only while a thread waits");
     if (facts.mapped.base != nullptr) out.push_back(past_caches(past_caches_from));
     add_options(out, state_->options, state_->congestion);
     if (!state_->runner->simulated()) {

@@ -11,7 +11,7 @@ bool name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
 }
 
-// Walks the text once; every complaint knows its place.
+// Parses the text in one pass. Each error quotes its position.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -31,7 +31,7 @@ class Parser {
       ++at_;
       if (peek() != ':') return fail("a colon and the device that is wrapped are missing here");
       ++at_;
-      // Only where devices are joined is a plus no part of an address.
+      // A plus sign separates devices only within paths(); elsewhere it is part of an address.
       const bool joins = out.name == "paths" && !joined_;
       joined_ = joined_ || joins;
       Result<DeviceString> inner = device();
@@ -87,7 +87,7 @@ class Parser {
       for (const auto& other : out.options) {
         if (other.key != option.key) continue;
         at_ = option.place;
-        return fail("this option stands there twice").error();
+        return fail("this option is given twice").error();
       }
       out.options.push_back(std::move(option));
       if (peek() != separator) return std::nullopt;
@@ -121,7 +121,7 @@ Result<DeviceString> parse_device_string(std::string_view text) {
   constexpr size_t longest = 512;
   if (text.size() > longest) {
     return Error{Status::invalid_argument,
-                 "a device string of " + std::to_string(text.size()) +
+                 "the device string has " + std::to_string(text.size()) +
                      " characters. Fix: shorten it to 512, for example by a shorter path"};
   }
   return Parser(text).device();
@@ -154,7 +154,7 @@ const DeviceString::Option* OptionReader::take(std::string_view key, std::string
   return nullptr;
 }
 
-// What the option last taken is now.
+// Notes the value in effect of the option that was taken last.
 void OptionReader::note(std::string value, const OptionSays& says) {
   Row& row = rows_.back();
   row.value = row.given || says.left_out.empty() ? std::move(value) : std::string(says.left_out);
@@ -188,7 +188,7 @@ void OptionReader::size(std::string_view key, uint64_t& value, uint64_t least, u
       value = *number * factor;
     } else {
       fail(*option, "a size from " + std::to_string(least) + " to " + std::to_string(most) +
-                        " bytes, with K, M or G if you like");
+                        " bytes, such as 4096, 4K or 1M");
     }
   }
   note(size_text(value), says);

@@ -13,7 +13,7 @@
 
 namespace urma::drivers {
 
-// How a device is named: one grammar for all drivers.
+// A parsed device string. All drivers use one grammar:
 //
 //   device  = wrapper ":" device | "paths():" device {"+" device}
 //           | driver ":" [address] ["?" options("&")]
@@ -25,51 +25,51 @@ struct DeviceString {
   struct Option {
     std::string key;
     std::string value;
-    size_t place = 0;  // of the key in `text`, for messages
-    size_t value_place = 0;
+    size_t place = 0;        // the offset of the key in `text`, for messages
+    size_t value_place = 0;  // the offset of the value
   };
 
-  std::string text;  // the whole, as given
+  std::string text;  // the whole device string
   std::string name;
-  size_t place = 0;  // of the name in `text`
+  size_t place = 0;  // the offset of the name in `text`
   std::string address;
   size_t address_place = 0;
   std::vector<Option> options;
-  std::unique_ptr<DeviceString> inner;  // what a wrapper wraps
-  std::vector<DeviceString> others;     // what paths() joins with it
+  std::unique_ptr<DeviceString> inner;  // the wrapped device, of a wrapper
+  std::vector<DeviceString> others;     // the further devices of paths()
 };
 
 Result<DeviceString> parse_device_string(std::string_view text);
 
-// An error that quotes the text from the place on. Where `why` has no fix of its own, the grammar
-// is the fix.
+// An invalid_argument that quotes the text from offset `place`. If `why` has no fix, the grammar is
+// the fix.
 Error device_error(const DeviceString& device, size_t place, std::string_view why);
 
-// For people: what an option does, and what is so without it, if that is no plain value.
+// For people: what an option does, and what happens without it, if its default is not a value.
 struct OptionSays {
   std::string_view meaning = {};
   std::string_view left_out = {};
 };
 
-// Takes options out of a DeviceString one by one; what is left at the end is an error that names
-// the options there are. The first thing that does not fit is remembered, the rest ignored.
+// Reads the options of a DeviceString one by one, into variables that hold the defaults. `finish`
+// reports the first invalid value, or an option that was not read, with the names of all options.
 //
-// What is read is noted, with what it may be and what it is: the same calls document a driver, read
-// a device string and say afterwards which value came from where.
+// The reader notes each option with its valid values, its value and its meaning, so the same calls
+// document a driver, parse a device string, and tell the source of each value.
 class OptionReader {
  public:
   struct Row {
     std::string key;
     std::string expected;
-    std::string value;  // after it was read
-    bool given = false;
+    std::string value;   // the value in effect
+    bool given = false;  // whether the device string has it
     std::string meaning;
   };
 
   explicit OptionReader(const DeviceString& device)
       : device_(device), taken_(device.options.size()) {}
 
-  // Anything.
+  // Any text.
   void text(std::string_view key, std::string& value, OptionSays says = {});
   // 4096, 64K, 1M, 1G
   void size(std::string_view key, uint64_t& value, uint64_t least, uint64_t most,
@@ -79,22 +79,22 @@ class OptionReader {
   // 10us, 3ms, 1s
   void duration(std::string_view key, Duration& value, OptionSays says = {});
   void number(std::string_view key, uint64_t& value, OptionSays says = {});
-  // 100Mbit, 2.5Gbit: per second, in powers of ten
+  // 100Mbit, 2.5Gbit: bits per second, in powers of ten
   void bit_rate(std::string_view key, uint64_t& value, OptionSays says = {});
   // yes, no
   void flag(std::string_view key, bool& value, OptionSays says = {});
   void flag(std::string_view key, std::optional<bool>& value, OptionSays says = {});
   // 127.0.0.1, ::1
   void address(std::string_view key, Eid& value, OptionSays says = {});
-  // For what only the driver knows about a value that was taken: it is not among those expected.
+  // Refuses the value of an option that was read, for checks that only the driver can make.
   void refuse(std::string_view key, std::string_view expected);
 
-  // An error if anything did not fit, or was not asked for.
+  // Returns the first error: an invalid value, or an option that was not read.
   Result<void> finish();
 
-  // All options that were asked for, in order.
+  // All options that were read, in order.
   const std::vector<Row>& rows() const { return rows_; }
-  // The same as settings of this driver.
+  // The same, as settings of this driver.
   SettingList settings() const;
 
  private:

@@ -9,7 +9,7 @@ FormInfo describe(const Driver& driver, const Driver::Form& form) {
                .example = std::string(form.example),
                .wraps = form.wraps,
                .options = {}};
-  // Nothing is given, so what is read is what there is, and its defaults.
+  // No option is given, so the reader notes each option with its default.
   DeviceString nothing;
   nothing.name = driver.name;
   OptionReader reader(nothing);

@@ -21,14 +21,15 @@
 
 namespace urma::drivers {
 
-// Where segments of the medium's memory lie in this process. Whose they are, and whether they may
-// be used, only `Ways::hold` says: this is for having lines fetched ahead.
+// Where the segments in memory of the medium are mapped in this process. Only for prefetching cache
+// lines: whether a segment may be accessed is decided by `Ways::hold`.
 struct MappedMemory {
   std::byte* base = nullptr;
   uint64_t granule_bytes = 0;
   unsigned offset_bits = 0;
-  bool in_a_row = true;  // false: each lies elsewhere
+  bool in_a_row = true;  // whether `at` is valid: otherwise each segment is mapped elsewhere
 
+  // The local address of the byte that has this address in the medium.
   const std::byte* at(uint64_t address) const {
     const uint64_t granule = address << 1 >> (offset_bits + 1);
     const uint64_t offset = address & ((uint64_t{1} << offset_bits) - 1);
@@ -37,164 +38,186 @@ struct MappedMemory {
   }
 };
 
-// What a medium is, as data: the layers above adapt to it.
+// The properties of a medium, to which the layers above adapt. Constant after open.
 struct PortFacts {
-  Endpoint self;              // where others reach this port
-  Eid eid;                    // the entity that lives there
-  uint32_t mtu = 1024;        // largest payload of a UB packet: a power of two, 1024 to 65536
-  uint32_t buffer_bytes = 0;  // what it can hold that has not been received yet
-  // It loses nothing and keeps the order of what one endpoint sends to another: then it has `ways`.
+  // The address at which peers reach this port.
+  Endpoint self;
+  // The entity at that address.
+  Eid eid;
+  // The largest payload of a UB packet in bytes: a power of two, 1024 to 65536.
+  uint32_t mtu = 1024;
+  // How many bytes the port can hold that have not been received yet.
+  uint32_t buffer_bytes = 0;
+  // It loses nothing and keeps the order between two endpoints. Such a port has `ways`.
   bool lossless = false;
-  // Where others reach it over each of its paths, first `self`; empty: there is one.
+  // The addresses of its paths, `self` first; empty if it has only one path.
   std::vector<Endpoint> paths = {};
-  Balance balance = Balance::slice;  // over them, unless the application says otherwise
-  // Packets of one endpoint to another overtake each other as a rule: many paths, injected delays.
+  // How traffic is spread over the paths, unless the application chooses.
+  Balance balance = Balance::slice;
+  // Packets between two endpoints overtake one another as a rule: several paths, injected delays.
   bool reorders = false;
-  MappedMemory mapped = {};  // none, if it has no `memory`
-  // The file whose file system gives memory for the ways to each peer; an empty path: none does.
+  // The mapped segments; empty if it has no `memory`.
+  MappedMemory mapped = {};
+  // The file whose file system has the memory for the ways to peers. The path is empty if there is
+  // none.
   struct Backing {
     std::string path;
     uint64_t bytes_for_each_peer = 0;
-    std::string cure = {};  // when all ways that it has room for are in use
+    std::string cure = {};  // for people: what to do when all ways that it has room for are in use
   };
   Backing backing = {};
-  std::string description;  // for people: what was chosen and why
-  SettingList settings;     // the same, one by one: the options as they were read, and what is
+  // For people: what was chosen, and why.
+  std::string description;
+  // The same, one by one: the options of the device string, and the values in effect.
+  SettingList settings;
 };
 
-// Counted by the driver's thread; a snapshot for statistics.
+// The counters of a port since open. Written by the thread that runs the port.
 struct PortCounters {
   uint64_t frames_sent = 0;
   uint64_t frames_received = 0;
-  uint64_t calls_sent = 0;  // system calls, or their like
-  uint64_t calls_received = 0;
-  uint64_t send_failures = 0;  // frames that the medium did not take
-  uint64_t unreachable = 0;    // told so by the other side's host
-  uint64_t malformed = 0;      // what came and was no frame
-  uint64_t refused = 0;        // who asked for memory with a wrong token
-  uint64_t unheard = 0;        // who asked while too many did so
-  uint64_t injected = 0;       // faults, by a wrapper
-  int latest_failure = 0;      // errno of the last of send_failures, if the system gave one
-  uint64_t uncaptured = 0;     // packets that a wrapper could not write down
-  // Why no way could be made when one was last asked for; none: it was made.
+  uint64_t calls_sent = 0;      // system calls to send, or their equivalent
+  uint64_t calls_received = 0;  // system calls to receive, or their equivalent
+  uint64_t send_failures = 0;   // frames that the medium refused
+  uint64_t unreachable = 0;     // reports of the network that a destination cannot be reached
+  uint64_t malformed = 0;       // received data that was not a frame
+  uint64_t refused = 0;         // requests for memory with a wrong token
+  uint64_t unheard = 0;     // requests dropped because the process had sent too many wrong tokens
+  uint64_t injected = 0;    // faults that a wrapper has made
+  int latest_failure = 0;   // errno of the last of send_failures, if the system gave one
+  uint64_t uncaptured = 0;  // packets that a wrapper could not write to its file
+  // Why the last attempt to make a way failed; `none` if it succeeded.
   Ways::Shortage shortage = Ways::Shortage::none;
 };
 
-// The clock that a simulated medium runs on. Real ones have none: the engine reads the machine's.
+// The clock of a simulated medium. Other media have none, and the engine reads the system's clock.
 class VirtualClock {
  public:
   virtual ~VirtualClock() = default;
   virtual Time now() const = 0;
-  // What runs when something arrives at its endpoint, or when the time comes that its last pass
-  // returned. An engine attaches itself at open and detaches before it goes.
+  // An engine, whose `pass` is run when something arrives at its endpoint, and at the time that its
+  // last pass returned. An engine attaches itself at open, and detaches before it is destroyed.
   class Driven {
    public:
     virtual ~Driven() = default;
     virtual Time pass(Time now) = 0;
   };
-  // One that lives at several endpoints attaches itself at each of them.
+  // Call it for each endpoint of the engine.
   virtual void attach(Driven& driven, const Endpoint& at) = 0;
   virtual void detach(Driven& driven) = 0;
-  // Something was posted to it: it runs at the current time.
+  // Runs the engine at the current time, because something was posted to it.
   virtual void poke(Driven& driven) = 0;
-  // Lets time go on by one event. False: nothing will ever happen by itself.
+  // Advances time by one event, at most to `until`. Returns false if no event is planned.
   virtual bool step(Time until) = 0;
   virtual uint64_t seed() = 0;
 };
 
-// Whom a medium asks that compares tokens itself. Engine thread; seldom.
+// Judges the processes that ask a medium for memory, if the medium compares tokens itself. Seldom
+// called, by the thread that runs the port.
 class TokenJudge {
  public:
   virtual ~TokenJudge() = default;
-  // False: it has guessed too much, and is not listened to for a while. `who` is the medium's word
-  // for somebody who is always the same.
-  virtual bool hears(const Eid& who, Time now) = 0;
-  // It has shown this token, which is not good: it was once, or it is a guess.
-  virtual void wrong(const Eid& who, TokenId id, TokenValue token, Time now) = 0;
+  // Whether requests of `sender` are answered. Returns false for a while after too many wrong
+  // tokens. `sender` identifies a process or a user, always by the same value for the same one.
+  virtual bool hears(const Eid& sender, Time now) = 0;
+  // Reports that `sender` has sent a token that is not valid: an old one, or a guess.
+  virtual void wrong(const Eid& sender, TokenId id, TokenValue token, Time now) = 0;
 };
 
-// Memory for segments that others on this medium map as well: what lies there they read and write
-// by themselves (Ways::hold). Engine thread, but for what takes its time and is not for a pass.
+// Memory for segments that the other devices on this medium map as well, so that they read and
+// write it by themselves (Ways::hold). For the thread that runs the port. Functions that are marked
+// "not in a pass" may take long; any thread may call them, and the port may be run meanwhile.
 class SegmentMemory {
  public:
   virtual ~SegmentMemory() = default;
 
+  // Memory for one segment.
   struct Lease {
-    uint32_t number = 0;   // the medium's, of the segment
-    uint64_t address = 0;  // by which all know its first byte
+    uint32_t number = 0;   // of the segment, in the medium
+    uint64_t address = 0;  // of its first byte, as all devices name it
     std::byte* base = nullptr;
     uint64_t bytes = 0;
   };
-  // Not now: somebody else is at it.
+  // not_now: another process holds the lock of the medium.
   enum class Taken : uint8_t { taken, not_now, no_room };
   virtual Taken take(uint64_t bytes, Lease& lease) = 0;
-  // Before it is used: zeros, and the system has memory for all of them. False: it has not. Not in
-  // a pass.
+  // Fills the memory with zeros, after `take`. Returns false if the system has no memory for all of
+  // it. Not in a pass.
   virtual bool prepare(const Lease& lease) = 0;
-  // From now on others may use it so. Of what is granted already only the tokens may be others, one
-  // of them the same as before.
+  // Rights and tokens of a segment.
   struct Grant {
     TokenId id{};
     TokenValue token{};
-    TokenValue older{};   // is as good
-    bool checked = true;  // false: neither is asked for
+    TokenValue older{};   // valid as well
+    bool checked = true;  // whether a token must be shown at all
     Rights rights = Rights::local_only;
     AtomicDomain atomics = AtomicDomain::processor;
   };
+  // Lets the other devices use the memory. A second grant may change only the tokens, and must keep
+  // one of the two.
   virtual void grant(const Lease& lease, const Grant& grant) = 0;
-  // Nobody begins to any more. Those who had begun hold it for another moment.
+  // Ends the grant: no device begins an access any longer. Accesses in progress hold the memory for
+  // another moment.
   virtual void revoke(const Lease& lease) = 0;
   virtual void revoke_all() = 0;
-  // Cold: may ask the system whether who holds it lives.
+  // Whether a device still holds the memory. May ask the system whether its process exists.
   virtual bool held(const Lease& lease) = 0;
-  // Revoked, and held for longer than its owner waits: the owner gets other pages at its address,
-  // with the same bytes, and who holds it writes where nobody looks. The owner must not write
-  // meanwhile. False: pages of this medium cannot be moved, or there are none. Not in a pass.
+  // For memory that is revoked, and held for longer than its owner waits: replaces the owner's
+  // pages by private copies with the same content, so that later stores of the holder have no
+  // effect. The owner must not write meanwhile. Returns false if pages of this medium cannot be
+  // replaced, or there is not enough memory. Not in a pass.
   virtual bool move(const Lease& lease) = 0;
-  // Others may use it without holding it: it is moved as soon as it is revoked.
+  // Whether other devices may use the memory without holding it. Such memory must be moved as soon
+  // as it is revoked.
   virtual bool loose(const Lease& lease) const = 0;
-  // It has been: what its owner has is nobody else's.
+  // Whether it was moved, so that only its owner can access it.
   virtual bool moved(const Lease& lease) const = 0;
-  // Undoes `move`; the bytes are void. False: it could not, and the lease must be kept. Not in a
-  // pass.
+  // Undoes `move`; the content is undefined afterwards. Returns false if that failed: the lease
+  // must then be kept. Not in a pass.
   virtual bool restore(const Lease& lease) = 0;
-  // Revoked, restored, and held by nobody: its memory goes back to the system. Not in a pass.
+  // Returns the pages to the system, for memory that is revoked, restored and not held. Not in a
+  // pass.
   virtual void empty(const Lease& lease) = 0;
-  // Revoked. Who holds it still may write there: until then nobody else gets it.
+  // Ends the lease of revoked memory. As long as a device still holds the memory, it may write to
+  // it, so it is not allocated again until then.
   virtual void give_back(const Lease& lease) = 0;
-  // All that is revoked and held, whoever's it was. Returns how many, of `most_quarantined`.
+  // Lists the memory in the medium, of any owner, that is revoked and held. Returns how many
+  // entries it wrote, at most `most_quarantined`.
   static constexpr size_t most_quarantined = 256;
   virtual size_t quarantined(std::span<Quarantined> out) = 0;
-  // From now on until no pass uses the port any more. Nobody: all are heard.
+  // Sets the judge of wrong tokens. It must live until no pass uses the port any longer. With null,
+  // all requests are answered.
   virtual void set_judge(TokenJudge* judge) = 0;
 };
 
 class PacketPort;
 
-// A port that is several, of which some come and go while it is open. Engine thread, but for what
-// takes its time.
+// A port that consists of several ports, which can be added and removed while it is open. For the
+// thread that runs the port, except `prepare`.
 class PathPorts {
  public:
   virtual ~PathPorts() = default;
 
-  // A port that can be one of them, and what is made for it before a pass.
+  // A port that is open, and can be added.
   class Joining {
    public:
     virtual ~Joining() = default;
     virtual const Endpoint& self() const = 0;
   };
-  // Any thread.
+  // Opens a port. Any thread; not in a pass, because it may take long. Errors: those of open.
   virtual Result<std::unique_ptr<Joining>> prepare(std::string_view device) = 0;
-  // It takes a place where none is.
+  // Adds the port as path number `place`, which must be unused.
   virtual void join(uint8_t place, Joining& joining) = 0;
-  // Takes in nothing more there.
+  // Stops receiving from this path.
   virtual void stop(uint8_t place) = 0;
-  // After that, and when all frames that it was given have settled.
+  // Removes the port and returns it, after `stop`, and once all frames that it was given have
+  // settled.
   virtual std::unique_ptr<PacketPort> part(uint8_t place) = 0;
 };
 
-// A port that carries packets, in bursts. A frame is in exactly one place: free, lent, in the
-// device, received. One thread at a time; nothing blocks; nothing allocates after open.
+// A port that carries packets, in bursts. Each frame is in one of these states: free, lent to the
+// engine, in the device, received. Used by one thread at a time; no function blocks, and none
+// allocates after open.
 class PacketPort {
  public:
   virtual ~PacketPort() = default;
@@ -202,58 +225,62 @@ class PacketPort {
   virtual const PortFacts& facts() const = 0;
   virtual PortCounters counters() const = 0;
 
-  // Lends empty frames; returns how many, from the front of `frames`.
+  // Lends empty frames: writes them to the front of `frames`, and returns how many.
   virtual size_t lend(std::span<TxFrame*> frames) = 0;
-  // Takes filled frames, in order, and returns how many of them it took; the others stay lent.
-  // The port may read what a frame's pieces name until `settled` has passed the frame, and never
-  // after that. What the medium loses is lost.
+  // Takes filled frames, in order, and returns how many of them it took; the others stay lent. The
+  // port may read the memory that a frame's pieces name until `settled` has counted the frame, and
+  // never after that. A frame that was taken may be lost in the medium.
   virtual size_t send(std::span<TxFrame* const> frames, Time now) = 0;
-  // Gives frames back unsent.
+  // Returns lent frames unsent.
   virtual void unlend(std::span<TxFrame* const> frames) = 0;
-  // How many of the frames that `send` has taken since open will not be read any more, counted in
-  // the order in which `send` took them. It never falls, and reaches all of them though nothing
-  // more is sent. It may lag behind what has left, and behind what peers have answered. A port may
-  // advance it in `send` and `receive` alone, and wakes nobody for it: whoever waits for it asks.
-  // A port that is destroyed reads nothing any more, whatever had settled.
+  // The number of frames, of those that `send` has taken since open, that the port will not read
+  // again, counted in the order in which `send` took them. It never decreases, and reaches all
+  // frames even if nothing more is sent. It may lag behind the packets that were sent, and even
+  // behind those that peers have answered. A port may advance it only in `send` and `receive`, and
+  // does not wake a thread for it: callers that wait for it poll it. A port that is destroyed reads
+  // nothing any longer, whether or not frames had settled.
   virtual uint64_t settled() = 0;
 
-  // Frames that have come, at most as many as `frames` holds; each must be released.
+  // Writes received frames to `frames`, and returns how many. Each must be released.
   virtual size_t receive(std::span<RxFrame> frames, Time now) = 0;
   virtual void release(std::span<const RxFrame> frames) = 0;
 
-  // One of them becomes readable when `receive` may have something, though perhaps not in its next
-  // call: the same ones from open on, at most `most_descriptors`; none where there are none.
+  // Descriptors of which one becomes readable when frames may have arrived, although the next call
+  // of `receive` may not return any yet. Constant after open, at most `most_descriptors`; empty if
+  // the medium has none.
   static constexpr size_t most_descriptors = 4 * most_paths;
   virtual std::span<const int> descriptors() const = 0;
-  // Where whoever runs this port sleeps, if it is not at the descriptors: senders ring it.
+  // The bell at which the thread that runs this port sleeps, and which senders ring. Null if it
+  // sleeps at the descriptors.
   virtual Bell* bell() { return nullptr; }
-  // Not null: it is lossless, and frames are sent only where there is room for them.
+  // The ways to the peers of a lossless medium, on which frames are sent only if there is room for
+  // them. Null if the medium is not lossless.
   virtual Ways* ways() { return nullptr; }
-  // Not null: segments can lie in memory of the medium's.
+  // The memory of the medium for segments. Null if it has none.
   virtual SegmentMemory* memory() { return nullptr; }
-  // Not null: ports can be added to it and taken away.
+  // Adds and removes ports. Null if this port does not consist of several.
   virtual PathPorts* path_ports() { return nullptr; }
-  // When `receive` is to be called though nothing comes: a frame that is held back (a simulated
-  // delay) is due then, or what a wrapper has gathered. `never` if there is nothing of the kind.
+  // The time at which `receive` must be called even if nothing arrives, because a delayed frame or
+  // the gathered data of a wrapper is due then. `never` if there is none.
   virtual Time next_arrival() const { return never; }
-  // Not null: time is simulated.
+  // The clock of a simulated medium. Null otherwise.
   virtual VirtualClock* clock() { return nullptr; }
-  // Its process is gone, as if it had been killed: nobody is told, what others see of it is what
-  // the system leaves, and what it had received is not released. Nothing but destruction follows.
-  // Only simulations need it; a port of which others see nothing has nothing to do.
+  // Ends as if its process had been killed: notifies no peer, leaves what the system would leave,
+  // and does not release received frames. Only destruction may follow. For simulations; a port that
+  // has no state outside of its process does nothing.
   virtual void abandon() {}
 };
 
-// A kind of port. To add one: a folder with a `Driver`, and `urma_driver(<name>)` in CMake.
+// A kind of port. To add one, write a folder with a `Driver`, and `urma_driver(<name>)` in CMake.
 struct Driver {
   std::string_view name;
   std::string_view summary;
-  // Two devices that reach each other, of each kind of port: what the conformance suite opens.
+  // Pairs of device strings whose devices reach each other, for the conformance suite.
   using Pair = std::array<std::string_view, 2>;
   std::span<const Pair> pairs;
   Result<std::unique_ptr<PacketPort>> (*open)(const DeviceString& device);
-  // How its device strings are written (FormInfo). `options` asks the reader for each option there
-  // is, as `open` does.
+  // How its device strings are written (FormInfo). `options` asks the reader for each option of the
+  // form, as `open` does.
   struct Form {
     std::string_view text;
     std::string_view meaning;
@@ -264,11 +291,11 @@ struct Driver {
   std::span<const Form> forms = {};
 };
 
-// All drivers built into this library.
+// All drivers in this build.
 std::span<const Driver* const> all_drivers();
-// What there is to know of them without opening anything.
+// Their descriptions, for list_drivers. Opens nothing.
 std::vector<DriverInfo> describe_drivers();
-// Opens what a parsed device string names, wrappers included.
+// Opens the port of a parsed device string, wrappers included. Errors: those of urma::open.
 Result<std::unique_ptr<PacketPort>> open_port(const DeviceString& device);
 
 }  // namespace urma::drivers

@@ -8,8 +8,8 @@
 
 namespace urma::drivers {
 
-// Transmit frames with their head room, lent and taken back; for drivers whose frames are ordinary
-// memory. All of it is taken at construction.
+// The transmit frames of a driver, with their head room, in ordinary memory. All memory is
+// allocated at construction. For one thread at a time.
 class FramePool {
  public:
   explicit FramePool(uint32_t frames)
@@ -39,14 +39,14 @@ class FramePool {
   uint32_t count_;
 };
 
-// Where a packet's transport header lies.
+// The beginning of the packet, which contains its transport header.
 inline std::span<const std::byte> beginning_of(const TxFrame& frame) {
   if (frame.head_bytes > 0) return {frame.head, frame.head_bytes};
   if (frame.piece_count > 0) return {frame.pieces[0].data, frame.pieces[0].bytes};
   return {};
 }
 
-// Copies a whole packet; `out` holds frame.bytes().
+// Copies the whole packet to `out`, which has room for frame.bytes().
 inline void flatten(const TxFrame& frame, std::byte* out) {
   copy_bytes(out, frame.head, frame.head_bytes);
   out += frame.head_bytes;

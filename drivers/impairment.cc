@@ -5,7 +5,7 @@
 namespace urma::drivers {
 namespace {
 
-// RTPH (docs/protocol.md, section 3): all of the protocol that a fault needs to know.
+// The fields of the RTPH (docs/protocol.md, section 3) that the impairment reads.
 constexpr size_t rtph_bytes = 16;
 constexpr unsigned data_opcode = 1;
 constexpr uint32_t psn_half = 1 << 23;
@@ -25,12 +25,12 @@ constexpr Kind kinds[] = {{"all", Impairment::Only::all},
 
 void Impairment::read_options(OptionReader& options, const std::string& prefix) {
   options.fraction(prefix + "loss", loss, {"packets that are lost"});
-  options.fraction(prefix + "dup", duplicate, {"packets that come twice"});
+  options.fraction(prefix + "dup", duplicate, {"packets that arrive twice"});
   options.fraction(prefix + "corrupt", corrupt, {"packets of which 1 to 64 bits are flipped"});
-  options.fraction(prefix + "reorder", reorder, {"packets that are held back by reorder_by"});
-  options.duration(prefix + "delay", delay, {"of every packet"});
-  options.duration(prefix + "jitter", jitter, {"more delay, at random up to this"});
-  options.duration(prefix + "reorder_by", reorder_by, {"how long those are held back"});
+  options.fraction(prefix + "reorder", reorder, {"packets that are delayed by reorder_by"});
+  options.duration(prefix + "delay", delay, {"the delay of every packet"});
+  options.duration(prefix + "jitter", jitter, {"additional delay, at random up to this"});
+  options.duration(prefix + "reorder_by", reorder_by, {"the delay of these packets"});
   std::string name = "all";
   options.text(prefix + "only", name, {"which packets are lost: all, data, acks, first or last"});
   const auto* kind = std::find_if(std::begin(kinds), std::end(kinds),
@@ -40,19 +40,20 @@ void Impairment::read_options(OptionReader& options, const std::string& prefix) 
   } else {
     only = kind->only;
   }
-  options.fraction(prefix + "burst", burst, {"packets at which a row of losses begins"});
-  options.number(prefix + "burst_length", burst_length, {"packets in such a row, on average"});
+  options.fraction(prefix + "burst", burst, {"packets at which a burst of losses begins"});
+  options.number(prefix + "burst_length", burst_length, {"packets in a burst, on average"});
   if (burst_length == 0) options.refuse(prefix + "burst_length", "1 packet or more");
-  options.fraction(prefix + "replay", replay, {"packets that come once more, much later"});
-  options.duration(prefix + "replay_by", replay_by, {"how much later"});
-  options.duration(prefix + "hole_after", hole_after, {"from when on nothing arrives"});
-  options.duration(prefix + "hole_for", hole_for, {"for how long; with 0s there is no such time"});
-  options.bit_rate(prefix + "rate", bits_per_second, {"of the line", "as fast as it goes"});
+  options.fraction(prefix + "replay", replay, {"packets of which another copy arrives much later"});
+  options.duration(prefix + "replay_by", replay_by, {"the delay of these copies"});
+  options.duration(prefix + "hole_after", hole_after,
+                   {"the time from which on nothing arrives, after the first packet"});
+  options.duration(prefix + "hole_for", hole_for, {"for how long nothing arrives; 0s: never"});
+  options.bit_rate(prefix + "rate", bits_per_second, {"the rate of the line", "unlimited"});
   options.size(prefix + "queue", queue_bytes, 16 << 10, 1 << 30,
-               {"what may wait for the line; more is lost"});
+               {"the most bytes that wait for the line; further ones are lost"});
 }
 
-// Loss is not for this packet.
+// Whether this packet is not to be lost (Impairment::only).
 bool ImpairedLine::exempt(const Impairment& impairment, std::span<const std::byte> packet) {
   using Only = Impairment::Only;
   if (impairment.only == Only::all) return false;
@@ -96,7 +97,7 @@ Impairment::Fate ImpairedLine::decide(const Impairment& impairment,
   const bool spared = exempt(impairment, packet);
   Duration wait{};
   if (impairment.bits_per_second > 0) {
-    // Lost or not, it takes its time on the line.
+    // A lost packet occupies the line as well.
     constexpr double ns_and_bits = 8e9;
     const auto length = [&](uint64_t of) {
       return Duration(static_cast<int64_t>(static_cast<double>(of) * ns_and_bits /

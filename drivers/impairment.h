@@ -10,28 +10,28 @@
 
 namespace urma::drivers {
 
-// What may happen to a packet on its way. Probabilities are per packet.
+// Losses, delays and damage of packets on their way. Fractions are probabilities for each packet.
 struct Impairment {
-  // Which packets are lost, if any: the first and the last of a slice are those of their first
-  // sending, so that what is sent again gets through.
+  // Which packets can be lost. `first` and `last`: of a slice, when it is sent for the first time,
+  // so that retransmissions are not lost.
   enum class Only : uint8_t { all, data, acks, first, last };
 
-  double loss = 0;
-  double duplicate = 0;
-  double corrupt = 0;  // 1 to 64 bits, of half of them no more than 4
-  double reorder = 0;  // held back by `reorder_by`
-  Duration delay{};    // of every packet
-  Duration jitter{};   // more, uniform
+  double loss = 0;       // lost
+  double duplicate = 0;  // arrives twice
+  double corrupt = 0;    // 1 to 64 bits are flipped; in half of the cases at most 4
+  double reorder = 0;    // delayed by `reorder_by`
+  Duration delay{};      // of every packet
+  Duration jitter{};     // additional delay, uniformly distributed from 0 to this
   Duration reorder_by = std::chrono::microseconds(100);
   Only only = Only::all;
-  double burst = 0;            // chance that a burst of loss begins (Gilbert's model)
-  uint64_t burst_length = 10;  // packets of it, on average
-  double replay = 0;           // chance of one more copy, replay_by later
+  double burst = 0;            // a burst of losses begins (Gilbert's model)
+  uint64_t burst_length = 10;  // packets in a burst, on average
+  double replay = 0;           // another copy arrives `replay_by` later
   Duration replay_by = std::chrono::milliseconds(5);
-  Duration hole_after{};             // from the first packet on, then all are lost...
-  Duration hole_for{};               // ...for so long; 0: none are
-  uint64_t bits_per_second = 0;      // of the line; 0: any
-  uint64_t queue_bytes = 256 << 10;  // what waits for it; more is lost
+  Duration hole_after{};             // the time after the first packet when all packets are lost,
+  Duration hole_for{};               // for this long; 0: never
+  uint64_t bits_per_second = 0;      // the rate of the line; 0: unlimited
+  uint64_t queue_bytes = 256 << 10;  // the most bytes that wait for the line; further ones are lost
 
   bool none() const {
     return loss == 0 && duplicate == 0 && corrupt == 0 && reorder == 0 && delay == Duration{} &&
@@ -41,7 +41,7 @@ struct Impairment {
   bool reorders() const { return reorder > 0 || jitter > Duration{}; }
   void read_options(OptionReader& options, const std::string& prefix = "");
 
-  // What becomes of one packet: none, or up to three copies.
+  // The result for one packet: no copy, or up to three.
   struct Copy {
     Duration delay{};
     bool corrupt = false;
@@ -55,7 +55,7 @@ struct Impairment {
     return delay +
            Duration(static_cast<int64_t>(prng.below(static_cast<uint64_t>(jitter.count()))));
   }
-  // By chance alone. `exempt`: it is not lost.
+  // Draws the fate of a packet, without burst, hole and rate. `exempt`: it is not lost.
   Fate decide(Prng& prng, bool exempt = false) const {
     Fate fate;
     if (loss > 0 && !exempt && prng.chance(loss)) return fate;
@@ -74,7 +74,7 @@ struct Impairment {
   static void flip_bits(std::span<std::byte> packet, Prng& prng) {
     const uint64_t bits = packet.size() * 8;
     const uint64_t flips = prng.between(1, prng.chance(0.5) ? 4 : std::min<uint64_t>(64, bits));
-    // Forward, and not once around: no bit is hit twice.
+    // The steps are forward, and in sum at most one round, so that no bit is flipped twice.
     uint64_t bit = prng.below(bits);
     for (uint64_t flip = 0; flip < flips; ++flip) {
       packet[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
@@ -83,17 +83,18 @@ struct Impairment {
   }
 };
 
-// One direction of a port under an impairment, and what must be remembered of it: whether a burst
-// is on, how long the line is busy, which packets were sent before.
+// The state of one direction of a port under an impairment: whether a burst is in progress, until
+// when the line is busy, and which packets were sent before.
 class ImpairedLine {
  public:
-  // `packet`: its beginning, as much as a transport header has; `bytes`: all of it.
+  // Decides the fate of a packet. `packet`: its beginning, at least the transport header; `bytes`:
+  // its length.
   Impairment::Fate decide(const Impairment& impairment, std::span<const std::byte> packet,
                           uint64_t bytes, Time now, Prng& prng);
 
  private:
-  // The highest packet of a channel that was sent, and its slice. Two channels may share one: then
-  // "first" and "last" miss some.
+  // The highest packet of a channel that was sent, and its slice. If two channels share an entry,
+  // Only::first and Only::last miss some packets.
   struct Flow {
     uint32_t channel = 0;  // destination TPN
     uint32_t psn = 0;

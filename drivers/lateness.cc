@@ -13,11 +13,12 @@ Duration drawn(Duration least, Duration jitter, Prng& prng) {
 }  // namespace
 
 void Lateness::read_options(OptionReader& options) {
-  options.duration("hold", hold, {"memory is read so much later, as a NIC does"});
-  options.duration("hold_jitter", hold_jitter, {"later still, at random up to this"});
+  options.duration("hold", hold,
+                   {"how long after it is sent a frame's memory is read, as by a NIC"});
+  options.duration("hold_jitter", hold_jitter, {"additional delay, at random up to this"});
   options.duration("settle", settle, {"how long after that the memory counts as read"});
-  options.duration("settle_jitter", settle_jitter, {"later still, at random up to this"});
-  options.number("ring", ring, {"frames it holds before it takes no more", "as many as it has"});
+  options.duration("settle_jitter", settle_jitter, {"additional delay, at random up to this"});
+  options.number("ring", ring, {"the most frames that it holds", "all that it has"});
 }
 
 void LateFrames::take(TxFrame* frame, Time now, Prng& prng) {

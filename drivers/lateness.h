@@ -10,14 +10,14 @@
 
 namespace urma::drivers {
 
-// How late a device reads the memory that its frames name, and how late it reports that: what a NIC
-// does, and what `sim` and `fault` imitate. All of it is zero for a device that copies in `send`.
+// How late a device reads the memory that its frames name, and how late it reports that. A NIC is
+// late, and `sim` and `fault` imitate it. All fields are zero for a device that copies in `send`.
 struct Lateness {
   Duration hold{};           // from `send` until the memory is read and the packet leaves
   Duration hold_jitter{};    // added to it, uniformly distributed
   Duration settle{};         // from that moment until `settled` counts the frame
   Duration settle_jitter{};  // added to it, uniformly distributed
-  uint64_t ring = 0;         // frames that the device holds before `send` refuses more; 0: any
+  uint64_t ring = 0;         // the most frames that the device holds; 0: no limit of its own
 
   bool none() const {
     return hold == Duration{} && hold_jitter == Duration{} && settle == Duration{} &&
@@ -26,8 +26,8 @@ struct Lateness {
   void read_options(OptionReader& options);
 };
 
-// The frames that a late device has taken, oldest first. Each of them is due twice: its memory is
-// read, and later the frame is settled. Frames keep their order at both.
+// The frames that a late device has taken, oldest first. For each, the memory is read, and later
+// the frame is settled. Frames keep their order in both steps.
 class LateFrames {
  public:
   LateFrames(size_t most_frames, const Lateness& lateness)
@@ -37,9 +37,10 @@ class LateFrames {
     return taken_ - settled_ == held_.size() ||
            (lateness_.ring != 0 && taken_ - settled_ >= lateness_.ring);
   }
-  // Not when full.
+  // Adds a frame. Must not be full.
   void take(TxFrame* frame, Time now, Prng& prng);
-  // Returns the next frame whose memory is due to be read, or null. The caller reads it at once.
+  // Returns the next frame whose memory is due to be read, or null. The caller reads it
+  // immediately.
   TxFrame* read(Time now);
   // Returns the next frame that was read and is due to be settled, or null.
   TxFrame* settle(Time now);

@@ -10,16 +10,17 @@ namespace urma::engine {
 
 class Engine;
 
-// A control call on its way to the engine's thread. It lies on the caller's stack until it is done.
+// A control call on its way to the thread that runs the passes. It is on the caller's stack until
+// it is done.
 struct Command {
-  // Runs in a pass; false: not done yet, run again in the next one.
+  // Runs in a pass. Returns false to be run again in the next pass.
   bool (*run)(Command& self, Engine& engine, Time now) = nullptr;
   Command* next = nullptr;
   enum Done : uint32_t { waits, finished, slept_for };
   std::atomic<uint32_t> done{waits};
 
   bool is_done() const { return done.load(std::memory_order_acquire) == finished; }
-  // Sleeps until it is done, at most `limit`.
+  // Caller: sleeps until it is done, at most `limit`. May wake spuriously.
   void await(Duration limit) {
     uint32_t state = waits;
     done.compare_exchange_strong(state, slept_for, std::memory_order_acq_rel);
@@ -38,7 +39,7 @@ class Mailbox {
   }
   bool any() const { return first_.load(std::memory_order_seq_cst) != nullptr; }
 
-  // Engine: all that have come, oldest first.
+  // Engine: takes all commands, and returns them oldest first.
   Command* take() {
     if (first_.load(std::memory_order_relaxed) == nullptr) return nullptr;
     Command* newest = first_.exchange(nullptr, std::memory_order_acquire);
@@ -52,9 +53,9 @@ class Mailbox {
     return oldest;
   }
 
-  // Engine: the caller may go on; the command is gone after this.
+  // Engine: lets the caller continue. The command may no longer exist after this.
   static void finish(Command& command) {
-    // Mostly its caller runs this pass.
+    // Usually the caller itself runs this pass, and does not sleep.
     const uint32_t state = command.done.exchange(Command::finished, std::memory_order_acq_rel);
     if (state == Command::slept_for) futex_wake_all(command.done);
   }

@@ -10,7 +10,7 @@
 namespace urma::engine {
 namespace {
 
-// As works are copied.
+// Works are copied in slices of this size.
 constexpr size_t slice_bytes = 64 * 1024;
 constexpr size_t huge_page = 2 << 20;
 constexpr uint64_t candidates[] = {least_past_caches, 4 * least_past_caches};
@@ -30,14 +30,14 @@ uint64_t measure() {
   std::memset(source.data(), 1, largest);
   std::memset(target.data(), 1, largest);
   for (const uint64_t bytes : candidates) {
-    // The best of some: on a busy machine a turn of somebody else's lies in others.
+    // The best of several: on a busy machine, other processes run during some of them.
     Duration plain = Duration::max();
     Duration past = Duration::max();
     for (int turn = 0; turn < 3; ++turn) {
       plain = std::min(plain, time_of(std::memcpy, target.data(), source.data(), bytes));
       past = std::min(past, time_of(copy_past_caches, target.data(), source.data(), bytes));
     }
-    // What is a little faster now is a little slower tomorrow.
+    // A smaller advantage would be within the noise of the measurement.
     if (past < plain - plain / 10) return bytes;
   }
   return UINT64_MAX;

@@ -4,11 +4,12 @@
 
 namespace urma::engine {
 
-// From how many bytes on a copy goes past the caches: measured on this machine, once in a process,
-// in some 20 ms; not sooner than somebody may need it. UINT64_MAX: never, it gains nothing here.
+// The size in bytes from which copies bypass the caches, or UINT64_MAX if that is never faster
+// here. Measured by the first call in a process, which takes about 20 ms; so call it only once a
+// segment of at least `least_past_caches` is imported. Any thread.
 uint64_t past_caches_from();
 
-// What is smaller never goes past them: most caches hold it.
+// Smaller copies never bypass the caches, because most caches hold them.
 inline constexpr uint64_t least_past_caches = 4 << 20;
 
 }  // namespace urma::engine

@@ -6,17 +6,18 @@
 
 namespace urma::engine {
 
-// The machine's monotonic clock, of which each gap in which this engine should have run and did not
-// (stopped, suspended, not polled) counts for `longest_gap` at most: what it did not live through
-// does not count against its peers. They may still have given it up. The gaps are not left out
-// entirely, so that a device all of whose passes are late reaches its deadlines, too: if each is at
-// most L late, a duration of engine time lasts at most max(1, L / longest_gap) times as long.
+// The time of an engine: the machine's monotonic clock, except that of each gap in which the engine
+// should have run and did not (stopped, suspended, not polled), at most `longest_gap` counts. So
+// its peers do not time out because this process was stopped; for the peers, this process may still
+// have timed out. A part of each gap counts, so that a device whose passes are always late reaches
+// its deadlines: if each pass is at most L late, a duration of engine time lasts at most max(1, L /
+// longest_gap) times as long.
 class EngineTime {
  public:
   static constexpr Duration longest_gap = std::chrono::milliseconds(100);
 
-  // `machine`: the clock. `planned`: when the last pass wanted to be followed by the next one, in
-  // engine time; `never` if it had nothing to wait for.
+  // Returns the engine time. `machine`: the monotonic clock. `planned`: when the next pass was due
+  // according to the last one, in engine time; `never` if it waited for nothing.
   Time advance(Time machine, Time planned) {
     Time now = machine - lost_;
     const Time due = std::max(last_, planned);
@@ -27,7 +28,7 @@ class EngineTime {
     last_ = std::max(last_, now);
     return last_;
   }
-  // Engine time to the machine's, for sleeping.
+  // Converts engine time to the time of the monotonic clock, for sleeping.
   Time to_machine(Time engine) const { return engine == never ? never : engine + lost_; }
 
  private:

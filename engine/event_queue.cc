@@ -22,7 +22,8 @@ EventQueue::~EventQueue() {
   if (descriptor() >= 0) ::close(descriptor());
 }
 
-// Only what comes right after its like is counted with it: so their order stays.
+// Counts the event with an equal one only if no other event of the same peer is between them, so
+// that the order of a peer's events is kept.
 void EventQueue::raise(const Event& event) {
   for (uint32_t i = gathered_count_; i-- > 0;) {
     Event& earlier = gathered_[i];
@@ -77,7 +78,7 @@ bool EventQueue::make_descriptor() {
   const int made = above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (made < 0) return false;
   not_inherited_ = NotInherited(made);
-  // Either the engine sees it, or we see what it had written before.
+  // Either the engine sees the descriptor, or this thread sees the events written before.
   descriptor_.store(made, std::memory_order_seq_cst);
   if (written_.load(std::memory_order_seq_cst) != taken_.load(std::memory_order_relaxed)) ring();
   return true;

@@ -10,8 +10,8 @@
 
 namespace urma::engine {
 
-// Events on their way from the engine to the application. What comes again and again, as bad tokens
-// do, is counted and handed over once a millisecond; so one kind does not crowd out the others.
+// Events on their way from the engine to the application. Events of the same kind within a
+// millisecond are counted as one, so that a frequent kind (bad tokens) does not displace others.
 // Writers: `gathered_` - engine; ring - engine writes, the application takes; descriptor - made by
 // the application, once.
 class EventQueue final : public jetty::EventSink {
@@ -22,28 +22,31 @@ class EventQueue final : public jetty::EventSink {
   // ---- engine
 
   void raise(const Event& event) override;
-  // Hands over what was gathered, if it is time.
+  // Moves the gathered events to the ring, if a millisecond has passed since the last time.
   void deliver(Time now) {
     if (gathered_count_ > 0 && now >= not_before_) hand_over(now);
   }
-  // All of it, now.
+  // Moves them to the ring now, as many as it has room for.
   [[gnu::cold]] void hand_over(Time now);
-  // When `deliver` has something to do.
+  // When `deliver` is due.
   Time next_deadline() const { return gathered_count_ > 0 && !full() ? not_before_ : never; }
 
   // ---- application, one thread at a time
 
-  // Something found no room in the ring: once it is taken, a pass hands over the rest.
+  // Whether gathered events found no room in the ring. Once the application has taken events, it
+  // asks for a pass that calls `hand_over`.
   bool full() const { return full_.load(std::memory_order_relaxed); }
 
+  // Takes events, oldest first; returns how many.
   size_t take(std::span<Event> out);
-  // False: errno says why there is no descriptor. Readable while there is something to take.
+  // Makes the descriptor, which is readable while there are events to take. Returns false if that
+  // failed; errno says why.
   bool make_descriptor();
   int descriptor() const { return descriptor_.load(std::memory_order_relaxed); }
 
   // ---- any thread, once there is a descriptor
 
-  // Makes it readable.
+  // Makes the descriptor readable.
   void ring() const;
 
  private:
@@ -53,8 +56,8 @@ class EventQueue final : public jetty::EventSink {
   std::array<Event, 32> gathered_;
   uint32_t gathered_count_ = 0;
   uint32_t missed_ = 0;
-  // Something found no room: it waits for a pass that somebody has for another reason, such as the
-  // one that `Device::events` asks for when it has emptied the ring.
+  // Gathered events found no room. They wait for the next pass, at the latest the one that
+  // `Device::events` asks for when it has emptied the ring.
   std::atomic<bool> full_{false};
   Time not_before_{};
 

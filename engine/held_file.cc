@@ -21,7 +21,7 @@ constexpr uint64_t least_file_bytes = 4096;
 
 }  // namespace
 
-// Whole before anything can be thrown, so that it is closed then.
+// Completes construction before NotInherited can throw, so that the destructor closes the file.
 OwnedDescriptor::OwnedDescriptor(int descriptor) : OwnedDescriptor() {
   descriptor_ = descriptor;
   not_inherited_ = NotInherited(descriptor);
@@ -50,7 +50,7 @@ HeldFile& HeldFile::operator=(HeldFile&& other) noexcept {
 }
 
 HeldFile::~HeldFile() {
-  // While we hold the lock nobody replaces the file, so it is ours that goes.
+  // While this process holds the lock, no other one replaces the file: the path is this file.
   if (file_.get() >= 0) unlink(path_.c_str());
 }
 

@@ -8,7 +8,7 @@
 
 namespace urma::engine {
 
-// An open file, which a child of fork does not keep open. Move only.
+// An open file that a forked child does not keep open. Move only.
 class OwnedDescriptor {
  public:
   OwnedDescriptor() = default;
@@ -23,12 +23,13 @@ class OwnedDescriptor {
   NotInherited not_inherited_;
 };
 
-// A file that says something for as long as its maker lives: under a lock (flock), which the system
-// takes from the dead. One whose lock is free belongs to nobody any more.
+// A file that is valid for as long as the process that made it exists and holds its lock (flock),
+// which the system releases when a process ends. A file whose lock is free is stale, and may be
+// removed. Move only; the destructor removes the file.
 class HeldFile {
  public:
   HeldFile() = default;
-  // Locked by its maker before others could find it.
+  // `file` must have been locked before other processes could find it.
   HeldFile(OwnedDescriptor file, std::string path)
       : file_(std::move(file)), path_(std::move(path)) {}
   HeldFile(HeldFile&& other) noexcept = default;
@@ -36,7 +37,7 @@ class HeldFile {
   ~HeldFile();
 
   int descriptor() const { return file_.get(); }
-  // In a child of the maker: the file is not ours to remove.
+  // In a forked child, which must not remove the file: forgets it.
   void abandon() { file_ = OwnedDescriptor(); }
 
  private:
@@ -44,25 +45,28 @@ class HeldFile {
   std::string path_;
 };
 
-// Opens to read what may be a held file, and follows no link. An empty one: errno.
+// Opens a file for reading that may be a held file; does not follow links. If that fails, the
+// result is empty, and errno says why.
 OwnedDescriptor open_to_look(const std::string& path);
-// Whether somebody who lives holds the open file.
+// Whether a process holds the lock of this file.
 bool held(const OwnedDescriptor& file);
 
-// Where held files lie: a directory that is this user's alone (mode 0700).
+// A directory for held files, which belongs to this user alone (mode 0700).
 struct OwnDirectory {
   std::string path;
-  std::string what;  // lies there, for errors
-  std::string cure;  // when it cannot be trusted
+  std::string what;  // the kind of files, for errors: "names"
+  std::string cure;  // what to do if it cannot be trusted, for errors
 
+  // The error of a system call that failed with errno `why`, while it was `doing` something.
   Error failure(const std::string& doing, int why) const;
-  // Where there is none, there is nothing to distrust.
+  // An error unless it is a directory of this user with mode 0700. A missing one is trusted.
   Result<void> trust() const;
-  // Makes it, if it is not there.
+  // Makes the directory if it is missing, and checks that it can be trusted.
   Result<void> make() const;
 };
 
-// What lies in a directory, but for what begins with a dot; nothing if it cannot be looked at.
+// The names of the files in a directory, except those that begin with a dot. Empty if the directory
+// cannot be read.
 std::vector<std::string> entries_of(const std::string& directory);
 
 }  // namespace urma::engine

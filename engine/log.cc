@@ -69,7 +69,7 @@ void Log::tell(LogLevel level, std::string_view kind, uint64_t count, Text&& tex
     const std::string line = device_ + ": " + text();
     options_.call({.level = level, .kind = kind, .count = count, .text = line});
   } catch (const std::bad_alloc&) {
-    // For want of memory, a line less.
+    // The line is lost, because there is no memory for its text.
   }
 }
 
@@ -77,7 +77,7 @@ void Log::run() {
   tell(LogLevel::info, "opened", 1, [this] { return "opened: " + opening_; });
   Snapshot now;
   for (;;) {
-    // First this, then what was offered before.
+    // Reads `rung_` before the offer, so that a later ring ends the sleep below.
     const uint32_t rung = rung_.load(std::memory_order_acquire);
     const bool ended = ended_.load(std::memory_order_acquire);
     if (ended) {
@@ -94,7 +94,7 @@ void Log::run() {
   tell(LogLevel::info, "closed", 1, [] { return std::string("closed"); });
 }
 
-// Returns when what has to wait may be told.
+// Returns the time at which the next delayed line may be told.
 Time Log::tell_news(const Snapshot& now, bool all) {
   const auto kinds = all_news();
   const Time clock = read_clock();

@@ -13,31 +13,32 @@
 
 namespace urma::engine {
 
-// Tells an application what happens to a device, on a thread of its own: whoever runs the passes
-// compares counters and hands over a copy of them, and is never kept by what the application does
-// with a line. All that is slow - texts, limits, the callback - is on that thread.
+// Logs what happens to a device, on a thread of its own. The thread that runs a pass only compares
+// counters and hands over a copy of them, so it never waits for the application's callback. The
+// slow parts (texts, limits, the callback) are on the thread of the log.
 //
-// The limit on lines leaves nothing out: a kind that was told just now stays where it was in what
-// has been told, and its next line has the sum.
+// The limit on lines omits nothing: `told_` keeps the old count of a kind whose line is delayed, so
+// its next line has the sum.
 //
-// Writers: `slot_` - who has the token while `full_` is 0, the thread reads it while it is 1;
-// `offered_` - who has the token; `last_` - `finish`, before it says so; `rung_` - both sides of a
-// hand-over, to wake the thread.
+// Writers: `slot_` - the thread that has the engine token, while `full_` is 0; the log's thread
+// reads it while `full_` is 1. `offered_` - the thread that has the token. `last_` - `finish`,
+// before it sets `ended_`. `rung_` - both sides of a hand-over, to wake the log's thread.
 class Log {
  public:
-  // `device`: in front of each line.
+  // `device`: the device string, with which each line begins.
   Log(LogOptions options, std::string device);
   ~Log() { finish({}); }
 
-  // Starts the thread, which first tells that the device is open.
+  // Starts the thread, which first logs that the device is open. Errors: no_resources.
   Result<void> start(const std::string& description);
-  // With the token; neither allocates nor locks. False: the thread is busy with what came before,
-  // so offer a later moment again, soon.
+  // Hands over the counters if any that is logged has grown. For the thread that has the engine
+  // token; neither allocates nor locks. Returns false if the log's thread has not taken the
+  // previous snapshot yet: offer a later one soon.
   bool offer(const Snapshot& now);
-  // Tells what is left, and that the device is closed, and waits for it. Nothing is offered any
-  // more.
+  // Logs what is left and that the device is closed, and waits for the thread. Call no `offer`
+  // after it.
   void finish(const Snapshot& last);
-  // In a child of its process there is no thread.
+  // In a forked child, where the thread does not exist: forgets it.
   void abandon() { running_ = false; }
 
  private:
@@ -60,10 +61,10 @@ class Log {
   bool running_ = false;
   pthread_t thread_{};
 
-  // Of the thread, by kind.
+  // For each kind, what was logged. Used by the log's thread alone.
   struct Told {
     uint64_t count = 0;
-    Time next{};  // not before
+    Time next{};  // the earliest time of its next line
   };
   std::vector<Told> told_;
 };

@@ -34,7 +34,7 @@ bool usable_runtime_directory(const char* path) {
          info.st_uid == geteuid() && access(path, W_OK) == 0;
 }
 
-// A window is one and the same in all network namespaces, and each has a number of its own.
+// Addresses in a window are the same in all network namespaces; other addresses need the namespace.
 std::string encode(const Eid& address, const Publication& publication) {
   std::string text = publication.line + "\n";
   if (!in_window(address)) text += "netns " + network_namespace() + "\n";
@@ -44,7 +44,7 @@ std::string encode(const Eid& address, const Publication& publication) {
   return text;
 }
 
-// Nothing when it is not whole, or of another network namespace.
+// Returns nothing if the text is incomplete, or of another network namespace.
 std::optional<Publication> decode(const Eid& address, const std::string& text) {
   Publication out;
   bool here = in_window(address);
@@ -73,13 +73,13 @@ std::optional<Publication> decode(const Eid& address, const std::string& text) {
   return here ? std::optional(out) : std::nullopt;
 }
 
-// Ends the name of a file. Network namespaces have the same addresses and share the directory, so
-// each has files of its own; no name has a '@'.
+// The suffix of a file name. Network namespaces share the directory and may have the same
+// addresses, so the suffix names the namespace. No published name contains '@'.
 std::string suffix_of(const Eid& address) {
   return in_window(address) ? std::string() : "@" + network_namespace();
 }
 
-// What the file says if a living process holds it. `path`: without its suffix.
+// Reads the file if a process holds it. `path`: without its suffix.
 std::optional<Publication> read_held(const std::string& path, const Eid& address) {
   const OwnedDescriptor file = open_to_look(path + suffix_of(address));
   if (file.get() < 0 || !held(file)) return std::nullopt;
@@ -90,7 +90,7 @@ std::optional<Publication> read_held(const std::string& path, const Eid& address
   return decode(address, text);
 }
 
-// A publication and where it is, as people write it.
+// A publication and the address at which it is, as text.
 using Found = std::pair<std::string, Publication>;
 
 Error several(const std::string& name, const std::vector<Found>& found) {
@@ -103,7 +103,7 @@ Error several(const std::string& name, const std::vector<Found>& found) {
       .fix("say which:", where);
 }
 
-// Published, but none of it for a device that is where this one is.
+// The error if the name is published only at addresses that a device at `from` cannot reach.
 Error out_of_reach(const Eid& from, const std::string& name, const std::vector<Found>& found) {
   std::string where;
   std::set<std::string> devices;
@@ -113,8 +113,8 @@ Error out_of_reach(const Eid& from, const std::string& name, const std::vector<F
   }
   std::string choice;
   for (const std::string& device : devices) choice += (choice.empty() ? "" : " or ") + device;
-  return failed(Status::not_found, "\"", name, "\" is published at ", where, ", where a device at ",
-                from, " does not reach")
+  return failed(Status::not_found, "\"", name, "\" is published at ", where, ", which a device at ",
+                from, " cannot reach")
       .fix("open ", choice);
 }
 
@@ -142,7 +142,7 @@ Setting NameFiles::directory_of_this_user() {
   Setting out{.name = "names",
               .value = "/tmp/urma-" + uid,
               .origin = Origin::by_default,
-              .source = "no XDG_RUNTIME_DIR of this user's, no " + run,
+              .source = "XDG_RUNTIME_DIR is not a directory of this user, and neither is " + run,
               .meaning = "where names are published to other processes of this user"};
   if (const char* chosen = std::getenv("XDG_RUNTIME_DIR"); usable_runtime_directory(chosen)) {
     out.value = std::string(chosen) + "/urma";
@@ -163,7 +163,7 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   for (const std::string& path : {directory_, names, directory}) {
     if (auto made = own(path).make(); !made) return made.error();
   }
-  // Publishers take turns, so that looking whether a file is held and replacing it are one step.
+  // The lock of the directory makes the check whether a file is held and its replacement one step.
   const OwnedDescriptor turn(above_standard(
       ::open((directory + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)));
   if (turn.get() < 0) return own(directory).failure("opening " + directory + "/.lock", errno);
@@ -175,7 +175,7 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
     const OwnedDescriptor old = open_to_look(path);
     if (old.get() >= 0 && held(old)) {
       return failed(Status::address_in_use, "the name \"", name, "\" is published at ", at.address,
-                    " by another process, or already by this one")
+                    " by another process, or by this one")
           .fix("choose another name, or unpublish it there");
     }
   }
@@ -213,9 +213,9 @@ Result<Publication> NameFiles::find(const Eid& from, const Admits& admits,
   if (here.size() > 1) return several(name, here);
   if (!elsewhere.empty()) return out_of_reach(from, name, elsewhere);
   return error(Status::not_found, "no process of this user publishes \"" + name +
-                                      "\" on this host, as far as the files in " + directory_ +
-                                      " tell; a process with another XDG_RUNTIME_DIR keeps its "
-                                      "names elsewhere");
+                                      "\" on this host, according to the files in " + directory_ +
+                                      "; a process with another XDG_RUNTIME_DIR has its names "
+                                      "elsewhere");
 }
 
 Publications NameFiles::all(const Eid& address) const {

@@ -17,35 +17,35 @@ namespace urma::engine {
 struct Publication {
   std::string line;  // the descriptor
   Audience audience;
-  std::string device;  // what to open in order to reach it from this host
+  std::string device;  // the device string by which processes of this host reach it
 };
 
 using Publications = std::map<std::string, Publication, std::less<>>;
 
-// 1 to 64 letters, digits, '.', '_' or '-', not starting with '.'.
+// Whether it is 1 to 64 letters, digits, '.', '_' or '-', and does not start with '.'.
 bool valid_name(std::string_view name);
 
-// The names that processes of this user publish on this host: one file each, in a directory of the
-// user's own (mode 0700), held under a lock by its publisher for as long as it lives. A file whose
-// lock is free belongs to nobody any more.
+// The names that processes of this user publish on this host. Each is a file in a directory of the
+// user (mode 0700), which its publisher holds locked for as long as it runs (HeldFile). Any thread.
 class NameFiles {
  public:
-  // The directory: $XDG_RUNTIME_DIR/urma, else /run/user/UID/urma, else /tmp/urma-UID. Nothing is
-  // made before something is published.
+  // The directory is $XDG_RUNTIME_DIR/urma, else /run/user/UID/urma, else /tmp/urma-UID. It is made
+  // when the first name is published.
   static NameFiles of_this_user();
-  // Its path, and why that one.
+  // The path of the directory, and the reason for its choice.
   static Setting directory_of_this_user();
 
-  // Its end ends the publication.
+  // A publication: ends with its destruction.
   using Held = HeldFile;
   Result<Held> publish(const Endpoint& at, const std::string& name, const Publication& publication);
 
-  // What is published under this name at an address that `admits` accepts and a device at `from`
-  // may reach, by a living process in this network namespace or in the same window. An error if
-  // there is none, or more than one.
+  // Returns what a running process, in this network namespace or in the same window, publishes
+  // under this name at an address that `admits` accepts and that a device at `from` can reach.
+  // Errors: not_found if there is none, invalid_argument if there are several, permission_denied or
+  // io_error if the directory cannot be trusted.
   using Admits = std::function<bool(const Eid& address)>;
   Result<Publication> find(const Eid& from, const Admits& admits, const std::string& name) const;
-  // Everything that is published at this address. None if the directory cannot be looked at.
+  // Everything that is published at this address. Empty if the directory cannot be read.
   Publications all(const Eid& address) const;
 
  private:
@@ -54,7 +54,7 @@ class NameFiles {
   std::string directory_;
 };
 
-// The identity of this network namespace: addresses of another one mean nothing here.
+// An identifier of this network namespace; addresses of another namespace are not valid here.
 std::string network_namespace();
 
 }  // namespace urma::engine

@@ -11,11 +11,11 @@
 namespace urma::engine {
 namespace {
 
-// How often the directory of names is looked at, however many ask: a look is some system calls for
-// each name, within a pass.
+// The directory of names is read at most this often, however many processes ask: reading it takes
+// several system calls for each name, within a pass.
 constexpr Duration look_again_after = std::chrono::milliseconds(10);
 
-// Everybody may ask; what is protected is decided by name and by who asks.
+// Any process may ask; whether it gets a name is decided by the audience of the name.
 constexpr TokenValue open_token{0x6e616d65};
 constexpr Duration ask_again_after = std::chrono::milliseconds(100);
 
@@ -51,7 +51,7 @@ NameService::NameService(jetty::Jetties& jetties, transport::Transport& transpor
     free_to_send_.push_back(i);
     post_receive(i);
   }
-  // Whoever holds the UB port of an address answers for all processes at it.
+  // The device that has the UB port of an address answers for all processes at that address.
   if (!one_process_ && transport_.self().port == ub_port) files_ = NameFiles::of_this_user();
 }
 
@@ -78,7 +78,7 @@ void NameService::ask(Question& question, Time now) {
 bool NameService::check(Question& question, Time now) {
   if (!question.done && now < question.until) {
     if (now < question.ask_at) return false;
-    // A peer that has gone since is looked for anew: the publisher may have been restarted.
+    // A peer that has left is looked for again: the publisher may have been restarted.
     if (!transport_.knows(question.peer)) {
       question.peer = transport_.know({}, question.at, {});
       if (question.retransmission) transport_.choose(question.peer, *question.retransmission, now);
@@ -145,14 +145,14 @@ void NameService::handle(const Completion& arrival, std::string_view line, Time 
   }
 }
 
-// What others of this user publish at this address, as it was when it was last looked at.
+// Publications of other processes of this user at this address, as last read.
 const Publications& NameService::neighbours(Time now) {
   if (now < look_at_) return neighbours_;
   look_at_ = now + look_again_after;
   try {
     neighbours_ = files_->all(transport_.self().address);
   } catch (const std::bad_alloc&) {
-    neighbours_.clear();  // whoever asks asks again
+    neighbours_.clear();  // the asking process repeats its question
   }
   return neighbours_;
 }
@@ -170,7 +170,7 @@ void NameService::handle_question(const Completion& arrival, uint32_t number, st
   const auto asker = transport_.facts(arrival.from);
   if (!asker || arrival.from_jetty != names_jetty || !valid_name(name)) return;
   const Publication* publication = find(name, now);
-  // What one may not have is as if it were not there.
+  // A name that the asking process may not have is answered as if it did not exist.
   const bool given =
       publication != nullptr && (one_process_ || publication->audience.admits(asker->eid));
   send(arrival.from, given ? found_word : none_word, number,

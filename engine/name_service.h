@@ -12,32 +12,33 @@
 
 namespace urma::engine {
 
-// The well-known Jetty 1: answers who lives here under a name, and asks others. Questions and
-// answers are Sends of one line of text, in the ordinary way: lost ones are repeated, a stranger's
-// flood finds no receive slot, nor does it decide how often files are looked at. Engine thread.
+// The well-known Jetty 1 (docs/protocol.md): answers questions about published names, and asks
+// other devices. Questions and answers are Sends of one line of text. Lost ones are repeated; a
+// flood of questions finds no receive slot, and does not change how often files are read. For the
+// thread that runs the pass.
 class NameService {
  public:
   static constexpr size_t line_bytes = 1024;
 
-  // `one_process`: whoever asks is this process itself (a simulated network).
+  // `one_process`: all questions come from this process (a simulated network).
   NameService(jetty::Jetties& jetties, transport::Transport& transport, DirtySet& dirty,
               bool one_process);
 
-  // Names that this device publishes itself.
-  // Takes the entries over, in place of those with the same names.
+  // Adds names that this device publishes, by moving the entries; replaces those of the same names.
   void publish(Publications& names);
   void unpublish(std::string_view name);
 
-  // One question, on the stack of whoever waits for its answer.
+  // A question, on the stack of the thread that waits for the answer. The first four members are
+  // set by the caller of `ask`.
   struct Question {
     std::string name;
     Endpoint at;
     Time until{};
-    std::optional<Retransmission> retransmission{};  // towards whoever is asked
+    std::optional<Retransmission> retransmission{};  // of the channel to the asked device
     // The outcome, once `done`.
     bool done = false;
     Status status = Status::timed_out;
-    std::string line;  // its room is reserved by whoever asks: line_bytes
+    std::string line;  // the caller reserves line_bytes
 
     Question* next = nullptr;
     uint32_t number = 0;
@@ -45,10 +46,10 @@ class NameService {
     Time ask_at{};
   };
   void ask(Question& question, Time now);
-  // It is answered or its time is up; true when it need not be kept any more.
+  // Call it in each pass. Returns true, and forgets the question, once it is answered or timed out.
   bool check(Question& question, Time now);
 
-  // Handles what has arrived. True: something has.
+  // Handles messages that have arrived. Returns true if there were any.
   bool pass(Time now);
 
  private:
@@ -60,7 +61,7 @@ class NameService {
   void handle_question(const Completion& arrival, uint32_t number, std::string_view name, Time now);
   void handle_answer(const Completion& arrival, std::string_view kind, uint32_t number,
                      std::string_view line);
-  // One line of these words; not sent when there is no room, for it is asked again.
+  // Sends one line of these words; drops it if there is no room, since questions are repeated.
   void send(PeerId to, std::string_view word, uint32_t number, std::string_view rest);
   void post_receive(uint16_t slot);
 
@@ -74,10 +75,10 @@ class NameService {
   std::vector<std::string> sending_;  // by tag
   std::vector<uint16_t> free_to_send_;
   Publications published_;
-  // Where other processes of this user publish. Nothing: not for us to answer for them.
+  // The names of other processes of this user, if this device answers for them.
   std::optional<NameFiles> files_;
-  Publications neighbours_;  // what they published when we looked last
-  Time look_at_{};           // not again before
+  Publications neighbours_;  // what they published when the directory was last read
+  Time look_at_{};           // the earliest time to read it again
   Question* questions_ = nullptr;
   uint32_t next_number_ = 1;
 };

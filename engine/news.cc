@@ -46,26 +46,25 @@ constexpr auto info = LogLevel::info;
 constexpr NewsKind kinds[] = {
     {info, "channel_made", made,
      [](const Snapshot& now, uint64_t count) {
-       return "there is a channel to " + whom(count, now.peers.made);
+       return "a channel was made to " + whom(count, now.peers.made);
      }},
     {warning, "channel_lost", ended<Why::silent>,
      [](const Snapshot& now, uint64_t count) {
        return "the channel is lost to " + whom(count, now.peers.of(Why::silent)) +
-              ", of which nothing was heard any more. Fix: see whether it runs and the network "
-              "carries its packets; a "
-              "new channel is made by itself";
+              ": no packets arrive any longer. Fix: check that the peer runs and that the network "
+              "carries its packets; the next work makes a new channel";
      }},
     {info, "channel_idle", ended<Why::idle>,
      [](const Snapshot& now, uint64_t count) {
-       return "a channel that nobody used is closed, to " + whom(count, now.peers.of(Why::idle)) +
-              "; the next work makes another one (DeviceOptions::idle_timeout)";
+       return "an unused channel is closed, to " + whom(count, now.peers.of(Why::idle)) +
+              "; the next work makes a new one (DeviceOptions::idle_timeout)";
      }},
     {warning, "path_lost", paths_lost,
      [](const Snapshot& now, uint64_t count) {
        return some(count, "path", "is ", "are ") + "lost, the latest to " +
               to_string(now.peers.path_lost.latest) +
-              "; all goes over the others. Fix: see whether its interface is up and its network "
-              "carries packets of this size";
+              "; its traffic uses the others. Fix: check that its interface is up and that its "
+              "network carries packets of this size";
      }},
     {info, "path_back", paths_back,
      [](const Snapshot& now, uint64_t count) {
@@ -74,30 +73,30 @@ constexpr NewsKind kinds[] = {
      }},
     {info, "path_added", paths_added,
      [](const Snapshot& now, uint64_t count) {
-       return some(count, "path", "is ", "are ") + "there more, the latest to " +
+       return some(count, "path", "was ", "were ") + "added, the latest to " +
               to_string(now.peers.path_added.latest);
      }},
     {info, "path_removed", paths_removed,
      [](const Snapshot& now, uint64_t count) {
-       return some(count, "path", "was ", "were ") + "taken away, the latest to " +
+       return some(count, "path", "was ", "were ") + "removed, the latest to " +
               to_string(now.peers.path_removed.latest);
      }},
     {warning, "peer_silent", silent,
      [](const Snapshot& now, uint64_t count) {
-       return "nothing is read any more by " + whom(count, now.peers.silent) +
-              ", whose process is there: copies to its memory go on, what it is told waits. Fix: "
-              "let that process go on (it is stopped, or short of processor)";
+       return "packets are no longer read by " + whom(count, now.peers.silent) +
+              ", whose process exists: copies to its memory continue, packets wait. Fix: let that "
+              "process continue (it is stopped, or has no processor)";
      }},
     {warning, "channel_not_made", ended<Why::unreachable>,
      [](const Snapshot& now, uint64_t count) {
        return "no channel could be made to " + whom(count, now.peers.of(Why::unreachable)) +
-              ", which did not answer in time. Fix: see whether it runs, and whether a firewall or "
-              "a route stands between";
+              ", which did not answer in time. Fix: check that it runs, and that no firewall or "
+              "missing route blocks UDP";
      }},
     {warning, "version_mismatch", ended<Why::refused>,
      [](const Snapshot& now, uint64_t count) {
        return "no channel could be made to " + whom(count, now.peers.of(Why::refused)) +
-              ", which speaks another version. Fix: upgrade the older of the two";
+              ", which uses another version of the protocol. Fix: upgrade the older of the two";
      }},
     {warning, "no_room", ended<Why::no_room>,
      [](const Snapshot& now, uint64_t count) {
@@ -106,9 +105,8 @@ constexpr NewsKind kinds[] = {
      }},
     {warning, "peer_restarted", ended<Why::restarted>,
      [](const Snapshot& now, uint64_t count) {
-       return "another process has taken the place of " +
-              whom(count, now.peers.of(Why::restarted)) +
-              ": what was imported from there is gone. Fix: import it again";
+       return "another process has replaced " + whom(count, now.peers.of(Why::restarted)) +
+              ": what was imported from the old one is invalid. Fix: import it again";
      }},
     {info, "peer_left", ended<Why::left>,
      [](const Snapshot& now, uint64_t count) {
@@ -117,39 +115,40 @@ constexpr NewsKind kinds[] = {
     {warning, "works_unknown", counted<&Statistics::unknown>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "work") +
-              "left without an answer, and may or may not have executed. Fix: repeat what may be "
-              "done twice; ask the targets for the rest";
+              "sent without an answer, and may or may not have executed. Fix: repeat only what may "
+              "be executed twice; for the rest, read the targets' memory or ask their owners";
      }},
     {warning, "works_timed_out", counted<&Statistics::timeouts>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "work") +
-              "given up for lack of progress. Fix: see whether the targets run; "
-              "DeviceOptions::operation_timeout is how long is waited";
+              "cancelled after DeviceOptions::operation_timeout without progress. Fix: check that "
+              "the "
+              "targets run, or raise operation_timeout";
      }},
     {warning, "refused", counted<&Statistics::refused>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "slice") +
-              "refused that peers sent: a wrong token, out of bounds, without the right, or an "
-              "unknown operation. Fix: let them import anew what was registered anew; if nobody "
-              "of yours does this, keep strangers out";
+              "refused that peers sent: a wrong token, out of bounds, a missing right, or an "
+              "unknown operation. Fix: have the peers import again what was registered again; if "
+              "they are not yours, block them by a firewall";
      }},
     {warning, "dropped_damaged", counted<&Statistics::dropped_icrc>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "packet") +
               "dropped with a wrong ICRC: damaged on the way, or not of this protocol. Fix: look "
-              "for a bad cable, or for who else sends to this port";
+              "for a bad cable, or for another program that sends to this port";
      }},
     {warning, "dropped_malformed", counted<&Statistics::dropped_malformed>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "packet") +
-              "dropped that made no sense. Fix: use one version everywhere; if you do, find out "
-              "who sends them";
+              "dropped with invalid content. Fix: use one version on all hosts; if you do, capture "
+              "them (pcap) to find their sender";
      }},
     {warning, "dropped_other", counted<&Statistics::dropped_other>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "packet") +
-              "dropped: a source that is not its peer's, another partition, out of range, or no "
-              "memory. Fix: have one address for each peer (no NAT that changes it)";
+              "dropped: the source is not its peer's address, another partition, a PSN out of "
+              "range, or no memory. Fix: give each peer one address, without a NAT that changes it";
      }},
     {info, "setup_cookies", counted<&Statistics::setup_cookies>,
      [](const Snapshot&, uint64_t count) {
@@ -166,28 +165,28 @@ constexpr NewsKind kinds[] = {
     {error, "capture_incomplete", counted<&Statistics::uncaptured>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "packet") +
-              "not written to the capture: its disk is full, or its limit reached. Fix: make room, "
-              "or capture less (snap=, limit=)";
+              "not written to the capture: its disk is full, or its limit is reached. Fix: make "
+              "room, or capture less (snap=, limit=)";
      }},
     {error, "send_failed", counted<&Statistics::send_failures>,
      [](const Snapshot& now, uint64_t count) {
        const std::string why =
            now.send_failure == 0 ? "" : std::string(": ") + std::strerror(now.send_failure);
        return some(count, "frame") + "refused by the system" + why +
-              ". Fix: look for a filter, a route, or a smaller MTU on the way (mtu= in the device "
-              "string)";
+              ". Fix: look for a filter, a missing route, or a smaller MTU on the way (mtu= in the "
+              "device string)";
      }},
     {warning, "unreachable", counted<&Statistics::unreachable>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "message", "came ", "came ") +
-              "from the network that nobody can be reached where packets went. Fix: see whether "
-              "the peer runs, and the route to it";
+              "from the network that a destination cannot be reached. Fix: check that the peer "
+              "runs, and the route to it";
      }},
     {warning, "not_fenced", counted<&Statistics::not_fenced>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "segment") +
-              "unregistered while somebody who was copying stands still: he may write once more. "
-              "Fix: let that process go on or end it, and unregister again";
+              "unregistered while a stopped process was copying to or from it: that process may "
+              "write once more. Fix: let it continue, or end it, and unregister again";
      }},
 };
 

@@ -11,22 +11,22 @@
 
 namespace urma::engine {
 
-// A device at one moment, as it is told from another one.
+// The counters of a device at one moment, which the log compares with those of an earlier one.
 struct Snapshot {
   Statistics counts;
   transport::PeerNews peers;
-  int send_failure = 0;  // errno of the latest
+  int send_failure = 0;  // errno of the latest failure to send
   transport::AllPathTotals paths{};
-  NoRoom no_room{};  // of the medium, when a way was last asked for
+  NoRoom no_room{};  // the shortage of the medium, when a way was last made
 };
 
-// What a log tells when it has become more. To log something else: a row in news.cc, and its kind
-// in docs/operating.md.
+// One kind of log line: a counter, which is logged when it has grown. To log something else, add a
+// row to news.cc, and its kind to docs/operating.md.
 struct NewsKind {
   LogLevel level;
   std::string_view name;  // LogLine::kind
   uint64_t (*count)(const Snapshot& now);
-  // What happened `count` times since it was told last, why, and the fix.
+  // The text of a line: the event that occurred `count` times since the last line, why, and a fix.
   std::string (*text)(const Snapshot& now, uint64_t count);
 };
 std::span<const NewsKind> all_news();

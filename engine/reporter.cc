@@ -5,7 +5,7 @@
 namespace urma::engine {
 namespace {
 
-// As `path_metrics` names them.
+// The values of `path_metrics`, in its order.
 constexpr size_t figures_of_path = 3;
 std::array<uint64_t, figures_of_path * most_paths> figures_of(const Snapshot& now) {
   std::array<uint64_t, figures_of_path * most_paths> out;
@@ -35,7 +35,7 @@ std::vector<ObservedMetric> path_metrics(std::span<const Endpoint> paths) {
     };
     add("_sent", "packets", Metric::Window::since_open, "Data sent" + at);
     add("_lost", "packets", Metric::Window::since_open, "Believed lost" + at);
-    add("_rtt", "ns", Metric::Window::now, "Round trip of the last question" + at);
+    add("_rtt", "ns", Metric::Window::now, "Round trip of the last probe" + at);
   }
   return out;
 }

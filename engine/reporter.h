@@ -12,12 +12,12 @@ namespace urma::engine {
 
 class Engine;
 
-// What the page of a device with several paths says of each: packets sent and lost, round trip.
+// The metrics of each path of a device with several: packets sent and lost, round trip.
 std::vector<ObservedMetric> path_metrics(std::span<const Endpoint> paths);
 
-// What a device shows of itself while it runs: a page of numbers to whoever looks from outside, and
-// lines to its application. Both come from one look at its counters, which who runs the passes
-// takes when something has changed, at most so often.
+// Shows the counters of a device while it runs: to other processes by a page, and to its
+// application by a log. The thread that runs the passes calls `report` after a change, at most once
+// in each `interval`.
 class Reporter {
  public:
   static constexpr Duration interval = std::chrono::milliseconds(100);
@@ -25,13 +25,14 @@ class Reporter {
   Reporter(std::optional<StatsFile> page, std::unique_ptr<Log> log)
       : page_(std::move(page)), log_(std::move(log)) {}
 
+  // Starts the log. Errors: no_resources.
   Result<void> start(const std::string& description);
-  // With the token; neither allocates nor locks. False: not everything could be handed over, so
-  // report again after the interval.
+  // Writes the page and offers the counters to the log. For the thread that has the engine token;
+  // neither allocates nor locks. Returns false if the log is busy: report again after the interval.
   bool report(Engine& engine, Time machine);
-  // The page goes, and the last lines are told. Nothing is reported any more.
+  // Removes the page, and logs the last lines. Call no `report` after it.
   void close(const Snapshot& last);
-  // In a child of the process that opened the device.
+  // In a forked child: forgets page and log.
   void abandon();
 
  private:

@@ -10,9 +10,10 @@ using Trigger = Retransmission::Trigger;
 using Rto = Retransmission::Rto;
 
 constexpr Duration least_base = std::chrono::microseconds(4);
-// Longer ones would not fire before the verdict on a silent peer, after 1 s (docs/protocol.md 6).
+// A longer time-out would not expire before a silent peer counts as lost, after 1 s
+// (docs/protocol.md 6).
 constexpr Duration most_base = std::chrono::milliseconds(200);
-// Peers may hold acknowledgements back for so long (docs/protocol.md 7).
+// Peers may delay acknowledgements for this long (docs/protocol.md 7).
 constexpr Duration least_sensible_base = std::chrono::microseconds(200);
 constexpr Duration most_ack_delay = std::chrono::milliseconds(10);
 constexpr uint8_t most_exponent = 8;
@@ -22,8 +23,7 @@ std::string objection_to_time_out(const Retransmission& mode) {
     return mode.rto_base < Duration{} ? "rto_base is negative. Fix: leave it out" : "";
   }
   if (mode.rto_base < least_base || mode.rto_base > most_base) {
-    return "rto_base is not within 4 us to 200 ms, and later than that a silent peer is given up. "
-           "Fix: a shorter one, or Rto::measured";
+    return "rto_base is not within 4 us to 200 ms. Fix: one that is, or Rto::measured";
   }
   if (mode.rto_exponent > most_exponent) return "rto_exponent is above 8. Fix: 0 to 8";
   return {};
@@ -34,11 +34,11 @@ std::string objection_to_sizes(const Retransmission& mode) {
     return "window_packets is out of range. Fix: 1 to 2048";
   }
   if (mode.bitmap_bits < 64 || mode.bitmap_bits > 1024 || !std::has_single_bit(mode.bitmap_bits)) {
-    return "bitmap_bits cannot be sent. Fix: 64, 128, 256, 512 or 1024";
+    return "bitmap_bits is invalid. Fix: 64, 128, 256, 512 or 1024";
   }
   if (mode.ack_packets < 1 || mode.ack_packets > 1024 || mode.ack_delay < Duration{} ||
       mode.ack_delay > most_ack_delay) {
-    return "acknowledgements would come too late. Fix: ack_packets 1 to 1024, ack_delay to 10 ms";
+    return "acknowledgements would be too late. Fix: ack_packets 1 to 1024, ack_delay up to 10 ms";
   }
   return {};
 }
@@ -47,31 +47,32 @@ std::string objection_to_sizes(const Retransmission& mode) {
 
 Retransmission retransmission_for(const drivers::PortFacts& port) {
   Retransmission mode = sel_rack;
-  // Where packets overtake one another as a rule, that one was overtaken says nothing of it.
+  // If packets overtake one another on this medium, an overtaken packet is not a lost one.
   if (port.reorders) mode.reorder_packets = 0;
   return mode;
 }
 
 std::string objection(const Retransmission& mode, const drivers::PortFacts& port) {
   if (!is_valid(mode.scope) || !is_valid(mode.trigger) || !is_valid(mode.rto)) {
-    return "its scope, trigger or rto is not one of the values that these have. Fix: sel_rack, or "
+    return "its scope, trigger or rto has a value that its enumeration does not have. Fix: "
+           "sel_rack, or "
            "another one of named_retransmissions()";
   }
   if (mode.scope == Scope::go_back_n && mode.trigger == Trigger::rack) {
-    return "rack asks which packets have come, and go-back-N does not say. Fix: sel-rack, or "
-           "gbn-fast";
+    return "rack needs to know which packets have arrived, which go-back-N does not report. Fix: "
+           "sel-rack, or gbn-fast";
   }
   if (mode.scope == Scope::selective && !mode.keeps_out_of_order) {
-    return "what the peer does not keep cannot be left out when it is sent again. Fix: "
+    return "selective retransmission needs a peer that keeps packets out of order. Fix: "
            "keeps_out_of_order, or gbn-fast";
   }
   // UB 4.4.11
   if (port.reorders && mode.scope == Scope::go_back_n && mode.trigger == Trigger::fast) {
-    return "gbn-fast sends a whole window again for each packet that another one overtakes, and "
-           "on this medium they do. Fix: sel-rack, or gbn-timeout";
+    return "gbn-fast sends a whole window again for each packet that is overtaken, and packets "
+           "overtake one another on this medium. Fix: sel-rack, or gbn-timeout";
   }
   if (port.reorders && !mode.keeps_out_of_order) {
-    return "on this medium packets overtake one another, and each that comes early would be "
+    return "packets overtake one another on this medium, and each that arrives early would be "
            "dropped. Fix: keeps_out_of_order, or sel-rack";
   }
   if (std::string why = objection_to_time_out(mode); !why.empty()) return why;
@@ -79,20 +80,21 @@ std::string objection(const Retransmission& mode, const drivers::PortFacts& port
 }
 
 std::string warning(const Retransmission& mode, const drivers::PortFacts& port) {
-  if (port.lossless) return "nothing is lost here, so nothing is sent again in any mode";
+  if (port.lossless) return "this medium loses nothing, so no mode retransmits anything";
   if (port.reorders && mode.trigger == Trigger::fast) {
-    return "packets overtake one another here, and each that is overtaken is sent again; sel-rack "
-           "and the timeout modes wait";
+    return "packets overtake one another on this medium, and each that is overtaken is sent again; "
+           "sel-rack and the timeout modes wait";
   }
   if (mode.rto != Rto::measured && mode.rto_base < least_sensible_base) {
-    return "acknowledgements may wait 100 us and more for others, so what is sent last is sent "
-           "again before they come; a longer rto_base does not";
+    return "peers may delay acknowledgements by 100 us and more, so the last packets are sent "
+           "again "
+           "before these arrive; a longer rto_base avoids that";
   }
   if (mode.trigger == Trigger::timeout) {
-    return "each loss stops the channel for a time-out; sel-rack does not";
+    return "each loss stops the channel for a time-out; sel-rack avoids that";
   }
   if (mode.scope == Scope::go_back_n) {
-    return "each loss sends a round trip's packets again; sel-rack sends one";
+    return "each loss sends all packets of a round trip again; sel-rack sends one";
   }
   return {};
 }

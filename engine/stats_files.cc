@@ -23,8 +23,8 @@
 namespace urma::engine {
 namespace {
 
-// PID-NUMBER: the process, for a quick look whether it may live, and 16 digits that no other file
-// ever has, so that who removes the file of the dead never removes one of the living.
+// PID-NUMBER. The PID is for a quick check whether the process may exist. The 16 digits are unique,
+// so that removing a stale file never removes a file of another device.
 std::string file_name(uint64_t pid, uint64_t unique) {
   std::array<char, 40> text;
   std::snprintf(text.data(), text.size(), "%llu-%016llx", static_cast<unsigned long long>(pid),
@@ -45,7 +45,7 @@ std::optional<pid_t> pid_in(std::string_view name) {
   return pid;
 }
 
-// A short file; what there is of it.
+// The content of a short file. Empty if it cannot be read.
 std::string contents(const char* path) {
   const OwnedDescriptor file(above_standard(::open(path, O_RDONLY | O_CLOEXEC)));
   std::string text(4096, '\0');
@@ -58,7 +58,8 @@ int64_t calendar_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(read_calendar()).count();
 }
 
-// Of /proc/PID/stat, whose second field is a name in brackets that may hold anything.
+// When this process was started, in seconds since 1970. The second field of /proc/self/stat is a
+// name in parentheses that may contain anything.
 int64_t started() {
   constexpr int fields_between = 19;
   const std::string stat = contents("/proc/self/stat");
@@ -82,7 +83,7 @@ ObservedDevice this_process() {
 
 void StatsFile::write(const Statistics& statistics, Time moment, std::span<const uint64_t> more) {
   const StatsPage::Write next = page_.next(statistics, moment, more);
-  // A limit that was set after the file was made (ulimit -f) is for any write behind it.
+  // A limit that was set after the file was made (ulimit -f) applies to writes beyond it.
   if (!file_may_have(next.offset + next.bytes.size())) return;
   [[maybe_unused]] const ssize_t written = pwrite(
       file_.descriptor(), next.bytes.data(), next.bytes.size(), static_cast<off_t>(next.offset));
@@ -100,7 +101,7 @@ StatsFiles::StatsFiles(std::string directory)
 Result<StatsFile> StatsFiles::publish(const ObservedDevice& facts, uint64_t unique) const {
   if (auto made = directory_.make(); !made) return made.error();
   sweep();
-  // Nobody finds it before it is whole and locked: until then it has no name.
+  // The file gets a name only when it is complete and locked, so no process finds it before.
   OwnedDescriptor file(
       above_standard(::open(directory_.path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)));
   if (file.get() < 0) return directory_.failure("making a file in " + directory_.path, errno);
@@ -124,8 +125,8 @@ Result<StatsFile> StatsFiles::publish(const ObservedDevice& facts, uint64_t uniq
   return StatsFile(HeldFile(std::move(file), path), std::move(page));
 }
 
-// Only those of processes that are not to be seen are looked at any closer, so that it is quick
-// where many live. They may live in another container, whose numbers are its own.
+// Opens only files whose PID does not exist here, so that it is quick if many devices are open.
+// Their processes may still run in another container, with PIDs of its own.
 void StatsFiles::sweep() const {
   for (const std::string& name : entries_of(directory_.path)) {
     const auto pid = pid_in(name);
@@ -160,12 +161,12 @@ void StatsFiles::look_at(const std::string& name, Observed& out) const {
   }
   struct stat info {};
   const bool regular = fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode);
-  if (!pid_in(name) || !regular) return skip("is no page of a device. Fix: remove it");
+  if (!pid_in(name) || !regular) return skip("is not a page of a device. Fix: remove it");
   if (!held(file)) {
     unlink(path.c_str());
     return;
   }
-  // Both slots are being written only to who was stopped while he read.
+  // Both slots appear incomplete only to a reader that was stopped while it read.
   constexpr int attempts = 3;
   std::vector<std::byte> bytes(StatsPage::most_bytes);
   for (int left = attempts; left > 0; --left) {

@@ -7,16 +7,17 @@
 
 namespace urma::engine {
 
-// A device's page where others find it: in a file that is there, whole, until it is closed or dies.
+// The page of a device in a file, where other processes find it until the device is closed or its
+// process ends.
 class StatsFile {
  public:
   StatsFile() = default;
   StatsFile(HeldFile file, StatsPage page) : file_(std::move(file)), page_(std::move(page)) {}
 
-  // One system call, on memory that is there; neither allocates nor locks. What cannot be written
-  // is not seen: the page says of when its values are.
+  // Writes the values by one system call; neither allocates nor locks. Errors are ignored: the page
+  // says when its values were written.
   void write(const Statistics& statistics, Time moment, std::span<const uint64_t> more = {});
-  // In a child of its process.
+  // In a forked child: forgets the file.
   void abandon() { file_.abandon(); }
 
  private:
@@ -24,20 +25,22 @@ class StatsFile {
   StatsPage page_;
 };
 
-// The pages of this user's devices: a file each, under a lock (HeldFile), in a directory of the
-// user's own.
+// The pages of this user's devices: one locked file for each (HeldFile), in a directory of the
+// user.
 //
-// The directory is in /dev/shm, and does not depend on the environment. It must be memory: a store
-// to a file on a disk may wait for that disk. It must be the same for a service and for who looks
-// at it, though only one of them has an XDG_RUNTIME_DIR, and though /run/user/UID comes and goes
-// with logins. And containers that share memory then share it, others have their own.
+// The directory is in /dev/shm, and does not depend on the environment. It must be memory, because
+// writing a file on a disk may block. It must be the same for a service and for the process that
+// observes it, although only one of them may have an XDG_RUNTIME_DIR, and /run/user/UID exists only
+// during logins. Containers that share /dev/shm share it; others have their own.
 class StatsFiles {
  public:
   static StatsFiles of_this_user();
   explicit StatsFiles(std::string directory);
 
-  // `unique`: nobody else has that number. Removes what the dead have left.
+  // Makes the page of a device, and removes stale files. `unique`: a number that no other device
+  // has. Errors: permission_denied, io_error.
   Result<StatsFile> publish(const ObservedDevice& facts, uint64_t unique) const;
+  // Reads all pages. Errors: permission_denied, io_error.
   Result<Observed> look() const;
 
  private:
@@ -47,7 +50,7 @@ class StatsFiles {
   OwnDirectory directory_;
 };
 
-// This process, as its pages show it.
+// The facts about this process that its pages show.
 ObservedDevice this_process();
 
 }  // namespace urma::engine

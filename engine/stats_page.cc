@@ -31,7 +31,7 @@ struct SlotHead {
 
 size_t slot_bytes(size_t metrics) { return sizeof(SlotHead) + metrics * sizeof(uint64_t); }
 
-// Read by each layout the same.
+// Reads a number at an offset that need not be aligned.
 template <class T>
 T load(std::span<const std::byte> bytes, size_t offset) {
   T out;
@@ -49,7 +49,7 @@ uint32_t checksum_of_slot(std::span<const std::byte> slot) {
   return checksum(slot.subspan(sizeof(uint32_t)));
 }
 
-// What could move a cursor, or is no text for a JSON file, shows as '?'.
+// Replaces characters that could move a cursor, or are invalid in JSON, by '?'.
 std::string printable(std::string_view text) {
   std::string out(text.substr(0, 1000));
   for (char& c : out) {
@@ -85,7 +85,7 @@ std::string text_of(const ObservedDevice& facts) {
   return out;
 }
 
-// The next part of a line, or of a text.
+// Removes and returns the text up to the next `at`.
 std::string_view cut(std::string_view& rest, char at) {
   const size_t end = std::min(rest.find(at), rest.size());
   const std::string_view part = rest.substr(0, end);
@@ -99,7 +99,7 @@ bool read_number(std::string_view text, Number& out) {
   return failure == std::errc{} && end == text.data() + text.size();
 }
 
-// False: it makes no sense. What a later version has added is skipped.
+// Returns false if the line is malformed. Skips keys that a later version has added.
 bool read_line(std::string_view line, ObservedDevice& out) {
   const std::string_view key = cut(line, '\t');
   if (key == "metric") {
@@ -182,7 +182,7 @@ StatsPage::Write StatsPage::next(const Statistics& statistics, Time moment,
 
 Result<ObservedDevice> StatsPage::parse(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Header) || load<uint64_t>(bytes, 0) != magic) {
-    return Error{Status::invalid_argument, "is no page of a device. Fix: remove it"};
+    return Error{Status::invalid_argument, "is not a page of a device. Fix: remove it"};
   }
   const auto header = load<Header>(bytes, 0);
   if (header.layout != this_layout) {

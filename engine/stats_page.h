@@ -10,38 +10,39 @@
 
 namespace urma::engine {
 
-// What a device's page says, as bytes. It explains itself: besides the values it holds their names,
-// units and meanings, so whoever reads it need not be of the same version.
+// The page of a device, as bytes. It contains the names, units and meanings of its values, so a
+// reader of another version understands it.
 //
-//   a header    magic, layout, how much of what follows, a checksum of all that never changes
-//   text        facts and metrics, a line each
+//   a header    magic, layout, sizes, and a checksum of the header and the text
+//   text        facts and metrics, one line each
 //   two slots   the values of one moment, and a checksum
 //
-// The writer fills the slots in turn, so one of them is whole whenever its process stops or dies;
-// the reader copies the page, and takes the newer slot whose checksum is right. Nobody waits, and
-// nobody maps a file that another process could cut off.
+// The writer fills the slots alternately, so one of them is complete whenever its process stops or
+// dies. The reader copies the page, and takes the newer slot with a correct checksum. Neither waits
+// for the other, and no process maps a file that another one could truncate.
 class StatsPage {
  public:
   static constexpr size_t most_bytes = 65'536;
 
   StatsPage() = default;
-  // The metrics of `facts` are those that this device has beside `all_metrics`. The page begins
-  // with zeros.
+  // The metrics of `facts` are those that this device has in addition to `all_metrics`. All values
+  // are zero until the first `next`.
   explicit StatsPage(const ObservedDevice& facts);
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // The bytes to write next, and where. Good until the next call; allocates nothing.
+  // The bytes to write next, and their offset in the file. Valid until the next call.
   struct Write {
     std::span<const std::byte> bytes;
     size_t offset;
   };
-  // `more`: of the device's own metrics; the last ones may lack.
+  // Fills the next slot; does not allocate. `more`: the values of the device's additional metrics;
+  // the last ones may be missing.
   Write next(const Statistics& statistics, Time moment, std::span<const uint64_t> more = {});
 
-  // Any bytes. Errors: invalid_argument (no page), version_mismatch (a later layout), io_error
-  // (damaged, or not all there); would_block: both slots are being written, read it again. The
-  // message goes on after the name of the file.
+  // Parses arbitrary bytes. Errors: invalid_argument (not a page), version_mismatch (a later
+  // layout), io_error (damaged or incomplete), would_block (both slots are being written: read the
+  // file again). The message continues a sentence that begins with the name of the file.
   static Result<ObservedDevice> parse(std::span<const std::byte> bytes);
 
  private:

@@ -7,19 +7,19 @@
 
 namespace urma::engine {
 
-// Of tokens that a medium compares itself: as for those of packets, each who guesses is counted for
-// himself, and the application is told. They are nobody's that has a channel, so events name no
-// peer.
+// Judges wrong tokens that a medium received itself (cxl:?share=segment), as the transaction layer
+// judges those in packets: guesses are counted for each peer, and the application gets events. The
+// peer may have no channel, so the events name no peer. For the thread that runs the pass.
 class TokenJudge final : public drivers::TokenJudge {
  public:
   TokenJudge(const memseg::SegmentTable& segments, jetty::EventSink& events)
       : segments_(segments), events_(events) {}
 
-  bool hears(const Eid& who, Time now) override { return !guesses_.deaf_to(who, now); }
-  void wrong(const Eid& who, TokenId id, TokenValue token, Time now) override {
+  bool hears(const Eid& sender, Time now) override { return !guesses_.deaf_to(sender, now); }
+  void wrong(const Eid& sender, TokenId id, TokenValue token, Time now) override {
     events_.raise({.kind = EventKind::bad_tokens});
     if (segments_.once(id, token)) return;
-    if (guesses_.wrong(who, now)) events_.raise({.kind = EventKind::guessing});
+    if (guesses_.wrong(sender, now)) events_.raise({.kind = EventKind::guessing});
   }
 
  private:

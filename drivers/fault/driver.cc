@@ -4,7 +4,8 @@ namespace urma::drivers {
 namespace {
 
 void read_options(OptionReader& options, fault::Settings& settings) {
-  options.number("seed", settings.seed, {"of all chance: the same seed, the same faults"});
+  options.number("seed", settings.seed,
+                 {"of the random generator: the same seed makes the same faults"});
   settings.out.read_options(options);
   settings.in.read_options(options, "in.");
   settings.lateness.read_options(options);
@@ -29,7 +30,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
 constexpr Driver::Pair pairs[] = {{"fault(delay=10us):udp:", "fault(in.delay=20us):udp:"}};
 
 constexpr Driver::Form forms[] = {{"fault(OPTIONS):DEVICE",
-                                   "what DEVICE sends is impaired; what it receives by in.OPTION",
+                                   "impairs what DEVICE sends, and by in.OPTION what it receives",
                                    "fault(loss=5%):udp:",
                                    [](OptionReader& options) {
                                      fault::Settings settings;

@@ -19,18 +19,17 @@ FaultPort::FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings
       storage_(size_t{buffer_count} * buffer_bytes),
       packets_(buffer_count),
       sent_(buffer_count) {
-  // What it does to packets only RTP mends, and RTP's packets are smaller.
+  // Only RTP recovers from these faults, and its packets are smaller.
   facts_.lossless = false;
-  facts_.mapped = {};  // segments there would go around it
+  facts_.mapped = {};  // copies to mapped segments would bypass this port
   facts_.reorders = facts_.reorders || settings.out.reorders() || settings.in.reorders();
   facts_.mtu = std::min(facts_.mtu, largest_rtp_mtu);
   facts_.description += ", with faults injected";
   facts_.settings.insert(facts_.settings.end(), settings.options.begin(), settings.options.end());
   if (facts_.mtu != inner_->facts().mtu) {
-    set(facts_.settings,
-        {"mtu", size_text(facts_.mtu), Origin::driver,
-         "fault: what it does to packets only RTP mends, whose packets are smaller",
-         "largest payload of a packet, in bytes"});
+    set(facts_.settings, {"mtu", size_text(facts_.mtu), Origin::driver,
+                          "fault: only RTP recovers from faults, and its packets are smaller",
+                          "largest payload of a packet, in bytes"});
   }
   free_.reserve(buffer_count);
   for (uint32_t i = buffer_count; i-- > 0;) free_.push_back(i);
@@ -67,7 +66,7 @@ size_t FaultPort::send(std::span<TxFrame* const> frames, Time now) {
   return taken;
 }
 
-// Copies the packets whose time has come, which ends the reading of their memory.
+// Copies the packets that are due; their memory is not read again afterwards.
 void FaultPort::read_due(Time now) {
   while (const TxFrame* frame = late_.read(now)) impair(*frame, now);
   while (TxFrame* frame = late_.settle(now)) pool_.take_back(frame);
@@ -107,7 +106,7 @@ void FaultPort::send_due(Time now) {
     }
     const size_t taken = inner_->send(std::span(frames).first(filled), now);
     inner_taken_ += taken;
-    // What the inner port does not take now is lost, as datagrams are in a full device.
+    // Packets that the inner port does not take now are lost, as datagrams are in a full device.
     inner_->unlend(std::span(frames).subspan(taken, lent - taken));
     reclaim();
     if (lent == 0 || taken < filled) return;
@@ -159,8 +158,8 @@ size_t FaultPort::take_in(std::span<RxFrame> frames, Time now) {
         in_line_.decide(settings_.in, {frame.data, frame.bytes}, frame.bytes, now, prng_);
     const Impairment::Copy& first = fate.copies[0];
     const bool untouched = fate.count == 1 && !first.corrupt && first.delay == Duration{};
-    // Larger than any packet of UB, which anybody may send: it has no room to wait in, and the
-    // transport, which drops it, counts it.
+    // A datagram that is larger than any packet of UB, which any host may send. No buffer holds it,
+    // so it cannot be delayed; the transport counts and drops it.
     const bool too_large = frame.bytes > buffer_bytes;
     if (untouched || (too_large && fate.count > 0)) {
       frames[kept++] = frame;

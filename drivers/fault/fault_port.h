@@ -17,10 +17,10 @@ struct Settings {
   Impairment in;
   Lateness lateness;  // of reading what is sent
   uint64_t seed = 1;
-  SettingList options = {};  // as they were read, for whoever asks
+  SettingList options = {};  // the options as they were read, for PortFacts::settings
 };
 
-// Impairs the packets of the port it owns, each direction by its own rules.
+// A port that impairs the packets of the port it owns, in each direction by rules of its own.
 class FaultPort final : public PacketPort {
  public:
   FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings);
@@ -57,17 +57,18 @@ class FaultPort final : public PacketPort {
   };
   using Line = std::priority_queue<Held, std::vector<Held>, Later>;
   struct Packet {
-    Endpoint peer;  // where to, or where from
+    Endpoint peer;  // its destination, or its source
     uint32_t bytes;
     uint8_t path;
   };
   struct Sent {
-    uint64_t until;  // frames of the inner port
+    uint64_t until;  // free once the inner port has settled this many frames
     uint32_t buffer;
   };
 
   uint32_t take_buffer();
-  // Whether a received frame lies in a buffer here; the inner port may use any cookie.
+  // Whether a received frame is in a buffer of this port. Its cookie does not tell: the inner port
+  // may use any cookie.
   bool holds(const RxFrame& frame) const {
     return std::less_equal<>()(storage_.data(), frame.data) &&
            std::less<>()(frame.data, storage_.data() + storage_.bytes());
@@ -85,7 +86,7 @@ class FaultPort final : public PacketPort {
   PortFacts facts_;
   Prng prng_;
   FramePool pool_{frame_count};
-  LateFrames late_;  // taken, and not settled yet
+  LateFrames late_;  // frames taken and not settled yet
   Region storage_;
   std::vector<Packet> packets_;
   std::vector<uint32_t> free_;
@@ -93,7 +94,7 @@ class FaultPort final : public PacketPort {
   Line in_;
   ImpairedLine out_line_;
   ImpairedLine in_line_;
-  std::vector<Sent> sent_;  // ring: buffers that the inner port may still read
+  std::vector<Sent> sent_;  // a ring of buffers that the inner port may still read
   size_t sent_first_ = 0;
   size_t sent_count_ = 0;
   uint64_t inner_taken_ = 0;

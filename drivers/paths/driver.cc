@@ -7,7 +7,7 @@ constexpr std::string_view fix = ". Fix: paths():udp:10.0.0.1+udp:10.0.1.1";
 
 Balance read_options(OptionReader& options) {
   std::string balance = "slice";
-  options.text("balance", balance, {"what is spread over the paths: slice or packet"});
+  options.text("balance", balance, {"the unit that is spread over the paths: slice or packet"});
   if (balance == "packet") return Balance::packet;
   if (balance != "slice") options.refuse("balance", "slice or packet");
   return Balance::slice;
@@ -20,7 +20,7 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   const size_t count = device.inner ? 1 + device.others.size() : 0;
   if (count < 2 || count > most_paths) {
     return device_error(device, device.place,
-                        "paths wraps 2 to 8 devices, joined by \"+\"" + std::string(fix));
+                        "paths joins 2 to 8 devices, separated by \"+\"" + std::string(fix));
   }
   std::vector<std::unique_ptr<PacketPort>> ports;
   for (size_t i = 0; i < count; ++i) {
@@ -46,7 +46,7 @@ constexpr Driver::Form forms[] = {
 }  // namespace
 
 extern const Driver paths_driver;
-const Driver paths_driver = {"paths", "joins devices: a peer is reached over several paths", pairs,
-                             open, forms};
+const Driver paths_driver = {"paths", "joins devices, so that a peer is reached over several paths",
+                             pairs, open, forms};
 
 }  // namespace urma::drivers

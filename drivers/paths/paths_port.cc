@@ -17,9 +17,9 @@
 namespace urma::drivers::paths {
 namespace {
 
-// An EID that is an address is believed of who speaks from there only, which would leave a device
-// mute whose first path is dead. So who has an address for an EID gets one of the form that is
-// drawn; by its places, so that its next life has the same.
+// Peers accept an EID that is an address only from that address, so a device whose first path is
+// lost could no longer send. Such a device therefore gets an EID of the random form, computed from
+// its addresses, so that it has the same one after a restart.
 Eid eid_of(const PortFacts& first, std::span<const Endpoint> places) {
   if (!(first.eid == first.self.address)) return first.eid;
   const SipHash hash(0x7061746873, 0);
@@ -55,7 +55,7 @@ void add(PortCounters& sum, const PortCounters& one) {
 
 Error no_descriptor(std::string_view call) {
   return {Status::no_resources,
-          std::string(call) + ": the system gives no descriptor to watch several ports: " +
+          std::string(call) + ": the system refuses a descriptor to watch several ports: " +
               std::strerror(errno) + ". Fix: close descriptors, or allow more (ulimit -n)"};
 }
 
@@ -66,13 +66,14 @@ constexpr std::string_view fix = ". Fix: paths():udp:10.0.0.1+udp:10.0.1.1";
 std::string objection(PacketPort& port, const Eid& beside, VirtualClock* clock) {
   const PortFacts& facts = port.facts();
   if (facts.lossless) {
-    return "it loses nothing, so there is nothing that another path could make good. Fix: open it "
-           "as a device of its own";
+    return "it loses nothing, so another path would be of no use. Fix: open it as a device of its "
+           "own";
   }
   if (!facts.paths.empty()) return "it has several paths itself" + std::string(fix);
-  if (port.clock() != clock) return "it has another clock than the first one";
+  if (port.clock() != clock) return "its clock is not that of the first one";
   if (!may_reach(facts.self.address, beside)) {
-    return "its address is of another kind than the first one's" + std::string(fix);
+    return "its address and that of the first one are not both IPv4 or both IPv6" +
+           std::string(fix);
   }
   return {};
 }
@@ -83,7 +84,7 @@ Result<std::unique_ptr<PacketPort>> PathsPort::make(std::vector<std::unique_ptr<
   for (const auto& port : ports) described = described || !port->descriptors().empty();
   std::unique_ptr<PathsPort> made(new PathsPort(std::move(ports), balance, options));
   if (!described) return std::unique_ptr<PacketPort>(std::move(made));
-  made->descriptors_.push_back(-1);  // where that finds no memory no descriptor is lost
+  made->descriptors_.push_back(-1);  // allocates first, so that no descriptor leaks if that throws
   made->descriptors_[0] = above_standard(epoll_create1(EPOLL_CLOEXEC));
   bool watched = made->descriptors_[0] >= 0;
   for (Port& port : made->ports_) {
@@ -117,14 +118,15 @@ PathsPort::PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance bal
   facts_.eid = eid_of(facts_, facts_.paths);
   facts_.description = std::move(description);
   for (const Setting& setting : std::initializer_list<Setting>{
-           {"address", to_string(facts_.self), Origin::driver, "the first path's",
-            "where others reach this device"},
+           {"address", to_string(facts_.self), Origin::driver, "that of the first path",
+            "where peers reach this device"},
            {"eid", to_string(facts_.eid), drawn ? Origin::drawn : Origin::driver,
-            drawn ? "the first path's" : "by the addresses of its paths", "who it is"},
-           {"mtu", size_text(facts_.mtu), Origin::driver, "the least of its paths",
+            drawn ? "that of the first path" : "computed from the addresses of its paths",
+            "the identity of this device"},
+           {"mtu", size_text(facts_.mtu), Origin::driver, "the smallest of its paths",
             "largest payload of a packet, in bytes"},
            {"receive_buffer", size_text(facts_.buffer_bytes), Origin::driver,
-            "the least of its paths", "what waits for this device, in bytes"}}) {
+            "the smallest of its paths", "the most bytes that wait for this device"}}) {
     set(facts_.settings, setting);
   }
 }
@@ -144,9 +146,9 @@ bool PathsPort::watch(PacketPort& port, std::vector<NotInherited>& kept) {
   return true;
 }
 
-// ---- ports that come and go
+// ---- adding and removing ports
 
-// Watched already: who sleeps may look once too often before it has joined.
+// Its descriptors are watched before it joins, so the thread that sleeps there may wake spuriously.
 class PathsPort::Joined final : public PathPorts::Joining {
  public:
   explicit Joined(std::unique_ptr<PacketPort> opened) : port(std::move(opened)) {}
@@ -163,12 +165,12 @@ Result<std::unique_ptr<PathPorts::Joining>> PathsPort::prepare(std::string_view 
   if (!port) return port.error();
   std::string why = objection(**port, facts_.self.address, clock_);
   if (why.empty() && (*port)->facts().mtu < facts_.mtu) {
-    why = "it carries " + size_text((*port)->facts().mtu) + " in a packet, and the others " +
-          size_text(facts_.mtu) +
-          ". Fix: raise its interface's MTU, or open the device with so small an mtu=";
+    why = "its packets carry " + size_text((*port)->facts().mtu) +
+          " bytes, and those of the others " + size_text(facts_.mtu) +
+          ". Fix: raise the MTU of its interface, or open the device with a smaller mtu=";
   }
   if (why.empty() && (*port)->descriptors().empty() != descriptors_.empty()) {
-    why = "it is waited for otherwise than the first one" + std::string(fix);
+    why = "it has no descriptors to wait at, or the first one has none" + std::string(fix);
   }
   if (!why.empty()) return device_error(*device, device->place, why);
   auto joined = std::make_unique<Joined>(std::move(*port));
@@ -181,7 +183,7 @@ Result<std::unique_ptr<PathPorts::Joining>> PathsPort::prepare(std::string_view 
 void PathsPort::join(uint8_t place, Joining& joining) {
   Joined& joined = static_cast<Joined&>(joining);
   Port& port = ports_[place];
-  URMA_ASSERT(port.inner == nullptr, "a port joins where none is");
+  URMA_ASSERT(port.inner == nullptr, "the path of a port that joins is not used");
   port.inner = std::move(joined.port);
   port.kept = std::move(joined.kept);
   port.stopped = false;
@@ -198,7 +200,7 @@ void PathsPort::stop(uint8_t place) {
 
 std::unique_ptr<PacketPort> PathsPort::part(uint8_t place) {
   Port& port = ports_[place];
-  URMA_ASSERT(port.count == 0, "a port is given back when all its frames have settled");
+  URMA_ASSERT(port.count == 0, "all frames of a port have settled before it is removed");
   add(parted_, port.inner->counters());
   port.kept.clear();
   return std::move(port.inner);
@@ -243,7 +245,7 @@ size_t PathsPort::send(std::span<TxFrame* const> frames, Time now) {
   return taken;
 }
 
-// Gives the port what waits for it.
+// Hands waiting frames to the port.
 void PathsPort::pass_on(Port& port, Time now) {
   if (port.count == 0) return;
   std::array<TxFrame*, most_waiting> inner;
@@ -281,7 +283,7 @@ void PathsPort::drop(Port& port) {
   port.refused_since = never;
 }
 
-// The oldest so many wait no more.
+// Removes the oldest `count` frames from the waiting ones.
 void PathsPort::forget(Port& port, size_t count) {
   for (size_t i = 0; i < count; ++i) pool_.take_back(port.waiting[i]);
   std::copy(port.waiting.begin() + count, port.waiting.begin() + port.count, port.waiting.begin());
@@ -318,7 +320,7 @@ Time PathsPort::next_arrival() const {
   return next;
 }
 
-// Each port is the first one in its turn, so that a busy one does not keep all the room.
+// Begins with another port each time, so that a busy port does not use all of `frames`.
 size_t PathsPort::receive(std::span<RxFrame> frames, Time now) {
   size_t count = 0;
   for (size_t i = 0; i < ports_.size(); ++i) {
@@ -333,7 +335,7 @@ size_t PathsPort::receive(std::span<RxFrame> frames, Time now) {
   return count;
 }
 
-// Turns of places where no port is would all be the next port's.
+// Skips unused paths: their turns would all go to the next port.
 size_t PathsPort::next_to_receive() const {
   for (size_t i = 1; i <= ports_.size(); ++i) {
     const size_t path = (first_to_receive_ + i) % ports_.size();

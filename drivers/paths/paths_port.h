@@ -10,10 +10,10 @@
 
 namespace urma::drivers::paths {
 
-// Several ports as one: each is a path of its own.
+// Several ports as one port, each of which is a path.
 class PathsPort final : public PacketPort, public PathPorts {
  public:
-  // 2 to `most_paths` ports to which there was no objection.
+  // `ports`: 2 to `most_paths` ports for which `objection` was empty. Errors: no_resources.
   static Result<std::unique_ptr<PacketPort>> make(std::vector<std::unique_ptr<PacketPort>> ports,
                                                   Balance balance, const SettingList& options);
   ~PathsPort() override;
@@ -40,23 +40,23 @@ class PathsPort final : public PacketPort, public PathPorts {
 
  private:
   static constexpr uint32_t frame_count = 1024;
-  static constexpr size_t most_waiting = 64;  // frames that one port has not taken
+  static constexpr size_t most_waiting = 64;  // frames that wait for one port
   static constexpr size_t most_unsettled = 1 << 14;
   static constexpr Duration patience = std::chrono::milliseconds(5);
 
   struct Port {
-    std::unique_ptr<PacketPort> inner;  // null: there is none here
+    std::unique_ptr<PacketPort> inner;  // null if this path is not used
     std::vector<NotInherited> kept;     // its descriptors
-    bool stopped = false;               // takes in nothing
-    // Taken from above and not yet by the port, oldest first, with their numbers in `sent_`.
+    bool stopped = false;               // nothing is received from it
+    // Frames that wait for the port, oldest first, with their numbers in `sent_`.
     std::array<TxFrame*, most_waiting> waiting;
     std::array<uint64_t, most_waiting> numbers;
     size_t count = 0;
-    uint64_t taken = 0;         // frames that the ports of this place have taken since open
-    uint64_t taken_before = 0;  // by those before this one
+    uint64_t taken = 0;         // frames that the ports of this path have taken since open
+    uint64_t taken_before = 0;  // those of them that earlier ports have taken
     Time refused_since = never;
   };
-  // One frame that `send` took: read until its port has settled so many of its own.
+  // A frame that `send` took. It settles once the ports of its path have settled `until` frames.
   struct Sent {
     static constexpr uint64_t waits = UINT64_MAX;
     uint64_t until = waits;
@@ -67,7 +67,7 @@ class PathsPort final : public PacketPort, public PathPorts {
 
   PathsPort(std::vector<std::unique_ptr<PacketPort>> ports, Balance balance,
             const SettingList& options);
-  // False: errno.
+  // Adds the descriptors of a port to the watched ones. Returns false with errno on failure.
   bool watch(PacketPort& port, std::vector<NotInherited>& kept);
   void pass_on(Port& port, Time now);
   void drop(Port& port);
@@ -75,20 +75,21 @@ class PathsPort final : public PacketPort, public PathPorts {
   size_t next_to_receive() const;
 
   std::array<Port, most_paths> ports_;
-  PortFacts facts_;  // as it was opened
+  PortFacts facts_;  // as at open
   VirtualClock* clock_;
-  PortCounters parted_;  // of ports that are gone
+  PortCounters parted_;  // the sum of removed ports
   FramePool pool_{frame_count};
-  // That of all ports, whichever there are: one that is readable when any of theirs is.
+  // One descriptor, which is readable when any descriptor of a port is.
   std::vector<int> descriptors_;
-  std::vector<Sent> sent_;  // ring, by number
+  std::vector<Sent> sent_;  // a ring, by number of the frame
   uint64_t sent_first_ = 0;
   uint64_t sent_next_ = 0;
   uint64_t dropped_ = 0;
   size_t first_to_receive_ = 0;
 };
 
-// Why this cannot be a path beside ports of such an address, on this clock; empty if it can.
+// Why a port cannot be a path of a device whose first port has the address `beside` and this clock.
+// Empty if it can.
 std::string objection(PacketPort& port, const Eid& beside, VirtualClock* clock);
 
 }  // namespace urma::drivers::paths

@@ -29,14 +29,14 @@ Error cannot_open(const std::string& path, int why) {
                  "name a file in a directory where this user may write: pcap(file=/tmp/x.pcapng)");
 }
 
-// A process that writes a longer file than it may is killed (SIGXFSZ).
+// The limit of file sizes. A process that writes beyond it is killed (SIGXFSZ).
 uint64_t most_bytes_of_a_file() {
   rlimit most{};
   const bool known = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
   return known ? most.rlim_cur : UINT64_MAX;
 }
 
-// Returns how many bytes were written; where that is less, errno says why.
+// Returns how many bytes were written; if fewer than `bytes`, errno says why.
 size_t write_all(int file, const std::byte* data, size_t bytes, uint64_t offset) {
   const uint64_t most = most_bytes_of_a_file();
   const size_t allowed = most > offset ? std::min<uint64_t>(bytes, most - offset) : 0;
@@ -62,7 +62,8 @@ bool is_capture(int file) {
 
 }  // namespace
 
-// Neither emptied nor waited for, before it is known to be a file and nobody else's.
+// Truncates the file only once it is known to be a capture that no other device is writing. Opening
+// never blocks.
 Result<std::unique_ptr<CaptureFile>> CaptureFile::open(const CaptureSettings& settings,
                                                        std::string_view name,
                                                        std::string_view description) {
@@ -76,24 +77,25 @@ Result<std::unique_ptr<CaptureFile>> CaptureFile::open(const CaptureSettings& se
   const bool file = S_ISREG(about.st_mode);
   if (known && !file && !S_ISCHR(about.st_mode)) {
     if (descriptor >= 0) close(descriptor);
-    return because(Status::invalid_argument, path, "is no file, and might keep the device waiting",
+    return because(Status::invalid_argument, path,
+                   "is not a regular file, and writing to it might block the device",
                    "name a file; \"tail -c +1 -f FILE | wireshark -k -i -\" shows it as it grows");
   }
   if (descriptor < 0) return cannot_open(path, why);
   auto capture = std::unique_ptr<CaptureFile>(new CaptureFile(settings, descriptor));
-  // A file system that has no locks has nobody who keeps them.
+  // A file system without locks gives another error, and the file is used.
   if (file && flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     capture->abandon();
     return because(Status::invalid_argument, path, "is being written by another device",
                    "give each device a file of its own");
   }
-  // What is written over was a capture: a name that was mistyped costs nobody a file.
+  // Overwrites only captures, so that a mistyped name does not destroy another file.
   if (file && about.st_size > 0 && !is_capture(descriptor)) {
     capture->abandon();
-    return because(Status::invalid_argument, path, "is there and no capture",
+    return because(Status::invalid_argument, path, "exists and is not a capture",
                    "name another file, or remove that one");
   }
-  // It will hold tokens. Whose file it is may have given it to us all the same.
+  // The file will contain tokens. This fails if another user owns the file, which is accepted.
   if (file) [[maybe_unused]]
     const int mine = fchmod(descriptor, 0600);
   if (auto done = capture->write_beginning(name, description); !done) {
@@ -182,14 +184,15 @@ void CaptureFile::flush() {
   const size_t allowed = std::min<uint64_t>(gathered_, left);
   const size_t written = write_all(descriptor_, memory_.data(), allowed, offset_);
   if (written < allowed) return stop(std::strerror(errno), written);
-  // The file's last block has to fit behind it.
+  // The last block must fit behind the packets.
   if (gathered_ + most_statistics_bytes > left) return stop("the file's limit was reached", left);
   offset_ += gathered_;
   gathered_ = 0;
 }
 
-// With so many bytes of what was gathered in the file, or room for them. Only so many packets stay
-// that the last block goes over what was written: on a full disk there is no other place for it.
+// Ends the file. `written` bytes of the gathered packets are in it, or would fit. Keeps only as
+// many packets as leave room for the last block within these bytes: on a full disk there is no
+// other room.
 void CaptureFile::stop(const char* why, size_t written) {
   size_t kept = 0;
   for (size_t at = 0; at < gathered_;) {
@@ -207,7 +210,8 @@ void CaptureFile::stop(const char* why, size_t written) {
   write_statistics();
 }
 
-// Where the file ends. Again when it is closed, if it ended early.
+// Writes the last block, and cuts the file behind it. Called again at close if the file ended
+// early.
 void CaptureFile::write_statistics() {
   std::byte block[most_statistics_bytes];
   const size_t bytes = put_statistics(

@@ -12,31 +12,34 @@ namespace urma::drivers::pcap {
 
 struct CaptureSettings {
   std::string path;
-  uint64_t snap_bytes = 0;   // of each IP packet; 0: all
-  uint64_t limit_bytes = 0;  // of the file; 0: none
-  SettingList options = {};  // as they were read, for whoever asks
+  uint64_t snap_bytes = 0;   // kept of each IP packet; 0: all
+  uint64_t limit_bytes = 0;  // the largest size of the file; 0: no limit
+  SettingList options = {};  // the options as they were read, for PortFacts::settings
 };
 
-// A pcapng file that grows. Packets gather in memory and are written in large pieces. Where no more
-// can be written the file is cut to its last whole block and ended there, and what comes later is
-// counted.
+// A pcapng file that grows. Packets are gathered in memory and written in large pieces. If writing
+// fails, or the limit is reached, the file is cut to its last complete block and ended there, and
+// later packets are only counted. For one thread at a time.
 class CaptureFile {
  public:
-  // Over what was there. Errors: it cannot be opened or written, or is being written already.
+  // Makes the file, or overwrites an older capture. `name` and `description` are those of the
+  // interface. Errors: permission_denied, io_error, no_resources; invalid_argument (a pipe, a file
+  // that is not a capture, or that another device is writing).
   static Result<std::unique_ptr<CaptureFile>> open(const CaptureSettings& settings,
                                                    std::string_view name,
                                                    std::string_view description);
-  // Writes what is left, and how many packets there were.
+  // Writes the remaining packets, and the number of packets seen and missing.
   ~CaptureFile();
 
-  // Memory for a whole IP packet of so many bytes, until the next call; `end` makes it the file's.
-  // Null: it is not captured, and counted. There is room for so many at a time; then `make_room`.
+  // Returns memory for a whole IP packet of this size, valid until the next call; `end` adds the
+  // packet to the file. Returns null if the packet is not captured, but only counted. Call
+  // `make_room` after at most `at_once` packets.
   static constexpr size_t at_once = 64;
   std::byte* begin(size_t bytes);
   void end(Direction direction, Duration since_1970, size_t bytes);
 
-  // What was gathered since `mark` can be taken back, as long as none of the calls below is
-  // between.
+  // A position to which `take_back` returns, which removes the packets gathered since. None of the
+  // functions below may be called in between.
   struct Mark {
     size_t gathered;
     uint64_t seen;
@@ -45,15 +48,15 @@ class CaptureFile {
   Mark mark() const { return {gathered_, seen_, missing_}; }
   void take_back(const Mark& mark);
 
-  // Writes if it is much.
+  // Writes the gathered packets if they are large enough.
   void make_room();
-  // Writes if it is much, or has waited for a while.
+  // Writes the gathered packets if they are large enough, or have waited for 10 ms.
   void tend(Time now);
-  // When to call that at the latest.
+  // The time at which `tend` must be called at the latest.
   Time due() const { return due_; }
-  // Packets that are not in the file and will not be.
+  // How many packets are not in the file.
   uint64_t missing() const { return missing_; }
-  // As if this process had been killed.
+  // Ends as if this process had been killed.
   void abandon();
 
  private:
@@ -74,13 +77,13 @@ class CaptureFile {
   int descriptor_;
   NotInherited not_inherited_;
   Region memory_{much_bytes + at_once * most_block_bytes};
-  size_t gathered_ = 0;      // bytes of whole blocks in `memory_`
-  uint64_t offset_ = 0;      // of the file, where they go
-  Time due_ = never;         // unless something has been gathered
-  Duration latest_{};        // time of a packet, since 1970
-  uint64_t seen_ = 0;        // packets
-  uint64_t missing_ = 0;     // of them
-  std::string why_stopped_;  // empty: it goes on
+  size_t gathered_ = 0;      // bytes of complete blocks in `memory_`
+  uint64_t offset_ = 0;      // in the file, where they are to be written
+  Time due_ = never;         // when they must be written
+  Duration latest_{};        // the time of the latest packet, since 1970
+  uint64_t seen_ = 0;        // all packets
+  uint64_t missing_ = 0;     // those of them that are not in the file
+  std::string why_stopped_;  // empty while the file is written
 };
 
 }  // namespace urma::drivers::pcap

@@ -4,11 +4,12 @@ namespace urma::drivers {
 namespace {
 
 void read_options(OptionReader& options, pcap::CaptureSettings& settings) {
-  options.text("file", settings.path, {"to write, in pcapng; what it held is gone", "needed"});
+  options.text("file", settings.path,
+               {"the pcapng file to write; an older capture is overwritten", "required"});
   options.size("snap", settings.snap_bytes, 64, 128 * 1024,
-               {"bytes of each packet that are kept", "all"});
+               {"the bytes of each packet that are kept", "all"});
   options.size("limit", settings.limit_bytes, 4096, uint64_t{1} << 60,
-               {"bytes that the file may have", "none"});
+               {"the largest size of the file, in bytes", "none"});
 }
 
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
@@ -25,7 +26,8 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
     return device_error(device, device.place,
                         "the file to capture to is missing. Fix: pcap(file=/tmp/x.pcapng):udp:");
   }
-  // First, so that a device that cannot be opened costs nobody an older capture.
+  // Opened before the file, so that a device that cannot be opened does not destroy an older
+  // capture.
   Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
   if (!inner) return inner.error();
   const PortFacts& facts = (*inner)->facts();
@@ -41,8 +43,7 @@ constexpr Driver::Pair pairs[] = {
     {"fault(delay=10us):pcap(file=/dev/null):sim:conformance-pcap",
      "pcap(file=/dev/null):sim:conformance-pcap?hold=2us"}};
 
-constexpr Driver::Form forms[] = {{"pcap(OPTIONS):DEVICE",
-                                   "what goes through DEVICE is written to a file",
+constexpr Driver::Form forms[] = {{"pcap(OPTIONS):DEVICE", "writes the packets of DEVICE to a file",
                                    "pcap(file=/dev/null):udp:",
                                    [](OptionReader& options) {
                                      pcap::CaptureSettings settings;

@@ -16,7 +16,7 @@ constexpr std::byte hop_limit{64};
 bool is_ipv4(const Endpoint& from, const Endpoint& to) { return from.is_ipv4() && to.is_ipv4(); }
 bool is_jumbo(size_t packet_bytes) { return udp_bytes + packet_bytes > most_length; }
 
-// The Internet's sum of words (RFC 1071), which comes out in whatever byte order it is made.
+// The Internet checksum (RFC 1071). Its result has the byte order in which the words were added.
 class Sum {
  public:
   void add(const std::byte* data, size_t bytes) {

@@ -33,13 +33,13 @@ void PcapPort::abandon() {
   file_->abandon();
 }
 
-// Not the engine's time, which stands still while its process is stopped, and which `end` is not
-// told. Simulated time begins in 1970.
+// The calendar time, because the engine's time does not advance while the process is stopped, and
+// `end` does not know it. Simulated time begins in 1970.
 Duration PcapPort::time() const {
   return clock_ != nullptr ? clock_->now().time_since_epoch() : read_calendar();
 }
 
-// `fill` writes the packet where it is told.
+// `fill` writes the packet to the address that it is given.
 template <class Fill>
 void PcapPort::note(Direction direction, Duration at, const Place& place, size_t bytes,
                     Fill&& fill) {
@@ -55,8 +55,8 @@ void PcapPort::note(Direction direction, Duration at, const Place& place, size_t
   file_->end(direction, at, head + bytes);
 }
 
-// Frames that were taken are the inner port's: they are written down before, and those that it did
-// not take are struck out.
+// Frames that the inner port takes belong to it, so they are captured before, and those that it did
+// not take are removed again.
 size_t PcapPort::send(std::span<TxFrame* const> frames, Time now) {
   size_t taken = 0;
   while (taken < frames.size()) {

@@ -8,12 +8,12 @@
 
 namespace urma::drivers::pcap {
 
-// The UDP port of CTP packets in captures. CTP never travels on UDP: nothing else would tell it
-// from UTP (docs/protocol.md, section 14).
+// The UDP port of CTP packets in captures, which distinguishes them from UTP (docs/protocol.md,
+// section 14). CTP never travels on UDP.
 inline constexpr uint16_t ctp_port = 4793;
 
-// Writes down what goes through the port that it owns, and changes nothing of it. But what is
-// copied to and from mapped memory would not be seen: it offers none.
+// Captures the packets that go through the port it owns, without changing them. It offers no mapped
+// memory, because copies to and from it would not be captured.
 class PcapPort final : public PacketPort, public Ways {
  public:
   PcapPort(std::unique_ptr<PacketPort> inner, std::unique_ptr<CaptureFile> file,
@@ -43,7 +43,7 @@ class PcapPort final : public PacketPort, public Ways {
   State state(uint32_t way) override { return ways_->state(way); }
 
  private:
-  // The other end of a packet, and our path.
+  // The other end of a packet, and the path of this device.
   struct Place {
     const Endpoint& other;
     uint8_t path = 0;
@@ -61,7 +61,7 @@ class PcapPort final : public PacketPort, public Ways {
   std::vector<Endpoint> selves_;  // by path
   bool compact_;                  // its packets are CTP's
 
-  // Where ways lead to; beyond these a packet goes to nobody's address.
+  // The endpoint of each way. Packets on ways beyond these are captured without an address.
   mutable std::array<Endpoint, 512> ends_;
   struct Begun {
     const std::byte* packet;

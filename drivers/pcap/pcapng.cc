@@ -13,7 +13,7 @@ enum Type : uint32_t {
   enhanced_packet = 6,
 };
 
-// Options are numbered for each type of block; what all share comes first.
+// The numbers of options, which depend on the type of the block. The first two are common to all.
 enum Option : uint16_t {
   end_of_options = 0,
   comment = 1,
@@ -32,12 +32,12 @@ constexpr uint8_t nanoseconds = 9;
 constexpr size_t longest_text = 512;
 constexpr size_t longest_comment = 64;
 
-// A block from its beginning to its end.
+// Writes a block.
 class Block {
  public:
   Block(std::byte* begin, Type type) : begin_(begin), at_(begin) {
     put(uint32_t{type});
-    put(uint32_t{0});  // its length, when it is known
+    put(uint32_t{0});  // the length, which `end` fills in
   }
 
   template <class Number>
@@ -45,7 +45,7 @@ class Block {
     std::memcpy(at_, &number, sizeof number);
     at_ += sizeof number;
   }
-  // The halves of a time are in this order whatever the machine's.
+  // The high half comes first in each byte order.
   void put_time(Duration since_1970) {
     const auto number = static_cast<uint64_t>(since_1970.count());
     put(static_cast<uint32_t>(number >> 32));

@@ -3,7 +3,7 @@
 namespace urma::drivers::sim {
 namespace {
 
-// The headers up to where random numbers and addresses begin, which differ from run to run.
+// The bytes of the headers before random numbers and addresses, which differ from run to run.
 constexpr uint32_t traced_bytes = 9;
 
 }  // namespace
@@ -32,7 +32,7 @@ size_t ClockedPort::send(std::span<TxFrame* const> frames, Time now) {
 
 size_t ClockedPort::receive(std::span<RxFrame> frames, Time now) {
   if (dead_) return 0;
-  // As whoever goes to sleep does: first this, then the last look.
+  // As a thread that goes to sleep does: sets the bell first, then looks for the last time.
   bell_.drowse();
   heard_ = false;
   const size_t count = inner_->receive(frames, now);

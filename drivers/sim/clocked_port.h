@@ -6,11 +6,11 @@
 
 namespace urma::drivers::sim {
 
-// Any port whose owner sleeps at a bell, under a network's time. Frames go where they always go;
-// the network hears the bells, and decides when who was rung wakes.
+// A port with a bell, under the time of a simulated network. The inner port carries the frames; the
+// network watches the bell, and decides when the engine of a rung port runs.
 class ClockedPort final : public PacketPort, public Ways {
  public:
-  // `inner` has a bell.
+  // `inner` must have a bell.
   ClockedPort(std::shared_ptr<Network> network, std::unique_ptr<PacketPort> inner,
               const SettingList& options);
   ~ClockedPort() override;
@@ -30,8 +30,8 @@ class ClockedPort final : public PacketPort, public Ways {
   VirtualClock* clock() override { return network_.get(); }
   void abandon() override;
 
-  // Ways. To the engine of somebody dead there is room for all it would say, and nobody to hear it:
-  // it comes to its end.
+  // Ways. After `abandon`, there is room for everything, and nothing is sent, so that the engine of
+  // a killed process comes to its end.
   uint32_t way_to(const Endpoint& endpoint) const override { return ways_->way_to(endpoint); }
   bool reserve(uint32_t way, uint32_t bytes) override {
     return dead_ || ways_->reserve(way, bytes);
@@ -52,7 +52,7 @@ class ClockedPort final : public PacketPort, public Ways {
  private:
   friend class Network;
 
-  // True once for each time that it was rung.
+  // Returns true once for each ring.
   bool was_rung();
 
   std::shared_ptr<Network> network_;
@@ -63,7 +63,7 @@ class ClockedPort final : public PacketPort, public Ways {
   uint64_t taken_ = 0;
   uint32_t index_ = 0;
   bool dead_ = false;
-  bool heard_ = false;  // the ring that the bell shows
+  bool heard_ = false;  // whether was_rung has reported the present ring
 };
 
 }  // namespace urma::drivers::sim

@@ -3,10 +3,11 @@
 namespace urma::drivers {
 namespace {
 
-constexpr OptionSays seed_says = {"of all chance there; counts for who names the network first"};
+constexpr OptionSays seed_says = {
+    "of the network's random generator; the device that names the network first sets it"};
 
 void read_clock_options(OptionReader& options, std::string& name, uint64_t& seed) {
-  options.text("net", name, {"the network in whose time it lives", "none: it must be given"});
+  options.text("net", name, {"the network whose time it uses", "required"});
   options.number("seed", seed, seed_says);
 }
 
@@ -16,9 +17,10 @@ void read_port_options(OptionReader& options, sim::Port::Settings& settings, uin
   options.number("seed", seed, seed_says);
   options.size("mtu", mtu, 1024, 8192, {"largest payload of a packet: 1024, 2048, 4096 or 8192"});
   if ((mtu & (mtu - 1)) != 0) options.refuse("mtu", "1024, 2048, 4096 or 8192");
-  options.size("buffer", buffer, 64 * 1024, 1 << 30, {"what waits for this device"});
+  options.size("buffer", buffer, 64 * 1024, 1 << 30, {"the most bytes that wait for this device"});
   settings.lateness.read_options(options);
-  options.address("address", settings.address, {"its address", "the next one, fd00::1 and up"});
+  options.address("address", settings.address,
+                  {"its address", "the next free one, fd00::1 and up"});
   settings.impairment.read_options(options);
   settings.mtu = static_cast<uint32_t>(mtu);
   settings.buffer_bytes = static_cast<uint32_t>(buffer);
@@ -32,14 +34,14 @@ Result<std::unique_ptr<PacketPort>> open_clocked(const DeviceString& device) {
   if (auto done = options.finish(); !done) return done.error();
   if (name.empty()) {
     return device_error(device, device.place,
-                        "the network whose time it lives in is missing. Fix: sim(net=NAME):cxl:");
+                        "the network whose time it uses is missing. Fix: sim(net=NAME):cxl:");
   }
   Result<std::unique_ptr<PacketPort>> inner = open_port(*device.inner);
   if (!inner) return inner.error();
   if ((*inner)->bell() == nullptr) {
     return device_error(
         device, device.inner->place,
-        "its time cannot be simulated: only a window's can. Fix: sim(net=NAME):cxl:");
+        "its time cannot be simulated, only that of a window can. Fix: sim(net=NAME):cxl:");
   }
   return std::unique_ptr<PacketPort>(std::make_unique<sim::ClockedPort>(
       sim::Network::named(name, seed), std::move(*inner), options.settings()));
@@ -65,7 +67,7 @@ constexpr Driver::Pair pairs[] = {
     {"sim(net=conformance-window):cxl:", "sim(net=conformance-window):cxl:"}};
 
 constexpr Driver::Form forms[] = {
-    {"sim:NAME", "a network of this process, which appears when it is first named", "sim:net",
+    {"sim:NAME", "a network inside this process, which is made when it is first named", "sim:net",
      [](OptionReader& options) {
        sim::Port::Settings settings;
        uint64_t seed = 1;

@@ -10,9 +10,9 @@
 namespace urma::drivers::sim {
 namespace {
 
-// A pass costs something, so that an engine with endless work does not stop the clock.
+// The simulated duration of a pass, so that the clock advances even if an engine always has work.
 constexpr Duration pass_cost(200);
-// Nothing is anywhere at once, even when nobody asked for a delay.
+// The delay of every packet, even if no option asks for one.
 constexpr Duration least_delay(1000);
 
 void mix(uint64_t& hash, const void* data, size_t bytes) {
@@ -109,7 +109,7 @@ bool Network::step(Time until) {
   return true;
 }
 
-// Who was rung wakes when the impairment says so: its processor has something else to do.
+// The engine of a rung port runs after the impairment's delay, as if its processor were busy.
 void Network::hear_bells() {
   for (uint32_t i = 0; i < clocked_ports_.size(); ++i) {
     if (clocked_ports_[i] == nullptr || !clocked_ports_[i]->was_rung()) continue;
@@ -165,7 +165,7 @@ void Network::kill(const Endpoint& at) {
   dead_.push_back(at);
   for (Port* port : ports_) {
     if (port == nullptr || !(port->facts_.self == at)) continue;
-    // Nobody will look into its inbox.
+    // Releases the packets in its inbox, which no engine will receive.
     std::array<RxFrame, 1> frame;
     while (port->receive(frame, now_) > 0) port->release(frame);
   }
@@ -186,7 +186,7 @@ void Network::transmit(Port& from, const TxFrame& frame) {
   ++sent_;
   const size_t bytes = frame.bytes();
   URMA_ASSERT(bytes <= packet_capacity, "no packet is larger than the largest MTU and its headers");
-  // The memory of a process that was killed is gone, and with it what its device held.
+  // A device does not send what it held for a killed process, whose memory no longer exists.
   if (dead(from.facts_.self)) return;
   if (on_leave) {
     leaving_.resize(bytes);
@@ -240,7 +240,7 @@ void Network::deliver(uint32_t packet) {
                       port->inbox_bytes_ + header.bytes <= port->settings_.buffer_bytes;
     if (!room) break;
     corrupted_ += header.corrupt;
-    // The transport header; what lies behind it holds addresses, which differ from run to run.
+    // Only the transport header: behind it are addresses, which differ from run to run.
     trace(header.from, header.to, header.bytes,
           {bytes_of(packet), std::min<size_t>(header.bytes, 16)});
     port->inbox_[(port->inbox_first_ + port->inbox_count_++) % port->inbox_.size()] = packet;
@@ -251,7 +251,7 @@ void Network::deliver(uint32_t packet) {
   put_back(packet);
 }
 
-// Of addresses the last bytes: what is before them may be drawn by nobody's seed.
+// Includes only the last bytes of addresses: the others may be random, whatever the seed.
 void Network::trace(const Endpoint& from, const Endpoint& to, uint32_t length,
                     std::span<const std::byte> bytes) {
   const int64_t when = now_.time_since_epoch().count();
@@ -288,13 +288,14 @@ Result<std::unique_ptr<PacketPort>> Port::open(const std::shared_ptr<Network>& n
   for (const Setting& setting : std::initializer_list<Setting>{
            {"address", to_string(self),
             settings.address == Eid{} ? Origin::drawn : Origin::device_string,
-            settings.address == Eid{} ? "the next one of this network" : "",
-            "where others in this process reach this device"},
-           {"eid", to_string(self.address), Origin::driver, "the address", "who it is"},
+            settings.address == Eid{} ? "the next free one of this network" : "",
+            "where devices of this process reach this device"},
+           {"eid", to_string(self.address), Origin::driver, "the address",
+            "the identity of this device"},
            {"mtu", size_text(settings.mtu), Origin::driver, "as sim.mtu says",
             "largest payload of a packet, in bytes"},
            {"receive_buffer", size_text(settings.buffer_bytes), Origin::driver,
-            "as sim.buffer says", "what waits for this device, in bytes"}}) {
+            "as sim.buffer says", "the most bytes that wait for this device"}}) {
     port->facts_.settings.push_back(setting);
   }
   return std::unique_ptr<PacketPort>(std::move(port));
@@ -323,8 +324,8 @@ size_t Port::send(std::span<TxFrame* const> frames, Time) {
   return taken;
 }
 
-// Reads and settles what is due. Nothing here wakes the engine, as nothing does that uses a device
-// which must be asked.
+// Reads and settles the frames that are due. Does not wake the engine, as a device that must be
+// polled does not.
 void Port::run_device() {
   const Time now = network_->now();
   if (planned_ <= now) planned_ = never;

@@ -25,7 +25,8 @@ class Network final : public VirtualClock {
 
   explicit Network(uint64_t seed);
 
-  // The network of this name in this process. `seed` counts for whoever names it first.
+  // The network of this name in this process. It is made with `seed` if it does not exist. Any
+  // thread.
   static std::shared_ptr<Network> named(const std::string& name, uint64_t seed);
 
   // VirtualClock
@@ -36,26 +37,26 @@ class Network final : public VirtualClock {
   bool step(Time until) override;
   uint64_t seed() override { return prng_.next(); }
 
-  // ---- for tests: the wire's misfortunes
+  // ---- for tests: faults of the wire
 
-  // What happens to every packet, beside what its port's own options say.
+  // The impairment of every packet, in addition to that of its port.
   Impairment impairment;
-  // Longer ones are swallowed.
+  // Longer packets are lost.
   size_t largest_packet = packet_capacity;
-  // Called with each packet that a port has read from memory, before anything happens to it: what
-  // others could see on the wire.
+  // Called with each packet that a port has read from memory, before any impairment: with what
+  // could be seen on the wire.
   std::function<void(const Endpoint& from, std::span<const std::byte> packet)> on_leave;
-  // Packets from `from` to `to` vanish, those that are longer than that, or do so no more. One
-  // direction.
+  // Loses packets from `from` to `to` that are longer than `longest`, or no longer does, if
+  // `severed` is false. One direction only.
   void cut(const Endpoint& from, const Endpoint& to, bool severed, size_t longest = 0);
-  // The process at this address is gone: nothing it sends leaves, nothing reaches it.
+  // Kills the process at this address: nothing is sent from or delivered to it.
   void kill(const Endpoint& at);
-  // The process at this address is stopped, or goes on: its engine is not run, whatever comes.
+  // Stops the process at this address, so that its engine is not run, or lets it continue.
   void stop(const Endpoint& at, bool stopped);
-  // Over everything that was delivered: when, from where to where, which packet of which length.
+  // A hash of everything delivered: the time, source, destination, length and transport header.
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t packets_sent() const { return sent_; }
-  // Packets that arrived at somebody with flipped bits.
+  // The number of packets that were delivered with flipped bits.
   uint64_t corrupted() const { return corrupted_; }
 
  private:
@@ -110,7 +111,7 @@ class Network final : public VirtualClock {
   Time next_event() const;
   void handle(const Event& event);
   void deliver(uint32_t packet);
-  // `bytes`: what of it is the same in each run.
+  // `bytes`: the part of the packet that is the same in each run.
   void trace(const Endpoint& from, const Endpoint& to, uint32_t length,
              std::span<const std::byte> bytes);
   bool severed(const Endpoint& from, const Endpoint& to, size_t bytes) const;
@@ -129,25 +130,25 @@ class Network final : public VirtualClock {
   Region storage_;
   std::vector<Packet> headers_;
   std::vector<uint32_t> free_;
-  std::vector<Port*> ports_;                 // null: gone
-  std::vector<ClockedPort*> clocked_ports_;  // likewise
+  std::vector<Port*> ports_;                 // null once removed
+  std::vector<ClockedPort*> clocked_ports_;  // null once removed
   std::vector<Engine> engines_;
   std::vector<Cut> cuts_;
   std::vector<Endpoint> dead_;
-  std::vector<std::byte> leaving_;  // the packet that `on_leave` is shown
+  std::vector<std::byte> leaving_;  // the packet that `on_leave` is called with
   uint32_t next_address_ = 1;
 };
 
-// One attachment to the network.
+// A port of the network.
 class Port final : public PacketPort {
  public:
   struct Settings {
-    Eid address;  // all zero: the next free one
+    Eid address;  // the next free address if all zero
     uint32_t mtu = 4096;
     uint32_t buffer_bytes = 4 << 20;
     Impairment impairment;
     Lateness lateness;
-    SettingList options = {};  // as they were read, for whoever asks
+    SettingList options = {};  // the options as they were read, for PortFacts::settings
   };
   static Result<std::unique_ptr<PacketPort>> open(const std::shared_ptr<Network>& network,
                                                   const Settings& settings);
@@ -176,13 +177,13 @@ class Port final : public PacketPort {
   const Settings settings_;
   PortFacts facts_;
   PortCounters counters_;
-  ImpairedLine line_;  // its own impairment
-  ImpairedLine wire_;  // the network's, of what this port sends
+  ImpairedLine line_;  // for the impairment of this port
+  ImpairedLine wire_;  // for that of the network, of packets that this port sends
   uint32_t index_ = 0;
   FramePool pool_{frame_count};
-  LateFrames held_;  // in the device
+  LateFrames held_;  // frames in the device
   Time planned_ = never;
-  // Received, oldest first: packets that have arrived.
+  // Packets that have arrived, oldest first.
   std::vector<uint32_t> inbox_;
   size_t inbox_first_ = 0;
   size_t inbox_count_ = 0;

@@ -5,16 +5,16 @@
 namespace urma::drivers {
 namespace {
 
-// Why an address cannot be a device's; empty if it can.
+// Why a device cannot have this address. Empty if it can.
 std::string_view objection(const Eid& address) {
   if (address == Eid{} || address == ipv4(0, 0, 0, 0)) {
-    return "a wildcard address cannot be an entity; name one address of this machine";
+    return "a device cannot have a wildcard address; name one address of this machine";
   }
   const bool link_local = address.bytes[0] == std::byte{0xfe} &&
                           (address.bytes[1] & std::byte{0xc0}) == std::byte{0x80};
   if (link_local) {
-    return "a link-local address means something on one link only, and an EID must mean the same "
-           "everywhere. Fix: use a global address of this machine, IPv6 or IPv4 (see: ip addr)";
+    return "a link-local address is valid on one link only, and an EID must be valid everywhere. "
+           "Fix: use a global address of this machine, IPv6 or IPv4 (see: ip addr)";
   }
   return {};
 }
@@ -23,7 +23,7 @@ Result<void> read_address(const DeviceString& device, udp::Settings& settings) {
   std::string_view text = device.address;
   const bool bracket = text.starts_with('[');
   const bool written = bracket ? text.find("]:") != text.npos : std::ranges::count(text, ':') == 1;
-  // Only a device may have port 0: as a destination it means nothing.
+  // Port 0 is valid only here: parse_endpoint refuses it, as a destination cannot have it.
   settings.any_port = written && text.ends_with(":0");
   if (settings.any_port) text.remove_suffix(2);
   const Result<Endpoint> endpoint = parse_endpoint(text);
@@ -43,21 +43,21 @@ void read_options(OptionReader& options, udp::Settings& settings) {
   if ((mtu & (mtu - 1)) != 0) options.refuse("mtu", "1024, 2048, 4096 or 8192");
   settings.mtu = static_cast<uint32_t>(mtu);
   options.size("rcvbuf", settings.rcvbuf, 64 * 1024, 1 << 30,
-               {"what the sockets are to hold, either way; the system may allow less"});
-  options.flag("gso", settings.gso, {"let the kernel cut bursts into packets"});
-  options.flag("gro", settings.gro, {"let the kernel join packets to bursts"});
+               {"the size of the send and receive buffers; the system may allow less"});
+  options.flag("gso", settings.gso, {"let the kernel split bursts into packets"});
+  options.flag("gro", settings.gro, {"let the kernel join packets into bursts"});
   std::string id = "kernel";
   options.text(
       "ipid", id,
-      {"IPv4 identification of what is sent: kernel, or 0, which a literal reader of UB 3.3 "
-       "expects. 0 turns GSO and the connected socket off; IPv6 has none"});
+      {"IPv4 identification of sent packets: kernel, or 0, which a strict implementation of UB 3.3 "
+       "expects. 0 disables GSO and the connected socket; IPv6 has no identification"});
   if (id != "kernel" && id != "0") options.refuse("ipid", "0 or kernel");
   settings.zero_id = id == "0";
   const auto wanted = [](const OptionReader::Row& row) {
     return row.key == "gso" && row.given && row.value == "yes";
   };
   if (settings.zero_id && std::ranges::any_of(options.rows(), wanted)) {
-    options.refuse("gso", "no, with ipid=0: the kernel numbers what it cuts up");
+    options.refuse("gso", "no, with ipid=0: the kernel numbers the packets that it splits");
   }
 }
 

@@ -12,15 +12,16 @@
 namespace urma::drivers::udp {
 namespace {
 
-// Limits of one segmented send: the kernel's on segments, and UDP's on length.
+// The limits of one segmented send: of the kernel on segments, and of UDP on the length.
 constexpr unsigned most_segments = 64;
 constexpr size_t most_segmented_bytes = 65000;
-// What UDP, IP and UB's headers add to a packet's payload, at most.
+// The most bytes that the headers of IP, UDP and UB add to the payload of a packet.
 constexpr uint32_t overhead = 48 + 96;
 constexpr size_t small = 512;
 constexpr int send_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
-// A random EID in fd00::/8 with Sub-ID 1: for ports that the address alone does not name.
+// A random EID in fd00::/8 with Sub-ID 1, for ports other than 4792, where the address alone does
+// not identify the device.
 Eid random_eid() {
   SecureEntropy entropy;
   Eid eid;
@@ -34,7 +35,7 @@ Eid random_eid() {
 
 }  // namespace
 
-// What one sendmmsg needs, kept between calls because it is large.
+// The arguments of one sendmmsg, kept between calls because they are large.
 struct UdpPort::Batch {
   std::array<mmsghdr, messages> headers;
   std::array<iovec, iovecs> vectors;
@@ -48,7 +49,7 @@ struct UdpPort::Batch {
   unsigned vectors_used = 0;
   bool to_partner = false;
 
-  // No name: it goes through a connected socket.
+  // Without an address, the message is sent by a connected socket.
   void begin(const Endpoint* to) {
     mmsghdr& header = headers[count];
     header = {};
@@ -77,7 +78,7 @@ struct UdpPort::Batch {
   }
 };
 
-// What one recvmmsg needs. The kernel changes lengths only; the rest is written once.
+// The arguments of one recvmmsg. The kernel changes only lengths; the rest is written once.
 struct UdpPort::Inbound {
   std::array<mmsghdr, at_once> headers{};
   std::array<iovec, at_once> vectors{};
@@ -98,7 +99,7 @@ struct UdpPort::Inbound {
     headers[i].msg_hdr.msg_controllen = sizeof controls[i];
     vectors[i] = {buffer, buffer_bytes};
   }
-  // The size of each datagram but the last of those that GRO made one of.
+  // The size of each datagram except the last, of those that GRO joined.
   uint32_t segment_of(unsigned i) {
     msghdr& header = headers[i].msg_hdr;
     for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr;
@@ -152,10 +153,10 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
                        (huge_pages ? ", huge pages where there are any" : "");
   state_settings(settings, interface);
   facts_.settings.push_back({"huge_pages", huge_pages ? "where there are any" : "no",
-                             Origin::system, "", "for what is received"});
+                             Origin::system, "", "for received packets"});
 }
 
-// Everything that was chosen, and by whom.
+// Lists each value in effect with its source.
 void UdpPort::state_settings(const Settings& settings, const Socket::Interface& interface) {
   SettingList& out = facts_.settings;
   out = settings.options;
@@ -164,27 +165,25 @@ void UdpPort::state_settings(const Settings& settings, const Socket::Interface& 
   const Socket& socket = sockets_[0];
   out.push_back({"address", to_string(facts_.self), named ? Origin::device_string : Origin::drawn,
                  !named                                          ? "the first free 127.0.0.N"
-                 : settings.any_port                             ? "port 0 asks for any free one"
+                 : settings.any_port                             ? "port 0 asks for any free port"
                  : own_port && settings.port != facts_.self.port ? "port 4792 is taken, so the "
                                                                    "system chose another one"
                                                                  : "",
-                 "where others reach this device"});
+                 "where peers reach this device"});
   out.push_back({"eid", to_string(facts_.eid), own_port ? Origin::drawn : Origin::driver,
-                 own_port ? "the address alone does not name a port that is not 4792"
-                          : "the address, on port 4792",
-                 "who it is"});
+                 own_port ? "random, because the port is not 4792" : "the address, on port 4792",
+                 "the identity of this device"});
   out.push_back({"mtu", size_text(facts_.mtu),
                  settings.mtu != 0 ? Origin::device_string : Origin::system,
                  (interface.name.empty() ? "no interface has this address" : interface.name) +
-                     " carries " + std::to_string(interface.mtu),
+                     " has an MTU of " + std::to_string(interface.mtu),
                  "largest payload of a packet, in bytes"});
   const auto buffer = [&](const char* which, uint32_t bytes, const char* limit) {
     const bool capped = bytes < settings.rcvbuf;
-    out.push_back(
-        {which, size_text(bytes), capped ? Origin::system : Origin::driver,
-         capped ? size_text(settings.rcvbuf) + " asked for, net.core." + limit + " allows no more"
-                : "as udp.rcvbuf says",
-         "what the socket holds, in bytes"});
+    out.push_back({which, size_text(bytes), capped ? Origin::system : Origin::driver,
+                   capped ? size_text(settings.rcvbuf) + " requested, limited by net.core." + limit
+                          : "as udp.rcvbuf says",
+                   "the most bytes that the socket holds"});
   };
   buffer("receive_buffer", socket.receive_buffer_bytes(), "rmem_max");
   buffer("send_buffer", socket.send_buffer_bytes(), "wmem_max");
@@ -196,16 +195,17 @@ void UdpPort::state_settings(const Settings& settings, const Socket::Interface& 
                    meaning});
   };
   feature("segmentation", gso_, settings.gso && !settings.zero_id,
-          "packets of one size leave by one call (UDP GSO)");
-  feature("coalescing", socket.gro(), settings.gro, "and are received by one (UDP GRO)");
+          "packets of one size are sent by one call (UDP GSO)");
+  feature("coalescing", socket.gro(), settings.gro,
+          "packets of one size are received by one call (UDP GRO)");
 }
 
 UdpPort::~UdpPort() = default;
 
-// ---- outwards
+// ---- sending
 
 // Puts frames from the front into the next message: with GSO as many as have one size and one
-// destination, the last of which may be shorter. Returns how many; 0: no more iovecs.
+// destination, the last of which may be shorter. Returns how many; 0 if no iovecs are left.
 size_t UdpPort::group(std::span<TxFrame* const> frames, Batch& batch) const {
   const size_t size = frames[0]->bytes();
   const size_t most = gso_ ? std::min<size_t>(most_segments, most_segmented_bytes / size) : 1;
@@ -228,7 +228,7 @@ size_t UdpPort::group(std::span<TxFrame* const> frames, Batch& batch) const {
   return count;
 }
 
-// As many frames from the front as one call takes.
+// Puts as many frames from the front into messages as one call takes.
 void UdpPort::gather(std::span<TxFrame* const> frames, Batch& batch) const {
   batch.count = batch.vectors_used = 0;
   batch.to_partner = frames[0]->to == partner_;
@@ -242,13 +242,13 @@ void UdpPort::gather(std::span<TxFrame* const> frames, Batch& batch) const {
 
 // One system call. Returns how many messages it took, or -1.
 int UdpPort::transmit(Batch& batch) {
-  // All that goes to the partner takes one way, or a NIC with several queues would reorder it.
+  // All packets to the partner use one socket, or a NIC with several queues would reorder them.
   const int socket = descriptors_[batch.to_partner ? partner : everybody];
   if (batch.count > 1) return sendmmsg(socket, batch.headers.data(), batch.count, send_flags);
   return sendmsg(socket, &batch.headers[0].msg_hdr, send_flags) < 0 ? -1 : 1;
 }
 
-// A conversation sends one small datagram at a time: copied into one piece it costs the kernel
+// Sends one small datagram, as a request or a reply is. Copied into one piece it costs the kernel
 // 0.1 us less than gathered from three.
 int UdpPort::transmit_small(const TxFrame& frame, size_t bytes) {
   std::array<std::byte, small> datagram;
@@ -263,14 +263,15 @@ int UdpPort::transmit_small(const TxFrame& frame, size_t bytes) {
   return sendto(socket, datagram.data(), bytes, send_flags, &to.any, length) < 0 ? -1 : 1;
 }
 
-// ---- talking
+// ---- the partner
 
-// A small datagram goes out alone. Whoever is sent many of them, and says something as small
-// between two of them, becomes the partner. Its socket knows its route, and while nothing is
-// coalesced there a plain `recv` will do: together 0.3 us of half a round trip.
+// Called when a small datagram is sent alone. A peer to which many are sent, and from which small
+// datagrams arrive in between, becomes the partner. The connected socket knows its route, and while
+// nothing is coalesced there a plain `recv` suffices: together this saves 0.3 us of half a round
+// trip.
 void UdpPort::count_towards_talk(const Endpoint& to) {
   constexpr uint32_t enough = 64;
-  constexpr uint32_t penalty = 4;  // acknowledgements leave now and then besides
+  constexpr uint32_t penalty = 4;  // small, since acknowledgements are sent in between
   if (!may_talk_) return;
   const bool in_turn = std::exchange(heard_, false);
   if (!(to == candidate_)) {
@@ -286,9 +287,9 @@ void UdpPort::count_towards_talk(const Endpoint& to) {
   talk_ = Talk::soon;
 }
 
-// Once nothing is coalesced any more, what is queued so has lost its sizes: the queue must be
-// empty. What another processor is just putting there is then taken for one datagram; its ICRC says
-// no.
+// Stops coalescing, which loses the sizes of datagrams that are queued coalesced; so the queue must
+// be empty. Datagrams that another processor queues at this moment are taken for one; its ICRC is
+// wrong.
 void UdpPort::begin_talk() {
   sockets_[partner].coalesce(false);
   std::byte any;
@@ -300,7 +301,7 @@ void UdpPort::begin_talk() {
   }
 }
 
-// More comes at once than talk is: then it is coalesced again.
+// More datagrams arrive together than a conversation has: coalesces them again.
 void UdpPort::end_talk() {
   sockets_[partner].coalesce(true);
   talk_ = Talk::no;
@@ -321,7 +322,7 @@ size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
       const int why = errno;
       if (why == EAGAIN || why == EWOULDBLOCK) break;
       if (handle_send_error(why) && !std::exchange(tried, true)) continue;
-      // This message cannot be sent: as lost as if the network had dropped it.
+      // This message cannot be sent. It counts as taken, and is lost as in the network.
       counters_.send_failures += alone ? 1 : batch_->frames[0];
       counters_.latest_failure = why;
       sent = 1;
@@ -338,7 +339,7 @@ size_t UdpPort::send(std::span<TxFrame* const> frames, Time) {
   return taken;
 }
 
-// True: it may have been about something else, and is worth another try.
+// Returns true if the error may have been about an earlier datagram: try again.
 bool UdpPort::handle_send_error(int why) {
   switch (why) {
     case EINTR:
@@ -351,10 +352,10 @@ bool UdpPort::handle_send_error(int why) {
       return true;
     case EIO:
     case EOPNOTSUPP:
-      // No checksum offload on the way: segmentation has to be done by us.
+      // The interface has no checksum offload, which GSO needs: continue without GSO.
       return std::exchange(gso_, false);
     default:
-      // The kernel queues some of its own errors, too (EMSGSIZE).
+      // The kernel also queues some errors of its own (EMSGSIZE).
       drain_all_errors();
       return false;
   }
@@ -364,7 +365,7 @@ void UdpPort::unlend(std::span<TxFrame* const> frames) {
   for (TxFrame* frame : frames) pool_.take_back(frame);
 }
 
-// ---- inwards
+// ---- receiving
 
 void UdpPort::drain_all_errors() {
   for (const int socket : descriptors_) drain_errors(socket);
@@ -387,9 +388,9 @@ bool UdpPort::says_unreachable(msghdr& entry) {
   return false;
 }
 
-// Reads what the network said about earlier datagrams, so that it does not keep the socket awake.
-// Each ICMP message is one entry here; the error that a call returned is that of one of them, so it
-// is not counted as well.
+// Empties the error queue of a socket, which would keep the socket readable. Each ICMP message is
+// one entry. The error that a call returned belongs to one of these entries, so it is not counted
+// as well.
 void UdpPort::drain_errors(int socket) {
   for (int i = 0; i < 64; ++i) {
     alignas(cmsghdr) std::array<std::byte, 256> control;
@@ -416,8 +417,8 @@ size_t UdpPort::receive(std::span<RxFrame> frames, Time now) {
   return count;
 }
 
-// Whoever spoke last is likely to speak next. The other socket is looked at now and then, and in
-// good time also while that one goes on and on.
+// The socket from which the last datagram came is likely to have the next one. The other socket is
+// polled at least every 2 us, or 50 us while the first one is busy.
 void UdpPort::look_elsewhere(bool busy_here, Time now) {
   constexpr Duration patience = std::chrono::microseconds(2);
   constexpr Duration busy_patience = std::chrono::microseconds(50);
@@ -427,7 +428,7 @@ void UdpPort::look_elsewhere(bool busy_here, Time now) {
   if (fetch(other) && !busy_here) latest_ = other;
 }
 
-// One system call's worth of datagrams. False: there is none.
+// Receives datagrams by one system call. Returns false if there are none.
 bool UdpPort::fetch(unsigned from) {
   if (from == partner && talk_ == Talk::yes) return fetch_talk();
   const int socket = descriptors_[from];
@@ -458,13 +459,13 @@ bool UdpPort::fetch(unsigned from) {
     put_in_line(from_sockaddr(inbound.addresses[i]), inbound.headers[i].msg_len,
                 inbound.segment_of(i));
   }
-  // Asking for more than there are costs headers and a look at an empty queue.
+  // Asking for more messages than there are costs time for headers and for the empty queue.
   const auto count = static_cast<unsigned>(got);
   expected_ = count == wanted ? std::min(2 * count, at_once) : count;
   return true;
 }
 
-// One datagram of the partner's.
+// Receives one datagram from the partner. Returns false if there is none.
 bool UdpPort::fetch_talk() {
   if (free_count_ == 0) return false;
   const int socket = descriptors_[partner];
@@ -486,7 +487,7 @@ void UdpPort::note_receive_error(int why, int socket) {
   drain_errors(socket);
 }
 
-// The next free buffer has been filled.
+// Adds the next free buffer, which has been filled, to the line.
 void UdpPort::put_in_line(const Endpoint& from, uint32_t bytes, uint32_t segment) {
   heard_ = bytes <= small;
   const uint32_t buffer = free_[--free_count_];

@@ -9,8 +9,9 @@
 
 namespace urma::drivers::udp {
 
-// One address. Sends bursts with GSO, receives them with GRO. The peer that most small datagrams go
-// to gets a socket of its own, at the same address and connected to it: its partner.
+// A port at one UDP address. Sends bursts with GSO, and receives them with GRO. A second socket, at
+// the same address, is connected to the partner: the peer with which most small datagrams are
+// exchanged.
 class UdpPort final : public PacketPort {
  public:
   static Result<std::unique_ptr<PacketPort>> open(const Settings& settings);
@@ -21,7 +22,7 @@ class UdpPort final : public PacketPort {
   size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }
   size_t send(std::span<TxFrame* const> frames, Time now) override;
   void unlend(std::span<TxFrame* const> frames) override;
-  // The kernel copies while it is called.
+  // The kernel copies the frames within the system call.
   uint64_t settled() override { return counters_.frames_sent; }
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override;
@@ -29,19 +30,19 @@ class UdpPort final : public PacketPort {
 
  private:
   static constexpr uint32_t frame_count = 512;
-  static constexpr unsigned messages = 64;  // in one call
-  static constexpr unsigned at_once = 16;   // likewise, inwards
-  static constexpr unsigned iovecs = 1024;  // in one call; also the kernel's limit per message
+  static constexpr unsigned messages = 64;  // sent by one call
+  static constexpr unsigned at_once = 16;   // messages received by one call
+  static constexpr unsigned iovecs = 1024;  // of one call; also the kernel's limit per message
   static constexpr uint32_t buffer_count = 128;
   static constexpr uint32_t buffer_bytes = 65536;  // a GRO batch
 
-  // One buffer that the kernel filled: one datagram, or several of one size.
+  // A buffer that the kernel filled: with one datagram, or with several of one size.
   struct Filled {
     Endpoint from;
     uint32_t bytes;
-    uint32_t segment;  // size of each datagram but the last
-    uint32_t next;     // where the next one begins
-    uint32_t lent;     // frames of it that are not released, and one while it is in line
+    uint32_t segment;  // the size of each datagram except the last
+    uint32_t next;     // the offset of the next one
+    uint32_t lent;     // its frames that are not released; one more while it is in `line_`
   };
   struct Batch;
   struct Inbound;
@@ -78,28 +79,29 @@ class UdpPort final : public PacketPort {
   FramePool pool_{frame_count};
   std::unique_ptr<Batch> batch_;
 
-  // The peer that small datagrams are exchanged with, one at a time (count_towards_talk).
-  enum class Talk : uint8_t { no, soon, yes };  // soon: when its queue is empty
+  // The partner, with which small datagrams are exchanged one at a time (count_towards_talk).
+  enum class Talk : uint8_t { no, soon, yes };  // soon: begins when its socket's queue is empty
   Talk talk_ = Talk::no;
-  bool shared_ = false;  // its socket is bound, and so may have received something
-  Endpoint partner_;     // no endpoint at first
+  bool shared_ = false;  // the partner's socket is bound, so it may have received something
+  Endpoint partner_;     // not an endpoint at first
   Endpoint candidate_;
-  uint32_t turns_ = 0;          // that the candidate and we have taken
-  bool heard_ = false;          // something has come since the last small datagram left
-  uint32_t talk_in_a_row_ = 0;  // datagrams without an empty look between
+  uint32_t turns_ = 0;          // alternations between the candidate's datagrams and ours
+  bool heard_ = false;          // a small datagram has arrived since the last one was sent
+  uint32_t talk_in_a_row_ = 0;  // datagrams received without an empty queue in between
 
-  // Inwards.
+  // Receiving.
   std::unique_ptr<Inbound> inbound_;
   Region storage_;
   std::array<Filled, buffer_count> filled_;
   std::array<uint32_t, buffer_count> free_;
   uint32_t free_count_ = 0;
-  std::array<uint32_t, buffer_count> line_;  // filled and not wholly handed on, ring
+  std::array<uint32_t, buffer_count>
+      line_;  // a ring of filled buffers with frames not received yet
   uint32_t line_first_ = 0;
   uint32_t line_count_ = 0;
-  unsigned latest_ = everybody;  // the socket that something came from last
+  unsigned latest_ = everybody;  // the socket from which the last datagram came
   Time looked_elsewhere_at_{};
-  unsigned expected_ = 1;  // messages to ask for next time
+  unsigned expected_ = 1;  // how many messages the next call asks for
 };
 
 }  // namespace urma::drivers::udp

@@ -71,7 +71,8 @@ Result<Socket> Socket::make(const Settings& settings) {
       above_standard(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (descriptor < 0) return system_error("making a socket", errno);
   Socket socket(descriptor, settings);
-  // ICRC: no fragments, no automatic flow label; and errors about peers are wanted.
+  // The ICRC needs packets without fragments and automatic flow labels. RECVERR reports ICMP
+  // errors.
   bool set = true;
   if (family == AF_INET6) {
     set = socket.set_option(IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
@@ -79,7 +80,7 @@ Result<Socket> Socket::make(const Settings& settings) {
           socket.set_option(IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0) &&
           socket.set_option(IPPROTO_IPV6, IPV6_RECVERR, 1);
   } else {
-    // With DF, the kernel sends the ID 0 from a socket that is not connected.
+    // With DF, the kernel sets the ID to 0 on a socket that is not connected.
     set = socket.set_option(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
           socket.set_option(IPPROTO_IP, IP_RECVERR, 1);
   }
@@ -88,7 +89,7 @@ Result<Socket> Socket::make(const Settings& settings) {
 }
 
 Socket::Socket(int descriptor, const Settings& settings) : descriptor_(descriptor) {
-  // Beyond the system's limit with privilege, up to it without.
+  // With privilege, the buffer may exceed the limit of the system.
   const auto wanted = static_cast<int>(settings.rcvbuf);
   if (!set_option(SOL_SOCKET, SO_RCVBUFFORCE, wanted)) set_option(SOL_SOCKET, SO_RCVBUF, wanted);
   if (!set_option(SOL_SOCKET, SO_SNDBUFFORCE, wanted)) set_option(SOL_SOCKET, SO_SNDBUF, wanted);
@@ -108,7 +109,7 @@ uint32_t Socket::buffer_bytes(int which) const {
   int bytes = 0;
   socklen_t length = sizeof bytes;
   getsockopt(descriptor_, SOL_SOCKET, which, &bytes, &length);
-  // The kernel counts its own overhead against twice what was asked for.
+  // The kernel reports twice the requested size, to account for its overhead.
   return static_cast<uint32_t>(bytes) / 2;
 }
 
@@ -123,7 +124,7 @@ Socket::Interface Socket::interface_of(const Endpoint& self) const {
     if (family != AF_INET && family != AF_INET6) continue;
     SocketAddress address;
     std::memcpy(&address, one->ifa_addr, family == AF_INET ? sizeof address.v4 : sizeof address.v6);
-    // All of 127/8 lives on the loopback interface, which lists only 127.0.0.1.
+    // The loopback interface has all of 127/8, but lists only 127.0.0.1.
     const bool ours = from_sockaddr(address).address == self.address ||
                       (loopback4 && (one->ifa_flags & IFF_LOOPBACK) != 0);
     if (!ours) continue;
@@ -171,8 +172,8 @@ Result<Endpoint> Socket::bind(const Settings& settings) {
 }
 
 bool Socket::share(const Socket& other, const Endpoint& address) {
-  // Both must allow it while it is done. REUSEPORT, unlike REUSEADDR, is refused to other users,
-  // and afterwards neither socket allows anything.
+  // Both sockets must have REUSEPORT while the second one is bound. Unlike REUSEADDR, it does not
+  // admit other users; afterwards it is off for both.
   const auto allow = [&](int value) {
     set_option(SOL_SOCKET, SO_REUSEPORT, value);
     other.set_option(SOL_SOCKET, SO_REUSEPORT, value);

@@ -19,15 +19,15 @@
 namespace urma::drivers::udp {
 
 struct Settings {
-  Eid address;            // all zero: the first free loopback address
+  Eid address;            // if all zero, the first free loopback address
   uint16_t port = 0;      // 0: 4792, or if that is taken any free one
-  bool any_port = false;  // any free one: 4792 is left to a server at the same address
-  uint32_t mtu = 0;       // 0: what the interface carries
+  bool any_port = false;  // use any free port, and leave 4792 to a server at the same address
+  uint32_t mtu = 0;       // 0: the largest that the interface carries
   uint64_t rcvbuf = 4 << 20;
   bool gso = true;
   bool gro = true;
-  bool zero_id = false;      // each IPv4 packet has the ID 0: neither GSO nor a connected socket
-  SettingList options = {};  // as they were read, for whoever asks
+  bool zero_id = false;  // IPv4 packets have the ID 0, which excludes GSO and a connected socket
+  SettingList options = {};  // the options as they were read, for PortFacts::settings
 
   bool is_ipv4() const { return address == Eid{} || Endpoint{address, 0}.is_ipv4(); }
 };
@@ -37,11 +37,11 @@ union SocketAddress {
   sockaddr_in v4;
   sockaddr_in6 v6;
 };
-// Returns the length of what it wrote.
+// Returns the length of the address.
 socklen_t to_sockaddr(const Endpoint& endpoint, SocketAddress& out);
 Endpoint from_sockaddr(const SocketAddress& in);
 
-// A UDP socket that carries UB: nothing blocks, DF is set, errors about peers are told.
+// A UDP socket for UB packets: non-blocking, with DF set, and with an error queue (IP_RECVERR).
 class Socket {
  public:
   static Result<Socket> make(const Settings& settings);
@@ -51,25 +51,29 @@ class Socket {
   ~Socket();
 
   int descriptor() const { return descriptor_; }
-  // Whether datagrams of one size are received as one, if the settings wish it at all.
+  // Turns on or off that datagrams of one size are received as one. Without effect if the settings
+  // disable it.
   void coalesce(bool on) const;
-  // What the kernel can do of what the settings wish.
+  // Whether the settings and the kernel allow it.
   bool gso() const { return gso_; }
   bool gro() const { return gro_; }
   uint32_t receive_buffer_bytes() const { return buffer_bytes(SO_RCVBUF); }
   uint32_t send_buffer_bytes() const { return buffer_bytes(SO_SNDBUF); }
-  // The interface that has this address. None: an MTU of 1500, and no name.
+  // The interface that has this address. If there is none, it has no name, and an MTU of 1500.
   struct Interface {
     std::string name;
     uint32_t mtu = 1500;
   };
   Interface interface_of(const Endpoint& self) const;
 
-  // Binds as the settings say; says where.
+  // Binds the socket according to the settings, and returns its address. Errors: address_in_use,
+  // permission_denied, no_resources, invalid_argument (not an address of this machine), io_error.
   Result<Endpoint> bind(const Settings& settings);
-  // Binds to an address that `other` is bound to, which stays closed to all other users.
+  // Binds to the address of `other`, without opening it to sockets of other users. Returns false on
+  // failure.
   bool share(const Socket& other, const Endpoint& address);
-  // From now on it sends to this peer, and the kernel prefers it for what comes from there.
+  // Connects it to this peer: it sends to this peer, and the kernel delivers datagrams from the
+  // peer to it. Returns false on failure.
   bool connect(const Endpoint& peer);
 
  private:

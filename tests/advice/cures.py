@@ -21,7 +21,7 @@ APART = (
     (r"drivers/cxl/\w+\.cc", r"(?<![:\w])because\(", 2),
     (r"drivers/pcap/capture_file\.cc", r"return because\(", 3),
     (r"drivers/udp/udp_socket\.cc", r'[?:] (?="\w)', None),
-    (r"urma/core/status\.cc", r"\{(?=Status::)", 4),
+    (r"urma/core/status\.cc", r"\{\s*(?=Status::)", 4),
     (r"api/device\.cc", r"return not_one_of\(", 1),
     (r".*\.cc", r"\.cure =\s+", None),
 )

@@ -195,13 +195,13 @@ TEST_CASE("calls that cannot be meant are refused with the reason and the fix") 
   says(side.device.jetty({.berths = 1 << 20}).error(), "32768");
   auto second = side.device.jetty({.berths = 1}).value();
   says(side.device.jetty({.berths = 1}).error(), "Limits::jetties");
-  says(side.device.jfc(0).error(), "a depth of 0");
+  says(side.device.jfc(0).error(), "the depth 0 is out of range");
   says(side.device.import("urma:/x").error(), "urma1");
   says(side.device.import("urma://").error(), "NAME");
   says(side.device.import("urma://localhost/../../etc/passwd").error(), "valid name");
   says(side.device.import("urma://no.such.host.invalid/x").error(), "not known");
   says(side.device.import("urma://[::1]/x").error(), "cannot be reached");
-  says(side.device.publish("a/b", side.segment).error(), "no valid name");
+  says(side.device.publish("a/b", side.segment).error(), "not a valid name");
   says(side.device.unpublish("never").error(), "does not publish");
 }
 

@@ -275,7 +275,7 @@ TEST_CASE("handed over: what cannot be moved is listed until it is, and it is sa
     const NoAddressSpace none;
     const auto done = handing.segment.unregister();
     REQUIRE(done.status() == Status::not_fenced);
-    CHECK(done.error().message.find("others were given this memory") != std::string::npos);
+    CHECK(done.error().message.find("peers were handed this memory") != std::string::npos);
   }
   const auto listed = handing.owner.device.quarantined().value();
   REQUIRE(listed.size() == 1);

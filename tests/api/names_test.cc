@@ -109,7 +109,8 @@ TEST_CASE("a device that asks itself in vain is told so") {
     const Error error = user.device.import(url, 20ms).error();
     CHECK(error.status == Status::not_found);
     INFO(error.message);
-    CHECK(error.message.find("this device holds 127.0.0.224:4792 itself") != std::string::npos);
+    CHECK(error.message.find("this device has the address 127.0.0.224:4792 itself") !=
+          std::string::npos);
     CHECK(error.message.find("Fix: ") != std::string::npos);
     CHECK(error.message.find("udp:127.0.0.224:0") != std::string::npos);
   }

@@ -286,7 +286,7 @@ TEST_CASE("what cannot be shared is refused with the reason and the fix") {
   says(side.device.jfr({.receives = 0}).error(), "jfr: receives is 0");
   says(side.device.jfr({.receives = 1 << 20}).error(), "32768");
   says(side.device.jfr({.completions = &foreign_jfc}).error(),
-       "jfr: its jfc is not of this device");
+       "jfr: its jfc belongs to another device");
   says(side.device.jfr({.receives = 5, .completions = &small}).error(), "10 (berths");
   says(side.device.jetty({.completions = &foreign_jfc}).error(), "jetty: its jfc");
   says(side.device.jetty({.receives_from = &foreign_jfr}).error(), "jetty: its jfr");

@@ -58,7 +58,7 @@ def test_config(window):
     assert defaults["window"]["origin"] == "default"
     assert defaults["operation_timeout"] == {
         "name": "operation_timeout", "value": "2s", "origin": "default", "source": "",
-        "meaning": "a work without progress for so long ends"}
+        "meaning": "a work without progress for this long ends"}
     assert all(one["meaning"] for one in defaults.values()), defaults
 
     chosen = settings("cxl:" + window + "?size=16M")

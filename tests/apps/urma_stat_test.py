@@ -81,7 +81,7 @@ def test_two_processes_are_seen_at_work_and_not_when_killed():
         assert all(f" {process.pid} " in table for process in (server, writer)), table
         whole = run(str(writer.pid)).stdout
         assert f"process      {writer.pid} " in whole and "past_caches_from" in whole
-        assert "Taken from Jetties by the device." in whole and "EID 127." in whole
+        assert "Works that the device has taken from Jetties." in whole and "EID 127." in whole
         by_name = look(os.path.basename(PEER))
         assert {server.pid, writer.pid} <= set(by_name)
         assert set(look(str(server.pid))) == {server.pid}
@@ -135,7 +135,7 @@ def test_strangers_files_are_said_and_skipped():
             done = run()
             assert done.returncode == 0, done
             for path in (junk, spoiled):
-                assert f"{path} is no page of a device. Fix: " in done.stderr, done
+                assert f"{path} is not a page of a device. Fix: " in done.stderr, done
             skipped = json.loads(run("--json").stdout)["skipped"]
             assert any(junk in one for one in skipped) and any(spoiled in one for one in skipped)
         run()  # nobody holds it any more

@@ -401,14 +401,14 @@ TEST_CASE("a capture that cannot be opened says why and what to do") {
   CHECK(mentions(why_not("pcap(file=/tmp/x,limit=1):sim:x", bad), "the value of limit"));
   CHECK(mentions(why_not("pcap(file=/tmp/x,colour=red):sim:x", bad), "file, snap, limit"));
   CHECK(mentions(why_not("pcap(file=/no/such/x):sim:x", Status::io_error), "/no/such/x cannot be"));
-  CHECK(mentions(why_not("pcap(file=/tmp):sim:x", bad), "/tmp is no file"));
+  CHECK(mentions(why_not("pcap(file=/tmp):sim:x", bad), "/tmp is not a regular file"));
   CHECK(mentions(why_not("pcap(file=/dev/full):sim:x", Status::no_resources),
                  "/dev/full cannot be written: No space left"));
   const CapturePath fifo("fifo");
   REQUIRE(mkfifo(fifo.path.c_str(), 0600) == 0);
-  CHECK(mentions(why_not(fifo.device("sim:x"), bad), "is no file"));
+  CHECK(mentions(why_not(fifo.device("sim:x"), bad), "is not a regular file"));
   const int reader = ::open(fifo.path.c_str(), O_RDONLY | O_NONBLOCK);
-  CHECK(mentions(why_not(fifo.device("sim:x"), bad), "is no file"));
+  CHECK(mentions(why_not(fifo.device("sim:x"), bad), "is not a regular file"));
   close(reader);
   // What is there stays when the device itself cannot be opened.
   const CapturePath kept("kept");

@@ -21,9 +21,11 @@ auto made_by(const char* what, Function&& function) -> decltype(function()) {
   } catch (const boost::system::system_error& failure) {
     why = failure.code().message();
   }
-  return Error{Status::no_resources,
-               std::string(what) + ": waiting for its descriptor: " + why +
-                   ". Fix: ask for less; close descriptors (ulimit -n); one of these for a queue"};
+  return Error{
+      Status::no_resources,
+      std::string(what) + ": waiting for its descriptor: " + why +
+          ". Fix: ask for fewer berths or receives; close descriptors (ulimit -n); make one "
+          "Events for a device"};
 }
 
 // Waits in an executor's reactor for a descriptor of the library: that of an armed queue, or of the

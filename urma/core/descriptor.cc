@@ -42,7 +42,7 @@ std::optional<Rights> parse_rights(std::string_view text) {
 
 constexpr std::string_view domain_names[] = {"processor", "engine", "device"};
 
-// What is not said is the processor's.
+// `said`: the field after the rights, or nothing, which means the processor.
 std::optional<AtomicDomain> parse_domain(std::span<const std::string_view> said) {
   if (said.empty()) return AtomicDomain::processor;
   for (size_t i = 1; i < std::size(domain_names); ++i) {
@@ -102,12 +102,13 @@ std::vector<Endpoint> parse_places(std::string_view text) {
 }
 
 Error bad(std::string_view field, std::string_view why) {
-  return {Status::invalid_argument, "this is no descriptor: \"" + std::string(field.substr(0, 80)) +
+  return {Status::invalid_argument, "invalid descriptor: \"" + std::string(field.substr(0, 80)) +
                                         "\" " + std::string(why) +
                                         ". Fix: copy the whole line that the owner printed"};
 }
 
-// Fills the field that `key` names. False: unknown, twice, or not well formed.
+// Sets the field that `key` names. Returns false if the key is unknown or repeated, or the value is
+// malformed.
 bool set_field(Descriptor& out, std::string_view key, std::string_view value, unsigned& seen) {
   constexpr std::string_view keys[] = {"at", "eid", "life", "segment", "jetty", "also"};
   unsigned which = 0;
@@ -148,7 +149,7 @@ std::string to_string(const Descriptor& descriptor) {
             rights_text(segment->rights);
     if (segment->atomics != AtomicDomain::processor) {
       line += ':';
-      // What cannot be parsed stands for a value that the enumeration does not have.
+      // A word that cannot be parsed, for a value that the enumeration does not have.
       const bool valid = is_valid(segment->atomics);
       line += valid ? domain_names[static_cast<size_t>(segment->atomics)] : "invalid";
     }
@@ -172,7 +173,7 @@ Result<Descriptor> parse_descriptor(std::string_view line) {
   if (line.size() > max_descriptor_bytes) return bad(line, "is too long");
   const auto words = split(line, ' ');
   if (words.front() != magic) {
-    return bad(words.front(), "is not the word \"urma1\" that it starts with");
+    return bad(words.front(), "is not \"urma1\", the first word of each descriptor");
   }
   Descriptor out;
   unsigned seen = 0;
@@ -180,7 +181,7 @@ Result<Descriptor> parse_descriptor(std::string_view line) {
     const size_t equals = words[i].find('=');
     if (equals == std::string_view::npos ||
         !set_field(out, words[i].substr(0, equals), words[i].substr(equals + 1), seen)) {
-      return bad(words[i], "is unknown, stands there twice, or is not well formed");
+      return bad(words[i], "is unknown, repeated or malformed");
     }
   }
   constexpr unsigned needed = 7;  // at, eid, life

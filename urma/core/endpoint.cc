@@ -55,7 +55,7 @@ std::string to_string(const Endpoint& endpoint) {
 Result<Eid> parse_address(std::string_view text) {
   const std::string terminated(text);
   Eid eid = ipv4(0, 0, 0, 0);
-  // What stands behind a zero byte would not be looked at.
+  // inet_pton would ignore everything after a zero byte.
   const bool whole = text.find('\0') == text.npos;
   if (whole && inet_pton(AF_INET, terminated.c_str(), eid.bytes.data() + 12) == 1) return eid;
   if (whole && inet_pton(AF_INET6, terminated.c_str(), eid.bytes.data()) == 1) return eid;
@@ -72,7 +72,8 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
     host = text.substr(1, close - 1);
     port = text.substr(close + 1);
     if (!port.empty() && port.front() != ':') {
-      return bad(text, "has something other than :PORT after its address. Fix: write [::1]:4792");
+      return bad(text,
+                 "has text other than :PORT after its address. Fix: write it like [::1]:4792");
     }
   } else if (std::count(text.begin(), text.end(), ':') == 1) {
     host = text.substr(0, text.find(':'));

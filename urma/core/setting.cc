@@ -13,7 +13,7 @@ struct Unit {
   uint64_t count;
 };
 
-// In the largest unit of which it is a whole number; the last one is of 1.
+// Writes the count in the largest unit of which it is a whole number. The last unit is 1.
 std::string whole(uint64_t count, std::span<const Unit> units) {
   for (const Unit& unit : units) {
     if (count != 0 && count % unit.count == 0) {

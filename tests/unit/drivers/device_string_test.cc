@@ -86,7 +86,7 @@ TEST_CASE("what the grammar forbids is refused at its place, with its words and 
       {"udp:x?mtu&a=1", 10, "\"=\" and the option's value are missing here"},
       {"udp:x?mtu=", 11, "the option's value is missing here"},
       {"udp:x?mtu=&a=1", 11, "the option's value is missing here"},
-      {"udp:x?a=1&b=2&a=3", 15, "this option stands there twice"},
+      {"udp:x?a=1&b=2&a=3", 15, "this option is given twice"},
       {"udp:x?a=1)", 10, "this is not understood"},
       {"fault(", 7, "an option's name is missing here"},
       {"fault(a=1", 10, "the parenthesis is not closed here"},
@@ -95,7 +95,7 @@ TEST_CASE("what the grammar forbids is refused at its place, with its words and 
       {"fault()udp:", 8, "a colon and the device that is wrapped are missing here"},
       {"fault():", 9, "a driver's name is missing here"},
       {"fault():fault():udp", 20, "a colon is missing here"},
-      {"fault(a=1,a=2):udp:", 11, "this option stands there twice"},
+      {"fault(a=1,a=2):udp:", 11, "this option is given twice"},
   };
   for (const auto& [text, character, why] : cases) {
     INFO(text);

@@ -134,20 +134,20 @@ TEST_CASE("what is no page, or a spoiled one, is said and skipped") {
   REQUIRE(truncate(at.c_str(), 3000) == 0);
   one_is_skipped("cut off");
   REQUIRE(truncate(at.c_str(), 10) == 0);
-  one_is_skipped("no page");
+  one_is_skipped("not a page");
   REQUIRE(truncate(at.c_str(), 200'000) == 0);
   one_is_skipped("damaged");
   std::ofstream(at) << std::string(10'000, 'x');
-  one_is_skipped("no page");
+  one_is_skipped("not a page");
   REQUIRE(unlink(at.c_str()) == 0);
 
   at = pages.path / "README";
   std::ofstream(at) << "hello";
-  one_is_skipped("no page");
+  one_is_skipped("not a page");
   REQUIRE(unlink(at.c_str()) == 0);
   at = pages.path / "1-0000000000000000";
   REQUIRE(mkfifo(at.c_str(), 0600) == 0);
-  one_is_skipped("no page");
+  one_is_skipped("not a page");
   REQUIRE(unlink(at.c_str()) == 0);
   std::filesystem::create_symlink("/dev/zero", at);
   one_is_skipped("cannot be opened");
