@@ -10,7 +10,8 @@ namespace urma::asio {
 
 namespace detail {
 class State;
-}
+class Arrivals;
+}  // namespace detail
 
 // A message that arrived, or the immediate of a write, which has no bytes. The application may use
 // the buffer for as long as this object exists. Its destructor, which any thread may call, gives
@@ -34,7 +35,7 @@ class Arrival {
   std::span<std::byte> bytes() const { return bytes_; }
 
  private:
-  friend class detail::State;
+  friend class detail::Arrivals;
   Completion completion_;
   std::span<std::byte> bytes_;
   std::shared_ptr<detail::State> owner_;  // owns the buffer; null if there is none
