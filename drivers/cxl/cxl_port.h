@@ -2,8 +2,8 @@
 
 #include <array>
 #include <memory>
-#include <vector>
 
+#include "drivers/cxl/arrivals.h"
 #include "drivers/cxl/ring.h"
 #include "drivers/cxl/window.h"
 #include "drivers/driver.h"
@@ -11,8 +11,10 @@
 
 namespace urma::drivers::cxl {
 
-// A place in a window, and the rings to and from others that live there. Frames are received where
-// they lie: the ring is not written over before they are released.
+// A device in a window: sends into the rings of the pairs that it is part of, and receives from
+// them. Looks which rings are its own whenever something has changed hands. Frames are received
+// where they lie: the ring is not written over before they are released. Owns the window and the
+// sending ends; Arrivals owns the receiving ends. Engine thread, but for `open` and destruction.
 class CxlPort final : public PacketPort, public Ways {
  public:
   static Result<std::unique_ptr<PacketPort>> open(const WindowSettings& settings);
@@ -26,41 +28,40 @@ class CxlPort final : public PacketPort, public Ways {
   // What was taken has been copied.
   uint64_t settled() override { return sent_; }
   size_t receive(std::span<RxFrame> frames, Time now) override;
-  void release(std::span<const RxFrame> frames) override;
+  void release(std::span<const RxFrame> frames) override { arrivals_.release(frames); }
   std::span<const int> descriptors() const override { return {}; }
   Bell* bell() override { return &bell_; }
   Ways* ways() override { return this; }
-  // Where memory is not coherent a copy is not enough: the line that its owner has stored in and
-  // not written back would go over it one day.
+  // Where memory is not coherent a copy is not enough: a line that the owner has stored in, and not
+  // written back, would overwrite it one day.
   SegmentMemory* memory() override {
-    return window_.coherent() && window_.parts().granules > 0 ? &window_ : nullptr;
+    const Mapping& mapping = window_->mapping();
+    return mapping.coherent() && mapping.parts().granules > 0 ? &window_->segments() : nullptr;
   }
-  Time next_arrival() const override { return window_.next_look(); }
-  void abandon() override { window_.abandon(); }
+  Time next_arrival() const override {
+    return window_->hand_over() != nullptr ? window_->hand_over()->due() : never;
+  }
+  void abandon() override { window_->mapping().abandon(); }
 
-  // Ways: each place is one.
+  // Ways: the number of a way is that of the slot it leads to.
   uint32_t way_to(const Endpoint& endpoint) const override { return place_of(endpoint); }
   bool reserve(uint32_t place, uint32_t bytes) override;
   std::byte* begin(uint32_t place, uint32_t bytes) override;
   void end() override;
   void notify() override;
   std::byte* hold(uint32_t place, const MemoryRange& range) override {
-    // Of the life that its rings are with.
+    // Of the incarnation that the rings belong to.
     if (place >= places || !outbound_[place].ring) return nullptr;
-    return window_.hold(place, outbound_[place].to_generation, range);
+    return window_->holder().hold(place, outbound_[place].to_generation, range);
   }
-  bool let_go() override { return window_.let_go(); }
+  bool let_go() override { return window_->holder().let_go(); }
   State state(uint32_t place) override;
 
  private:
   static constexpr uint32_t frame_count = 256;
   static constexpr uint32_t none = UINT32_MAX;
-  // Of one `receive`: what is read is given back before more is, so that its writer goes on.
-  static constexpr uint32_t bytes_at_once = 32 * 1024;
-  static constexpr uint32_t rings_at_once = 16;
-  static constexpr uint32_t most_inbound = 2 * places;
 
-  // To one place.
+  // To one slot.
   struct Outbound {
     RingWriter ring;
     uint32_t index = none;
@@ -69,38 +70,21 @@ class CxlPort final : public PacketPort, public Ways {
     uint32_t rung = 0;     // Bell::ring
     bool touched = false;  // written to since the last `notify`
   };
-  // From one life at a place.
-  struct Inbound {
-    RingReader ring;
-    uint32_t index = none;  // none: not in use
-    uint32_t serial = 0;
-    uint32_t from_generation = 0;
-    uint32_t held = 0;     // messages that are not released
-    bool ended = false;    // its sender is gone: what it left is read, then the ring let go
-    bool counted = false;  // that it is broken
-    Endpoint from;
-  };
-
-  CxlPort(Window window, uint32_t place, const WindowSettings& settings);
+  CxlPort(std::unique_ptr<Window> window, uint32_t place, const WindowSettings& settings);
   void state_settings(const WindowSettings& settings);
 
-  uint32_t place_of(const Endpoint& endpoint) const;  // `places`: of another window, or none
+  uint32_t place_of(const Endpoint& endpoint) const;  // `places`: not of this window
   [[gnu::cold]] bool connect(uint32_t place);
   void touch(uint32_t place);
-  bool read_from(Inbound& inbound, std::span<RxFrame> frames, size_t& count, uint32_t& bytes);
   [[gnu::cold]] void look_around();
-  void look_at(uint32_t ring, const Window::Ownership& owner);
-  void add_inbound(uint32_t ring, const Window::Ownership& owner);
-  bool ended(const Window::Ownership& owner) const {
-    return window_.generation(owner.from) != owner.from_generation;
-  }
-  bool may_add(uint32_t ring, const Window::Ownership& owner);
+  void look_at(uint32_t ring, const RingOwner& owner);
   void let_go(Outbound& outbound);
-  void let_go(Inbound& inbound);
-  void mark_let_go(uint32_t ring, uint32_t serial, std::atomic<uint32_t>& mark) const;
-  void forget(Inbound& inbound);
+  uint64_t changes() const { return mapping_.seen(changes_); }
 
-  Window window_;
+  std::unique_ptr<Window> window_;
+  Mapping& mapping_;
+  HandedOver* const handed_over_;  // null: segments lie in the window
+  const std::atomic<uint64_t>& changes_;
   const uint32_t place_;
   const uint32_t generation_;
   Bell bell_;
@@ -108,17 +92,14 @@ class CxlPort final : public PacketPort, public Ways {
   PortCounters counters_;
   uint64_t sent_ = 0;
   uint64_t changes_seen_ = 0;
-  uint32_t no_room_for_ = places;  // a place that was asked for last, if there was no room
+  uint32_t no_room_for_ = places;  // the slot that was asked for last, if there was no room
   FramePool pool_{frame_count};
-  std::unique_ptr<Outbound[]> outbound_;     // by place
+  std::unique_ptr<Outbound[]> outbound_;     // by slot
   RegionArray<MarkedLines> marked_{places};  // likewise; memory where it is used
-  std::unique_ptr<Inbound[]> inbound_;       // most_inbound
+  Arrivals arrivals_;
   std::array<uint32_t, places> touched_;
   uint32_t touched_count_ = 0;
-  uint32_t begun_ = 0;             // place
-  std::vector<uint32_t> sources_;  // those in use; never grows beyond its room
-  size_t latest_ = 0;              // of them, where something came from last
-  size_t next_look_ = 0;
+  uint32_t begun_ = 0;  // slot
 };
 
 }  // namespace urma::drivers::cxl

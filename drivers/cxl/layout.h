@@ -137,7 +137,7 @@ static_assert(sizeof(SegmentRecord) == line_bytes && offsetof(SegmentRecord, gra
 constexpr bool is_open(uint64_t epoch) { return epoch % 2 == 1; }
 
 // Nobody begins to use it any more, and who has begun can be seen: it is closed first, and then the
-// places are looked at, whatever the processor would like better (`Window::hold`).
+// places are looked at, whatever the processor would like better (`Holder::hold`).
 inline void close_to_all(SegmentRecord& record) {
   const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
   if (is_open(epoch)) record.epoch.store(epoch + 1, std::memory_order_release);

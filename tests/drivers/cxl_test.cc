@@ -369,12 +369,12 @@ TEST_CASE("all places of a window are taken: an error, until somebody goes") {
   std::vector<std::unique_ptr<PacketPort>> ports;
   ports.push_back(PortPair::open(window.device()));
   while (ports.size() < cxl::places) ports.push_back(open_port_at(window));
-  check_refused(window.device(""), Status::no_resources, "no free place");
+  check_refused(window.device(""), Status::no_resources, "no free slot");
   CHECK(reach(*ports.front(), *ports.back()));
   ports.erase(ports.begin() + 100);
   ports.push_back(open_port_at(window));
   CHECK(ports.back()->facts().self.address.bytes[15] == std::byte{101});
-  check_refused(window.device(""), Status::no_resources, "no free place");
+  check_refused(window.device(""), Status::no_resources, "no free slot");
 }
 
 TEST_CASE("places and descriptors are given back, by those who leave and by those who die") {

@@ -26,18 +26,17 @@ constexpr uint64_t bytes = 100'000;
 
 struct Two {
   Two() {
-    own = owner.join().value();
-    place = copier.join().value();
+    own = owner_window->join().value();
+    place = copier_window->join().value();
     REQUIRE(owner.take(bytes, lease) == Taken::taken);
     REQUIRE(owner.prepare(lease));
     owner.grant(lease, granted);
   }
-  static Window opened(const WindowFile& file) {
+  static std::unique_ptr<Window> opened(const WindowFile& file) {
     return Window::open({.path = file.path(), .bytes = 16 << 20}).value();
   }
-  std::byte* hold(const MemoryRange& range) {
-    return copier.hold(own, owner.generation(own), range);
-  }
+  uint32_t generation() const { return owner_window->mapping().generation(own); }
+  std::byte* hold(const MemoryRange& range) { return copier.hold(own, generation(), range); }
   // The same place in the copier's mapping.
   MemoryRange range(uint64_t offset, uint64_t size) const {
     return {.address = lease.address + offset,
@@ -53,8 +52,10 @@ struct Two {
   }
 
   WindowFile file{"memory"};
-  Window owner = opened(file);
-  Window copier = opened(file);
+  std::unique_ptr<Window> owner_window = opened(file);
+  std::unique_ptr<Window> copier_window = opened(file);
+  drivers::cxl::Segments& owner = owner_window->segments();
+  drivers::cxl::Holder& copier = copier_window->holder();
   uint32_t own = 0;
   uint32_t place = 0;  // the copier's
   Lease lease;
@@ -81,8 +82,8 @@ TEST_CASE("what a record of the window lets be held, and nothing more") {
   range = two.range(0, 8);
   range.wanted = Rights::atomic;
   CHECK_FALSE(two.may(range));
-  CHECK(two.copier.hold(two.own, two.owner.generation(two.own) + 2, two.range(0, 8)) == nullptr);
-  CHECK(two.copier.hold(two.own + 1, two.owner.generation(two.own), two.range(0, 8)) == nullptr);
+  CHECK(two.copier.hold(two.own, two.generation() + 2, two.range(0, 8)) == nullptr);
+  CHECK(two.copier.hold(two.own + 1, two.generation(), two.range(0, 8)) == nullptr);
   Grant open = granted;
   open.checked = false;
   two.owner.grant(two.lease, open);
@@ -150,7 +151,7 @@ TEST_CASE("memory that is held is moved, and nobody gets it before it is let go"
   CHECK(other.number != two.lease.number);
   two.copier.let_go();
   CHECK(two.owner.quarantined(listed) == 0);
-  REQUIRE(two.copier.take(bytes, other) == Taken::taken);
+  REQUIRE(two.copier_window->segments().take(bytes, other) == Taken::taken);
   CHECK(other.number == two.lease.number);
 }
 
@@ -174,7 +175,7 @@ TEST_CASE("either the copier sees that memory is closed, or its owner sees that 
     for (int i = 0; i < a_while; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
   };
   std::atomic<bool> got{false};
-  const uint32_t generation = two.owner.generation(two.own);
+  const uint32_t generation = two.generation();
   const MemoryRange range = two.range(0, 8);
   std::thread copier([&] {
     for (int i = 0; i < rounds; ++i) {

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "drivers/cxl/ring.h"
+#include "drivers/cxl/rings.h"
+#include "drivers/cxl/slots.h"
+#include "drivers/driver.h"
+
+namespace urma::drivers::cxl {
+
+// The rings from which a device receives: takes turns among them, lends the messages where they
+// lie, and gives the lines back when all that was lent of a ring has been released. Owns the
+// receiving end of each ring. Does not look for rings: CxlPort adds them. Engine thread.
+class Arrivals {
+ public:
+  Arrivals(Mapping& mapping, const Slots& slots);
+
+  // Whether nothing has come, as far as one look at memory tells.
+  bool quiet() const {
+    if (sources_.empty()) return true;
+    if (sources_.size() > 1) return false;
+    // As a rule there is one peer, and nothing from it.
+    const Source& only = all_[sources_[0]];
+    return !only.ring.any() && !only.ended;
+  }
+  // `all`: looks at each ring, as before a sleep, and not at some of them in turn.
+  size_t receive(std::span<RxFrame> frames, bool all, PortCounters& counters);
+  void release(std::span<const RxFrame> frames);
+
+  // Begins to receive from a ring. Returns false if an earlier incarnation of its sender must first
+  // be read to its end: then it is to be added again.
+  bool add(uint32_t ring, const RingOwner& owner);
+  // Notes which senders have died or left: what they left is read, then their rings are let go.
+  void note_ended();
+  void let_go_of_all();
+  // Without a trace in the window, which another process has written over.
+  void forget_all() {
+    while (!sources_.empty()) forget(all_[sources_.back()]);
+  }
+
+ private:
+  static constexpr uint32_t none = UINT32_MAX;
+  // The most that one `receive` reads: it is given back before more is read, so that senders go on.
+  static constexpr uint32_t bytes_at_once = 32 * 1024;
+  static constexpr uint32_t rings_at_once = 16;
+  static constexpr uint32_t most_sources = 2 * places;
+
+  // From one incarnation of the device in a slot.
+  struct Source {
+    RingReader ring;
+    uint32_t index = none;  // none: not in use
+    uint32_t serial = 0;
+    uint32_t from_generation = 0;
+    uint32_t held = 0;  // messages that are not released
+    uint32_t slot = 0;
+    bool ended = false;    // its sender has left
+    bool counted = false;  // that it is broken
+    Endpoint from;
+  };
+
+  bool read_from(Source& source, std::span<RxFrame> frames, size_t& count, uint32_t& bytes,
+                 PortCounters& counters);
+  enum class May : uint8_t { add, never, later };
+  May may_add(uint32_t ring, const RingOwner& owner);
+  bool ended(const RingOwner& owner) const {
+    return mapping_.generation(owner.from) != owner.from_generation;
+  }
+  void let_go(Source& source);
+  void forget(Source& source);
+
+  Mapping& mapping_;
+  const Slots& slots_;
+  std::unique_ptr<Source[]> all_;  // most_sources
+  std::vector<uint32_t> sources_;  // those in use; never grows beyond its capacity
+  size_t latest_ = 0;              // of them, where something came from last
+  size_t next_look_ = 0;
+};
+
+// Notes in a ring that one end does not touch it any more, unless it has another owner by now.
+void mark_let_go(Mapping& mapping, uint32_t ring, uint32_t serial, std::atomic<uint32_t>& mark);
+
+}  // namespace urma::drivers::cxl

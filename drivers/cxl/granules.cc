@@ -1,0 +1,97 @@
+#include "drivers/cxl/granules.h"
+
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/cxl/window_lock.h"
+
+namespace urma::drivers::cxl {
+
+using Taken = SegmentMemory::Taken;
+
+// Returns how many granules, from this one on, belong to a segment. A segment whose owner has given
+// it back or died, and that no device holds, is free from now on. With the lock.
+uint32_t Granules::taken_from(uint32_t segment) {
+  SegmentRecord& here = record(segment);
+  const uint32_t granules =
+      std::min(here.granules.load(std::memory_order_relaxed), count() - segment);
+  if (granules == 0) return 0;
+  const uint32_t owner = here.owner.load(std::memory_order_relaxed);
+  if (owner < places &&
+      mapping_.generation(owner) == here.owner_generation.load(std::memory_order_relaxed)) {
+    return granules;
+  }
+  close_to_all(here);
+  for (uint32_t place = 0; place < places; ++place) {
+    if (holds(place, segment)) return granules;
+  }
+  here.granules.store(0, std::memory_order_relaxed);
+  return 0;
+}
+
+Taken Granules::take(uint64_t bytes, uint32_t& segment) {
+  const uint64_t wanted = granules_for(bytes);
+  if (wanted == 0 || wanted > count() || !slots_.owned()) return Taken::no_room;
+  const WindowLock lock(mapping_.descriptor());
+  if (!lock.held()) return Taken::not_now;
+  slots_.release_dead();
+  uint32_t free = 0;
+  for (uint32_t granule = 0; granule < count() && free < wanted;) {
+    const uint32_t taken = taken_from(granule);
+    free = taken == 0 ? free + 1 : 0;
+    granule += std::max(taken, 1u);
+    segment = granule - free;
+  }
+  if (free < wanted) return Taken::no_room;
+  SegmentRecord& first = record(segment);
+  close_to_all(first);
+  first.bytes.store(bytes, std::memory_order_relaxed);
+  first.owner.store(slots_.own(), std::memory_order_relaxed);
+  first.owner_generation.store(mapping_.generation(slots_.own()), std::memory_order_relaxed);
+  first.granules.store(static_cast<uint32_t>(wanted), std::memory_order_relaxed);
+  return Taken::taken;
+}
+
+// The size is the one that was taken, not what the record says now: the memory of other devices
+// lies beside it.
+bool Granules::empty(uint32_t segment, uint64_t bytes) const {
+  // Huge pages are given back only whole; the others would keep their bytes.
+  if (mapping_.pages().bytes > page_bytes || !slots_.owned()) return false;
+  const auto at = static_cast<uint64_t>(this->at(segment) - mapping_.base());
+  return mapping_.give_back_memory(at, whole_bytes(bytes));
+}
+
+// A segment that is not mapped is written by packets, but without its two rings a pair of devices
+// cannot exchange anything: so segments leave memory for the next few pairs.
+bool Granules::leaves_room_for_rings() const {
+  constexpr uint64_t kept_bytes = uint64_t{4} * 2 * ring_bytes;
+  constexpr uint64_t block_bytes = 512;
+  struct stat file {};
+  struct statfs room {};
+  const int descriptor = mapping_.descriptor();
+  if (!mapping_.is_file() || fstat(descriptor, &file) != 0 || fstatfs(descriptor, &room) != 0) {
+    return true;
+  }
+  const bool all_taken = static_cast<uint64_t>(file.st_blocks) * block_bytes >= mapping_.bytes();
+  const uint64_t free_bytes =
+      static_cast<uint64_t>(room.f_bavail) * static_cast<uint64_t>(room.f_bsize);
+  return all_taken || room.f_blocks == 0 || free_bytes >= kept_bytes;
+}
+
+bool Granules::zero(uint32_t segment, uint64_t bytes) {
+  const bool emptied = empty(segment, bytes);
+  std::byte* const base = at(segment);
+  const auto offset = static_cast<uint64_t>(base - mapping_.base());
+  if (!slots_.owned() || mapping_.take_memory(offset, whole_bytes(bytes)) != 0) return false;
+  if (!leaves_room_for_rings()) {
+    empty(segment, bytes);
+    return false;
+  }
+  if (!emptied) std::memset(base, 0, bytes);
+  return true;
+}
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+
+#include "drivers/cxl/mapping.h"
+#include "drivers/cxl/slots.h"
+#include "drivers/driver.h"
+
+namespace urma::drivers::cxl {
+
+// The part of a window that holds segments, in granules: which of them are free, and which belong
+// to which device. A segment is a row of granules, and the record of the first one is its record.
+// Does not know which devices may use a segment: that is Segments. One thread at a time, but for
+// `zero` and `empty`, which take long and are not for a pass.
+class Granules {
+ public:
+  // `elsewhere`: segments lie in files of their own, and each needs here its record alone.
+  Granules(Mapping& mapping, Slots& slots, bool elsewhere)
+      : mapping_(mapping), slots_(slots), elsewhere_(elsewhere) {}
+
+  // Takes granules for so many bytes, and sets `segment` to the number of the first one. Does not
+  // wait for the window's lock.
+  SegmentMemory::Taken take(uint64_t bytes, uint32_t& segment);
+  // Undoes `take` before any other process has seen the segment.
+  void undo(uint32_t segment) { record(segment).granules.store(0, std::memory_order_relaxed); }
+  // The owner does not use the segment any more. Its granules are free once no device holds it.
+  void give_back(uint32_t segment) {
+    record(segment).owner.store(places, std::memory_order_release);
+  }
+  // Has the file system give memory for all of the segment, and makes it zeros. Returns false if
+  // there is none, or too little would be left for rings.
+  bool zero(uint32_t segment, uint64_t bytes);
+  // Gives the segment's memory back to the file system, if its pages are small.
+  bool empty(uint32_t segment, uint64_t bytes) const;
+
+  uint32_t count() const { return mapping_.parts().granules; }
+  std::byte* at(uint32_t segment) const { return mapping_.memory_of(segment); }
+  // How much a segment of so many bytes takes.
+  uint64_t whole_bytes(uint64_t bytes) const {
+    return granules_for(bytes) * mapping_.parts().granule_bytes;
+  }
+  SegmentRecord& record(uint32_t segment) const { return mapping_.segment_records()[segment]; }
+  // Whether the device in this slot says that it is copying the segment.
+  bool holds(uint32_t slot, uint32_t segment) const {
+    return mapping_.slots()[slot].hold.segment.load(std::memory_order_acquire) == segment + 1;
+  }
+
+ private:
+  uint64_t granules_for(uint64_t bytes) const {
+    if (elsewhere_) return bytes > 0 ? 1 : 0;
+    const uint64_t granule_bytes = mapping_.parts().granule_bytes;
+    return bytes / granule_bytes + (bytes % granule_bytes != 0 ? 1 : 0);
+  }
+  uint32_t taken_from(uint32_t segment);
+  bool leaves_room_for_rings() const;
+
+  Mapping& mapping_;
+  Slots& slots_;
+  const bool elsewhere_;
+};
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "drivers/cxl/granules.h"
+#include "drivers/cxl/hand_over.h"
+#include "drivers/cxl/slots.h"
+#include "drivers/driver.h"
+
+namespace urma::drivers::cxl {
+
+// Segments of a window that lie in files of their own (share=segment): finds the memory of one that
+// a record in the window names, or asks its owner for the file; and tells owners, by their bells,
+// that something waits at their socket. HandOver owns the sockets and what was mapped; this class
+// knows the records. One thread at a time.
+class HandedOver {
+ public:
+  HandedOver(HandOver& hand_over, Mapping& mapping, const Slots& slots, const Granules& granules,
+             const std::atomic<bool>* moved)
+      : hand_over_(hand_over),
+        mapping_(mapping),
+        slots_(slots),
+        granules_(granules),
+        moved_(moved) {}
+
+  // Where this part of the segment lies in this process. Returns null if its owner has just
+  // been asked for it, or has refused; then the caller sends a packet.
+  std::byte* find(const HandOver::There& there, const MemoryRange& range, uint64_t offset);
+  // Rings the bell of a slot, at whose socket something waits.
+  void tell(uint32_t slot) const;
+
+  // Begins to watch this device's own slot, after it has joined.
+  void watch();
+  // For each pass: whether something waits at this device's socket, or it is time to look anyway.
+  bool told(Time now) {
+    now_ = now;
+    return told_->load() != told_seen_ || now >= hand_over_.due();
+  }
+  void take_what_is_told();
+  // Unmaps segments that their owners have given back, which stay in memory as long as they are
+  // mapped.
+  void forget_the_gone();
+
+ private:
+  [[gnu::cold]] std::byte* ask_for(const HandOver::There& there, const MemoryRange& range);
+  bool lies_there(uint32_t segment, const HandOver::Name& name) const;
+
+  HandOver& hand_over_;
+  Mapping& mapping_;
+  const Slots& slots_;
+  const Granules& granules_;
+  const std::atomic<bool>* const moved_;  // by segment: this device's own lie elsewhere now
+  const std::atomic<uint32_t>* told_ = nullptr;
+  uint32_t told_seen_ = 0;
+  Time now_{};  // of the last pass
+};
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,44 @@
+#include "drivers/cxl/holder.h"
+
+namespace urma::drivers::cxl {
+namespace {
+
+// Both values are compared whole, so that the time taken tells nothing about them.
+bool opens(const SegmentRecord& record, TokenValue token) {
+  const uint32_t newer = record.token.load(std::memory_order_relaxed) ^ number(token);
+  const uint32_t older = record.older_token.load(std::memory_order_relaxed) ^ number(token);
+  const uint32_t unchecked = record.unchecked.load(std::memory_order_relaxed);
+  return (static_cast<uint32_t>(newer == 0) | static_cast<uint32_t>(older == 0) | unchecked) != 0;
+}
+
+}  // namespace
+
+std::byte* Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generation,
+                           const MemoryRange& range) {
+  const SegmentRecord& record = segments_[segment];
+  held_epoch_ = record.epoch.load(std::memory_order_acquire);
+  if (!is_open(held_epoch_)) return nullptr;
+  const uint64_t offset = range.address & ((uint64_t{1} << offset_bits) - 1);
+  const uint64_t bytes = record.bytes.load(std::memory_order_relaxed);
+  // Whatever the record says, nothing outside of the window's segments is used.
+  const uint64_t most = (granules_ - segment) * mapping_.parts().granule_bytes;
+  const bool theirs = record.owner.load(std::memory_order_relaxed) == slot &&
+                      record.owner_generation.load(std::memory_order_relaxed) == generation;
+  const bool known = record.token_id.load(std::memory_order_relaxed) == number(range.id) &&
+                     (handed_over_ != nullptr || opens(record, range.token));
+  const auto rights = static_cast<Rights>(record.rights.load(std::memory_order_relaxed));
+  const bool by_processors = record.atomics.load(std::memory_order_relaxed) ==
+                             static_cast<uint32_t>(AtomicDomain::processor);
+  if (!theirs || !known || !has(rights, range.wanted)) return nullptr;
+  if (has(range.wanted, Rights::atomic) && !by_processors) return nullptr;
+  if (offset > bytes || range.bytes > bytes - offset) return nullptr;
+  const uint32_t file = record.file.load(std::memory_order_relaxed);
+  if (handed_over_ != nullptr) {
+    const bool checked = record.unchecked.load(std::memory_order_relaxed) == 0;
+    return handed_over_->find({segment, {slot, generation, file}, held_epoch_, bytes, checked},
+                              range, offset);
+  }
+  return bytes <= most && file == 0 ? mapping_.memory_of(segment) + offset : nullptr;
+}
+
+}  // namespace urma::drivers::cxl

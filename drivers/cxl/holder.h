@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "drivers/cxl/handed_over.h"
+#include "drivers/cxl/mapping.h"
+#include "drivers/cxl/slots.h"
+#include "drivers/driver.h"
+
+namespace urma::drivers::cxl {
+
+// Finds and holds segments of other devices, so that this device's processor copies to and from
+// them: checks owner, incarnation, token, rights and bounds against the segment's record. One
+// segment at a time. This is the data path: it takes no lock. Engine thread.
+class Holder {
+ public:
+  // `handed_over`: null where segments lie in the window.
+  Holder(const Mapping& mapping, const Slots& slots, HandedOver* handed_over)
+      : mapping_(mapping),
+        slots_(slots),
+        handed_over_(handed_over),
+        segments_(mapping.segment_records()),
+        granules_(mapping.parts().granules) {}
+
+  // Returns where this part of a segment lies, of the device in this slot and generation, until
+  // `let_go`; null if it may not be used so, or is not here.
+  std::byte* hold(uint32_t slot, uint32_t generation, const MemoryRange& range) {
+    if ((range.address & in_the_window) == 0 || mapping_.lost()) return nullptr;
+    const auto segment = static_cast<uint32_t>((range.address & ~in_the_window) >> offset_bits);
+    if (segment >= granules_) return nullptr;
+    // This device first says what it holds, and then looks; the owner first closes the record, and
+    // then looks at what is held.
+    slots_.own_hold()->segment.store(segment + 1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::byte* const at = allowed(segment, slot, generation, range);
+    held_ = segment;
+    if (at == nullptr) let_go();
+    return at;
+  }
+  // Returns false if the segment was closed meanwhile: bytes that were copied to it may have been
+  // lost.
+  bool let_go() {
+    const bool still = segments_[held_].epoch.load(std::memory_order_acquire) == held_epoch_;
+    slots_.own_hold()->segment.store(0, std::memory_order_release);
+    return still;
+  }
+
+ private:
+  std::byte* allowed(uint32_t segment, uint32_t slot, uint32_t generation,
+                     const MemoryRange& range);
+
+  const Mapping& mapping_;
+  const Slots& slots_;
+  HandedOver* const handed_over_;
+  SegmentRecord* const segments_;
+  const uint32_t granules_;
+  uint32_t held_ = 0;
+  uint64_t held_epoch_ = 0;  // of the record, when it was looked at
+};
+
+}  // namespace urma::drivers::cxl

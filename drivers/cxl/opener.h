@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "drivers/cxl/mapping.h"
+#include "urma/core/setting.h"
+
+namespace urma::drivers::cxl {
+
+struct WindowSettings {
+  std::string path;    // empty: this user's own in /dev/shm
+  uint64_t bytes = 0;  // 0: the size of the file, or the default, of which little is taken at first
+  // no: processors do not keep its memory coherent. Without a value: as it was made, or else yes.
+  std::optional<bool> coherent = {};
+  // Each segment is a file of its own, and is handed over (hand_over.h).
+  bool hands_over = false;
+  uint64_t double_seed = 0;  // not 0: caches are acted (ActedCaches)
+  SettingList options = {};  // as they were read, for Device::settings
+};
+
+// Opens a window: chooses its file and size, makes it or examines what is there, and says what is
+// wrong with it. Holds the window's lock meanwhile, so that of several processes one makes it. One
+// opener opens one window, for one thread.
+class Opener {
+ public:
+  explicit Opener(const WindowSettings& settings);
+
+  Result<std::unique_ptr<Mapping>> open();
+  // Whether users other than this one may open the window, too.
+  bool others_entitled() const { return others_entitled_; }
+
+ private:
+  struct Says;
+
+  static Says read(const Header& header);
+  static bool unfinished(const Says& says);
+  Result<void> prepare_file();
+  Result<void> size_file();
+  Result<uint64_t> choose_size(uint64_t file_bytes) const;
+  Result<void> map();
+  Result<void> make();
+  Result<void> find();
+  Result<void> examine(const Says& says) const;
+
+  const WindowSettings& settings_;
+  WindowErrors errors_;
+  std::unique_ptr<Mapping> mapping_;
+  uint64_t bytes_ = 0;
+  bool fresh_ = false;
+  bool mapped_ = false;
+  bool others_entitled_ = false;
+};
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "drivers/cxl/mapping.h"
+#include "drivers/cxl/slots.h"
+
+namespace urma::drivers::cxl {
+
+// The two devices that a ring belongs to; the serial is 0 if there are none, or the record is being
+// changed.
+struct RingOwner {
+  uint32_t serial;
+  uint32_t from;  // slots
+  uint32_t to;
+  uint32_t from_generation;
+  uint32_t to_generation;
+};
+// Reads a ring's record without the window's lock.
+RingOwner owner_of(const Mapping& mapping, uint32_t ring);
+
+// Gives the rings of a window to pairs of devices, and takes back those that neither end uses any
+// more. Knows nothing of messages: that is RingWriter and RingReader. Takes the window's lock, but
+// does not wait for it. One thread at a time.
+class Rings {
+ public:
+  Rings(Mapping& mapping, Slots& slots) : mapping_(mapping), slots_(slots) {}
+
+  // Makes the two rings of a pair of which the first slot is the caller's. not_now: another process
+  // has the lock. no_ring: all are in use. no_memory: the file system has none for two more.
+  // nobody_there: no process that is alive holds the other slot.
+  enum class Claim : uint8_t { made, not_now, no_ring, no_memory, nobody_there };
+  Claim claim_pair(uint32_t from, uint32_t to);
+
+ private:
+  bool free_again(uint32_t ring) const;
+  std::optional<uint32_t> free_ring(uint32_t after) const;
+  bool take_memory(uint32_t ring) const;
+  void give(uint32_t ring, uint32_t from, uint32_t to);
+
+  Mapping& mapping_;
+  Slots& slots_;
+};
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,175 @@
+#include "drivers/cxl/segments.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+namespace urma::drivers::cxl {
+
+using Taken = SegmentMemory::Taken;
+
+Segments::Segments(Mapping& mapping, Slots& slots, HandOver* hand_over)
+    : mapping_(mapping),
+      slots_(slots),
+      hand_over_(hand_over),
+      granules_(mapping, slots, hand_over != nullptr),
+      moved_(std::make_unique<std::atomic<bool>[]>(granules_.count())) {
+  if (hand_over != nullptr) {
+    handed_over_.emplace(*hand_over, mapping, slots, granules_, moved_.get());
+  }
+}
+
+Taken Segments::take(uint64_t bytes, Lease& lease) {
+  const Taken taken = granules_.take(bytes, lease.number);
+  if (taken != Taken::taken) return taken;
+  lease.address = address_of(lease.number, 0);
+  lease.base = granules_.at(lease.number);
+  lease.bytes = bytes;
+  if (hand_over_ == nullptr) return Taken::taken;
+  lease.base = hand_over_->own().reserve(lease.number, bytes);
+  if (lease.base != nullptr) return Taken::taken;
+  granules_.undo(lease.number);
+  return Taken::no_room;
+}
+
+bool Segments::prepare(const Lease& lease) {
+  if (hand_over_ != nullptr) return slots_.owned() && hand_over_->own().make(lease.number);
+  return granules_.zero(lease.number, lease.bytes);
+}
+
+void Segments::grant(const Lease& lease, const Grant& grant) {
+  if (!slots_.owned()) return;
+  SegmentRecord& record = granules_.record(lease.number);
+  record.token_id.store(number(grant.id), std::memory_order_relaxed);
+  // The record may be open: a device that reads one of the two values now finds a valid token.
+  const bool secret = hand_over_ != nullptr;  // each process that maps the window reads records
+  record.older_token.store(secret ? 0 : number(grant.older), std::memory_order_relaxed);
+  record.token.store(secret ? 0 : number(grant.token), std::memory_order_relaxed);
+  record.unchecked.store(grant.checked ? 0 : 1, std::memory_order_relaxed);
+  record.rights.store(static_cast<uint32_t>(grant.rights), std::memory_order_relaxed);
+  record.atomics.store(static_cast<uint32_t>(grant.atomics), std::memory_order_relaxed);
+  const uint32_t file = hand_over_ != nullptr ? hand_over_->own().grant(lease.number, grant) : 0;
+  record.file.store(file, std::memory_order_relaxed);
+  // The file is handed to no device, and in the window, at its number, nothing of it lies.
+  if (hand_over_ != nullptr && file == 0) return;
+  const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
+  // If it is open already, nothing has changed for its holders.
+  record.epoch.store(is_open(epoch) ? epoch : epoch + 1, std::memory_order_release);
+}
+
+void Segments::revoke(const Lease& lease) {
+  if (hand_over_ != nullptr) hand_over_->own().close(lease.number);
+  if (slots_.owned()) close_to_all(granules_.record(lease.number));
+}
+
+void Segments::revoke_all() {
+  if (hand_over_ != nullptr) hand_over_->own().close_all();
+  if (!slots_.owned()) return;
+  for (uint32_t segment = 0; segment < granules_.count(); ++segment) {
+    SegmentRecord& record = granules_.record(segment);
+    const bool ours =
+        record.granules.load(std::memory_order_relaxed) > 0 &&
+        record.owner.load(std::memory_order_relaxed) == slots_.own() &&
+        record.owner_generation.load(std::memory_order_relaxed) == slots_.own_generation();
+    if (ours) close_to_all(record);
+  }
+}
+
+// A device whose process has died holds nothing.
+bool Segments::held(const Lease& lease) {
+  if (!mapping_.here()) return false;
+  for (uint32_t place = 0; place < places; ++place) {
+    if (granules_.holds(place, lease.number) && slots_.inhabited(place)) return true;
+  }
+  return false;
+}
+
+// Private pages take the place of the file's in one step, so that the owner's address always has
+// memory. Parts of huge pages cannot be replaced, and a device's pages are what they are.
+bool Segments::move(const Lease& lease) {
+  const bool movable =
+      hand_over_ != nullptr
+          ? mapping_.here()
+          : mapping_.is_file() && mapping_.pages().bytes <= page_bytes && slots_.owned();
+  if (!movable) return false;
+  const size_t bytes = mapped_bytes(lease);
+  void* const fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (fresh == MAP_FAILED) return false;
+  std::memcpy(fresh, lease.base, lease.bytes);
+  if (mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, lease.base) == MAP_FAILED) {
+    munmap(fresh, bytes);
+    return false;
+  }
+  moved_[lease.number] = true;
+  return true;
+}
+
+bool Segments::restore(const Lease& lease) {
+  if (hand_over_ != nullptr) {
+    hand_over_->own().release(lease.number);
+    return true;
+  }
+  if (!moved_[lease.number]) return true;
+  // After another process has cut off the file, zeros of this process's own stay there.
+  if (!slots_.owned() || !mapping_.map_again(lease.base, mapped_bytes(lease))) return false;
+  moved_[lease.number] = false;
+  return true;
+}
+
+void Segments::empty(const Lease& lease) {
+  if (hand_over_ == nullptr) granules_.empty(lease.number, lease.bytes);
+}
+
+// The next device that needs the granules looks first whether another one holds the segment still.
+void Segments::give_back(const Lease& lease) {
+  OwnFiles::Places users{};
+  if (hand_over_ != nullptr) {
+    users = hand_over_->own().users(lease.number);
+    hand_over_->own().drop(lease.number);
+    moved_[lease.number] = false;
+  }
+  if (!slots_.owned()) return;
+  granules_.give_back(lease.number);
+  // The memory is in use for as long as one of the users maps it, and they may sleep.
+  for (uint32_t slot = 0; slot < places; ++slot) {
+    if (OwnFiles::among(users, slot)) handed_over_->tell(slot);
+  }
+}
+
+Quarantined Segments::quarantined(uint32_t segment, uint32_t place) const {
+  return {.address = address_of(segment, 0),
+          .bytes = granules_.record(segment).bytes.load(std::memory_order_relaxed),
+          .held_by = slots_.endpoint_of(place)};
+}
+
+// Revoked files of this device's own that other devices map, and that were not moved.
+size_t Segments::left_over(std::span<Quarantined> out) const {
+  size_t count = 0;
+  for (uint32_t segment = 0; segment < granules_.count(); ++segment) {
+    if (!hand_over_->own().left_over(segment) || moved_[segment]) continue;
+    const OwnFiles::Places& users = hand_over_->own().users(segment);
+    for (uint32_t place = 0; place < places && count < out.size(); ++place) {
+      if (OwnFiles::among(users, place)) out[count++] = quarantined(segment, place);
+    }
+  }
+  return count;
+}
+
+// A device holds one segment at most; one that only looks at it lets go in a moment.
+size_t Segments::quarantined(std::span<Quarantined> out) {
+  if (!slots_.owned()) return 0;
+  size_t count = hand_over_ != nullptr ? left_over(out) : 0;
+  for (uint32_t place = 0; place < places && count < out.size(); ++place) {
+    const uint32_t held = mapping_.slots()[place].hold.segment.load(std::memory_order_acquire);
+    if (held == 0 || held > granules_.count()) continue;
+    const SegmentRecord& record = granules_.record(held - 1);
+    const bool closed = !is_open(record.epoch.load(std::memory_order_acquire));
+    if (!closed || record.granules.load(std::memory_order_relaxed) == 0) continue;
+    if (!slots_.inhabited(place)) continue;
+    out[count++] = quarantined(held - 1, place);
+  }
+  return count;
+}
+
+}  // namespace urma::drivers::cxl

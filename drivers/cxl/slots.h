@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+
+#include "drivers/cxl/hand_over.h"
+#include "drivers/cxl/mapping.h"
+#include "urma/core/endpoint.h"
+
+namespace urma::drivers::cxl {
+
+// The slots of a window, of which each device takes one: which are in use, and by processes that
+// are alive. A device owns its slot for as long as it holds the slot's lock, which the kernel
+// releases when the process ends; whichever process finds a slot without its lock ends it. Joining
+// and leaving take the window's lock. Owns this device's slot. Knows of rings only that their users
+// sleep at bells, which it rings when their partner leaves. One thread at a time.
+class Slots {
+ public:
+  // `hand_over` listens beside the window while this device is in it. It is null where segments lie
+  // in the window.
+  Slots(Mapping& mapping, HandOver* hand_over);
+
+  static constexpr size_t place_at = 14;  // where in an address the slot's number is
+  // The address of the device in a slot: the window's number, the slot.
+  Endpoint endpoint_of(uint32_t slot) const;
+
+  // Takes a free slot and holds it until `leave`, or until the process ends.
+  Result<uint32_t> join();
+  void leave();
+  // Ends the slots of processes that have died. With the window's lock.
+  void release_dead();
+  // Ends one slot. With the window's lock.
+  void end(uint32_t slot);
+  // Whether a process that is alive holds the slot; if not, ends it.
+  bool inhabited(uint32_t slot);
+  // Whether its owner is alive: not even the record is looked at.
+  bool lives(uint32_t slot) const;
+  // Counts a change of hands, so that all devices look again. With the window's lock.
+  void note_change();
+
+  // This device's slot; `none` before it joins and after it leaves.
+  static constexpr uint32_t none = UINT32_MAX;
+  uint32_t own() const { return own_; }
+  uint32_t own_generation() const { return own_generation_; }
+  // Where this device says which segment it is copying.
+  PlaceHold* own_hold() const { return own_hold_; }
+  // Returns false once another process has cut off the window or written over it: then nothing in
+  // it can be taken for this device's own.
+  bool owned() const {
+    return mapping_.here() && !mapping_.lost() && own_ != none &&
+           mapping_.generation(own_) == own_generation_;
+  }
+
+ private:
+  Error cannot_listen(int error) const;
+  void ring_partners(uint32_t slot) const;
+
+  Mapping& mapping_;
+  HandOver* const hand_over_;
+  uint32_t own_ = none;
+  uint32_t own_generation_ = 0;
+  PlaceHold* own_hold_ = nullptr;
+};
+
+}  // namespace urma::drivers::cxl

@@ -1,0 +1,220 @@
+// The parts of a window by themselves, on a plain file: which slots, rings and granules are whose.
+
+#include <unistd.h>
+
+#include "drivers/cxl/arrivals.h"
+#include "drivers/cxl/granules.h"
+#include "drivers/cxl/opener.h"
+#include "drivers/cxl/rings.h"
+#include "drivers/cxl/slots.h"
+#include "drivers/cxl/window_lock.h"
+#include "tests/catch.h"
+#include "tests/unit/mentions.h"
+
+namespace urma::drivers::cxl {
+namespace {
+
+using test::mentions;
+using Taken = SegmentMemory::Taken;
+
+// A plain file, removed with it.
+struct PlainFile {
+  ~PlainFile() { unlink(path.c_str()); }
+  std::unique_ptr<Mapping> open(uint64_t bytes) const {
+    const WindowSettings settings{.path = path, .bytes = bytes};
+    return Opener(settings).open().value();
+  }
+  std::string path = "/tmp/urma-test-" + std::to_string(getpid()) + "-window";
+};
+
+// One opening of the window, as one process has it.
+struct Opening {
+  explicit Opening(const PlainFile& file, uint64_t bytes = 8 << 20)
+      : mapping(file.open(bytes)), slots(*mapping, nullptr), rings(*mapping, slots) {}
+  std::unique_ptr<Mapping> mapping;
+  Slots slots;
+  Rings rings;
+};
+
+TEST_CASE("a window is made once, found by others, and refused with another size or content") {
+  const PlainFile file;
+  const auto first = file.open(1 << 20);
+  const auto second = file.open(0);
+  CHECK(first->id() == second->id());
+  CHECK(second->bytes() == 1 << 20);
+  CHECK(first->parts().rings == second->parts().rings);
+  const WindowSettings larger{.path = file.path, .bytes = 2 << 20};
+  const auto refused = Opener(larger).open();
+  REQUIRE_FALSE(refused);
+  CHECK(mentions(refused.error().message, "exists and has 1M, not 2M"));
+  first->header().magic.store(1);
+  const WindowSettings same{.path = file.path};
+  CHECK(Opener(same).open().status() == Status::invalid_argument);
+}
+
+TEST_CASE("a mapping reads what another one stores, and gives pages back as zeros") {
+  const PlainFile file;
+  const auto first = file.open(8 << 20);
+  const auto second = file.open(0);
+  std::atomic<uint32_t>& word = first->slots()[3].record.told;
+  first->tell(word, 7u);
+  CHECK(second->seen(second->slots()[3].record.told) == 7);
+  std::byte* const memory = first->memory_of(0);
+  memory[5] = std::byte{1};
+  if (first->give_back_memory(static_cast<uint64_t>(memory - first->base()), page_bytes)) {
+    CHECK(second->memory_of(0)[5] == std::byte{});
+  }
+  CHECK(first->here());
+  first->abandon();
+  CHECK_FALSE(first->here());
+}
+
+TEST_CASE("a slot belongs to one opening until it leaves, and is ended when its lock is gone") {
+  const PlainFile file;
+  Opening first(file);
+  Opening second(file);
+  CHECK_FALSE(first.slots.owned());
+  const uint32_t slot = first.slots.join().value();
+  CHECK(first.slots.owned());
+  CHECK(second.slots.join().value() == slot + 1);
+  CHECK(second.slots.inhabited(slot));
+  CHECK_FALSE(second.slots.inhabited(slot + 2));
+  CHECK(first.slots.endpoint_of(slot) == second.slots.endpoint_of(slot));
+  CHECK_FALSE(first.slots.endpoint_of(slot) == first.slots.endpoint_of(slot + 1));
+
+  // Dies: its lock is released and its record stays, until the other one looks.
+  const uint32_t generation = second.mapping->generation(slot);
+  const uint64_t changes = second.mapping->changes().count;
+  first.mapping->abandon();
+  CHECK_FALSE(first.slots.owned());
+  CHECK_FALSE(second.slots.inhabited(slot));
+  CHECK(second.mapping->generation(slot) == generation + 1);
+  CHECK(second.mapping->changes().count > changes);
+  second.slots.leave();
+  CHECK(second.slots.own() == Slots::none);
+}
+
+TEST_CASE("a pair has two rings of its own, and they are free when both ends have let go") {
+  const PlainFile file;
+  Opening first(file, 1 << 20);  // two rings
+  Opening second(file, 0);
+  Opening third(file, 0);
+  const uint32_t a = first.slots.join().value();
+  const uint32_t b = second.slots.join().value();
+  const uint32_t c = third.slots.join().value();
+  using Claim = Rings::Claim;
+  CHECK(first.rings.claim_pair(a, c + 1) == Claim::nobody_there);
+  REQUIRE(first.rings.claim_pair(a, b) == Claim::made);
+  CHECK(second.rings.claim_pair(b, a) == Claim::made);  // the same two
+  const RingOwner owner = owner_of(*third.mapping, 0);
+  CHECK(owner.from == a);
+  CHECK(owner.to == b);
+  CHECK(owner_of(*third.mapping, 1).to == a);
+  CHECK(third.rings.claim_pair(c, a) == Claim::no_ring);
+  {
+    const WindowLock lock(second.mapping->descriptor());
+    CHECK(third.rings.claim_pair(c, a) == Claim::not_now);
+  }
+  // One end leaves. The other one has to let go, too.
+  first.slots.leave();
+  REQUIRE(first.slots.join().value() == a);
+  CHECK(third.rings.claim_pair(c, a) == Claim::no_ring);
+  for (const uint32_t ring : {0u, 1u}) {
+    RingControl& control = second.mapping->ring_at(ring).control;
+    const uint32_t serial = owner_of(*second.mapping, ring).serial;
+    mark_let_go(*second.mapping, ring, serial + 1, control.receiver.let_go);  // of another owner
+    mark_let_go(*second.mapping, ring, serial,
+                ring == 0 ? control.receiver.let_go : control.sender.let_go);
+  }
+  CHECK(third.rings.claim_pair(c, a) == Claim::made);
+}
+
+TEST_CASE("granules are taken in rows, and are free when given back and held by no device") {
+  const PlainFile file;
+  Opening first(file, 16 << 20);
+  Opening second(file, 0);
+  Granules granules(*first.mapping, first.slots, false);
+  Granules others(*second.mapping, second.slots, false);
+  uint32_t one = 0;
+  CHECK(granules.take(1, one) == Taken::no_room);  // without a slot
+  first.slots.join().value();
+  const uint32_t copier = second.slots.join().value();
+  const uint64_t granule = first.mapping->parts().granule_bytes;
+  REQUIRE(granules.take(granule + 1, one) == Taken::taken);
+  CHECK(granules.whole_bytes(granule + 1) == 2 * granule);
+  uint32_t two = 0;
+  REQUIRE(others.take(1, two) == Taken::taken);
+  CHECK(two == one + 2);
+  CHECK(others.take(granule * granules.count(), two) == Taken::no_room);
+
+  REQUIRE(granules.zero(one, granule + 1));
+  granules.at(one)[granule] = std::byte{1};
+  REQUIRE(granules.zero(one, granule + 1));
+  CHECK(granules.at(one)[granule] == std::byte{});
+
+  // A device that still holds it keeps it from being given to others.
+  second.slots.own_hold()->segment.store(one + 1);
+  CHECK(granules.holds(copier, one));
+  granules.give_back(one);
+  uint32_t next = 0;
+  REQUIRE(others.take(1, next) == Taken::taken);
+  CHECK(next != one);
+  second.slots.own_hold()->segment.store(0);
+  REQUIRE(others.take(2 * granule, next) == Taken::taken);
+  CHECK(next == one);
+}
+
+TEST_CASE("arrivals read each ring in turn, and one incarnation of a sender after the other") {
+  const PlainFile file;
+  Opening first(file);
+  Opening second(file, 0);
+  const uint32_t to = first.slots.join().value();
+  const uint32_t from = second.slots.join().value();
+  REQUIRE(second.rings.claim_pair(from, to) == Rings::Claim::made);
+  const RingOwner owner = owner_of(*first.mapping, 0);
+  REQUIRE(owner.from == from);
+  Arrivals arrivals(*first.mapping, first.slots);
+  CHECK(arrivals.quiet());
+  REQUIRE(arrivals.add(0, owner));
+  REQUIRE(arrivals.add(0, owner));  // known already
+  CHECK(arrivals.quiet());
+
+  MarkedLines marked{};
+  RingWriter writer(second.mapping->ring_at(0), marked);
+  for (int i = 0; i < 2; ++i) {
+    std::byte* const message = writer.begin(100);
+    REQUIRE(message != nullptr);
+    message[0] = std::byte(i + 1);
+    writer.end();
+  }
+  CHECK_FALSE(arrivals.quiet());
+  std::array<RxFrame, 4> frames;
+  PortCounters counters;
+  REQUIRE(arrivals.receive(frames, true, counters) == 2);
+  CHECK(counters.frames_received == 2);
+  CHECK(frames[1].data[0] == std::byte{2});
+  CHECK(*frames[0].from == first.slots.endpoint_of(from));
+
+  // The sender leaves and comes back; what it left is still being read.
+  second.slots.leave();
+  REQUIRE(second.slots.join().value() == from);
+  arrivals.note_ended();
+  REQUIRE(second.rings.claim_pair(from, to) == Rings::Claim::made);
+  uint32_t ring = 0;
+  while (owner_of(*first.mapping, ring).from != from ||
+         owner_of(*first.mapping, ring).from_generation != second.slots.own_generation()) {
+    REQUIRE(++ring < first.mapping->parts().rings);
+  }
+  CHECK_FALSE(arrivals.add(ring, owner_of(*first.mapping, ring)));
+  CHECK_FALSE(writer.empty());
+  arrivals.release(std::span(frames).first(2));
+  CHECK(writer.empty());
+  CHECK(arrivals.add(ring, owner_of(*first.mapping, ring)));
+  arrivals.let_go_of_all();
+  CHECK(arrivals.quiet());
+  const uint32_t serial = owner_of(*first.mapping, ring).serial;
+  CHECK(first.mapping->ring_at(ring).control.receiver.let_go == serial);
+}
+
+}  // namespace
+}  // namespace urma::drivers::cxl
