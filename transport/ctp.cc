@@ -25,7 +25,7 @@ Ctp::Ctp(uint32_t index, const ChannelEnds& ends, const Upwards& upwards, Pools&
 
 std::byte* Ctp::begin(uint32_t bytes) {
   // A set-up packet that waits may be the ACCEPT of this channel, which must arrive first.
-  if (any_offered() || paused_ || blocked_ || silent_ || pools_.setup_waits) return nullptr;
+  if (any_offered() || paused_ || blocked_ || silent_ || shared_.setup_waits) return nullptr;
   std::byte* const packet = ways_.begin(way_, Ctph::size + bytes);
   if (packet == nullptr) return nullptr;
   const Ctph header{.opcode = Ctph::Opcode::packet};
@@ -49,7 +49,7 @@ std::byte* Ctp::hold(const MemoryRange& range) {
 void Ctp::watch_soon() {
   if (watching_ || to_watch_) return;
   to_watch_ = true;
-  pools_.active.add(index_);
+  shared_.active.add(index_);
 }
 
 void Ctp::watch(Time now) {
@@ -65,7 +65,7 @@ size_t Ctp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time no
   if (!outstanding()) last_heard_ = std::max(last_heard_, now);
   const Pulled pulled = pull(frames, now);
   if (pulled.count == 0) return 0;
-  Burst& burst = pools_.burst;
+  Burst& burst = shared_.burst;
   source.write(std::span(burst.slots).first(pulled.count));
   size_t arrived = 0;
   for (size_t i = 0; i < pulled.count; ++i) {
@@ -75,28 +75,28 @@ size_t Ctp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time no
     const Ctph header{.opcode = filler ? Ctph::Opcode::filler : Ctph::Opcode::packet};
     header.emit(HeaderBytes<Ctph::size>(slot.frame->head, Ctph::size));
     slot.frame->to = to_;
-    if (pulled.answers >> i & 1) pools_.delivered[arrived++] = slot.slice;
+    if (pulled.answers >> i & 1) shared_.delivered[arrived++] = slot.slice;
   }
   counters_.sent += pulled.count;
   if (!watching_) watch(now);
   // Packets that leave here arrive, so answers are not kept.
-  if (arrived > 0) sink_.delivered(peer_, std::span(pools_.delivered).first(arrived), now);
+  if (arrived > 0) sink_.delivered(peer_, std::span(shared_.delivered).first(arrived), now);
   return pulled.count;
 }
 
 // Takes slices from the queues while the way has room for them.
 Ctp::Pulled Ctp::pull(std::span<TxFrame* const> frames, Time now) {
-  Burst& burst = pools_.burst;
+  Burst& burst = shared_.burst;
   Pulled out;
   uint32_t requests = 0;
   bool full = false;
   while (out.count < std::min(frames.size(), Burst::capacity)) {
     OfferQueue* const queue = next_queue(requests);
     if (queue == nullptr) break;
-    const OfferedSlice what = queue->front(pools_.offered);
+    const OfferedSlice what = queue->front(shared_.offered);
     full = !begin_packet(*frames[out.count], what.bytes);
     if (full) break;
-    queue->pop(pools_.offered);
+    queue->pop(shared_.offered);
     const bool answer = queue == &offered_[static_cast<unsigned>(Class::answer)];
     requests += !answer;
     out.answers |= uint64_t{answer} << out.count;

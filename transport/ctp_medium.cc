@@ -3,7 +3,7 @@
 namespace urma::transport {
 
 CtpMedium::CtpMedium(const Uses& uses, PacketSink& sink)
-    : MediumOf(uses, Duration{}),
+    : MediumOf(uses, Duration{}, uses.settings.slices, uses.settings.peers),
       sink_(sink),
       ways_(*uses.settings.ways),
       by_source_(uses.settings.peers) {}

@@ -9,7 +9,7 @@ namespace urma::transport {
 // memory. Channels are `Ctp`. A packet names no channel: there is one to each address, so a channel
 // is found by where the packet comes from. Idle channels stay, since they cost no memory of their
 // own.
-class CtpMedium final : public MediumOf<Ctp> {
+class CtpMedium final : public MediumOf<Ctp, Pools> {
  public:
   CtpMedium(const Uses& uses, PacketSink& sink);
 

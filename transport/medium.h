@@ -133,12 +133,13 @@ class Medium {
 
 // The part that does not depend on what the medium loses, for channels of one class: `Kind` is
 // final, so its calls within the loops here are direct.
-template <class Kind>
+template <class Kind, class KindPools>
 class MediumOf : public Medium {
  public:
-  MediumOf(const Uses& uses, Duration idle_timeout)
+  template <class... Limits>
+  MediumOf(const Uses& uses, Duration idle_timeout, Limits... limits)
       : Medium(uses, own_pools_, idle_timeout),
-        own_pools_(uses.settings.packets, uses.settings.slices, uses.settings.peers),
+        own_pools_(limits...),
         channels_(uses.settings.peers) {}
 
   PacketChannel* find(uint32_t index) final {
@@ -180,7 +181,7 @@ class MediumOf : public Medium {
   }
 
  protected:
-  Pools own_pools_;
+  KindPools own_pools_;
   Slab<Kind> channels_;
 };
 

@@ -13,14 +13,6 @@ constexpr uint32_t requests_ahead = 8;
 
 }  // namespace
 
-Pools::Pools(uint32_t packets, uint32_t slices, uint32_t channels)
-    : sent(packets / 32 + channels),
-      offered(slices / 32 + classes * channels),
-      bitmaps(channels),
-      active(channels),
-      burst(),
-      delivered() {}
-
 PacketChannel::PacketChannel(uint32_t index, const ChannelEnds& ends, Pools& pools,
                              Counters& counters, Time now)
     : index_(index),
@@ -29,17 +21,17 @@ PacketChannel::PacketChannel(uint32_t index, const ChannelEnds& ends, Pools& poo
       remote_(ends.remote),
       to_(ends.to),
       facts_(ends.facts),
-      pools_(pools),
+      shared_(pools),
       counters_(counters),
       last_heard_(now) {}
 
 PacketChannel::~PacketChannel() {
-  for (OfferQueue& queue : offered_) queue.clear(pools_.offered);
+  for (OfferQueue& queue : offered_) queue.clear(shared_.offered);
 }
 
 bool PacketChannel::offer(SliceRef slice, Class traffic, uint32_t bytes) {
-  if (!offered_[static_cast<unsigned>(traffic)].push(pools_.offered, {slice, bytes})) return false;
-  pools_.active.add(index_);
+  if (!offered_[static_cast<unsigned>(traffic)].push(shared_.offered, {slice, bytes})) return false;
+  shared_.active.add(index_);
   return true;
 }
 
@@ -56,7 +48,7 @@ OfferQueue* PacketChannel::next_queue(uint32_t requests) {
   OfferQueue& asked = offered_[static_cast<unsigned>(Class::request)];
   if (answers.empty()) return asked.empty() ? nullptr : &asked;
   if (asked.empty()) return &answers;
-  const uint32_t packets = packets_of(asked.front(pools_.offered).bytes, facts_.packet_bytes);
+  const uint32_t packets = packets_of(asked.front(shared_.offered).bytes, facts_.packet_bytes);
   return requests + packets <= requests_ahead ? &asked : &answers;
 }
 
@@ -65,7 +57,7 @@ void PacketChannel::probe(Time now) {
   // Silence counts from the question.
   last_heard_ = std::max(last_heard_, now);
   keep_alive_due_ = true;
-  pools_.active.add(index_);
+  shared_.active.add(index_);
 }
 
 }  // namespace urma::transport

@@ -89,7 +89,7 @@ class PacketChannel : public Channel {
   const Tpn remote_;
   const Endpoint to_;
   const Facts facts_;
-  Pools& pools_;
+  Pools& shared_;
   Counters& counters_;
   OfferQueue offered_[classes];
   uint32_t awaited_ = 0;

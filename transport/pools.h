@@ -2,11 +2,9 @@
 
 #include <array>
 
+#include "base/chunk_queue.h"
 #include "base/turns.h"
-#include "transport/rtp/received_window.h"
-#include "transport/rtp/sent_window.h"
 #include "transport/upper.h"
-#include "wire/icrc.h"
 
 namespace urma::transport {
 
@@ -17,29 +15,24 @@ struct OfferedSlice {
 };
 using OfferQueue = ChunkQueue<OfferedSlice, 32>;
 
-// A burst that is being written: its packets, and where each is remembered. Only one channel writes
-// at a time, so all channels of a device share it.
+// The packets of a burst that is being written. Only one channel writes at a time, so all channels
+// of a device share it.
 struct Burst {
   static constexpr size_t capacity = 64;
 
   std::array<PacketSlot, capacity> slots;
-  std::array<SentWindow::Packet*, capacity> packets;
-  std::array<Psn, capacity> psns;
 };
 
-// Memory that all channels of a device share. The medium owns it.
+// Memory that all channels of a device share, whatever its medium. The medium owns it.
 struct Pools {
-  SentWindow::Pool sent;
   OfferQueue::Pool offered;
-  ReceivedWindow::Pool bitmaps;
   Turns active;  // channels that may have something to send
   Burst burst;
   std::array<SliceRef, Burst::capacity> delivered;  // by the acknowledgement at hand
   bool setup_waits = false;                         // set-up packets leave first
-  IcrcPrefix prefix;                                // of the packets sent last
 
-  // `packets`: in flight over all channels.
-  Pools(uint32_t packets, uint32_t slices, uint32_t channels);
+  Pools(uint32_t slices, uint32_t channels)
+      : offered(slices / 32 + classes * channels), active(channels), burst(), delivered() {}
 };
 
 }  // namespace urma::transport

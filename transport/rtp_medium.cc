@@ -24,7 +24,8 @@ bool names_address(const Eid& eid, const Endpoint& at) {
 }  // namespace
 
 RtpMedium::RtpMedium(const Uses& uses, const OwnPaths& own_paths)
-    : MediumOf(uses, uses.settings.idle_timeout),
+    : MediumOf(uses, uses.settings.idle_timeout, uses.settings.packets, uses.settings.slices,
+               uses.settings.peers),
       own_paths_(own_paths),
       modes_(uses.settings.peers) {}
 

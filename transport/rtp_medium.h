@@ -9,7 +9,7 @@ namespace urma::transport {
 // A medium that may lose, repeat and reorder packets, and whose addresses can be forged: UDP.
 // Channels are `Tp`; each packet names one by its TPN and carries an ICRC. Peers may be reached
 // over several paths.
-class RtpMedium final : public MediumOf<Tp> {
+class RtpMedium final : public MediumOf<Tp, RtpPools> {
  public:
   RtpMedium(const Uses& uses, const OwnPaths& own_paths);
 

@@ -422,7 +422,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
 
   const Script& script_;
   transport::Counters counters_;
-  transport::Pools pools_{8192, 256, 1};
+  transport::RtpPools pools_{8192, 256, 1};
   Time now_{};
   transport::Tp tp_{0, settings(), pools_, counters_, now_};
   drivers::FramePool pool_{256};

@@ -25,6 +25,7 @@ const congestion::ControllerKind& controller_of(const TpSettings& settings) {
 struct Tp::Plan {
   std::span<TxFrame* const> frames;
   Burst& burst;
+  SentBurst& remembered;
   size_t count = 0;
   uint64_t bytes_again = 0;
   uint32_t requests = 0;   // packets of requests in this burst
@@ -41,14 +42,15 @@ struct Tp::Plan {
                           .again = repeated,
                           .frame = frames[count],
                           .withdrawn = false};
-    burst.packets[count] = &packet;
-    burst.psns[count] = psn;
+    remembered.packets[count] = &packet;
+    remembered.psns[count] = psn;
     ++count;
   }
 };
 
-Tp::Tp(uint32_t index, const TpSettings& settings, Pools& pools, Counters& counters, Time now)
+Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& counters, Time now)
     : PacketChannel(index, settings.ends, pools, counters, now),
+      pools_(pools),
       paths_(*settings.paths),
       mode_(*settings.mode),
       send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
@@ -313,7 +315,7 @@ bool Tp::can_send_new() const {
 }
 
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
-  Plan plan{.frames = frames, .burst = pools_.burst};
+  Plan plan{.frames = frames, .burst = pools_.burst, .remembered = pools_.sent_burst};
   window_limited_ = false;
   if (routes() != nullptr) routes()->begin_plan();
   if (sent_.lost_packets() > 0) plan_lost(plan);
@@ -328,11 +330,11 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
     const bool current = pulling_.packets > 0 && burst.slots[i].slice == pulling_.what.slice;
     const bool final = i + 1 == plan.count || !(burst.slots[i + 1].slice == burst.slots[i].slice);
     if (burst.slots[i].withdrawn && current && final && !burst.slots[i].again) {
-      burst.packets[i]->last = true;
+      plan.remembered.packets[i]->last = true;
       pulling_.packets = 0;
     }
     const bool ask = i + 1 == plan.count && (window_limited_ || plan.again || keep_alive_due_);
-    finish(burst.slots[i], *burst.packets[i], burst.psns[i], ask, now);
+    finish(burst.slots[i], *plan.remembered.packets[i], plan.remembered.psns[i], ask, now);
   }
   keep_alive_due_ = false;
   if (routes() != nullptr) routes()->used(now);

@@ -7,6 +7,7 @@
 #include "transport/counters.h"
 #include "transport/packet_channel.h"
 #include "transport/rtp/loss.h"
+#include "transport/rtp/rtp_pools.h"
 #include "transport/rtp/rtt.h"
 #include "urma/core/balance.h"
 
@@ -36,7 +37,7 @@ struct TpSettings {
 class Tp final : public PacketChannel {
  public:
   // `index`: names the channel to the layer above. `counters` and `pools` outlive it.
-  Tp(uint32_t index, const TpSettings& settings, Pools& pools, Counters& counters, Time now);
+  Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& counters, Time now);
   ~Tp() override;
 
   // Whether everything before this data packet has come.
@@ -115,6 +116,7 @@ class Tp final : public PacketChannel {
   static HoleAnswer hole_answer(const Retransmission& peers_mode);
 
   // What is small stands together: an idle channel is no larger than it must be.
+  RtpPools& pools_;
   const PathList& paths_;
   const Retransmission& mode_;
   const uint32_t send_window_;
