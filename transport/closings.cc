@@ -51,7 +51,7 @@ void Closings::ask_again(Peer& peer, Time now) {
   const PacketChannel& channel = *peer.channel;
   if (!channel.idle() || channel.last_heard() > peer.sent_at) {
     peer.closes = 0;
-    medium_.arm_no_later(channel);
+    medium_.timers().arm_no_later(channel);
     return;
   }
   if (--peer.closes == 0) return links_.end_channel(peer, Why::idle, now);

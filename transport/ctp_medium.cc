@@ -20,7 +20,7 @@ PacketChannel& CtpMedium::make(Peer& peer, const Agreed& agreed, Time now) {
 void CtpMedium::destroy(PacketChannel& channel) {
   by_source_.erase(source_key(channel.to()));
   forget_latest();
-  timers_.disarm(channel.index());
+  timers_.disarm(channel);
   channels_.destroy(&channels_.at(channel.index()));
 }
 

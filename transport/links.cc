@@ -26,7 +26,7 @@ void Links::make(Peer& peer, const Medium::Agreed& agreed, Time now) {
   PacketChannel& channel = medium_.make(peer, agreed, now);
   peer.channel = &channel;
   tpns_.bind(peer.tpn, channel.index());
-  medium_.arm(channel);
+  medium_.timers().arm(channel);
   ++device_.counters.channels_made;
   PeerNews::note(device_.news.made, peer.at);
   device_.sink.up(channel.peer(), channel, now);

@@ -62,7 +62,7 @@ class Links {
   // From now on no channel is made: the device closes.
   void leave() {
     leaving_ = true;
-    medium_.keep_idle();
+    medium_.timers().keep_idle();
   }
   bool leaving() const { return leaving_; }
 

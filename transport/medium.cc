@@ -10,8 +10,7 @@ Medium::Medium(const Uses& uses, Pools& pools, Duration idle_timeout)
       tpns_(uses.tpns),
       counters_(uses.counters),
       pools_(pools),
-      timers_(uses.settings.peers),
-      idle_timeout_(idle_timeout) {}
+      timers_(uses.settings, uses.peers, idle_timeout) {}
 
 PacketChannel* Medium::named(const SetupMessage& message) {
   PacketChannel* const channel = with_tpn(message.to_tpn);
@@ -29,13 +28,6 @@ PacketChannel* Medium::meant(const ArrivedSetup& arrived) {
   if (channel != nullptr) return channel;
   ignore(named(arrived.message) == nullptr ? counters_.unknown_channel : counters_.wrong_source);
   return nullptr;
-}
-
-Time Medium::closes_at(const PacketChannel& channel) const {
-  if (idle_timeout_ == Duration{} || !channel.idle()) return never;
-  const Peer& peer = *peers_.find(channel.peer());
-  const bool busy = peer.opening || peer.closes > 0 || peer.answered_open;
-  return busy || peer.eid == settings_.eid ? never : channel.last_heard() + idle_timeout_;
 }
 
 ChannelEnds Medium::ends_of(const Peer& peer, const Agreed& agreed) const {

@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "base/timer_wheel.h"
 #include "transport/arrived_setup.h"
+#include "transport/channel_timers.h"
 #include "transport/packet_channel.h"
 #include "transport/peers.h"
 #include "transport/tpns.h"
@@ -72,25 +72,8 @@ class Medium {
   // While set-up messages wait, no channel writes past its queue.
   void hold_for_setup(bool waits) { pools_.setup_waits = waits; }
 
-  // ---- time
-
-  size_t take_due(Time now, std::span<uint32_t> due) { return timers_.poll(now, due); }
-  Time next_deadline() const { return timers_.next_deadline(); }
-  // The channel is looked at again at its next deadline, but not before `earliest`.
-  void arm(const PacketChannel& channel, Time earliest = {}) {
-    timers_.arm(channel.index(), std::max(deadline_of(channel), earliest));
-  }
-  // The channel is looked at again at its next deadline, or at `at`.
-  void arm_no_later(const PacketChannel& channel) {
-    timers_.arm_no_later(channel.index(), deadline_of(channel));
-  }
-  void arm_no_later(const PacketChannel& channel, Time at) {
-    timers_.arm_no_later(channel.index(), at);
-  }
-  // Returns when the channel is to be closed because it is idle; `never` while anything needs it.
-  Time closes_at(const PacketChannel& channel) const;
-  // From now on no channel is closed because it is idle: the device closes.
-  void keep_idle() { idle_timeout_ = {}; }
+  ChannelTimers& timers() { return timers_; }
+  const ChannelTimers& timers() const { return timers_; }
 
   // ---- what set-up asks of a medium
 
@@ -114,12 +97,6 @@ class Medium {
  protected:
   Medium(const Uses& uses, Pools& pools, Duration idle_timeout);
 
-  Time deadline_of(const PacketChannel& channel) const {
-    return or_idle(channel.next_deadline(), channel);
-  }
-  Time or_idle(Time next, const PacketChannel& channel) const {
-    return idle_timeout_ == Duration{} ? next : std::min(next, closes_at(channel));
-  }
   ChannelEnds ends_of(const Peer& peer, const Agreed& agreed) const;
 
   const Settings& settings_;
@@ -127,8 +104,7 @@ class Medium {
   Tpns& tpns_;
   Counters& counters_;
   Pools& pools_;
-  TimerWheel timers_;      // one for each channel
-  Duration idle_timeout_;  // zero if idle channels stay
+  ChannelTimers timers_;
 };
 
 // The part that does not depend on what the medium loses, for channels of one class: `Kind` is
@@ -175,7 +151,7 @@ class MediumOf : public Medium {
       used += channel.fill(source, frames.subspan(used, frames.size() - used - acks), now);
       if (acks) channel.fill_ack(*frames[used++]);
       if (channel.wants_to_send(now)) own_pools_.active.add(index);
-      timers_.arm_no_later(index, or_idle(channel.next_deadline(), channel));
+      timers_.arm_no_later(channel);
     }
     return used;
   }

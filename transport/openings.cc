@@ -117,7 +117,7 @@ void Openings::handle_timer(Peer& peer, Time now) {
   if (peer.channel == nullptr) return links_.report_down(peer, peer.why_not, now);
   // The peer has asked as well: its timer is this one.
   if (peer.answered_open) peers_.arm(peer, now + Peers::half_open_limit);
-  medium_.arm_no_later(*peer.channel);
+  medium_.timers().arm_no_later(*peer.channel);
 }
 
 // Returns the peer whose OPEN this message answers. Returns null, and counts the reason, if this

@@ -26,7 +26,7 @@ void PathMessages::tell(Peer& peer, Time now) {
     return openings_.begin(peer, now);
   }
   routes.tell(device_.entropy.next() | 1, now);
-  if (peer.channel != nullptr) medium_.arm_no_later(*peer.channel, now);
+  if (peer.channel != nullptr) medium_.timers().arm_no_later(*peer.channel, now);
 }
 
 bool PathMessages::all_noted() {
@@ -103,7 +103,7 @@ void PathMessages::handle_paths(const ArrivedSetup& paths) {
     routes->lead(own_paths_.current(), message.paths, true, paths.now);
     PeerPaths::move(peer);
     links_.report_paths(peer);
-    medium_.arm_no_later(*channel, paths.now);
+    medium_.timers().arm_no_later(*channel, paths.now);
     medium_.wake(*channel);
   }
   SetupMessage noted = outbox_.ours(SetupType::noted);

@@ -58,7 +58,7 @@ const Retransmission* RtpMedium::mode_of(const Peer& peer, uint32_t features) {
 void RtpMedium::destroy(PacketChannel& channel) {
   Tp& tp = channels_.at(channel.index());
   const Retransmission* const mode = &tp.mode();
-  timers_.disarm(tp.index());
+  timers_.disarm(tp);
   channels_.destroy(&tp);
   if (mode != &settings_.retransmission) modes_.destroy(&modes_.at(modes_.index_of(mode)));
 }

@@ -70,7 +70,7 @@ size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, T
 void Transport::handle_timers(Time now) {
   now_ = now;
   std::array<uint32_t, timers_at_a_time> due;
-  const size_t channels = medium_.take_due(now, due);
+  const size_t channels = medium_.timers().take_due(now, due);
   for (const uint32_t index : std::span(due).first(channels)) {
     if (PacketChannel* const channel = medium_.find(index)) handle_channel_timer(*channel, now);
   }
@@ -93,9 +93,9 @@ void Transport::handle_channel_timer(PacketChannel& channel, Time now) {
     sink_.silent(channel.peer());
   }
   medium_.wake(channel);
-  if (medium_.closes_at(channel) <= now) setup_.closings().ask(peer, now);
+  if (medium_.timers().closes_at(channel) <= now) setup_.closings().ask(peer, now);
   // `fill` arms the timer again; this keeps the deadline if there is no frame for the channel.
-  medium_.arm(channel, now + TimerWheel::tick);
+  medium_.timers().arm(channel, now + TimerWheel::tick);
 }
 
 void Transport::end_dead_channel(const PacketChannel& channel, Why why, Time now) {
@@ -106,7 +106,7 @@ void Transport::end_dead_channel(const PacketChannel& channel, Why why, Time now
 }
 
 Time Transport::next_deadline() const {
-  return std::min(medium_.next_deadline(), peers_.next_deadline());
+  return std::min(medium_.timers().next_deadline(), peers_.next_deadline());
 }
 
 // ---- peers

@@ -19,8 +19,8 @@ class Transport final : public Channels {
 
   // ---- peers
 
-  // Returns the peer at the address `at` with this EID (zero: whichever is there) and this
-  // incarnation (zero: whichever). The same arguments name the same peer as long as its incarnation
+  // Returns the peer at the address `at` with this EID (zero means any) and this incarnation
+  // (zero means any). The same arguments name the same peer as long as its incarnation
   // lives. Returns a null handle if the limit on peers is reached and none can be forgotten.
   // `also`: its other addresses.
   PeerId know(const Eid& eid, const Endpoint& at, Incarnation life,
@@ -93,11 +93,6 @@ class Transport final : public Channels {
   const PeerNews& news() const { return news_; }
   uint32_t channel_count() const { return medium_.size(); }
   uint32_t peer_count() const { return peers_.size(); }
-
-  // What each costs, for the budget.
-  static constexpr size_t peer_bytes = sizeof(Peer);
-  static size_t eid_entry_bytes() { return Peers::eid_entry_bytes(); }
-  static size_t tpn_entry_bytes() { return Tpns::entry_bytes(); }
 
  private:
   Device device() { return {settings_, entropy_, sink_, counters_, news_}; }

@@ -283,7 +283,7 @@ TEST_CASE("CTP: a set-up message takes no room from packets, unless nothing is t
   // A window vouches for its addresses, and keeps idle channels.
   CHECK(parts.medium.may_come_from(host(2).address, host(2)));
   CHECK_FALSE(parts.medium.may_come_from(host(3).address, host(2)));
-  CHECK(parts.medium.closes_at(*parts.linked(2).channel) == never);
+  CHECK(parts.medium.timers().closes_at(*parts.linked(2).channel) == never);
 }
 
 TEST_CASE("a datagram arrives as it was sent, is for one device, and makes no peer known") {

@@ -223,7 +223,7 @@ class Setup {
 
 TEST_CASE("a set-up message of an unknown type, partition or source is counted") {
   Setup setup;
-  // Nothing knows what it is: it is no set-up message that was received.
+  // A message of an unknown type does not count as a set-up message.
   setup.say(Setup::message(static_cast<SetupType>(77)));
   CHECK(setup.transport.counters().malformed == 1);
   CHECK(setup.transport.counters().setup_received == 0);

@@ -274,9 +274,9 @@ TEST_CASE("a goodbye ends when the peer confirms it, or after three tries") {
 TEST_CASE("an idle channel is closed if the peer agrees, and only with its cookie") {
   Closing parts(100ms);
   Peer& peer = parts.linked(2);
-  CHECK(parts.medium.closes_at(*peer.channel) == parts.now + 100ms);
+  CHECK(parts.medium.timers().closes_at(*peer.channel) == parts.now + 100ms);
   parts.closings.ask(peer, parts.now + 100ms);
-  CHECK(parts.medium.closes_at(*peer.channel) == never);  // it is being asked
+  CHECK(parts.medium.timers().closes_at(*peer.channel) == never);  // it is being asked
   const SetupMessage close = parts.only_sent(SetupType::close);
   CHECK(close.reason == SetupReason::idle);
   SetupMessage closed = parts.from(peer, SetupType::closed);
