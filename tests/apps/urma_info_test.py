@@ -78,7 +78,7 @@ def test_config(window):
     assert udp["fault.dup"]["origin"] == "default"
     # The system's: what the interface carries.
     loopback = settings("udp:127.0.0.78")
-    assert loopback["mtu"]["origin"] == "system" and "lo carries" in loopback["mtu"]["source"]
+    assert loopback["mtu"]["origin"] == "system" and "lo has an MTU of" in loopback["mtu"]["source"]
     # A wrapper that changes what the medium is says so.
     fault = settings("fault():cxl:" + window)
     assert fault["mtu"]["value"] == "8K" and fault["mtu"]["source"].startswith("fault: ")
