@@ -40,13 +40,13 @@ class Engine {
          std::unique_ptr<Entropy> entropy);
   ~Engine();
 
-  // One bounded pass. True: there was something to do, so there may be more.
+  // Runs one bounded pass. Returns true if it did something, so that there may be more.
   // `polled`: what an application polls by this pass, for the shortest way (Answers::flush).
   bool pass(Time now, const jetty::Jfc* polled);
 
   // Whether the last pass was a look that found nothing, and changed nothing.
   bool looked_only() const { return looked_only_; }
-  // Whether the last pass showed somebody a completion.
+  // Whether the last pass showed the application a completion.
   bool told() const { return told_; }
   // Nothing needs a pass before this time, unless something arrives or is posted.
   Time next_deadline() const;
@@ -76,8 +76,8 @@ class Engine {
   Entropy& entropy() { return *entropy_; }
   EventQueue& events() { return events_; }  // its other end: any thread, one at a time
   const EngineSettings& settings() const { return settings_; }
-  // Writes the paths to this peer; returns how many, 0 if there is one only. Nothing: its life is
-  // over.
+  // Writes the paths to this peer; returns how many, 0 if there is one only, and nothing once the
+  // peer has exited or restarted.
   std::optional<size_t> paths(PeerId peer, std::span<Path, most_paths> out);
   Statistics statistics();
   Snapshot snapshot();
@@ -99,13 +99,13 @@ class Engine {
   // `with`: whose TokenID it shares; otherwise it gets one of its own.
   Segments::Added add_segment(const Segments::Segment& segment, TokenPolicy policy, Handle with,
                               Segments::Made& made);
-  // Of a withdrawal in progress.
+  // The state of a withdrawal in progress.
   struct Withdrawal {
     Handle segment;
-    bool all = false;       // that share its TokenID; who holds them is not looked at
+    bool all = false;       // that share its TokenID; their holders are not looked at
     Segments::Segment own;  // the segment, also when it was withdrawn before
-    bool fenced = true;     // false: somebody holds it and that cannot be helped
-    std::optional<Lease> held = std::nullopt;  // somebody held it for longer than is waited
+    bool fenced = true;     // no: a peer holds it, and it cannot be moved
+    std::optional<Lease> held = std::nullopt;  // a peer held it for longer than is waited
 
     bool begun = false;
     uint32_t withdrawn = Segments::none;  // a tree
@@ -115,7 +115,7 @@ class Engine {
   // When it has returned true with something held, that is to be moved, or it was not fenced; then
   // it is called again.
   bool withdraw_segments(Withdrawal& what, Time now);
-  // Of the end of an older TokenValue.
+  // The end of an older TokenValue in progress.
   struct Retirement {
     Handle segment;
     bool fenced = true;
@@ -125,9 +125,9 @@ class Engine {
     Time since{};
   };
   bool retire_token(Retirement& what, Time now);
-  // False: there are two values already, or it needs none, or the segment is gone.
+  // Returns false if there are two values already, it needs none, or the segment is gone.
   bool rotate_token(Handle segment);
-  // Of paths that come and go. False: eight are there.
+  // Returns false if the device has eight paths.
   bool add_path(drivers::PathPorts::Joining& joining, Time now);
   struct PathRemoval {
     Endpoint place;

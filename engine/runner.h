@@ -16,25 +16,27 @@
 
 namespace urma::engine {
 
-// Decides who runs the engine's next pass: exactly one thread at a time, which holds the token.
-// Nobody ever waits for the token; whoever does not get it is served by whoever has it.
+// Decides which thread runs the engine's next pass: exactly one at a time, the one that holds the
+// token. No thread waits for the token; a thread that does not get it is served by the holder.
 //
-// Nobody sleeps through anything. The sleeper says `asleep_`, fences, and only then looks at all
-// that could end its sleep: posts and commands, the alarm, its completions. Whoever brings one of
-// these publishes it, fences, and then looks at `asleep_`. Either the sleeper sees what was brought
-// or it is seen and woken.
+// No thread sleeps through an event. A thread that is about to sleep sets `asleep_`, fences, and
+// only then looks at all that could end its sleep: posts and commands, the alarm, its completions.
+// A thread that brings one of these publishes it, fences, and then looks at `asleep_`. So either
+// the sleeper sees what was published, or the other thread sees the sleeper and wakes it.
 //
-// Automatic: the keeper is who sees to it that passes are run: the application while it polls or
-// waits, else the service thread. While the application keeps, the service thread sleeps at its
-// timer, and when that fires looks when a pass was polled last. If that is long ago, and if nobody
-// sleeps at the descriptors, it takes over: it runs passes and sleeps at the descriptors itself.
-// Whoever polls for long or waits recalls it; whoever sleeps at a descriptor of its own hands over
-// to it. Finding another thread asleep at the descriptors, it gives back, and goes to its timer:
-// which whoever leaves the descriptors or hands over sets, after having said so.
+// Automatic: the keeper is responsible for running passes: the application while it polls or waits,
+// else the service thread. While the application keeps, the service thread sleeps at its timer, and
+// when that fires looks when a pass was polled last. If that is long ago, and if no thread sleeps
+// at the descriptors, it takes over: it runs passes and sleeps at the descriptors itself. A thread
+// that polls for long or waits recalls it; a thread that sleeps at a descriptor of its own hands
+// over to it. If the service thread finds another thread asleep at the descriptors, it gives back
+// and goes to its timer, which a thread sets when it leaves the descriptors or hands over, after it
+// has said so.
 //
-// Writers: token, `polled_at_` - who runs; `asleep_` - the sleeper, cleared by whoever wakes it;
-// `alarm_` - who has the token; `keeper_` - the service takes over and gives back, the application
-// recalls and hands over; `at_descriptors_` - who sleeps there.
+// Writers: token, `polled_at_` - the thread that runs; `asleep_` - the sleeper, cleared by the
+// thread that wakes it; `alarm_` - the token's holder; `keeper_` - the service thread takes over
+// and gives back, the application recalls and hands over; `at_descriptors_` - the thread that
+// sleeps there.
 class Runner final : public drivers::VirtualClock::Driven {
  public:
   Runner(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings, Threads threads,
@@ -57,7 +59,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   bool inlined() const { return threads_ == Threads::inlined; }
   // Whether the application's threads run passes when they poll.
   bool polled_here() const { return threads_ != Threads::served; }
-  // Whether a thread of the device's own runs passes when nobody else does.
+  // Whether a thread of the device's own runs passes when the application runs none.
   bool has_service() const { return !inlined() && !simulated(); }
   bool simulated() const { return clock_ != nullptr; }
 
@@ -70,20 +72,20 @@ class Runner final : public drivers::VirtualClock::Driven {
     // The mark is the fence: either the sleeper sees it, or we see the sleeper.
     if (simulated() || asleep_.load(std::memory_order_seq_cst)) wake();
   }
-  // One bounded pass by the calling thread, if nobody else has the token. Busy: there may be more.
+  // Runs one bounded pass, if no other thread has the token. Busy: there may be more to do.
   enum class Ran : uint8_t { by_another, idle, busy };
   Ran try_pass(const jetty::Jfc* polled);
-  // For an application that polls and has found nothing: a pass, unless the device is served. If
+  // For an application that polled and found no completion: a pass, unless the device is served. If
   // that finds nothing either, the thread may give way to others that wait for its processor.
   void look(const jetty::Jfc& jfc);
-  // Whoever sleeps at its JFC's descriptor must be served: by the service thread, from now on.
+  // From now on the service thread runs passes, because the caller sleeps at its JFC's descriptor.
   void hand_over();
   // Runs or awaits the engine until the JFC has something, at most `limit`.
   void wait(jetty::Jfc& jfc, Duration limit);
 
   // ---- the control path; any thread
 
-  // Makes the JFC's descriptor, and rings it when the device closes. False: errno.
+  // Makes the JFC's descriptor, and rings it when the device closes. Returns false, and errno.
   bool give_descriptor(const std::shared_ptr<jetty::Jfc>& jfc);
   // Calls `function(Engine&, Time)` inside a pass, again and again until it returns true, and
   // returns then.
@@ -102,7 +104,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   // Has the channel told when the device closes, too. Throws std::bad_alloc.
   void attach(const std::shared_ptr<jetty::Jfc>& jfc, const std::shared_ptr<jetty::Jfce>& events,
               uint64_t tag);
-  // What never changes after open.
+  // The facts never change after open.
   const drivers::PortFacts& port_facts() const { return port_facts_; }
   // Where others reach it now, over each of its paths.
   std::vector<Endpoint> places() const;
@@ -120,7 +122,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   void carry(Command& command);
   void note_places();
   bool take_token() {
-    // Whoever looks in vain does not take the line from whoever has the token.
+    // An unsuccessful look does not take the cache line from the holder.
     return !token_.load(std::memory_order_relaxed) &&
            !token_.exchange(true, std::memory_order_acquire);
   }
@@ -156,7 +158,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   const drivers::PortFacts port_facts_;
   mutable std::mutex places_mutex_;
   std::vector<Endpoint> places_;  // as the transport's, in its order
-  std::mutex moving_mutex_;       // held by who adds or removes one
+  std::mutex moving_mutex_;       // held while one is added or removed
   drivers::VirtualClock* clock_;
   Engine engine_;
   std::vector<NotInherited> ports_;  // the engine's: a child would keep the address
@@ -169,7 +171,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   Time report_at_ = never;  // token
   bool reporting_ = false;  // token
   std::unique_ptr<Reporter> reporter_;
-  bool rouse_ = false;   // token; whoever sleeps at the descriptors must look
+  bool rouse_ = false;   // token; the thread asleep at the descriptors must look
   const bool lossless_;  // time matters only to limits, none of them short
   Bell* const bell_;     // of the port, if that is where to sleep
   int wake_descriptor_ = -1;
@@ -177,11 +179,11 @@ class Runner final : public drivers::VirtualClock::Driven {
 
   alignas(64) std::atomic<bool> token_{false};
   // Something has come: what the application posts first is sent ahead, the rest together.
-  std::atomic<bool> expects_post_{false};      // who has the token
+  std::atomic<bool> expects_post_{false};      // the token's holder
   alignas(64) std::atomic<Time> polled_at_{};  // when the last pass of an application was run
   // When the next pass is due, in the machine's time.
   alignas(64) std::atomic<Time> alarm_{never};
-  // Read by whoever posts; written around a sleep, and when the device closes.
+  // Read by threads that post; written around a sleep, and when the device closes.
   alignas(64) std::atomic<bool> asleep_{false};
   std::atomic<Keeper> keeper_;
   std::atomic<bool> at_descriptors_{false};

@@ -8,12 +8,12 @@
 
 namespace urma::drivers::cxl {
 
-// A double for windows that nobody keeps coherent, which developers do not have: its owner works on
+// A double for windows that are not coherent, which developers do not have: its owner works on
 // a copy of its own, and lines move between that and memory when they are written back and
 // refreshed, and for no reason now and then, as caches do it. One thread at a time.
 class ActedCaches final : public Caches {
  public:
-  // Null: the system has no memory for the copy.
+  // Returns null if the system has no memory for the copy.
   static std::unique_ptr<ActedCaches> make(std::byte* memory, size_t bytes, uint64_t seed);
   ~ActedCaches() override;
 

@@ -9,7 +9,7 @@
 namespace urma::drivers::cxl {
 namespace {
 
-std::mutex mutex;  // of whoever makes guards; the handler takes none
+std::mutex mutex;  // for threads that make guards; the handler takes none
 std::atomic<Guard::Watched*> all{nullptr};
 bool installed = false;
 struct sigaction before {};
@@ -21,7 +21,7 @@ bool mend(const void* address) {
     std::byte* const base = one->base.load();
     const size_t bytes = one->bytes.load();
     if (at < base || at >= base + bytes) continue;
-    // First, so that whoever sees the zeros also sees why.
+    // First, so that a thread that sees the zeros also sees why.
     one->lost.store(true);
     return mmap(base, bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
@@ -58,7 +58,7 @@ void install() {
   sigaction(SIGBUS, &action, nullptr);
 }
 
-// With the mutex. Not from under somebody who came later and may call us.
+// With the mutex. Stays installed under a handler that came later and may call this one.
 void uninstall() {
   struct sigaction now {};
   sigaction(SIGBUS, nullptr, &now);

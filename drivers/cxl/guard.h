@@ -6,14 +6,14 @@
 
 namespace urma::drivers::cxl {
 
-// Keeps this process alive when somebody cuts off the file under a mapping, or when its file system
-// has no page left: whoever touches what is not there is sent SIGBUS. Then the whole mapping
-// becomes zeros of our own, in which nobody lives and nothing comes, and is lost for good. No call
-// of the system's would make it otherwise: a file with a name cannot be sealed against shrinking.
+// Keeps this process alive when another one cuts off the file under a mapping, or when its file
+// system has no page left: a thread that touches a missing page is sent SIGBUS. Then the whole
+// mapping becomes zeros of this process's own, in which no peer is seen and nothing arrives, and is
+// lost for good. No system call prevents it: a file with a name cannot be sealed against shrinking.
 //
 // The handler is the library's only one: there while there are guards, for faults inside guarded
-// mappings; everything else goes to the one that was there before, and which is there again
-// afterwards. Who installs one meanwhile, and calls ours for what it does not know, keeps it.
+// mappings; all other faults go to the handler that was there before, and which is there again
+// afterwards. A handler that is installed meanwhile, and calls this one, stays.
 class Guard {
  public:
   Guard() = default;
@@ -28,7 +28,7 @@ class Guard {
 
   bool lost() const { return watched_ != nullptr && watched_->lost.load(); }
 
-  // What the handler reads: never freed, but used again.
+  // The handler reads these, so they are never freed, but used again.
   struct Watched {
     std::atomic<std::byte*> base{nullptr};
     std::atomic<size_t> bytes{0};  // 0: nothing is watched

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// What lies in a window. Everything follows from its size; nothing that is read there is an address
-// or an offset. Integers are the machine's own (little endian on all that we run on).
+// The layout of a window. All of it follows from the size; no word that is read there is used as an
+// address or an offset. Integers are the machine's own (little endian on all that we run on).
 
 namespace urma::drivers::cxl {
 
@@ -20,7 +20,7 @@ struct alignas(line_bytes) Header {
   std::atomic<uint32_t> rings;  // for people: it follows from `bytes`
   std::atomic<uint64_t> bytes;  // of the window
   std::atomic<uint64_t> id;     // random: what its addresses are made of
-  std::atomic<uint64_t> boot;   // of the kernel whose locks say who lives
+  std::atomic<uint64_t> boot;   // of the kernel whose locks say which processes are alive
   std::atomic<uint32_t> coherent;
 };
 static_assert(sizeof(Header) == line_bytes);
@@ -31,17 +31,18 @@ struct alignas(line_bytes) Changes {
 };
 static_assert(sizeof(Changes) == line_bytes);
 
-// Who lives there. Under the lock; the generation is odd while somebody does.
+// The device in a slot (the code says place). Written under the lock; the generation is odd while a
+// device is there.
 struct alignas(line_bytes) PlaceRecord {
   std::atomic<uint32_t> generation;
-  std::atomic<uint32_t> told;  // grows by whoever has left something at its socket (hand_over.h)
+  std::atomic<uint32_t> told;  // raised by each device that left something at its socket
 };
 // Where its owner sleeps (base/bell.h).
 struct alignas(line_bytes) PlaceBell {
   std::atomic<uint32_t> word;
 };
-// Whose memory its owner is in the middle of reading or writing: the number of a segment and one,
-// or zero. Who revokes a segment waits until no place names it.
+// The segment that the slot's owner is reading or writing at this moment: its number and one, or
+// zero. The device that revokes a segment waits until no slot names it.
 struct alignas(line_bytes) PlaceHold {
   std::atomic<uint32_t> segment;
 };
@@ -53,8 +54,9 @@ struct Place {
 static_assert(sizeof(Place) == 3 * line_bytes);
 inline constexpr uint32_t places = 256;
 
-// Whose a ring is. Under the lock; a serial of zero: nobody's yet. Each new owner gets another one,
-// and while the record changes it is marked: who reads it without the lock reads the serial twice.
+// The pair that a ring belongs to. Written under the lock; the serial is zero while it belongs to
+// none. Each new pair gets another serial, which is marked while the record changes: a reader
+// without the lock reads the serial twice.
 struct alignas(line_bytes) RingRecord {
   std::atomic<uint32_t> serial;
   std::atomic<uint32_t> from;  // place
@@ -67,12 +69,12 @@ inline constexpr uint32_t changing = 1u << 31;  // in a serial
 
 // In front of a ring's lines. Lines of one writer are not neighbours of the other's.
 struct RingControl {
-  // Who receives.
+  // Written by the receiving end.
   struct alignas(2 * line_bytes) Receiver {
     std::atomic<uint64_t> taken;   // lines, ever
     std::atomic<uint32_t> let_go;  // the serial under which it has: it will not touch it again
   } receiver;
-  // Who sends.
+  // Written by the sending end.
   struct alignas(2 * line_bytes) Sender {
     std::atomic<uint32_t> let_go;
   } sender;
@@ -85,8 +87,8 @@ struct alignas(line_bytes) Line {
 };
 static_assert(sizeof(Line) == line_bytes);
 
-// What a mark says: how many bytes follow it and, above these bits, in which lap of the ring it was
-// written. What another lap has left there is nothing, and so is zero.
+// A mark says how many bytes follow it and, above these bits, in which lap of the ring it was
+// written. A mark of another lap counts as none, and so does zero.
 inline constexpr uint32_t mark_bytes_bits = 17;
 inline constexpr uint32_t one_lap = 1 << mark_bytes_bits;
 inline constexpr uint32_t nothing_yet = 0;
@@ -114,14 +116,14 @@ static_assert(ring_bytes == 4096 + ring_lines * line_bytes);
 
 // A segment in the window is a row of granules; the record of the first one, which is the segment's
 // number, says what it is. `granules` and `owner` are set under the lock, none being free memory;
-// the owner gives it back without. The rest is written by its owner while `epoch` is even: odd, it
-// may be read and written by whoever has said so in its place. When its owner is gone, whoever
-// needs the memory makes the epoch even.
+// the owner gives it back without. The rest is written by its owner while `epoch` is even. While it
+// is odd, devices that have said so in their slots may read and write the memory. When the owner is
+// gone, the device that needs the memory makes the epoch even.
 struct alignas(line_bytes) SegmentRecord {
   std::atomic<uint64_t> epoch;
   std::atomic<uint64_t> bytes;
   std::atomic<uint32_t> granules;
-  std::atomic<uint32_t> owner;  // place; `places`: given back, while somebody held it
+  std::atomic<uint32_t> owner;  // place; `places`: given back, while a device held it
   std::atomic<uint32_t> owner_generation;
   std::atomic<uint32_t> token_id;
   std::atomic<uint32_t> token;
@@ -136,8 +138,9 @@ static_assert(sizeof(SegmentRecord) == line_bytes && offsetof(SegmentRecord, gra
 
 constexpr bool is_open(uint64_t epoch) { return epoch % 2 == 1; }
 
-// Nobody begins to use it any more, and who has begun can be seen: it is closed first, and then the
-// places are looked at, whatever the processor would like better (`Holder::hold`).
+// From now on no device begins to use the segment, and those that have begun can be seen: the
+// record is closed first, and then the slots are looked at, whatever the processor would reorder
+// (`Holder::hold`).
 inline void close_to_all(SegmentRecord& record) {
   const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
   if (is_open(epoch)) record.epoch.store(epoch + 1, std::memory_order_release);
@@ -188,7 +191,7 @@ constexpr bool fits(uint64_t window_bytes) {
 }
 static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
               fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
-// Whoever changes one of these changes the version as well.
+// A change of one of these needs another version.
 static_assert(version == 8 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
               records_at == 49280 && sizeof(SegmentRecord) == 64 &&
               Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);

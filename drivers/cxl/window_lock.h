@@ -6,21 +6,21 @@
 namespace urma::drivers::cxl {
 
 // Locks on single bytes of a window's file, far behind what is mapped. They are the kernel's (OFD):
-// whatever ends their owner ends them, and nobody sees those of another kernel. In all layouts they
-// lie where they lie here.
+// however their owner ends, they are released, and those of another kernel are not seen. In all
+// layouts they lie where they lie here.
 
-// False, and errno, when it is somebody else's.
+// Returns false, and errno, if another descriptor holds it.
 bool lock_place(int descriptor, uint32_t place);
 void unlock_place(int descriptor, uint32_t place);
 // Not of this descriptor's own.
 bool place_is_locked(int descriptor, uint32_t place);
-// Of any layout.
+// Whether any slot is locked, in any layout.
 bool any_place_is_locked(int descriptor);
 
 // The window's own, for as long as this lives.
 class WindowLock {
  public:
-  // Whoever has it is quick, unless it was stopped there.
+  // A process holds it for a moment only, unless it is stopped there.
   static constexpr Duration patience = std::chrono::seconds(1);
 
   explicit WindowLock(int descriptor);
@@ -31,7 +31,7 @@ class WindowLock {
   ~WindowLock();
 
   bool held() const { return held_; }
-  // False: there are no such locks here.
+  // Returns false if the file system has no such locks.
   bool somebody_has_it() const;
   int why_not() const { return why_not_; }
 
