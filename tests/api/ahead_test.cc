@@ -7,7 +7,7 @@ namespace urma::test {
 namespace {
 
 // Two devices over a window, run by nobody but who polls them.
-struct Pair {
+struct PolledPair {
   Medium medium{"cxl:"};
   Side left = Side::open(medium.text(), {.threads = Threads::inlined});
   Side right = Side::open(medium.text(), {.threads = Threads::inlined});
@@ -42,7 +42,7 @@ struct Pair {
 };
 
 TEST_CASE("a small reply has left when post returns, and completes once when it is polled for") {
-  Pair pair;
+  PolledPair pair;
   const auto reply = bytes_like(8, 2);
   for (int round = 0; round < 100; ++round) {
     const bool message = round % 2 == 0;
@@ -167,7 +167,7 @@ TEST_CASE("works that all sides post before there are channels go each once") {
 }
 
 TEST_CASE("unregister waits for works that were posted just before, though no pass saw them") {
-  Pair pair;
+  PolledPair pair;
   constexpr size_t works = 40;
   constexpr size_t bytes = 16 * 1024;
   pair.ask();

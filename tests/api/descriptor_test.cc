@@ -12,12 +12,6 @@
 namespace urma::test {
 namespace {
 
-// Whether a descriptor becomes readable in time.
-bool readable(int descriptor, int limit_ms = 10'000) {
-  pollfd one{descriptor, POLLIN, 0};
-  return poll(&one, 1, limit_ms) == 1 && one.revents == POLLIN;
-}
-
 class Epoll {
  public:
   Epoll() : descriptor_(epoll_create1(EPOLL_CLOEXEC)) {}

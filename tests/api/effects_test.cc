@@ -95,7 +95,7 @@ std::string difference(const Shared& before, const Shared& after, const std::str
 }
 
 // Everything that an application does with a device, once; what is not right says so.
-std::string use(const std::string& text, const std::string& but, const Shared& before) {
+std::string use_everything(const std::string& text, const std::string& but, const Shared& before) {
   Side owner = Side::open(text);
   Side user = Side::open(text);
   const std::string name = "effects-" + std::to_string(getpid());
@@ -115,10 +115,11 @@ std::string use(const std::string& text, const std::string& but, const Shared& b
 // Of a process of its own, whose output goes where it can be measured. Empty: nothing was noticed.
 std::string notices(const std::string& text, const std::string& but) {
   const Shared before = look_around();
-  if (auto wrong = use(text, but, before); !wrong.empty()) return "in use: " + wrong;
+  if (auto wrong = use_everything(text, but, before); !wrong.empty()) return "in use: " + wrong;
   // What is there once for a process, such as what children of fork find, is there now.
   const Shared parts = look_at_parts();
-  if (auto wrong = use(text, but, before); !wrong.empty()) return "in use again: " + wrong;
+  if (auto wrong = use_everything(text, but, before); !wrong.empty())
+    return "in use again: " + wrong;
   if (auto wrong = difference(before, look_around()); !wrong.empty()) return "after: " + wrong;
   if (auto wrong = difference(parts, look_at_parts()); !wrong.empty()) return "left: " + wrong;
   return {};

@@ -15,11 +15,6 @@ namespace {
 
 constexpr std::span<const std::byte> nothing;
 
-bool readable(int descriptor, int limit_ms = 10'000) {
-  pollfd one{descriptor, POLLIN, 0};
-  return poll(&one, 1, limit_ms) == 1 && one.revents == POLLIN;
-}
-
 // Arms; what is still there from before is taken.
 void arm(Jetty& jetty, Wake wake = Wake::any) {
   std::array<Completion, 16> out;

@@ -35,36 +35,18 @@ struct FilePages {
   std::byte* at = nullptr;
 };
 
-struct Ends {
-  explicit Ends(std::string_view driver)
-      : medium(driver),
-        user(Side::open(medium.text(), {.threads = Threads::inlined})),
-        owner(Side::open(medium.text(), {.threads = Threads::served})),
-        told(user.device.import(owner.line()).value().jetty) {}
-
+struct GuardedEnds : UserAndOwner {
+  using UserAndOwner::UserAndOwner;
   Segment add(std::span<std::byte> memory, const SegmentOptions& options) {
     return owner.device.register_memory(memory, options).value();
   }
-  RemoteSegment import(const Segment& segment) {
-    return user.device.import(segment.descriptor()).value().segment;
-  }
-  Status run(const Work& work) {
-    REQUIRE(user.jetty.post(work) == 1);
-    const auto completions = collect(user.jetty, 1);
-    REQUIRE(completions.size() == 1);
-    REQUIRE(owner.device.stats().ok());  // the thread sanitizer sees an order in it
-    return completions[0].status;
-  }
 
-  Medium medium;
-  Side user;
-  Side owner;
-  RemoteJetty told;
+  RemoteJetty told = user.device.import(owner.line()).value().jetty;
 };
 
 TEST_CASE("rights to write are refused for memory that this process may not write") {
   for (const std::string_view driver : media) {
-    Ends ends(driver);
+    GuardedEnds ends(driver);
     FilePages pages(3);
     const auto refused = [&](std::span<std::byte> memory, const SegmentOptions& options) {
       const auto made = ends.owner.device.register_memory(memory, options);
@@ -100,7 +82,7 @@ TEST_CASE("rights to write are refused for memory that this process may not writ
 
 TEST_CASE("guarded memory that is there is memory as any other, whatever the size") {
   for (const std::string_view driver : media) {
-    Ends ends(driver);
+    GuardedEnds ends(driver);
     FilePages pages(80);
     const Segment segment = ends.add(pages.all(), {.guarded = true});
     const RemoteSegment there = ends.import(segment);
@@ -128,7 +110,7 @@ TEST_CASE("guarded memory that is there is memory as any other, whatever the siz
 // Each way in which it can go, and come again.
 TEST_CASE("guarded memory that is gone answers a status") {
   for (const std::string_view driver : media) {
-    Ends ends(driver);
+    GuardedEnds ends(driver);
     FilePages pages(32);
     const Segment segment = ends.add(pages.all(), {.guarded = true});
     const Segment plain = ends.owner.device.allocate(page, Rights::write).value();
@@ -179,7 +161,7 @@ TEST_CASE("guarded memory that is gone answers a status") {
 
 TEST_CASE("what guarded segments cannot do is refused") {
   for (const std::string_view driver : media) {
-    Ends ends(driver);
+    GuardedEnds ends(driver);
     FilePages pages(2);
     const Segment segment = ends.add(pages.all(), {.guarded = true});
     const RemoteSegment there = ends.import(segment);

@@ -24,7 +24,7 @@ namespace {
 
 using drivers::cxl::FileRequest;
 
-constexpr size_t bytes = 300'000;
+constexpr size_t given_bytes = 300'000;
 
 // A descriptor that was handed over, and what is mapped by it.
 class Given {
@@ -40,7 +40,7 @@ class Given {
   // Null: not so. Unmapped when the process ends.
   std::byte* map(int how) const { return map_of(descriptor_, how); }
   static std::byte* map_of(int descriptor, int how) {
-    void* const at = mmap(nullptr, bytes, how, MAP_SHARED, descriptor, 0);
+    void* const at = mmap(nullptr, given_bytes, how, MAP_SHARED, descriptor, 0);
     return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
   }
 
@@ -62,7 +62,7 @@ struct Handing {
   Handing(std::string_view of_user = "segment", const SegmentOptions& options = {})
       : user(Side::open(window.device("?size=32M&share=" + std::string(of_user)),
                         {.threads = Threads::inlined})),
-        segment(owner.device.allocate(bytes, options).value()),
+        segment(owner.device.allocate(given_bytes, options).value()),
         there(user.device.import(segment.descriptor()).value().segment) {}
 
   uint32_t number() const {
@@ -245,7 +245,7 @@ TEST_CASE("handed over: whoever keeps what he was given has nothing of it after 
     handing.segment.bytes()[6] = std::byte{8};
     CHECK(kept[6] == std::byte{0});
     CHECK_FALSE(handing.ask(handing.request()));
-    Segment next = handing.owner.device.allocate(bytes).value();
+    Segment next = handing.owner.device.allocate(given_bytes).value();
     std::ranges::fill(next.bytes(), std::byte{8});
     CHECK(kept[6] == std::byte{0});
   }
@@ -280,7 +280,7 @@ TEST_CASE("handed over: what cannot be moved is listed until it is, and it is sa
   const auto listed = handing.owner.device.quarantined().value();
   REQUIRE(listed.size() == 1);
   CHECK(listed[0].address == handing.there.address);
-  CHECK(listed[0].bytes == bytes);
+  CHECK(listed[0].bytes == given_bytes);
   CHECK(listed[0].held_by == handing.user.device.endpoint());
   std::byte* const kept = given.map(PROT_READ | PROT_WRITE);
   REQUIRE(kept != nullptr);
@@ -459,7 +459,7 @@ TEST_CASE("handed over: who opens the window otherwise goes by packets, both way
   }
   CHECK(handing.copied() == 0);
   CHECK(std::ranges::equal(handing.landed(0, data.size()), data));
-  Segment other = handing.user.device.allocate(bytes).value();
+  Segment other = handing.user.device.allocate(given_bytes).value();
   REQUIRE(other.mapped());
   const RemoteSegment back = handing.owner.device.import(other.descriptor()).value().segment;
   REQUIRE(handing.owner.jetty.post(write(data, back)) == 1);
@@ -476,13 +476,13 @@ TEST_CASE("handed over: who opens the window otherwise goes by packets, both way
 TEST_CASE("handed over: what is handed to nobody is no memory of the window either") {
   for (const Rights rights : {Rights::write, Rights::write | Rights::atomic}) {
     Handing handing("window", {.rights = rights, .policy = TokenPolicy::none});
-    Segment beside = handing.user.device.allocate(bytes).value();
+    Segment beside = handing.user.device.allocate(given_bytes).value();
     REQUIRE(beside.mapped());
     const auto data = bytes_like(200'000, 5);
     CHECK(handing.run(write(data, handing.there, 40)) == Status::ok);
     CHECK(handing.copied() == 0);
     CHECK(std::ranges::equal(handing.landed(40, data.size()), data));
-    CHECK(std::ranges::count(beside.bytes(), std::byte{0}) == bytes);
+    CHECK(std::ranges::count(beside.bytes(), std::byte{0}) == given_bytes);
   }
 }
 

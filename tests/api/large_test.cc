@@ -12,30 +12,15 @@
 namespace urma::test {
 namespace {
 
-struct Ends {
-  explicit Ends(std::string_view driver)
-      : medium(driver),
-        user(Side::open(medium.text(), {.threads = Threads::inlined})),
-        owner(Side::open(medium.text(), {.threads = Threads::served})) {}
-
-  RemoteSegment import(const Segment& segment) {
-    return user.device.import(segment.descriptor()).value().segment;
-  }
-  // Whether what is written there comes back.
+struct LargeEnds : UserAndOwner {
+  using UserAndOwner::UserAndOwner;
+  // Returns whether what is written there is read back.
   bool works(const RemoteSegment& there, uint64_t offset, size_t bytes = 5000) {
     const auto data = bytes_like(bytes, static_cast<unsigned>(offset));
     std::vector<std::byte> back(bytes);
     return run(write(data, there, offset)) == Status::ok &&
            run(read(back, there, offset)) == Status::ok && back == data;
   }
-  Status run(const Work& work) {
-    REQUIRE(user.jetty.post(work) == 1);
-    return collect(user.jetty, 1).at(0).status;
-  }
-
-  Medium medium;
-  Side user;
-  Side owner;
 };
 
 uint64_t resident_pages() {
@@ -59,7 +44,7 @@ TEST_CASE("64 GiB are registered without being touched, and used at both ends") 
   if (at == MAP_FAILED) return;  // vm.overcommit_memory = 2, or ulimit -v
   for (const std::string_view driver : media) {
     for (const bool guarded : {false, true}) {
-      Ends ends(driver);
+      LargeEnds ends(driver);
       const uint64_t before = resident_pages();
       Segment segment =
           ends.owner.device
@@ -87,7 +72,7 @@ TEST_CASE("64 GiB are registered without being touched, and used at both ends") 
 TEST_CASE("huge pages are memory as any other") {
   constexpr size_t bytes = 8 << 20;
   for (const std::string_view driver : media) {
-    Ends ends(driver);
+    LargeEnds ends(driver);
     for (const int flags : {MAP_HUGETLB, 0}) {
       void* const at =
           mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
@@ -115,7 +100,7 @@ TEST_CASE("segments may be larger than the memory that this process may lock") {
   REQUIRE(setrlimit(RLIMIT_MEMLOCK, &none) == 0);
   for (const std::string_view driver : media) {
     constexpr size_t bytes = 16 << 20;
-    Ends ends(driver);
+    LargeEnds ends(driver);
     std::vector<std::byte> own(bytes);
     const Segment first = ends.owner.device.register_memory(own).value();
     const Segment second = ends.owner.device.allocate(bytes).value();
@@ -129,7 +114,7 @@ TEST_CASE("segments may be larger than the memory that this process may lock") {
 
 TEST_CASE("what is written to a mapped file is in the file") {
   for (const std::string_view driver : media) {
-    Ends ends(driver);
+    LargeEnds ends(driver);
     const std::string path = "/tmp/urma-mapped-" + std::to_string(getpid());
     std::FILE* const file = std::fopen(path.c_str(), "w+");
     REQUIRE(file != nullptr);
@@ -163,7 +148,7 @@ TEST_CASE("what is written to a mapped file is in the file") {
 // made, but for the window's memory, which it shares.
 TEST_CASE("an owner that forks keeps its segments, and its child has no part in them") {
   for (const std::string_view driver : media) {
-    Ends ends(driver);
+    LargeEnds ends(driver);
     std::vector<std::byte> own(1 << 16, std::byte{1});
     std::optional<Segment> private_one = ends.owner.device.register_memory(own).value();
     std::optional<Segment> allocated = ends.owner.device.allocate(1 << 16).value();
@@ -208,7 +193,7 @@ TEST_CASE("an owner that forks keeps its segments, and its child has no part in 
 }
 
 TEST_CASE("where there are no descriptors for a guard, it is said") {
-  Ends ends("udp:");
+  LargeEnds ends("udp:");
   std::vector<std::byte> own(4096);
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "tests/api/helpers.h"
 #include "tests/drivers/window_file.h"
-#include "tests/stopwatch.h"
 
 namespace urma::test {
 namespace {
@@ -44,10 +43,6 @@ struct Pair {
 uint32_t number_of(const RemoteSegment& segment) {
   return static_cast<uint32_t>((segment.address & ~drivers::cxl::in_the_window) >>
                                drivers::cxl::offset_bits);
-}
-
-bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
 TEST_CASE("a write into the window and a read of it are copies, of which the owner hears nothing") {
@@ -363,9 +358,7 @@ TEST_CASE("nobody gets the memory of a segment that somebody holds") {
   auto& hold = stopped.place(2).hold.segment;
   REQUIRE(stopped.place(2).record.generation.load() % 2 == 1);
   hold.store(number + 1);
-  const Stopwatch stopwatch;
-  CHECK(pair.segment.unregister().ok());
-  CHECK(stopwatch.elapsed() < 100ms);
+  CHECK(pair.segment.unregister().ok());  // does not wait for the hold, which never ends
   CHECK(pair.run(write(bytes, pair.there)).status == Status::remote_access);
   pair.segment = pair.right.device.allocate(4096).value();
   // All memory that there is but this.

@@ -82,8 +82,8 @@ std::string header_of(const std::string& path) {
 
 // Uses whatever makes descriptors: each kind of queue to sleep at, guarded memory, names, the page
 // of counters, the log, and memory that is handed over.
-void use(StandardClosed& closed, const std::string& owners, const std::string& users,
-         const std::string& another_path = "") {
+void use_descriptors(StandardClosed& closed, const std::string& owners, const std::string& users,
+                     const std::string& another_path = "") {
   std::atomic<int> lines{0};
   const DeviceOptions options{.log = {.call = [&](const LogLine&) { ++lines; }}};
   Side owner = Side::open(owners, options);
@@ -135,12 +135,12 @@ TEST_CASE("no descriptor of a device lies at 0, 1 or 2 when the process has clos
       closed.look("a window");
       const std::string before = header_of(window);
       for (const char* const more : {"", "?share=segment"})
-        use(closed, "cxl:" + window + more, "cxl:" + window + more);
+        use_descriptors(closed, "cxl:" + window + more, "cxl:" + window + more);
       header_kept = header_of(window) == before;
-      use(closed, "udp:", "udp:");
-      use(closed, "pcap(file=" + capture + "):udp:", "udp:");
-      use(closed, "paths():udp:127.0.0.231+udp:127.0.0.234",
-          "paths():udp:127.0.0.232+udp:127.0.0.235", "udp:127.0.0.233");
+      use_descriptors(closed, "udp:", "udp:");
+      use_descriptors(closed, "pcap(file=" + capture + "):udp:", "udp:");
+      use_descriptors(closed, "paths():udp:127.0.0.231+udp:127.0.0.234",
+                      "paths():udp:127.0.0.232+udp:127.0.0.235", "udp:127.0.0.233");
     } catch (const std::exception& caught) {
       failure = caught.what();
     }

@@ -13,7 +13,7 @@
 
 #include "tests/catch.h"
 
-namespace urma::test {
+namespace urma::test::bell {
 namespace {
 
 // Whose ring a bringer that finds the word rung believes in.
@@ -261,4 +261,4 @@ TEST_CASE("who rang must be told by the word itself, not by which sleep it was")
 }
 
 }  // namespace
-}  // namespace urma::test
+}  // namespace urma::test::bell

@@ -12,7 +12,7 @@
 
 #include "tests/catch.h"
 
-namespace urma::test {
+namespace urma::test::hand_over {
 namespace {
 
 struct Rules {
@@ -273,4 +273,4 @@ TEST_CASE("without a step of the hand-over a message is slept through") {
 }
 
 }  // namespace
-}  // namespace urma::test
+}  // namespace urma::test::hand_over

@@ -10,6 +10,15 @@
 
 namespace urma::test {
 
+// The command line of a peer (peer.cc) that publishes a segment under `name` and serves it. Without
+// `bytes` the peer chooses the segment's size.
+inline std::vector<std::string> serve(const std::string& device, const std::string& name,
+                                      size_t bytes = 0) {
+  std::vector<std::string> command{URMA_TEST_PEER, device, "serve", name};
+  if (bytes > 0) command.push_back(std::to_string(bytes));
+  return command;
+}
+
 // Another process, killed at the latest with this object.
 class Child {
  public:

@@ -10,6 +10,7 @@
 #include "tests/no_address_space.h"
 #include "tests/processes/bystanders.h"
 #include "tests/processes/copies.h"
+#include "tests/processes/shared_memory.h"
 
 namespace urma::test {
 namespace {
@@ -17,36 +18,7 @@ namespace {
 constexpr size_t granule_bytes = drivers::cxl::least_granule_bytes;
 constexpr size_t slice_bytes = 64 << 10;  // what is copied under one hold
 
-// Memory of no file, which another process can map.
-class SharedReport {
- public:
-  SharedReport() : file_(memfd_create("report", MFD_CLOEXEC)) {
-    if (ftruncate(file_, sizeof(Report)) != 0) return;
-    void* const at = mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
-    report_ = static_cast<Report*>(at);
-  }
-  SharedReport(const SharedReport&) = delete;
-  SharedReport& operator=(const SharedReport&) = delete;
-  ~SharedReport() {
-    munmap(report_, sizeof(Report));
-    close(file_);
-  }
-
-  Report& operator*() const { return *report_; }
-  std::string path() const {
-    return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_);
-  }
-
- private:
-  int file_;
-  Report* report_ = nullptr;
-};
-
-std::vector<std::string> serve(const std::string& device, const std::string& name, size_t bytes) {
-  return {URMA_TEST_PEER, device, "serve", name, std::to_string(bytes)};
-}
-
-std::vector<std::string> copy(const std::string& device, const SharedReport& report) {
+std::vector<std::string> copy(const std::string& device, const SharedMemory<Report>& report) {
   return {URMA_TEST_PEER, device, "copy", "urma://localhost/canvas", report.path()};
 }
 
@@ -101,10 +73,6 @@ size_t bytes_of(const std::vector<Segment>& segments) {
   return bytes;
 }
 
-bool all_are(std::span<const std::byte> bytes, std::byte value) {
-  return bytes[0] == value && std::memcmp(&bytes[0], &bytes[1], bytes.size() - 1) == 0;
-}
-
 // From the first byte that differs to the last: how many.
 size_t changed(std::span<const std::byte> before, std::span<const std::byte> now) {
   if (std::memcmp(before.data(), now.data(), now.size()) == 0) return 0;
@@ -125,7 +93,6 @@ struct Stopped {
   int moved = 0;  // of these: its pages were taken away from it
   int not_fenced = 0;
   int finished = 0;  // of these: the copy went on when its process did
-  Duration longest{};
   Duration shortest = 1h;
 };
 
@@ -147,13 +114,11 @@ void stop_and_take_away(Side& here, const WindowFile& window, const Child& write
   writer.stop();
   here.device.unpublish("canvas").value();
   const Time begun = read_clock();
-  const Time own_begun = own_clock();
   const Status status = [&] {
     std::optional<NoAddressSpace> none;
     if (!movable) none.emplace();
     return canvas->unregister().status();
   }();
-  const Duration own = own_clock() - own_begun;
   const bool fenced = status == Status::ok;
   const bool held = !here.device.quarantined().value().empty();
   REQUIRE((fenced || (status == Status::not_fenced && !movable)));
@@ -161,10 +126,7 @@ void stop_and_take_away(Side& here, const WindowFile& window, const Child& write
   const bool moved = fenced && held;
   found.moved += moved;
   int& count = fenced ? found.fenced : found.not_fenced;
-  if (held) {
-    found.shortest = std::min(found.shortest, since(begun));
-    found.longest = std::max(found.longest, own);
-  }
+  if (held) found.shortest = std::min(found.shortest, since(begun));
   // As its owner sees it, and as it lies in the window.
   const std::span<std::byte> seen = canvas->bytes();
   const std::vector<std::byte> before(seen.begin(), seen.end());
@@ -204,7 +166,7 @@ TEST_CASE(
   const WindowFile window("stopped");
   const std::string device = window.device("?size=16M");
   Side here = Side::open(device);
-  const SharedReport report;
+  const SharedMemory<Report> report;
   const Child writer(copy(device, report));
   REQUIRE(writer.said() == "ready");
   Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
@@ -223,15 +185,13 @@ TEST_CASE(
     stop_and_take_away(here, window, writer, *report, moment(prng, 3ms), movable, found);
   }
   std::printf(
-      "stopped %d times: %d fenced, of which %d by moving the memory, %d not fenced (held: said "
-      "after %.2f to %.2f ms; %d finished a copy)\n",
-      round, found.fenced, found.moved, found.not_fenced, milliseconds(found.shortest),
-      milliseconds(found.longest), found.finished);
+      "stopped %d times: %d fenced, of which %d by moving the memory, %d not fenced; %d finished a "
+      "copy\n",
+      round, found.fenced, found.moved, found.not_fenced, found.finished);
   CHECK(found.fenced > found.moved);
   CHECK(found.moved > 0);
   CHECK((found.not_fenced > 0 || !can_say_no));
   CHECK(found.shortest >= 500us);
-  CHECK(found.longest < 250ms);
 }
 
 // As above, but whose memory it is was killed, and has not been able to ask who holds it.
@@ -240,7 +200,7 @@ TEST_CASE("who is stopped in the middle of a copy to one who is killed: others g
   const std::string device = window.device("?size=16M");
   Side here = Side::open(device);
   Intruder any(window);
-  const SharedReport shared;
+  const SharedMemory<Report> shared;
   Report& report = *shared;
   const Child writer(copy(device, shared));
   REQUIRE(writer.said() == "ready");
@@ -298,10 +258,9 @@ TEST_CASE("who is killed in the middle of a copy holds nothing") {
   Side here = Side::open(device);
   Intruder any(window);
   Pair calm(device, serve(device, "calm", 1 << 20));
-  const SharedReport report;
+  const SharedMemory<Report> report;
   Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
   const size_t room = bytes_of(take_the_rest(here.device));
-  Duration longest{};
   int held = 0;
   const auto kill_one = [&](Duration after, bool stopped) {
     Segment canvas = here.device.allocate(canvas_bytes).value();
@@ -317,9 +276,8 @@ TEST_CASE("who is killed in the middle of a copy holds nothing") {
       held += !here.device.quarantined().value().empty();
     }
     writer.end(SIGKILL);
-    const Time killed = own_clock();
+    CHECK(calm.goes_on());
     CHECK(canvas.unregister().ok());
-    longest = std::max(longest, own_clock() - killed);
     CHECK(whole(canvas.bytes(), *report));
     CHECK(only((*report).ended, {Status::ok}));
     CHECK((*report).torn == 0);
@@ -329,20 +287,12 @@ TEST_CASE("who is killed in the middle of a copy holds nothing") {
     CHECK(bytes_of(take_the_rest(here.device)) == room);
   };
   for (int round = 0; round < 3; ++round) kill_one(10ms, false);
-  calm.gap();
   const size_t descriptors = entries_of("/proc/self/fd");
-  longest = {};
   for (int round = 0; round < rounds(); ++round) {
     INFO("round " << round);
     kill_one(moment(prng, 5ms), round % 2 == 1);
   }
-  const Duration gap = calm.gap();
-  std::printf(
-      "killed %d times: fenced after %.2f ms (%d when stopped while they held it); longest gap of "
-      "the bystanders %.1f ms\n",
-      rounds(), milliseconds(longest), held, milliseconds(gap));
-  CHECK(longest < 100ms);
-  CHECK(gap < 100ms);
+  std::printf("killed %d times, %d of them stopped while they held the segment\n", rounds(), held);
   CHECK(entries_of("/proc/self/fd") == descriptors);
   CHECK(calm.end());
   CHECK(entries_of("/dev/shm", "urma-test-" + std::to_string(getpid())) == 1);
@@ -360,10 +310,6 @@ TEST_CASE("a target is killed while others copy: works end, and the next one has
   Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
   Report report{};
   std::map<Status, uint64_t> late;
-  Duration slowest_end{};
-  Duration slowest_told{};
-  Duration slowest_new{};
-  calm.gap();
   for (int round = 0; round < rounds(); ++round) {
     INFO("round " << round);
     const auto command = serve(device, "phoenix", bytes_of_one);
@@ -376,12 +322,12 @@ TEST_CASE("a target is killed while others copy: works end, and the next one has
       REQUIRE(copies.turn(1s));
     }
     target->end(SIGKILL);
+    CHECK(calm.goes_on());
     // Sometimes it is there again before anybody can have noticed.
     const bool at_once = round % 2 == 1;
     if (at_once) target.emplace(command);
-    const Time killed = own_clock();
-    while (copies.turn(10ms)) REQUIRE(own_clock() - killed < patience);
-    slowest_end = std::max(slowest_end, own_clock() - killed);
+    const Time killed = read_clock();
+    while (copies.turn(10ms)) REQUIRE(since(killed) < patience);
     CHECK(sum(report.late) == stripes.size());
     CHECK(of(report.late, Status::ok) == 0);
     CHECK(only(report.ended,
@@ -393,39 +339,27 @@ TEST_CASE("a target is killed while others copy: works end, and the next one has
       CHECK(whole(memory_of(any, old.segment), report));
       target.emplace(command);
     }
-    Time begun = own_clock();
     const auto bytes = bytes_like(100'000, static_cast<unsigned>(round));
     REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
     const auto told = collect(here.jetty, 1);
     REQUIRE(told.size() == 1);
     CHECK(told[0].status == Status::peer_restarted);
-    slowest_told = std::max(slowest_told, own_clock() - begun);
-    const ProcessorWaits its(std::to_string(target->pid()));
-    begun = own_clock() - its.sum();
     const Imported fresh = here.device.import("urma://localhost/phoenix").value();
     REQUIRE(fresh.segment.mapped());
     REQUIRE(here.jetty.post(write(bytes, fresh.segment)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
-    slowest_new = std::max(slowest_new, own_clock() - its.sum() - begun);
     std::vector<std::byte> back(bytes.size());
     REQUIRE(here.jetty.post(read(back, fresh.segment)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
     CHECK(back == bytes);
   }
-  const Duration gap = calm.gap();
   std::printf(
-      "%d targets killed, %zu MiB through %zu: works ended after %.1f ms (late ones: %llu "
-      "unknown, %llu unreachable, %llu restarted), old import told after %.1f ms, new one written "
-      "after %.1f ms; longest gap of the bystanders %.1f ms\n",
+      "%d targets killed, %zu MiB through %zu: late works ended as unknown %llu times, unreachable "
+      "%llu, restarted %llu\n",
       rounds(), 2 * static_cast<size_t>(rounds()) * bytes_of_one >> 20, room >> 20,
-      milliseconds(slowest_end), static_cast<unsigned long long>(late[Status::unknown]),
+      static_cast<unsigned long long>(late[Status::unknown]),
       static_cast<unsigned long long>(late[Status::peer_unreachable]),
-      static_cast<unsigned long long>(late[Status::peer_restarted]), milliseconds(slowest_told),
-      milliseconds(slowest_new), milliseconds(gap));
-  CHECK(slowest_end < 3s + 500ms);
-  CHECK(slowest_told < 3s + 500ms);
-  CHECK(slowest_new < 500ms);
-  CHECK(gap < 100ms);
+      static_cast<unsigned long long>(late[Status::peer_restarted]));
   CHECK(bytes_of(take_the_rest(here.device)) == room);
   CHECK(calm.end());
   CHECK(entries_of("/dev/shm", "urma-test-" + std::to_string(getpid())) == 1);
@@ -445,18 +379,14 @@ struct Sleeper {
     const Work work = write(std::as_bytes(std::span(&number, 1)), remote.segment, canvas_bytes - 8);
     REQUIRE(telling.post(Work(work).to(remote.jetty).immediate(1)) == 1);
   }
-  // For so long, or until they are over. How long none of them ended at most.
-  Duration copy(Copies& copies, Duration time) const {
-    Duration longest{};
-    Time last = own_clock();
-    uint64_t ended = sum(report.ended);
-    for (const Time begun = read_clock(); since(begun) < time && copies.turn(10ms);) {
-      if (sum(report.ended) == ended) continue;
-      ended = sum(report.ended);
-      const Time now = own_clock();
-      longest = std::max(longest, now - std::exchange(last, now));
+  // Copies for at least `time`, and until 20 works have ended. Returns false if copies have
+  // stopped.
+  [[nodiscard]] bool copy(Copies& copies, Duration time) const {
+    const uint64_t enough = sum(report.ended) + 20;
+    for (const Time begun = read_clock(); since(begun) < time || sum(report.ended) < enough;) {
+      if (since(begun) > patience || !copies.turn(10ms)) return false;
     }
-    return std::max(longest, own_clock() - last);
+    return true;
   }
   bool all_is_there() { return whole(memory_of(any, remote.segment), report); }
 
@@ -473,33 +403,28 @@ TEST_CASE("a target is stopped while others copy: they go on, and what it is tol
   const WindowFile window("sleeper");
   Sleeper sleeper(window, window.device("?size=64M"));
   Copies copies(sleeper.here.jetty, sleeper.remote.segment, sleeper.report);
-  sleeper.copy(copies, 50ms);
-  Duration longest{};
+  REQUIRE(sleeper.copy(copies, 50ms));
   for (int round = 0; round < 3; ++round) {
     INFO("round " << round);
     sleeper.target.stop();
     sleeper.tell();
-    longest = std::max(longest, sleeper.copy(copies, 300ms));
+    CHECK(sleeper.copy(copies, 300ms));
     CHECK(collect(sleeper.telling, 1, 1ms).empty());
     sleeper.target.go_on();
-    const Stopwatch stopwatch({sleeper.target.pid()});
     CHECK(collect(sleeper.telling, 1).at(0).ok());
-    CHECK(stopwatch.elapsed() < 500ms);
   }
   // For longer than somebody who is asked may be silent.
   sleeper.target.stop();
   const uint64_t before = sum(sleeper.report.ended);
-  longest = std::max(longest, sleeper.copy(copies, 1500ms));
+  CHECK(sleeper.copy(copies, 1500ms));
   const uint64_t count = sum(sleeper.report.ended) - before;
   sleeper.target.go_on();
   sleeper.tell();
   CHECK(collect(sleeper.telling, 1).at(0).ok());
   while (copies.wait(1s)) {
   }
-  std::printf("a target was stopped for 1.5 s: %llu works on its memory, longest gap %.1f ms\n",
-              static_cast<unsigned long long>(count), milliseconds(longest));
-  CHECK(count > 0);
-  CHECK(longest < 100ms);
+  std::printf("a target was stopped for 1.5 s: %llu works on its memory\n",
+              static_cast<unsigned long long>(count));
   CHECK(only(sleeper.report.ended, {Status::ok}));
   CHECK(sleeper.report.torn == 0);
   CHECK(sleeper.all_is_there());
@@ -511,37 +436,25 @@ TEST_CASE("a target is stopped and told in vain: that ends in time, copies go on
   const WindowFile window("dozer");
   Sleeper sleeper(window, window.device("?size=64M"));
   Copies copies(sleeper.here.jetty, sleeper.remote.segment, sleeper.report);
-  sleeper.copy(copies, 50ms);
+  REQUIRE(sleeper.copy(copies, 50ms));
   sleeper.target.stop();
-  Duration longest{};
-  Duration slowest{};
   for (const Status end : {Status::unknown, Status::peer_unreachable}) {
-    const Time told = own_clock();
+    const Time told = read_clock();
     sleeper.tell();
     std::vector<Completion> ended;
-    while (ended.empty() && own_clock() - told < 5s) {
-      longest = std::max(longest, sleeper.copy(copies, 50ms));
+    while (ended.empty() && since(told) < patience) {
+      REQUIRE(sleeper.copy(copies, 50ms));
       ended = collect(sleeper.telling, 1, 0ms);
     }
     REQUIRE(ended.size() == 1);
     CHECK(ended[0].status == end);
-    slowest = std::max(slowest, own_clock() - told);
   }
   sleeper.target.go_on();
-  const Stopwatch stopwatch({sleeper.target.pid()});
   sleeper.tell();
   CHECK(collect(sleeper.telling, 1).at(0).ok());
-  const Duration after = stopwatch.elapsed();
-  sleeper.copy(copies, 50ms);
+  CHECK(sleeper.copy(copies, 50ms));
   while (copies.wait(1s)) {
   }
-  std::printf(
-      "told in vain: ended after %.0f ms, longest gap of copies %.1f ms; told %.1f ms after "
-      "it went on\n",
-      milliseconds(slowest), milliseconds(longest), milliseconds(after));
-  CHECK(slowest < 3s);
-  CHECK(longest < 100ms);
-  CHECK(after < 500ms);
   CHECK(only(sleeper.report.ended, {Status::ok}));
   CHECK(sleeper.report.torn == 0);
   CHECK(sleeper.all_is_there());

@@ -14,10 +14,6 @@
 namespace urma::test {
 namespace {
 
-std::vector<std::string> serve(const std::string& device, const std::string& name) {
-  return {URMA_TEST_PEER, device, "serve", name};
-}
-
 uint64_t memory_of(const WindowFile& window) {
   struct stat about {};
   stat(window.path().c_str(), &about);
@@ -25,21 +21,20 @@ uint64_t memory_of(const WindowFile& window) {
 }
 
 // Our target dies in the middle of our works.
-void kill_target(Side& here, const std::string& device, Duration after) {
+void kill_target(Side& here, const Pair& calm, const std::string& device, Duration after) {
   Child target(serve(device, "doomed"));
   REQUIRE(target.said() == "ready");
   Traffic traffic(here.jetty, here.device.import("urma://localhost/doomed").value());
   for (const Time begun = read_clock(); since(begun) < after;) traffic.turn();
   target.end(SIGKILL);
-  const Stopwatch stopwatch;
+  CHECK(calm.goes_on());
   for (const Time killed = read_clock(); since(killed) < 20ms;) traffic.turn();
   traffic.finish();
   CHECK(traffic.all_completed());
-  CHECK(stopwatch.elapsed() < 3s + 500ms);
 }
 
 // Who writes to us dies in the middle of its works.
-void kill_writer(Side& here, const std::string& device, Duration after) {
+void kill_writer(Side& here, const Pair& calm, const std::string& device, Duration after) {
   Child writer({URMA_TEST_PEER, device, "write", "doomed", "urma://localhost/victim", "0"});
   uint64_t arrivals = 0;
   for (const Time begun = read_clock(); since(begun) < after || arrivals == 0;) {
@@ -50,23 +45,22 @@ void kill_writer(Side& here, const std::string& device, Duration after) {
     }
   }
   writer.end(SIGKILL);
+  CHECK(calm.goes_on());
   while (!here.jetty.wait(50ms).empty()) {
   }
 }
 
-// How long a process that has just come takes to be written for the first time.
-Duration first_operation(Side& here, const std::string& device) {
+// A process that has just started is found and written to.
+void first_operation(Side& here, const std::string& device) {
   Child phoenix(serve(device, "phoenix"));
   REQUIRE(phoenix.said() == "ready");
-  const Stopwatch stopwatch({phoenix.pid()});
   const Imported remote = here.device.import("urma://localhost/phoenix").value();
   const auto bytes = bytes_like(1000, 1);
   REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
   REQUIRE(collect(here.jetty, 1).at(0).ok());
-  return stopwatch.elapsed();
 }
 
-TEST_CASE("processes are killed again and again, and a pair in the same window does not notice") {
+TEST_CASE("processes are killed again and again, and a pair in the same window goes on") {
   const WindowFile window("rounds");
   const std::string device = window.device("?size=64M");
   Side here = Side::open(device, {}, {.berths = 64, .receives = 256});
@@ -74,36 +68,25 @@ TEST_CASE("processes are killed again and again, and a pair in the same window d
   Pair calm(device, serve(device, "calm"));
   Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
   const auto moment = [&] { return 1ms + Duration(static_cast<int64_t>(prng.below(30'000'000))); };
-  // What it costs on this machine that others run at all.
-  for (int round = 0; round < 3; ++round) first_operation(here, device);
-  kill_target(here, device, 50ms);
-  kill_writer(here, device, 50ms);
-  calm.gap();
+  // What is made once is made before descriptors and memory are counted.
   first_operation(here, device);
-  std::this_thread::sleep_for(500ms);
-  const Duration usual = calm.gap();
+  kill_target(here, calm, device, 50ms);
+  kill_writer(here, calm, device, 50ms);
+  first_operation(here, device);
   const size_t descriptors = entries_of("/proc/self/fd");
   const uint64_t memory = memory_of(window);
-  Duration slowest{};
   for (int round = 0; round < rounds(); ++round) {
     INFO("round " << round);
-    round % 2 == 0 ? kill_target(here, device, moment()) : kill_writer(here, device, moment());
-    slowest = std::max(slowest, first_operation(here, device));
+    (round % 2 == 0 ? kill_target : kill_writer)(here, calm, device, moment());
+    first_operation(here, device);
   }
-  const Duration gap = calm.gap();
-  std::printf(
-      "%d rounds: longest gap of the bystanders %.1f ms (%.1f before), slowest first "
-      "operation %.2f ms\n",
-      rounds(), milliseconds(gap), milliseconds(usual), milliseconds(slowest));
-  CHECK(gap < 100ms + 5 * usual);
-  CHECK(slowest < 500ms);
   CHECK(entries_of("/proc/self/fd") == descriptors);
   CHECK(calm.end());
   CHECK(entries_of("/dev/shm", "urma-test-" + std::to_string(getpid())) == 1);
   CHECK(memory_of(window) <= memory + 8 * drivers::cxl::ring_bytes);
 }
 
-TEST_CASE("a pair for which there is no ring: its works end in time, and others go on") {
+TEST_CASE("works of a pair for which there is no ring end as no_resources, and others go on") {
   const WindowFile window("few");
   Side first = Side::open(window.device());  // 1 MiB: rings for one pair
   std::optional<Side> second = Side::open(window.device(""));
@@ -116,9 +99,7 @@ TEST_CASE("a pair for which there is no ring: its works end in time, and others 
   };
   CHECK(write_to(*second, second->device.import(first.line()).value()) == Status::ok);
   const Imported to_first = third.device.import(first.line()).value();
-  const Stopwatch stopwatch;
   CHECK(write_to(third, to_first) == Status::no_resources);
-  CHECK(stopwatch.elapsed() < 5s);
   CHECK(write_to(*second, second->device.import(first.line()).value()) == Status::ok);
   CHECK(write_to(first, first.device.import(second->line()).value()) == Status::ok);
   second.reset();
@@ -224,17 +205,13 @@ TEST_CASE("a window that is cut off in the middle of traffic: all works end, and
     Time begun = read_clock();
     while (since(begun) < 50ms || traffic->completed() == 0) traffic->turn();
     window.cut(left);
-    const Stopwatch stopwatch;
     begun = read_clock();
     while (since(begun) < 100ms) traffic->turn();
     traffic->finish();
     CHECK(traffic->all_completed());
-    CHECK(stopwatch.elapsed() < 5s);
     CHECK(traffic->ended(Status::ok) > 0);
     CHECK(kill(target.pid(), 0) == 0);
-    const Stopwatch closing;
     here.reset();
-    CHECK(closing.elapsed() < 3s);
     // The other one was not killed by it either.
     int status = 0;
     CHECK(waitpid(target.pid(), &status, WNOHANG) == 0);

@@ -8,6 +8,7 @@
 
 #include "base/prng.h"
 #include "tests/catch.h"
+#include "tests/long_run.h"
 #include "tests/sim/pair.h"
 #include "tests/sim/stranger.h"
 
@@ -15,8 +16,6 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-bool long_run() { return std::getenv("URMA_LONG") != nullptr; }
 
 // A host's segment of words, beside what every host has.
 struct Words {

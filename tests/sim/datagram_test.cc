@@ -57,7 +57,7 @@ TEST_CASE("datagrams: they come without a channel, whole, from whoever sends the
   REQUIRE(net.here.device.datagram_bytes() == 4096);
   uint64_t sent = 0;
   for (const size_t size : {0u, 1u, 3u, 64u, 1000u, 1024u, 4093u, 4096u}) {
-    const auto data = some_bytes(size, static_cast<unsigned>(size));
+    const auto data = bytes_like(size, static_cast<unsigned>(size));
     CHECK(net.post(send(data, net.target).immediate(size + 7)) == Status::ok);
     const auto come = net.arrivals();
     REQUIRE(come.size() == 1);
@@ -77,7 +77,7 @@ TEST_CASE("datagrams: they come without a channel, whole, from whoever sends the
   CHECK(net.stats().peers == net.here.device.stats().value().peers - 1);
   // Whom one has imported, one knows.
   const PeerId peer = net.there.device.import(net.here.line).value().segment.peer;
-  CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
   const auto come = net.arrivals();
   REQUIRE(come.size() == 1);
   CHECK(come[0].from == peer);
@@ -88,7 +88,7 @@ TEST_CASE("datagrams: some are lost, none is repeated, and all works end at once
   Datagrams net("dg-loss", "loss=20%");
   std::map<uint64_t, int> come;
   for (uint64_t i = 0; i < 400; ++i) {
-    auto data = some_bytes(100 + i, static_cast<unsigned>(i));
+    auto data = bytes_like(100 + i, static_cast<unsigned>(i));
     const Time begun = net.hosts.now();
     REQUIRE(net.here.jetty.post(send(data, net.target).immediate(i)) == 1);
     CHECK(only_status(net.here.jetty, 1ms) == Status::ok);
@@ -98,7 +98,7 @@ TEST_CASE("datagrams: some are lost, none is repeated, and all works end at once
     for (const Completion& arrival : net.arrivals()) {
       ++come[arrival.immediate];
       CHECK(same(net.bytes(arrival),
-                 some_bytes(100 + arrival.immediate, static_cast<unsigned>(arrival.immediate))));
+                 bytes_like(100 + arrival.immediate, static_cast<unsigned>(arrival.immediate))));
     }
   }
   CHECK(come.size() > 400 * 6 / 10);
@@ -118,7 +118,7 @@ TEST_CASE("datagrams: a dead path swallows its share of them, with a channel non
   std::vector<std::byte> buffer(64);
   for (int i = 0; i < 512; ++i) REQUIRE(there.jetty.receive(buffer, 1));
   hosts.network().cut(here.device.endpoints()[0], there.device.endpoints()[0], true);
-  const std::vector<std::byte> data = some_bytes(5);
+  const std::vector<std::byte> data = bytes_like(5);
   const auto arrive = [&] {
     size_t come = 0;
     for (int i = 0; i < 200; ++i) {
@@ -139,8 +139,8 @@ TEST_CASE("datagrams: a dead path swallows its share of them, with a channel non
 
 TEST_CASE("datagrams: as many as are posted leave, however many wait, in several buffers too") {
   Datagrams net("dg-many");
-  const auto first = some_bytes(700, 1);
-  const auto second = some_bytes(900, 2);
+  const auto first = bytes_like(700, 1);
+  const auto second = bytes_like(900, 2);
   const std::array<Buffer, 2> both = {{{const_cast<std::byte*>(first.data()), first.size()},
                                        {const_cast<std::byte*>(second.data()), second.size()}}};
   for (uint32_t i = 0; i < 250; ++i) {
@@ -165,7 +165,7 @@ TEST_CASE("datagrams: as many as are posted leave, however many wait, in several
 
 TEST_CASE("datagrams: what waits when its Jetty is flushed is flushed, or has left") {
   Datagrams net("dg-flush");
-  const std::vector<std::byte> data = some_bytes(4000);
+  const std::vector<std::byte> data = bytes_like(4000);
   for (uint32_t i = 0; i < 250; ++i) REQUIRE(net.here.jetty.post(send(data, net.target)) == 1);
   REQUIRE(net.here.jetty.flush().ok());
   size_t left = 0;
@@ -177,9 +177,9 @@ TEST_CASE("datagrams: what waits when its Jetty is flushed is flushed, or has le
   }
   CHECK(left + flushed == 250);
   CHECK(net.arrivals().size() == left);
-  CHECK(net.post(send(some_bytes(1), net.target)) == Status::flushed);
+  CHECK(net.post(send(bytes_like(1), net.target)) == Status::flushed);
   REQUIRE(net.here.jetty.reset().ok());
-  CHECK(net.post(send(some_bytes(1), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(1), net.target)) == Status::ok);
 }
 
 TEST_CASE("datagrams: other works, order and too much are refused, and nothing leaves") {
@@ -208,11 +208,11 @@ TEST_CASE("datagrams: other works, order and too much are refused, and nothing l
 
 TEST_CASE("datagrams: who has posted no receive loses them, and counts") {
   Datagrams net("dg-none", "", {.berths = 4, .receives = 4});
-  for (int i = 0; i < 10; ++i) CHECK(net.post(send(some_bytes(9), net.target)) == Status::ok);
+  for (int i = 0; i < 10; ++i) CHECK(net.post(send(bytes_like(9), net.target)) == Status::ok);
   CHECK(net.arrivals().size() == 4);
   CHECK(net.stats().datagrams_dropped == 6);
   REQUIRE(net.there.jetty.receive(std::span(net.received[0]).first(8), 0));
-  CHECK(net.post(send(some_bytes(9), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(9), net.target)) == Status::ok);
   const auto come = net.arrivals();
   REQUIRE(come.size() == 1);
   CHECK(come[0].status == Status::receive_too_small);
@@ -228,7 +228,7 @@ TEST_CASE("datagrams: to a Jfr") {
   const std::array<Buffer, 2> both = {{{one.data(), 10}, {two.data(), 90}}};
   REQUIRE(jfr.receive(both, 5));
   const RemoteJetty target = net.here.device.import(sharer.descriptor()).value().jetty;
-  const auto data = some_bytes(60);
+  const auto data = bytes_like(60);
   CHECK(net.post(send(data, target)) == Status::ok);
   net.hosts.run_for(1ms);
   std::array<Completion, 2> out;
@@ -248,13 +248,13 @@ TEST_CASE("datagrams: strangers who guess tokens are not heard, whoever is known
   RemoteJetty wrong = net.target;
   for (uint32_t i = 1; i <= 17; ++i) {
     wrong.token = TokenValue(number(net.target.token) ^ i);
-    CHECK(net.post(send(some_bytes(5), wrong)) == Status::ok);
+    CHECK(net.post(send(bytes_like(5), wrong)) == Status::ok);
   }
   CHECK(net.arrivals().empty());
-  CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
   CHECK(net.arrivals().empty());
   CHECK(net.stats().unheard == 1);
-  const std::vector<std::byte> data = some_bytes(5);
+  const std::vector<std::byte> data = bytes_like(5);
   REQUIRE(known.jetty.post(send(data, from_known)) == 1);
   CHECK(only_status(known.jetty, 1ms) == Status::ok);
   CHECK(net.arrivals().size() == 1);
@@ -263,13 +263,13 @@ TEST_CASE("datagrams: strangers who guess tokens are not heard, whoever is known
   CHECK(std::ranges::count(told, EventKind::bad_tokens, &Event::kind) > 0);
   CHECK(std::ranges::count(told, EventKind::guessing, &Event::kind) == 1);
   net.hosts.run_for(200ms);
-  CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
   CHECK(net.arrivals().size() == 1);
 }
 
 TEST_CASE("datagrams: another life at the address is not told what was meant for the old one") {
   Datagrams net("dg-lives", "", {.berths = 4, .receives = 16});
-  CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
   CHECK(net.arrivals().size() == 1);
   const Endpoint at = net.there.device.endpoint();
   net.hosts.kill(std::move(net.there));
@@ -277,12 +277,12 @@ TEST_CASE("datagrams: another life at the address is not told what was meant for
       net.hosts.start("address=" + to_string(at.address), {.berths = 4, .receives = 16});
   std::vector<std::byte> buffer(64);
   REQUIRE(next.jetty.receive(buffer));
-  CHECK(net.post(send(some_bytes(5), net.target)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
   net.hosts.run_for(1ms);
   std::array<Completion, 1> out;
   CHECK(next.jetty.poll(out) == 0);
   const RemoteJetty again = net.here.device.import(next.line).value().jetty;
-  CHECK(net.post(send(some_bytes(5), again)) == Status::ok);
+  CHECK(net.post(send(bytes_like(5), again)) == Status::ok);
   net.hosts.run_for(1ms);
   CHECK(next.jetty.poll(out) == 1);
 }
@@ -293,7 +293,7 @@ TEST_CASE("datagrams: wrong tokens in a peer's name leave its channel alone") {
   auto owner = hosts.start("address=fd00::31");
   auto honest = hosts.start("address=fd00::32");
   const Imported target = honest.device.import(owner.line).value();
-  const auto data = some_bytes(8);
+  const auto data = bytes_like(8);
   REQUIRE(honest.jetty.post(write(data, target.segment)) == 1);
   REQUIRE(only_status(honest.jetty, 1s) == Status::ok);
   // What another process at that address would send.
@@ -316,7 +316,7 @@ TEST_CASE("datagrams: memory that is unregistered takes along those that use it,
   auto here = hosts.start("", {.berths = 256, .receives = 0, .mode = ServiceMode::unreliable});
   auto there = hosts.start("", {.berths = 4, .receives = 512});
   const RemoteJetty target = here.device.import(there.line).value().jetty;
-  const auto data = some_bytes(100);
+  const auto data = bytes_like(100);
   std::vector<std::byte> memory(4096);
   Segment segment = here.device.register_memory(memory).value();
   const bool used = GENERATE(false, true);

@@ -38,7 +38,7 @@ TEST_CASE("D1: both flood the other with sends while neither has a buffer; then 
     auto b = hosts.start(options, {.berths = works, .receives = 4}, {.operation_timeout = 60s});
     const Imported to_b = a.device.import(b.line).value();
     const Imported to_a = b.device.import(a.line).value();
-    const auto bytes = some_bytes(200);
+    const auto bytes = bytes_like(200);
     REQUIRE(a.jetty.post(std::vector<Work>(works, send(bytes, to_b.jetty))) == works);
     REQUIRE(b.jetty.post(std::vector<Work>(works, send(bytes, to_a.jetty))) == works);
     hosts.run_for(50ms);  // a storm of "receiver not ready" in both directions
@@ -104,7 +104,7 @@ TEST_CASE("D6, R12: an application that never polls stops its own posts, and nob
   auto here = hosts.start("delay=10us", {.berths = berths, .receives = 4});
   auto there = hosts.start("delay=10us", {.berths = 64, .receives = 64});
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   // R12: its completion queue is full: what it cannot tell is not taken.
   size_t taken = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -155,7 +155,7 @@ TEST_CASE(
   for (uint64_t tag = 0; tag < 4; ++tag) {
     REQUIRE(receiver.jetty.receive(receiver.segment.bytes().first(256), tag));
   }
-  const auto bytes = some_bytes(200);
+  const auto bytes = bytes_like(200);
   std::vector<SimHosts::Host> hosts_of;
   for (size_t i = 0; i < senders; ++i) {
     hosts_of.push_back(hosts.start("delay=20us", {.berths = each}, {.operation_timeout = 30s}));

@@ -17,7 +17,7 @@ TEST_CASE("when unregister has returned, no write of a peer that goes on touches
   auto here = hosts.start("delay=20us&hold=5us", {.berths = 256});
   auto there = hosts.start("delay=20us&hold=5us");
   std::vector<std::byte> memory(1 << 20);
-  const auto bytes = some_bytes(100'000);
+  const auto bytes = bytes_like(100'000);
   for (int round = 0; round < 20; ++round) {
     Segment segment = there.device.register_memory(memory).value();
     const RemoteSegment remote = here.device.import(segment.descriptor()).value().segment;
@@ -50,7 +50,7 @@ TEST_CASE("receives in memory that is unregistered are flushed, and nothing is p
   REQUIRE(there.jetty.receive(other, 5));
   // The second is being filled: its end is on the way.
   hosts.network().largest_packet = 1200;
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   REQUIRE(there.jetty.wait(1s).front().tag == 1);
@@ -79,7 +79,7 @@ TEST_CASE("a message that is arriving in memory that is unregistered is refused"
   std::vector<std::byte> memory(64 * 1024);
   Segment segment = there.device.register_memory(memory).value();
   REQUIRE(there.jetty.receive(memory, 1));
-  const auto bytes = some_bytes(64 * 1024);
+  const auto bytes = bytes_like(64 * 1024);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
@@ -96,7 +96,7 @@ TEST_CASE("a flush towards a silent peer takes no longer than an answer may be w
   auto here = hosts.start();
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(10'000);
+  const auto bytes = bytes_like(10'000);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
@@ -129,7 +129,7 @@ TEST_CASE("a deadline towards one peer is not postponed by traffic to another") 
   auto lively = hosts.start();
   const Imported to_silent = here.device.import(silent.line).value();
   const Imported to_lively = here.device.import(lively.line).value();
-  const auto bytes = some_bytes(1000);
+  const auto bytes = bytes_like(1000);
   for (const Imported* target : {&to_silent, &to_lively}) {
     REQUIRE(here.jetty.post(write(bytes, target->segment)) == 1);
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
@@ -170,7 +170,7 @@ TEST_CASE("works of a device whose passes are late end within the bound that P1 
   auto lively = hosts.start();
   const Imported to_silent = here.device.import(silent.line).value();
   const Imported to_lively = here.device.import(lively.line).value();
-  const auto bytes = some_bytes(1000);
+  const auto bytes = bytes_like(1000);
   for (const Imported* target : {&to_silent, &to_lively}) {
     REQUIRE(here.jetty.post(write(bytes, target->segment)) == 1);
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
@@ -201,7 +201,7 @@ TEST_CASE("a new channel on which nothing arrives is no progress of the works th
   auto here = hosts.start("delay=1ms", {.berths = 64});
   auto there = hosts.start("delay=1ms");
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(1000);
+  const auto bytes = bytes_like(1000);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   const auto cut = [&](bool severed) {
@@ -232,7 +232,7 @@ TEST_CASE("unregistering the source of works under way ends them first") {
   auto here = hosts.start("hold=10us", {.berths = 64});
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  auto bytes = some_bytes(500'000);
+  auto bytes = bytes_like(500'000);
   Segment source = here.device.register_memory(bytes).value();
   REQUIRE(here.jetty.post({write(bytes, target.segment).tag(1),
                            read(std::span(bytes).first(1000), target.segment).tag(2)}) == 2);

@@ -8,21 +8,6 @@ namespace {
 using namespace std::chrono_literals;
 using Host = SimHosts::Host;
 
-std::vector<Event> events_of(Host& host) {
-  std::vector<Event> all;
-  std::array<Event, 8> out;
-  while (const size_t count = host.device.events(out)) {
-    all.insert(all.end(), out.begin(), out.begin() + static_cast<ptrdiff_t>(count));
-  }
-  return all;
-}
-
-std::vector<EventKind> kinds_of(Host& host) {
-  std::vector<EventKind> kinds;
-  for (const Event& event : events_of(host)) kinds.push_back(event.kind);
-  return kinds;
-}
-
 using Kinds = std::vector<EventKind>;
 
 TEST_CASE("events: a path is cut and heals, and its peer is lost once and back") {
@@ -30,7 +15,7 @@ TEST_CASE("events: a path is cut and heals, and its peer is lost once and back")
   Host here = hosts.start("", {}, {.operation_timeout = 20s});
   Host there = hosts.start("address=fd00::21");
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   CHECK(events_of(here).empty());
@@ -56,7 +41,7 @@ TEST_CASE("events: a peer is killed, and another life is at its address") {
   Host here = hosts.start();
   Host there = hosts.start("address=fd00::22");
   const Imported old = here.device.import(there.line).value();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   hosts.kill(std::move(there));
@@ -79,7 +64,7 @@ TEST_CASE("events: nobody at the address") {
   Host there = hosts.start();
   const Imported target = here.device.import(there.line).value();
   hosts.kill(std::move(there));
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   CHECK(only_status(here.jetty, 10s) == Status::peer_unreachable);
   hosts.run_for(1s);
@@ -99,7 +84,7 @@ TEST_CASE("events: bad tokens without end crowd nothing out, and are all counted
   REQUIRE(there.segment.unregister().ok());  // its token is no guess, but late
   there.segment = there.device.register_memory(there.memory).value();
   there.line = there.segment.descriptor();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   uint64_t refused = 0;
   for (int round = 0; round < 400; ++round) {
     while (here.jetty.post(write(bytes, target.segment)) == 1) {
@@ -145,7 +130,7 @@ TEST_CASE("events: a Jetty whose Jfr is gone says so") {
   std::optional<Jfr> jfr(there.device.jfr({.receives = 4}).value());
   Jetty jetty = there.device.jetty({.berths = 1, .receives_from = &*jfr}).value();
   const RemoteJetty target = here.device.import(jetty.descriptor()).value().jetty;
-  const auto bytes = some_bytes(10);
+  const auto bytes = bytes_like(10);
   std::vector<std::byte> inbox(64);
   REQUIRE(jfr->receive(inbox));
   REQUIRE(here.jetty.post(send(bytes, target)) == 1);

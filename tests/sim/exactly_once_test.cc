@@ -7,6 +7,7 @@
 
 #include "base/prng.h"
 #include "tests/catch.h"
+#include "tests/long_run.h"
 #include "tests/sim/pair.h"
 #include "tests/sim/stranger.h"
 
@@ -14,8 +15,6 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-bool long_run() { return std::getenv("URMA_LONG") != nullptr; }
 
 // Polls into `told`: by tag, what was said of each work; and into `arrived`: how often each came.
 struct Told {
@@ -52,7 +51,7 @@ TEST_CASE("exactly once: channels are killed between execution and answer, again
   for (uint64_t tag = 0; tag < 128; ++tag) {
     REQUIRE(there.jetty.receive(there.segment.bytes().first(256), tag));
   }
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   Told sender, receiver;
   uint64_t posted = 0;
   for (unsigned round = 0; round < rounds; ++round) {
@@ -105,7 +104,7 @@ TEST_CASE("R7: a peer that stands still for less than the verdict costs 1000 wor
     REQUIRE(there.jetty.receive(there.segment.bytes().first(256), tag));
   }
   std::vector<Work> works;
-  const auto bytes = some_bytes(200);
+  const auto bytes = bytes_like(200);
   for (uint64_t i = 1; i <= 1000; ++i) {
     works.push_back(send(bytes, target.jetty).immediate(i).tag(i));
   }
@@ -134,7 +133,7 @@ TEST_CASE(
   auto here = hosts.start("delay=50us", {.berths = 1000});
   auto there = hosts.start("delay=50us");
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(200);
+  const auto bytes = bytes_like(200);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   REQUIRE(here.jetty.post(std::vector<Work>(1000, write(bytes, target.segment))) == 1000);
@@ -164,8 +163,8 @@ TEST_CASE("R8: a peer restarts at its address: nothing of its old life reaches t
   constexpr Duration delay = 500us;
   auto survivor = hosts.start("delay=500us", {.berths = 64});
   auto peer = hosts.start("delay=500us&address=fd00::79");
-  const auto old_bytes = some_bytes(5000, 3);
-  const auto new_bytes = some_bytes(300, 5);
+  const auto old_bytes = bytes_like(5000, 3);
+  const auto new_bytes = bytes_like(300, 5);
   for (unsigned life = 0; life < lives; ++life) {
     INFO("life " << life);
     const Imported old = survivor.device.import(peer.line).value();
@@ -209,7 +208,7 @@ TEST_CASE("RESETs of strangers, for whatever channel, end nothing") {
   auto here = hosts.start();
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(2000);
+  const auto bytes = bytes_like(2000);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   Stranger stranger(hosts, "2001:db8::66");
@@ -246,7 +245,7 @@ TEST_CASE("an OPEN that comes again and again, late too, makes one channel") {
 TEST_CASE("devices that close in turn leave nothing with those who stay") {
   SimHosts hosts("graceful");
   auto server = hosts.start("", {.berths = 8, .receives = 16});
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   for (unsigned client = 0; client < 200; ++client) {
     auto here = hosts.start();
     const Imported target = here.device.import(server.line).value();
@@ -290,7 +289,7 @@ TEST_CASE("R16: paths among eight hosts are clogged and unclogged in any order; 
         to[i].push_back(host[i].device.import(host[j].line).value());
       }
     }
-    const auto bytes = some_bytes(200);
+    const auto bytes = bytes_like(200);
     std::vector<Told> told(nodes);
     uint64_t posted = 0;
     std::vector<uint64_t> posted_by(nodes);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "tests/long_run.h"
 #include "tests/sim/stranger.h"
 
 namespace urma::test {
@@ -280,13 +281,13 @@ TEST_CASE("guessing: parts of slices that came before are forgotten when they ar
 }
 
 // With URMA_LONG the 10^8 of S1.
-int most_guesses() { return std::getenv("URMA_LONG") != nullptr ? 100'000'000 : 1'000'000; }
+int most_guesses() { return long_run() ? 100'000'000 : 1'000'000; }
 
 TEST_CASE("guessing: a million guesses open nothing, and cost others nothing") {
   const int guesses = most_guesses();
   Siege siege("g-million");
   SimHosts::Host victim = siege.hosts.start("address=fd00::32");
-  const std::vector<std::byte> bytes = some_bytes(1000);
+  const std::vector<std::byte> bytes = bytes_like(1000);
   std::vector<std::byte> theirs(4096);
   Segment other = siege.owner.device.register_memory(theirs).value();
   const RemoteSegment there = victim.device.import(other.descriptor()).value().segment;

@@ -17,7 +17,7 @@ constexpr JettyOptions both_ways = {.berths = 64, .receives = 64};
 Statistics stats_of(Host& host) { return host.device.stats().value(); }
 
 void write_once(Host& from, const Imported& to) {
-  static const auto bytes = some_bytes(3000);
+  static const auto bytes = bytes_like(3000);
   REQUIRE(from.jetty.post(write(bytes, to.segment)) == 1);
   REQUIRE(only_status(from.jetty, 1s) == Status::ok);
 }
@@ -65,7 +65,7 @@ TEST_CASE(
   auto here = hosts.start("", both_ways, short_lived);
   auto there = hosts.start("", {.berths = 4, .receives = 1}, short_lived);
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(10);
+  const auto bytes = bytes_like(10);
   // Nobody has a buffer for it for a long time.
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   hosts.run_for(3s);
@@ -113,7 +113,7 @@ TEST_CASE("works that race with the close of their channel execute once each") {
   auto b = hosts.start(wire, both_ways, options);
   const Imported to_b = a.device.import(b.line).value();
   const Imported to_a = b.device.import(a.line).value();
-  static const auto bytes = some_bytes(200);
+  static const auto bytes = bytes_like(200);
   constexpr unsigned rounds = 300;
   Tally at_a(rounds), at_b(rounds);
   for (unsigned i = 0; i < rounds; ++i) {
@@ -162,7 +162,7 @@ TEST_CASE("what was executed before its channel was closed is not executed again
   write_once(here, target);
   const Endpoint from = there.device.endpoint();
   hosts.network().cut(from, here.device.endpoint(), true);
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(here.jetty.post(write(bytes, target.segment).to(target.jetty).immediate(9)) == 1);
   CHECK(only_status(there.jetty, 1s) == Status::ok);
   hosts.run_for(3s);

@@ -185,7 +185,7 @@ TEST_CASE("ACCEPT and REFUSE answer an OPEN only if they name the incarnation th
   claimed.eid = known.peer.at().address;
   claimed.life = Incarnation(known.peer.life);
   const Imported target = known.here.device.import(to_string(claimed)).value();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(known.here.jetty.post(write(bytes, target.segment)) == 1);
   known.hosts.run_for(100us);
   const auto asked = known.peer.heard(SetupType::open);

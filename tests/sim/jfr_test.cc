@@ -67,8 +67,8 @@ TEST_CASE(
   senders.push_back({&shared.here, shared.targets[0], shared.jetties[0].id(), 0, 0, 0, {}});
   const RemoteJetty other = second.device.import(shared.jetties[1].descriptor()).value().jetty;
   senders.push_back({&second, other, shared.jetties[1].id(), 0, 0, 0, {}});
-  senders[0].bytes = some_bytes(5000, 1);
-  senders[1].bytes = some_bytes(7000, 2);
+  senders[0].bytes = bytes_like(5000, 1);
+  senders[1].bytes = bytes_like(7000, 2);
 
   const auto send_and_poll = [](Sender& sender) {
     while (sender.posted < messages &&
@@ -108,7 +108,7 @@ TEST_CASE(
 
 TEST_CASE("senders wait for the shared queue, and whoever comes first gets its buffer") {
   Shared shared("jfr-empty");
-  const auto bytes = some_bytes(3000);
+  const auto bytes = bytes_like(3000);
   REQUIRE(shared.here.jetty.post(
               {send(bytes, shared.targets[0]), send(bytes, shared.targets[1])}) == 2);
   CHECK(shared.here.jetty.wait(3s).empty());  // longer than the operation time-out
@@ -123,7 +123,7 @@ TEST_CASE("senders wait for the shared queue, and whoever comes first gets its b
 
 TEST_CASE("immediates to Jetties that share a receive queue share its permits") {
   Shared shared("jfr-permits", 2);
-  const auto bytes = some_bytes(10);
+  const auto bytes = bytes_like(10);
   const Imported memory = shared.memory();
   for (uint64_t i = 0; i < 4; ++i) {
     REQUIRE(shared.here.jetty.post(
@@ -145,7 +145,7 @@ TEST_CASE("immediates to Jetties that share a receive queue share its permits") 
 TEST_CASE("a receive queue is a target by itself") {
   Shared shared("jfr-target");
   const RemoteJetty target = shared.here.device.import(shared.jfr->descriptor()).value().jetty;
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   std::vector<std::byte> inbox(100);
   REQUIRE(shared.jfr->receive(inbox, 5));
   REQUIRE(shared.here.jetty.post({send(bytes, target),
@@ -167,7 +167,7 @@ TEST_CASE("a receive queue is a target by itself") {
 
 // A message of many packets to the first of the Jetties, of which some have come.
 std::vector<std::byte> begin_message(Shared& shared, std::vector<std::byte>& inbox) {
-  const auto bytes = some_bytes(64 * 1024);
+  const auto bytes = bytes_like(64 * 1024);
   inbox.assign(64 * 1024, std::byte{});
   REQUIRE(shared.jfr->receive(inbox, 1));
   REQUIRE(shared.here.jetty.post(write(std::span(bytes).first(8), shared.memory().segment)) == 1);
@@ -238,7 +238,7 @@ TEST_CASE("a receive queue that is destroyed tells its shared completion queue o
   Shared shared("jfr-jfc");
   Jfc jfc = shared.there.device.jfc(64).value();
   std::vector<std::byte> inbox(100);
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   {
     Jfr jfr = shared.there.device.jfr({.receives = 4, .completions = &jfc}).value();
     Jetty jetty =

@@ -18,7 +18,7 @@ TEST_CASE("nobody at the address: the work ends as peer_unreachable, 2 s after i
   const Imported target = here.device.import(there.line).value();
   hosts.kill(std::move(there));
   const Time posted = hosts.now();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(here.jetty.post(write(bytes, target.segment).tag(1)) == 1);
   CHECK(only_status(here.jetty, 10s) == Status::peer_unreachable);
   CHECK(hosts.now() - posted <= 2s + 10ms);
@@ -29,7 +29,7 @@ TEST_CASE("a peer dies with 1000 works in flight: each completes in time, unknow
   auto here = hosts.start("delay=100us", {.berths = 1000});
   auto there = hosts.start("delay=100us");
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(3000);
+  const auto bytes = bytes_like(3000);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   const std::vector<Work> works(1000, write(bytes, target.segment));
@@ -58,7 +58,7 @@ TEST_CASE(
   auto here = hosts.start();
   auto there = hosts.start("address=fd00::77");
   const Imported old = here.device.import(there.line).value();
-  const auto bytes = some_bytes(5000);
+  const auto bytes = bytes_like(5000);
   REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   hosts.kill(std::move(there));
@@ -83,7 +83,7 @@ TEST_CASE("a restarted peer is served although the survivor still has its old ch
   SimHosts hosts("survivor");
   auto survivor = hosts.start();
   auto peer = hosts.start("address=fd00::78");
-  const auto bytes = some_bytes(2000);
+  const auto bytes = bytes_like(2000);
   Imported target = peer.device.import(survivor.line).value();
   REQUIRE(peer.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(peer.jetty, 1s) == Status::ok);
@@ -91,7 +91,7 @@ TEST_CASE("a restarted peer is served although the survivor still has its old ch
     hosts.kill(std::move(peer));
     peer = hosts.start("address=fd00::78");
     target = peer.device.import(survivor.line).value();
-    const auto news = some_bytes(2000, life);
+    const auto news = bytes_like(2000, life);
     const Time begun = hosts.now();
     REQUIRE(peer.jetty.post(write(news, target.segment, 4096 * life)) == 1);
     REQUIRE(only_status(peer.jetty, 1s) == Status::ok);
@@ -114,7 +114,7 @@ TEST_CASE("a send whose answer is lost with its channel is delivered once and to
   const Imported target = here.device.import(there.line).value();
   std::vector<std::byte> inbox(4096);
   for (uint64_t tag = 0; tag < 8; ++tag) REQUIRE(there.jetty.receive(inbox, tag));
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(here.jetty.post(send(bytes, target.jetty).tag(1)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   REQUIRE(only_status(there.jetty, 1s) == Status::ok);
@@ -150,7 +150,7 @@ TEST_CASE("a path cut for less than the verdict costs nobody anything") {
   auto here = hosts.start();
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(100'000);
+  const auto bytes = bytes_like(100'000);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   hosts.network().cut(here.device.endpoint(), there.device.endpoint(), true);
@@ -168,7 +168,7 @@ TEST_CASE("both ask for a channel at once: there is one, and both use it") {
     auto b = hosts.start(delay);
     const Imported to_b = a.device.import(b.line).value();
     const Imported to_a = b.device.import(a.line).value();
-    const auto bytes = some_bytes(10'000);
+    const auto bytes = bytes_like(10'000);
     REQUIRE(a.jetty.post(write(bytes, to_b.segment)) == 1);
     REQUIRE(b.jetty.post(write(bytes, to_a.segment)) == 1);
     CHECK(only_status(a.jetty, 1s) == Status::ok);
@@ -185,7 +185,7 @@ TEST_CASE("who is asked by address and asks at the same time is one peer, with o
     auto b = hosts.start(delay);
     b.device.publish("inbox", b.segment, b.jetty).value();
     const Imported to_a = b.device.import(a.line).value();
-    const auto bytes = some_bytes(10'000);
+    const auto bytes = bytes_like(10'000);
     REQUIRE(b.jetty.post(write(bytes, to_a.segment)) == 1);
     // The name is asked for at the address; whose it is, is known with the answer.
     const std::string name = "urma://" + to_string(b.device.endpoint()) + "/inbox";
@@ -206,7 +206,7 @@ TEST_CASE("a device that closes says so: its peers need no time-out") {
   auto here = hosts.start();
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   there.device.close();
@@ -223,7 +223,7 @@ TEST_CASE("a path that swallows large packets gets a channel of smaller ones") {
   auto there = hosts.start("mtu=8192");
   hosts.network().largest_packet = 2500;
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(300'000);
+  const auto bytes = bytes_like(300'000);
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   CHECK(only_status(here.jetty, 2s) == Status::ok);
   CHECK(same(there.segment.bytes().first(bytes.size()), bytes));
@@ -233,7 +233,7 @@ TEST_CASE("a process is its own peer") {
   SimHosts hosts("self");
   auto here = hosts.start();
   const Imported self = here.device.import(here.line).value();
-  const auto bytes = some_bytes(200'000);
+  const auto bytes = bytes_like(200'000);
   REQUIRE(here.jetty.post(write(bytes, self.segment, 3).to(self.jetty).immediate(9)) == 1);
   size_t told = 0;
   while (told < 2) {

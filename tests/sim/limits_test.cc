@@ -24,7 +24,7 @@ TEST_CASE("an EID that is an address is had by nobody at another address") {
   auto server = hosts.start();
   auto victim = hosts.start("address=2001:db8::2");
   const Imported target = victim.device.import(server.line).value();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
 
   Stranger thief(hosts, "2001:db8::66", address("2001:db8::2"));
@@ -42,7 +42,7 @@ TEST_CASE("a drawn EID with a living channel is had by nobody else, even if that
   auto server = hosts.start();
   auto victim = hosts.start("address=fd77::1:0:1");
   const Imported target = victim.device.import(server.line).value();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
 
   Stranger thief(hosts, "2001:db8::66", address("fd77::1:0:1"));
@@ -108,7 +108,7 @@ TEST_CASE("a slice that leaves its segment changes nothing, though most of it li
   auto here = hosts.start();
   auto there = hosts.start();
   Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(12'000);
+  const auto bytes = bytes_like(12'000);
   // What the descriptor states is all that the initiator can check: here it was changed.
   target.segment.bytes += 1 << 20;
   const uint64_t offset = there.segment.bytes().size() - 10'000;
@@ -129,7 +129,7 @@ TEST_CASE("the last packet tells too where a slice begins; one in the middle doe
   auto there = hosts.start();
   Stranger stranger(hosts, "2001:db8::66");
   REQUIRE(stranger.connect(there.device.endpoint()));
-  const auto bytes = some_bytes(3 * Stranger::mtu);
+  const auto bytes = bytes_like(3 * Stranger::mtu);
   const uint64_t end = there.segment.bytes().size();
   const auto packet = [&](uint32_t i) {
     return std::span(bytes).subspan(size_t{i} * Stranger::mtu, Stranger::mtu);
@@ -154,7 +154,7 @@ TEST_CASE("slices that one peer begins and never ends leave room for those of ot
   auto client = hosts.start();
   Stranger stranger(hosts, "2001:db8::66");
   REQUIRE(stranger.connect(server.device.endpoint()));
-  const auto bytes = some_bytes(Stranger::mtu);
+  const auto bytes = bytes_like(Stranger::mtu);
   TaRequest request = write_request(server.segment, 0, 2 * Stranger::mtu);
   request.token.token ^= 1;  // not even a token is needed
   for (uint32_t slice = 0; slice < 17'000; ++slice) {
@@ -165,7 +165,7 @@ TEST_CASE("slices that one peer begins and never ends leave room for those of ot
 
   const Imported to_server = client.device.import(server.line).value();
   const Imported to_client = server.device.import(client.line).value();
-  const auto more = some_bytes(100'000);
+  const auto more = bytes_like(100'000);
   CHECK(status_of(client.jetty, write(more, to_server.segment)) == Status::ok);
   CHECK(status_of(server.jetty, write(more, to_client.segment)) == Status::ok);
   std::vector<std::byte> back(more.size());
@@ -182,12 +182,12 @@ TEST_CASE("answers that one peer never acknowledges leave room for those of othe
   TaRequest request = write_request(server.segment, 0, 1);
   request.memory.address -= 1;
   for (uint32_t slice = 0; slice < 17'000; ++slice) {
-    stranger.send({.slice = slice}, request, some_bytes(1));
+    stranger.send({.slice = slice}, request, bytes_like(1));
     if (slice % 256 == 0) stranger.answers();
   }
   CHECK(server.device.stats().value().dropped_other > 0);
   const Imported to_server = client.device.import(server.line).value();
-  const auto more = some_bytes(100'000);
+  const auto more = bytes_like(100'000);
   CHECK(status_of(client.jetty, write(more, to_server.segment), 100ms) == Status::ok);
 }
 
@@ -249,7 +249,7 @@ TEST_CASE("another version is told apart from silence: by works, and by imports"
   descriptor.life = Incarnation(7);
   const Imported target = here.device.import(to_string(descriptor)).value();
   const Time posted = hosts.now();
-  CHECK(status_of(here.jetty, write(some_bytes(10), target.segment)) == Status::version_mismatch);
+  CHECK(status_of(here.jetty, write(bytes_like(10), target.segment)) == Status::version_mismatch);
   CHECK(hosts.now() - posted < 10ms);
   const auto by_name = here.device.import("urma://" + to_string(newer.at()) + "/inbox", 1s);
   REQUIRE_FALSE(by_name.ok());
@@ -278,7 +278,7 @@ TEST_CASE("any number of Jetties, one after the other, use no more of a peer tha
   const Imported target = churner.device.import(server.line).value();
   const Imported others_target = other.device.import(server.line).value();
   std::vector<std::byte> inbox(64);
-  const auto bytes = some_bytes(8);
+  const auto bytes = bytes_like(8);
   const auto send_one = [&](Jetty& from, const Imported& to) {
     REQUIRE(server.jetty.receive(inbox, 1));
     const Status status = status_of(from, send(bytes, to.jetty));
@@ -299,7 +299,7 @@ TEST_CASE("queues without end cost their own peer, which is told, and nobody els
   Stranger stranger(hosts, "2001:db8::66");
   REQUIRE(stranger.connect(server.device.endpoint()));
   std::vector<std::byte> inbox(64);
-  const auto bytes = some_bytes(8);
+  const auto bytes = bytes_like(8);
   const Descriptor::Jetty jetty = parse_descriptor(server.line).value().jetty.value();
   TaRequest message;
   message.base = {.opcode = static_cast<uint8_t>(TaOpcode::send),
@@ -328,7 +328,7 @@ DeviceOptions with_peers(uint32_t peers) { return {.limits = {.peers = peers}}; 
 TEST_CASE("clients that crash make room for those who come after them") {
   SimHosts hosts("crashing");
   auto server = hosts.start("", {.berths = 8}, with_peers(8));
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   for (unsigned client = 0; client < 30; ++client) {
     INFO("client " << client);
     auto here = hosts.start();
@@ -341,7 +341,7 @@ TEST_CASE("clients that crash make room for those who come after them") {
 TEST_CASE("clients that live keep their place: who comes too late is told so") {
   SimHosts hosts("crowded");
   auto server = hosts.start("", {.berths = 8}, with_peers(8));
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   std::vector<SimHosts::Host> clients;
   std::vector<Imported> targets;
   std::map<Status, unsigned> ended;
@@ -368,7 +368,7 @@ TEST_CASE("whose execution record was forgotten is not served as if it had none"
   Imported target = here.device.import(server.line).value();
   std::vector<std::byte> inbox(4096);
   for (uint64_t tag = 0; tag < 8; ++tag) REQUIRE(server.jetty.receive(inbox, tag));
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   REQUIRE(status_of(here.jetty, send(bytes, target.jetty)) == Status::ok);
 
   // Executed, and no answer comes; then the server needs the place.
@@ -411,7 +411,7 @@ TEST_CASE("a peer that forgot us and comes back begins anew, though we remember 
                   .rc_id = 5000};
   message.target.target = number(jetty.id);
   message.token.token = number(jetty.token);
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   for (uint32_t acquaintance = 1; acquaintance <= 3; ++acquaintance) {
     stranger.acquaintance = acquaintance;
     REQUIRE(stranger.connect(server.device.endpoint()));

@@ -56,7 +56,7 @@ TEST_CASE("who sees the value that is notified sees the data, of every size, wha
   uint64_t value = 0;
   for (const size_t size : {0, 1, 1023, 1024, 1025, 65535, 65536, 65537, 131072, 200'001}) {
     INFO("size " << size);
-    const auto bytes = some_bytes(size, static_cast<unsigned>(++value));
+    const auto bytes = bytes_like(size, static_cast<unsigned>(++value));
     REQUIRE(pair.here.jetty.post(write(bytes, pair.target.segment, 11)
                                      .notify(pair.target.segment, word_at, ~value)
                                      .tag(value)) == 1);
@@ -86,7 +86,7 @@ TEST_CASE("a notification into another segment, of inline data, of pieces, behin
   Pair pair("notify-forms");
   Segment words = pair.there.device.allocate(4096, Rights::write).value();
   const RemoteSegment to = pair.here.device.import(words.descriptor()).value().segment;
-  const auto bytes = some_bytes(60);
+  const auto bytes = bytes_like(60);
   auto gone = bytes;
   const Buffer parts[] = {{gone.data(), 20}, {gone.data() + 20, 40}};
   REQUIRE(pair.here.jetty.post(
@@ -109,7 +109,7 @@ TEST_CASE("notifications that cannot be meant are bad works") {
   auto third = pair.hosts.start();
   const RemoteSegment elsewhere = pair.here.device.import(third.line).value().segment;
   const RemoteSegment& segment = pair.target.segment;
-  auto bytes = some_bytes(16);
+  auto bytes = bytes_like(16);
   const Work good = write(bytes, segment);
   for (const Work& bad : {
            Work(good).notify(elsewhere, 0, 1),
@@ -133,7 +133,7 @@ TEST_CASE("a notification that is refused takes its slice with it, and leaves th
   const RemoteSegment no_right = pair.here.device.import(read_only.descriptor()).value().segment;
   const RemoteSegment& segment = pair.target.segment;
   const uint64_t end = segment.bytes;
-  const auto bytes = some_bytes(5000);
+  const auto bytes = bytes_like(5000);
   const std::vector<std::byte> nothing(bytes.size());
   // What the importer knows, and what only the owner can know: both are asked.
   for (const bool forged : {false, true}) {
@@ -155,7 +155,7 @@ TEST_CASE("a notification that is refused takes its slice with it, and leaves th
   CHECK(same(pair.there.segment.bytes().first(bytes.size()), nothing));
   CHECK(word(pair.there.segment) == 0);
   // The data is refused, the notification would be allowed: the last slice, or one before it.
-  const auto large = some_bytes(200'000);
+  const auto large = bytes_like(200'000);
   RemoteSegment longer = segment;
   longer.bytes += 1 << 20;
   for (const uint64_t offset : {end - 199'999, end - 100'000}) {
@@ -175,7 +175,7 @@ TEST_CASE("a segment that is unregistered while the data arrives is not notified
   Segment gone =
       pair.there.device.register_memory(std::as_writable_bytes(std::span(words))).value();
   const RemoteSegment to = pair.here.device.import(gone.descriptor()).value().segment;
-  const auto bytes = some_bytes(64 * 1024);
+  const auto bytes = bytes_like(64 * 1024);
   REQUIRE(pair.status_of(write(bytes, pair.target.segment, 100'000)) == Status::ok);
   REQUIRE(pair.here.jetty.post(write(bytes, pair.target.segment).notify(to, 64, 1)) == 1);
   while (pair.there.segment.bytes()[0] != bytes[0]) pair.hosts.run_for(1us);
@@ -189,7 +189,7 @@ TEST_CASE("a segment that is unregistered while the data arrives is not notified
 
 TEST_CASE("a work that is flushed on its way notifies nobody") {
   Pair pair("notify-flush", "delay=100us&mtu=1024");
-  const auto bytes = some_bytes(200'000);
+  const auto bytes = bytes_like(200'000);
   REQUIRE(pair.status_of(write(bytes, pair.target.segment)) == Status::ok);
   REQUIRE(pair.here.jetty.post(
               write(bytes, pair.target.segment).notify(pair.target.segment, word_at, 1)) == 1);
@@ -204,7 +204,7 @@ TEST_CASE("a work that is flushed on its way notifies nobody") {
 // As a send (life_test.cc): executed, and the path dies before the answer.
 TEST_CASE("a notification whose answer is lost with its channel comes once and is told as done") {
   Pair pair("notify-once", "", {.operation_timeout = 20s});
-  const auto bytes = some_bytes(3000);
+  const auto bytes = bytes_like(3000);
   REQUIRE(pair.status_of(write(bytes, pair.target.segment)) == Status::ok);
   const Endpoint here = pair.here.device.endpoint();
   const Endpoint there = pair.there.device.endpoint();
@@ -231,7 +231,7 @@ struct StrangersWrite {
   SimHosts hosts;
   SimHosts::Host there;
   Stranger stranger;
-  std::vector<std::byte> bytes = some_bytes(2 * Stranger::mtu);
+  std::vector<std::byte> bytes = bytes_like(2 * Stranger::mtu);
   TaRequest request;
   uint32_t slices = 0;
 

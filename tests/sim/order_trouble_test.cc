@@ -81,7 +81,7 @@ struct Ordered {
   SimHosts::Host here;
   SimHosts::Host there;
   Imported target;
-  std::vector<std::byte> bytes = some_bytes(8);
+  std::vector<std::byte> bytes = bytes_like(8);
   Told told{};
 };
 
@@ -186,7 +186,7 @@ TEST_CASE("a work that was cancelled while its channel was dead is not waited fo
     Ordered pair(std::string("gap") + (before ? "1" : "2"), {.berths = 16},
                  {.operation_timeout = 4s});
     pair.begin_order();
-    std::vector<std::byte> other = some_bytes(4096);
+    std::vector<std::byte> other = bytes_like(4096);
     Segment local = pair.here.device.register_memory(other).value();
     pair.cut(true);
     pair.post(pair.update().tag(1));
@@ -209,7 +209,7 @@ TEST_CASE("a work that was cancelled while its channel was dead is not waited fo
 TEST_CASE("a work that is withdrawn on a live channel is not waited for") {
   Ordered pair("withdrawn");
   pair.begin_order();
-  std::vector<std::byte> other = some_bytes(4096);
+  std::vector<std::byte> other = bytes_like(4096);
   Segment local = pair.here.device.register_memory(other).value();
   pair.cut(true);
   pair.post(write(std::span(other).first(8), pair.target.segment, 64).tag(1));
@@ -227,7 +227,7 @@ TEST_CASE("the answer to what never came says nothing of the order that it asked
   Ordered pair("withdrawn-asks", {.berths = 16}, {}, "delay=20us&rate=1Gbit");
   pair.post(pair.message().tag(1));
   pair.run(1ms);
-  const auto large = some_bytes(60'000);
+  const auto large = bytes_like(60'000);
   pair.cut(true);
   pair.post(write(large, pair.target.segment, 64).strong().tag(2));
   pair.hosts.run_for(10us);
@@ -250,7 +250,7 @@ TEST_CASE("the answer to what never came says nothing of the order that it asked
 TEST_CASE("what is parked behind a work that is withdrawn is executed") {
   Ordered pair("withdrawn-parked");
   pair.begin_order();
-  std::vector<std::byte> other = some_bytes(4096);
+  std::vector<std::byte> other = bytes_like(4096);
   Segment local = pair.here.device.register_memory(other).value();
   pair.cut(true);
   pair.post(write(std::span(other).first(8), pair.target.segment, 64).tag(1));
@@ -591,7 +591,7 @@ TEST_CASE(
 TEST_CASE("a slice that is dropped after it was given up keeps nothing from its turn") {
   Ordered pair("dropped-late", {.berths = 64}, {.operation_timeout = 300ms}, "delay=10ms");
   pair.begin_order();
-  std::vector<std::byte> other = some_bytes(4096);
+  std::vector<std::byte> other = bytes_like(4096);
   Segment local = pair.here.device.register_memory(other).value();
   pair.guess(50ms);
   pair.run(45ms);  // nobody listens from 10 ms to 110 ms
@@ -616,7 +616,7 @@ TEST_CASE("what is being withdrawn when its channel dies keeps nothing from its 
     INFO("ms " << ms);
     Ordered pair("withdrawn-died-" + std::to_string(ms), {.berths = 16}, {.operation_timeout = 4s});
     pair.begin_order();
-    std::vector<std::byte> other = some_bytes(4096);
+    std::vector<std::byte> other = bytes_like(4096);
     Segment local = pair.here.device.register_memory(other).value();
     pair.cut(true);
     pair.post(pair.update().tag(1));

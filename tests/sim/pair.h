@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "drivers/sim/network.h"
+#include "tests/bytes.h"
 #include "tests/catch.h"
 #include "urma/urma.hpp"
 
@@ -65,21 +67,25 @@ class SimHosts {
   std::shared_ptr<drivers::sim::Network> network_;
 };
 
-inline std::vector<std::byte> some_bytes(size_t count, unsigned seed = 1) {
-  std::vector<std::byte> bytes(count);
-  for (size_t i = 0; i < count; ++i)
-    bytes[i] = static_cast<std::byte>(i * 31 + i / 256 * seed + seed);
-  return bytes;
-}
-
 inline Status only_status(Jetty& jetty, Duration limit) {
   const auto completions = jetty.wait(limit);
   REQUIRE(completions.size() == 1);
   return completions[0].status;
 }
 
-inline bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+// Returns the events that the host has reported since the last call.
+inline std::vector<Event> events_of(SimHosts::Host& host) {
+  std::vector<Event> all;
+  std::array<Event, 8> out;
+  while (const size_t count = host.device.events(out)) {
+    all.insert(all.end(), out.begin(), out.begin() + static_cast<ptrdiff_t>(count));
+  }
+  return all;
+}
+inline std::vector<EventKind> kinds_of(SimHosts::Host& host) {
+  std::vector<EventKind> kinds;
+  for (const Event& event : events_of(host)) kinds.push_back(event.kind);
+  return kinds;
 }
 
 }  // namespace urma::test

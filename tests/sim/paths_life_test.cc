@@ -58,7 +58,7 @@ struct SeveralPaths {
   Host here;
   Host there;
   Imported target;
-  std::vector<std::byte> bytes = some_bytes(20'000);
+  std::vector<std::byte> bytes = bytes_like(20'000);
 };
 
 TEST_CASE("after an idle close the paths that carried are asked first, whichever are dead") {
@@ -177,7 +177,7 @@ TEST_CASE("a place that was taken away and is there again is asked") {
   const DeviceOptions options{.idle_timeout = 50ms};
   Host here = hosts.start("", {.berths = 64}, options);
   Host there = SimHosts::start_at("paths():" + port(1) + "+" + port(2), {.berths = 64}, options);
-  const auto bytes = some_bytes(3000);
+  const auto bytes = bytes_like(3000);
   const auto first = there.device.endpoints();
   const auto write_once = [&] {
     const Imported target = here.device.import(there.segment.descriptor()).value();
@@ -406,7 +406,7 @@ TEST_CASE("a place that is about to go may still answer, and its peer is found a
   Host two = SimHosts::start_at(two_ports, {.berths = 64}, {});
   Host one = hosts.start("delay=1ms", {.berths = 64}, {.operation_timeout = 5s});
   Host deaf = hosts.start("delay=1ms");
-  const auto bytes = some_bytes(3000);
+  const auto bytes = bytes_like(3000);
   const Imported by_deaf = deaf.device.import(two.line).value();
   REQUIRE(deaf.jetty.post(write(bytes, by_deaf.segment)) == 1);
   REQUIRE(only_status(deaf.jetty, 1s) == Status::ok);
@@ -442,7 +442,7 @@ TEST_CASE("datagrams to oneself come when the first place is gone") {
   Jetty out = self.device.jetty(unreliable).value();
   const RemoteJetty own = self.device.import(self.line).value().jetty;
   std::vector<std::byte> inbox(4096);
-  const auto bytes = some_bytes(10);
+  const auto bytes = bytes_like(10);
   const auto come = [&] {
     REQUIRE(self.jetty.receive(inbox, 1));
     REQUIRE(out.post(send(bytes, own)) == 1);

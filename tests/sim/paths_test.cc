@@ -55,7 +55,7 @@ struct FourPaths {
   }
   // Writes of 64 KiB, as many as there are berths. Returns Mbit/s.
   double flow(Duration time) {
-    static const auto data = some_bytes(64 << 10);
+    static const auto data = bytes_like(64 << 10);
     const Time begin = hosts.now();
     const uint64_t before = done;
     while (hosts.now() < begin + time) {
@@ -79,15 +79,6 @@ struct FourPaths {
     while (posted > 0) take(here.jetty.wait(1s));
   }
 };
-
-std::vector<EventKind> kinds_of(Host& host) {
-  std::vector<EventKind> kinds;
-  std::array<Event, 8> out;
-  while (const size_t count = host.device.events(out)) {
-    for (size_t i = 0; i < count; ++i) kinds.push_back(out[i].kind);
-  }
-  return kinds;
-}
 
 TEST_CASE("R6: one of four paths fails, both ways or one, and heals; the others carry on") {
   const struct { bool forth, back; } ways[] = {{true, true}, {true, false}, {false, true}};
@@ -179,7 +170,7 @@ TEST_CASE("R6: a path that comes and goes ten times a second costs no more than 
 }
 
 Work told(const FourPaths& four, uint64_t number) {
-  static const auto data = some_bytes(20'000);
+  static const auto data = bytes_like(20'000);
   return write(data, four.target.segment).to(four.target.jetty).immediate(number);
 }
 
@@ -227,7 +218,7 @@ TEST_CASE("a peer all of whose paths were lost is found again over any of them")
   four.flow(5ms);
   four.drain();
   for (unsigned i = 0; i < path_count; ++i) four.cut(i, true);
-  const auto bytes = some_bytes(1000);
+  const auto bytes = bytes_like(1000);
   REQUIRE(four.here.jetty.post(write(bytes, four.target.segment)) == 1);
   four.hosts.run_for(1500ms);
   CHECK(four.here.device.stats().value().channels_lost == 1);
@@ -302,7 +293,7 @@ TEST_CASE("a peer that restarts while its first path is dead is found over anoth
     };
     Host here = SimHosts::start_at(text(10), {.berths = 64}, {});
     Host there = SimHosts::start_at(text(20), {.berths = 64}, {});
-    const auto bytes = some_bytes(20'000);
+    const auto bytes = bytes_like(20'000);
     const Imported old = here.device.import(there.line).value();
     REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
@@ -461,7 +452,7 @@ TEST_CASE("the first path may go, down to one, and more come") {
   Host one = hosts.start();
   Host two = SimHosts::start_at("paths():sim:few-paths+sim:few-paths", {.berths = 64}, {});
   const Imported there = one.device.import(two.line).value();
-  const auto bytes = some_bytes(100'000);
+  const auto bytes = bytes_like(100'000);
   const auto passes = [&] {
     REQUIRE(one.jetty.post(write(bytes, there.segment)) == 1);
     CHECK(only_status(one.jetty, 5s) == Status::ok);
@@ -508,7 +499,7 @@ TEST_CASE("guarded memory is read over ports that keep more frames than there ar
     text += std::string(more) + "sim:guarded-paths?hold=3ms&mtu=1K";
   }
   Host there = SimHosts::start_at(text, {.berths = 64}, {});
-  auto kept = some_bytes(64 << 10);
+  auto kept = bytes_like(64 << 10);
   Segment guarded =
       there.device.register_memory(kept, {.rights = Rights::read, .guarded = true}).value();
   struct Reader {
@@ -542,7 +533,7 @@ TEST_CASE("a device with one path and one with three reach each other over three
       SimHosts::start_at("paths():sim:paths-one+sim:paths-one+sim:paths-one", {.berths = 64}, {});
   const Imported there = one.device.import(three.line).value();
   const Imported back = three.device.import(one.line).value();
-  const auto bytes = some_bytes(300'000);
+  const auto bytes = bytes_like(300'000);
   for (int i = 0; i < 3; ++i) {
     REQUIRE(one.jetty.post(write(bytes, there.segment)) == 1);
     REQUIRE(only_status(one.jetty, 1s) == Status::ok);
@@ -587,7 +578,7 @@ TEST_CASE("a device that stood still for a while loses none of the paths of its 
   for (const Host& other : many.others) {
     targets.push_back(many.here.device.import(other.line).value().segment);
   }
-  const auto bytes = some_bytes(16'000);
+  const auto bytes = bytes_like(16'000);
   const auto write_to_all = [&] {
     size_t posted = 0;
     for (const RemoteSegment& target : targets)
@@ -617,7 +608,7 @@ TEST_CASE("a device that stood still for a while loses none of the paths of its 
 
 TEST_CASE("300 idle peers are told of a path that moves in less than 1 ms") {
   ManyPeers many("paths-told", 2, 300);
-  const auto bytes = some_bytes(2000);
+  const auto bytes = bytes_like(2000);
   std::vector<Imported> back;
   for (Host& other : many.others) {
     back.push_back(other.device.import(many.here.line).value());

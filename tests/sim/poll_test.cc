@@ -26,7 +26,7 @@ struct Polled {
   SimHosts::Host here;
   SimHosts::Host there;
   Imported target;
-  std::vector<std::byte> bytes = some_bytes(64);
+  std::vector<std::byte> bytes = bytes_like(64);
 
   explicit Polled(const std::string& name)
       : hosts(name),

@@ -7,6 +7,7 @@
 
 #include "base/prng.h"
 #include "tests/catch.h"
+#include "tests/long_run.h"
 #include "tests/sanitized.h"
 #include "tests/sim/pair.h"
 #include "transport/rtp/received_window.h"
@@ -17,9 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 using drivers::Impairment;
 
-bool whole() { return std::getenv("URMA_LONG") != nullptr; }
-uint64_t seeds() { return whole() ? 50 : 5; }
-uint32_t works() { return whole() ? 10'000 : sanitized ? 100 : 1000; }
+uint64_t seeds() { return long_run() ? 50 : 5; }
+uint32_t works() { return long_run() ? 10'000 : sanitized ? 100 : 1000; }
 
 // Writes of random sizes to random places, 32 at a time. Each ends well, and the last bytes written
 // to each place are there.
@@ -53,7 +53,7 @@ struct Job {
         const size_t place = vacant.back();
         vacant.pop_back();
         auto& bytes = buffers[place];
-        bytes = some_bytes(1 + prng.below(most), static_cast<unsigned>(posted));
+        bytes = bytes_like(1 + prng.below(most), static_cast<unsigned>(posted));
         REQUIRE(here.jetty.post(write(bytes, target.segment, place * most).tag(place)) == 1);
         ++posted;
       }
@@ -78,7 +78,7 @@ struct Job {
     for (size_t i = 0; i < into.size(); ++i) REQUIRE(inbox.receive(into[i], i));
     std::vector<std::vector<std::byte>> messages;
     for (uint32_t i = 0; i < count; ++i) {
-      messages.push_back(some_bytes(4 + prng.below(most - 4), i));
+      messages.push_back(bytes_like(4 + prng.below(most - 4), i));
       std::memcpy(messages.back().data(), &i, sizeof i);
     }
     std::vector<int> arrived(count);
@@ -278,7 +278,7 @@ TEST_CASE("R15: one is stopped for a while, then both for long: no mass time-out
       job.run(20);
     }
     // With works under way.
-    const auto bytes = some_bytes(20'000);
+    const auto bytes = bytes_like(20'000);
     for (int i = 0; i < 16; ++i) REQUIRE(job.here.jetty.post(write(bytes, job.target.segment)));
     job.hosts.run_for(20us);
     const Statistics before = job.statistics();

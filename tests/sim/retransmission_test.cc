@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 // The peer's memory holds what was written to it, on a bad wire, and only so much was sent again.
 void write_megabyte(SimHosts& hosts, SimHosts::Host& from, SimHosts::Host& to,
                     const Imported& target) {
-  const auto bytes = some_bytes(1'000'000);
+  const auto bytes = bytes_like(1'000'000);
   REQUIRE(from.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(from.jetty, 60s) == Status::ok);
   CHECK(same(bytes, std::span(to.memory).first(bytes.size())));
@@ -36,7 +36,7 @@ TEST_CASE("each mode delivers over a wire that loses, doubles and corrupts, both
     CHECK(here.device.description().find(named.name) != std::string::npos);
     CHECK(there.device.description().find(named.name) != std::string::npos);
     const Imported target = here.device.import(there.line).value();
-    const auto bytes = some_bytes(100);
+    const auto bytes = bytes_like(100);
     REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
     hosts.network().impairment = {.loss = 0.02, .duplicate = 0.01, .corrupt = 0.01, .delay = 10us};
@@ -71,7 +71,7 @@ TEST_CASE("a mode that is chosen when there is a channel makes it anew; nothing 
   SimHosts hosts("mode-late");
   auto here = hosts.start("", {.berths = 64, .receives = 4});
   auto there = hosts.start("", {.berths = 4, .receives = 64});
-  const auto bytes = some_bytes(9000);
+  const auto bytes = bytes_like(9000);
   // The channel that is there was made by the other end.
   const Imported back = there.device.import(here.line).value();
   REQUIRE(there.jetty.post(write(bytes, back.segment)) == 1);

@@ -30,14 +30,10 @@ void fill(std::span<std::byte> bytes, std::byte value) {
   std::memset(bytes.data(), static_cast<int>(value), bytes.size());
 }
 
-bool all_are(std::span<const std::byte> bytes, std::byte value) {
-  return bytes[0] == value && std::memcmp(&bytes[0], &bytes[1], bytes.size() - 1) == 0;
-}
-
 // Writes and reads wherever it is told to, sixteen at a time.
 class Rushing {
  public:
-  explicit Rushing(SimHosts::Host& host) : host_(host), buffers_(16, some_bytes(9000)) {
+  explicit Rushing(SimHosts::Host& host) : host_(host), buffers_(16, bytes_like(9000)) {
     for (auto& one : buffers_) fill(one, shared);
   }
 

@@ -79,7 +79,7 @@ struct HeldAnswer {
       : hosts(name), wire(hosts), owner(hosts.start(late)), reader(hosts.start()) {
     source = reader.device.import(owner.line).value().segment;
     into.resize(200'000);
-    std::ranges::copy(some_bytes(owner.memory.size()), owner.memory.begin());
+    std::ranges::copy(bytes_like(owner.memory.size()), owner.memory.begin());
     REQUIRE(reader.jetty.post(read(std::span(into).first(1), source)) == 1);
     REQUIRE(only_status(reader.jetty, 5s) == Status::ok);
     hosts.run_for(100ms);
@@ -162,7 +162,7 @@ TEST_CASE("a path that is taken away has its frames settled") {
     SimHosts::Host here = SimHosts::start_at(text, {.berths = 64}, {});
     SimHosts::Host there = SimHosts::start_at(text, {.berths = 64}, {});
     const Imported target = here.device.import(there.line).value();
-    const auto bytes = some_bytes(200'000);
+    const auto bytes = bytes_like(200'000);
     REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
     hosts.run_for(10ms);
@@ -186,7 +186,7 @@ struct HeldWork {
         here(hosts.start(late, {.berths = 64}, device)),
         there(hosts.start("", {.berths = 4, .receives = 64})),
         target(here.device.import(there.line).value()),
-        source(some_bytes(200'000)) {
+        source(bytes_like(200'000)) {
     REQUIRE(here.jetty.post(write(std::span(source).first(1), target.segment)) == 1);
     REQUIRE(only_status(here.jetty, 5s) == Status::ok);
     hosts.run_for(100ms);
@@ -317,7 +317,7 @@ TEST_CASE("an answer to what has not left yet does not end a work before its mem
   claimed.eid = peer.at().address;
   claimed.life = Incarnation(peer.life);
   const Imported target = here.device.import(to_string(claimed)).value();
-  auto source = some_bytes(1000);
+  auto source = bytes_like(1000);
   REQUIRE(here.jetty.post(write(source, target.segment)) == 1);
   run_until_sent(hosts, here, 1);
   REQUIRE(wire.packets == 0);
@@ -344,7 +344,7 @@ TEST_CASE("datagrams that a late device holds keep their bytes, however many fol
     std::vector<std::byte> bytes(1000);
     for (int round = 0; round < 30; ++round) {
       for (int i = 0; i < 16; ++i) {
-        bytes = some_bytes(1000, static_cast<unsigned>(sent));
+        bytes = bytes_like(1000, static_cast<unsigned>(sent));
         REQUIRE(here.jetty.post(send(bytes, target).immediate(sent)) == 1);
         REQUIRE(only_status(here.jetty, 1s) == Status::ok);
         ++sent;
@@ -355,7 +355,7 @@ TEST_CASE("datagrams that a late device holds keep their bytes, however many fol
     const auto came = collect(there.jetty, sent, 100ms);
     CHECK(came.size() == sent);
     for (const Completion& one : came) {
-      CHECK(same(received[one.tag], some_bytes(1000, static_cast<unsigned>(one.immediate))));
+      CHECK(same(received[one.tag], bytes_like(1000, static_cast<unsigned>(one.immediate))));
     }
   }
 }
@@ -372,7 +372,7 @@ TEST_CASE("nothing is placed in unregistered memory by a message whose sender's 
     std::vector<std::byte> memory(64 * 1024);
     Segment segment = there.device.register_memory(memory).value();
     REQUIRE(there.jetty.receive(memory, 1));
-    const auto bytes = some_bytes(64 * 1024);
+    const auto bytes = bytes_like(64 * 1024);
     REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
     REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
@@ -400,7 +400,7 @@ TEST_CASE("works end well with a device that lends, takes and settles little at 
     SimHosts::Host here = hosts.start(late, {.berths = 64});
     SimHosts::Host there = hosts.start(late);
     const Imported target = here.device.import(there.line).value();
-    const auto bytes = some_bytes(100'000);
+    const auto bytes = bytes_like(100'000);
     std::vector<std::byte> back(bytes.size());
     for (int round = 0; round < 5; ++round) {
       for (int i = 0; i < 16; ++i) REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);

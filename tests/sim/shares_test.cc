@@ -39,7 +39,7 @@ Duration percentile(std::vector<Duration> times, double part) {
 
 std::vector<Duration> small_writes(Ends& ends, Jetty& jetty, size_t count,
                                    const std::function<void()>& meanwhile, Duration rest = 3us) {
-  const auto bytes = some_bytes(64);
+  const auto bytes = bytes_like(64);
   std::vector<Duration> times;
   while (times.size() < count) {
     meanwhile();
@@ -72,7 +72,7 @@ TEST_CASE("small writes beside a transfer of 1 GiB take at most twice as long as
   Ends ends("shares-small");
   Jetty small = ends.here.device.jetty({.berths = 4}).value();
   const Duration alone = percentile(small_writes(ends, small, 1000, [] {}), 0.99);
-  const auto large = some_bytes(1 << 20);
+  const auto large = bytes_like(1 << 20);
   uint64_t bytes = 0;
   const Time begin = ends.hosts.now();
   const Duration beside =
@@ -90,7 +90,7 @@ TEST_CASE("likewise when they are rare, and when the transfer weighs sixteen tim
     const Duration alone = percentile(small_writes(
                                           ends, small, 20, [] {}, 2ms),
                                       0.9);
-    const auto large = some_bytes(1 << 20);
+    const auto large = bytes_like(1 << 20);
     const Duration beside =
         percentile(small_writes(
                        ends, small, 100, [&] { (void)flood(ends, large); }, 2ms),
@@ -104,7 +104,7 @@ constexpr Duration while_they_share = sanitized ? 4ms : 20ms;
 
 // What each of the Jetties gets through meanwhile, with as much outstanding as it likes.
 std::vector<double> works_of(Ends& ends, const std::vector<JettyOptions>& options, size_t bytes) {
-  const auto data = some_bytes(bytes);
+  const auto data = bytes_like(bytes);
   std::vector<Jetty> jetties;
   for (const JettyOptions& each : options) jetties.push_back(ends.here.device.jetty(each).value());
   std::vector<double> done(jetties.size());

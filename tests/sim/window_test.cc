@@ -39,7 +39,7 @@ using Host = SimHosts::Host;
 
 // Two, and a channel between them.
 struct Two {
-  std::vector<std::byte> bytes = some_bytes(100);  // longer than the works that use them
+  std::vector<std::byte> bytes = bytes_like(100);  // longer than the works that use them
   WindowHosts hosts;
   Host here;
   Host there;
@@ -96,7 +96,7 @@ size_t arrivals(Jetty& jetty, Duration limit) {
 
 TEST_CASE("window: a peer is killed with works in flight: all end at once, as what can be said") {
   Two two("w-killed", {.berths = 1000});
-  const auto bytes = some_bytes(3000);
+  const auto bytes = bytes_like(3000);
   // More than a ring has room for: some have left, others have not.
   const std::vector<Work> works(400, write(bytes, two.target.segment));
   two.hosts.stop(two.there);
@@ -123,7 +123,7 @@ TEST_CASE("window: who lives again in the place of the dead is another one, and 
     REQUIRE(two.there.device.endpoint() == place);
     // The new one asks before the old one's end has been seen.
     const Imported back = two.there.device.import(two.here.line).value();
-    const auto news = some_bytes(2000, life);
+    const auto news = bytes_like(2000, life);
     const Time begun = two.hosts.now();
     REQUIRE(two.there.jetty.post(write(news, back.segment, 4096 * life)) == 1);
     REQUIRE(only_status(two.there.jetty, 1s) == Status::ok);
@@ -161,7 +161,7 @@ TEST_CASE("window: what was meant for the dead does not reach who lives in its p
   Host here = hosts.start({.berths = 64}, {.threads = Threads::inlined});
   Host there = hosts.start();
   const Endpoint place = there.device.endpoint();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   const Imported dead = here.device.import(there.line).value();
   REQUIRE(here.jetty.post(write(bytes, dead.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
@@ -256,7 +256,7 @@ TEST_CASE("window: works wait for a full ring, nobody else does, and all of them
   const Imported elsewhere = two.here.device.import(other.line).value();
   constexpr size_t each = 8000;
   constexpr size_t count = 4 * ring_bytes / each;
-  const auto bytes = some_bytes(each);
+  const auto bytes = bytes_like(each);
   two.hosts.stop(two.there);
   for (size_t i = 0; i < count; ++i) {
     REQUIRE(two.here.jetty.post(write(bytes, two.target.segment, i * 16)) == 1);
@@ -392,7 +392,7 @@ TEST_CASE("window: a stopped peer is not told again what is void, and is told wh
 
 TEST_CASE("window: whoever waits for room does not look for it while nothing may leave") {
   Two two("w-paused", {.berths = 1000}, {.operation_timeout = 5s});
-  const auto bytes = some_bytes(3000);
+  const auto bytes = bytes_like(3000);
   two.hosts.stop(two.there);
   REQUIRE(two.here.jetty.post(std::vector<Work>(400, write(bytes, two.target.segment))) == 400);
   two.hosts.run_for(1500ms);
@@ -415,7 +415,7 @@ TEST_CASE("window: a stopped peer is forgotten for another one, and is told so w
   const JettyOptions jetty{.berths = 256, .receives = 256};
   Host here = hosts.start(jetty, {.limits = {.peers = 2}});  // itself, and one
   Host there = hosts.start(jetty);
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   const Imported seen = there.device.import(here.line).value();
   REQUIRE(there.jetty.post(write(bytes, seen.segment)) == 1);
   REQUIRE(only_status(there.jetty, 1s) == Status::ok);
@@ -478,7 +478,7 @@ struct Few {
   Host a = hosts.start();
   Host b = hosts.start();
   Host c = hosts.start();
-  std::vector<std::byte> bytes = some_bytes(100);
+  std::vector<std::byte> bytes = bytes_like(100);
 
   explicit Few(const std::string& name) : hosts(name, 1536 << 10) {}
   static Imported seen(Host& from, const Host& to) { return from.device.import(to.line).value(); }
@@ -539,7 +539,7 @@ TEST_CASE(
   WindowHosts hosts("w-locked");
   Host here = hosts.start();
   const Imported to_self = here.device.import(here.line).value();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   const int file = ::open(hosts.path().c_str(), O_RDWR | O_CLOEXEC);
   std::optional<drivers::cxl::WindowLock> lock(std::in_place, file);
   REQUIRE(lock->held());

@@ -25,7 +25,7 @@ TEST_CASE("writes, reads and sends of every size around the packet and slice bou
   unsigned seed = 0;
   for (const size_t size : sizes) {
     INFO("size " << size);
-    const auto bytes = some_bytes(size, ++seed);
+    const auto bytes = bytes_like(size, ++seed);
     std::vector<std::byte> back(size);
     REQUIRE(here.jetty.post({write(bytes, target.segment, 11).to(target.jetty).immediate(size)}) ==
             1);
@@ -63,7 +63,7 @@ TEST_CASE("a lost packet holds back its own work only, whose buffer is read agai
   auto here = hosts.start("", {.berths = 15});
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  std::vector<std::vector<std::byte>> buffers(2, some_bytes(100));
+  std::vector<std::vector<std::byte>> buffers(2, bytes_like(100));
   const auto post = [&](size_t i) {
     REQUIRE(here.jetty.post(write(buffers[i], target.segment, i * 1000).tag(i)) == 1);
   };
@@ -73,7 +73,7 @@ TEST_CASE("a lost packet holds back its own work only, whose buffer is read agai
   hosts.network().cut(from, there.device.endpoint(), true);
   post(0);
   hosts.run_for(10us);
-  const auto newer = some_bytes(100, 2);
+  const auto newer = bytes_like(100, 2);
   std::ranges::copy(newer, buffers[0].begin());
   hosts.network().cut(from, there.device.endpoint(), false);
   post(1);
@@ -112,7 +112,7 @@ TEST_CASE("writes whose sources are filled again after their completions arrive 
 // copy of its own until then, also when the memory has gone meanwhile.
 TEST_CASE("guarded memory is read by a device that reads late, and goes under its hands") {
   SimHosts hosts("guarded");
-  const auto bytes = some_bytes(300'000);
+  const auto bytes = bytes_like(300'000);
   for (const Duration gone_after :
        {Duration::max(), Duration(0us), Duration(60us), Duration(110us), Duration(150us)}) {
     auto here = hosts.start("loss=2%&dup=2%&mtu=1024", {.berths = 64});
@@ -176,7 +176,7 @@ TEST_CASE("works that cannot be meant are taken and complete with bad_work") {
   auto here = hosts.start();
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(max_send_bytes + 1);
+  const auto bytes = bytes_like(max_send_bytes + 1);
   const std::vector<Buffer> many(max_buffers + 1, Buffer{const_cast<std::byte*>(bytes.data()), 1});
   const Work bad[] = {
       send(bytes, target.jetty),                                      // too long
@@ -209,7 +209,7 @@ TEST_CASE(
   gone.unregister().value();
 
   const uint64_t end = target.segment.bytes;
-  const auto bytes = some_bytes(64);
+  const auto bytes = bytes_like(64);
   std::vector<std::byte> sink(64, std::byte{9});
   // What the importer knows, and what only the owner can know: both are asked.
   for (const bool forged : {false, true}) {
@@ -264,7 +264,7 @@ TEST_CASE("a Jetty's token is checked on every message and immediate, also witho
   forged.token = TokenValue(number(forged.token) ^ 0x80000000);
   std::vector<std::byte> inbox(16);
   REQUIRE(there.jetty.receive(inbox));
-  const auto bytes = some_bytes(8);
+  const auto bytes = bytes_like(8);
   REQUIRE(here.jetty.post(
               {send(bytes, forged), send(std::span<const std::byte>{}, forged),
                write(std::span<const std::byte>{}, target.segment).to(forged).immediate(1)}) == 3);
@@ -284,7 +284,7 @@ TEST_CASE("inline data is the application's again when post returns, whatever th
     REQUIRE(there.jetty.receive(std::span(inbox).subspan(tag * 100, 100), tag));
   }
   for (unsigned i = 0; i < 32; ++i) {
-    auto bytes = some_bytes(3 * i, i);
+    auto bytes = bytes_like(3 * i, i);
     const Buffer parts[] = {{bytes.data(), i}, {nullptr, 0}, {bytes.data() + i, bytes.size() - i}};
     REQUIRE(here.jetty.post({write(bytes, target.segment, 1000 * i).inline_data(),
                              send(parts, target.jetty).inline_data()}) == 2);
@@ -299,8 +299,8 @@ TEST_CASE("inline data is the application's again when post returns, whatever th
     const unsigned i = completion.bytes / 3;
     ++sizes[completion.bytes];
     CHECK(same(std::span(inbox).subspan(completion.tag * 100, completion.bytes),
-               some_bytes(3 * i, i)));
-    CHECK(same(there.segment.bytes().subspan(1000 * i, 3 * i), some_bytes(3 * i, i)));
+               bytes_like(3 * i, i)));
+    CHECK(same(there.segment.bytes().subspan(1000 * i, 3 * i), bytes_like(3 * i, i)));
   }
   CHECK(sizes.size() == 32);
 }
@@ -310,7 +310,7 @@ TEST_CASE("inline data that does not fit, or of a read, is a bad work") {
   auto here = hosts.start("", {.berths = 8, .inline_bytes = 64});
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  auto bytes = some_bytes(65);
+  auto bytes = bytes_like(65);
   const auto post = [&](Work work) {
     REQUIRE(here.jetty.post(work.inline_data()) == 1);
     return collect(here.jetty, 1).at(0).status;
@@ -335,7 +335,7 @@ TEST_CASE("a message longer than the buffer that waits for it: both sides are to
   const Imported target = here.device.import(there.line).value();
   std::vector<std::byte> inbox(100);
   REQUIRE(there.jetty.receive(inbox, 3));
-  const auto bytes = some_bytes(20'000);
+  const auto bytes = bytes_like(20'000);
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   CHECK(collect(here.jetty, 1).at(0).status == Status::remote_unsupported);
   const auto told = collect(there.jetty, 1);
@@ -351,7 +351,7 @@ TEST_CASE(
   auto here = hosts.start();
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(3000);
+  const auto bytes = bytes_like(3000);
   REQUIRE(here.jetty.post(
               {send(bytes, target.jetty).tag(1), write(bytes, target.segment).tag(2)}) == 2);
   auto done = collect(here.jetty, 1);
@@ -377,7 +377,7 @@ TEST_CASE("a receiver that is never ready is given up when it was allowed to") {
   auto here = hosts.start("", {.berths = 8, .receiver_timeout = 100ms});
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(10);
+  const auto bytes = bytes_like(10);
   const Time posted = hosts.now();
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   CHECK(collect(here.jetty, 1).at(0).status == Status::receiver_not_ready);
@@ -396,7 +396,7 @@ TEST_CASE("a Jetty without receive slots refuses what it could never take, and s
   auto here = hosts.start("", {.berths = 64});
   auto there = hosts.start("", {.berths = 1, .receives = 0});
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(8);
+  const auto bytes = bytes_like(8);
   REQUIRE(here.jetty.post({send(bytes, target.jetty),
                            write(bytes, target.segment).to(target.jetty).immediate(1),
                            write(bytes, target.segment)}) == 3);
@@ -414,7 +414,7 @@ TEST_CASE("immediates wait for permits as messages wait for buffers") {
   auto here = hosts.start("", {.berths = 64});
   auto there = hosts.start("", {.berths = 1, .receives = 4});
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(8);
+  const auto bytes = bytes_like(8);
   std::vector<Work> works;
   for (uint64_t i = 1; i <= 20; ++i) {
     works.push_back(write(bytes, target.segment, 8 * i).to(target.jetty).immediate(i).tag(i));
@@ -438,7 +438,7 @@ TEST_CASE("posting without a vacant berth takes nothing, and nothing is lost") {
   auto here = hosts.start("", {.berths = 4});
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(8);
+  const auto bytes = bytes_like(8);
   uint64_t next = 1;
   std::map<uint64_t, int> completed;
   while (next <= 1000) {
@@ -457,7 +457,7 @@ TEST_CASE("an unsignalled work is silent unless it fails, and its berth comes ho
   auto here = hosts.start("", {.berths = 8});
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(8);
+  const auto bytes = bytes_like(8);
   RemoteSegment forged = target.segment;
   forged.token = TokenValue(number(forged.token) + 1);
   Work quiet = write(bytes, target.segment);
@@ -483,8 +483,8 @@ TEST_CASE(
   const Imported target = here.device.import(there.line).value();
   std::vector<Jetty> others;
   for (int i = 0; i < 7; ++i) others.push_back(here.device.jetty({.berths = 16}).value());
-  const auto bytes = some_bytes(4096);
-  const auto small = some_bytes(64);
+  const auto bytes = bytes_like(4096);
+  const auto small = bytes_like(64);
   // How long a small write of the others takes, undisturbed and while the flush is under way.
   const auto slowest = [&] {
     Duration worst{};
@@ -520,7 +520,7 @@ TEST_CASE("many Jetties towards one peer share one channel") {
   auto here = hosts.start();
   auto there = hosts.start();
   const Imported target = here.device.import(there.line).value();
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   std::vector<Jetty> jetties;
   for (int i = 0; i < 128; ++i) jetties.push_back(here.device.jetty({.berths = 4}).value());
   for (Jetty& jetty : jetties) REQUIRE(jetty.post(write(bytes, target.segment)) == 1);
@@ -542,7 +542,7 @@ TEST_CASE("a JFC shared by Jetties completes for all of them, and refuses more t
   const auto refused = here.device.jetty({.berths = 1, .completions = &jfc});
   CHECK(refused.status() == Status::no_resources);
   CHECK(refused.error().message.find("65 in all") != std::string::npos);
-  const auto bytes = some_bytes(100);
+  const auto bytes = bytes_like(100);
   for (Jetty& jetty : jetties)
     REQUIRE(jetty.post(write(bytes, target.segment).tag(number(jetty.id()))) == 1);
   std::map<uint64_t, int> seen;

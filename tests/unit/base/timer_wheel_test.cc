@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr uint32_t timers = 48;
 
 // What the wheel stands for: a deadline for each owner, and owners by deadline.
-class Model {
+class WheelModel {
  public:
   void arm(uint32_t timer, Time deadline) {
     disarm(timer);
@@ -42,7 +42,7 @@ Duration some_time(Prng& prng) {
   return Duration(static_cast<int64_t>(prng.below((longest >> prng.below(41)) + 1)));
 }
 
-void arm_or_disarm(TimerWheel& wheel, Model& model, Time now, Prng& prng) {
+void arm_or_disarm(TimerWheel& wheel, WheelModel& model, Time now, Prng& prng) {
   const auto timer = static_cast<uint32_t>(prng.below(timers));
   if (prng.chance(0.2)) {
     wheel.disarm(timer);
@@ -55,7 +55,7 @@ void arm_or_disarm(TimerWheel& wheel, Model& model, Time now, Prng& prng) {
   model.arm(timer, deadline);
 }
 
-void poll(TimerWheel& wheel, Model& model, Time now, size_t room) {
+void poll(TimerWheel& wheel, WheelModel& model, Time now, size_t room) {
   std::vector<uint32_t> fired(room);
   const size_t count = wheel.poll(now, fired);
   REQUIRE(count <= room);
@@ -73,7 +73,7 @@ TEST_CASE("a timer wheel fires what a multimap of deadlines would, up to a tick 
     INFO("seed " << seed);
     Prng prng(seed);
     TimerWheel wheel(timers);
-    Model model;
+    WheelModel model;
     Time now(some_time(prng));
     for (int step = 0; step < 1500; ++step) {
       for (uint64_t i = prng.below(4); i > 0; --i) arm_or_disarm(wheel, model, now, prng);

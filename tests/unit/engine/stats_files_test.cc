@@ -19,14 +19,14 @@ using engine::StatsFile;
 using engine::StatsFiles;
 
 // A directory of pages of the test's own.
-struct Pages {
+struct PageFolder {
   std::filesystem::path path;
 
-  Pages() {
+  PageFolder() {
     char text[] = "/dev/shm/urma-pages-XXXXXX";
     path = mkdtemp(text);
   }
-  ~Pages() { std::filesystem::remove_all(path); }
+  ~PageFolder() { std::filesystem::remove_all(path); }
   StatsFiles files() const { return StatsFiles(path.string()); }
   StatsFile publish(uint64_t unique) const {
     ObservedDevice facts = engine::this_process();
@@ -41,7 +41,7 @@ struct Pages {
 };
 
 TEST_CASE("a page is seen by this user alone, with what was written last, until it is closed") {
-  const Pages pages;
+  const PageFolder pages;
   CHECK(pages.look().devices.empty());
   {
     StatsFile one = pages.publish(1);
@@ -71,7 +71,7 @@ TEST_CASE("a page is seen by this user alone, with what was written last, until 
 }
 
 // A process that publishes and is killed, leaving its file.
-void die_publishing(const Pages& pages, uint64_t unique) {
+void die_publishing(const PageFolder& pages, uint64_t unique) {
   const pid_t child = fork();
   if (child == 0) {
     const StatsFile file = pages.publish(unique);
@@ -81,7 +81,7 @@ void die_publishing(const Pages& pages, uint64_t unique) {
 }
 
 TEST_CASE("what the dead have left is not shown, and goes when somebody looks or publishes") {
-  const Pages pages;
+  const PageFolder pages;
   die_publishing(pages, 1);
   REQUIRE(pages.count() == 1);
   CHECK(pages.look().devices.empty());
@@ -93,7 +93,7 @@ TEST_CASE("what the dead have left is not shown, and goes when somebody looks or
 }
 
 TEST_CASE("a child of fork neither keeps a page nor takes it along") {
-  const Pages pages;
+  const PageFolder pages;
   int running[2];
   REQUIRE(pipe(running) == 0);
   StatsFile file = pages.publish(1);
@@ -116,7 +116,7 @@ TEST_CASE("a child of fork neither keeps a page nor takes it along") {
 }
 
 TEST_CASE("what is no page, or a spoiled one, is said and skipped") {
-  const Pages pages;
+  const PageFolder pages;
   const StatsFile whole = pages.publish(1);
   const StatsFile spoiled = pages.publish(2);
   std::filesystem::path at;
@@ -154,7 +154,7 @@ TEST_CASE("what is no page, or a spoiled one, is said and skipped") {
 }
 
 TEST_CASE("a directory that others could use is refused, by who publishes and by who looks") {
-  const Pages pages;
+  const PageFolder pages;
   std::filesystem::permissions(pages.path, std::filesystem::perms(0755));
   for (const Error& error :
        {pages.files().look().error(), pages.files().publish(engine::this_process(), 1).error()}) {

@@ -15,7 +15,7 @@ namespace {
 using jetty::AtomicCall;
 
 // What each atomic makes of a word, stated with arithmetic on integers without a width.
-struct Model {
+struct WordModel {
   uint32_t bytes;
   uint64_t mask() const { return bytes == 8 ? UINT64_MAX : (uint64_t{1} << 8 * bytes) - 1; }
   int64_t as_signed(uint64_t word) const {
@@ -85,7 +85,7 @@ TEST_CASE("each atomic, of each width, does to its word what the model says, and
   Prng prng(1);
   for_all_atomics([&](Atomic what, Update update) {
     for (const uint32_t bytes : {1u, 2u, 4u, 8u}) {
-      const Model model{bytes};
+      const WordModel model{bytes};
       for (int round = 0; round < 200; ++round) {
         alignas(8) std::array<std::byte, 24> memory;
         memory.fill(std::byte{0xa5});
