@@ -1,5 +1,6 @@
 // Runs a fuzzer without libFuzzer: over every file of its corpus, and over as many inputs made from
-// them by a seeded generator as are asked for. The same arguments are the same run.
+// them by a seeded generator as are asked for. The same arguments are the same run, except that
+// without SEED the second half of the inputs is made from URMA_TEST_SEED where that is set.
 //
 //   fuzz_tp CORPUS [INPUTS [SEED]]     or one file:     fuzz_tp crash-input
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "tests/fresh_seed.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
@@ -138,13 +140,16 @@ int main(int argc, char** argv) {
     LLVMFuzzerTestOneInput(current.data(), current.size());
   }
   const uint64_t inputs = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
+  const uint64_t fresh = argc > 3 ? 0 : urma::test::fresh_seed();
   urma::Prng prng(argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
   for (uint64_t i = 0; i < inputs; ++i) {
+    if (fresh != 0 && i == inputs / 2) prng = urma::Prng(fresh);
     current = make_input(corpus, prng);
     alarm(10);
     LLVMFuzzerTestOneInput(current.data(), current.size());
   }
-  std::printf("%zu inputs of the corpus, %llu made from them\n", corpus.size(),
-              static_cast<unsigned long long>(inputs));
+  std::printf("%zu inputs of the corpus, %llu made from them (URMA_TEST_SEED=%llu)\n",
+              corpus.size(), static_cast<unsigned long long>(inputs),
+              static_cast<unsigned long long>(fresh));
   return 0;
 }

@@ -1,10 +1,12 @@
 // Runs worlds. A seed decides everything: swarm --seeds 17-17 repeats world 17. With --windows
-// those in a window only; with --not-coherent all of them in windows that nobody keeps coherent.
+// those in a window only; with --not-coherent all of them in windows that nobody keeps coherent;
+// with --fresh 100 a hundred worlds more, from URMA_TEST_SEED on if that is set.
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/fresh_seed.h"
 #include "tests/sim/world.h"
 
 namespace urma::test {
@@ -58,6 +60,7 @@ bool run_seed(const char* program, uint64_t seed, bool verbose, Outcome& total) 
 int main(int count, char** arguments) {
   uint64_t first = 1;
   uint64_t last = 40;
+  uint64_t fresh = 0;  // this many worlds more
   bool verbose = false;
   bool windows = false;
   for (int i = 1; i < count; ++i) {
@@ -70,20 +73,28 @@ int main(int count, char** arguments) {
     } else if (i + 1 < count && std::strcmp(arguments[i], "--seeds") == 0 &&
                std::sscanf(arguments[i + 1], "%lu-%lu", &first, &last) == 2) {
       ++i;
+    } else if (i + 1 < count && std::strcmp(arguments[i], "--fresh") == 0 &&
+               std::sscanf(arguments[i + 1], "%lu", &fresh) == 1) {
+      ++i;
     } else {
-      std::fprintf(stderr, "usage: %s [-v] [--windows] [--not-coherent] --seeds FIRST-LAST\n",
-                   arguments[0]);
+      std::fprintf(
+          stderr,
+          "usage: %s [-v] [--windows] [--not-coherent] --seeds FIRST-LAST [--fresh COUNT]\n",
+          arguments[0]);
       return 2;
     }
   }
   urma::test::Outcome total;
   uint64_t worlds = 0;
   uint64_t failed = 0;
-  for (uint64_t seed = first; seed <= last; ++seed) {
-    if (windows && !urma::test::options_of(seed).window) continue;
+  const auto run = [&](uint64_t seed) {
+    if (windows && !urma::test::options_of(seed).window) return;
     ++worlds;
     failed += !urma::test::run_seed(arguments[0], seed, verbose, total);
-  }
+  };
+  for (uint64_t seed = first; seed <= last; ++seed) run(seed);
+  const uint64_t begin = urma::test::fresh_seed();
+  for (uint64_t i = 0; i < fresh; ++i) run(begin != 0 ? begin + i : last + 1 + i);
   std::printf("%lu worlds, %lu failed; %lu works completed, %lu unknown\n", worlds, failed,
               total.completed, total.unknown);
   return failed == 0 ? 0 : 1;
