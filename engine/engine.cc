@@ -29,7 +29,7 @@ transport::Settings transport_settings(const EngineSettings& settings,
           .peers = settings.limits.peers};
 }
 
-// Each Jetty may talk to somebody. A flow costs address space until there is one.
+// Each Jetty may send to a peer. A flow costs address space until there is one.
 jetty::Transactions::Limits transaction_limits(const Limits& limits) {
   jetty::Transactions::Limits out{.jetties = limits.jetties + 1, .peers = limits.peers};
   out.flows = std::max(out.flows, 2 * out.jetties);
@@ -63,7 +63,7 @@ Engine::~Engine() {
 bool Engine::pass(Time now, const jetty::Jfc* polled) {
   ++passes_;
   looked_only_ = false;
-  // What an application posts in answer to what the last pass brought it leaves first.
+  // Works that the application posts in answer to the last pass leave first.
   const bool marked = dirty_.any();
   bool busy = received_last_ && marked;
   // Where a look is a look at memory, coming here and going takes longer.
@@ -72,12 +72,13 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   received_last_ = !received_last_ && busy;
   told_ = transactions_.jetties().told();
   if (polled != nullptr && received_last_ && told_) {
-    // Whoever polls sees at once what has come. The next pass does the rest, after its reply.
+    // The polling thread sees immediately what has come. The next pass does the rest, after its
+    // reply.
     kick_ = transactions_.jetties().wake_others(polled) || kick_;
     rest_until_ = now;
     return true;
   }
-  // Most looks of whoever polls find nothing, and end here.
+  // Most looks of a polling thread find nothing, and end here.
   looked_only_ = polled != nullptr && !busy && quiet(now);
   if (looked_only_) return false;
   if (waiting_ != nullptr || mailbox_.any()) busy = run_commands(now) || busy;

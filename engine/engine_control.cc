@@ -2,12 +2,12 @@
 
 #include "engine/engine.h"
 
-// What control calls do inside a pass.
+// The part of control calls that runs inside a pass.
 
 namespace urma::engine {
 namespace {
 
-// A copy of a slice takes microseconds: who holds a segment for longer does not run.
+// A copy of a slice takes microseconds: a peer that holds a segment for longer does not run.
 constexpr Duration most_held = std::chrono::microseconds(500);
 // Where nothing else helps: it may have to wait for a processor.
 constexpr Duration most_awaited = std::chrono::milliseconds(20);
@@ -61,7 +61,7 @@ bool Engine::flush_jetty(uint32_t index, Time now) {
 void Engine::reset_jetty(uint32_t index, Time now) {
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   jetty::Initiator& initiator = transactions_.initiator();
-  // What was posted, or held, before this call is flushed.
+  // Works that were posted, or held, before this call are flushed.
   while (jetty.queues->berths().used() && initiator.take(jetty, works_per_pass, now) > 0) {
   }
   initiator.end_cancelled(jetty, now);
@@ -121,7 +121,7 @@ void Engine::for_each_part(const Withdrawal& what, Function&& function) {
   segments_.for_each(what.withdrawn, function);
 }
 
-// Somebody is in the middle of a copy, and its owner would see it.
+// Returns the lease if a peer is in the middle of a copy that the owner would see.
 std::optional<Engine::Lease> Engine::held(const Segments::Segment& segment) {
   const std::optional<Lease> lease = lease_of(segment);
   if (!lease || port_->memory()->moved(*lease)) return std::nullopt;
@@ -129,12 +129,12 @@ std::optional<Engine::Lease> Engine::held(const Segments::Segment& segment) {
 }
 
 // A fence: no check succeeds any more, what was gathered has been read by the driver, no work of
-// ours uses the memory, and nobody who maps it is in the middle of a copy. One of them may have
+// ours uses the memory, and no peer that maps it is in the middle of a copy. One of them may have
 // been stopped there: that is not waited for.
 bool Engine::withdraw_segments(Withdrawal& what, Time now) {
   if (!what.begun) {
     what.begun = true;
-    // What was posted before the call uses the memory, too, though no pass has seen it yet.
+    // Works posted before the call use the memory, too, though no pass has seen them yet.
     transactions_.jetties().for_each(
         [&](jetty::Jetty& jetty) { transactions_.initiator().note(jetty, now); });
     what.withdrawn = segments_.withdraw(what.segment, what.all);
@@ -192,7 +192,7 @@ bool Engine::retire_token(Retirement& what, Time now) {
   return true;
 }
 
-// Mostly who holds it lets go in a moment.
+// As a rule the holder lets go in a moment.
 bool Engine::is_released(const Lease& lease) {
   constexpr int looks = 32;
   for (int i = 0; i < looks; ++i) {

@@ -24,23 +24,24 @@ namespace {
 constexpr Duration spin_before_sleep = std::chrono::microseconds(50);
 // Commands that are not done are looked at again after this: some end within half a millisecond.
 constexpr Duration command_patience = std::chrono::microseconds(250);
-// Whoever is served by another thread of the application, which may stop doing so, looks again.
+// A thread that is served by another one of the application, which may stop, looks again after
+// this.
 constexpr Duration served_patience = std::chrono::milliseconds(1);
 // A port that cannot wake anybody is asked this often.
 constexpr Duration port_patience = std::chrono::microseconds(100);
-// A bell in a window that somebody has cut off is never rung again: so its sleeper looks.
+// A bell in a window whose file was cut off is never rung again: so its sleeper looks.
 constexpr Duration bell_patience = std::chrono::seconds(1);
-// Whoever waits looks this often whether the device has been closed.
+// A waiting thread looks this often whether the device has been closed.
 constexpr Duration closing_patience = std::chrono::milliseconds(100);
-// How long a look takes of whoever waits inlined in a simulation.
+// How long a look of an inlined waiting thread takes in a simulation.
 constexpr Duration simulated_look = std::chrono::microseconds(1);
 constexpr Duration goodbye_limit = std::chrono::milliseconds(200);
 
 // How long the service thread looks on: at first, and twice as long each time that it finds the
-// application polling, because a look costs whoever polls 15 us and more on a virtual machine.
+// application polling, because a look costs the polling thread 15 us and more on a virtual machine.
 constexpr Duration take_over_after = std::chrono::microseconds(200);
 constexpr Duration take_over_at_last_after = 16 * take_over_after;
-// Who polled so lately polls still.
+// An application that polled so recently is still polling.
 constexpr Duration between_polls = std::chrono::microseconds(20);
 constexpr uint32_t passes_per_clock = 4;
 // Looks in vain after which an application is one that polls.
@@ -156,7 +157,7 @@ Runner::~Runner() {
 
 void Runner::close() {
   if (!open_.exchange(false)) {
-    // Somebody else is at it.
+    // Another thread is closing it.
     while (closed_.load(std::memory_order_acquire) == 0) futex_wait(closed_, 0, closing_patience);
     return;
   }
@@ -166,7 +167,7 @@ void Runner::close() {
   call([&](Engine& engine, Time now) {
     transport::Transport& transport = engine.transport();
     if (give_up == Time{}) give_up = now + goodbye_limit;
-    // What peers are owed goes first.
+    // Answers and acknowledgements are sent first.
     if (!saying_goodbye && (transport.idle() || now >= give_up)) {
       transport.close(now);
       saying_goodbye = true;
@@ -309,7 +310,7 @@ Time Runner::machine_time(const jetty::Jfc* polled) {
   return machine_time_ = read_clock();
 }
 
-// With the token. True: there may be more to do.
+// With the token. Returns true if there may be more to do.
 bool Runner::run_pass(const jetty::Jfc* polled) {
   const Time machine = clock_ != nullptr ? clock_->now() : machine_time(polled);
   const Time now = time_.advance(machine, next_deadline_);
@@ -323,7 +324,7 @@ bool Runner::run_pass(const jetty::Jfc* polled) {
   } else if ((busy || timer_ran) && report_at_ == never && reporting_) {
     report_at_ = machine + Reporter::interval;
   }
-  // An alarm in the past would let nobody sleep.
+  // An alarm in the past would let no thread sleep.
   if (engine_.looked_only() && !reports) return false;
   if (polled != nullptr && engine_.told()) expects_post_.store(true, std::memory_order_relaxed);
   next_deadline_ = engine_.next_deadline();
@@ -331,7 +332,7 @@ bool Runner::run_pass(const jetty::Jfc* polled) {
   const Time due = std::min(time_.to_machine(next_deadline_), report_at_);
   const Time planned = alarm_.load(std::memory_order_relaxed);
   if (due != planned) alarm_.store(due, std::memory_order_relaxed);
-  // For a completion of somebody who sleeps there, or to get up earlier than was planned.
+  // For a completion of a thread that sleeps there, or to wake earlier than was planned.
   rouse_ = engine_.take_kick() || due < planned;
   return busy;
 }
@@ -342,7 +343,7 @@ void Runner::report(Time machine) {
   report_at_ = told_all || simulated() ? never : machine + Reporter::interval;
 }
 
-// Somebody waits for what is posted first after something has come. What has to be noted of it, and
+// A peer waits for what is posted first after something has come. What has to be noted of it, and
 // the clock, come after it.
 bool Runner::send_ahead(uint32_t jetty) {
   if (!take_token()) return false;
@@ -369,7 +370,8 @@ Runner::Ran Runner::try_pass(const jetty::Jfc* polled) {
   return busy ? Ran::busy : Ran::idle;
 }
 
-// What a thread is to a served engine, the clock is in a simulation. An inlined one has its polls.
+// In a simulation the clock runs the passes that a served engine's thread runs elsewhere. An
+// inlined engine has the application's polls.
 Time Runner::pass(Time) {
   if (inlined() || try_pass(nullptr) == Ran::by_another) return never;
   return alarm_.load(std::memory_order_relaxed);
@@ -439,7 +441,7 @@ void Runner::sleep(jetty::Jfc* jfc, Time until) {
   bool nothing = true;
   if (bell_ != nullptr) {
     bell_->drowse();
-    // What peers bring shows only to a pass.
+    // Only a pass sees what peers bring.
     nothing = try_pass(nullptr) == Ran::idle;
   } else {
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -482,8 +484,9 @@ void Runner::poll_descriptors(Time until) {
 void Runner::serve() {
   Time idle_since = never;
   while (!stop_.load(std::memory_order_relaxed)) {
-    // Somebody began to wait as we took over, or an application handed over while another thread of
-    // its sleeps there. It runs the passes; beside it we would turn in circles until it leaves.
+    // A thread began to wait while the service thread took over, or the application handed over
+    // while another thread of its sleeps there. That one runs the passes; beside it this thread
+    // would spin.
     if (at_descriptors_.load(std::memory_order_relaxed)) keeper_.store(Keeper::application);
     if (!keeps()) {
       watch();
@@ -507,15 +510,16 @@ void Runner::serve() {
   }
 }
 
-// Until nobody polls or waits any more, or the engine is handed over, or it is to stop. Who brings
-// one of these says so and then sets the timer: each time after we have set it, we look.
+// Returns when no thread polls or waits any more, the engine is handed over, or it is to stop. A
+// thread that causes one of these says so first and then sets the timer; after setting it, watch
+// looks each time.
 void Runner::watch() {
   Duration patience = take_over_after;
   set_timer(patience);
   while (!keeps() && !stop_.load(std::memory_order_relaxed)) {
     uint64_t fired = 0;
     [[maybe_unused]] const ssize_t got = ::read(timer_, &fired, sizeof fired);
-    // Whoever sleeps there sets the timer when it leaves.
+    // The thread that sleeps there sets the timer when it leaves.
     if (at_descriptors_.load()) continue;
     const Duration silent = read_clock() - polled_at_.load(std::memory_order_relaxed);
     if (silent >= take_over_after) {
@@ -574,7 +578,7 @@ void Runner::wait_ourselves(jetty::Jfc& jfc, Time until) {
     const Time begun = read_clock();
     if (begun >= until) break;
     const Ran ran = try_pass(&jfc);
-    // Whoever has the token runs the engine for us, but may stop doing so.
+    // The token's holder runs the engine for this thread, but may stop.
     if (ran == Ran::by_another) jfc.sleep(served_patience);
     if (ran == Ran::busy) idle_since = never;
     if (ran != Ran::idle) continue;
@@ -609,7 +613,7 @@ void Runner::wait_simulated(jetty::Jfc& jfc, Duration limit) {
     if (inlined()) {
       try_pass(nullptr);
       if (jfc.ready()) return;
-      // Its timers are nobody else's; what arrives ends the step anyway.
+      // No other thread runs its timers; what arrives ends the step anyway.
       const Time due = alarm_.load(std::memory_order_relaxed);
       next = std::min(std::max(due, clock_->now() + simulated_look), until);
     }

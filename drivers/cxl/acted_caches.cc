@@ -75,7 +75,7 @@ void ActedCaches::evict(size_t line) {
   load(line);
 }
 
-// Of lines that were asked for, and of those behind them.
+// Evicts lines that were asked for, or that lie behind those.
 void ActedCaches::evict_some() {
   if (prng_.below(calls_for_each_eviction) != 0) return;
   constexpr uint64_t near = 8;

@@ -53,7 +53,7 @@ CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t place, const WindowSet
   state_settings(settings);
 }
 
-// Everything that was chosen, and by whom.
+// Lists what was chosen, and where each choice comes from.
 void CxlPort::state_settings(const WindowSettings& settings) {
   SettingList& out = facts_.settings;
   out = settings.options;

@@ -25,7 +25,7 @@ class CxlPort final : public PacketPort, public Ways {
   size_t lend(std::span<TxFrame*> frames) override { return pool_.lend(frames); }
   size_t send(std::span<TxFrame* const> frames, Time now) override;
   void unlend(std::span<TxFrame* const> frames) override;
-  // What was taken has been copied.
+  // Frames that were taken have been copied.
   uint64_t settled() override { return sent_; }
   size_t receive(std::span<RxFrame> frames, Time now) override;
   void release(std::span<const RxFrame> frames) override { arrivals_.release(frames); }
@@ -50,7 +50,7 @@ class CxlPort final : public PacketPort, public Ways {
   void end() override;
   void notify() override;
   std::byte* hold(uint32_t place, const MemoryRange& range) override {
-    // Of the incarnation that the rings belong to.
+    // The rings belong to one incarnation of the slot's device.
     if (place >= places || !outbound_[place].ring) return nullptr;
     return window_->holder().hold(place, outbound_[place].to_generation, range);
   }
@@ -83,7 +83,7 @@ class CxlPort final : public PacketPort, public Ways {
 
   std::unique_ptr<Window> window_;
   Mapping& mapping_;
-  HandedOver* const handed_over_;  // null: segments lie in the window
+  HandedOver* const handed_over_;  // null where segments lie in the window
   const std::atomic<uint64_t>& changes_;
   const uint32_t place_;
   const uint32_t generation_;

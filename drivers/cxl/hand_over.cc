@@ -19,16 +19,16 @@ namespace urma::drivers::cxl {
 namespace {
 
 constexpr int most_waiting = 128;
-// How long an answer is waited for, whose owner may be busy; and whether it is there though nobody
-// says so. Asked in vain, it is asked again after a pause, the next one twice as long.
+// How long an answer is waited for, because the owner may be busy, and how often it is looked for
+// without a notification. After a failure it is asked again after a pause, each twice as long.
 constexpr Duration patience = std::chrono::milliseconds(200);
 constexpr Duration between_looks = std::chrono::milliseconds(10);
 constexpr Duration first_pause = std::chrono::milliseconds(1);
 constexpr Duration longest_pause = std::chrono::seconds(1);
-// Whoever has connected says within microseconds what it wants.
+// A device that has connected sends its request within microseconds.
 constexpr Duration silence = std::chrono::milliseconds(100);
 
-// A byte, and room for one descriptor and no more: what does not fit the kernel closes.
+// A byte, and room for just one descriptor: the kernel closes any that do not fit.
 struct Message {
   Message() {
     header.msg_iov = &piece;
@@ -45,7 +45,7 @@ struct Message {
   msghdr header{};
 };
 
-// Below zero: none.
+// Sends the descriptor, or none if it is below zero.
 bool send_answer(int socket, int descriptor) {
   Message message;
   if (descriptor < 0) message.header.msg_controllen = 0;
@@ -58,8 +58,8 @@ bool send_answer(int socket, int descriptor) {
   return sendmsg(socket, &message.header, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
-// Nothing yet; a descriptor; refused; several descriptors or something else that is no answer; one
-// that this process could not take, for it has no number left for it; closed without an answer.
+// Nothing yet; a descriptor; refused; several descriptors or something else that is not an answer;
+// a descriptor for which this process has no number left; closed without an answer.
 enum class Came : uint8_t { nothing, given, refused, nonsense, no_room, end };
 
 // Given: `descriptor` is ours.
@@ -83,8 +83,8 @@ Came take_answer(int socket, int& descriptor) {
   return descriptor >= 0 ? Came::given : Came::no_room;
 }
 
-// Who guesses is a process of this user's, of whom others are to lose nothing; or any of another
-// user's, who could have as many as he likes.
+// The name under which guesses are counted: of this user one process, so that others are not
+// affected; of another user all processes, because that user can start any number.
 Eid source_of(int socket) {
   ucred who{};
   socklen_t bytes = sizeof who;
@@ -97,7 +97,8 @@ Eid source_of(int socket) {
   return out;
 }
 
-// Of what was opened, and not by its name: that may be another's by now, or a link.
+// Changes the file that was opened, and not by its name, which may be another file by now, or a
+// link.
 bool permit(int at, const struct stat& window) {
   struct stat made {};
   if (fstat(at, &made) != 0) return false;
@@ -105,7 +106,8 @@ bool permit(int at, const struct stat& window) {
     errno = EADDRINUSE;
     return false;
   }
-  // Of a group that is not ours nothing is given away: then its members are not let in.
+  // If the group cannot be set, because it is not one of this process's, its members are not let
+  // in.
   const bool group = made.st_gid == window.st_gid ||
                      fchownat(at, "", static_cast<uid_t>(-1), window.st_gid, AT_EMPTY_PATH) == 0;
   const mode_t mode = window.st_mode & (group ? 0666u : 0606u);
@@ -113,8 +115,8 @@ bool permit(int at, const struct stat& window) {
   return chmod(("/proc/self/fd/" + std::to_string(at)).c_str(), mode) == 0;
 }
 
-// Memory of which nothing can be taken away from whoever maps it: neither its end, nor pages in it,
-// as of huge ones they can.
+// Whether no part of the memory can be taken away from a process that maps it: neither its end, nor
+// pages in it, which is possible with huge pages.
 bool stays_whole(int descriptor) {
   struct statfs kind {};
   const int seals = fcntl(descriptor, F_GET_SEALS);
@@ -156,7 +158,7 @@ void HandOver::remove(const std::string& path, uint32_t place) {
   if (there && S_ISSOCK(about.st_mode)) unlink(name.sun_path);
 }
 
-// Who has the place's lock has its name: what lies there is of somebody who died.
+// The owner of the slot's lock owns the name: a file there was left by a process that died.
 bool HandOver::listen(const std::string& path, uint32_t place, int window) {
   path_ = path;
   if (!name_of(path, place, bound_)) {
@@ -177,7 +179,7 @@ bool HandOver::listen(const std::string& path, uint32_t place, int window) {
   return false;
 }
 
-// Who may open the window may ask. Before anybody can: its mode is narrow when it is made.
+// Users who may open the window may connect. Until the mode is set, it is narrower than that.
 bool HandOver::bind_as(const struct stat& window) {
   const auto* const name = reinterpret_cast<const sockaddr*>(&bound_);
   if (fchmod(socket_, 0600) != 0 || bind(socket_, name, sizeof bound_) != 0) return false;
@@ -197,7 +199,7 @@ void HandOver::stop_listening() {
   unlink(bound_.sun_path);
 }
 
-// A name in a directory for all may be taken by somebody else, who would be shown a token.
+// In a directory for all, another user may have taken the name, and would be shown a token.
 bool HandOver::entitled(int socket) const {
   ucred who{};
   socklen_t bytes = sizeof who;
@@ -205,7 +207,7 @@ bool HandOver::entitled(int socket) const {
   return others_entitled_ || who.uid == geteuid() || who.uid == 0;
 }
 
-// Below zero: it cannot be asked now.
+// Returns a value below zero if the slot cannot be asked now.
 int HandOver::connect_to(uint32_t place) const {
   sockaddr_un address{};
   if (!name_of(path_, place, address)) return -1;
@@ -268,8 +270,8 @@ void HandOver::collect(Time now) {
   }
 }
 
-// What is mapped of it stays where it is: a new grant is of the same file. What finds no room here
-// says nothing of the token.
+// A segment that is mapped stays where it is: a new grant is of the same file. If there is no room
+// for it here, nothing follows about the token.
 HandOver::Taken HandOver::take(const Asked& asked, int descriptor) {
   Foreign& one = foreign_[asked.there.segment];
   if (!(one.name == asked.there.name)) {
@@ -292,7 +294,8 @@ HandOver::Taken HandOver::take(const Asked& asked, int descriptor) {
   return Taken::taken;
 }
 
-// Whatever its owner says: what he could cut off would end us, and its size is the kernel's word.
+// Does not trust the owner: a file that could be cut off would end this process, and the size is
+// asked of the kernel.
 HandOver::Mapped HandOver::map(Foreign& one, const There& there, int descriptor) {
   if (mapped_.size() == mapped_.capacity()) return Mapped::no_room;
   struct stat about {};
@@ -338,11 +341,11 @@ void HandOver::answer_request(int socket, const FileRequest& request, Time now) 
     if (judge_ != nullptr)
       judge_->wrong(who, TokenId(request.token_id), TokenValue(request.token), now);
   }
-  // Who is late is told, too: then it may ask for something else at once.
+  // A late request is answered, too: then the device can ask for something else immediately.
   send_answer(socket, descriptor);
 }
 
-// False: it has not said anything yet.
+// Returns false if nothing has come yet.
 bool HandOver::hear(int socket, Told& told, Time now) {
   FileRequest request{};
   std::array<std::byte, sizeof request + 1> bytes;
@@ -356,7 +359,7 @@ bool HandOver::hear(int socket, Told& told, Time now) {
   return true;
 }
 
-// Whoever of them has spoken says so, and so they are looked at again; or else their time is over.
+// Looks again at connections without a request, each of which is closed when it times out.
 void HandOver::hear_the_silent(Told& told, Time now) {
   for (Silent& one : silent_) {
     if (one.socket < 0) continue;
@@ -370,7 +373,7 @@ void HandOver::hear_the_silent(Told& told, Time now) {
   }
 }
 
-// In the place of whoever has been silent for longest.
+// Replaces the connection that has been silent for longest.
 void HandOver::keep_silent(int socket, Time now) {
   Silent* place = &silent_[0];
   for (Silent& one : silent_) {

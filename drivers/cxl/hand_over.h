@@ -15,11 +15,11 @@
 
 namespace urma::drivers::cxl {
 
-// Sockets beside a window, PATH.PLACE: whoever lives there is asked for a segment's descriptor, and
-// gives it to whoever shows a token that is good. One request and one answer each: the descriptor,
-// or a byte alone, which says that the token is not good. Who gets none, or cannot take it, asks
-// again later: a process may be out of descriptors for a moment. Nobody waits: until the memory is
-// there, packets go. One thread at a time.
+// Sockets beside a window, PATH.SLOT: the device in the slot is asked for a segment's descriptor,
+// and gives it to a device that shows a valid token. One request and one answer each: the
+// descriptor, or a byte alone, which says that the token is not valid. A device that gets no
+// answer, or cannot take the descriptor, asks again later: a process may be out of descriptors for
+// a moment. No call waits: until the memory is there, packets are sent. One thread at a time.
 class HandOver {
  public:
   // `entitled`: users other than ours may open the window, too.
@@ -30,14 +30,14 @@ class HandOver {
 
   OwnFiles& own() { return own_; }
   void set_judge(TokenJudge* judge) { judge_ = judge; }
-  // False, and errno: no socket can be made there; EADDRINUSE: something else has its name. Its
-  // permissions become `window`'s.
+  // Returns false, and errno, if no socket can be made there; EADDRINUSE: another file has its
+  // name. Its permissions become those of `window`.
   bool listen(const std::string& path, uint32_t place, int window);
   void stop_listening();
-  // What somebody who died there has left.
+  // Removes the socket that a device which died in the slot has left.
   static void remove(const std::string& path, uint32_t place);
 
-  // ---- of others: what was handed to us
+  // ---- segments of other devices, handed to this one
 
   struct Name {
     uint32_t place;
@@ -45,17 +45,17 @@ class HandOver {
     uint32_t file;
     friend bool operator==(const Name&, const Name&) = default;
   };
-  // What its record says, as of an epoch: each opening has its own, after which other tokens are
-  // good.
+  // The contents of a segment's record in an epoch. Each opening has its own epoch, in which other
+  // tokens may be valid.
   struct There {
     uint32_t segment;
     Name name;
     uint64_t epoch;
     uint64_t bytes;
-    bool checked;  // false: it needs no token
+    bool checked;  // no: it needs no token
   };
-  // Where it lies here; null: it is not here, or not for this. Tokens are no record's to tell:
-  // which ones are good its owner has said.
+  // Returns where the part lies in this process, or null if it is not mapped, or not for this use.
+  // The record does not hold the tokens: the owner has said which ones are valid.
   std::byte* find(const There& there, uint32_t token, bool to_write, uint64_t offset,
                   uint64_t bytes) const {
     const Foreign& one = foreign_[there.segment];
@@ -64,10 +64,11 @@ class HandOver {
     if (there.checked && one.said(there.epoch, token) != Said::good) return nullptr;
     return offset <= one.bytes && bytes <= one.bytes - offset ? one.base + offset : nullptr;
   }
-  // Cold. True: it was asked for, and its owner is to be told. Once at a time of each owner, after
-  // a pause if that was in vain, and not again with a token that was wrong.
+  // Cold. Returns true if the file was asked for, and its owner is to be notified. Each owner is
+  // asked for one at a time, after a pause if the last try failed, and not again with a wrong
+  // token.
   bool ask(const FileRequest& request, const There& there, Time now);
-  // Those that `gone` says it of are unmapped, or no longer waited for.
+  // Unmaps the segments for which `gone` is true, and stops waiting for them.
   template <class Function>
   void forget(Function&& gone) {
     for (size_t i = mapped_.size(); i-- > 0;) {
@@ -78,16 +79,17 @@ class HandOver {
     }
   }
 
-  // ---- when somebody has said that there is something, or it is time to look anyway
+  // ---- when another device has notified this one, or it is time to look anyway
 
-  // Takes what answers have come, and answers some of those who ask: these places are to be told.
+  // Takes the answers that have come, and answers some requests. The slots returned are to be
+  // notified.
   static constexpr size_t at_once = 8;
   struct Told {
     std::array<uint32_t, 2 * at_once> places;
     size_t count = 0;
   };
   Told look(Time now);
-  // When, though nobody says anything: there was too much for once, or something is waited for.
+  // When to look without a notification: there was too much for once, or an answer is waited for.
   Time due() const { return due_; }
 
   uint64_t malformed() const { return malformed_; }
@@ -112,7 +114,7 @@ class HandOver {
       return tokens[1] == token ? of_them[1] : Said::nothing;
     }
   };
-  // Of each owner.
+  // One for each owner.
   struct Asked {
     int socket = -1;
     uint32_t token = 0;
@@ -120,7 +122,7 @@ class HandOver {
     Time until{};      // an answer is waited for; without a socket: nothing is asked
     Duration pause{};  // the last one, after which it was asked in vain again
   };
-  // Who has connected, and not said anything yet: it was told of by somebody else.
+  // A connection on which nothing has come yet: another device's notification led to it.
   struct Silent {
     int socket = -1;
     Time until{};

@@ -22,7 +22,7 @@ constexpr uint64_t page = 4096;
 // (linux/fcntl.h since 5.1).
 constexpr int seal_future_writes = 0x0010;
 
-// Nobody runs what lies in it (linux/memfd.h since 6.3), where the kernel knows that.
+// No process can execute what lies in it (linux/memfd.h since 6.3), where the kernel knows that.
 constexpr unsigned not_executable = 0x0008;
 
 int make_file() {
@@ -82,7 +82,7 @@ bool OwnFiles::make(uint32_t segment) {
   const auto bytes = static_cast<off_t>(file.bytes);
   // To make a file larger than the process may have (ulimit -f) would end the process.
   if (!file_may_have(file.bytes)) return false;
-  // Whoever maps it is sure of each of its bytes: nobody cuts it off.
+  // Each process that maps it is sure of all of its bytes: it cannot be cut off.
   return fchmod(descriptor, 0600) == 0 && ftruncate(descriptor, bytes) == 0 &&
          take_memory(descriptor, bytes) &&
          fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0 &&
@@ -94,7 +94,7 @@ uint32_t OwnFiles::grant(uint32_t segment, const SegmentMemory::Grant& grant) {
   File& file = files_[segment];
   file.grant = grant;
   if (!file.sealed) {
-    // Who may change words by atomics alone does so by packets.
+    // Devices that may change words by atomics alone do so by packets.
     const bool writable = has(grant.rights, Rights::write);
     const int seals = F_SEAL_SEAL | (writable ? 0 : seal_future_writes);
     const auto descriptor = static_cast<int>(file.descriptor) - 1;
@@ -110,7 +110,7 @@ void OwnFiles::close_all() {
     close(segment);
 }
 
-// What `answer` looks at while it is closed stays.
+// Keeps what `answer` looks at while the segment is closed.
 void OwnFiles::release(uint32_t segment) {
   File& file = files_[segment];
   if (file.base != nullptr) {

@@ -11,7 +11,7 @@
 namespace urma::drivers::cxl {
 
 // Which lines of a ring begin with a mark that its writer has written, or cleared, a lap ago: the
-// others hold what somebody's payload, or an earlier owner, has left there.
+// others hold remains of payload, or of an earlier owner.
 class MarkedLines {
  public:
   bool has(uint32_t line) const { return words_[line / 64] >> line % 64 & 1; }
@@ -42,7 +42,7 @@ class RingWriter {
   RingWriter(Ring& ring, MarkedLines& marked, Caches* caches = nullptr)
       : ring_(&ring), marked_(&marked), caches_(caches) {
     marked.clear();
-    // What this processor has of it is of another life.
+    // Lines in this processor's cache are of another incarnation.
     if (caches_ != nullptr) caches_->refresh(&ring, sizeof ring);
   }
 
@@ -57,7 +57,8 @@ class RingWriter {
     return true;
   }
   bool promised() const { return planned_.lines != next_.lines; }
-  // Where a message of so many bytes is written, which `end` shows. Null: there is no room.
+  // Where a message of so many bytes is written, which `end` shows. Returns null if there is no
+  // room.
   std::byte* begin(uint32_t message_bytes) {
     begun_ = place_behind(next_, lines_of(message_bytes));
     if (!fits(begun_.end.lines)) return nullptr;
@@ -170,7 +171,7 @@ class RingReader {
       bytes = says(std::memory_order_acquire);
     }
     const uint32_t lines = lines_of(bytes);
-    // What no writer of ours can have written: nothing behind it can be believed.
+    // No writer of this library can have written such a mark: nothing behind it is trusted.
     broken_ = bytes - 1 >= most_message_bytes || lines > ring_lines - line_;
     if (broken_) return nullptr;
     const std::byte* const content = ring_->lines[line_].content;
@@ -184,7 +185,7 @@ class RingReader {
     message_bytes = bytes;
     return content;
   }
-  // What can be written over again: everything before this count of lines.
+  // Lines before this count can be written over again.
   uint64_t next() const { return next_; }
   void release(uint64_t until) {
     auto& receiver = ring_->control.receiver;

@@ -30,7 +30,7 @@ bool set(int descriptor, off_t at, short kind) {
   return fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
 }
 
-// What cannot be asked is taken to be locked: nobody is thrown out by mistake.
+// A lock that cannot be asked for is taken to be held: no slot is ended by mistake.
 bool is_locked(int descriptor, off_t at, off_t count) {
   struct flock lock = bytes_at(at, count, F_WRLCK);
   return fcntl(descriptor, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
