@@ -35,6 +35,10 @@ class Failure : public std::exception {
   std::string message_;
 };
 
+[[noreturn]] inline void usage(std::string message) {
+  throw Failure(Exit::usage, std::move(message));
+}
+
 inline Exit exit_for(Status status) {
   switch (status) {
     case Status::invalid_argument:

@@ -18,6 +18,11 @@ void print(std::string_view text, std::string_view what = "output");
 // The same for one object, with an end of line.
 void print_json(const nlohmann::json& whole);
 
+// Text of a user or of another process, made safe for a terminal: it has a `?` in place of each
+// control character (C0, DEL, C1), each character that changes the direction of text, and each byte
+// that is not UTF-8.
+std::string printable(std::string_view text);
+
 // A line on stderr, now. Where that cannot be written there is nobody left to be told so: how the
 // program ends must not change by it.
 void print_error(std::string_view line);

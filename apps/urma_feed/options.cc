@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <charconv>
-
+#include "apps/common/command_line.h"
 #include "apps/urma_feed/message.h"
 
 namespace urma::feed {
 namespace {
+
+using apps::usage;
+using Asked = apps::CommandLine::Asked;
 
 constexpr std::string_view screen =
     R"(urma_feed - many producers, one consumer that sleeps until it is told something
@@ -35,30 +35,6 @@ Exit codes
   7 ok, but a capture (pcap) lacks packets   130 Ctrl-C, after the table
 )";
 
-[[noreturn]] void usage(std::string message) { throw Failure(Exit::usage, std::move(message)); }
-
-uint64_t number(std::string_view option, std::string_view text, uint64_t least, uint64_t most) {
-  uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure == std::errc{} && end == text.data() + text.size() && value >= least &&
-      value <= most) {
-    return value;
-  }
-  usage(fmt::format("{}: \"{}\" is invalid. Fix: a whole number from {} to {}", option, text, least,
-                    most));
-}
-
-std::vector<uint32_t> read_topics(std::string_view text) {
-  std::vector<uint32_t> all;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    all.push_back(
-        static_cast<uint32_t>(number("--topic", text.substr(at, comma - at), 0, end_topic - 1)));
-    at = comma + 1;
-  }
-  return all;
-}
-
 }  // namespace
 
 std::string help() { return std::string(screen); }
@@ -71,56 +47,39 @@ apps::Service service() {
 }
 
 Options parse_options(int count, char** arguments) {
+  constexpr uint64_t most = uint64_t{1} << 50;
   Options options;
-  std::string what, host;
-  std::optional<std::string> messages, producers, topic, rate, work;
-  bool help = false, version = false;
-  CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
-  app.add_flag("--version", version);
-  app.add_option("what", what);
-  app.add_option("host", host);
-  app.add_option("--device", options.devices)->expected(1)->take_all();
-  app.add_option("--count", messages);
-  app.add_option("--producers", producers);
-  app.add_option("--topic", topic);
-  app.add_option("--rate", rate);
-  app.add_option("--work", work);
-  try {
-    app.parse(count, arguments);
-  } catch (const CLI::ParseError& e) {
-    usage(fmt::format("{}. Fix: see urma_feed --help", e.what()));
-  }
-  if (help || version) {
-    options.mode = help ? Options::Mode::help : Options::Mode::version;
+  std::string what;
+  apps::CommandLine line("urma_feed");
+  line.text("what", what);
+  line.value("host", options.host, apps::Host{});
+  line.texts("--device", options.devices);
+  line.value("--count", options.count, apps::WholeNumber{1, most});
+  line.value("--producers", options.producers, apps::WholeNumber{1, most});
+  line.value("--topic", options.topics, apps::ListOf{apps::WholeNumber{0, end_topic - 1}});
+  line.value("--rate", options.rate, apps::WholeNumber{1, 1'000'000'000});
+  line.value("--work", options.work_us, apps::WholeNumber{1, 1'000'000});
+  if (const Asked asked = line.parse(count, arguments); asked != Asked::nothing) {
+    options.mode = asked == Asked::help ? Options::Mode::help : Options::Mode::version;
     return options;
   }
-  if (what != "consume" && what != "produce") {
-    usage(fmt::format(
-        "{}. Fix: urma_feed consume, urma_feed produce HOST, or see --help",
-        what.empty() ? "what is to be done?" : fmt::format("\"{}\" is not what it can do", what)));
-  }
   const bool consumes = what == "consume";
+  if (!consumes && what != "produce") {
+    usage(fmt::format("{}. Fix: urma_feed consume, urma_feed produce HOST, or see --help",
+                      what.empty() ? "missing command: consume or produce"
+                                   : fmt::format("\"{}\" is not a command", what)));
+  }
   options.mode = consumes ? Options::Mode::consume : Options::Mode::produce;
-  if (consumes && (!host.empty() || topic || rate)) {
+  if (consumes &&
+      ((line.given("host") && !options.host.empty()) || line.first_given({"--topic", "--rate"}))) {
     usage("consume: it takes no host, --topic or --rate. Fix: give them to urma_feed produce");
   }
-  if (!consumes && (producers || work || options.devices.size() > 1)) {
+  if (!consumes && (line.first_given({"--producers", "--work"}) || options.devices.size() > 1)) {
     usage(
         "produce: it takes one --device, no --producers and no --work. Fix: give them to "
         "urma_feed consume");
   }
-  if (!host.empty()) options.host = host;
-  if (options.host.find('/') != std::string::npos) {
-    usage(fmt::format("\"{}\" is no host. Fix: localhost, ADDRESS or ADDRESS:PORT", options.host));
-  }
-  constexpr uint64_t most = uint64_t{1} << 50;
-  if (messages) options.count = number("--count", *messages, 1, most);
-  if (producers) options.producers = number("--producers", *producers, 1, most);
-  if (rate) options.rate = number("--rate", *rate, 1, 1'000'000'000);
-  if (work) options.work_us = number("--work", *work, 1, 1'000'000);
-  options.topics = read_topics(topic.value_or("0"));
+  if (options.host.empty()) options.host = Options().host;
   return options;
 }
 

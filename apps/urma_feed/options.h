@@ -22,9 +22,9 @@ struct Options {
   std::vector<std::string> devices;  // empty: chosen
   std::optional<uint64_t> count;     // messages
   std::optional<uint64_t> producers;
-  std::vector<uint32_t> topics;  // in turns
-  uint64_t rate = 0;             // messages per second at most; 0: as fast as it goes
-  uint64_t work_us = 0;          // what handling a message takes, besides
+  std::vector<uint64_t> topics = {0};  // in turns
+  uint64_t rate = 0;                   // messages per second at most; 0: as fast as it goes
+  uint64_t work_us = 0;                // what handling a message takes, besides
 };
 
 // Fails with Exit::usage.

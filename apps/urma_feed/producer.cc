@@ -44,7 +44,7 @@ class Producer {
     const auto began = Clock::now();
     while (!apps::interrupted() && (!options_.count || sent_ < *options_.count)) {
       if (wait_for_turn(began)) continue;
-      const uint32_t topic = options_.topics[sent_ % options_.topics.size()];
+      const auto topic = static_cast<uint32_t>(options_.topics[sent_ % options_.topics.size()]);
       if (tell(topic, sent_)) ++sent_;
     }
     bool told = false;

@@ -4,6 +4,7 @@
 
 #include "apps/common/failure.h"
 #include "apps/common/output.h"
+#include "apps/common/program.h"
 #include "apps/urma_info/checks.h"
 #include "apps/urma_info/device_view.h"
 #include "apps/urma_info/errors.h"
@@ -140,30 +141,18 @@ Answer answer(const Options& options) {
   return out;
 }
 
-Exit main_exit(int count, char** arguments) {
-  try {
-    const Options options = parse_options(count, arguments);
-    const Answer whole = answer(options);
-    if (options.json) {
-      apps::print_json(whole.object);
-    } else {
-      apps::print(whole.text);
-    }
-    return whole.exit;
-  } catch (const apps::Failure& failure) {
-    apps::print_error(fmt::format("urma_info: {}", failure.what()));
-    return failure.exit();
-  } catch (const std::exception& e) {
-    apps::print_error(
-        fmt::format("urma_info: {}. Fix: report this as a fault of urma_info", e.what()));
-    return Exit::error;
-  }
-}
-
 }  // namespace
 }  // namespace urma::info
 
 int main(int count, char** arguments) {
-  urma::apps::prepare_output();
-  return static_cast<int>(urma::info::main_exit(count, arguments));
+  return urma::apps::run_program("urma_info", [&] {
+    const urma::info::Options options = urma::info::parse_options(count, arguments);
+    const urma::info::Answer whole = urma::info::answer(options);
+    if (options.json) {
+      urma::apps::print_json(whole.object);
+    } else {
+      urma::apps::print(whole.text);
+    }
+    return whole.exit;
+  });
 }

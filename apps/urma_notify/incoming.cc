@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "apps/urma_notify/lines.h"
+#include "apps/common/output.h"
 
 namespace urma::notify {
 namespace {
@@ -26,11 +26,11 @@ std::string examined(const std::string& name) {
   if (name.empty() || name.size() > longest_name) why = "it has 1 to 200 bytes";
   if (name.find('/') != name.npos) why = "it names a file in another folder";
   if (name.starts_with('.')) why = "it begins with a dot";
-  if (printable(name) != name) {
+  if (apps::printable(name) != name) {
     why = "it has control characters, or such as turn the direction of text";
   }
   if (why.empty()) return name;
-  const std::string shown = printable(name.substr(0, longest_name));
+  const std::string shown = apps::printable(name.substr(0, longest_name));
   throw Failure(Exit::usage, fmt::format("\"{}\" is not taken as a file's name: {}. Fix: give "
                                          "another one with --as NAME",
                                          shown, why));

@@ -10,6 +10,7 @@
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
+#include "apps/common/program.h"
 #include "apps/urma_notify/lines.h"
 #include "apps/urma_notify/options.h"
 #include "apps/urma_notify/receiver.h"
@@ -110,24 +111,13 @@ Exit run(const Options& options) {
   return Exit::error;
 }
 
-Exit main_exit(int count, char** arguments) {
-  try {
-    const Options options = parse_options(count, arguments);
-    apps::handle_signals();
-    return apps::exit_with_captures(run(options));
-  } catch (const Failure& failure) {
-    complain(failure.what());
-    return failure.exit();
-  } catch (const std::exception& e) {
-    complain(fmt::format("{}. Fix: report this as a fault of urma_notify", e.what()));
-    return Exit::error;
-  }
-}
-
 }  // namespace
 }  // namespace urma::notify
 
 int main(int count, char** arguments) {
-  urma::apps::prepare_output();
-  return static_cast<int>(urma::notify::main_exit(count, arguments));
+  return urma::apps::run_program("urma_notify", [&] {
+    const urma::notify::Options options = urma::notify::parse_options(count, arguments);
+    urma::apps::handle_signals();
+    return urma::notify::run(options);
+  });
 }

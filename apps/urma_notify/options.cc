@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <charconv>
-#include <optional>
+#include "apps/common/command_line.h"
 
 namespace urma::notify {
 namespace {
+
+using apps::usage;
+using Asked = apps::CommandLine::Asked;
 
 constexpr std::string_view screen =
     R"(urma_notify - sends files straight into another process's memory, and resumes
@@ -33,27 +34,6 @@ Exit codes
   7 ok, but a capture (pcap) lacks packets   130 Ctrl-C
 )";
 
-[[noreturn]] void usage(std::string message) { throw Failure(Exit::usage, std::move(message)); }
-
-uint64_t number(std::string_view option, std::string_view text, uint64_t most, bool units) {
-  uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
-  const int shift = unit.empty()  ? 0
-                    : !units      ? -1
-                    : unit == "K" ? 10
-                    : unit == "M" ? 20
-                    : unit == "G" ? 30
-                                  : -1;
-  if (failure == std::errc{} && shift >= 0 && value > 0 && value <= most >> shift) {
-    return value << shift;
-  }
-  const std::string limit =
-      units ? fmt::format("{}G, as 500K or 20M", most >> 30) : fmt::format("{}", most);
-  usage(
-      fmt::format("{}: \"{}\" is invalid. Fix: a whole number from 1 to {}", option, text, limit));
-}
-
 }  // namespace
 
 std::string help() { return std::string(screen); }
@@ -67,54 +47,40 @@ apps::Service service(const std::string& file) {
 
 Options parse_options(int count, char** arguments) {
   Options options;
-  std::string what, first, second;
-  std::optional<std::string> rate, patience, speaks;
-  bool help = false, version = false;
-  CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
-  app.add_flag("--version", version);
-  app.add_option("what", what);
-  app.add_option("first", first);
-  app.add_option("second", second);
-  app.add_option("--device", options.devices)->expected(1)->take_all();
-  app.add_option("--as", options.name);
-  app.add_flag("--replace", options.replace);
-  app.add_option("--rate", rate);
-  app.add_option("--patience", patience);
-  app.add_option("--speaks", speaks);
-  try {
-    app.parse(count, arguments);
-  } catch (const CLI::ParseError& e) {
-    usage(fmt::format("{}. Fix: see urma_notify --help", e.what()));
-  }
-  if (help || version) {
-    options.mode = help ? Options::Mode::help : Options::Mode::version;
+  std::string what;
+  apps::CommandLine line("urma_notify");
+  line.text("what", what);
+  line.text("path", options.path);
+  line.value("host", options.host, apps::Host{});
+  line.texts("--device", options.devices);
+  line.text("--as", options.name);
+  line.flag("--replace", options.replace);
+  line.value("--rate", options.bytes_per_second, apps::Bytes{uint64_t{1} << 40});
+  line.value("--patience", options.patience_seconds, apps::WholeNumber{1, 86400});
+  line.value("--speaks", options.speaks, apps::WholeNumber{1, INT32_MAX});
+  if (const Asked asked = line.parse(count, arguments); asked != Asked::nothing) {
+    options.mode = asked == Asked::help ? Options::Mode::help : Options::Mode::version;
     return options;
   }
-  if (what != "serve" && what != "send") {
-    usage(fmt::format(
-        "{}. Fix: urma_notify serve DIR, urma_notify send FILE HOST, or see --help",
-        what.empty() ? "what is to be done?" : fmt::format("\"{}\" is not what it can do", what)));
-  }
   const bool serves = what == "serve";
+  if (!serves && what != "send") {
+    usage(fmt::format("{}. Fix: urma_notify serve DIR, urma_notify send FILE HOST, or see --help",
+                      what.empty() ? "missing command: serve or send"
+                                   : fmt::format("\"{}\" is not a command", what)));
+  }
   options.mode = serves ? Options::Mode::serve : Options::Mode::send;
-  options.path = first;
-  if (first.empty())
+  if (options.path.empty()) {
     usage(fmt::format("{}: {} is missing. Fix: name it", what, serves ? "the folder" : "the file"));
-  if (serves && (!second.empty() || !options.name.empty() || options.replace || rate || patience)) {
+  }
+  const bool names_host = line.given("host") && !options.host.empty();
+  if (serves && (names_host || !options.name.empty() || options.replace ||
+                 line.first_given({"--rate", "--patience"}))) {
     usage("serve: it takes a folder and --device. Fix: give the others to urma_notify send");
   }
-  if (!second.empty()) options.host = second;
-  if (options.host.find('/') != std::string::npos) {
-    usage(fmt::format("\"{}\" is no host. Fix: localhost, ADDRESS or ADDRESS:PORT", options.host));
-  }
+  if (options.host.empty()) options.host = Options().host;
   if (!serves && options.devices.size() > 1) {
     usage("send: one --device is enough. Fix: leave the others out");
   }
-  if (rate) options.bytes_per_second = number("--rate", *rate, uint64_t{1} << 40, true);
-  if (patience) options.patience_seconds = number("--patience", *patience, 86400, false);
-  if (speaks) options.speaks = static_cast<int>(number("--speaks", *speaks, INT32_MAX, false));
   return options;
 }
 

@@ -39,7 +39,7 @@ int columns() {
 }  // namespace
 
 Progress::Progress(const std::string& name, uint64_t bytes)
-    : name_(printable(name)), bytes_(bytes), terminal_(isatty(STDERR_FILENO) == 1) {}
+    : name_(apps::printable(name)), bytes_(bytes), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void Progress::begin(uint64_t bytes) {
   resumed_ = shown_ = bytes;

@@ -94,13 +94,4 @@ std::string objection(const Case& what) {
   return {};
 }
 
-std::string size_text(uint64_t bytes) {
-  for (const auto& [shift, unit] : {std::pair(30, 'G'), {20, 'M'}, {10, 'K'}}) {
-    if (bytes != 0 && bytes % (uint64_t{1} << shift) == 0) {
-      return fmt::format("{}{}", bytes >> shift, unit);
-    }
-  }
-  return std::to_string(bytes);
-}
-
 }  // namespace urma::perf

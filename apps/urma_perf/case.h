@@ -39,7 +39,4 @@ uint32_t default_depth(const Test& test, uint64_t bytes);
 // no client.
 std::string objection(const Case& what);
 
-// "64", "4K", "1M".
-std::string size_text(uint64_t bytes);
-
 }  // namespace urma::perf

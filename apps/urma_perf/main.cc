@@ -4,8 +4,9 @@
 #include <cstdio>
 #include <optional>
 
-#include "apps/common/captures.h"
+#include "apps/common/interrupt.h"
 #include "apps/common/output.h"
+#include "apps/common/program.h"
 #include "apps/urma_perf/budget.h"
 #include "apps/urma_perf/client.h"
 #include "apps/urma_perf/environment.h"
@@ -122,27 +123,14 @@ Exit run(const Options& options) {
   return Exit::error;
 }
 
-Exit main_exit(int count, char** arguments) {
-  try {
-    const Options options = parse_options(count, arguments);
-    handle_signals();
-    if (options.cpu) pin(*options.cpu);
-    return exit_with_captures(run(options));
-  } catch (const Failure& failure) {
-    std::fflush(stdout);
-    print_error(fmt::format("urma_perf: {}", failure.what()));
-    return failure.exit();
-  } catch (const std::exception& e) {
-    std::fflush(stdout);
-    print_error(fmt::format("urma_perf: {}. Fix: report this as a fault of urma_perf", e.what()));
-    return Exit::error;
-  }
-}
-
 }  // namespace
 }  // namespace urma::perf
 
 int main(int count, char** arguments) {
-  urma::apps::prepare_output();
-  return static_cast<int>(urma::perf::main_exit(count, arguments));
+  return urma::apps::run_program("urma_perf", [&] {
+    const urma::perf::Options options = urma::perf::parse_options(count, arguments);
+    urma::apps::handle_signals();
+    if (options.cpu) urma::perf::pin(*options.cpu);
+    return urma::perf::run(options);
+  });
 }

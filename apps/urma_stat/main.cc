@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cmath>
-#include <csignal>
 #include <set>
 
+#include "apps/common/interrupt.h"
 #include "apps/common/output.h"
+#include "apps/common/program.h"
 #include "apps/urma_stat/failure.h"
 #include "apps/urma_stat/json.h"
 #include "apps/urma_stat/look.h"
@@ -18,29 +17,13 @@
 namespace urma::stat {
 namespace {
 
-std::atomic<int> signals{0};
-static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
-
-void count_signal(int) {
-  if (signals.fetch_add(1) > 0) _exit(static_cast<int>(Exit::interrupted));
-}
-
-void handle_signals() {
-  struct sigaction action {};
-  action.sa_handler = count_signal;  // without SA_RESTART: who sleeps wakes up
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
-bool interrupted() { return signals.load(std::memory_order_relaxed) > 0; }
-
 void rest(double seconds) {
   const double whole = std::floor(seconds);
   timespec left{static_cast<time_t>(whole), static_cast<long>((seconds - whole) * 1e9)};
   nanosleep(&left, nullptr);  // Ctrl-C ends it
 }
 
-// What cannot be read is said once, on stderr; JSON has it, too.
+// Prints once on stderr what cannot be read; the JSON output has it in each look.
 class Complaints {
  public:
   void say(const Look& look) {
@@ -53,42 +36,42 @@ class Complaints {
   std::set<std::string> said_;
 };
 
-Failure nobody(const std::string& who) {
+Failure no_device_of(const std::string& process) {
   return {Exit::error, fmt::format("no process {} of this user has an open device here. Fix: "
                                    "urma_stat shows those that have",
-                                   who)};
+                                   process)};
 }
 
 std::string text_of(const Options& options, const Look& look, std::optional<size_t> room = {}) {
   const bool rates = options.watch.has_value();
   if (options.json) return look_json(look, options.watch);
-  return options.who.empty() ? table(look, rates, room) : details(look, rates);
+  return options.process.empty() ? table(look, rates, room) : details(look, rates);
 }
 
 Exit show_once(const Options& options, Output& output) {
-  Watcher watcher(options.who);
+  Watcher watcher(options.process);
   Complaints complaints;
   const Look look = watcher.look();
   complaints.say(look);
-  if (look.rows.empty() && !options.who.empty()) throw nobody(options.who);
+  if (look.rows.empty() && !options.process.empty()) throw no_device_of(options.process);
   output.write(text_of(options, look));
   return Exit::ok;
 }
 
 Exit watch(const Options& options, Output& output) {
-  Watcher watcher(options.who);
+  Watcher watcher(options.process);
   Complaints complaints;
   // Rates are known from the second look on.
-  if (watcher.look().rows.empty() && !options.who.empty()) throw nobody(options.who);
+  if (watcher.look().rows.empty() && !options.process.empty()) throw no_device_of(options.process);
   for (uint64_t looks = 0; looks < options.count.value_or(UINT64_MAX); ++looks) {
     rest(*options.watch);
     if (interrupted()) return Exit::interrupted;
     const Look look = watcher.look();
     const bool redraws = output.terminal() && !options.json;
     if (!redraws) complaints.say(look);
-    if (look.rows.empty() && !options.who.empty()) {
+    if (look.rows.empty() && !options.process.empty()) {
       print_error(
-          fmt::format("urma_stat: process {} has closed its device, or ended", options.who));
+          fmt::format("urma_stat: process {} has closed its device, or ended", options.process));
       return Exit::ok;
     }
     std::string text =
@@ -124,24 +107,13 @@ Exit run(const Options& options) {
   return Exit::error;
 }
 
-Exit main_exit(int count, char** arguments) {
-  try {
-    const Options options = parse_options(count, arguments);
-    handle_signals();
-    return run(options);
-  } catch (const Failure& failure) {
-    print_error(fmt::format("urma_stat: {}", failure.what()));
-    return failure.exit();
-  } catch (const std::exception& e) {
-    print_error(fmt::format("urma_stat: {}. Fix: report this as a fault of urma_stat", e.what()));
-    return Exit::error;
-  }
-}
-
 }  // namespace
 }  // namespace urma::stat
 
 int main(int count, char** arguments) {
-  urma::apps::prepare_output();
-  return static_cast<int>(urma::stat::main_exit(count, arguments));
+  return urma::apps::run_program("urma_stat", [&] {
+    const urma::stat::Options options = urma::stat::parse_options(count, arguments);
+    urma::apps::handle_signals();
+    return urma::stat::run(options);
+  });
 }

@@ -2,72 +2,36 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <charconv>
-
-#include "apps/urma_stat/failure.h"
+#include "apps/common/command_line.h"
 
 namespace urma::stat {
-namespace {
 
-[[noreturn]] void refuse(std::string_view option, std::string_view text, std::string_view wanted) {
-  throw Failure(Exit::usage, fmt::format("{}: \"{}\" is invalid. Fix: {}", option, text, wanted));
-}
-
-template <class Number>
-bool read(const std::string& text, Number& value) {
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return failure == std::errc{} && end == text.data() + text.size();
-}
-
-}  // namespace
+using apps::CommandLine;
+using apps::Seconds;
+using apps::usage;
+using apps::WholeNumber;
 
 Options parse_options(int count, char** arguments) {
   Options options;
-  std::optional<std::string> watch, looks;
-  bool wants_help = false, wants_version = false, wants_metrics = false;
-  CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", wants_help);
-  app.add_flag("--version", wants_version);
-  app.add_flag("--metrics", wants_metrics);
-  app.add_option("who", options.who);
-  app.add_option("-w,--watch", watch);
-  app.add_option("--count", looks);
-  app.add_flag("--json", options.json);
-  try {
-    app.parse(count, arguments);
-  } catch (const CLI::ParseError& e) {
-    throw Failure(Exit::usage, fmt::format("{}. Fix: see urma_stat --help", e.what()));
-  }
-  if (wants_help || wants_version || wants_metrics) {
-    options.mode = wants_help      ? Options::Mode::help
-                   : wants_version ? Options::Mode::version
-                                   : Options::Mode::metrics;
-  }
-  if (watch) {
-    double seconds = 0;
-    // Not a number compares as nothing.
-    if (!read(*watch, seconds) || !(seconds >= 0.2 && seconds <= 3600)) {
-      refuse("--watch", *watch,
-             "seconds from 0.2 to 3600, like 1 (devices report each tenth of a second)");
-    }
-    options.watch = seconds;
-  }
-  if (looks) {
-    uint64_t number = 0;
-    if (!read(*looks, number) || number == 0) {
-      refuse("--count", *looks, "how many looks, 1 or more");
-    }
-    options.count = number;
+  bool wants_metrics = false;
+  CommandLine line("urma_stat");
+  line.flag("--metrics", wants_metrics);
+  line.text("process", options.process);
+  // Devices report each tenth of a second.
+  line.value("-w,--watch", options.watch, Seconds{0.2, 3600});
+  line.value("--count", options.count, WholeNumber{.least = 1});
+  line.flag("--json", options.json);
+  const CommandLine::Asked asked = line.parse(count, arguments);
+  options.mode = asked == CommandLine::Asked::help      ? Options::Mode::help
+                 : asked == CommandLine::Asked::version ? Options::Mode::version
+                 : wants_metrics                        ? Options::Mode::metrics
+                                                        : Options::Mode::show;
+  if (line.given("--count") && !line.given("--watch")) {
+    usage("--count belongs to --watch. Fix: add --watch SECONDS");
   }
   const bool shows = options.mode == Options::Mode::show;
-  if (options.count && !options.watch) {
-    throw Failure(Exit::usage, "--count belongs to --watch. Fix: add --watch SECONDS");
-  }
-  if (!shows && (options.watch || !options.who.empty())) {
-    throw Failure(Exit::usage,
-                  "--metrics, --help and --version look at no device. Fix: leave out the rest");
+  if (!shows && (line.given("--watch") || !options.process.empty())) {
+    usage("--metrics, --help and --version show no device. Fix: leave out the rest");
   }
   return options;
 }

@@ -12,7 +12,7 @@ struct Options {
   enum class Mode : uint8_t { help, version, metrics, show };
 
   Mode mode = Mode::show;
-  std::string who;              // a process, by number or name; empty: all
+  std::string process;          // by number or name; empty: all
   std::optional<double> watch;  // seconds between two looks
   std::optional<uint64_t> count;
   bool json = false;

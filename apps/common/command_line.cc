@@ -1,0 +1,79 @@
+#include "apps/common/command_line.h"
+
+#include <fmt/format.h>
+
+#include "apps/common/near_names.h"
+
+namespace urma::apps {
+
+CommandLine::CommandLine(std::string program) : program_(std::move(program)) {
+  app_.set_help_flag();
+  flag("-h,--help", help_);
+  flag("--version", version_);
+}
+
+void CommandLine::texts(const std::string& names, std::vector<std::string>& target) {
+  app_.add_option(names, target)->expected(1)->take_all();
+}
+
+CommandLine::Asked CommandLine::parse(int count, char** arguments) {
+  try {
+    app_.parse(count, arguments);
+  } catch (const CLI::ExtrasError&) {
+    refuse_rest();
+  } catch (const CLI::ArgumentMismatch& e) {
+    const std::string_view why = e.what();  // "--size: 1 required TEXT missing"
+    usage(fmt::format("{} takes one value, and may be given once. Fix: see {} --help",
+                      why.substr(0, why.find(':')), program_));
+  } catch (const CLI::ParseError& e) {
+    usage(fmt::format("{}. Fix: see {} --help", e.what(), program_));
+  }
+  if (help_all_) return Asked::help_all;
+  if (help_) return Asked::help;
+  if (version_) return Asked::version;
+  for (const Typed& one : typed_) {
+    if (one.option->count() == 0 || one.read(one.word)) continue;
+    usage(fmt::format("{}: \"{}\" is invalid. Fix: give {}", one.option->get_name(), one.word,
+                      one.valid()));
+  }
+  return Asked::nothing;
+}
+
+// The words that belong to no option.
+void CommandLine::refuse_rest() const {
+  const std::string word = app_.remaining().front();
+  if (!word.starts_with('-')) {
+    usage(fmt::format("\"{}\" is one word too many. Fix: see {} --help", word, program_));
+  }
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : app_.get_options()) {
+    if (!option->get_lnames().empty()) names.push_back(option->get_name());
+  }
+  const std::string near = near_names(word.substr(0, word.find('=')), names);
+  usage(fmt::format("\"{}\" is not an option of {}. Fix: {}see {} --help", word, program_,
+                    near.empty() ? "" : "perhaps " + near + "; ", program_));
+}
+
+bool CommandLine::given(const std::string& name) const {
+  return app_.get_option(name)->count() > 0;
+}
+
+std::optional<std::string> CommandLine::first_given(const std::vector<std::string>& names) const {
+  for (const std::string& name : names) {
+    if (given(name)) return name;
+  }
+  return std::nullopt;
+}
+
+void CommandLine::exclude(const std::vector<std::string>& names) const {
+  std::string first;
+  for (const std::string& name : names) {
+    if (!given(name)) continue;
+    if (!first.empty()) {
+      usage(fmt::format("{} and {} exclude each other. Fix: leave one of them out", first, name));
+    }
+    first = name;
+  }
+}
+
+}  // namespace urma::apps

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/common/failure.h"
+#include "apps/common/values.h"
+
+namespace urma::apps {
+
+// A program's command line: options with typed values, single words, --help and --version. It
+// checks each word by itself; which options go together is the program's to check, after `parse`.
+//
+//   CommandLine line("urma_feed");
+//   line.value("host", options.host, Host{});
+//   line.value("--count", options.count, WholeNumber{.least = 1});
+//   if (line.parse(count, arguments) == Asked::help) ...
+//
+// Each error is a Failure with Exit::usage: OPTION: "WORD" is invalid. Fix: give what is valid.
+class CommandLine {
+ public:
+  // A request to print something instead of running the program.
+  enum class Asked : uint8_t { nothing, help, help_all, version };
+
+  // `program` is the command. It has -h, --help and --version.
+  explicit CommandLine(std::string program);
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  // `names` is like "-w,--watch". A name without dashes is a word by its position. A target keeps
+  // its value if the option is not given.
+  void flag(const std::string& names, bool& target) { app_.add_flag(names, target); }
+  void text(const std::string& names, std::string& target) { app_.add_option(names, target); }
+  // May be given several times.
+  void texts(const std::string& names, std::vector<std::string>& target);
+  template <class Value, class Target>
+  void value(const std::string& names, Target& target, Value type) {
+    Typed& one = typed_.emplace_back();
+    one.valid = [type] { return type.valid(); };
+    one.read = [type, &target](std::string_view word) {
+      auto value = type.read(word);
+      if (value) target = static_cast<decltype(held_by(target))>(*value);
+      return value.has_value();
+    };
+    one.option = app_.add_option(names, one.word);
+  }
+  // Adds --help-all, for a program with two screens of help.
+  void two_screens() { app_.add_flag("--help-all", help_all_); }
+
+  // Reads the values, unless the user asks for help or for the version: then the others do not
+  // count.
+  Asked parse(int count, char** arguments);
+
+  // Whether an option or a word was given. `name` is one of its names.
+  bool given(const std::string& name) const;
+  // The first of these that was given.
+  std::optional<std::string> first_given(const std::vector<std::string>& names) const;
+  // Refuses two of these in one command line.
+  void exclude(const std::vector<std::string>& names) const;
+
+ private:
+  struct Typed {
+    std::string word;
+    CLI::Option* option = nullptr;
+    std::function<bool(std::string_view)> read;
+    std::function<std::string()> valid;
+  };
+  // The type that a target holds: of an optional one, its value's.
+  template <class Target>
+  static Target held_by(const Target&);
+  template <class Target>
+  static Target held_by(const std::optional<Target>&);
+
+  [[noreturn]] void refuse_rest() const;
+
+  const std::string program_;
+  CLI::App app_;
+  std::deque<Typed> typed_;  // options refer to their words
+  bool help_ = false;
+  bool help_all_ = false;
+  bool version_ = false;
+};
+
+}  // namespace urma::apps

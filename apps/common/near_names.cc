@@ -1,0 +1,45 @@
+#include "apps/common/near_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace urma::apps {
+namespace {
+
+// How many letters have to be inserted, removed or replaced to make one word of the other.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string near_names(std::string_view word, const std::vector<std::string>& names) {
+  constexpr size_t most = 3;
+  std::vector<std::pair<size_t, std::string_view>> found;
+  for (const std::string& name : names) {
+    const bool part = word.size() >= 3 && name.find(word) != name.npos;
+    const size_t letters = part ? 0 : distance(word, name);
+    if (letters <= 1 + word.size() / 3) found.emplace_back(letters, name);
+  }
+  std::ranges::stable_sort(found, {}, &std::pair<size_t, std::string_view>::first);
+  std::string out;
+  for (size_t i = 0; i < std::min(found.size(), most); ++i) {
+    out += fmt::format("{}{}", i == 0 ? "" : " or ", found[i].second);
+  }
+  return out;
+}
+
+}  // namespace urma::apps

@@ -1,0 +1,36 @@
+#include "apps/common/program.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "apps/common/captures.h"
+#include "apps/common/output.h"
+
+namespace urma::apps {
+namespace {
+
+// A message can quote another process, so it is made safe for a terminal. What stdio still holds of
+// the program's output comes before it.
+void print_failure(std::string_view program, std::string_view message) {
+  std::fflush(stdout);
+  print_error(printable(fmt::format("{}: {}", program, message)));
+}
+
+}  // namespace
+
+int run_program(std::string_view program, const std::function<Exit()>& body) {
+  prepare_output();
+  Exit exit = Exit::error;
+  try {
+    exit = exit_with_captures(body());
+  } catch (const Failure& failure) {
+    print_failure(program, failure.what());
+    exit = failure.exit();
+  } catch (const std::exception& e) {
+    print_failure(program, fmt::format("{}. Fix: report this as a fault of {}", e.what(), program));
+  }
+  return static_cast<int>(exit);
+}
+
+}  // namespace urma::apps

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace urma::apps {
+
+// The types of an option's value. `read` returns nothing if the word is not valid; `valid` names
+// the valid words, for an error. They are strict, unlike the conversions of CLI11, which also
+// accept signs, blanks, 0x10, octal 010 and "4 kb".
+
+struct WholeNumber {
+  uint64_t least = 0;
+  uint64_t most = UINT64_MAX;
+
+  std::optional<uint64_t> read(std::string_view word) const;
+  std::string valid() const;
+};
+
+// 1 to `most` bytes. K, M and G are 2^10, 2^20 and 2^30.
+struct Bytes {
+  uint64_t most = UINT64_MAX;
+
+  std::optional<uint64_t> read(std::string_view word) const;
+  std::string valid() const;
+};
+
+struct Seconds {
+  double least = 0;
+  double most = 0;
+
+  std::optional<double> read(std::string_view word) const;
+  std::string valid() const;
+};
+
+// Where a server is. The name is resolved later, by the device.
+struct Host {
+  std::optional<std::string> read(std::string_view word) const;
+  std::string valid() const;
+};
+
+// An element of a table, by its member `name`.
+template <class Named>
+struct OneOf {
+  std::span<const Named> all;
+
+  std::optional<const Named*> read(std::string_view word) const {
+    for (const Named& one : all) {
+      if (one.name == word) return &one;
+    }
+    return std::nullopt;
+  }
+  std::string valid() const {
+    std::string names;
+    for (const Named& one : all) names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
+    return "one of " + names;
+  }
+};
+template <class Table>
+OneOf(const Table& all) -> OneOf<typename Table::value_type>;
+
+// One or more values, with commas between them.
+template <class Value>
+struct ListOf {
+  Value each;
+
+  auto read(std::string_view word) const {
+    std::optional<std::vector<typename decltype(each.read(word))::value_type>> out(std::in_place);
+    for (size_t at = 0; at <= word.size();) {
+      const size_t comma = std::min(word.find(',', at), word.size());
+      const auto one = each.read(word.substr(at, comma - at));
+      if (!one) return decltype(out)();
+      out->push_back(*one);
+      at = comma + 1;
+    }
+    return out;
+  }
+  std::string valid() const { return each.valid() + ", or several with commas between them"; }
+};
+template <class Value>
+ListOf(Value) -> ListOf<Value>;
+
+}  // namespace urma::apps
