@@ -4,7 +4,7 @@ import dataclasses
 
 from programs import Pingpong, Ucx, Urma
 
-# Of a line of the tables: how fast, by this field of the figures.
+# The field of the figures that a row of the tables shows.
 LATENCY, RATE, BANDWIDTH = "us", "per_second", "bytes_per_second"
 
 

@@ -152,7 +152,7 @@ class Process:
     ends_us = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self, command, processor, environment):
-        # A file, not a pipe: nobody has to read it for the child to go on.
+        # A file, not a pipe: a pipe that is not read would block the child.
         self.output_file = tempfile.TemporaryFile()
 
         def bind():

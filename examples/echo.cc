@@ -1,10 +1,10 @@
-// A service of coroutines: whoever sends it a message gets it back.
+// A service of coroutines: it sends each message back to its client.
 //
 //   example_echo serve [DEVICE]           until Ctrl-C
 //   example_echo say TEXT [HOST [DEVICE]]
 //
-// A message says from whom it comes, but not how to answer: a Jetty takes messages only from those
-// who have its descriptor. So a client's first message is its own descriptor.
+// A message names its sender, but not how to answer: a Jetty takes messages only from peers
+// that have its descriptor. So a client's first message is its own descriptor.
 #include <urma/asio.hpp>  // first: Boost 1.74 forgets an include of its own
 
 #include <boost/asio/awaitable.hpp>
@@ -36,7 +36,8 @@ std::string text_of(const urma::asio::Arrival& arrival) {
 }
 
 // The message is kept, and with it its buffer, until the answer has been sent: no copy is made. A
-// client that is slow to take its answers keeps its own messages waiting, nobody else's.
+// client that is slow to take its answers keeps its own messages waiting, not those of other
+// clients.
 awaitable<void> answer(urma::asio::Jetty& jetty, urma::asio::Arrival message,
                        urma::RemoteJetty client) {
   boost::system::error_code error;
@@ -71,7 +72,7 @@ int run(const std::string& what, const std::string& text, const std::string& hos
         const std::string& device_text) {
   boost::asio::io_context context;
   auto device = urma::open(device_text).value();
-  // Answers that nobody takes are given up after a second.
+  // An answer that the client does not take fails after a second.
   auto jetty = urma::asio::Jetty::make(context.get_executor(), device,
                                        {.receives = 64, .receiver_timeout = 1s})
                    .value();

@@ -8,9 +8,10 @@
 //   example_kv watch KEY COUNT            reads it COUNT times; counts torn reads and wrong values
 //
 // The table is open addressing in one segment. A slot has a version: even when it is at rest, odd
-// while it is being written. Who reads takes the version, then the slot, then the version again:
-// two equal even numbers, and nobody has written between them. That takes three reads, each posted
-// when the one before it has completed, since nothing else says in which order bytes are copied.
+// while it is being written. A reader reads the version, then the slot, then the version again: if
+// both versions are the same even number, nothing was written between them. That takes three reads,
+// each posted when the one before it has completed, because otherwise the order in which bytes are
+// copied is not defined.
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -76,7 +77,7 @@ void store(std::span<Slot> table, std::string_view key, std::string_view value) 
   std::printf("no slot left for \"%.*s\"\n", static_cast<int>(key.size()), key.data());
 }
 
-// What comes from others may be anything.
+// A message of another process may contain anything.
 void take(std::span<Slot> table, std::span<const std::byte> message) {
   constexpr size_t head = offsetof(Put, text);
   Put put{};
@@ -172,9 +173,9 @@ class Client {
       slot_.version = before;
       if (before == after && before % 2 == 0) break;
     }
-    // Whole, and nevertheless somebody else's numbers.
+    // The slot is whole, but its numbers are not those of a store.
     if (slot_.key_bytes > slot_.key.size() || slot_.value_bytes > slot_.value.size()) {
-      throw std::runtime_error("that is no store of this kind");
+      throw std::runtime_error("that is not a store of this kind");
     }
   }
 

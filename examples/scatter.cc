@@ -1,11 +1,11 @@
-// One buffer, scattered to N peers: each gets its part, and is told. By the deadline all parts are
-// there, or it is known who lacks his.
+// Scatters one buffer to N peers: each gets its part, and is notified. By the deadline all parts
+// are there, or the peers that lack theirs are named.
 //
 //   example_scatter own NAME              owns memory, waits for a part of it, prints it
 //   example_scatter send MS NAME...       scatters "part 0", "part 1", ... within MS milliseconds
 //
-// At the deadline `flush` ends what is outstanding, so that the buffer is ours again when we say
-// who failed: `flushed` has not executed, `unknown` may have.
+// At the deadline `flush` ends the outstanding works, so that the buffer is ours again when we
+// print which peers failed: `flushed` has not executed, `unknown` may have.
 #include <charconv>
 #include <cstdio>
 #include <cstring>

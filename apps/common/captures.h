@@ -27,8 +27,8 @@ class Captures {
   std::vector<std::string> files_;
 };
 
-// What is missing in a capture file that was closed: which packets, why, and the fix. Empty if
-// nothing is, or if the file is no regular one.
+// Returns what a closed capture file lacks: how many packets, why, and the fix. Empty if it is
+// complete, or if it is not a regular file.
 std::string what_capture_lacks(const std::string& file);
 
 // From now on `exit_with_captures` says that a capture lacks packets. For those of other processes.

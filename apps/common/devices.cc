@@ -68,7 +68,7 @@ std::string device_routed_to(const addrinfo& where) {
   const int probe = socket(where.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_storage self{};
   socklen_t length = sizeof self;
-  // Connecting a datagram socket sends nothing: it asks the routing table.
+  // Connecting a datagram socket sends no packet; it only looks into the routing table.
   const bool known = probe >= 0 && connect(probe, where.ai_addr, where.ai_addrlen) == 0 &&
                      getsockname(probe, reinterpret_cast<sockaddr*>(&self), &length) == 0;
   if (probe >= 0) close(probe);

@@ -14,8 +14,8 @@ namespace urma::apps {
 // If that cannot be found out, the import of the host's name says why.
 std::string device_towards(const std::string& host);
 
-// Where a server is to be found: the window and the loopback first, then each address that other
-// machines may know this one by. What is only good on one link is none of them.
+// The devices that a server opens: the window and the loopback first, then each address by which
+// other machines may know this one. Link-local addresses are left out.
 std::vector<std::string> devices_of_this_host();
 
 }  // namespace urma::apps

@@ -29,7 +29,7 @@ void count_signal(int) {
 void handle_signals() {
   descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   struct sigaction action {};
-  action.sa_handler = count_signal;  // without SA_RESTART: who sleeps in a call wakes up
+  action.sa_handler = count_signal;  // without SA_RESTART: a thread asleep in a call wakes up
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }

@@ -17,7 +17,7 @@ class EndsAtOnce {
   ~EndsAtOnce();
 };
 
-// For who sleeps at descriptors: readable from then on. Made by `handle_signals`.
+// Becomes readable with the first Ctrl-C, for a thread asleep in poll. Made by `handle_signals`.
 int interrupt_descriptor();
 
 }  // namespace urma::apps

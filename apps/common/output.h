@@ -6,14 +6,16 @@
 
 namespace urma::apps {
 
-// First of all in a program. Descriptors 0 to 2 that its parent closed would else be those of the
-// next files opened, into which messages then go. Who reads us may stop: an error, not a death.
+// Called first in a program. It opens descriptors 0 to 2 if the parent has closed them: otherwise
+// the next files opened would get these numbers, and messages would be written into them. A pipe
+// whose reader has closed it becomes an error (EPIPE) instead of a signal that ends the process.
 void prepare_output();
 
-// All of it to the descriptor. False: errno.
+// Writes all of the text to the descriptor. Returns false if it cannot; errno says why.
 bool write_all(int descriptor, std::string_view text);
 
-// On stdout, now. A Failure when not all of it could be written; `what` begins its message.
+// Prints on stdout, unbuffered. Throws a Failure if not all of it can be written; `what` begins its
+// message.
 void print(std::string_view text, std::string_view what = "output");
 // The same for one object, with an end of line.
 void print_json(const nlohmann::json& whole);
@@ -23,8 +25,8 @@ void print_json(const nlohmann::json& whole);
 // that is not UTF-8.
 std::string printable(std::string_view text);
 
-// A line on stderr, now. Where that cannot be written there is nobody left to be told so: how the
-// program ends must not change by it.
+// Prints a line on stderr, unbuffered. If that fails, the failure is ignored: it must not change
+// the exit code, and there is no other place to report it.
 void print_error(std::string_view line);
 
 }  // namespace urma::apps

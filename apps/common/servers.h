@@ -30,11 +30,11 @@ Imported find_server(Device& device, const std::string& host, const Service& ser
 // The Failure for a name that could not be published on this device.
 Failure not_published(const Device& device, const Service& service, const Error& error);
 
-// What a client on this host types to reach the server on this device, which has published its
-// name: the command, with a host and a device where it needs them.
+// Returns the command by which a client on this host reaches the server on this device, which has
+// published its name. It names a host and a device if it needs them.
 std::string command_to_reach(Device& device, const std::string& text, const Service& service);
 
-// As a shell takes it for one word.
+// Quotes a word for a shell, if it needs quotes.
 std::string quoted(const std::string& word);
 
 }  // namespace urma::apps

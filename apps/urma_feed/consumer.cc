@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So many may wait for us; whoever sends more waits itself.
+// So many messages may wait here; a producer that has sent more has to wait.
 constexpr uint32_t permits = 1024;
 
 // A rate of less than this says nothing.
@@ -126,7 +126,8 @@ bool Consumer::enough() const {
          (options_.producers && ended_ >= *options_.producers && whole());
 }
 
-// Of those that have ended: of others, what is missing may be on its way.
+// Whether all messages of the producers that have ended came, once each. Messages of a producer
+// that has not ended may still be on their way.
 bool Consumer::whole() const {
   return std::ranges::all_of(producers_, [](const auto& one) {
     const Tally& tally = one.second;

@@ -5,11 +5,11 @@
 
 namespace urma::feed {
 
-// What an immediate says: the topic in its highest bits, by which it is routed; below, the how
-// manieth message of its producer it is, from 0.
+// An immediate has the topic in its highest bits, by which it is routed, and below them the number
+// of the message among those of its producer, from 0.
 inline constexpr unsigned topic_bits = 8;
 inline constexpr uint32_t topics = 1 << topic_bits;
-// No more of this producer: the number is how many there were.
+// The last message of a producer: its number is how many messages there were.
 inline constexpr uint32_t end_topic = topics - 1;
 inline constexpr uint64_t number_limit = uint64_t{1} << (64 - topic_bits);
 

@@ -13,7 +13,7 @@ using apps::Exit;
 using apps::Failure;
 using apps::must;
 
-// What the command line says, checked.
+// The checked command line.
 struct Options {
   enum class Mode : uint8_t { help, version, consume, produce };
 

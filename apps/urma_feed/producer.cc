@@ -71,7 +71,7 @@ class Producer {
     return Clock::now() > *leave_at_;
   }
 
-  // True: it is not yet time for the next one.
+  // Returns true if the next message is not due yet.
   bool wait_for_turn(Clock::time_point began) {
     if (options_.rate == 0) return false;
     const auto due = began + std::chrono::nanoseconds(sent_ * 1'000'000'000 / options_.rate);
@@ -81,8 +81,8 @@ class Producer {
     return true;
   }
 
-  // The value goes along in the work: no buffer is borrowed. False: no berth is vacant, which is
-  // how a slow consumer is felt.
+  // The value is copied into the work, so no buffer is borrowed. Returns false if no berth is
+  // vacant, as happens when the consumer is slow.
   bool tell(uint32_t topic, uint64_t number) {
     const auto value = std::as_bytes(std::span(&number, 1));
     const Work work = urma::write(value, consumer_.segment, topic * line_bytes)

@@ -21,7 +21,7 @@ class Tally {
   bool over() const { return total_.has_value(); }
 
   uint64_t repeated() const { return repeated_; }
-  // Of those that must have been sent.
+  // How many messages did not come of those that were certainly sent.
   uint64_t missing() const {
     const uint64_t known = ahead_.empty() ? next_ : *ahead_.rbegin() + 1;
     const uint64_t sent = total_ && *total_ > known ? *total_ : known;

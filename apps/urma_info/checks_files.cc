@@ -91,9 +91,9 @@ Finding check_shared_memory(const Host& host) {
 Finding check_window_file(const Host& host) {
   const std::string path = "/dev/shm/urma-" + std::to_string(host.uid);
   const auto about = look(host, path);
-  if (!about) return ok(path + " is not there yet; whoever opens cxl: first makes it");
+  if (!about) return ok(path + " does not exist yet; the first process that opens cxl: makes it");
   if (!S_ISREG(about->st_mode)) {
-    return fix(path + " is no file", fmt::format("rm -r {}; it is made anew", path));
+    return fix(path + " is not a file", fmt::format("rm -r {}; it is made anew", path));
   }
   if (about->st_uid != host.uid) {
     return fix(path + " belongs to another user",
@@ -140,7 +140,7 @@ Finding check_names(const Host& host) {
 }
 
 Finding check_stale_files(const Host& host) {
-  // flock(1) finds again that nobody holds a file, and holds it while it is removed.
+  // flock(1) makes sure that no process has locked a file, and locks it while it is removed.
   constexpr const char* remove = "-type f ! -name .lock -mmin +1 -exec flock -n {} rm {} \\;";
   const std::string directory = names_directory(host).path;
   std::vector<std::string> stale;
@@ -156,8 +156,8 @@ Finding check_stale_files(const Host& host) {
     cure += fmt::format("{}find /dev/shm -name 'urma_perf.*' {}", cure.empty() ? "" : " ", remove);
   }
   if (stale.empty()) return ok("none");
-  return warn(fmt::format("{} of processes that have ended, like {}. They do no harm; whoever "
-                          "publishes the name again replaces them",
+  return warn(fmt::format("{} of processes that have ended, like {}. They do no harm: they "
+                          "are replaced when the name is published again",
                           stale.size() == 1 ? "1 file" : fmt::format("{} files", stale.size()),
                           stale.front()),
               cure);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t mebibyte = 1 << 20;
 
-// What a group uses of its memory that it could not give back by dropping files it has cached.
+// How much memory a group uses that it could not free by dropping cached files.
 uint64_t memory_used(const Host& host, const std::string& directory) {
   const auto of = [&](const char* file) { return host.number(directory + "/" + file); };
   const uint64_t all = of("memory.current").value_or(of("memory.usage_in_bytes").value_or(0));
@@ -23,7 +23,7 @@ uint64_t memory_used(const Host& host, const std::string& directory) {
   return all - std::min(all, cached);
 }
 
-// How many processors' time a group has; nothing: no limit, or not told.
+// How many processors' time a group has. Returns nothing if it has no limit, or if no file has it.
 std::optional<double> quota(const Host& host, const std::string& directory) {
   if (const auto both = host.line(directory + "/cpu.max")) {
     const size_t blank = both->find(' ');
@@ -84,13 +84,13 @@ Finding check_container_memory(const Host& host) {
   const uint64_t used = memory_used(host, group->directory);
   const uint64_t left = group->limit - std::min(group->limit, used);
   const std::string what =
-      fmt::format("{}M of {}M left in {}; shared memory counts, for whoever touched it first",
+      fmt::format("{}M of {}M left in {}; shared memory counts for the group that touched it first",
                   left / mebibyte, group->limit / mebibyte, group->directory);
   const std::string cure = fmt::format(
       "a container: docker update --memory=2g --memory-swap=2g "
       "CONTAINER; else as root: raise the limit in {}",
       group->directory);
-  if (left < 64 * mebibyte) return fix(what + ". Whoever takes more is killed", cure);
+  if (left < 64 * mebibyte) return fix(what + ". A process that takes more is killed", cure);
   if (group->limit < 512 * mebibyte) return warn(what, cure);
   return ok(what);
 }
@@ -110,7 +110,7 @@ Finding check_container_processors(const Host& host) {
       "a container: docker update --cpus=2 CONTAINER; or open devices with Threads::served and "
       "wait instead of polling";
   if (*least < 1) {
-    return fix(what + ": whoever polls uses it up and is stopped for the rest of each period",
+    return fix(what + ": a polling thread uses it up and is stopped for the rest of each period",
                cure);
   }
   if (*least < 2) return warn(what + ": two threads that poll use it up, and are stopped", cure);

@@ -48,7 +48,7 @@ Finding check_huge_pages(const Host& host) {
 
 Finding check_locked_memory(const Host& host) {
   const auto limit = process_limit(host, "Max locked memory");
-  // What a driver would pin is its own business; none of this version's does.
+  // A driver that pins memory reports that itself; no driver of this version pins any.
   const std::string nothing = "nothing is pinned by the drivers of this version";
   if (!limit) return ok(nothing);
   if (*limit == UINT64_MAX) return ok("unlimited; " + nothing);

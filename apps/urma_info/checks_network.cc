@@ -39,7 +39,7 @@ Finding check_interfaces(const Host& host) {
     if (*mtu < least_mtu) small = name;
   }
   if (seen.empty()) {
-    return warn("none is up: udp: reaches nobody", "as root: ip link set dev lo up; see: ip addr");
+    return warn("none is up: udp: reaches no peer", "as root: ip link set dev lo up; see: ip addr");
   }
   const std::string what = "MTU: " + seen;
   if (!small.empty()) {

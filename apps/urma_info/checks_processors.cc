@@ -7,7 +7,7 @@
 namespace urma::info {
 namespace {
 
-// "0-3,8": the numbers in it; what is no number ends it.
+// Returns the numbers in a list like "0-3,8", up to the first word that is not a number.
 std::vector<unsigned> numbers_in(std::string_view list) {
   constexpr uint64_t most = 1 << 16;
   std::vector<unsigned> out;

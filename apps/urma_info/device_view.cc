@@ -22,14 +22,14 @@ std::string value_of(const SettingList& settings, std::string_view name) {
 
 std::string reach_of(const DeviceView& view, const Eid& address) {
   if (value_of(view.settings, "virtual_time") == "yes") return "this process";
-  if (in_window(address)) return "whoever opens the same window, on this host";
+  if (in_window(address)) return "processes that open the same window, on this host";
   const bool v4 = Endpoint{address, 0}.is_ipv4();
   const Eid loopback6 = parse_address("::1").value();
   if (address == loopback6 || (v4 && address.bytes[12] == std::byte{127})) return "this host";
   return v4 ? "every IPv4 host that has a way here" : "every IPv6 host that has a way here";
 }
 
-// Of the settings where they say it; else by trying.
+// Takes the abilities from the settings if they are there; finds out the others by trying.
 std::vector<Ability> abilities_of(Device& device, const SettingList& settings) {
   std::vector<Ability> out;
   const bool lossless = value_of(settings, "lossless") == "yes";
@@ -52,7 +52,7 @@ std::vector<Ability> abilities_of(Device& device, const SettingList& settings) {
   return out;
 }
 
-// What a large segment of its own, imported, makes it measure.
+// Imports a large segment of the device's own, which makes the device measure its copies.
 void have_it_measured(Device& device) {
   constexpr size_t large = 8 << 20;
   const Result<Segment> segment = device.allocate(large);

@@ -9,8 +9,8 @@
 
 namespace urma::info {
 
-// What a device can do, asked of the device itself: a name for programs, yes or no, and for people
-// what it means here.
+// One thing that a device can or cannot do: a name for programs, yes or no, and for people what it
+// means on this device.
 struct Ability {
   std::string name;
   bool able = false;
@@ -22,7 +22,7 @@ struct DeviceView {
   std::string text;
   std::optional<Error> error;  // then there is nothing else
   std::string description;
-  std::string reach;  // whom it reaches
+  std::string reach;  // the peers that it reaches
   std::vector<Ability> abilities;
   SettingList settings;
 };

@@ -12,7 +12,7 @@ enum class Level : uint8_t {
   fix,   // something does not work, or soon will not
 };
 
-// What a check has found, and the exact way to mend it.
+// The result of a check, with the exact way to mend what it found.
 struct Finding {
   Level level = Level::ok;
   std::string what;

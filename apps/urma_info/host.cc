@@ -34,7 +34,7 @@ std::optional<Host::Space> space_at(const std::string& path) {
                      .free_bytes = uint64_t{about.f_bavail} * about.f_frsize};
 }
 
-// Asks with a lock of its own, shared and given back at once, as whoever looks for a name does.
+// Tries a shared lock and releases it immediately, as a process that looks for a name does.
 bool is_held(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return errno != ENOENT;

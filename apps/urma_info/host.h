@@ -13,7 +13,8 @@
 
 namespace urma::info {
 
-// What a check looks at: files below a root, and what no file says. Tests make their own.
+// The machine as checks see it: files below a root, and functions for what no file contains. Tests
+// make hosts of their own.
 struct Host {
   std::filesystem::path root = "/";
   uint32_t uid = 0;
@@ -23,7 +24,8 @@ struct Host {
     uint64_t total_bytes = 0;
     uint64_t free_bytes = 0;
   };
-  std::function<std::optional<Space>(const std::string& path)> space;  // nothing: no such path
+  std::function<std::optional<Space>(const std::string& path)>
+      space;  // empty if there is no such path
   std::function<bool(const std::string& path)> may_write;
   // Whether a living process has a lock on this file.
   std::function<bool(const std::string& path)> held;
@@ -42,7 +44,7 @@ struct Host {
 
   std::filesystem::path at(std::string_view path) const { return root / path.substr(1); }
   bool has(std::string_view path) const;
-  // Nothing: there is no such file, or it cannot be read.
+  // Returns nothing if there is no such file, or if it cannot be read.
   std::optional<std::string> text(std::string_view path) const;
   // Its first line that begins with these words, without them and the blanks that follow.
   std::optional<std::string> line(std::string_view path, std::string_view begin = {}) const;
@@ -54,7 +56,7 @@ struct Host {
 // The machine and the process that this runs in.
 Host this_host();
 
-// "max", "unlimited": UINT64_MAX. Nothing: no number.
+// Returns UINT64_MAX for "max" and "unlimited", nothing for a word that is not a number.
 std::optional<uint64_t> parse_number(std::string_view text);
 
 }  // namespace urma::info

@@ -5,10 +5,10 @@
 namespace urma::info {
 namespace {
 
-// What version 1 says for "none": a number near 2^63.
+// Version 1 of control groups writes "no limit" as a number near 2^63.
 constexpr uint64_t as_good_as_none = uint64_t{1} << 60;
 
-// Of a line ID:CONTROLLERS:PATH.
+// A line ID:CONTROLLERS:PATH of /proc/self/cgroup.
 struct Membership {
   std::string controllers;
   std::string path;

@@ -18,7 +18,7 @@ namespace {
 using apps::Exit;
 using nlohmann::json;
 
-// What is asked for, as text or as JSON: made whole, then printed.
+// The output, as text and as JSON. It is completed before any of it is printed.
 struct Answer {
   std::string text;
   json object = {{"schema", "urma_info/1"}, {"version", URMA_VERSION}};
@@ -58,7 +58,7 @@ Answer devices() {
 Answer device(const Options& options, bool config) {
   const std::string text = options.what.empty() ? std::string(default_device) : options.what;
   const DeviceView view = view_device(text, config);
-  // People are told on stderr what is wrong, programs in the object.
+  // Without --json an error is printed on stderr; with it, the object has the error.
   if (view.error && !options.json) {
     throw apps::Failure(apps::exit_for(view.error->status), view.error->message);
   }

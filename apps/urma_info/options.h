@@ -5,7 +5,7 @@
 
 namespace urma::info {
 
-// What the command line says, checked.
+// The checked command line.
 struct Options {
   enum class Mode : uint8_t { devices, device, config, doctor, error, help, version };
 

@@ -32,7 +32,7 @@ inline uint32_t check_of(std::span<const std::byte> bytes) {
   return crc32_finish(crc32_update(crc32_start, bytes.data(), bytes.size()));
 }
 
-// Of a whole file: over the checks of its blocks, in order.
+// The check of a whole file: a CRC over the checks of its blocks, in order.
 class FileCheck {
  public:
   void add(uint32_t block_check) { crc_ = crc32_update(crc_, &block_check, sizeof block_check); }
@@ -42,14 +42,14 @@ class FileCheck {
   uint32_t crc_ = crc32_start;
 };
 
-// What an immediate says: of a block's write, and of its slot given back.
+// The immediate of a block's write, and of the message that gives its slot back.
 inline uint64_t immediate_of(uint32_t transfer, uint64_t block) {
   return uint64_t{transfer} << 32 | block;
 }
 inline uint32_t transfer_in(uint64_t immediate) { return static_cast<uint32_t>(immediate >> 32); }
 inline uint32_t block_in(uint64_t immediate) { return static_cast<uint32_t>(immediate); }
 inline constexpr uint64_t most_blocks = uint64_t{1} << 32;
-// No block's: the receiver asks for a sign of life.
+// Not a block's immediate: the receiver probes whether the sender still runs.
 inline constexpr uint64_t are_you_there = UINT64_MAX;
 
 }  // namespace urma::notify

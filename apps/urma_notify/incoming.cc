@@ -55,7 +55,7 @@ const char* cure_of(int reason) {
   }
 }
 
-// Gives the file its name, unless another one has it. False: errno.
+// Renames the file, unless another file has that name. Returns false if it fails; errno says why.
 bool rename_to_vacant(int folder, const char* from, const char* to) {
   if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
   // Not every file system can, nor every kernel; a second link asks for the same.
@@ -124,7 +124,9 @@ Incoming::~Incoming() {
   if (!committed_) remove_if_empty();
 }
 
-// Of two that open it before one has given it its name, the other one must not go on with it.
+// Two receivers may open the partial file before one of them renames it to its final name. The
+// other one must not continue with it, so it compares what the name stands for after it has the
+// lock.
 void Incoming::lock() {
   struct stat ours {};
   struct stat named {};

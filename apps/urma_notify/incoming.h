@@ -28,7 +28,7 @@ class File {
   int descriptor_;
 };
 
-// Somebody else sends the same file just now.
+// Another sender is sending a file of the same name.
 class Busy : public Failure {
  public:
   using Failure::Failure;

@@ -13,8 +13,7 @@ std::string to_text(const Message& message) {
   try {
     text = json{{"id", message.id}, {"type", message.type}, {"body", message.body}}.dump();
   } catch (const json::exception&) {
-    throw Failure(Exit::usage,
-                  "the name is no text in UTF-8. Fix: give it another one with --as NAME");
+    throw Failure(Exit::usage, "the name is not UTF-8. Fix: give it another one with --as NAME");
   }
   if (text.size() <= most_message_bytes) return text;
   throw Failure(Exit::usage, fmt::format("a message \"{}\" has {} bytes, more than {}. Fix: give a "

@@ -13,8 +13,8 @@ using apps::Exit;
 using apps::Failure;
 using apps::must;
 
-// What sender and receiver say to each other, as JSON text in sends: {"id", "type", "body"}; an
-// answer has its question's id.
+// Sender and receiver exchange JSON text in sends: {"id", "type", "body"}. An answer has the id of
+// its question.
 //
 //   offer  -> accepted   here is a file: may I?
 //   checks -> checks     what do you have of it? So many checks of blocks, from this one on
@@ -34,9 +34,9 @@ struct Message {
   std::string type;
   nlohmann::json body;
 };
-// Fails on what is no text in UTF-8, or too long.
+// Throws a Failure if the text is not UTF-8, or too long.
 std::string to_text(const Message& message);
-// Fails on anything that is no message.
+// Throws a Failure if the text is not a message.
 Message parse_message(const std::string& text);
 
 struct Offer {
@@ -67,7 +67,7 @@ struct Finish {
 struct Failed {
   Exit exit = Exit::error;
   std::string message;
-  bool again = false;  // it may be otherwise in a moment
+  bool again = false;  // a retry may succeed in a moment
 };
 
 // `from_json` of these fails, as all of nlohmann's, by throwing nlohmann::json::exception.

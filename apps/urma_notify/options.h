@@ -9,7 +9,7 @@
 
 namespace urma::notify {
 
-// What the command line says, checked.
+// The checked command line.
 struct Options {
   enum class Mode : uint8_t { help, version, serve, send };
 

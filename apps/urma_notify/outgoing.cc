@@ -23,9 +23,10 @@ Outgoing::Outgoing(const std::string& path)
                                            std::strerror(errno)));
   }
   if (!S_ISREG(about_.st_mode)) {
-    throw Failure(Exit::usage, fmt::format("{}: it is no plain file. Fix: send an archive of it "
-                                           "(tar)",
-                                           path_));
+    throw Failure(Exit::usage,
+                  fmt::format("{}: it is not a regular file. Fix: send an archive of it "
+                              "(tar)",
+                              path_));
   }
 }
 
@@ -45,7 +46,7 @@ std::span<const std::byte> Outgoing::read(uint64_t number, std::span<std::byte> 
     if (got == 0) {
       throw Failure(Exit::error, fmt::format("{}: it has become shorter while it was sent; the "
                                              "receiver has no file of that name from us. Fix: "
-                                             "send it again when nobody changes it",
+                                             "send it again when no process changes it",
                                              path_));
     }
     at += static_cast<size_t>(got);
@@ -61,7 +62,7 @@ void Outgoing::check_unchanged() const {
   }
   throw Failure(Exit::error, fmt::format("{}: it has changed while it was sent; the receiver has "
                                          "no file of that name from us. Fix: send it again when "
-                                         "nobody changes it",
+                                         "no process changes it",
                                          path_));
 }
 

@@ -3,7 +3,7 @@
 namespace urma::notify {
 namespace {
 
-// Nobody waits for ever for a peer that does not take what it is sent.
+// After this a message fails that its receiver does not take.
 constexpr Duration patience = std::chrono::seconds(2);
 
 }  // namespace

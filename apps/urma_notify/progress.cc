@@ -55,7 +55,7 @@ void Progress::at(uint64_t bytes) {
   if (now - last_ < (terminal_ ? Clock::duration(200ms) : Clock::duration(5s))) return;
   const double fresh =
       static_cast<double>(bytes - shown_) / std::chrono::duration<double>(now - last_).count();
-  // What it was counts for some of it, so that the time left does not jump.
+  // A moving average, so that the time left does not jump.
   rate_ = rate_ == 0 ? fresh : 0.8 * rate_ + 0.2 * fresh;
   last_ = now;
   shown_ = bytes;

@@ -17,7 +17,7 @@ class Progress {
   void at(uint64_t bytes);
   // The last line; it says how fast it was.
   void done();
-  // Before somebody else writes there.
+  // Erases the bar, before other text is printed on the terminal.
   void wipe();
 
  private:

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr uint32_t berths = 256;
 constexpr uint32_t receives = 256;
 constexpr size_t most_transfers = 64;
-constexpr auto silence = 2s;  // after which a sender is asked whether it lives
+constexpr auto silence = 2s;                          // after which a sender is probed
 constexpr uint64_t question_tag = uint64_t{1} << 62;  // and the transfer's number
 
 }  // namespace
@@ -53,7 +53,8 @@ void Receiver::run() {
   say_goodbye();
 }
 
-// Without a transfer until something comes; with one, to see to senders that say nothing.
+// Sleeps until something arrives; while there are transfers for at most 1 s, so that silent senders
+// are noticed.
 void Receiver::sleep() {
   pollfd events[] = {{.fd = *post_.jetty().fd(), .events = POLLIN, .revents = 0},
                      {.fd = apps::interrupt_descriptor(), .events = POLLIN, .revents = 0}};
@@ -66,7 +67,7 @@ void Receiver::handle(const Completion& completion) {
                         (completion.tag & Post::message_tag) == 0;
   const auto text = post_.handle(completion);
   if (question || (completion.operation == Operation::send && !completion.ok())) {
-    // Whether it lives, or that it is gone. What was for it to come is on the disk.
+    // The sender still runs, or it is lost. Blocks that were acknowledged to it are on the disk.
     for (Transfer& transfer : transfers_) {
       if (transfer.number != static_cast<uint32_t>(completion.tag)) continue;
       transfer.asked = false;
@@ -80,7 +81,7 @@ void Receiver::handle(const Completion& completion) {
   try {
     handle_message(completion, *text);
   } catch (const std::exception&) {
-    // Whatever one sender says, the others are served on.
+    // An invalid message of one sender must not end the service for the others.
   }
 }
 
@@ -206,7 +207,7 @@ void Receiver::accept(const Completion& arrival, const Message& question) {
                                       .staging = made.staging.descriptor()}});
   } catch (const Busy& busy) {
     refuse(busy.exit(), busy.what(), true);
-    // It may be one that died: whoever is silent is asked now.
+    // The other sender may have died. So a transfer of this name is probed now, not after 2 s.
     for (Transfer& transfer : transfers_) {
       if (transfer.name == offer.name) transfer.heard -= silence;
     }
@@ -215,7 +216,8 @@ void Receiver::accept(const Completion& arrival, const Message& question) {
   }
 }
 
-// In parts, because other senders need this thread too. True: there is more.
+// Verifies files in parts, because other senders need this thread too. Returns true if there is
+// more to do.
 bool Receiver::work_on_files() {
   bool more = false;
   for (Transfer& transfer : transfers_) {
@@ -253,7 +255,7 @@ void Receiver::finish(Transfer& transfer) {
                              transfer.sender_check));
 }
 
-// What has been received stays, for the next attempt.
+// The partial file is kept for the next attempt.
 void Receiver::fail(Transfer& transfer, uint64_t id, const Failure& failure) {
   post_.say(transfer.back,
             {.id = id,

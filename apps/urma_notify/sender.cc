@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr uint32_t berths = 64;
 constexpr uint32_t receives = 32;
-constexpr auto silence = 2s;  // after which the receiver's memory is asked whether it lives
+constexpr auto silence = 2s;  // after which the receiver is probed by a read of its memory
 constexpr uint64_t life_tag = uint64_t{1} << 62;
 constexpr uint64_t block_tag = uint64_t{1} << 61;  // and the slot's number
 
@@ -49,7 +49,7 @@ Exit Sender::run() {
     return Exit::ok;
   } catch (const Failure& failure) {
     progress.wipe();
-    // Nobody need wait for us.
+    // So that the receiver does not wait for this sender.
     if (reached() && failure.exit() != Exit::peer_lost) stop();
     throw;
   }
@@ -126,7 +126,7 @@ void Sender::send_from(uint64_t first, Progress& progress) {
   }
 }
 
-// False: its slot is still in use.
+// Returns false if the block's slot is still in use.
 bool Sender::send_block(uint64_t number) {
   Slot& slot = slots_[number % slots];
   if (slot.lent || slot.filled) return false;
@@ -160,7 +160,7 @@ void Sender::stop() {
       for (const Completion& completion : post_.jetty().wait(10ms)) post_.handle(completion);
     }
   } catch (const std::exception&) {
-    // It notices by itself.
+    // The receiver notices by itself that this sender is gone.
   }
 }
 
@@ -189,12 +189,12 @@ Message Sender::exchange(const std::string& type, nlohmann::json body) {
   for (const auto until = Clock::now() + 10s;;) {
     turn(100ms);
     if (answer_ && answer_->id == id) return *answer_;
-    // Before there is memory to ask, time alone says that nobody answers.
+    // Before there is staging memory to probe, only time tells that there is no answer.
     if (!reached() && Clock::now() > until) lose(Status::timed_out);
   }
 }
 
-// One look at what came. Everything that can end an attempt comes here.
+// Waits once for completions and handles them. Everything that can end an attempt is noticed here.
 void Sender::turn(std::chrono::milliseconds limit) {
   if (apps::interrupted()) {
     throw Failure(Exit::interrupted, "interrupted. Fix: send it again: it resumes");
@@ -207,7 +207,7 @@ void Sender::turn(std::chrono::milliseconds limit) {
     }
     take(completion);
   }
-  // The receiver's own words are better than how a work ended.
+  // A message of the receiver explains more than the status of a work, so it gets 300 ms to arrive.
   if (lost && !(answer_ && answer_->type == "failed")) {
     for (const Completion& completion : post_.jetty().wait(300ms)) take(completion);
   }
@@ -220,7 +220,7 @@ void Sender::turn(std::chrono::milliseconds limit) {
     heard_ = Clock::now();
   } else if (reached() && !asked_ && Clock::now() - heard_ > silence) {
     asked_ = true;
-    // The head of a slot that is ours or unused.
+    // The head of slot 0, which this sender owns, so that any value is fine.
     static BlockHead nothing;
     post_.post(urma::read(std::as_writable_bytes(std::span(&nothing, 1)), staging_).tag(life_tag));
   }

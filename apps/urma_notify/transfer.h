@@ -39,7 +39,7 @@ struct Transfer {
   uint64_t next = 0;                 // block to be written to the file
   std::array<bool, slots> filled{};  // blocks that came before their turn
   uint64_t resumed = 0;              // bytes that need not come
-  uint64_t finish_id = 0;            // who finishes is answered when all is verified
+  uint64_t finish_id = 0;            // of the question that is answered when all is verified
   uint32_t sender_check = 0;
   bool asked = false;  // for a sign of life
   Clock::time_point began = Clock::now();

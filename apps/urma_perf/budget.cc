@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 constexpr std::string_view anywhere_here = "udp:127.0.0.1";
 constexpr std::string_view four_here =
     "paths():udp:127.0.0.1+udp:127.0.0.1+udp:127.0.0.1+udp:127.0.0.1";
-// Of 10 000 peers with four paths each.
+// The memory of 10 000 peers with four paths each.
 constexpr double many_peers_bytes = 24e6;
 constexpr double many_peers = 10'000;
 
@@ -136,9 +136,9 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What no post to a random Jetty can do without: to wait for one line that another one names, in as
-// much memory as so many of them take. A post waits for three: the application's object, where its
-// queues are, and the queues.
+// The least that a post to a random Jetty costs: one dependent load of a cache line, in as much
+// memory as so many Jetties take. A post needs three such loads: the application's object, the
+// address of its queues, and the queues.
 double random_line_ns(size_t many) {
   constexpr size_t apart = 1024 / sizeof(size_t);
   constexpr size_t steps = 50'000;

@@ -28,15 +28,15 @@ struct Case {
 inline constexpr uint64_t most_memory_bytes = uint64_t{8} << 30;  // of one side
 inline constexpr uint64_t most_datagram_bytes = 8192;             // of any medium
 inline constexpr uint32_t most_depth = 16 * 1024;
-// Of the works of a ping-pong, which has a few berths only.
+// The longest row of unsignalled works in a ping-pong, which has only a few berths.
 inline constexpr uint32_t most_unsignalled = 32;
 inline constexpr uint32_t most_jetties = 512;  // their numbers fit one control message
 
 // Keeps about 4 MiB on their way, what a receive buffer holds.
 uint32_t default_depth(const Test& test, uint64_t bytes);
 
-// What is wrong with it, for people; empty if nothing is. Asked by both sides: a server believes
-// no client.
+// Says for people why a case is not valid. Empty if it is. Both sides check: a server does not rely
+// on its clients.
 std::string objection(const Case& what);
 
 }  // namespace urma::perf

@@ -137,17 +137,17 @@ Round CaseRun::round(Result& result) {
   return round;
 }
 
-// What did not arrive was not sent, as far as rates are concerned.
+// Messages that did not arrive do not count in rates.
 void CaseRun::count_lost(Outcome& outcome, const Report& report) const {
   if (!side_.what().test->bandwidth() || report.messages > outcome.messages) return;
   outcome.lost = outcome.messages - report.messages;
   outcome.messages = report.messages;
 }
 
-// What the server was told of must be what we sent: none lost, none twice.
+// The server must have been notified of each message that was sent, exactly once.
 void CaseRun::compare_counts(const Outcome& outcome, const Report& report, Verdict& verdict) const {
   if (!side_.what().test->told() || interrupted()) return;
-  // Half of a lost round trip may have arrived; and which messages were lost nobody knows.
+  // Half of a lost round trip may have arrived, and it is not known which messages were lost.
   const bool may_differ =
       side_.what().ordering.unreliable() && report.messages <= outcome.messages + outcome.lost;
   if (may_differ) return;

@@ -25,7 +25,7 @@ struct Schedule {
   int64_t limit_time = 400 * millisecond;
   int64_t warm_up = 200 * millisecond;
   uint64_t round_count = UINT64_MAX;  // messages, of all threads; whichever comes first
-  Progress* progress = nullptr;       // for whoever watches
+  Progress* progress = nullptr;       // where the loops report how far they are; may be null
 };
 
 // One case at the client: set up when constructed, given back when destroyed.

@@ -35,8 +35,8 @@ Client::Client(const Options& options, const std::string& device, const std::str
 
 std::string Client::why_not_mapped(const Case& what) const {
   if (options_.own_memory) return "--private";
-  if (!device_text_.starts_with("cxl:")) return device_text_ + " maps nobody's memory";
-  if (description().find("not coherent") != std::string::npos) return "nobody keeps it coherent";
+  if (!device_text_.starts_with("cxl:")) return device_text_ + " maps no memory of peers";
+  if (description().find("not coherent") != std::string::npos) return "the window is not coherent";
   return fmt::format("the window has less than 8M, or no {} left for segments",
                      size_text(Layout(what).bytes()));
 }
@@ -78,7 +78,7 @@ Result Client::measure(const Case& what, Schedule& schedule) {
   return CaseRun(link_, device_, what, schedule).run();
 }
 
-// Of the device: paths and channels that are gone.
+// Lost paths and channels of the device, as a part of the live line.
 std::string Client::news() {
   const auto all = device_.stats();
   if (!all) return "";

@@ -13,7 +13,7 @@ inline int64_t now() {
       .count();
 }
 
-// What reading it costs, to be subtracted from what lies between two readings.
+// The cost of reading the clock, to be subtracted from the time between two readings.
 inline int64_t clock_cost() {
   static const int64_t cost = [] {
     int64_t least = INT64_MAX;
@@ -38,7 +38,7 @@ struct Progress;
 struct Stop {
   int64_t at = INT64_MAX;
   uint64_t count = UINT64_MAX;
-  Progress* progress = nullptr;  // to be told how far it is; null: nobody wants to know
+  Progress* progress = nullptr;  // where to report how far it is; may be null
 };
 
 }  // namespace urma::perf

@@ -15,7 +15,7 @@ using apps::Service;
 // urma_perf for a client of this test.
 Service service_for(std::string_view test);
 
-// `retransmit` null: what suits the device. What is unwise about it is said on stderr.
+// If `retransmit` is null, the device's default is used. Warnings about the mode go to stderr.
 Device open_device(const std::string& text, const ThreadsMode& mode,
                    const NamedRetransmission* retransmit);
 

@@ -6,7 +6,8 @@
 
 namespace urma::perf {
 
-// What a number depends on besides the program: kernel, processor, compiler, settings, date.
+// Describes what a figure depends on besides the program: kernel, processor, compiler, settings,
+// date.
 nlohmann::json environment(const std::vector<std::string>& command);
 
 }  // namespace urma::perf

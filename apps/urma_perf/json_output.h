@@ -27,7 +27,7 @@ class JsonFile {
   Failure failure(const char* doing) const;
 
   std::string path_;
-  std::string temporary_;  // empty: `path_` is no regular file and is written directly
+  std::string temporary_;  // empty if `path_` is not a regular file, and is written directly
   int descriptor_ = -1;
 };
 

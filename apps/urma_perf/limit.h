@@ -10,7 +10,7 @@
 
 namespace urma::perf {
 
-// What a device moves its bytes by, and so what it is compared with.
+// The medium by which a device moves bytes: it decides which limit the device is compared with.
 enum class LimitKind : uint8_t { sockets, shared_memory };
 
 // By the driver of a device string, which is what a description begins with, too: wrappers of a
@@ -27,7 +27,7 @@ class Limit {
  public:
   virtual ~Limit() = default;
 
-  // What the other side must know, in a setup and its answer.
+  // The text that the other side needs, for a setup and its answer.
   virtual std::string told() const = 0;
   // The server's first. Nothing is sent before both have met.
   virtual void meet(const std::string& told) = 0;

@@ -28,7 +28,7 @@ Link::~Link() {
   try {
     exchange("bye", nullptr, second / 2);
   } catch (const std::exception&) {
-    // It notices by itself.
+    // The server notices by itself that the client is gone.
   }
 }
 

@@ -8,8 +8,8 @@
 
 namespace urma::perf {
 
-// The client's line to the server: one question at a time, each answered or a Failure. Says bye
-// when destroyed.
+// The client's connection to the server: one question at a time, whose answer is returned, or a
+// Failure is thrown. Sends "bye" when it is destroyed.
 class Link {
  public:
   // HOST: localhost, ADDRESS or ADDRESS:PORT. `speaks` is `protocol`, except in tests.
@@ -36,7 +36,7 @@ class Link {
   void write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset);
   // Reads the server's memory and waits until it is here.
   void read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset);
-  // For whoever runs loops of his own on an inlined device: lets the engine do what is due.
+  // Lets the engine do what is due. For loops that do not poll an inlined device otherwise.
   void keep_alive();
 
  private:

@@ -54,7 +54,7 @@ void Live::run() {
   show("");
 }
 
-// Of the last second, as far as it was not the limit's.
+// Describes the part of the last second in which the limit did not run.
 std::string Live::line(uint64_t messages, int64_t time, int64_t since) const {
   std::string text = fmt::format("{} {} {}: {:.0f} s", what_.test->name, device_,
                                  size_text(what_.bytes), seconds(since));

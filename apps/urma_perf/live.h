@@ -21,7 +21,7 @@ class Live {
   ~Live();
   Live(const Live&) = delete;
 
-  // Where the loops write; null when nobody watches.
+  // Where the loops write. Null if there is no terminal.
   Progress* progress() { return terminal_ < 0 ? nullptr : &progress_; }
 
  private:

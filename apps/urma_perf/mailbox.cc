@@ -3,7 +3,7 @@
 namespace urma::perf {
 namespace {
 
-// Nobody waits for ever for a peer that does not take its messages.
+// After this a message fails that its receiver does not take.
 constexpr Duration patience = std::chrono::seconds(2);
 
 Jetty make_jetty(Device& device, uint32_t berths, uint32_t receives, Jfc* completions) {

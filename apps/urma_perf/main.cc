@@ -23,7 +23,7 @@
 namespace urma::perf {
 namespace {
 
-// What has been measured so far, on its way to people and to programs.
+// Collects the results and prints them: a table for people, JSON for programs.
 class Output {
  public:
   Output(const Options& options, size_t device_width, bool limit)

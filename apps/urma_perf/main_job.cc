@@ -141,7 +141,7 @@ Client make_client(const Options& options, const SelfRun& run, const std::string
   }
 }
 
-// Of the same case, and of a limit of the same kind.
+// Whether a result's limit is valid for another one: the same case, and the same kind of limit.
 bool lends(const Result& measured, const Result& to) {
   return measured.what.test == to.what.test && measured.what.bytes == to.what.bytes &&
          limit_kind(measured.device) == limit_kind(to.device);

@@ -14,12 +14,13 @@ struct SelfRun {
   Schedule schedule;
 };
 
-// What urma_perf --self does without a test, in some 30 seconds: sends and writes through the
-// window, each with its limit; write_imm latency and write bandwidth for six sizes over a clean
-// network, and over one that loses 5 % either way, which borrows the limits of the clean one.
+// The runs of urma_perf --self without a test, which take some 30 seconds: sends and writes through
+// the window, each with its limit; write_imm latency and write bandwidth for six sizes over a clean
+// network, and over one that loses 5 % in each direction, which borrows the limits of the clean
+// one.
 std::vector<SelfRun> main_job(const Options& options);
 
-// What --self TEST does.
+// The runs of --self TEST.
 std::vector<SelfRun> one_test(const Options& options);
 
 // Runs them one after the other, each with a server of its own; rows that have no limit of their

@@ -12,14 +12,14 @@
 
 namespace urma::perf {
 
-// What client and server say to each other: JSON text in sends, one question and one answer at a
-// time. Every message is {"id": n, "type": "...", "body": {...}}; an answer has its question's id.
+// Client and server exchange JSON text in sends, one question and one answer at a time. Every
+// message is {"id": n, "type": "...", "body": {...}}; an answer has the id of its question.
 //
-//   hello    -> welcome   who are you, what do you speak
-//   setup    -> ready     a case: make memory and Jetties; here are mine
-//   begin    -> begun     a round of ours, or of the limit
-//   end      -> report    what arrived in it
-//   finish   -> totals    the case is over
+//   hello    -> welcome   versions and addresses of both
+//   setup    -> ready     a case; each side's memory and Jetties
+//   begin    -> begun     begins a round of ours, or of the limit
+//   end      -> report    ends it: what arrived
+//   finish   -> totals    ends the case
 //   bye      -> bye
 // Instead of any answer: failed {exit, message}.
 inline constexpr int protocol = 2;  // raised by every change that old readers do not understand
@@ -34,7 +34,7 @@ struct Message {
   nlohmann::json body;
 };
 std::string to_text(const Message& message);
-// Fails on anything that is no message.
+// Throws a Failure if the text is not a message.
 Message parse_message(const std::string& text);
 
 struct Hello {
@@ -60,7 +60,7 @@ struct Begin {
   bool limit = false;
 };
 struct Report {
-  uint64_t messages = 0;  // that were told of
+  uint64_t messages = 0;  // notified of
   uint64_t windows = 0;   // their sum
   Verdict verdict;
   double raw_bytes_per_second = 0;

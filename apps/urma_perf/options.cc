@@ -12,7 +12,7 @@ namespace {
 
 using Asked = CommandLine::Asked;
 
-// What the options and words say that is not in Options as it is.
+// The words and options from which other values of Options follow.
 struct Words {
   std::string what;
   std::array<bool, threads_modes.size()> modes{};
@@ -20,7 +20,7 @@ struct Words {
   bool budget = false;
 };
 
-// How many Jetties: of --budget, many more.
+// The value of --jetties, which may be much larger with --budget.
 struct JettyCount {
   const bool& budget;
 

@@ -10,7 +10,7 @@
 
 namespace urma::perf {
 
-// What the command line says, checked.
+// The checked command line.
 struct Options {
   enum class Mode : uint8_t {
     help,
@@ -37,7 +37,7 @@ struct Options {
   uint32_t threads = 1;
   const ThreadsMode* threads_mode = &threads_modes.front();
   std::string device;                               // empty: chosen
-  const NamedRetransmission* retransmit = nullptr;  // null: what suits the device
+  const NamedRetransmission* retransmit = nullptr;  // null: the device's default
   std::string peer_device;                          // with --self; empty: as `device`
   bool verify = true;
   bool own_memory = false;
@@ -57,7 +57,7 @@ struct Options {
   std::optional<int> speaks;     // a protocol that is not ours, for tests
   std::vector<std::string> command;
 
-  // What a size of the test makes of them.
+  // The case for one size, and all cases.
   Case case_for(uint64_t bytes) const;
   std::vector<Case> cases() const;
 };

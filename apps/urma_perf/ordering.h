@@ -49,7 +49,7 @@ struct Ordering {
   bool unreliable() const { return mode->mode == ServiceMode::unreliable; }
 };
 
-// What atomics do.
+// The atomic operations, by the names of the command line.
 struct NamedAtomic {
   std::string_view name;
   Atomic atomic;

@@ -39,7 +39,7 @@ class Pattern {
   uint64_t seed_;
 };
 
-// What was checked, and what was wrong.
+// The result of checks: how many failed, and a description of the first failure.
 struct Verdict {
   uint64_t wrong = 0;  // messages
   std::string first;   // what was seen, for people

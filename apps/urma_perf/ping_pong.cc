@@ -41,7 +41,7 @@ void PingPong::run(const Stop& stop, Outcome& outcome) {
     }
     if (interrupted()) break;  // perhaps in the middle of it
     const int64_t time = now();
-    // What was lost has no round trip.
+    // A lost message has no round trip.
     last = sent;
     const int64_t took = time - last - rested - clock_cost();
     outcome.times.record(static_cast<uint64_t>(std::max<int64_t>(took, 0)) / 2);
@@ -86,7 +86,7 @@ void PingPong::post_late(Jetty& jetty, const Work& work) {
   }
 }
 
-// False: it was lost, as it may be.
+// Returns false if the message was lost, which some cases allow.
 bool PingPong::await(uint32_t jetty, uint32_t window, int64_t since, Verdict& verdict) {
   constexpr uint32_t look_at_clock_every = 1024;
   const int64_t begin = now();
@@ -110,7 +110,7 @@ bool PingPong::await(uint32_t jetty, uint32_t window, int64_t since, Verdict& ve
   }
 }
 
-// True: it is the message that is waited for.
+// Returns true if the completion is that of the expected message.
 bool PingPong::handle(const Completion& completion, uint32_t jetty, uint32_t window,
                       Verdict& verdict) {
   if (!completion.ok()) throw failed_work(side_.what().test->name, completion.status);

@@ -7,7 +7,7 @@
 
 namespace urma::perf {
 
-// What the loops of a case have done so far, for whoever wants to watch.
+// How far the loops of a case are. Another thread may read it.
 struct Progress {
   alignas(64) std::atomic<uint64_t> messages{0};
   std::atomic<int64_t> time{0};  // of all threads together
@@ -16,7 +16,7 @@ struct Progress {
 // A loop's pen: writes down ten times a second what the loop knows anyway.
 class ProgressWriter {
  public:
-  // Null: nobody watches.
+  // `to` may be null: nothing is written then.
   ProgressWriter(Progress* to, int64_t begin)
       : to_(to), last_(begin), next_(to == nullptr ? INT64_MAX : begin) {}
 

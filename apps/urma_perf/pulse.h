@@ -8,9 +8,9 @@
 
 namespace urma::perf {
 
-// A side that fills or compares a gigabyte polls nothing meanwhile, and an inlined device that is
-// not polled answers nobody: its peers take it for dead after a second. So what may take long is
-// done in slices, with a beat after each, which lets the engine run. Used by any thread.
+// A side that fills or compares a gigabyte does not poll meanwhile, and an inlined device that is
+// not polled does not answer: its peers consider it lost after a second. So long operations are
+// done in slices, with a beat after each, which lets the engine run. Any thread may use it.
 class Pulse {
  public:
   static constexpr size_t slice_bytes = 1 << 20;

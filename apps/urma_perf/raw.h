@@ -12,15 +12,15 @@
 
 namespace urma::perf {
 
-// What the raw loops have in common, whatever they send over.
+// The common part of the raw loops over sockets and over shared memory.
 
-// What was received.
+// Counts what was received, and the time from the first to the latest reading of the clock.
 struct RawTally {
   uint64_t bytes = 0;
   int64_t first = 0;  // when
   int64_t last = 0;
 
-  // What came before the first reading of the clock came before the time began.
+  // Bytes that arrived before the first reading of the clock do not count.
   void add(uint64_t more, int64_t at) {
     last = at;
     if (first == 0) {
@@ -34,7 +34,7 @@ struct RawTally {
   }
 };
 
-// What an application that looks at its bytes does at least.
+// Reads all bytes, the least that an application does that uses them.
 inline void read_words(std::span<const std::byte> bytes) {
   uint64_t sum = 0;
   size_t i = 0;
@@ -44,7 +44,7 @@ inline void read_words(std::span<const std::byte> bytes) {
     sum ^= word;
   }
   for (; i < bytes.size(); ++i) sum ^= std::to_integer<uint64_t>(bytes[i]);
-  // As if somebody used it: otherwise nothing is read.
+  // Makes the sum observable: otherwise the compiler would remove the reads.
   asm volatile("" : : "r"(sum));
 }
 

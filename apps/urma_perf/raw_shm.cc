@@ -86,7 +86,7 @@ void Lane::put(uint64_t number, std::span<const std::byte> message) const {
       break;
     case Way::in_slot:
     case Way::stamped:
-      // Whole lines where the source has them: what lies behind the message is no secret.
+      // Whole lines where the source has them: the bytes behind the message are not secret.
       if (plan_.bytes <= line_payload && message.size() >= line_payload) {
         std::memcpy(slot(number), message.data(), line_payload);
       } else {
@@ -191,7 +191,7 @@ bool ShmSender::send_stamped(int64_t until) {
     for (uint64_t i = 0; i < credit_every; ++i) lane_.put(++put_, source_);
     return true;
   }
-  // What `put` does, with nothing left to decide for each.
+  // The same as `put`, without decisions for each message.
   for (const uint64_t end = put_ + credit_every; put_ != end;) {
     ++put_;
     std::memcpy(lane_.slot(put_), source_.data(), line_payload);

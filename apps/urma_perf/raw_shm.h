@@ -13,10 +13,10 @@
 
 namespace urma::perf {
 
-// What two processes can do over memory that they share with nothing of liburma in the way: the
-// loops that `--limit` compares with. Each word that one side stores and the other polls lies alone
-// on its line, lines of different owners 4 KiB apart; stores release, loads acquire. Pollers spin
-// without PAUSE, as the library does.
+// The fastest exchange of messages over memory that two processes share, without liburma: the loops
+// that `--limit` compares with. Each word that one side stores and the other polls lies alone on
+// its cache line, and lines of different owners are 4 KiB apart. Stores release, loads acquire.
+// Pollers spin without PAUSE, as the library does.
 
 // How messages get from one side to the other.
 enum class Way : uint8_t {
@@ -24,12 +24,12 @@ enum class Way : uint8_t {
   in_slot,  // the message in the slot, then its number
   placed,   // the message in one of 1024 buffers in turn, where it stays; then a slot
   handed,   // copied into one of four buffers; its number on a line of its own
-  woken,    // as handed, to one who sleeps on that line
-  stamped,  // as in_slot, as many as fit; how many were taken is told every 64
+  woken,    // as handed, to a receiver asleep on that line
+  stamped,  // as in_slot, as many as fit; the receiver reports every 64 taken
   piped,    // copied piecewise into one of four buffers, as many as fit; their count on a line
 };
 
-// What the receiver does with a message.
+// How the receiver uses a message.
 enum class Use : uint8_t { nothing, read, copy };
 
 // Where the parts of a lane lie, in the same places for both sides.

@@ -123,7 +123,8 @@ void sleep_for_datagram(int socket, int64_t until) {
   ppoll(&readable, 1, &limit, nullptr);
 }
 
-// What is there of a message of which `got` bytes are in place already; 0: nothing.
+// Receives the next part of a message of which `got` bytes are in place already. Returns its size,
+// or 0 if nothing has arrived.
 size_t receive_part(int socket, std::span<std::byte> message, size_t got) {
   const ssize_t more = recv(socket, message.data() + got, message.size() - got, MSG_DONTWAIT);
   return more > 0 ? static_cast<size_t>(more) : 0;

@@ -10,8 +10,8 @@
 
 namespace urma::perf {
 
-// What the kernel's UDP can do with nothing of liburma in the way: the loops that `--limit`
-// compares with. They spin as the inlined library does, and their receivers read what they get.
+// The fastest exchange of messages over the kernel's UDP, without liburma: the loops that `--limit`
+// compares with. They spin as the inlined library does, and their receivers read what they receive.
 
 // A non-blocking socket with 4 MiB of buffer where the system allows it.
 class RawSocket {
@@ -34,7 +34,7 @@ class RawSocket {
   size_t datagram_bytes_ = 0;
 };
 
-// What a burst consists of.
+// The datagrams of a burst.
 struct RawPlan {
   size_t datagram_bytes = 0;
   unsigned datagrams = 1;  // in one call
@@ -48,8 +48,8 @@ RawPlan raw_plan(uint64_t message_bytes, const RawSocket& socket);
 // trains of 8 KiB datagrams.
 class RawPing {
  public:
-  // `rest`: before each message, and what the other side holds its answer for; both sleep then.
-  // Zero: both spin.
+  // `rest` is how long each side rests before it sends, so that the other one sleeps. If it is 0,
+  // both spin.
   RawPing(RawSocket& socket, std::span<const std::byte> out, std::span<std::byte> in, bool read,
           int64_t rest)
       : socket_(socket), out_(out), in_(in), read_(read), rest_(rest) {}

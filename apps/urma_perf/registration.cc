@@ -20,7 +20,7 @@
 namespace urma::perf {
 namespace {
 
-// Memory that nobody has touched, to be registered.
+// Memory without pages, to be registered.
 class Untouched {
  public:
   explicit Untouched(size_t bytes) : bytes_(bytes) {
@@ -222,7 +222,7 @@ Row measure(const Options& options, Device& device, bool mapped, uint64_t bytes)
 }  // namespace
 
 Exit measure_registration(const Options& options) {
-  // Who writes there wants to be answered between our calls.
+  // The peer that writes there needs answers between the measured calls.
   const Threads threads = options.churn > 0 ? Threads::served : options.threads_mode->threads;
   const std::string text(options.device.empty() ? default_device : options.device);
   apps::Captures captures("urma_perf");  // looks when the device has closed

@@ -16,7 +16,7 @@ class Responder {
   // no engine runs meanwhile.
   Responder(Side& side, bool check_each);
 
-  // False: it is of none of these Jetties.
+  // Returns false if the completion is not of these Jetties.
   bool handle(const Completion& completion);
 
   void begin();
@@ -36,7 +36,7 @@ class Responder {
   std::vector<Work> works_;               // a bounce for each Jetty
   std::vector<uint32_t> bounce_windows_;  // of the one to be posted
   std::vector<uint64_t> bounced_;         // by each Jetty
-  std::vector<bool> owed_;                // not posted yet, for want of a berth
+  std::vector<bool> owed_;                // not posted yet, because no berth was vacant
   Report report_;
 };
 

@@ -28,14 +28,14 @@ struct Round {
 // A round whose threads had no processor for longer than this says nothing.
 inline constexpr double most_waited_percent = 10;
 
-// What one of several paths to the server carried.
+// The traffic of one of several paths to the server.
 struct PathUse {
   Path path;         // as it was at the end
   double share = 0;  // of the packets that were sent
   double loss = 0;   // of those sent there
 };
 
-// What a case came to.
+// The result of a case.
 struct Result {
   Case what;
   std::string device;
@@ -55,7 +55,7 @@ struct Result {
   double messages_per_second() const;
   double bytes_per_second() const;
   double waited_percent() const;
-  // Of the messages that were sent, in the rounds that count.
+  // The part of the sent messages that was lost, in the rounds that count.
   double lost_percent() const;
 
   // Nothing without a limit.

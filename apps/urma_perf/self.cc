@@ -43,10 +43,10 @@ std::vector<std::string> arguments_for(const Options& options, const std::string
 
 // Between fork and exec: nothing that allocates.
 [[noreturn]] void become(char* const* arguments, pid_t parent, int report_to) {
-  // Also when nobody is left to end us in an orderly way.
+  // So that the server ends with its parent, also if that is killed.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
-  // Ctrl-C goes to the whole foreground group; it is the client's to say when we are done.
+  // Ctrl-C goes to the whole foreground group, but the client decides when the server ends.
   setpgid(0, 0);
   fcntl(report_to, F_SETFD, 0);
   execv("/proc/self/exe", arguments);
@@ -79,7 +79,7 @@ ChildServer::ChildServer(const Options& options, const std::string& device, int 
                                            std::strerror(why)));
   }
   if (!at_.empty()) return;
-  // It has said on stderr what is wrong; how it ended is how we end.
+  // The server has printed its error on stderr. Its exit code becomes that of this process.
   const bool ended = wait(interrupted() ? 0 : second);
   if (!ended) {
     kill(process_, SIGKILL);
@@ -96,7 +96,7 @@ ChildServer::ChildServer(const Options& options, const std::string& device, int 
 ChildServer::~ChildServer() {
   if (process_ <= 0) return;
   end();
-  // It has said on stderr which of its captures lacks packets.
+  // The server has printed on stderr which of its captures lacks packets.
   constexpr int incomplete = static_cast<int>(Exit::capture_incomplete);
   if (WIFEXITED(status_) && WEXITSTATUS(status_) == incomplete) note_incomplete_capture();
 }
@@ -123,7 +123,7 @@ std::string ChildServer::read_line(int from) const {
   return {};
 }
 
-// True: it is gone, and reaped.
+// Returns true if the process has ended and was reaped.
 bool ChildServer::wait(int64_t patience) {
   const int64_t begin = now();
   do {

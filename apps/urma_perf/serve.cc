@@ -39,7 +39,7 @@ std::vector<std::unique_ptr<Server>> make_servers(const Options& options, std::a
 Exit serve(const Options& options) {
   std::atomic<bool> over{false};
   const auto servers = make_servers(options, over);
-  // Whoever starts us reads one line; people read them all.
+  // A parent process reads only one line; people read them all.
   for (const auto& server : servers) {
     server->say_where();
     if (options.report_to) break;

@@ -16,7 +16,7 @@ namespace {
 
 // For all sessions together; a Jetty that does not fit is refused with a sum.
 constexpr uint32_t completion_entries = 1 << 18;
-// While nobody measures, the loop sleeps; this often it looks after clients and signals.
+// While no client measures, the loop sleeps for so long before it looks after clients and signals.
 constexpr Duration idle_wait = std::chrono::milliseconds(100);
 constexpr uint32_t look_around_every = 4096;
 constexpr size_t most_clients = 64;
@@ -45,7 +45,8 @@ void Server::say_where() {
   if (options_.report_to) {
     const std::string line = to_string(at) + "\n";
     if (::write(*options_.report_to, line.data(), line.size()) < 0) {
-      throw Failure(Exit::error, "--report-to: nobody reads there. Fix: give an open descriptor");
+      throw Failure(Exit::error,
+                    "--report-to: no process reads there. Fix: give an open descriptor");
     }
     close(*options_.report_to);
     return;
@@ -98,9 +99,9 @@ void Server::handle(const Completion& completion) {
   try {
     handle_message({.peer = completion.from, .jetty = completion.from_jetty}, *text);
   } catch (const std::exception& e) {
-    // Whatever one client says, the others are served on.
+    // An invalid message of one client must not end the service for the others.
     if (options_.verbose)
-      print_error(fmt::format("a message that nobody can be answered: {}", e.what()));
+      print_error(fmt::format("a message without a client to answer: {}", e.what()));
   }
 }
 

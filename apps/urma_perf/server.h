@@ -21,7 +21,7 @@ class Server {
   // `over`: shared with the servers on other addresses.
   Server(const Options& options, const std::string& device, std::atomic<bool>& over);
 
-  // To stdout, or to whoever has asked for it.
+  // Prints the server's address to stdout, or to the descriptor of --report-to.
   void say_where();
   // Until Ctrl-C or `over`; with --once it is over when the first client is gone.
   void run();
@@ -45,7 +45,7 @@ class Server {
   Taker taker_;
   std::vector<std::unique_ptr<Session>> sessions_;
   uint64_t clients_ = 0;               // so far
-  std::array<std::byte, 8> probed_{};  // what probes read; nobody looks at it
+  std::array<std::byte, 8> probed_{};  // the buffer of probes, whose bytes are not used
 };
 
 }  // namespace urma::perf

@@ -53,8 +53,9 @@ Message Session::answer(const Message& question) {
     running_.reset();
     over_ = true;
   } else {
-    throw Failure(Exit::error, "\"" + question.type.substr(0, 40) +
-                                   "\" is no question. Fix: use the same urma_perf on both sides");
+    throw Failure(Exit::error,
+                  "\"" + question.type.substr(0, 40) +
+                      "\" is not a question. Fix: use the same urma_perf on both sides");
   }
   return answer;
 }
@@ -146,7 +147,7 @@ std::optional<Work> Session::probe(int64_t time, std::span<std::byte> to) {
 void Session::handle_probe(const Completion& completion) {
   probing_ = false;
   unanswered_ = completion.ok() ? 0 : unanswered_ + 1;
-  // Restarted, or closed without a word: nobody who will speak again.
+  // The client's process has restarted or closed its device, so no more messages of it will come.
   const bool gone =
       completion.status == Status::peer_restarted || completion.status == Status::remote_access;
   if (gone || unanswered_ >= most_unanswered) {

@@ -9,11 +9,11 @@
 
 namespace urma::perf {
 
-// One client at the server, from its hello to its bye or its death.
+// One client at the server, from its hello to its bye, or until it is lost.
 class Session {
  public:
   struct Client {
-    PeerId peer;  // who says so in its messages
+    PeerId peer;  // the sender of its messages
     JettyId jetty{};
     friend bool operator==(const Client&, const Client&) = default;
   };
@@ -28,16 +28,16 @@ class Session {
 
   // Answers a question of the client's, or throws the Failure to answer with.
   Message answer(const Message& question);
-  // False: this completion is none of the case's.
+  // Returns false if the completion is not of the running case.
   bool handle(const Completion& completion) {
     return running_ && running_->responder.handle(completion);
   }
 
-  // What the server's loop has to do about it.
+  // How the server's loop has to run for this session.
   enum class Pace : uint8_t { idle, measured, in_limit };
   Pace pace() const {
     if (in_limit_) return Pace::in_limit;
-    // Who is to be woken has to sleep.
+    // A side that the test wakes has to sleep first.
     const bool measured = running_ && !running_->side.what().test->asleep;
     return measured ? Pace::measured : Pace::idle;
   }

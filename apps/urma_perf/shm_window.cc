@@ -44,7 +44,8 @@ std::string random_name() {
   return fmt::format("{}{:016x}", prefix, number);
 }
 
-// A file that nobody has locked has lost its maker. Others' files are not ours to open.
+// Removes files whose makers have ended, which shows in that they are not locked. Files of other
+// users are not opened.
 void remove_left_behind() {
   DIR* all = opendir(std::string(folder).c_str());
   if (all == nullptr) return;

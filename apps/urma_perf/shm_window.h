@@ -6,14 +6,13 @@
 
 namespace urma::perf {
 
-// Memory that two processes of one user on one host share: a file in /dev/shm of which the name is
-// gone as soon as both have it. Whoever makes one first removes what makers that were killed in
-// between have left.
+// Memory that two processes of one user on one host share: a file in /dev/shm whose name is removed
+// as soon as both have opened it. Before one is made, files of makers that were killed are removed.
 class ShmWindow {
  public:
   // Zeroed, each page there.
   static ShmWindow make(size_t bytes);
-  // What another process has made and told. Its name is gone then.
+  // Opens the file that another process has made, and removes its name.
   static ShmWindow open(const std::string& name, size_t bytes);
 
   ShmWindow(ShmWindow&&) noexcept;
@@ -21,7 +20,7 @@ class ShmWindow {
   ~ShmWindow();
 
   const std::string& name() const { return name_; }
-  // After this nobody else can open it.
+  // Removes the name, so that no other process can open the file.
   void forget_name();
   std::span<std::byte> bytes() const { return bytes_; }
 

@@ -25,7 +25,7 @@ uint32_t receives_for(const Case& what, Place place) {
   return place == Place::server && what.test->told() ? 2 * what.depth : 0;
 }
 
-// The two sides' patterns differ: nobody's own bytes pass for the other's.
+// The two sides' patterns differ, so that a side's own bytes do not pass for the other's.
 Pattern pattern_of(const Case& what, Place place) {
   return Pattern(2 * what.seed + (place == Place::server ? 1 : 0));
 }
@@ -96,7 +96,7 @@ bool Side::gets_data() const {
 
 void Side::make_jetties(Device& device, std::span<Jfc* const> completions) {
   const uint32_t berths = berths_for(case_, place_);
-  if (berths + receives_ == 0) return;  // nobody is told anything
+  if (berths + receives_ == 0) return;  // nothing is notified
   for (uint32_t i = 0; i < case_.jetties; ++i) {
     jetties_.push_back(must(device.jetty({.berths = berths,
                                           .receives = receives_,

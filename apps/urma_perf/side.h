@@ -18,7 +18,7 @@ namespace urma::perf {
 
 enum class Place : uint8_t { client, server };
 
-// What one side tells the other about itself.
+// The description of one side, for the other.
 struct SideDescription {
   std::string segment;                                 // its descriptor
   std::vector<std::pair<uint32_t, uint32_t>> jetties;  // id and token; of the segment's process
@@ -54,8 +54,8 @@ class Side {
   std::span<std::byte> slot(uint32_t jetty, uint32_t slot) const;
   std::span<const std::byte> source() const;
   std::span<std::byte> landing() const;
-  // What was written where, of atomics the words; the client's is copied to the server's when a
-  // round ends.
+  // Which iteration was written to which place; for atomics, the words. When a round ends, the
+  // client's ledger is copied to the server's.
   std::span<uint64_t> ledger() const;
   static constexpr uint64_t never_written = UINT64_MAX;
 

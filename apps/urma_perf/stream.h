@@ -10,7 +10,7 @@
 
 namespace urma::perf {
 
-// What a loop has done in one round.
+// The work of a loop in one round.
 struct Outcome {
   uint64_t messages = 0;
   uint64_t lost = 0;     // of which nothing came, where some may be

@@ -16,7 +16,7 @@ class Table {
 
   void header();
   void row(const Result& result);
-  // What has to be said about the rows.
+  // Prints remarks about the rows.
   void footer();
 
  private:

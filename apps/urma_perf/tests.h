@@ -10,7 +10,7 @@
 
 namespace urma::perf {
 
-// What a test's number is.
+// The quantity that a test measures.
 enum class Shape : uint8_t {
   post_to_completion,  // one work outstanding, its time
   half_round_trip,     // both sides bounce; half of the time
@@ -33,13 +33,14 @@ struct Test {
   bool sends() const { return operation == Operation::send; }
   bool reads() const { return operation == Operation::read; }
   bool atomics() const { return operation == Operation::atomic; }
-  // What it changes at the server is looked at when a round has ended.
+  // The server is not notified of these works: its memory is checked when a round has ended.
   bool lands_unseen() const { return (operation == Operation::write && !ping_pong()) || atomics(); }
 };
 
-// In an asleep test: how long a side rests before it sends, so that the other one sleeps for sure.
-// Acknowledgements are late by up to 0.4 ms, and whom they wake spins before it sleeps again. Told
-// to nobody, so the server holds each answer for just as long, and the client subtracts it.
+// In an asleep test each side rests for so long before it sends, so that the other one certainly
+// sleeps: acknowledgements are late by up to 0.4 ms, and a side that they wake spins before it
+// sleeps again. The duration is not sent: the server holds each answer for as long, the client
+// subtracts it.
 inline constexpr int64_t rest_before_send = millisecond;
 
 std::span<const Test> all_tests();

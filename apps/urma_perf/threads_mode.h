@@ -7,7 +7,7 @@
 
 namespace urma::perf {
 
-// Whose thread runs the devices of both sides.
+// The threads that run the devices of both sides.
 struct ThreadsMode {
   Threads threads;
   const char* option;

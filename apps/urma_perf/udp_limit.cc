@@ -27,7 +27,7 @@ std::string UdpLimit::why_silent() const {
 
 void UdpLimit::begin() {
   round_trips_.clear();
-  // What is left of the last round is not part of this one.
+  // Discards datagrams of the last round.
   RawReceiver(socket_, raw_plan(side_.what().bytes, socket_), side_.landing(), false).run(0);
   if (side_.what().test->bandwidth()) {
     begin_bursts();

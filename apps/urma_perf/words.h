@@ -15,12 +15,12 @@ class Words {
  public:
   Words(Atomic atomic, uint64_t bytes, size_t count);
 
-  // What the word is now, before the next work.
+  // Sets the value of a word, before the next work.
   void set(size_t word, uint64_t value) { words_[word] = {0, value}; }
   // Gives the work its operands: a compare-swap that succeeds if the word is what it should be and
   // changes all of its bytes, or a fetch-add of 1.
   void aim(Work& work, size_t word);
-  // What the word is after the latest work.
+  // The value of a word after the latest work.
   uint64_t value(size_t word) const { return words_[word].after; }
   // Counts a wrong message if the latest work did not fetch what was there. Goes on from what it
   // fetched, so that one wrong word is counted once.

@@ -42,7 +42,7 @@ std::optional<double> Row::rate(std::string_view metric) const {
 }
 
 bool Watcher::wanted(const ObservedDevice& device) const {
-  return who_.empty() || std::to_string(device.pid) == who_ || device.process == who_;
+  return process_.empty() || std::to_string(device.pid) == process_ || device.process == process_;
 }
 
 Row Watcher::row(ObservedDevice device, double seconds) const {

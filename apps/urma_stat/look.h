@@ -14,9 +14,9 @@ struct Row {
   ObservedDevice device;
   // By metric, per second; empty: not known yet. Of what is "now" there is none.
   std::vector<std::optional<double>> rates;
-  std::optional<double> age_seconds;  // of the values; nothing: it has not reported yet
+  std::optional<double> age_seconds;  // of the values; empty if it has not reported yet
 
-  // Nothing: its version has no such metric, or no rate of it is known.
+  // Returns nothing if the device's version has no such metric, or if its rate is not known.
   std::optional<double> value(std::string_view metric) const;
   std::optional<double> rate(std::string_view metric) const;
 };
@@ -29,8 +29,8 @@ struct Look {
 
 class Watcher {
  public:
-  // `who`: a process by its number or name; empty: all.
-  explicit Watcher(std::string who) : who_(std::move(who)) {}
+  // `process` is a number or a name. Empty stands for all processes.
+  explicit Watcher(std::string process) : process_(std::move(process)) {}
 
   Look look();
 
@@ -38,7 +38,7 @@ class Watcher {
   bool wanted(const ObservedDevice& device) const;
   Row row(ObservedDevice device, double seconds) const;
 
-  std::string who_;
+  std::string process_;
   std::map<std::string, ObservedDevice> before_;
   Time looked_at_{};
 };

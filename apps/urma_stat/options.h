@@ -7,7 +7,7 @@
 
 namespace urma::stat {
 
-// What the command line says, checked.
+// The checked command line.
 struct Options {
   enum class Mode : uint8_t { help, version, metrics, show };
 

@@ -12,7 +12,7 @@ class Output {
   Output();
 
   bool terminal() const { return terminal_; }
-  // Of the screen, now.
+  // The current width of the screen.
   size_t columns() const;
   void write(std::string_view text) const;
   // On one screen: what does not fit is left out, and that is said.

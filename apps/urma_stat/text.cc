@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t widest_device = 32;
 
-// What grows, in the table: some metrics together.
+// A column of the table: the sum of some metrics that grow.
 struct Column {
   std::string_view title;
   std::span<const std::string_view> metrics;
@@ -49,7 +49,7 @@ std::string span(int64_t seconds) {
   return fmt::format("{} d", seconds / 86'400);
 }
 
-// Of several metrics together; nothing if the device has none of them.
+// The sum of several metrics. Returns nothing if the device has none of them.
 template <class One>
 std::optional<double> sum(std::span<const std::string_view> metrics, One&& one) {
   std::optional<double> out;

@@ -73,7 +73,7 @@ void says(const Finding& finding, Level level, std::string_view what, std::strin
   CHECK(finding.level == level);
   CHECK(finding.what.find(what) != std::string::npos);
   CHECK(finding.fix.find(cure) != std::string::npos);
-  // What is not well has its cure, and only that.
+  // A finding has a fix exactly if its level is not ok.
   CHECK(finding.fix.empty() == (finding.level == Level::ok));
 }
 
@@ -115,15 +115,15 @@ TEST_CASE("doctor: shared memory is there, writable, and has room") {
   says(check_shared_memory(machine.host), Level::fix, "not there", "mount -t tmpfs");
 }
 
-TEST_CASE("doctor: the window's file is this user's, a file, or not there yet") {
+TEST_CASE("doctor: the window's file is this user's, a file, or does not exist yet") {
   Machine machine;
   const std::string path = "/dev/shm/urma-" + machine.user();
-  says(check_window_file(machine.host), Level::ok, "not there yet");
+  says(check_window_file(machine.host), Level::ok, "does not exist yet");
   machine.file(path, std::string(2 * mebibyte, 'x'));
   says(check_window_file(machine.host), Level::ok, path + ", 2M");
   machine.remove(path);
   machine.directory(path);
-  says(check_window_file(machine.host), Level::fix, "is no file", "rm -r " + path);
+  says(check_window_file(machine.host), Level::fix, "is not a file", "rm -r " + path);
   machine.host.uid += 1;  // what lies at its path is not its own
   machine.file("/dev/shm/urma-" + machine.user());
   says(check_window_file(machine.host), Level::fix, "another user", "rm /dev/shm/urma-");
@@ -156,7 +156,7 @@ TEST_CASE("doctor: names lie in a directory of this user alone") {
   says(check_names(machine.host), Level::fix, "not a directory of this user", "XDG_RUNTIME_DIR");
 }
 
-TEST_CASE("doctor: files that nobody holds are told, those of the living and young ones are not") {
+TEST_CASE("doctor: reports files that no process holds, but not held or young files") {
   Machine machine;
   const std::string names = "/tmp/urma-" + machine.user() + "/names/127.0.0.1";
   says(check_stale_files(machine.host), Level::ok, "none");
@@ -168,7 +168,7 @@ TEST_CASE("doctor: files that nobody holds are told, those of the living and you
   machine.held.insert(names + "/dead");
   says(check_stale_files(machine.host), Level::ok, "none");
   machine.file("/dev/shm/urma_perf.0123456789abcdef");
-  machine.file("/dev/shm/urma-" + machine.user());  // a window stays when nobody uses it
+  machine.file("/dev/shm/urma-" + machine.user());  // a window remains when no process uses it
   says(check_stale_files(machine.host), Level::warn, "1 file of",
        "find /dev/shm -name 'urma_perf.*'");
   machine.held.clear();
@@ -243,7 +243,7 @@ TEST_CASE("doctor: limits of the process") {
   machine.host.uid = 1000;
   limit("Max processes", "10");
   says(check_processes(machine.host), Level::warn, "10 processes", "ulimit -u 4096");
-  machine.host.uid = 0;  // whom this limit does not bind
+  machine.host.uid = 0;  // this limit does not apply to root
   says(check_processes(machine.host), Level::ok, "10 processes");
   limit("Max processes", "unlimited");
   says(check_processes(machine.host), Level::ok, "not limited");
@@ -286,7 +286,7 @@ TEST_CASE("doctor: a container's memory") {
   says(check_container_memory(machine.host), Level::warn, "156M of 256M", "docker update --memory");
   machine.file(group + "/memory.current", "251658240\n");
   says(check_container_memory(machine.host), Level::fix, "16M of 256M", "docker update --memory");
-  // What files it has cached it gives back.
+  // The group can free the memory of cached files.
   machine.file(group + "/memory.stat", "anon 1\ninactive_file 209715200\n");
   says(check_container_memory(machine.host), Level::warn, "216M of 256M", "docker");
 
@@ -408,7 +408,7 @@ TEST_CASE("doctor: interfaces that are up and carry a packet") {
        "ip link set dev eth0 mtu 1500");
 }
 
-TEST_CASE("doctor: socket buffers, their limits, and who may exceed them") {
+TEST_CASE("doctor: socket buffers, their limits, and the users that may exceed them") {
   Machine machine;
   const auto limits = [&](const char* receive, const char* send) {
     machine.file("/proc/sys/net/core/rmem_max", receive);

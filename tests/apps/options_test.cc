@@ -30,7 +30,7 @@ std::string refusal(std::vector<std::string> words) {
 
 }  // namespace
 
-TEST_CASE("what the command line says is what is measured") {
+TEST_CASE("the options of the command line become cases") {
   const Options options =
       parse({"--self", "write_bw", "--size", "64,4K,1M", "--depth", "8", "--threads", "2"});
   const std::vector<Case> cases = options.cases();
@@ -54,7 +54,7 @@ TEST_CASE("a sweep is a list of sizes, as far as messages go") {
   REQUIRE(parse({"--self", "send_lat", "--sweep"}).cases().back().bytes == max_send_bytes);
 }
 
-TEST_CASE("works are signalled as seldom as is asked for") {
+TEST_CASE("--signal-every sets how many works have one completion") {
   const Case deep =
       parse({"--self", "send_bw", "--size", "8", "--depth", "256", "--signal-every", "64"})
           .cases()
@@ -65,14 +65,14 @@ TEST_CASE("works are signalled as seldom as is asked for") {
   REQUIRE(parse({"--self", "send_lat", "--signal-every", "32"}).cases().front().depth == 1);
 }
 
-TEST_CASE("whose threads run the devices is one option") {
+TEST_CASE("the threads that run the devices are chosen by one option") {
   REQUIRE(parse({"--self", "send_lat"}).threads_mode->threads == Threads::inlined);
   for (const ThreadsMode& mode : threads_modes) {
     REQUIRE(parse({"--self", "send_lat", mode.option}).threads_mode == &mode);
   }
 }
 
-TEST_CASE("nonsense is refused, with the cure") {
+TEST_CASE("an invalid command line is refused, with a fix") {
   const std::vector<std::vector<std::string>> nonsense = {
       {},
       {"tickle", "localhost"},
@@ -137,7 +137,7 @@ TEST_CASE("messages are read as they were written") {
   REQUIRE(got.raw == sent.raw);
 }
 
-TEST_CASE("what is no message is refused") {
+TEST_CASE("a text that is not a message is refused") {
   for (const char* text : {"", "{", "[]", "{}", "7", "{\"id\":-1,\"type\":3,\"body\":{}}",
                            "{\"id\":1,\"type\":\"x\"}"}) {
     REQUIRE_THROWS_AS(parse_message(text), Failure);

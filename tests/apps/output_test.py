@@ -41,7 +41,7 @@ def main():
     assert sys.argv[1:], "no tools were given"
     for tool in sys.argv[1:]:
         for bad in ("/dev/full", CLOSED, ENDED):
-            # An error that nobody hears of is the same error.
+            # The exit code is the same if the error cannot be printed.
             assert run([tool, "--bogus"], stderr=bad) == (2, ""), (tool, bad)
             code, text = run([tool, "--version"], stderr=bad)
             assert code == 0 and text.startswith(os.path.basename(tool)), (tool, bad, text)
@@ -55,7 +55,7 @@ def main():
                           stderr=CLOSED)
             with open(file.name, encoding="utf-8") as again:
                 assert code == 2 and again.read() == "mine"
-            # What could not be printed is an error: it is not lost in /dev/null.
+            # Output that cannot be printed is an error, and is not lost in /dev/null.
             code, text = run([tool, "--version"], stdout=CLOSED)
             assert code == 1 and "writing to stdout" in text and "Fix: " in text, (code, text)
 

@@ -77,7 +77,7 @@ TEST_CASE("messages too short to say which they are, are some window's") {
   }
 }
 
-TEST_CASE("the bytes of another seed, and untouched ones, are no window's") {
+TEST_CASE("bytes of another seed and untouched bytes do not match any window") {
   const size_t bytes = 64;
   const Pattern pattern(1);
   const auto others = source_of(Pattern(2), bytes);

@@ -28,7 +28,7 @@ Bytes pattern_bytes(size_t count) {
   return bytes;
 }
 
-// Of memory that is not mapped, so that both sides have something to do.
+// A case with memory that is not mapped, so that both sides have something to do.
 Case case_of(std::string_view test, uint64_t bytes) {
   return {.test = find_test(test), .bytes = bytes, .own_memory = true};
 }
@@ -125,7 +125,7 @@ TEST_CASE("each raw stream brings all bytes, in order, through the slices of bot
   }
 }
 
-TEST_CASE("a side that nobody answers comes back when its time is over") {
+TEST_CASE("a side that gets no answer returns after its time limit") {
   const ShmPlan plan = shm_plan(case_of("send_lat", 8));
   const Lanes lanes(plan);
   const Bytes source = pattern_bytes(64);

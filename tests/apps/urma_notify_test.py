@@ -258,7 +258,7 @@ def test_one_name_for_two():
         assert code == 1 and "another sender" in err, err
         first.kill()
         first.wait()
-        # Who has died stops nobody for long.
+        # A sender that has died does not block others for long.
         code, out, err = send(two, *WAYS[1], "--as", "both")
         assert code == 0, (out, err)
         code, _, err = send(one, *WAYS[0], "--as", "both")
@@ -293,7 +293,7 @@ def test_file_systems_that_cannot_rename_to_vacant_names():
         assert code == 0, (out, err)
         assert os.listdir(server.folder) == ["linked"]
         assert (server.folder / "linked").read_bytes() == file.read_bytes()
-        # Who came first is not replaced.
+        # The transfer that came first is not replaced.
         sender = start(file, *WAYS[0], "--as", "late", "--rate", "1M")
         until(lambda: size_of(server.part("late")) >= BLOCK)
         (server.folder / "late").write_bytes(b"first")
@@ -321,7 +321,7 @@ def test_receiver_sleeps():
             before, began = cpu_seconds(server.process), time.monotonic()
             assert send(file, *way, "--rate", "1M")[0] == 0
             used, took = cpu_seconds(server.process) - before, time.monotonic() - began
-            # Whoever polled would have used all of it.
+            # A polling process would have used all of it.
             assert used < 0.4 * took, (used, took)
 
 

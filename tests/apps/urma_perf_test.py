@@ -409,7 +409,7 @@ def test_captures_that_lack_packets():
                 assert (f"packets are missing in the capture {capture}: capture stopped: the "
                         "file's limit was reached. Fix: raise limit=" in done.stderr) == (code == 7)
                 assert code == 7 or done.stderr == "", done
-        # A limit on the size of files, which would kill whoever does not look for it.
+        # A limit on the size of files, which kills a process that does not check it.
         words = [PROGRAM, "--self", "send_lat", "--size", "1000", "--count", "300",
                  "--peer-device", "udp:", "--device", f"pcap(file={capture}):udp:"]
         done = subprocess.run(["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", *words],
