@@ -11,7 +11,7 @@ constexpr Duration settle_patience = std::chrono::microseconds(50);
 transport::Settings transport_settings(const EngineSettings& settings,
                                        drivers::PacketPort& driver) {
   const drivers::PortFacts& port = driver.facts();
-  transport::PathList paths;
+  PathList paths;
   for (unsigned i = 0; i < port.paths.size(); ++i) paths.set(i, port.paths[i]);
   return {.self = port.self,
           .paths = paths,

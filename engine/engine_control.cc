@@ -216,7 +216,7 @@ bool Engine::end_everything(Time now) {
 // ---- paths
 
 bool Engine::add_path(drivers::PathPorts::Joining& joining, Time now) {
-  transport::PathList paths = transport_.paths();
+  PathList paths = transport_.paths();
   uint8_t place = 0;
   while (place < most_paths && (paths.there(place) || leaving_[place])) ++place;
   if (place == most_paths) return false;
@@ -230,7 +230,7 @@ bool Engine::add_path(drivers::PathPorts::Joining& joining, Time now) {
 // sent still comes. Then nobody names it, and what was filled for it is waited for.
 bool Engine::remove_path(PathRemoval& what, Time now) {
   if (!what.begun) {
-    transport::PathList paths = transport_.paths();
+    PathList paths = transport_.paths();
     unsigned there = 0;
     what.number = most_paths;
     for (uint8_t i = 0; i < most_paths; ++i) {

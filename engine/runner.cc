@@ -207,7 +207,7 @@ std::vector<Endpoint> Runner::places() const {
 }
 
 void Runner::note_places() {
-  transport::PathList paths;
+  PathList paths;
   call([&](Engine& engine, Time) {
     paths = engine.transport().paths();
     return true;

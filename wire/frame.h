@@ -8,18 +8,20 @@
 
 namespace urma {
 
-// Bytes that belong to somebody else: registered or posted memory on its way out.
+// A range of memory to be sent, which the frame refers to but does not own: registered memory, or
+// memory that a work names.
 struct Piece {
   const std::byte* data = nullptr;
   uint32_t bytes = 0;
 };
 
 inline constexpr unsigned max_pieces = 16;
-inline constexpr uint32_t largest_rtp_mtu = 8192;  // payload of a packet where packets may be lost
+inline constexpr uint32_t largest_rtp_mtu =
+    8192;  // payload of a packet on media that may lose packets
 
-// One packet on its way out, in a frame lent by a driver: headers in the driver's memory, payload
-// where it lies, padding and ICRC behind it. Whoever holds the frame fills it; `send` gives it
-// back.
+// One packet to be sent, in a frame lent by a driver: headers in the driver's memory, then the
+// payload, which stays where it is, then padding and ICRC. The layer that obtained the frame from
+// the driver fills it and gives it back through `send`.
 struct TxFrame {
   static constexpr unsigned head_room = 160;
   static constexpr unsigned tail_room = 8;
@@ -28,7 +30,7 @@ struct TxFrame {
   uint16_t head_bytes = 0;
   uint8_t piece_count = 0;
   uint8_t tail_bytes = 0;
-  uint8_t path = 0;  // the one of the port's on which it is to leave
+  uint8_t path = 0;  // index of the port's path on which to send it
   std::array<std::byte, tail_room> tail{};
   Endpoint to;
   std::array<Piece, max_pieces> pieces;
@@ -40,13 +42,14 @@ struct TxFrame {
   }
 };
 
-// One packet that came in. `data` is the driver's memory until the frame is released.
+// One received packet. `data` points into the driver's memory, and is valid until the frame is
+// released.
 struct RxFrame {
   const std::byte* data = nullptr;
   uint32_t bytes = 0;
-  uint32_t cookie = 0;             // the driver's
-  const Endpoint* from = nullptr;  // as long as `data`
-  uint8_t path = 0;                // the one of the port's on which it came
+  uint32_t cookie = 0;             // for the driver's own use
+  const Endpoint* from = nullptr;  // valid as long as `data`
+  uint8_t path = 0;                // index of the port's path on which it arrived
 };
 
 }  // namespace urma

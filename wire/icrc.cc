@@ -6,7 +6,7 @@
 #include "base/bits.h"
 #include "base/crc32.h"
 
-namespace urma::transport {
+namespace urma {
 namespace {
 
 constexpr size_t udp_bytes = 8;
@@ -14,8 +14,8 @@ constexpr size_t ipv4_bytes = 20;
 constexpr size_t ipv6_bytes = 40;
 constexpr uint8_t protocol_udp = 17;
 
-// What stands in front of the transport header, with the fields that a path may rewrite (UB 3.3:
-// ToS or traffic class, TTL or hop limit, checksums) all ones.
+// The IP and UDP headers in front of the transport header. Fields that a router may rewrite
+// (UB 3.3: ToS or traffic class, TTL or hop limit, checksums) are all ones.
 struct CanonicalHeaders {
   std::array<std::byte, ipv6_bytes + udp_bytes> bytes{};
   size_t size = 0;
@@ -34,7 +34,7 @@ CanonicalHeaders ipv4_headers(const Endpoint& from, const Endpoint& to, size_t p
   at[0] = std::byte{0x45};
   at[1] = std::byte{0xff};  // ToS
   store_be<2>(at + 2, ipv4_bytes + udp_bytes + payload);
-  store_be<2>(at + 4, 0);       // ID: 0, whatever was sent (docs/protocol.md)
+  store_be<2>(at + 4, 0);       // ID: 0, whatever value was sent (docs/protocol.md)
   store_be<2>(at + 6, 0x4000);  // DF
   at[8] = std::byte{0xff};      // TTL
   at[9] = std::byte{protocol_udp};
@@ -60,7 +60,7 @@ CanonicalHeaders ipv6_headers(const Endpoint& from, const Endpoint& to, size_t p
   return out;
 }
 
-// The ICRC is sent least significant byte first, as Ethernet's and RoCE's are (INFERRED).
+// The ICRC is sent least significant byte first, as the CRCs of Ethernet and RoCE (INFERRED).
 void store_icrc(std::byte* at, uint32_t icrc) {
   for (size_t i = 0; i < icrc_bytes; ++i) at[i] = static_cast<std::byte>(icrc >> 8 * i);
 }
@@ -94,4 +94,4 @@ bool verify(std::span<const std::byte> packet, const Endpoint& from, const Endpo
   return std::memcmp(expected.data(), body.data() + body.size(), icrc_bytes) == 0;
 }
 
-}  // namespace urma::transport
+}  // namespace urma

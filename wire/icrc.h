@@ -6,16 +6,17 @@
 
 #include "wire/frame.h"
 
-namespace urma::transport {
+namespace urma {
 
-// ICRC of a UB packet on IP and UDP (UB 3.3): over the headers below, as a socket sends them and
-// with what the network may change set to ones, then everything from the transport header to the
-// padding. It is made per UB packet, so that segmentation offload does not matter.
+// The ICRC of a UB packet on IP and UDP (UB 3.3). It covers the IP and UDP headers, as a socket
+// sends them but with the fields that the network may change set to ones, and everything from the
+// transport header to the padding. It is computed per UB packet, so segmentation offload does not
+// affect it.
 
 inline constexpr size_t icrc_bytes = 4;
 
-// The part that the addresses and the length decide: the same for packets of one length between
-// two endpoints, which come in rows, so a few are remembered.
+// The CRC of the IP and UDP headers, which depend only on the addresses and the length. Packets of
+// one length between the same endpoints follow each other, so a few results are cached.
 class IcrcPrefix {
  public:
   // `ub_bytes`: from the transport header to the ICRC, both included.
@@ -38,11 +39,11 @@ class IcrcPrefix {
   std::array<Entry, 4> entries_;
 };
 
-// Writes the ICRC of a frame whose head, pieces and padding are in place behind its padding.
+// Computes the ICRC of a frame whose head, pieces and padding are in place, and appends it.
 void seal(TxFrame& frame, const Endpoint& from, IcrcPrefix& prefix);
 
-// Whether the last four bytes of `packet` are its ICRC.
+// Returns whether the last four bytes of `packet` are its ICRC.
 bool verify(std::span<const std::byte> packet, const Endpoint& from, const Endpoint& to,
             IcrcPrefix& prefix);
 
-}  // namespace urma::transport
+}  // namespace urma

@@ -28,21 +28,21 @@ enum class TaOpcode : uint8_t {
   atomic_response = 0x13,
 };
 
-// What each opcode carries and how it may be treated. To add an opcode: a row here, and its cases
-// in the executor, which does not compile without them.
+// Which headers each opcode has, and how its requests may be treated. To add an opcode, add a row
+// here and its cases in the executor, which does not compile without them.
 struct OpcodeInfo {
   TaOpcode opcode;
   std::string_view name;
-  bool request;            // starts with BTAH; else with ATAH
+  bool request;            // begins with a BTAH; a response with an ATAH
   bool to_jetty;           // MTETAH: takes a receive slot
   bool to_memory;          // MAETAH: checked by the segment table
   bool offset;             // OFSTETAH: where the packet's bytes lie in its slice
-  bool notify;             // NTFETAH: 8 bytes of memory that are set when all data is in place
+  bool notify;             // NTFETAH: 8 bytes of memory that are set once all data is in place
   bool immediate;          // IMMETAH
   bool data;               // bytes may follow
-  bool replayable;         // executing it twice is executing it once
+  bool replayable;         // executing it twice has the same effect as once
   bool user_data = false;  // UDETAH: how an atomic updates
-  uint8_t operands = 0;    // of an atomic: its data, each as long as its word
+  uint8_t operands = 0;    // how many operands an atomic has; each is as long as its word
 };
 
 namespace detail {
@@ -81,7 +81,7 @@ inline constexpr auto opcode_rows = [] {
 
 using detail::opcodes;
 
-// Null for an opcode that we do not know.
+// Returns null for an unknown opcode.
 constexpr const OpcodeInfo* find_opcode(uint8_t opcode) { return detail::opcode_rows[opcode]; }
 constexpr const OpcodeInfo& info_of(TaOpcode opcode) {
   return *find_opcode(static_cast<uint8_t>(opcode));

@@ -7,24 +7,24 @@
 #include "urma/core/endpoint.h"
 #include "urma/core/path.h"
 
-namespace urma::transport {
+namespace urma {
 
-// Where a device is reached over its paths. A place keeps its number: where one was taken away, and
-// others follow, nothing is.
+// The endpoints of a device, one for each of its paths. A path keeps its index: when one is
+// removed, its entry becomes empty (`Endpoint{}`), and the later ones stay where they are.
 struct PathList {
-  uint8_t count = 0;    // places, those with nothing included
-  uint32_t number = 0;  // of this list, of 24 bits: grows with each that its device has
+  uint8_t count = 0;    // entries, empty ones included; the last one is never empty
+  uint32_t number = 0;  // 24 bits, wraps: grows with each change of the device's list
   std::array<Endpoint, most_paths> endpoints{};
 
   static constexpr uint32_t number_mask = 0xffffff;
   bool there(unsigned place) const { return !(endpoints[place] == Endpoint{}); }
-  // The first one that is there; `count` if there is none.
+  // The index of the first entry that is not empty; `count` if all are.
   uint8_t first() const {
     uint8_t place = 0;
     while (place < count && !there(place)) ++place;
     return place;
   }
-  // Not there: Endpoint{}.
+  // Endpoint{} removes the entry.
   void set(unsigned place, const Endpoint& endpoint) {
     endpoints[place] = endpoint;
     count = most_paths;
@@ -39,4 +39,4 @@ struct PathList {
   friend bool operator==(const PathList&, const PathList&) = default;
 };
 
-}  // namespace urma::transport
+}  // namespace urma

@@ -4,38 +4,17 @@
 
 #include "wire/icrc.h"
 
-namespace urma::transport {
+namespace urma {
 namespace {
 
-namespace body {
-using Type = Field<0, 8>;
-using Version = Field<8, 8>;
-using Reason = Field<16, 8>;
-using MtuLog2 = Field<24, 8>;
-using Features = Field<32, 32>;
-using FromLife = Field<64, 64>;
-using ToLife = Field<128, 64>;
-using FromTpn = Field<192, 32>;
-using ToTpn = Field<224, 32>;
-using FirstPsn = Field<256, 32>;
-using Attempt = Field<288, 32>;
-using ReceiveWindow = Field<320, 16>;
-using TassnWindow = Field<336, 16>;
-using AtomicResults = Field<352, 16>;
-using Reads = Field<368, 16>;
-using BufferBytes = Field<384, 32>;
-using EchoedPsn = Field<416, 32>;
-using Cookie = Field<448, 64>;
-}  // namespace body
-
-// In `features`, bits from the least significant one.
+// Bits of `features`, from the least significant one.
 constexpr uint32_t asks_go_back_n = 1 << 8;
 constexpr unsigned trigger_shift = 9;
 constexpr uint32_t trigger_mask = 3;
 constexpr uint32_t asks_to_drop = 1 << 11;
 constexpr uint32_t last_trigger = 2;
 
-// Padding that makes a large packet; never read for its value.
+// Padding that makes a packet large; the receiver ignores its value.
 alignas(64) constexpr std::array<std::byte, 9216> zeros{};
 
 }  // namespace
@@ -65,70 +44,46 @@ Retransmission followed_by(Retransmission ours, uint32_t features) {
 }
 
 std::optional<SetupMessage> SetupMessage::parse(HeaderView<size> in) {
-  const auto type = body::Type::get(in);
-  if (type < static_cast<uint64_t>(SetupType::open) ||
-      type > static_cast<uint64_t>(SetupType::noted)) {
-    return std::nullopt;
-  }
-  return SetupMessage{
-      .type = static_cast<SetupType>(type),
-      .version = static_cast<uint8_t>(body::Version::get(in)),
-      .reason = static_cast<SetupReason>(body::Reason::get(in)),
-      .mtu_log2 = static_cast<uint8_t>(body::MtuLog2::get(in)),
-      .features = static_cast<uint32_t>(body::Features::get(in)),
-      .from_life = body::FromLife::get(in),
-      .to_life = body::ToLife::get(in),
-      .from_tpn = static_cast<uint32_t>(body::FromTpn::get(in)),
-      .to_tpn = static_cast<uint32_t>(body::ToTpn::get(in)),
-      .first_psn = static_cast<uint32_t>(body::FirstPsn::get(in)),
-      .attempt = static_cast<uint32_t>(body::Attempt::get(in)),
-      .receive_window = static_cast<uint16_t>(body::ReceiveWindow::get(in)),
-      .tassn_window = static_cast<uint16_t>(body::TassnWindow::get(in)),
-      .atomic_results = static_cast<uint16_t>(body::AtomicResults::get(in)),
-      .reads = static_cast<uint16_t>(body::Reads::get(in)),
-      .buffer_bytes = static_cast<uint32_t>(body::BufferBytes::get(in)),
-      .echoed_psn = static_cast<uint32_t>(body::EchoedPsn::get(in)),
-      .cookie = body::Cookie::get(in),
-      .paths = {},
-  };
-}
-
-void SetupMessage::emit(HeaderBytes<size> out) const {
-  body::Type::set(out, static_cast<uint64_t>(type));
-  body::Version::set(out, version);
-  body::Reason::set(out, static_cast<uint64_t>(reason));
-  body::MtuLog2::set(out, mtu_log2);
-  body::Features::set(out, features);
-  body::FromLife::set(out, from_life);
-  body::ToLife::set(out, to_life);
-  body::FromTpn::set(out, from_tpn);
-  body::ToTpn::set(out, to_tpn);
-  body::FirstPsn::set(out, first_psn);
-  body::Attempt::set(out, attempt);
-  body::ReceiveWindow::set(out, receive_window);
-  body::TassnWindow::set(out, tassn_window);
-  body::AtomicResults::set(out, atomic_results);
-  body::Reads::set(out, reads);
-  body::BufferBytes::set(out, buffer_bytes);
-  body::EchoedPsn::set(out, echoed_psn);
-  body::Cookie::set(out, cookie);
+  std::optional<SetupMessage> message = parse_header<SetupMessage>(in);
+  if (message->type < SetupType::open || message->type > SetupType::noted) message.reset();
+  return message;
 }
 
 namespace {
 
+// A list of paths is this, then `count` endpoints, then zeros up to a multiple of four bytes.
+struct PathsHead {
+  static constexpr size_t size = 4;
+
+  uint32_t count = 0;
+  uint32_t number = 0;
+
+  using Layout =
+      HeaderLayout<size, Member<&PathsHead::count, 0, 8>, Member<&PathsHead::number, 8, 24>>;
+};
+
+struct PathEntry {
+  static constexpr size_t size = 18;
+  using Layout =
+      HeaderLayout<size, AddressMember<&Endpoint::address, 0>, Member<&Endpoint::port, 128, 16>>;
+};
+static_assert(SetupMessage::paths_size(1) == (PathsHead::size + PathEntry::size + 3) / 4 * 4);
+
+constexpr size_t entry_at(size_t i) { return PathsHead::size + i * PathEntry::size; }
+
 std::optional<PathList> parse_paths(std::span<const std::byte> in) {
-  const auto count = in.empty() ? 0u : std::to_integer<unsigned>(in[0]);
-  if (count == 0 || count > most_paths || in.size() < SetupMessage::paths_size(count)) {
+  if (in.size() < PathsHead::size) return std::nullopt;
+  const auto head = read_header<PathsHead>(in.first<PathsHead::size>());
+  if (head.count == 0 || head.count > most_paths ||
+      in.size() < SetupMessage::paths_size(head.count)) {
     return std::nullopt;
   }
   PathList out;
-  out.number = static_cast<uint32_t>(load_be<3>(in.data() + 1));
-  for (unsigned i = 0; i < count; ++i) {
-    const std::byte* const at = in.data() + 4 + 18 * i;
-    Endpoint place;
-    place.port = static_cast<uint16_t>(load_be<2>(at + 16));
-    std::copy_n(at, 16, place.address.bytes.begin());
-    out.set(i, place);
+  out.number = head.number;
+  for (unsigned i = 0; i < head.count; ++i) {
+    Endpoint endpoint;
+    PathEntry::Layout::read(in.subspan(entry_at(i)).first<PathEntry::size>(), endpoint);
+    out.set(i, endpoint);
   }
   if (out.count == 0) return std::nullopt;
   return out;
@@ -141,12 +96,10 @@ size_t emit_paths(const PathList& paths, std::span<std::byte, SetupMessage::most
   if (paths.count == 0) return 0;
   std::fill(out.begin(), out.end(), std::byte{0});
   const unsigned count = std::min<unsigned>(paths.count, most_paths);
-  out[0] = static_cast<std::byte>(count);
-  store_be<3>(out.data() + 1, paths.number & PathList::number_mask);
+  PathsHead::Layout::write(PathsHead{.count = count, .number = paths.number},
+                           out.first<PathsHead::size>());
   for (unsigned i = 0; i < count; ++i) {
-    std::byte* const at = out.data() + 4 + 18 * i;
-    std::copy_n(paths.endpoints[i].address.bytes.begin(), 16, at);
-    store_be<2>(at + 16, paths.endpoints[i].port);
+    PathEntry::Layout::write(paths.endpoints[i], out.subspan(entry_at(i)).first<PathEntry::size>());
   }
   return SetupMessage::paths_size(count);
 }
@@ -217,4 +170,4 @@ void write_setup(TxFrame& frame, const Addresses& addresses, const SetupMessage&
   }
 }
 
-}  // namespace urma::transport
+}  // namespace urma

@@ -7,6 +7,8 @@
 
 namespace urma {
 
+// Which headers a packet of the transaction layer has, and in which order.
+
 // The bytes of a request's chain, with its token.
 constexpr size_t chain_bytes(const OpcodeInfo& info) {
   return Btah::size + (info.user_data ? Udetah::size : 0) + (info.to_jetty ? Mtetah::size : 0) +
@@ -14,10 +16,56 @@ constexpr size_t chain_bytes(const OpcodeInfo& info) {
          (info.notify ? Ntfetah::size : 0) + (info.immediate ? Immetah::size : 0) + Tvetah::size;
 }
 
-// A request's whole chain, in the one order that all opcodes share (UB 5.3):
+// Calls `visit` for each header behind the BTAH of a request of this opcode, in the one order that
+// all opcodes share (UB 5.3):
 // BTAH [UDETAH] [MTETAH] [MAETAH] [OFSTETAH] [NTFETAH] [IMMETAH] [TVETAH].
+// A chain that serves some opcodes only has no members for the headers that these never have.
+template <class Chain, class Visit>
+[[gnu::always_inline]] inline void visit_chain(const OpcodeInfo& info, Chain& chain,
+                                               Visit&& visit) {
+  if constexpr (requires { chain.update; }) {
+    if (info.user_data) visit(chain.update);
+  }
+  if constexpr (requires { chain.target; }) {
+    if (info.to_jetty) visit(chain.target);
+  }
+  if constexpr (requires { chain.memory; }) {
+    if (info.to_memory) visit(chain.memory);
+  }
+  if constexpr (requires { chain.offset; }) {
+    if (info.offset) visit(chain.offset);
+  }
+  if constexpr (requires { chain.notify; }) {
+    if (info.notify) visit(chain.notify);
+  }
+  if constexpr (requires { chain.immediate; }) {
+    if (info.immediate) visit(chain.immediate);
+  }
+  if (chain.base.token_present) visit(chain.token);
+}
+
+// Takes headers off the front of a packet that the caller knows to hold them.
+class ChainReader {
+ public:
+  explicit ChainReader(std::span<const std::byte> packet) : packet_(packet), at_(packet.data()) {}
+
+  // Returns false if the header is of an unknown version.
+  template <class Header>
+  [[gnu::always_inline]] bool take(Header& header) {
+    const bool known = Header::Layout::read(HeaderView<Header::size>(at_, Header::size), header);
+    at_ += Header::size;
+    return known;
+  }
+  std::span<const std::byte> rest() const { return {at_, packet_.data() + packet_.size()}; }
+
+ private:
+  std::span<const std::byte> packet_;
+  const std::byte* at_;
+};
+
+// A request's whole chain.
 struct TaRequest {
-  // Of the longest chain, that of a write with notify. No opcode has all headers.
+  // The size of the longest chain, that of a write with notify. No opcode has all headers.
   static constexpr size_t max_size = [] {
     size_t most = 0;
     for (const OpcodeInfo& info : opcodes) {
@@ -37,7 +85,7 @@ struct TaRequest {
 
   // Returns the bytes written. `base.opcode` decides the chain; `out` holds max_size bytes.
   size_t emit(std::span<std::byte> out) { return emit(*find_opcode(base.opcode), out); }
-  // The same for whoever knows the row: as a constant it leaves a few instructions.
+  // The same for a caller that has the opcode's row: if it is a constant, few instructions remain.
   [[gnu::always_inline]] size_t emit(const OpcodeInfo& info, std::span<std::byte> out);
 };
 
@@ -50,23 +98,28 @@ inline size_t TaRequest::emit(const OpcodeInfo& info, std::span<std::byte> out) 
   base.target_present = info.to_jetty;
   base.user_data = info.user_data;
   put(base);
-  if (info.user_data) put(update);
-  if (info.to_jetty) put(target);
-  if (info.to_memory) put(memory);
-  if (info.offset) put(offset);
-  if (info.notify) put(notify);
-  if (info.immediate) put(immediate);
-  if (base.token_present) put(token);
+  visit_chain(info, *this, put);
   return static_cast<size_t>(at - out.data());
 }
 
-// Reads the BTAH of a request to a Jetty of `opcode`, with its token. False: it is something else.
-inline bool assign_base(Btah& base, TaOpcode opcode, std::span<const std::byte> head) {
-  return base.assign(head.first<Btah::size>()) && base.opcode == static_cast<uint8_t>(opcode) &&
-         base.token_present && base.target_present && !base.user_data;
+// Reads the chain of a request to a Jetty with its token, if it has this opcode. Returns false if
+// it is another request, or is cut off.
+template <TaOpcode opcode, class Chain>
+bool read_chain(Chain& chain, std::span<const std::byte> head) {
+  constexpr const OpcodeInfo& info = info_of(opcode);
+  static_assert(info.to_jetty && !info.user_data);
+  if (head.size() < chain_bytes(info)) return false;
+  ChainReader reader(head);
+  const Btah& base = chain.base;
+  if (!reader.take(chain.base) || base.opcode != static_cast<uint8_t>(opcode) ||
+      !base.token_present || !base.target_present || base.user_data) {
+    return false;
+  }
+  visit_chain(info, chain, [&](auto& header) { reader.take(header); });
+  return true;
 }
 
-// What a message begins with, the chain of a send, with or without an immediate.
+// The chain of a send, with or without an immediate.
 struct MessageHeaders {
   Btah base;
   Mtetah target;
@@ -76,27 +129,16 @@ struct MessageHeaders {
   bool with_immediate = false;
   size_t bytes = 0;  // of the chain
 
-  // False: it is something else, or it is cut off.
+  // Returns false if it is something else, or is cut off.
   bool assign(std::span<const std::byte> head) {
-    constexpr size_t before = Btah::size + Mtetah::size + Ofstetah::size;
-    if (head.size() < before + Tvetah::size) return false;
-    with_immediate = !assign_base(base, TaOpcode::send, head);
-    if (with_immediate && !assign_base(base, TaOpcode::send_immediate, head)) return false;
-    bytes = before + (with_immediate ? Immetah::size : 0) + Tvetah::size;
-    if (head.size() < bytes) return false;
-    target = Mtetah::parse(head.subspan<Btah::size, Mtetah::size>());
-    offset = Ofstetah::parse(head.subspan<Btah::size + Mtetah::size, Ofstetah::size>());
-    if (with_immediate) immediate = Immetah::parse(head.subspan<before, Immetah::size>());
-    token = Tvetah::parse(head.subspan(bytes - Tvetah::size).first<Tvetah::size>());
+    with_immediate = !read_chain<TaOpcode::send>(*this, head);
+    if (with_immediate && !read_chain<TaOpcode::send_immediate>(*this, head)) return false;
+    bytes = chain_bytes(info_of(with_immediate ? TaOpcode::send_immediate : TaOpcode::send));
     return true;
   }
 };
-static_assert(chain_bytes(info_of(TaOpcode::send)) ==
-              Btah::size + Mtetah::size + Ofstetah::size + Tvetah::size);
-static_assert(chain_bytes(info_of(TaOpcode::send_immediate)) ==
-              chain_bytes(info_of(TaOpcode::send)) + Immetah::size);
 
-// The same of a write with an immediate.
+// The chain of a write with an immediate.
 struct ImmediateHeaders {
   static constexpr size_t bytes = chain_bytes(info_of(TaOpcode::write_immediate));
 
@@ -106,29 +148,23 @@ struct ImmediateHeaders {
   Immetah immediate;
   Tvetah token;
 
+  // Returns false if it is something else, or is cut off.
   bool assign(std::span<const std::byte> head) {
-    constexpr size_t memory_at = Btah::size + Mtetah::size;
-    constexpr size_t immediate_at = memory_at + Maetah::size;
-    static_assert(immediate_at + Immetah::size + Tvetah::size == bytes);
-    if (head.size() < bytes || !assign_base(base, TaOpcode::write_immediate, head)) return false;
-    target = Mtetah::parse(head.subspan<Btah::size, Mtetah::size>());
-    memory = Maetah::parse(head.subspan<memory_at, Maetah::size>());
-    immediate = Immetah::parse(head.subspan<immediate_at, Immetah::size>());
-    token = Tvetah::parse(head.subspan<immediate_at + Immetah::size, Tvetah::size>());
-    return true;
+    return read_chain<TaOpcode::write_immediate>(*this, head);
   }
 };
 
+// A request as it was received.
 struct ParsedRequest {
   TaRequest headers;
-  const OpcodeInfo* info = nullptr;  // null: a request of a kind that we do not know
+  const OpcodeInfo* info = nullptr;  // null if liburma does not know this kind of request
   std::span<const std::byte> data;
 };
-// Nothing when the packet is no request of version 0, or lacks headers that its opcode needs. A
-// request that we do not know is parsed as far as its BTAH, so that it can be answered
-// "unsupported" instead of leaving its initiator to wait.
+// Returns nothing if the packet is not a request of version 0, or lacks headers that its opcode
+// needs. A request of an unknown kind is parsed as far as its BTAH, so that it can be answered
+// "unsupported" instead of leaving its initiator waiting.
 std::optional<ParsedRequest> parse_request(std::span<const std::byte> packet);
-// The same into a fresh one. False: nothing.
+// The same into a fresh `request`; returns false instead of nothing.
 bool parse_request(std::span<const std::byte> packet, ParsedRequest& request);
 
 // A response's chain: ATAH [OFSTETAH].
@@ -142,6 +178,7 @@ struct TaResponse {
   size_t emit(std::span<std::byte> out) const;
 };
 
+// A response as it was received; parsed as a request is.
 struct ParsedResponse {
   TaResponse headers;
   const OpcodeInfo* info = nullptr;

@@ -9,36 +9,39 @@
 
 namespace urma {
 
-// A part of somebody's segment, and what shows that it may be used so.
+// A part of a peer's segment, with the token that proves the right to use it.
 struct MemoryRange {
-  uint64_t address = 0;  // the owner's
+  uint64_t address = 0;  // in the owner's address space
   uint64_t bytes = 0;    // not zero
   TokenId id{};
   TokenValue token{};
   Rights wanted = Rights::local_only;
 };
 
-// The ways to endpoints over a medium that loses nothing and keeps the order: each can be full, and
-// shows how far the other end has read. Engine thread.
+// A medium that neither loses nor reorders packets (a window of shared memory), as a channel sees
+// it. A *way* is this device's queue to one endpoint: it can be full, and it shows how far the
+// other end has read. Implemented by the driver, called by the thread that runs the pass.
 class Ways {
  public:
   virtual ~Ways() = default;
-  // What the way to this endpoint is called, from open to close.
+  // Returns the number of the way to this endpoint; it stays the same from open to close.
   virtual uint32_t way_to(const Endpoint& endpoint) const = 0;
-  // Whether there is room for one more frame of at most so many bytes, behind those that were
-  // promised room since the last `send`.
+  // Reserves room for one more frame of at most `bytes`, behind the room that was reserved since
+  // the last `send`. Returns false if the way is full.
   virtual bool reserve(uint32_t way, uint32_t bytes) = 0;
-  // Without a frame: the medium's own memory, behind all that was sent, for a packet of exactly so
-  // many bytes. It has left when it is written and `end` is called; whoever sleeps is woken by
-  // `notify`, once for many. Null: there is no room, or frames that were promised room come first.
+  // Sends a packet of exactly `bytes` without a frame. `begin` returns the medium's own memory for
+  // it, behind all packets sent before; once the caller has written the packet there, `end` sends
+  // it, and one `notify` wakes the other end for any number of packets. `begin` returns null if the
+  // way is full, or if room is reserved for frames, which must be sent first.
   virtual std::byte* begin(uint32_t way, uint32_t bytes) = 0;
   virtual void end() = 0;
   virtual void notify() = 0;
 
-  // Where this part of a segment of the other end's lies, if the medium maps it here and the other
-  // end lets it be used so. Until `let_go`, soon, its owner does not have it to itself: one at a
-  // time. Null: not so, or not allowed; whom a packet asks says which. `let_go` is false when it
-  // was taken away meanwhile: what was copied may lie where nobody looks.
+  // Returns the address in this process of a part of the other end's segment. Returns null if the
+  // medium does not map it or access is not allowed: the caller then sends a packet, whose answer
+  // says which. While memory is held its owner cannot revoke it, so the caller holds one range at a
+  // time and calls `let_go` soon. `let_go` returns false if the memory was taken away nevertheless:
+  // the copied bytes may have no effect.
   virtual std::byte* hold(uint32_t, const MemoryRange&) { return nullptr; }
   virtual bool let_go() { return true; }
 
@@ -46,12 +49,12 @@ class Ways {
   // for, or the system has no memory for another one.
   enum class Shortage : uint8_t { none, ways, memory };
   struct State {
-    uint64_t taken = 0;    // grows when the other end takes something
-    bool empty = true;     // it has taken all
-    bool gone = false;     // nobody lives there any more, or nobody can be reached there
-    bool no_room = false;  // there is no way, for there is no room for another one
+    uint64_t taken = 0;    // grows when the other end takes packets
+    bool empty = true;     // the other end has taken all packets
+    bool gone = false;     // no process is at this endpoint any more, or it cannot be reached
+    bool no_room = false;  // the way does not exist, because the medium has no room for another one
   };
-  // Cold: may ask the system.
+  // Slow: may make system calls.
   virtual State state(uint32_t way) = 0;
 };
 

@@ -11,7 +11,6 @@ namespace urma::test {
 namespace {
 
 using transport::ReceivedWindow;
-using transport::Saetph;
 using transport::SentWindow;
 using transport::SliceRef;
 

@@ -92,8 +92,8 @@ class Garbage {
   }
   // A set-up message of any kind with fields that might mean something.
   Packet set_up(const Endpoint& from, const Endpoint& to) {
-    transport::SetupMessage message;
-    message.type = static_cast<transport::SetupType>(prng_.between(1, 7));
+    SetupMessage message;
+    message.type = static_cast<SetupType>(prng_.between(1, 7));
     message.mtu_log2 = static_cast<uint8_t>(prng_.between(9, 14));
     message.from_life = prng_.below(4);
     message.to_life = prng_.below(4) == 0 ? prng_.next() : 0;
@@ -106,11 +106,11 @@ class Garbage {
     message.reads = static_cast<uint16_t>(prng_.next() >> prng_.below(64));
     message.buffer_bytes = static_cast<uint32_t>(prng_.next() >> prng_.below(64));
     message.cookie = prng_.next();
-    const transport::Addresses addresses{.source = from.address, .destination = to.address};
+    const Addresses addresses{.source = from.address, .destination = to.address};
     std::array<std::byte, TxFrame::head_room> head;
     TxFrame frame;
     frame.head = head.data();
-    transport::write_setup(frame, addresses, message, 0);
+    write_setup(frame, addresses, message, 0);
     return sealed(Bytes(head.begin(), head.begin() + frame.head_bytes), from, to);
   }
 

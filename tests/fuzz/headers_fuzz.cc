@@ -67,10 +67,10 @@ void check_header(Packet in, std::initializer_list<std::byte> must_be = {}, std:
 }
 
 void check_saetph(Packet in) {
-  const auto header = transport::Saetph::parse(in);
+  const auto header = Saetph::parse(in);
   if (!header) return;
   require(header->size() <= in.size(), "a bitmap lies in its packet");
-  std::array<std::byte, transport::Saetph::max_size> out;
+  std::array<std::byte, Saetph::max_size> out;
   const size_t bytes = header->emit(out);
   require(bytes == header->size(), "a bitmap is as long as it says");
   require((in[0] & std::byte{7}) == out[0] && std::equal(in.begin() + 1, in.begin() + 4, &out[1]),
@@ -125,18 +125,18 @@ void check_response(Packet in) {
 }
 
 void check_setup(Packet in) {
-  const auto setup = transport::parse_setup(in);
+  const auto setup = parse_setup(in);
   if (!setup) return;
   std::array<std::byte, TxFrame::head_room> head;
   TxFrame frame;
   frame.head = head.data();
-  std::array<std::byte, transport::SetupMessage::most_paths_size> said;
-  const size_t said_bytes = transport::emit_paths(setup->message.paths, said);
-  transport::write_setup(frame, setup->addresses, setup->message, 0, transport::Carrier::unreliable,
-                         std::span(said).first(said_bytes));
+  std::array<std::byte, SetupMessage::most_paths_size> said;
+  const size_t said_bytes = emit_paths(setup->message.paths, said);
+  write_setup(frame, setup->addresses, setup->message, 0, Carrier::unreliable,
+              std::span(said).first(said_bytes));
   std::vector<std::byte> packet(frame.bytes());
   drivers::flatten(frame, packet.data());
-  const auto again = transport::parse_setup(packet);
+  const auto again = parse_setup(packet);
   require(again && again->message == setup->message && again->addresses == setup->addresses,
           "a set-up message is written as it was parsed");
 }
@@ -144,10 +144,10 @@ void check_setup(Packet in) {
 void check_all(Packet in) {
   constexpr std::byte version_zero{0x3f};
   constexpr std::byte any{0xff};
-  check_header<transport::Rtph>(in, {any, version_zero});
-  check_header<transport::Utph>(in, {std::byte{0}, version_zero});
-  check_header<transport::Addresses>(in);
-  check_header<transport::SetupMessage>(in, {std::byte{7}}, std::byte{0x0f});
+  check_header<Rtph>(in, {any, version_zero});
+  check_header<Utph>(in, {std::byte{0}, version_zero});
+  check_header<Addresses>(in);
+  check_header<SetupMessage>(in, {std::byte{7}}, std::byte{0x0f});
   check_header<Btah>(in, {any, version_zero});
   check_header<Atah>(in, {any, version_zero});
   check_header<Maetah>(in);

@@ -25,16 +25,16 @@ inline Packet sealed(Bytes body, const Endpoint& from, const Endpoint& to) {
   frame.to = to;
   frame.piece_count = 1;
   frame.pieces[0] = {body.data(), static_cast<uint32_t>(body.size())};
-  transport::IcrcPrefix prefix;
-  transport::seal(frame, from, prefix);
+  IcrcPrefix prefix;
+  seal(frame, from, prefix);
   body.insert(body.end(), frame.tail.begin(), frame.tail.begin() + frame.tail_bytes);
   return {std::move(body), from, to};
 }
 
 // Gives a changed packet the ICRC that its bytes should have.
 inline void seal_again(Packet& packet) {
-  if (packet.bytes.size() < transport::icrc_bytes) return;
-  packet.bytes.resize(packet.bytes.size() - transport::icrc_bytes);
+  if (packet.bytes.size() < icrc_bytes) return;
+  packet.bytes.resize(packet.bytes.size() - icrc_bytes);
   packet = sealed(std::move(packet.bytes), packet.from, packet.to);
 }
 

@@ -19,10 +19,6 @@
 namespace urma::fuzz {
 namespace {
 
-using transport::SetupMessage;
-using transport::SetupReason;
-using transport::SetupType;
-
 struct ById {
   bool operator()(PeerId a, PeerId b) const {
     return std::tie(a.index, a.generation) < std::tie(b.index, b.generation);
@@ -129,8 +125,8 @@ class Script {
   static Endpoint our_place(uint32_t n) {
     return n == 0 ? place(0) : Endpoint{ipv4(127, 0, 1, static_cast<uint8_t>(n)), ub_port};
   }
-  static transport::PathList our_paths(uint32_t bits) {
-    transport::PathList out;
+  static PathList our_paths(uint32_t bits) {
+    PathList out;
     for (uint32_t i = 0; i < most_paths; ++i) {
       if (((bits | 1) >> i & 1) != 0) out.set(i, our_place(i));
     }
@@ -138,7 +134,7 @@ class Script {
   }
   static transport::Settings settings(uint8_t choice) {
     return {.self = place(0),
-            .paths = choice & 128 ? our_paths(0b11) : transport::PathList{},
+            .paths = choice & 128 ? our_paths(0b11) : PathList{},
             .eid = entity(0),
             .life = Incarnation(our_life),
             .mtu = 1024u << (choice & 3),
@@ -248,12 +244,11 @@ class Script {
     if (input_.chance(200)) transport_.settled(sent_);
     for (TxFrame* frame : std::span(frames_).first(sent)) {
       const Packet packet = gathered(*frame, our_place(frame->path));
-      transport::IcrcPrefix prefix;
-      require(transport::verify(packet.bytes, packet.from, packet.to, prefix),
-              "what is sent has its ICRC");
+      IcrcPrefix prefix;
+      require(verify(packet.bytes, packet.from, packet.to, prefix), "what is sent has its ICRC");
       require(packet.bytes.size() % 4 == 0, "what is sent is padded");
-      const auto body = std::span(packet.bytes).first(packet.bytes.size() - transport::icrc_bytes);
-      if (const auto setup = transport::parse_setup(body)) hear(packet.to, setup->message);
+      const auto body = std::span(packet.bytes).first(packet.bytes.size() - icrc_bytes);
+      if (const auto setup = parse_setup(body)) hear(packet.to, setup->message);
     }
   }
 
@@ -281,7 +276,7 @@ class Script {
 
   struct Sent {
     Endpoint from;
-    transport::Addresses addresses;
+    Addresses addresses;
     SetupMessage message;
   };
 
@@ -289,7 +284,7 @@ class Script {
     Sent sent = right_message();
     while (input_.chance(60)) spoil(sent.message);
     if (input_.chance(30)) sent.from = place(input_.below(5));
-    transport::Addresses& addresses = sent.addresses;
+    Addresses& addresses = sent.addresses;
     if (input_.chance(20)) addresses.upi = input_.take<uint16_t>();
     if (input_.chance(30)) addresses.destination = entity(input_.below(5));
     if (input_.chance(30)) addresses.source = input_.chance(128) ? Eid{} : entity(input_.below(5));
@@ -300,9 +295,9 @@ class Script {
     TxFrame frame;
     frame.head = head.data();
     std::array<std::byte, SetupMessage::most_paths_size> said;
-    const size_t said_bytes = transport::emit_paths(sent.message.paths, said);
-    transport::write_setup(frame, sent.addresses, sent.message, 0, transport::Carrier::unreliable,
-                           std::span(said).first(said_bytes));
+    const size_t said_bytes = emit_paths(sent.message.paths, said);
+    write_setup(frame, sent.addresses, sent.message, 0, Carrier::unreliable,
+                std::span(said).first(said_bytes));
     Bytes bytes(frame.bytes());
     drivers::flatten(frame, bytes.data());
     return sealed(std::move(bytes), sent.from, settings_.self);
@@ -396,7 +391,7 @@ class Script {
       message.first_psn = first_psn_of(message.from_tpn);
       message.attempt = ++attempt_;
       if (settings_.paths.count > 0 && input_.chance(128)) {
-        message.features |= transport::feature_paths | transport::feature_new_paths;
+        message.features |= feature_paths | feature_new_paths;
         message.paths = some_paths();
       }
       last_open_ = message;
@@ -415,15 +410,15 @@ class Script {
     message.reason = any_end();
     if (settings_.paths.count > 0 && input_.chance(64)) {
       message.type = SetupType::paths;
-      message.features |= transport::feature_paths;
+      message.features |= feature_paths;
       message.paths = some_paths();
     }
     return out;
   }
 
   // Where others are, holes included.
-  transport::PathList some_paths() {
-    transport::PathList out;
+  PathList some_paths() {
+    PathList out;
     out.number = input_.take();
     for (uint8_t bits = input_.take() | 1, i = 0; i < most_paths; ++i) {
       if ((bits >> i & 1) != 0) out.set(i, place(1 + i % 4));
@@ -514,13 +509,13 @@ class Script {
   Packet channel_packet() {
     if (links_.empty()) return anything();
     Link& link = links_[input_.below(static_cast<uint32_t>(links_.size()))];
-    transport::Rtph header{.last = input_.chance(200),
-                           .opcode = std::array<uint8_t, 4>{1, 1, 2, 5}[input_.below(4)],
-                           .source = link.ours,
-                           .destination = link.theirs,
-                           .ack_request = input_.chance(64),
-                           .fake = input_.chance(32),
-                           .tpmsn = input_.take<uint8_t>()};
+    Rtph header{.last = input_.chance(200),
+                .opcode = std::array<uint8_t, 4>{1, 1, 2, 5}[input_.below(4)],
+                .source = link.ours,
+                .destination = link.theirs,
+                .ack_request = input_.chance(64),
+                .fake = input_.chance(32),
+                .tpmsn = input_.take<uint8_t>()};
     const bool data = header.opcode == 1;
     if (data) {
       header.psn = link.next_psn++ % Psn::modulus;
@@ -531,10 +526,10 @@ class Script {
     }
     if (input_.chance(16)) header.opcode = input_.take() & 127;
     if (input_.chance(16)) header.psn = input_.take<uint32_t>() % Psn::modulus;
-    if (input_.chance(16)) header.next = static_cast<transport::NextHeader>(input_.below(16));
+    if (input_.chance(16)) header.next = static_cast<NextHeader>(input_.below(16));
     if (input_.chance(16)) header.info = input_.take() & 31;
-    Bytes body(transport::Rtph::size);
-    header.emit(HeaderBytes<transport::Rtph::size>(body.data(), transport::Rtph::size));
+    Bytes body(Rtph::size);
+    header.emit(HeaderBytes<Rtph::size>(body.data(), Rtph::size));
     const auto rest = input_.bytes(input_.take());
     body.insert(body.end(), rest.begin(), rest.end());
     return sealed(std::move(body), input_.chance(16) ? place(input_.below(5)) : link.at,
@@ -544,7 +539,7 @@ class Script {
   // A message of its own, more or less.
   Packet datagram() {
     const Endpoint from = place(input_.below(5));
-    const transport::Addresses addresses{
+    const Addresses addresses{
         .upi = input_.chance(20) ? 2u : 1u,
         .source = input_.chance(30) ? entity(input_.below(5)) : entity(from),
         .destination = input_.chance(30) ? entity(input_.below(5)) : settings_.eid};
@@ -552,13 +547,12 @@ class Script {
     send.base.opcode = static_cast<uint8_t>(input_.below(2));
     send.base.token_present = true;
     send.target.target = 1 + input_.below(4);
-    std::array<std::byte, transport::Utph::size + transport::Addresses::size + 80> head_bytes{};
+    std::array<std::byte, Utph::size + Addresses::size + 80> head_bytes{};
     static_assert(TaRequest::max_size <= 80);
     const std::span<std::byte> head(head_bytes);
-    transport::Utph{.padding = static_cast<uint8_t>(input_.below(4))}.emit(
-        head.first<transport::Utph::size>());
-    addresses.emit(head.subspan<transport::Utph::size, transport::Addresses::size>());
-    send.emit(head.subspan(transport::Utph::size + transport::Addresses::size));
+    Utph{.padding = static_cast<uint8_t>(input_.below(4))}.emit(head.first<Utph::size>());
+    addresses.emit(head.subspan<Utph::size, Addresses::size>());
+    send.emit(head.subspan(Utph::size + Addresses::size));
     const auto part = head.first(16 + input_.below(static_cast<uint32_t>(head.size()) - 15));
     return sealed(Bytes(part.begin(), part.end()), from, settings_.self);
   }

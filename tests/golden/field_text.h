@@ -13,7 +13,7 @@ namespace urma::test {
 // Fields as text: numbers are 0x..., EIDs 32 hexadecimal digits, a bitmap the numbers of its ones:
 // 1,5,63.
 
-using BitmapWords = decltype(transport::Saetph::bits);
+using BitmapWords = decltype(Saetph::bits);
 
 // " name=value" for each field.
 class FieldWriter {

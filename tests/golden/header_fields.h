@@ -75,7 +75,7 @@ void visit_fields(Ntfetah& header, Visit&& visit) {
 }
 
 template <class Visit>
-void visit_fields(transport::Rtph& header, Visit&& visit) {
+void visit_fields(Rtph& header, Visit&& visit) {
   visit("last", header.last);
   visit("opcode", header.opcode);
   visit("padding", header.padding);
@@ -91,33 +91,33 @@ void visit_fields(transport::Rtph& header, Visit&& visit) {
 }
 
 template <class Visit>
-void visit_fields(transport::Utph& header, Visit&& visit) {
+void visit_fields(Utph& header, Visit&& visit) {
   visit("padding", header.padding);
   visit("next", header.next);
 }
 
 template <class Visit>
-void visit_fields(transport::Ctph& header, Visit&& visit) {
+void visit_fields(Ctph& header, Visit&& visit) {
   visit("opcode", header.opcode);
   visit("next", header.next);
 }
 
 template <class Visit>
-void visit_fields(transport::Addresses& header, Visit&& visit) {
+void visit_fields(Addresses& header, Visit&& visit) {
   visit("upi", header.upi);
   visit("source", header.source);
   visit("destination", header.destination);
 }
 
 template <class Visit>
-void visit_fields(transport::Saetph& header, Visit&& visit) {
+void visit_fields(Saetph& header, Visit&& visit) {
   visit("max_received", header.max_received);
   visit("bit_count", header.bit_count);
   visit("bits", header.bits);
 }
 
 template <class Visit>
-void visit_fields(transport::SetupMessage& header, Visit&& visit) {
+void visit_fields(SetupMessage& header, Visit&& visit) {
   visit("type", header.type);
   visit("version", header.version);
   visit("reason", header.reason);

@@ -12,9 +12,6 @@
 namespace urma::test {
 namespace {
 
-using transport::Saetph;
-using transport::SetupMessage;
-
 const std::vector<WireVector>& vectors() {
   static const auto all = read_wire_vectors(URMA_WIRE_VECTORS);
   return all;
@@ -69,21 +66,11 @@ void check(const WireVector& vector) {
 
 using Check = void (*)(const WireVector&);
 const std::map<std::string, Check> checks = {
-    {"rtph", check<transport::Rtph>},
-    {"utph", check<transport::Utph>},
-    {"ctph", check<transport::Ctph>},
-    {"addresses", check<transport::Addresses>},
-    {"saetph", check<Saetph>},
-    {"btah", check<Btah>},
-    {"atah", check<Atah>},
-    {"maetah", check<Maetah>},
-    {"mtetah", check<Mtetah>},
-    {"tvetah", check<Tvetah>},
-    {"ofstetah", check<Ofstetah>},
-    {"immetah", check<Immetah>},
-    {"ntfetah", check<Ntfetah>},
-    {"udetah", check<Udetah>},
-    {"setup", check<SetupMessage>},
+    {"rtph", check<Rtph>},           {"utph", check<Utph>},         {"ctph", check<Ctph>},
+    {"addresses", check<Addresses>}, {"saetph", check<Saetph>},     {"btah", check<Btah>},
+    {"atah", check<Atah>},           {"maetah", check<Maetah>},     {"mtetah", check<Mtetah>},
+    {"tvetah", check<Tvetah>},       {"ofstetah", check<Ofstetah>}, {"immetah", check<Immetah>},
+    {"ntfetah", check<Ntfetah>},     {"udetah", check<Udetah>},     {"setup", check<SetupMessage>},
 };
 
 // UB 4.2.1, UB 4.2.5
@@ -115,7 +102,7 @@ TEST_CASE("the golden ICRCs cover the golden headers, and are what we send and a
     auto packet = from_hex(vector.fields.at("body"));
     const auto icrc = from_hex(vector.fields.at("icrc"));
 
-    transport::IcrcPrefix prefix;
+    IcrcPrefix prefix;
     uint32_t crc = crc32_update(crc32_start, canonical.data(), canonical.size());
     CHECK(prefix(from, to, packet.size() + icrc.size()) == crc);
     crc = crc32_finish(crc32_update(crc, packet.data(), packet.size()));
@@ -127,11 +114,11 @@ TEST_CASE("the golden ICRCs cover the golden headers, and are what we send and a
     std::copy(packet.begin(), packet.end(), frame->head);
     frame->head_bytes = static_cast<uint16_t>(packet.size());
     frame->to = to;
-    transport::seal(*frame, from, prefix);
+    seal(*frame, from, prefix);
     CHECK(to_hex(std::span(frame->tail).first(frame->tail_bytes)) == to_hex(icrc));
 
     packet.insert(packet.end(), icrc.begin(), icrc.end());
-    CHECK(transport::verify(packet, from, to, prefix));
+    CHECK(verify(packet, from, to, prefix));
     ++(to.is_ipv4() ? four : six);
   }
   CHECK(four >= 2);

@@ -244,7 +244,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   static constexpr uint32_t packet_bytes = 1024;
   static constexpr size_t rtph_bytes = 16;
 
-  const transport::PathList paths_{.count = 1, .endpoints = {{{ipv4(127, 0, 0, 1), ub_port}}}};
+  const PathList paths_{.count = 1, .endpoints = {{{ipv4(127, 0, 0, 1), ub_port}}}};
 
   transport::TpSettings settings() const {
     return {.ends = {.peer = {},
@@ -301,7 +301,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       bytes[0] = static_cast<std::byte>(has(words, "last") << 7 | 1);
       bytes[8] = static_cast<std::byte>(has(words, "ask") << 7 | has(words, "fake") << 6);
       put(&bytes[9], 3, wire(psn));
-      const auto header = transport::Rtph::parse(bytes);
+      const auto header = Rtph::parse(bytes);
       if (tp_.handle_data(*header, now_)) note_number("up", psn, "");
     }
   }
@@ -317,7 +317,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     if (words[1] == "nak") bytes[12] = static_cast<std::byte>(3 << 5);
     std::vector<std::byte> bitmap;
     if (words[1] == "sack") bitmap = saetph(words, psn);
-    tp_.handle_ack(*transport::Rtph::parse(bytes), bitmap, now_, *this);
+    tp_.handle_ack(*Rtph::parse(bytes), bitmap, now_, *this);
   }
 
   std::vector<std::byte> saetph(const std::vector<std::string>& words, uint64_t psn) const {

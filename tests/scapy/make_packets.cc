@@ -8,14 +8,6 @@
 namespace urma::test {
 namespace {
 
-using transport::Addresses;
-using transport::NextHeader;
-using transport::Rtph;
-using transport::Saetph;
-using transport::SetupMessage;
-using transport::TpOpcode;
-using transport::Utph;
-
 class Maker {
  public:
   explicit Maker(uint64_t seed) : prng_(seed) {}
@@ -86,8 +78,8 @@ class Maker {
     begin();
     const auto addresses = random_header<Addresses>(prng_);
     auto message = random_header<SetupMessage>(prng_);
-    message.type = static_cast<transport::SetupType>(type);
-    transport::write_setup(*frame_, addresses, message, coin(prng_) ? 0 : 1024 + 72);
+    message.type = static_cast<SetupType>(type);
+    write_setup(*frame_, addresses, message, coin(prng_) ? 0 : 1024 + 72);
     TaRequest send;
     send.base.opcode = static_cast<uint8_t>(TaOpcode::send);
     send.base.target_present = true;
@@ -149,7 +141,7 @@ class Maker {
   }
 
   void print(const char* kind, const std::string& layers) {
-    transport::seal(*frame_, route_.from, prefix_);
+    seal(*frame_, route_.from, prefix_);
     std::vector<std::byte> wire(frame_->bytes());
     drivers::flatten(*frame_, wire.data());
     FieldWriter route;
@@ -161,7 +153,7 @@ class Maker {
   Prng prng_;
   drivers::FramePool pool_{1};
   TxFrame* frame_ = nullptr;
-  transport::IcrcPrefix prefix_;
+  IcrcPrefix prefix_;
   Route route_;
   size_t used_ = 0;  // of the head
   std::vector<std::byte> data_;
@@ -182,8 +174,8 @@ void make_packets(uint64_t seed, uint64_t rounds) {
     make.response("read_response", TaOpcode::read_response);
     make.filler("filler", false);
     make.filler("keep_alive", true);
-    make.ack("ack", static_cast<uint8_t>(transport::TpStatus::ok));
-    make.ack("nak", static_cast<uint8_t>(transport::TpStatus::completer_error));
+    make.ack("ack", static_cast<uint8_t>(TpStatus::ok));
+    make.ack("nak", static_cast<uint8_t>(TpStatus::completer_error));
     make.selective_ack("sack64", 64);
     make.selective_ack("sack128", 128);
     make.selective_ack("sack256", 256);

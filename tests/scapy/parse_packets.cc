@@ -6,10 +6,6 @@
 namespace urma::test {
 namespace {
 
-using transport::Rtph;
-using transport::Saetph;
-using transport::TpOpcode;
-
 std::optional<std::string> transaction_layers(const Rtph& header, std::span<const std::byte> rest) {
   if (header.fake) {
     if (rest.empty()) return "";
@@ -32,7 +28,7 @@ std::optional<std::string> transaction_layers(const Rtph& header, std::span<cons
 
 std::optional<std::string> layers_of(std::span<const std::byte> packet) {
   if ((packet.front() & std::byte{0x7f}) == std::byte{0}) {
-    const auto setup = transport::parse_setup(packet);
+    const auto setup = parse_setup(packet);
     if (!setup) return std::nullopt;
     return " | addresses" + fields_text(setup->addresses) + " | setup" +
            fields_text(setup->message);
@@ -69,7 +65,7 @@ std::map<std::string, std::string> values_of(std::string_view layer) {
 }  // namespace
 
 void parse_packets() {
-  transport::IcrcPrefix prefix;
+  IcrcPrefix prefix;
   for (std::string line; std::getline(std::cin, line);) {
     const size_t bar = line.find(" | ");
     Route route;
@@ -77,9 +73,8 @@ void parse_packets() {
     visit_fields(route, reader);
     const auto wire = from_hex(values_of(std::string_view(line).substr(bar + 3)).at("hex"));
     std::optional<std::string> layers;
-    if (transport::verify(wire, route.from, route.to, prefix) &&
-        wire.size() > transport::icrc_bytes) {
-      layers = layers_of(std::span(wire).first(wire.size() - transport::icrc_bytes));
+    if (verify(wire, route.from, route.to, prefix) && wire.size() > icrc_bytes) {
+      layers = layers_of(std::span(wire).first(wire.size() - icrc_bytes));
     }
     std::cout << (layers ? "packet" + *layers : "refused") << "\n";
   }

@@ -212,8 +212,8 @@ TEST_CASE("RESETs of strangers, for whatever channel, end nothing") {
   REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
   Stranger stranger(hosts, "2001:db8::66");
-  transport::SetupMessage reset = stranger.open();
-  reset.type = transport::SetupType::reset;
+  SetupMessage reset = stranger.open();
+  reset.type = SetupType::reset;
   for (uint32_t tpn = 0; tpn < 3000; ++tpn) {
     reset.to_tpn = tpn * 5501 & 0xffffff;
     stranger.ask(here.device.endpoint(), reset);
@@ -230,7 +230,7 @@ TEST_CASE("an OPEN that comes again and again, late too, makes one channel") {
   SimHosts hosts("replayed-open");
   auto server = hosts.start();
   Stranger stranger(hosts, "2001:db8::66");
-  const transport::SetupMessage opening = stranger.open();
+  const SetupMessage opening = stranger.open();
   REQUIRE(stranger.ask(server.device.endpoint(), opening));
   for (int i = 0; i < 200; ++i) {
     stranger.ask(server.device.endpoint(), opening);

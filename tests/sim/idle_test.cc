@@ -212,7 +212,7 @@ TEST_CASE("a peer that died while nobody used its channel costs three packets") 
 TEST_CASE("CLOSE and CLOSED of before, or of strangers, end nothing that is used") {
   SimHosts hosts("idle-stranger");
   auto here = hosts.start("", both_ways, {.idle_timeout = 100ms});
-  using SetupType = Stranger::SetupType;
+  using SetupType = SetupType;
   Stranger peer(hosts, "fd00::55");
   const Endpoint to = here.device.endpoint();
   REQUIRE(peer.connect(to));
@@ -221,9 +221,9 @@ TEST_CASE("CLOSE and CLOSED of before, or of strangers, end nothing that is used
   const auto asked = peer.heard();
   REQUIRE(asked);
   REQUIRE(asked->type == SetupType::close);
-  CHECK(asked->reason == transport::SetupReason::idle);
+  CHECK(asked->reason == SetupReason::idle);
   CHECK(asked->cookie != 0);
-  Stranger::SetupMessage closed;
+  SetupMessage closed;
   closed.type = SetupType::closed;
   closed.from_life = peer.life;
   closed.to_life = asked->from_life;
@@ -244,9 +244,9 @@ TEST_CASE("CLOSE and CLOSED of before, or of strangers, end nothing that is used
   CHECK(stats_of(here).channels == 1);
   peer.say(to, closed);
   CHECK(stats_of(here).channels == 1);
-  Stranger::SetupMessage close = closed;
+  SetupMessage close = closed;
   close.type = SetupType::close;
-  close.reason = transport::SetupReason::idle;
+  close.reason = SetupReason::idle;
   close.from_tpn = asked->to_tpn;  // of the channel before
   close.cookie = 7;
   peer.say(to, close);

@@ -10,9 +10,7 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-using transport::SetupReason;
-using transport::SetupType;
-using Message = Stranger::SetupMessage;
+using Message = SetupMessage;
 
 constexpr uint64_t another_life = 0x1234;
 
@@ -110,16 +108,16 @@ TEST_CASE("CLOSED ends an idle channel only if it names the incarnation that ask
 
 TEST_CASE("PATHS is noted only if it names both incarnations of its channel") {
   Known known("paths-life");
-  known.peer.features = transport::feature_paths | transport::feature_new_paths;
+  known.peer.features = feature_paths | feature_new_paths;
   const auto list = [&](uint32_t number) {
-    transport::PathList places;
+    PathList places;
     places.set(0, known.peer.at());
     Endpoint other = known.peer.at();
     ++other.port;
     places.set(1, other);
     places.number = number;
     std::array<std::byte, Message::most_paths_size> out;
-    const size_t bytes = transport::emit_paths(places, out);
+    const size_t bytes = emit_paths(places, out);
     return std::vector(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(bytes));
   };
   known.peer.paths = list(0);
@@ -157,7 +155,7 @@ TEST_CASE("QUESTION is answered only if it names this incarnation") {
 TEST_CASE("NOTED ends the telling of new paths only if it names this incarnation") {
   const std::string path = "sim:noted-life";
   Known known("noted-life", "paths():" + path + "+" + path);
-  known.peer.features = transport::feature_new_paths;
+  known.peer.features = feature_new_paths;
   known.connect();
   const auto told_in = [&](Duration time) {
     known.peer.count(SetupType::paths);

@@ -81,9 +81,9 @@ TEST_CASE("forged OPENs leave a trace: how many came, and how many were asked fo
   CHECK(statistics.setup_sent >= count);
   CHECK(statistics.setup_unsent == 0);
   // Answers that it made up.
-  Stranger::SetupMessage answer;
+  SetupMessage answer;
   answer.from_life = liar.life;
-  for (const auto type : {Stranger::SetupType::accept, Stranger::SetupType::close}) {
+  for (const auto type : {SetupType::accept, SetupType::close}) {
     answer.type = type;
     answer.to_life = 12345;  // which it has to guess
     liar.say(server.device.endpoint(), answer);
@@ -205,9 +205,8 @@ class Newer final : public drivers::VirtualClock::Driven {
     std::array<RxFrame, 16> frames;
     const size_t count = port_->receive(frames, now);
     for (const RxFrame& frame : std::span(frames).first(count)) {
-      const auto setup =
-          transport::parse_setup(std::span(frame.data, frame.bytes - transport::icrc_bytes));
-      if (setup && setup->message.type == transport::SetupType::open) refuse(*setup, *frame.from);
+      const auto setup = parse_setup(std::span(frame.data, frame.bytes - icrc_bytes));
+      if (setup && setup->message.type == SetupType::open) refuse(*setup, *frame.from);
     }
     port_->release(std::span(frames).first(count));
     return never;
@@ -216,27 +215,26 @@ class Newer final : public drivers::VirtualClock::Driven {
   uint32_t asked = 0;
 
  private:
-  void refuse(const transport::ReceivedSetup& open, const Endpoint& to) {
+  void refuse(const ReceivedSetup& open, const Endpoint& to) {
     ++asked;
-    transport::SetupMessage refusal;
-    refusal.type = transport::SetupType::refuse;
-    refusal.version = transport::setup_version + 1;
-    refusal.reason = transport::SetupReason::version;
+    SetupMessage refusal;
+    refusal.type = SetupType::refuse;
+    refusal.version = setup_version + 1;
+    refusal.reason = SetupReason::version;
     refusal.to_life = open.message.from_life;
     refusal.to_tpn = open.message.from_tpn;
     refusal.attempt = open.message.attempt;
     TxFrame* frame = nullptr;
     REQUIRE(port_->lend({&frame, 1}) == 1);
-    transport::write_setup(*frame, {.source = at().address, .destination = open.addresses.source},
-                           refusal, 0);
+    write_setup(*frame, {.source = at().address, .destination = open.addresses.source}, refusal, 0);
     frame->to = to;
-    transport::seal(*frame, at(), prefix_);
+    seal(*frame, at(), prefix_);
     port_->send({&frame, 1}, network_.now());
   }
 
   drivers::sim::Network& network_;
   std::unique_ptr<drivers::PacketPort> port_;
-  transport::IcrcPrefix prefix_;
+  IcrcPrefix prefix_;
 };
 
 TEST_CASE("another version is told apart from silence: by works, and by imports") {
@@ -261,13 +259,13 @@ TEST_CASE("who speaks another version is refused, and told which one is spoken h
   SimHosts hosts("older");
   auto here = hosts.start();
   Stranger stranger(hosts, "2001:db8::66");
-  transport::SetupMessage message = stranger.open();
+  SetupMessage message = stranger.open();
   ++message.version;
   const auto answer = stranger.ask(here.device.endpoint(), message);
   REQUIRE(answer);
-  CHECK(answer->type == transport::SetupType::refuse);
-  CHECK(answer->reason == transport::SetupReason::version);
-  CHECK(answer->version == transport::setup_version);
+  CHECK(answer->type == SetupType::refuse);
+  CHECK(answer->reason == SetupReason::version);
+  CHECK(answer->version == setup_version);
 }
 
 TEST_CASE("any number of Jetties, one after the other, use no more of a peer than one does") {

@@ -10,8 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Host = SimHosts::Host;
-using transport::PathList;
-using SetupType = Stranger::SetupType;
+using SetupType = SetupType;
 
 struct SeveralPaths {
   SeveralPaths(const std::string& net, unsigned count, const DeviceOptions& options = {},
@@ -251,8 +250,7 @@ struct Victim {
     }
   }
   void note(const RxFrame& frame) {
-    const auto setup =
-        transport::parse_setup(std::span(frame.data, frame.bytes - transport::icrc_bytes));
+    const auto setup = parse_setup(std::span(frame.data, frame.bytes - icrc_bytes));
     if (!setup) {
       data += frame.bytes > acknowledgement_bytes;
     } else {
@@ -270,12 +268,12 @@ struct Victim {
 };
 
 std::vector<std::byte> list_of(std::span<const Endpoint> places, uint32_t number) {
-  constexpr size_t most = Stranger::SetupMessage::most_paths_size;
+  constexpr size_t most = SetupMessage::most_paths_size;
   PathList list;
   for (unsigned i = 0; i < places.size(); ++i) list.set(i, places[i]);
   list.number = number;
   std::array<std::byte, most> out;
-  const size_t bytes = transport::emit_paths(list, out);
+  const size_t bytes = emit_paths(list, out);
   return {out.begin(), out.begin() + static_cast<std::ptrdiff_t>(bytes)};
 }
 
@@ -283,7 +281,7 @@ struct Liar {
   // Names itself and, so often, the victim.
   Liar(const std::string& name, unsigned times)
       : hosts(name), here(hosts.start()), victim(hosts), who(hosts, "fd00::55") {
-    who.features = transport::feature_paths | transport::feature_new_paths;
+    who.features = feature_paths | feature_new_paths;
     std::vector<Endpoint> places{who.at()};
     places.resize(1 + times, victim.at());
     who.paths = list_of(places, 0);
@@ -303,7 +301,7 @@ struct Liar {
 
 TEST_CASE("no data goes where a peer only says that it is") {
   Liar liar("names-data", 1);
-  Stranger::SetupMessage moved;
+  SetupMessage moved;
   moved.type = SetupType::paths;
   moved.features |= liar.who.features;
   moved.from_life = liar.who.life;
@@ -334,7 +332,7 @@ TEST_CASE("no data goes where a peer only says that it is") {
 TEST_CASE("no OPEN goes where a peer only says that it is, and questions become seldom") {
   Liar liar("names-open", 7);
   for (int i = 0; i < 10; ++i) {
-    Stranger::SetupMessage reset;
+    SetupMessage reset;
     reset.type = SetupType::reset;
     reset.from_tpn = liar.who.ours();
     reset.to_tpn = liar.who.theirs();
@@ -355,13 +353,13 @@ TEST_CASE("RETRYs bring OPENs to nobody but who was asked, and not one for each"
   Host here = hosts.start("", {.berths = 64}, {.operation_timeout = 5s});
   Victim victim(hosts);
   Stranger liar(hosts, "fd00::66");
-  liar.features = transport::feature_paths | transport::feature_new_paths;
+  liar.features = feature_paths | feature_new_paths;
   const std::array<Endpoint, 2> places{liar.at(), victim.at()};
   liar.paths = list_of(places, 0);
   REQUIRE(liar.connect(here.device.endpoint()));
   liar.keep_alive();
   // One that it may have sent: it is asked whether it has lost its channel.
-  Stranger::SetupMessage reset;
+  SetupMessage reset;
   reset.type = SetupType::reset;
   reset.to_tpn = liar.theirs();
   reset.from_tpn = liar.ours();
@@ -377,7 +375,7 @@ TEST_CASE("RETRYs bring OPENs to nobody but who was asked, and not one for each"
   while (liar.heard()) {
   }
   liar.say(here.device.endpoint(), reset);
-  std::optional<Stranger::SetupMessage> asked;
+  std::optional<SetupMessage> asked;
   for (int i = 0; i < 100 && !(asked && asked->type == SetupType::open); ++i) {
     hosts.run_for(1ms);
     asked = liar.heard();
@@ -386,7 +384,7 @@ TEST_CASE("RETRYs bring OPENs to nobody but who was asked, and not one for each"
   victim.look();
   const uint64_t sent = hosts.network().packets_sent();
   for (uint64_t i = 1; i <= 50; ++i) {
-    Stranger::SetupMessage retry;
+    SetupMessage retry;
     retry.type = SetupType::retry;
     retry.from_life = liar.life;
     retry.to_life = asked->from_life;

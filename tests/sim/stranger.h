@@ -14,9 +14,6 @@ namespace urma::test {
 // A process that is not of this library, or lies: what it says is written by hand.
 class Stranger {
  public:
-  using SetupMessage = transport::SetupMessage;
-  using SetupType = transport::SetupType;
-
   static constexpr uint64_t a_life = 0x5742;
   static constexpr uint32_t mtu = 1024;
 
@@ -101,18 +98,17 @@ class Stranger {
   void send(const Sent& how, TaRequest request, std::span<const std::byte> data) {
     send(to_, [&](TxFrame& frame) {
       psn_ += how.skip;
-      transport::Rtph header{.last = how.last,
-                             .opcode = static_cast<uint8_t>(transport::TpOpcode::data),
-                             .padding = static_cast<uint8_t>(-data.size() & 3),
-                             .source = ours_,
-                             .destination = theirs_,
-                             .fake = how.fake,
-                             .psn = psn_++,
-                             .tpmsn = how.slice};
-      header.emit(HeaderBytes<transport::Rtph::size>(frame.head, transport::Rtph::size));
-      const std::span<std::byte> rest(frame.head + transport::Rtph::size,
-                                      TxFrame::head_room - transport::Rtph::size);
-      frame.head_bytes = static_cast<uint16_t>(transport::Rtph::size + request.emit(rest));
+      Rtph header{.last = how.last,
+                  .opcode = static_cast<uint8_t>(TpOpcode::data),
+                  .padding = static_cast<uint8_t>(-data.size() & 3),
+                  .source = ours_,
+                  .destination = theirs_,
+                  .fake = how.fake,
+                  .psn = psn_++,
+                  .tpmsn = how.slice};
+      header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
+      const std::span<std::byte> rest(frame.head + Rtph::size, TxFrame::head_room - Rtph::size);
+      frame.head_bytes = static_cast<uint16_t>(Rtph::size + request.emit(rest));
       frame.pieces[0] = {data.data(), static_cast<uint32_t>(data.size())};
       frame.piece_count = data.empty() ? 0 : 1;
       frame.tail_bytes = header.padding;
@@ -123,31 +119,31 @@ class Stranger {
   // Says that this slice of a queue was executed, whether it has come or not.
   void answer(JettyId queue, uint32_t tassn) {
     send(to_, [&](TxFrame& frame) {
-      const transport::Rtph header{.last = true,
-                                   .opcode = static_cast<uint8_t>(transport::TpOpcode::data),
-                                   .source = ours_,
-                                   .destination = theirs_,
-                                   .psn = psn_++};
-      header.emit(HeaderBytes<transport::Rtph::size>(frame.head, transport::Rtph::size));
+      const Rtph header{.last = true,
+                        .opcode = static_cast<uint8_t>(TpOpcode::data),
+                        .source = ours_,
+                        .destination = theirs_,
+                        .psn = psn_++};
+      header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
       const Atah said{
           .opcode = static_cast<uint8_t>(TaOpcode::answer), .tassn = tassn, .rc_id = number(queue)};
-      said.emit(HeaderBytes<Atah::size>(frame.head + transport::Rtph::size, Atah::size));
-      frame.head_bytes = transport::Rtph::size + Atah::size;
+      said.emit(HeaderBytes<Atah::size>(frame.head + Rtph::size, Atah::size));
+      frame.head_bytes = Rtph::size + Atah::size;
     });
   }
 
   // A sign of life: a packet of no slice, which nothing answers but an acknowledgement.
   void keep_alive() {
     send(to_, [&](TxFrame& frame) {
-      const transport::Rtph header{.last = true,
-                                   .opcode = static_cast<uint8_t>(transport::TpOpcode::data),
-                                   .source = ours_,
-                                   .destination = theirs_,
-                                   .ack_request = true,
-                                   .fake = true,
-                                   .psn = psn_++};
-      header.emit(HeaderBytes<transport::Rtph::size>(frame.head, transport::Rtph::size));
-      frame.head_bytes = transport::Rtph::size;
+      const Rtph header{.last = true,
+                        .opcode = static_cast<uint8_t>(TpOpcode::data),
+                        .source = ours_,
+                        .destination = theirs_,
+                        .ack_request = true,
+                        .fake = true,
+                        .psn = psn_++};
+      header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
+      frame.head_bytes = Rtph::size;
     });
   }
 
@@ -155,9 +151,9 @@ class Stranger {
   std::vector<Atah> answers() {
     std::vector<Atah> out;
     receive([&](std::span<const std::byte> packet) {
-      const auto header = transport::Rtph::parse(packet.first<transport::Rtph::size>());
-      if (!header || header->opcode != static_cast<uint8_t>(transport::TpOpcode::data)) return;
-      if (const auto answer = parse_response(packet.subspan(transport::Rtph::size))) {
+      const auto header = Rtph::parse(packet.first<Rtph::size>());
+      if (!header || header->opcode != static_cast<uint8_t>(TpOpcode::data)) return;
+      if (const auto answer = parse_response(packet.subspan(Rtph::size))) {
         out.push_back(answer->headers.base);
       }
     });
@@ -182,8 +178,7 @@ class Stranger {
 
  private:
   void write(TxFrame& frame, const SetupMessage& message) {
-    transport::write_setup(frame, {.source = eid_, .destination = {}}, message, 0,
-                           transport::Carrier::unreliable, paths);
+    write_setup(frame, {.source = eid_, .destination = {}}, message, 0, Carrier::unreliable, paths);
   }
   static std::unique_ptr<drivers::PacketPort> opened(SimHosts& hosts, const std::string& address) {
     drivers::sim::Port::Settings settings{};
@@ -199,7 +194,7 @@ class Stranger {
     frame->piece_count = frame->tail_bytes = 0;
     write(*frame);
     frame->to = to;
-    transport::seal(*frame, port_->facts().self, prefix_);
+    seal(*frame, port_->facts().self, prefix_);
     REQUIRE(port_->send({&frame, 1}, hosts_.now()) == 1);
     hosts_.run_for(patience);
   }
@@ -210,7 +205,7 @@ class Stranger {
     for (size_t count = 1; count > 0;) {
       count = port_->receive(frames, hosts_.now());
       for (const RxFrame& frame : std::span(frames).first(count)) {
-        read(std::span(frame.data, frame.bytes - transport::icrc_bytes));
+        read(std::span(frame.data, frame.bytes - icrc_bytes));
       }
       port_->release(std::span(frames).first(count));
     }
@@ -226,14 +221,14 @@ class Stranger {
   template <class Function>
   void hear(Function&& function) {
     receive([&](std::span<const std::byte> packet) {
-      if (const auto setup = transport::parse_setup(packet)) function(setup->message);
+      if (const auto setup = parse_setup(packet)) function(setup->message);
     });
   }
 
   SimHosts& hosts_;
   std::unique_ptr<drivers::PacketPort> port_;
   Eid eid_;
-  transport::IcrcPrefix prefix_;
+  IcrcPrefix prefix_;
   uint32_t attempts_ = 0;
   Endpoint to_;
   uint32_t ours_ = 0;

@@ -104,11 +104,11 @@ inline Ntfetah random_header(Prng& prng) {
 }
 
 template <>
-inline transport::Rtph random_header(Prng& prng) {
+inline Rtph random_header(Prng& prng) {
   return {.last = coin(prng),
           .opcode = static_cast<uint8_t>(random_bits<7>(prng)),
           .padding = static_cast<uint8_t>(random_bits<2>(prng)),
-          .next = static_cast<transport::NextHeader>(prng.below(2)),
+          .next = static_cast<NextHeader>(prng.below(2)),
           .source = random24(prng),
           .destination = random24(prng),
           .ack_request = coin(prng),
@@ -120,29 +120,28 @@ inline transport::Rtph random_header(Prng& prng) {
 }
 
 template <>
-inline transport::Utph random_header(Prng& prng) {
+inline Utph random_header(Prng& prng) {
   return {.padding = static_cast<uint8_t>(random_bits<2>(prng)),
-          .next = static_cast<transport::NextHeader>(prng.below(2))};
+          .next = static_cast<NextHeader>(prng.below(2))};
 }
 
 template <>
-inline transport::Addresses random_header(Prng& prng) {
+inline Addresses random_header(Prng& prng) {
   return {.upi = random24(prng), .source = random_eid(prng), .destination = random_eid(prng)};
 }
 
 template <>
-inline transport::Saetph random_header(Prng& prng) {
-  transport::Saetph out{
-      .max_received = random24(prng), .bit_count = 64u << prng.below(5), .bits = {}};
+inline Saetph random_header(Prng& prng) {
+  Saetph out{.max_received = random24(prng), .bit_count = 64u << prng.below(5), .bits = {}};
   for (uint32_t word = 0; word < out.bit_count / 64; ++word) out.bits[word] = random64(prng);
   return out;
 }
 
 template <>
-inline transport::SetupMessage random_header(Prng& prng) {
-  return {.type = static_cast<transport::SetupType>(prng.between(1, 7)),
+inline SetupMessage random_header(Prng& prng) {
+  return {.type = static_cast<SetupType>(prng.between(1, 7)),
           .version = random8(prng),
-          .reason = static_cast<transport::SetupReason>(prng.below(5)),
+          .reason = static_cast<SetupReason>(prng.below(5)),
           .mtu_log2 = random8(prng),
           .features = random32(prng),
           .from_life = random64(prng),

@@ -7,15 +7,12 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-using transport::Ctph;
 using transport::CtpIngress;
 using transport::CtpMedium;
 using transport::Datagrams;
 using transport::PacketSlot;
 using transport::Peer;
-using transport::Rtph;
 using transport::RtpIngress;
-using transport::TpOpcode;
 
 class Source final : public transport::PacketSource {
  public:
@@ -155,7 +152,7 @@ TEST_CASE("RTP: a source is believed if its EID fits its address, or its paths l
   drawn.bytes[15] = std::byte{1};
   CHECK(parts.medium.may_come_from(drawn, host(3)));
   Peer& peer = parts.known(2);
-  transport::PathList theirs;
+  PathList theirs;
   theirs.set(0, host(2));
   theirs.set(1, host(12));
   parts.peer_paths.learn(peer, theirs, host(2), 0, parts.now);
@@ -180,7 +177,7 @@ TEST_CASE("RTP: after OPENs without an answer half of the MTU is asked for, not 
 TEST_CASE("RTP: a RESET is about a packet that may have been sent, or is not") {
   RtpParts parts;
   Peer& peer = parts.linked(2);
-  transport::SetupMessage reset;
+  SetupMessage reset;
   reset.echoed_psn = peer.first_psn;
   CHECK_FALSE(parts.medium.may_have_sent(*peer.channel, reset));  // nothing was sent yet
   REQUIRE(peer.channel->offer({1, 0}, transport::Class::request, 100));
@@ -267,9 +264,8 @@ TEST_CASE("CTP: a set-up message takes no room from packets, unless nothing is t
   FakeWays ways;
   CtpParts parts(ways);
   const auto leaves = [&] {
-    parts.outbox.push({.to = host(2),
-                       .addresses = {},
-                       .message = parts.outbox.ours(transport::SetupType::closed)});
+    parts.outbox.push(
+        {.to = host(2), .addresses = {}, .message = parts.outbox.ours(SetupType::closed)});
     return parts.sent().size() == 1;
   };
   CHECK(leaves());

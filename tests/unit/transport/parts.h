@@ -78,9 +78,9 @@ class Parts {
                now);
     return peer;
   }
-  static transport::SetupMessage accept() {
-    transport::SetupMessage message;
-    message.type = transport::SetupType::accept;
+  static SetupMessage accept() {
+    SetupMessage message;
+    message.type = SetupType::accept;
     message.from_life = their_life;
     message.to_life = our_life;
     message.from_tpn = 77;
@@ -93,23 +93,23 @@ class Parts {
     return message;
   }
   // As the peer `number` sends it to this device.
-  transport::ArrivedSetup arrived(const transport::SetupMessage& message, uint8_t number = 2) {
+  transport::ArrivedSetup arrived(const SetupMessage& message, uint8_t number = 2) {
     from_ = host(number);
     addresses_ = {.source = from_.address, .destination = settings.eid};
     return {.addresses = addresses_, .message = message, .from = from_, .path = 0, .now = now};
   }
   // The set-up messages that leave now.
-  std::vector<transport::SetupMessage> sent() {
-    std::vector<transport::SetupMessage> out;
+  std::vector<SetupMessage> sent() {
+    std::vector<SetupMessage> out;
     while (outbox.waits()) {
       TxFrame* frame = nullptr;
       REQUIRE(frames.lend({&frame, 1}) == 1);
       if (outbox.fill({&frame, 1}) == 1) {
         fuzz::Bytes bytes(frame->bytes());
         drivers::flatten(*frame, bytes.data());
-        const bool rtp = medium.carrier() == transport::Carrier::unreliable;
-        if (rtp) bytes.resize(bytes.size() - transport::icrc_bytes);
-        const auto setup = transport::parse_setup(bytes, medium.carrier());
+        const bool rtp = medium.carrier() == Carrier::unreliable;
+        if (rtp) bytes.resize(bytes.size() - icrc_bytes);
+        const auto setup = parse_setup(bytes, medium.carrier());
         REQUIRE(setup);
         out.push_back(setup->message);
       }
@@ -117,7 +117,7 @@ class Parts {
     }
     return out;
   }
-  transport::SetupMessage only_sent(transport::SetupType type) {
+  SetupMessage only_sent(SetupType type) {
     const auto all = sent();
     REQUIRE(all.size() == 1);
     REQUIRE(all[0].type == type);
@@ -126,7 +126,7 @@ class Parts {
 
  private:
   Endpoint from_;
-  transport::Addresses addresses_;
+  Addresses addresses_;
 
  public:
   const transport::Settings settings;

@@ -10,7 +10,6 @@ namespace urma::test {
 namespace {
 
 using namespace std::chrono_literals;
-using transport::PathList;
 using transport::Routes;
 
 Endpoint place(uint8_t net, uint8_t host) { return {ipv4(10, 0, net, host), ub_port}; }

@@ -14,9 +14,6 @@ using namespace std::chrono_literals;
 using fuzz::Bytes;
 using fuzz::Packet;
 using transport::Counters;
-using transport::SetupMessage;
-using transport::SetupReason;
-using transport::SetupType;
 
 using Reason = uint64_t Counters::*;
 
@@ -76,20 +73,19 @@ class Setup {
     out.reads = 64;
     out.buffer_bytes = 1 << 20;
     if (several_paths_) {
-      out.features |= transport::feature_paths | transport::feature_new_paths;
+      out.features |= feature_paths | feature_new_paths;
       out.paths = {.count = 1, .endpoints = {place(2)}};
     }
     return out;
   }
 
-  void say(const SetupMessage& said, const Endpoint& from, const transport::Addresses& addresses) {
+  void say(const SetupMessage& said, const Endpoint& from, const Addresses& addresses) {
     std::array<std::byte, TxFrame::head_room> head;
     std::array<std::byte, SetupMessage::most_paths_size> paths;
-    const size_t path_bytes = transport::emit_paths(said.paths, paths);
+    const size_t path_bytes = emit_paths(said.paths, paths);
     TxFrame frame;
     frame.head = head.data();
-    transport::write_setup(frame, addresses, said, 0, transport::Carrier::unreliable,
-                           std::span(paths).first(path_bytes));
+    write_setup(frame, addresses, said, 0, Carrier::unreliable, std::span(paths).first(path_bytes));
     Bytes bytes(frame.bytes());
     drivers::flatten(frame, bytes.data());
     const Packet packet = fuzz::sealed(std::move(bytes), from, place(1));
@@ -110,8 +106,8 @@ class Setup {
       const Packet packet = filled == 1 ? fuzz::gathered(*frame, place(1)) : Packet{};
       pool_.take_back(frame);
       if (filled == 0) break;
-      const auto body = std::span(packet.bytes).first(packet.bytes.size() - transport::icrc_bytes);
-      if (const auto setup = transport::parse_setup(body)) out.push_back(setup->message);
+      const auto body = std::span(packet.bytes).first(packet.bytes.size() - icrc_bytes);
+      if (const auto setup = parse_setup(body)) out.push_back(setup->message);
     }
     return out;
   }
@@ -169,7 +165,7 @@ class Setup {
     out.from_tpn = link.open.from_tpn;
     out.to_tpn = link.accept.from_tpn;
     if (type == SetupType::paths) {
-      out.features |= transport::feature_paths | transport::feature_new_paths;
+      out.features |= feature_paths | feature_new_paths;
       out.paths = {.count = 1, .number = 1, .endpoints = {place(2)}};
     }
     return out;
@@ -228,9 +224,9 @@ TEST_CASE("a set-up message of an unknown type, partition or source is counted")
   CHECK(setup.transport.counters().malformed == 1);
   CHECK(setup.transport.counters().setup_received == 0);
   setup.ignored(&Counters::wrong_partition, setup.open(), place(2),
-                transport::Addresses{.upi = 5, .source = place(2).address, .destination = {}});
+                Addresses{.upi = 5, .source = place(2).address, .destination = {}});
   setup.ignored(&Counters::wrong_source, setup.open(), place(2),
-                transport::Addresses{.source = place(3).address, .destination = {}});
+                Addresses{.source = place(3).address, .destination = {}});
 }
 
 TEST_CASE("an OPEN with a field out of range is counted as malformed") {
@@ -280,7 +276,7 @@ TEST_CASE("an OPEN from elsewhere with a drawn EID in use is counted once") {
   Eid drawn;
   drawn.bytes[0] = std::byte{0xfd};
   drawn.bytes[15] = std::byte{1};
-  const transport::Addresses as{.source = drawn, .destination = {}};
+  const Addresses as{.source = drawn, .destination = {}};
   setup.answered(SetupType::accept, setup.open(), place(2), as);
   const Counters before = setup.transport.counters();
   setup.say(setup.open(), place(3), as);
@@ -476,12 +472,10 @@ TEST_CASE("set-up messages that could not be sent are counted") {
 
 TEST_CASE("RESETs beyond ten in 10 ms are counted as not sent") {
   Setup setup;
-  Bytes data(transport::Rtph::size);
-  const transport::Rtph header{.last = true,
-                               .opcode = static_cast<uint8_t>(transport::TpOpcode::data),
-                               .source = 5,
-                               .destination = 6};
-  header.emit(HeaderBytes<transport::Rtph::size>(data.data(), transport::Rtph::size));
+  Bytes data(Rtph::size);
+  const Rtph header{
+      .last = true, .opcode = static_cast<uint8_t>(TpOpcode::data), .source = 5, .destination = 6};
+  header.emit(HeaderBytes<Rtph::size>(data.data(), Rtph::size));
   const Packet packet = fuzz::sealed(data, place(2), place(1));
   for (int i = 0; i < 30; ++i) {
     const RxFrame frame = fuzz::received(packet);
@@ -497,7 +491,7 @@ TEST_CASE("set-up messages whose path was taken away are counted as not sent") {
   SetupMessage open = setup.open();
   open.version = 2;
   setup.say(open);
-  transport::PathList rest = setup.transport.paths();
+  PathList rest = setup.transport.paths();
   rest.endpoints[0] = {};
   setup.transport.lead_paths(rest, setup.now);
   setup.transport.close_place(0);

@@ -8,11 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 using transport::ArrivedSetup;
 using transport::Cookies;
-using transport::PathList;
 using transport::Peer;
-using transport::SetupMessage;
-using transport::SetupReason;
-using transport::SetupType;
 using transport::Tpns;
 using transport::Why;
 
@@ -37,7 +33,7 @@ TEST_CASE("a TPN names a channel, or is promised to a peer, but never both") {
 TEST_CASE("a cookie holds for 4 to 8 s, for its address and its OPEN only") {
   SeededEntropy entropy(1);
   const Cookies cookies(entropy);
-  const transport::Addresses addresses;
+  const Addresses addresses;
   SetupMessage open;
   open.from_tpn = 7;
   open.from_life = 8;

@@ -11,9 +11,6 @@ using transport::Closings;
 using transport::Openings;
 using transport::PathMessages;
 using transport::Peer;
-using transport::SetupMessage;
-using transport::SetupReason;
-using transport::SetupType;
 using transport::Why;
 
 struct Opening : RtpParts {
@@ -336,13 +333,13 @@ struct Telling : Opening {
   // A peer with a channel, reached at two addresses. It accepts PATHS.
   Peer& with_paths() {
     Peer& peer = known(2, their_life);
-    transport::PathList theirs;
+    PathList theirs;
     theirs.set(0, host(2));
     theirs.set(1, host(12));
     peer_paths.learn(peer, theirs, host(2), 0, now);
     peer.tpn = tpns.draw(entropy);
     SetupMessage answer = accept();
-    answer.features |= transport::feature_new_paths;
+    answer.features |= feature_new_paths;
     links.make(peer, {.theirs = answer, .mtu = 1024, .first_rtt = 1ms}, now);
     return peer;
   }
@@ -358,7 +355,7 @@ struct Telling : Opening {
 TEST_CASE("a changed list of addresses is sent until the peer has noted it") {
   Telling parts;
   Peer& peer = parts.with_paths();
-  transport::PathList list = parts.own_paths.current();
+  PathList list = parts.own_paths.current();
   list.set(2, host(31));
   parts.messages.lead(list, parts.now);
   CHECK_FALSE(parts.messages.all_noted());
@@ -382,7 +379,7 @@ TEST_CASE("a peer that does not accept PATHS is asked for another channel instea
   Telling parts;
   Peer& peer = parts.with_paths();
   peer.notes_paths = false;
-  transport::PathList list = parts.own_paths.current();
+  PathList list = parts.own_paths.current();
   list.set(2, host(31));
   parts.messages.lead(list, parts.now);
   CHECK(peer.opening);
@@ -412,7 +409,7 @@ TEST_CASE("a question is answered on its channel only, and an answer proves the 
     parts.messages.handle_answer(parts.arrived(reply, 12));  // arrives on path 0, not on 1
     CHECK(parts.counters.wrong_source == 2);
     const Endpoint from = host(12);
-    const transport::Addresses addresses{.source = host(2).address, .destination = {}};
+    const Addresses addresses{.source = host(2).address, .destination = {}};
     parts.messages.handle_answer({.addresses = addresses,
                                   .message = reply,
                                   .from = from,
@@ -426,7 +423,7 @@ TEST_CASE("a newer list of the peer moves its paths and is noted; an older one i
   Telling parts;
   Peer& peer = parts.with_paths();
   SetupMessage paths = parts.from(peer, SetupType::paths);
-  paths.features |= transport::feature_paths | transport::feature_new_paths;
+  paths.features |= feature_paths | feature_new_paths;
   paths.paths.set(0, host(3));
   paths.paths.number = 1;
   paths.cookie = 8;

@@ -10,15 +10,12 @@
 namespace urma::test {
 namespace {
 
-using transport::IcrcPrefix;
-using transport::seal;
-
 // One prefix remembers what has been, the other knows nothing: they may not differ.
 bool verify(std::span<const std::byte> packet, const Endpoint& from, const Endpoint& to) {
   static IcrcPrefix remembers;
   IcrcPrefix forgets;
-  const bool valid = transport::verify(packet, from, to, forgets);
-  REQUIRE(transport::verify(packet, from, to, remembers) == valid);
+  const bool valid = verify(packet, from, to, forgets);
+  REQUIRE(verify(packet, from, to, remembers) == valid);
   return valid;
 }
 

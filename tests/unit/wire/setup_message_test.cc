@@ -10,11 +10,7 @@
 namespace urma::test {
 namespace {
 
-using transport::Addresses;
-using transport::SetupMessage;
-
-constexpr size_t bare_bytes =
-    SetupMessage::head_size(transport::Carrier::unreliable) + SetupMessage::size;
+constexpr size_t bare_bytes = SetupMessage::head_size(Carrier::unreliable) + SetupMessage::size;
 
 // UB 4.1.3
 TEST_CASE("a set-up body uses each of its bits") { check_header<SetupMessage>({}); }
@@ -38,8 +34,7 @@ std::vector<std::byte> packet_of(const Addresses& addresses, const SetupMessage&
   // What an earlier packet left in the frame.
   frame->pieces[0] = {frame->head, 10};
   frame->piece_count = 1, frame->tail_bytes = 3;
-  transport::write_setup(*frame, addresses, message, padded_to, transport::Carrier::unreliable,
-                         paths);
+  write_setup(*frame, addresses, message, padded_to, Carrier::unreliable, paths);
   std::vector<std::byte> wire(frame->bytes());
   drivers::flatten(*frame, wire.data());
   return wire;
@@ -51,14 +46,14 @@ TEST_CASE("a set-up packet of any length says who sent what to whom, and pads wi
     INFO("padded to " << padded_to);
     const auto addresses = random_header<Addresses>(prng);
     auto message = random_header<SetupMessage>(prng);
-    message.features &= ~transport::feature_paths;
-    if (message.type == transport::SetupType::paths) message.type = transport::SetupType::noted;
+    message.features &= ~feature_paths;
+    if (message.type == SetupType::paths) message.type = SetupType::noted;
     const auto wire = packet_of(addresses, message, padded_to);
     CHECK(wire.size() % 4 == 0);
     CHECK(wire.size() >= bare_bytes);
-    CHECK(wire.size() + transport::icrc_bytes <= std::max(padded_to + 3, bare_bytes + 4));
+    CHECK(wire.size() + icrc_bytes <= std::max(padded_to + 3, bare_bytes + 4));
     for (size_t i = bare_bytes; i < wire.size(); ++i) REQUIRE(wire[i] == std::byte{0});
-    const auto parsed = transport::parse_setup(wire);
+    const auto parsed = parse_setup(wire);
     REQUIRE(parsed);
     CHECK(parsed->addresses == addresses);
     CHECK(parsed->message == message);
@@ -71,8 +66,8 @@ TEST_CASE("an OPEN and an ACCEPT say where each path of their sender begins") {
     for (const size_t padded_to : {0, 1024 + 72}) {
       INFO(count << " paths, padded to " << padded_to);
       auto message = random_header<SetupMessage>(prng);
-      message.type = count % 2 == 0 ? transport::SetupType::open : transport::SetupType::accept;
-      message.features |= transport::feature_paths;
+      message.type = count % 2 == 0 ? SetupType::open : SetupType::accept;
+      message.features |= feature_paths;
       message.paths.count = static_cast<uint8_t>(count);
       for (size_t i = 0; i < count; ++i) {
         for (std::byte& byte : message.paths.endpoints[i].address.bytes) {
@@ -81,69 +76,69 @@ TEST_CASE("an OPEN and an ACCEPT say where each path of their sender begins") {
         message.paths.endpoints[i].port = static_cast<uint16_t>(prng.below(65536));
       }
       std::array<std::byte, SetupMessage::most_paths_size> said;
-      const size_t bytes = transport::emit_paths(message.paths, said);
+      const size_t bytes = emit_paths(message.paths, said);
       auto wire = packet_of({}, message, padded_to, std::span(said).first(bytes));
       CHECK(wire.size() % 4 == 0);
-      const auto parsed = transport::parse_setup(wire);
+      const auto parsed = parse_setup(wire);
       REQUIRE(parsed);
       CHECK(parsed->message == message);
       // Fewer or more than there can be, or than there is room for.
       for (const unsigned wrong : {0, 9, 255}) {
         wire[bare_bytes] = static_cast<std::byte>(wrong);
-        CHECK_FALSE(transport::parse_setup(wire));
+        CHECK_FALSE(parse_setup(wire));
       }
       wire[bare_bytes] = static_cast<std::byte>(count);
-      CHECK_FALSE(transport::parse_setup(std::span(wire).first(bare_bytes + bytes - 4)));
+      CHECK_FALSE(parse_setup(std::span(wire).first(bare_bytes + bytes - 4)));
     }
   }
 }
 
 TEST_CASE("a list of places has a number, and none where one was taken away") {
-  transport::PathList paths;
+  PathList paths;
   paths.number = 0xabcdef;
   paths.set(2, {ipv4(10, 0, 0, 3), 4792});
   paths.set(5, {ipv4(10, 0, 0, 6), 4792});
-  SetupMessage message{.type = transport::SetupType::paths, .features = transport::feature_paths};
+  SetupMessage message{.type = SetupType::paths, .features = feature_paths};
   message.paths = paths;
   std::array<std::byte, SetupMessage::most_paths_size> said;
-  const size_t bytes = transport::emit_paths(paths, said);
+  const size_t bytes = emit_paths(paths, said);
   CHECK(bytes == SetupMessage::paths_size(6));
   const auto wire = packet_of({}, message, 0, std::span(said).first(bytes));
-  const auto parsed = transport::parse_setup(wire);
+  const auto parsed = parse_setup(wire);
   REQUIRE(parsed);
   CHECK(parsed->message.paths == paths);
   CHECK(parsed->message.paths.first() == 2);
   // A list of nothing, and PATHS without one.
   auto nothing = wire;
   std::fill(nothing.begin() + bare_bytes + 4, nothing.end(), std::byte{0});
-  CHECK_FALSE(transport::parse_setup(nothing));
+  CHECK_FALSE(parse_setup(nothing));
   message.features = 0;
-  CHECK_FALSE(transport::parse_setup(packet_of({}, message, 0)));
+  CHECK_FALSE(parse_setup(packet_of({}, message, 0)));
 }
 
 // The longest packet that OPEN has to show the path: a full packet of the MTU, with all headers.
 TEST_CASE("an OPEN is as long as the longest data packet of its MTU") {
   for (const size_t mtu : {1024, 2048, 4096, 8192}) {
-    const size_t longest = mtu + transport::Rtph::size + TaRequest::max_size + 4;
-    CHECK(packet_of({}, {}, longest).size() + transport::icrc_bytes == longest);
+    const size_t longest = mtu + Rtph::size + TaRequest::max_size + 4;
+    CHECK(packet_of({}, {}, longest).size() + icrc_bytes == longest);
   }
 }
 
 TEST_CASE("a set-up packet has at least the length that it is padded to") {
   for (size_t padded_to = 130; padded_to < 150; ++padded_to) {
     INFO("padded to " << padded_to);
-    CHECK(packet_of({}, {}, padded_to).size() + transport::icrc_bytes >= padded_to);
+    CHECK(packet_of({}, {}, padded_to).size() + icrc_bytes >= padded_to);
   }
 }
 
 TEST_CASE("a set-up packet that is cut, or is another Send, is none") {
   // With features that would pass for a type, if a token moved the body by four bytes.
   const auto wire = packet_of({}, {.features = 0x01000000}, 200);
-  REQUIRE(transport::parse_setup(wire));
+  REQUIRE(parse_setup(wire));
   for (size_t size = 0; size < bare_bytes; ++size) {
-    REQUIRE_FALSE(transport::parse_setup(std::span(wire).first(size)));
+    REQUIRE_FALSE(parse_setup(std::span(wire).first(size)));
   }
-  constexpr size_t btah = transport::Utph::size + Addresses::size;
+  constexpr size_t btah = Utph::size + Addresses::size;
   const struct {
     size_t byte;
     std::byte bits;
@@ -166,26 +161,23 @@ TEST_CASE("a set-up packet that is cut, or is another Send, is none") {
     INFO(change.why);
     auto changed = wire;
     changed[change.byte] ^= change.bits;
-    CHECK_FALSE(transport::parse_setup(changed));
+    CHECK_FALSE(parse_setup(changed));
   }
 }
 
 // Who does not know of modes sends 1 and reads nothing, and receives as sel-rack wants it.
 TEST_CASE("what is asked for by features is what is heard, and nothing is asked of who is older") {
-  using transport::asked_by;
-  using transport::features_of;
-  using transport::followed_by;
   for (const NamedRetransmission& named : named_retransmissions()) {
     INFO(named.name);
-    const uint32_t features = transport::feature_filler | features_of(named.mode);
+    const uint32_t features = feature_filler | features_of(named.mode);
     CHECK(asked_by(features) == named.mode);
     CHECK(followed_by(named.mode, features) == named.mode);
-    const Retransmission alone = followed_by(named.mode, transport::feature_filler);
+    const Retransmission alone = followed_by(named.mode, feature_filler);
     CHECK(name(alone) == "sel-rack");
     CHECK(alone.window_packets == named.mode.window_packets);
   }
-  CHECK(features_of(sel_rack) == transport::feature_retransmission);
-  CHECK(asked_by(transport::feature_filler) == sel_rack);
+  CHECK(features_of(sel_rack) == feature_retransmission);
+  CHECK(asked_by(feature_filler) == sel_rack);
   // A trigger that is not known yet, and bits that mean nothing yet.
   CHECK(asked_by(features_of(sel_fast) | 3u << 9) == sel_rack);
   CHECK(asked_by(features_of(gbn_fast) | 0xffff0000) == gbn_fast);

@@ -8,11 +8,6 @@
 namespace urma::test {
 namespace {
 
-using transport::Addresses;
-using transport::Rtph;
-using transport::Saetph;
-using transport::Utph;
-
 // UB 4.2, 3.4.
 
 // UB 4.2.2, among others
