@@ -275,7 +275,8 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
                     .in_order = options.in_order,
                     .suspend_on_error = options.suspend_on_error,
                     .weight = static_cast<uint8_t>(options.weight)};
-  if (options.mode == ServiceMode::unreliable) state->queues->only_datagrams(datagram_bytes());
+  if (options.mode == ServiceMode::unreliable)
+    state->queues->jfs().only_datagrams(datagram_bytes());
   if (jfr != nullptr) parts.receives_from = jfr->jetty_.state_->made.handle;
   uint32_t limit = 0;
   std::optional<engine::Engine::JettyMade> made;
@@ -358,7 +359,7 @@ size_t Jetty::poll(std::span<Completion> out) {
 }
 std::span<const Completion> Jetty::wait(Duration limit) {
   if (!state_) return {&end_of_moved, 1};
-  return state_->source.wait(limit, state_->queues->waited());
+  return state_->source.wait(limit, state_->queues->jfs().waited());
 }
 Result<int> Jetty::fd() {
   if (!state_) return moved_from("fd");

@@ -160,7 +160,7 @@ bool Engine::send_ahead(uint32_t index) {
 void Engine::take_sent_ahead(uint32_t index, Time now) {
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   transactions_.initiator().take(jetty, works_per_pass, now);
-  if (jetty.queues->berths().waiting() > 0) ready_.add(index);
+  if (jetty.queues->jfs().waiting() > 0) ready_.add(index);
   ways_->notify();
   sent_ahead_ = true;
   rest_until_ = now;  // the next pass sees to the rest
@@ -177,7 +177,7 @@ bool Engine::take_posted(Time now) {
     const uint32_t taken = transactions_.initiator().take(jetty, budget, now);
     any = any || taken > 0;
     budget -= taken;
-    if (jetty.queues->berths().waiting() > 0) ready_.add(index);
+    if (jetty.queues->jfs().waiting() > 0) ready_.add(index);
   }
   return any;
 }

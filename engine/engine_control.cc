@@ -50,7 +50,7 @@ bool Engine::flush_jetty(uint32_t index, Time now) {
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   jetty.state = jetty::JettyState::error;
   jetty::Initiator& initiator = transactions_.initiator();
-  while (jetty.queues->berths().used() && initiator.take(jetty, works_per_pass, now) > 0) {
+  while (jetty.queues->jfs().used() && initiator.take(jetty, works_per_pass, now) > 0) {
   }
   initiator.flush(jetty, now);
   transactions_.target().detach(jetty);
@@ -62,7 +62,7 @@ void Engine::reset_jetty(uint32_t index, Time now) {
   jetty::Jetty& jetty = transactions_.jetties().at(index);
   jetty::Initiator& initiator = transactions_.initiator();
   // Works that were posted, or held, before this call are flushed.
-  while (jetty.queues->berths().used() && initiator.take(jetty, works_per_pass, now) > 0) {
+  while (jetty.queues->jfs().used() && initiator.take(jetty, works_per_pass, now) > 0) {
   }
   initiator.end_cancelled(jetty, now);
   jetty.state = jetty::JettyState::ready;

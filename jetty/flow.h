@@ -26,10 +26,10 @@ struct Slice {
   uint32_t bytes = 0;
   uint32_t placed = 0;            // read: bytes that have come
   uint64_t last_written = 0;      // the fill in which a packet of it was last written
-  uint16_t berth = Queues::none;  // none: a tombstone
+  uint16_t berth = Queues::none;  // the work's; none once the work has ended
   SliceState state = SliceState::offered;
   Status status = Status::ok;     // once decided
-  bool tombstone = false;         // once decided: the TASSN outlives the work
+  bool keeps_tassn = false;       // once decided: it becomes a tombstone when the work has ended
   bool to_tell = false;           // and the target is told that it is void, or was
   bool retry = false;             // sent with Retry = 1
   bool last = false;              // of its work: carries what it tells
@@ -40,6 +40,10 @@ struct Slice {
   uint32_t atomic = 0;            // which of its flow's atomics with results; 0: none
   uint8_t not_ready_times = 0;
   Time not_ready_since{};
+
+  // Its work has ended, and it is kept only for its TASSN.
+  bool is_tombstone() const { return berth == Queues::none; }
+  void bury() { berth = Queues::none; }
 };
 
 // Whether a flow's target keeps its order.

@@ -8,8 +8,8 @@ Jetty::Jetty(JettyId id_, TokenValue token_, JettyParts parts)
     : JettyParts(std::move(parts)),
       id(id_),
       token(token_),
-      works(queues->works()),
-      gate(queues->gate_slots()) {
+      works(queues->jfs().works()),
+      gate(queues->jfs().gate_slots()) {
   static_assert(sizeof(Jetty) <= 120, "a million of them are made");
 }
 

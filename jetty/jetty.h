@@ -70,8 +70,8 @@ struct Jetty : JettyParts {
   uint32_t immediates_raised = 0;
   uint32_t assemblies = 0;  // that came to this Jetty, and that hold a slot or permit of it
   // Receive slots that were given back unused, the last one of which is the next to be used.
-  std::span<uint16_t> recycled() const { return {queues->recycled(), recycled_count}; }
-  void recycle(uint16_t lease) { queues->recycled()[recycled_count++] = lease; }
+  std::span<uint16_t> recycled() const { return {queues->jfr().recycled(), recycled_count}; }
+  void recycle(uint16_t lease) { queues->jfr().recycled()[recycled_count++] = lease; }
   uint16_t recycled_count = 0;
 };
 

@@ -31,7 +31,7 @@ Initiator::Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
 
 // Nothing keeps it back any more.
 inline void Initiator::launch(Jetty& jetty, uint16_t lease, Status refused, Time now) {
-  const Berth& berth = jetty.queues->berth(lease);
+  const Berth& berth = jetty.queues->jfs().berth(lease);
   Flow* flow = refused == Status::ok ? flow_for(jetty, berth.peer, refused) : nullptr;
   if (flow == nullptr) return finish(jetty, lease, refused, false, now);
   WorkState& work = jetty.works[lease];
@@ -42,17 +42,17 @@ inline void Initiator::launch(Jetty& jetty, uint16_t lease, Status refused, Time
 
 void Initiator::start(Jetty& jetty, uint16_t lease, Time now) {
   const bool ready = jetty.state == JettyState::ready;
-  launch(jetty, lease, ready ? jetty.queues->berth(lease).verdict : Status::flushed, now);
+  launch(jetty, lease, ready ? jetty.queues->jfs().berth(lease).verdict : Status::flushed, now);
 }
 
 uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
   if (jetty.ordering.mode == ServiceMode::unreliable) [[unlikely]]
     return take_datagrams(jetty, budget, now);
-  Leases& berths = jetty.queues->berths();
+  Leases& berths = jetty.queues->jfs();
   const uint32_t count = std::min(budget, berths.waiting());
   for (uint32_t i = 0; i < count; ++i) {
     const uint16_t lease = berths.take_posted();
-    const Berth& berth = jetty.queues->berth(lease);
+    const Berth& berth = jetty.queues->jfs().berth(lease);
     ++counters_.works;
     const bool alone = jetty.outstanding == 0 && !noting_ && lease != ahead_.lease;
     if (alone && all_copied(jetty, lease)) {
@@ -75,16 +75,16 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
 }
 
 void Initiator::note(Jetty& jetty, Time now) {
-  if (!jetty.queues->berths().used()) return;
+  if (!jetty.queues->jfs().used()) return;
   noting_ = true;
-  take(jetty, jetty.queues->berths().waiting(), now);
+  take(jetty, jetty.queues->jfs().waiting(), now);
   noting_ = false;
 }
 
 // As nearly all works on mapped memory go: small, told to nobody, and done before anything is noted
 // of it. False: it is to be noted.
 bool Initiator::all_copied(Jetty& jetty, uint16_t lease) {
-  const Berth& berth = jetty.queues->berth(lease);
+  const Berth& berth = jetty.queues->jfs().berth(lease);
   if (jetty.first_flow == Flow::none || jetty.state != JettyState::ready ||
       berth.verdict != Status::ok || berth.bytes > transport::most_at_once || tells(berth)) {
     return false;
@@ -99,13 +99,13 @@ bool Initiator::all_copied(Jetty& jetty, uint16_t lease) {
 
 // Of a Jetty that has nothing else outstanding: no completion is withheld for it.
 void Initiator::end_at_once(Jetty& jetty, uint16_t lease) {
-  const Berth& berth = jetty.queues->berth(lease);
+  const Berth& berth = jetty.queues->jfs().berth(lease);
   if (berth.operation == Operation::atomic && berth.doubtful) [[unlikely]] {
     ++counters_.unknown;
     return show(jetty, lease, Status::unknown);
   }
   if (berth.signalled) return show(jetty, lease, Status::ok);
-  jetty.queues->chain(lease, jetty.chained);
+  jetty.queues->jfs().chain(lease, jetty.chained);
   jetty.chained = lease;
 }
 
@@ -115,7 +115,7 @@ void Initiator::begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now) {
   work.flow = index_of(flow);
   PeerState& peer = peers_.at(flow.peer);
   // What is large takes its turn.
-  const bool small = !noting_ && jetty.queues->berth(lease).bytes <= transport::most_at_once;
+  const bool small = !noting_ && jetty.queues->jfs().berth(lease).bytes <= transport::most_at_once;
   if (small && flow.first_to_cut == Queues::none && !flow.to_reoffer && peer.channel != nullptr) {
     cut_one(flow, jetty, lease, peer, now);
   }
@@ -170,7 +170,8 @@ void Initiator::append(Jetty& jetty, uint16_t lease, Time now) {
   }
   jetty.newest = lease;
   ++jetty.outstanding;
-  jetty.fetching = static_cast<uint16_t>(jetty.fetching + fetches(jetty.queues->berth(lease)));
+  jetty.fetching =
+      static_cast<uint16_t>(jetty.fetching + fetches(jetty.queues->jfs().berth(lease)));
   // A timer that is armed is early enough: when it fires it looks at the oldest work.
   const uint32_t timer = jetties_.index_of(jetty);
   if (!jetty_timers_.armed(timer)) jetty_timers_.arm(timer, now + jetty.timeouts.operation);
@@ -255,7 +256,7 @@ void Initiator::slice_ended(Jetty& jetty, uint16_t lease, Status status, bool an
 
 void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now) {
   WorkState& work = jetty.works[lease];
-  const Berth& berth = jetty.queues->berth(lease);
+  const Berth& berth = jetty.queues->jfs().berth(lease);
   // Part of it was executed, so that all of it was not cannot be said.
   if (work.executed && claims_not_executed(status)) status = Status::unknown;
   if (status == Status::unknown) ++counters_.unknown;
@@ -280,7 +281,7 @@ void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
   if (jetty.gate.done(lease, failed)) {
     show(jetty, lease, status);
   } else if (!berth.signalled && !failed) {
-    jetty.queues->chain(lease, jetty.chained);
+    jetty.queues->jfs().chain(lease, jetty.chained);
     jetty.chained = lease;
   }
   while (const auto released = jetty.gate.next_released()) {
@@ -290,20 +291,21 @@ void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
 
 // Unsignalled works that are done go home with the next completion.
 void Initiator::show(Jetty& jetty, uint16_t lease, Status status) {
-  const Berth& berth = jetty.queues->berth(lease);
+  const Berth& berth = jetty.queues->jfs().berth(lease);
   const bool atomic = berth.operation == Operation::atomic;
-  jetty.queues->chain(lease, jetty.chained);
+  jetty.queues->jfs().chain(lease, jetty.chained);
   jetty.chained = Queues::none;
-  jetties_.complete(jetty,
-                    {.status = status,
-                     .operation = berth.operation,
-                     .with_immediate = berth.with_immediate,
-                     .bytes = berth.bytes,
-                     .tag = berth.tag,
-                     .immediate = atomic ? jetty.queues->values(lease).fetched : berth.immediate,
-                     .jetty = jetty.id,
-                     .from = {}},
-                    lease);
+  jetties_.complete(
+      jetty,
+      {.status = status,
+       .operation = berth.operation,
+       .with_immediate = berth.with_immediate,
+       .bytes = berth.bytes,
+       .tag = berth.tag,
+       .immediate = atomic ? jetty.queues->jfs().values(lease).fetched : berth.immediate,
+       .jetty = jetty.id,
+       .from = {}},
+      lease);
 }
 
 }  // namespace urma::jetty

@@ -65,7 +65,7 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
     i = slice.next;
     if (slice.tassn < first) continue;
     found = true;
-    if (slice.berth == Queues::none) {
+    if (slice.is_tombstone()) {
       // A tombstone has waited for this. "Not ready" waits for more of it: it will not come.
       if (!not_ready) {
         erase(slice);
@@ -86,7 +86,7 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
       wait.timer = answer.info;
       apply(slice, SliceEvent::not_ready, now, wait);
     } else if (slice.state == SliceState::settling) {
-      slice.tombstone = false;
+      slice.keeps_tassn = false;
     } else if (success && (is_read(slice) || keeps_result(berth_of(slice)))) {
       ++counters_.malformed;  // these are answered by what they bring back
     } else {
@@ -107,14 +107,14 @@ uint32_t Initiator::end_executed(Flow& flow, Tassn first, Tassn last, Time now) 
   while (flow.first_slice != Slice::none) {
     Slice& slice = slices_.at(flow.first_slice);
     const bool plain = slice.tassn >= first && slice.tassn <= last &&
-                       slice.state == SliceState::sending && slice.berth != Queues::none &&
+                       slice.state == SliceState::sending && !slice.is_tombstone() &&
                        !slice.in_offer && slice.expected && !in_device(slice) && !slice.asks;
     if (!plain) break;
     Jetty& jetty = jetties_.at(flow.jetty);
     const uint16_t lease = slice.berth;
     WorkState& work = jetty.works[lease];
     const bool only = work.cut && work.open_slices == 1 && work.status == Status::ok &&
-                      !work.cancelled && !fetches(jetty.queues->berth(lease));
+                      !work.cancelled && !fetches(jetty.queues->jfs().berth(lease));
     if (!only) break;
     work.open_slices = 0;
     flow.first_slice = slice.next;
@@ -131,13 +131,13 @@ uint32_t Initiator::end_executed(Flow& flow, Tassn first, Tassn last, Time now) 
 
 void Initiator::handle_read_response(Flow& flow, const ParsedResponse& response, Time now) {
   Slice* slice = find(flow, Tassn::unwrap(flow.next_tassn, response.headers.base.tassn));
-  if (slice == nullptr || slice->berth == Queues::none) {
+  if (slice == nullptr || slice->is_tombstone()) {
     ++counters_.late_answers;
     if (slice != nullptr) erase(*slice);
     return;
   }
   Jetty& jetty = jetties_.at(flow.jetty);
-  const Berth& berth = jetty.queues->berth(slice->berth);
+  const Berth& berth = jetty.queues->jfs().berth(slice->berth);
   const uint64_t offset = uint64_t{response.headers.offset.kib} * 1024;
   const bool fits = berth.operation == Operation::read &&
                     offset + response.data.size() <= slice->bytes &&
@@ -149,7 +149,7 @@ void Initiator::handle_read_response(Flow& flow, const ParsedResponse& response,
   }
   // After a cancellation nothing is placed any more.
   if (slice->state != SliceState::sending && slice->state != SliceState::delivered) return;
-  scatter(jetty.queues->pieces(slice->berth), static_cast<uint32_t>(slice->offset + offset),
+  scatter(jetty.queues->jfs().pieces(slice->berth), static_cast<uint32_t>(slice->offset + offset),
           response.data);
   slice->placed += static_cast<uint32_t>(response.data.size());
   jetty.works[slice->berth].progress = now;

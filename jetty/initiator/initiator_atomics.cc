@@ -9,13 +9,13 @@
 namespace urma::jetty {
 
 const Berth& Initiator::berth_of(const Slice& slice) {
-  return jetties_.at(flows_.at(slice.flow).jetty).queues->berth(slice.berth);
+  return jetties_.at(flows_.at(slice.flow).jetty).queues->jfs().berth(slice.berth);
 }
 
 // Where memory is mapped, and its segment leaves atomics to processors. Returns its bytes; none: it
 // goes by a packet.
 uint32_t Initiator::operate(Queues& queues, uint16_t lease, const PeerState& peer) {
-  const Berth& berth = queues.berth(lease);
+  const Berth& berth = queues.jfs().berth(lease);
   std::byte* const word = peer.channel->hold({.address = berth.address,
                                               .bytes = berth.bytes,
                                               .id = berth.token_id,
@@ -27,14 +27,14 @@ uint32_t Initiator::operate(Queues& queues, uint16_t lease, const PeerState& pee
     peer.channel->let_go();
     return 0;
   }
-  queues.fetched(lease, execute({.what = berth.atomic,
-                                 .update = berth.update,
-                                 .bytes = berth.bytes,
-                                 .operand = berth.immediate,
-                                 .expected = queues.values(lease).expected},
-                                word));
+  queues.jfs().fetched(lease, execute({.what = berth.atomic,
+                                       .update = berth.update,
+                                       .bytes = berth.bytes,
+                                       .operand = berth.immediate,
+                                       .expected = queues.jfs().values(lease).expected},
+                                      word));
   // It was revoked: the owner may have moved its memory away before, or with what this did.
-  if (!peer.channel->let_go()) queues.doubt(lease);
+  if (!peer.channel->let_go()) queues.jfs().doubt(lease);
   ++counters_.copied;
   counters_.copied_bytes += berth.bytes;
   return berth.bytes;
@@ -56,9 +56,7 @@ void Initiator::note_atomic(Flow& flow, Slice& slice) {
 void Initiator::atomic_decided(Flow& flow, const Slice& slice) {
   if (flow.first_atomic != slices_.index_of(&slice)) return;
   uint32_t next = slice.next;
-  const auto open = [&](const Slice& other) {
-    return other.atomic != 0 && other.berth != Queues::none;
-  };
+  const auto open = [&](const Slice& other) { return other.atomic != 0 && !other.is_tombstone(); };
   while (next != Slice::none && !open(slices_.at(next))) next = slices_.at(next).next;
   flow.first_atomic = next;
   if (flow.first_to_cut != Queues::none) activate(flow);
@@ -66,13 +64,13 @@ void Initiator::atomic_decided(Flow& flow, const Slice& slice) {
 
 void Initiator::handle_atomic_response(Flow& flow, const ParsedResponse& response, Time now) {
   Slice* slice = find(flow, Tassn::unwrap(flow.next_tassn, response.headers.base.tassn));
-  if (slice == nullptr || slice->berth == Queues::none) {
+  if (slice == nullptr || slice->is_tombstone()) {
     ++counters_.late_answers;
     if (slice != nullptr) erase(*slice);
     return;
   }
   Queues& queues = *jetties_.at(flow.jetty).queues;
-  const Berth& berth = queues.berth(slice->berth);
+  const Berth& berth = queues.jfs().berth(slice->berth);
   const uint32_t expected = keeps_result(berth) ? berth.bytes : 0;
   if (berth.operation != Operation::atomic || response.data.size() != expected ||
       response.headers.base.status != Response::success) {
@@ -80,10 +78,10 @@ void Initiator::handle_atomic_response(Flow& flow, const ParsedResponse& respons
     return;
   }
   if (slice->state == SliceState::settling) {
-    slice->tombstone = false;
+    slice->keeps_tassn = false;
     return;
   }
-  queues.fetched(slice->berth, get_little(response.data));
+  queues.jfs().fetched(slice->berth, get_little(response.data));
   told_of_sequence(*slice, true);
   apply(*slice, SliceEvent::answered, now, Answer(Status::ok));
 }

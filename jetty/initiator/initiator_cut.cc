@@ -79,7 +79,7 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, Peer
   const bool sent = ahead.sent || (work.open_slices == 0 &&
                                    write_at_once(flow, jetty, lease, work.cut_bytes, peer));
   if (!sent) return cut_slice(flow, jetty, lease, peer, now);
-  const Berth& berth = jetty.queues->berth(lease);
+  const Berth& berth = jetty.queues->jfs().berth(lease);
   Slice& slice = *slices_.create();
   slice.offset = work.cut_bytes;
   slice.bytes = berth.bytes - work.cut_bytes;
@@ -106,7 +106,7 @@ bool Initiator::asks_sequence(const Flow& flow, const Jetty& jetty, const Berth&
 // Where memory is mapped, a slice is a copy. Returns its bytes; none: it goes by packets, which are
 // told why. The rest of a write that tells goes by a packet anyway, after its data.
 uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer) {
-  const Berth& berth = queues.berth(lease);
+  const Berth& berth = queues.jfs().berth(lease);
   const uint32_t bytes = std::min(berth.bytes - from, slice_bytes);
   if (berth.operation == Operation::send || bytes == 0) return 0;
   if (berth.operation == Operation::atomic) return operate(queues, lease, peer);
@@ -118,7 +118,7 @@ uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const Pe
                                                .token = berth.token,
                                                .wanted = read ? Rights::read : Rights::write});
   if (there == nullptr) return 0;
-  if (overlaps(queues.pieces(lease), there, bytes)) {
+  if (overlaps(queues.jfs().pieces(lease), there, bytes)) {
     // Our own segment onto itself: by packets it is what was there before.
     peer.channel->let_go();
     return 0;
@@ -126,11 +126,11 @@ uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const Pe
   const bool past_caches = berth.bytes >= past_caches_from_;
   const std::span<std::byte> theirs(there, bytes);
   if (read) {
-    past_caches ? scatter_past_caches(queues.pieces(lease), from, theirs)
-                : scatter(queues.pieces(lease), from, theirs);
+    past_caches ? scatter_past_caches(queues.jfs().pieces(lease), from, theirs)
+                : scatter(queues.jfs().pieces(lease), from, theirs);
   } else {
-    past_caches ? copy_out_past_caches(queues.pieces(lease), from, theirs)
-                : copy_out(queues.pieces(lease), from, theirs);
+    past_caches ? copy_out_past_caches(queues.jfs().pieces(lease), from, theirs)
+                : copy_out(queues.jfs().pieces(lease), from, theirs);
   }
   // It may have been revoked: whose memory it is decides, and what was copied is sent again.
   if (!peer.channel->let_go()) return 0;
@@ -143,7 +143,7 @@ uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const Pe
 // So many more bytes of it have been. False: its next slice is sent, perhaps to tell of them.
 bool Initiator::copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
   if (bytes == 0) return false;
-  const Berth& berth = jetty.queues->berth(lease);
+  const Berth& berth = jetty.queues->jfs().berth(lease);
   WorkState& work = jetty.works[lease];
   work.cut_bytes += bytes;
   work.progress = now;
@@ -169,7 +169,7 @@ uint32_t Initiator::part_of_offer(const Flow& flow, const Jetty& jetty, const Pe
 // Where packets take their turn.
 Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer,
                                     Time now) {
-  const Berth& berth = jetty.queues->berth(lease);
+  const Berth& berth = jetty.queues->jfs().berth(lease);
   WorkState& work = jetty.works[lease];
   const bool beside_small = now < peer.small_until && peer.small_flow != index_of(flow);
   const uint32_t longest =
@@ -243,9 +243,9 @@ bool Initiator::window_open(const Flow& flow, const PeerState& peer) {
 // What is checked here is what `take` would check: it must come to the same.
 bool Initiator::send_ahead(Jetty& jetty) {
   Queues& queues = *jetty.queues;
-  if (queues.berths().waiting() == 0 || jetty.first_flow == Flow::none) return false;
-  const uint16_t lease = queues.berths().next_posted();
-  const Berth& berth = queues.berth(lease);
+  if (queues.jfs().waiting() == 0 || jetty.first_flow == Flow::none) return false;
+  const uint16_t lease = queues.jfs().next_posted();
+  const Berth& berth = queues.jfs().berth(lease);
   const Flow& flow = flows_.at(jetty.first_flow);
   if (!(flow.peer == berth.peer) || flow.peer_over || flow.first_to_cut != Queues::none ||
       flow.to_reoffer || jetty.state != JettyState::ready || berth.verdict != Status::ok ||
@@ -267,7 +267,7 @@ bool Initiator::send_ahead(Jetty& jetty) {
 bool Initiator::write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lease, uint32_t from,
                               const PeerState& peer) {
   const Queues& queues = *jetty.queues;
-  const Berth& berth = queues.berth(lease);
+  const Berth& berth = queues.jfs().berth(lease);
   const uint32_t bytes = berth.bytes - from;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
   const bool read = berth.operation == Operation::read;
@@ -277,8 +277,8 @@ bool Initiator::write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lea
     return false;
   }
   SlicePacket packet{.berth = berth,
-                     .notify = queues.notify(lease),
-                     .pieces = queues.pieces(lease),
+                     .notify = queues.jfs().notify(lease),
+                     .pieces = queues.jfs().pieces(lease),
                      .tassn = flow.next_tassn,
                      .offset = from,
                      .bytes = bytes,
@@ -287,7 +287,7 @@ bool Initiator::write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lea
                      .packet_bytes = packet_bytes};
   if (berth.operation == Operation::atomic) [[unlikely]] {
     if (peer.facts.atomic_results == 0 || !results_open(flow, peer)) return false;
-    packet.expected = queues.values(lease).expected;
+    packet.expected = queues.jfs().values(lease).expected;
   }
   if (berth.order != Order::none || flow.sequence == Sequence::kept) [[unlikely]] {
     put_order(packet, flow, jetty, lease);
@@ -297,7 +297,7 @@ bool Initiator::write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lea
 
 bool Initiator::is_read(const Slice& slice) {
   const Jetty& jetty = jetties_.at(flows_.at(slice.flow).jetty);
-  return jetty.queues->berth(slice.berth).operation == Operation::read;
+  return jetty.queues->jfs().berth(slice.berth).operation == Operation::read;
 }
 
 uint8_t Initiator::weight_of(const Flow& flow) {
@@ -305,7 +305,7 @@ uint8_t Initiator::weight_of(const Flow& flow) {
 }
 
 bool Initiator::offer(Slice& slice, Flow& flow, PeerState& peer, Time now) {
-  const bool tombstone = slice.berth == Queues::none;
+  const bool tombstone = slice.is_tombstone();
   const bool read = !tombstone && is_read(slice);
   const uint32_t serial = next_serial_;
   const uint32_t payload = tombstone || read ? 0 : slice.bytes;
@@ -370,7 +370,7 @@ void Initiator::write(transport::PacketSlot& packet) {
     return;
   }
   const Flow& flow = flows_.at(slice->flow);
-  const bool wanted = slice->berth != Queues::none && slice->state != SliceState::withdrawing &&
+  const bool wanted = !slice->is_tombstone() && slice->state != SliceState::withdrawing &&
                       slice->state != SliceState::settling;
   if (!wanted) {
     packet.withdrawn = true;
@@ -388,11 +388,11 @@ void Initiator::write(transport::PacketSlot& packet) {
   const Queues& queues = *jetty.queues;
   const uint32_t packet_bytes = peers_.at(flow.peer).facts.packet_bytes;
   const bool kept = flow.sequence == Sequence::kept;
-  const bool atomic = queues.berth(slice->berth).operation == Operation::atomic;
-  write_packet({.berth = queues.berth(slice->berth),
-                .notify = queues.notify(slice->berth),
-                .expected = atomic ? queues.values(slice->berth).expected : 0,
-                .pieces = queues.pieces(slice->berth),
+  const bool atomic = queues.jfs().berth(slice->berth).operation == Operation::atomic;
+  write_packet({.berth = queues.jfs().berth(slice->berth),
+                .notify = queues.jfs().notify(slice->berth),
+                .expected = atomic ? queues.jfs().values(slice->berth).expected : 0,
+                .pieces = queues.jfs().pieces(slice->berth),
                 .tassn = slice->tassn,
                 .offset = slice->offset,
                 .bytes = slice->bytes,
@@ -405,7 +405,7 @@ void Initiator::write(transport::PacketSlot& packet) {
                 .packet_bytes = packet_bytes,
                 .index = packet.index},
                *packet.frame);
-  const bool read = queues.berth(slice->berth).operation == Operation::read;
+  const bool read = queues.jfs().berth(slice->berth).operation == Operation::read;
   if (read || packet.index + 1u == transport::packets_of(slice->bytes, packet_bytes))
     leave_offer(*slice);
 }

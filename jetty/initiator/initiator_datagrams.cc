@@ -6,7 +6,7 @@
 namespace urma::jetty {
 
 uint32_t Initiator::take_datagrams(Jetty& jetty, uint32_t budget, Time now) {
-  Leases& berths = jetty.queues->berths();
+  Leases& berths = jetty.queues->jfs();
   const uint32_t count = std::min(budget, berths.waiting());
   for (uint32_t taken = 0; taken < count; ++taken) {
     std::optional<Status> end = send_datagram(jetty, berths.next_posted());
@@ -17,20 +17,20 @@ uint32_t Initiator::take_datagrams(Jetty& jetty, uint32_t budget, Time now) {
 }
 
 void Initiator::end_datagram(Jetty& jetty, Status status, Time now) {
-  const uint16_t lease = jetty.queues->berths().take_posted();
+  const uint16_t lease = jetty.queues->jfs().take_posted();
   ++counters_.works;
   jetty.works[lease] = {};
-  jetty.gate.posted(lease, jetty.queues->berth(lease).signalled, jetty.ordering.in_order);
+  jetty.gate.posted(lease, jetty.queues->jfs().berth(lease).signalled, jetty.ordering.in_order);
   append(jetty, lease, now);
   finish(jetty, lease, status, false, now);
 }
 
 // Nobody looks into the middle of the queue: what lies before the last one that is there goes, too.
 void Initiator::flush_datagrams(Jetty& jetty, const std::byte* base, uint64_t bytes, Time now) {
-  const Leases& berths = jetty.queues->berths();
+  const Leases& berths = jetty.queues->jfs();
   uint32_t through = 0;
   for (uint32_t i = 0, count = berths.waiting(); i < count; ++i) {
-    if (overlaps(jetty.queues->pieces(berths.next_posted(i)), base, bytes)) through = i + 1;
+    if (overlaps(jetty.queues->jfs().pieces(berths.next_posted(i)), base, bytes)) through = i + 1;
   }
   for (; through > 0; --through) end_datagram(jetty, Status::flushed, now);
 }
@@ -38,14 +38,14 @@ void Initiator::flush_datagrams(Jetty& jetty, const std::byte* base, uint64_t by
 // How it ends; nothing: not yet.
 std::optional<Status> Initiator::send_datagram(const Jetty& jetty, uint16_t lease) {
   Queues& queues = *jetty.queues;
-  const Berth& berth = queues.berth(lease);
+  const Berth& berth = queues.jfs().berth(lease);
   if (jetty.state != JettyState::ready) return Status::flushed;
   if (berth.verdict != Status::ok) return berth.verdict;
   transport::Channel* const way = channels_.unreliable(berth.peer);
   if (way == nullptr) return Status::peer_restarted;
   const SlicePacket packet{.berth = berth,
-                           .notify = queues.notify(lease),
-                           .pieces = queues.pieces(lease),
+                           .notify = queues.jfs().notify(lease),
+                           .pieces = queues.jfs().pieces(lease),
                            .tassn = Tassn::first(0),  // nobody answers by it
                            .bytes = berth.bytes,
                            .last = true,

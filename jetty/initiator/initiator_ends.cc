@@ -58,7 +58,7 @@ void Initiator::sweep(Flow& flow, Time now) {
   for (uint32_t s = flow.first_slice; s != Slice::none;) {
     Slice& slice = slices_.at(s);
     s = slice.next;
-    if (slice.berth == Queues::none) continue;
+    if (slice.is_tombstone()) continue;
     const WorkState& work = jetty.works[slice.berth];
     if (work.overdue) {
       apply(slice, SliceEvent::overdue, now);
@@ -75,7 +75,7 @@ void Initiator::flush_memory(const std::byte* base, uint64_t bytes, Time now) {
     }
     bool any = false;
     for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
-      const bool uses = overlaps(jetty.queues->pieces(i), base, bytes);
+      const bool uses = overlaps(jetty.queues->jfs().pieces(i), base, bytes);
       any = (uses && cancel(jetty.works[i], now)) || any;
     }
     if (any) sweep_jetty(jetty, now);
@@ -86,7 +86,7 @@ bool Initiator::using_memory(const std::byte* base, uint64_t bytes) {
   bool any = false;
   jetties_.for_each([&](Jetty& jetty) {
     for (uint16_t i = jetty.oldest; i != Queues::none && !any; i = jetty.works[i].newer) {
-      any = overlaps(jetty.queues->pieces(i), base, bytes);
+      any = overlaps(jetty.queues->jfs().pieces(i), base, bytes);
     }
   });
   return any;
@@ -111,7 +111,7 @@ void Initiator::handle_timers(Time now) {
   for (const uint32_t index : std::span(due).first(slices)) {
     if (!slices_.live(index)) continue;
     Slice& slice = slices_.at(index);
-    if (slice.berth == Queues::none) {
+    if (slice.is_tombstone()) {
       tell_again(slice, now);
     } else {
       apply(slice, SliceEvent::due, now);
@@ -141,7 +141,7 @@ Time Initiator::progress_of(const Jetty& jetty, const WorkState& work) {
   if (peer == nullptr || peer->channel == nullptr) return progress;
   for (uint32_t s = flow.first_slice; s != Slice::none; s = slices_.at(s).next) {
     const Slice& slice = slices_.at(s);
-    if (slice.berth == Queues::none || &jetty.works[slice.berth] != &work) continue;
+    if (slice.is_tombstone() || &jetty.works[slice.berth] != &work) continue;
     if (slice.state == SliceState::sending) {
       return std::max(progress, peer->channel->last_progress());
     }

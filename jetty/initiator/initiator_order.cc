@@ -38,17 +38,17 @@ void Initiator::put_order(SlicePacket& packet, const Flow& flow, const Jetty& je
 }
 
 bool Initiator::may_begin(Jetty& jetty, uint16_t lease) {
-  const Berth& berth = jetty.queues->berth(lease);
+  const Berth& berth = jetty.queues->jfs().berth(lease);
   const bool chained = jetty.ordering.chain && berth.order == Order::relaxed;
   const bool fetching = fetches(berth);
   const ordering::SubmitGate::Work asked{.order = chained ? Order::strong : berth.order,
                                          .fence = berth.fence,
                                          .fetches = fetching,
                                          .group = group_of(jetty, berth)};
-  ordering::SubmitGate& gate = jetty.queues->submit_gate();
+  ordering::SubmitGate& gate = jetty.queues->jfs().submit_gate();
   const ordering::SubmitGate::Open before{.works = jetty.outstanding - 1,
                                           .fetching = jetty.fetching - uint32_t{fetching}};
-  const bool begins = gate.posted(jetty.queues->submit_slots(), lease, asked, before);
+  const bool begins = gate.posted(jetty.queues->jfs().submit_slots(), lease, asked, before);
   jetty.gated = gate.busy();
   jetty.works[lease].held = !begins;
   counters_.held += !begins;
@@ -56,7 +56,7 @@ bool Initiator::may_begin(Jetty& jetty, uint16_t lease) {
 }
 
 void Initiator::left_gate(Jetty& jetty, uint16_t lease) {
-  jetty.queues->submit_gate().done(jetty.queues->submit_slots(), lease);
+  jetty.queues->jfs().submit_gate().done(jetty.queues->jfs().submit_slots(), lease);
   jetty.works[lease].held = false;
   to_release_.add(jetties_.index_of(jetty));
 }
@@ -69,9 +69,9 @@ bool Initiator::release(Time now) {
     if (!jetties_.live(index)) continue;
     Jetty& jetty = jetties_.at(index);
     if (jetty.state == JettyState::suspended) sweep_jetty(jetty, now);
-    ordering::SubmitGate& gate = jetty.queues->submit_gate();
+    ordering::SubmitGate& gate = jetty.queues->jfs().submit_gate();
     const auto next = [&] {
-      return gate.next_released(jetty.queues->submit_slots(),
+      return gate.next_released(jetty.queues->jfs().submit_slots(),
                                 {.works = jetty.outstanding, .fetching = jetty.fetching});
     };
     while (jetty.gated) {

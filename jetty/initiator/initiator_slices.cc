@@ -35,18 +35,18 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
       break;
   }
   // Decided before, and a frame of it is in the driver: what it has come to is known only now.
-  if (before == SliceState::settling && slice.tombstone) {
+  if (before == SliceState::settling && slice.keeps_tassn) {
     slice.to_tell = slice.to_tell || must_tell(slice, before, event);
   }
   if (next.decided) {
     slice.status = answer.given ? answer.status : next.status;
-    slice.tombstone = next.tombstone || leaves_gap(slice, before, event);
-    slice.to_tell = slice.tombstone && must_tell(slice, before, event);
+    slice.keeps_tassn = next.tombstone || leaves_gap(slice, before, event);
+    slice.to_tell = slice.keeps_tassn && must_tell(slice, before, event);
     if (slice.state == SliceState::settling)
       settling_[settling_count_++] = slices_.index_of(&slice);
   }
-  if (slice.state != SliceState::done || slice.berth == Queues::none) return;
-  if (slice.tombstone && slice.to_tell) tell_it_is_void(slice);
+  if (slice.state != SliceState::done || slice.is_tombstone()) return;
+  if (slice.keeps_tassn && slice.to_tell) tell_it_is_void(slice);
   end(slice, now);
 }
 
@@ -89,7 +89,7 @@ void Initiator::tell_again(Slice& slice, Time now) {
 
 // From this one back, whose works have ended.
 bool Initiator::only_tombstones(uint32_t slice) const {
-  while (slice != Slice::none && slices_.at(slice).berth == Queues::none) {
+  while (slice != Slice::none && slices_.at(slice).is_tombstone()) {
     slice = slices_.at(slice).previous;
   }
   return slice == Slice::none;
@@ -104,9 +104,9 @@ void Initiator::end(Slice& slice, Time now) {
   stop_expecting(slice, now);
   if (slice.asks) told_of_sequence(slice, false);
   slice_timers_.disarm(slices_.index_of(&slice));
-  slice.berth = Queues::none;
+  slice.bury();
   if (slice.atomic != 0) atomic_decided(flow, slice);
-  if (slice.tombstone) {
+  if (slice.keeps_tassn) {
     tell_again(slice, now);
   } else {
     erase(slice);
@@ -147,7 +147,7 @@ void Initiator::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
   Jetty& jetty = jetties_.at(flow.jetty);
   jetty.works[slice.berth].progress = now;
   if (slice.not_ready_times == 0) slice.not_ready_since = now;
-  const Berth& berth = jetty.queues->berth(slice.berth);
+  const Berth& berth = jetty.queues->jfs().berth(slice.berth);
   // Others came too early for their order, or too many at a time, and need no receive slot.
   const bool receives = berth.operation == Operation::send || (berth.with_immediate && slice.last);
   if (receives && now - slice.not_ready_since > jetty.timeouts.receiver) {
@@ -168,7 +168,7 @@ void Initiator::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
 void Initiator::delivered(transport::SliceRef ref, Time now) {
   Slice* slice = find(ref);
   if (slice == nullptr) return;
-  if (slice->berth == Queues::none) {
+  if (slice->is_tombstone()) {
     // What was given up before is known to have come only now.
     if (!std::exchange(slice->to_tell, true)) tell_it_is_void(*slice);
     return;
@@ -198,7 +198,7 @@ void Initiator::up(PeerState& peer, Time now) {
     for (uint32_t s = flow.first_slice; s != Slice::none;) {
       Slice& slice = slices_.at(s);
       s = slice.next;
-      if (slice.berth == Queues::none) {
+      if (slice.is_tombstone()) {
         tell_again(slice, now);
       } else {
         apply(slice, SliceEvent::channel_back, now);
@@ -224,12 +224,12 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
       // With its channel the wait for a late answer ends, also of what is still settling: but who
       // keeps the order waits for each number.
       slice.expected = false;
-      slice.tombstone = slice.tombstone && may_return && flow.sequence == Sequence::kept;
-      slice.waiting_to_offer = slice.tombstone;
-      flow.to_reoffer = flow.to_reoffer || slice.tombstone;
+      slice.keeps_tassn = slice.keeps_tassn && may_return && flow.sequence == Sequence::kept;
+      slice.waiting_to_offer = slice.keeps_tassn;
+      flow.to_reoffer = flow.to_reoffer || slice.keeps_tassn;
       leave_offer(slice);
-      if (slice.berth == Queues::none) {
-        if (!slice.tombstone) erase(slice);
+      if (slice.is_tombstone()) {
+        if (!slice.keeps_tassn) erase(slice);
         continue;
       }
       slice_timers_.disarm(slices_.index_of(&slice));

@@ -80,11 +80,11 @@ bool Executor::deliver(const MessageHeaders& headers, std::span<const std::byte>
   Jetty* const jetty = target(headers.target, TokenValue(headers.token.token));
   if (jetty == nullptr || jetty->receives_from || jetty->recycled_count > 0) return false;
   Queues& queues = *jetty->queues;
-  if (queues.receives().waiting() == 0) return false;
-  const uint16_t lease = queues.receives().next_posted();
-  const ReceiveSlot& slot = queues.slot(lease);
+  if (queues.jfr().waiting() == 0) return false;
+  const uint16_t lease = queues.jfr().next_posted();
+  const ReceiveSlot& slot = queues.jfr().slot(lease);
   if (slot.piece_count > 1 || data.size() > slot.bytes) return false;
-  queues.receives().take_posted();
+  queues.jfr().take_posted();
   copy_bytes(const_cast<std::byte*>(slot.piece.data), data.data(), data.size());
   jetties_.complete(*jetty,
                     {.status = Status::ok,
@@ -108,7 +108,7 @@ bool Executor::deliver(const ImmediateHeaders& headers, std::span<const std::byt
     return false;
   }
   Queues& queues = *jetty->queues;
-  if (jetty->immediates_raised - queues.immediates_polled() >= queues.receives().count()) {
+  if (jetty->immediates_raised - queues.jfr().immediates_polled() >= queues.jfr().count()) {
     return false;
   }
   if (!data.empty()) {
@@ -149,7 +149,7 @@ Jetty* Executor::receiver(Assembly& assembly, Jetty* target) {
     return nullptr;
   }
   Jetty* receiver = jetties_.receiver(*target);
-  if (receiver != nullptr && receiver->queues->receives().count() > 0) return receiver;
+  if (receiver != nullptr && receiver->queues->jfr().count() > 0) return receiver;
   assembly.verdict = Verdict::no_receives;
   return nullptr;
 }
@@ -172,8 +172,8 @@ bool Executor::take_slot(Jetty& jetty, uint16_t& lease) {
     --jetty.recycled_count;
     return true;
   }
-  if (jetty.queues->receives().waiting() == 0) return false;
-  lease = jetty.queues->receives().take_posted();
+  if (jetty.queues->jfr().waiting() == 0) return false;
+  lease = jetty.queues->jfr().take_posted();
   return true;
 }
 
@@ -195,8 +195,8 @@ void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
   Jetty* from = receiver(assembly, jetty);
   if (from == nullptr) return;
   Queues& queues = *from->queues;
-  const uint32_t unpolled = from->immediates_raised - queues.immediates_polled();
-  if (unpolled >= queues.receives().count()) {
+  const uint32_t unpolled = from->immediates_raised - queues.jfr().immediates_polled();
+  if (unpolled >= queues.jfr().count()) {
     assembly.verdict = Verdict::not_ready;
     return;
   }
@@ -301,11 +301,11 @@ bool Executor::put(const memseg::SegmentTable::Access& to, std::span<const std::
 void Executor::place_message(Assembly& assembly, const ParsedRequest& packet) {
   const uint64_t offset = uint64_t{packet.headers.offset.kib} * 1024;
   const Queues& queues = *assembly.receiver->queues;
-  if (offset + packet.data.size() > queues.slot(assembly.receive).bytes) {
+  if (offset + packet.data.size() > queues.jfr().slot(assembly.receive).bytes) {
     assembly.verdict = Verdict::too_long;
     return;
   }
-  scatter(queues.slot_pieces(assembly.receive), static_cast<uint32_t>(offset), packet.data);
+  scatter(queues.jfr().pieces(assembly.receive), static_cast<uint32_t>(offset), packet.data);
 }
 
 bool Executor::readable(const TaRequest& request) const {
@@ -371,7 +371,7 @@ bool Executor::finish_message(Assembly& assembly) {
   Completion completion = arrival(
       assembly, assembly.verdict == Verdict::too_long ? Status::receive_too_small : Status::ok);
   completion.bytes = assembly.bytes;
-  completion.tag = assembly.receiver->queues->slot(assembly.receive).tag;
+  completion.tag = assembly.receiver->queues->jfr().slot(assembly.receive).tag;
   tell(assembly, completion);
   return true;
 }
@@ -400,14 +400,14 @@ void Executor::flush_receive(Jetty& jetty, uint16_t lease) {
   jetties_.complete(jetty,
                     {.status = Status::flushed,
                      .operation = Operation::receive,
-                     .tag = jetty.queues->slot(lease).tag,
+                     .tag = jetty.queues->jfr().slot(lease).tag,
                      .jetty = jetty.id,
                      .from = {}},
                     lease);
 }
 
 void Executor::flush_receives(Jetty& jetty) {
-  if (!jetty.queues->receives().used()) return;
+  if (!jetty.queues->jfr().used()) return;
   uint16_t lease = Queues::none;
   while (take_slot(jetty, lease)) flush_receive(jetty, lease);
 }
@@ -419,19 +419,19 @@ void Executor::flush_receives(const std::byte* base, uint64_t bytes) {
 bool Executor::fills(const Assembly& assembly, const std::byte* base, uint64_t bytes) {
   if (assembly.receive == Queues::none) return false;
   const Queues& queues = *assembly.receiver->queues;
-  return overlaps(queues.slot_pieces(assembly.receive), base, bytes);
+  return overlaps(queues.jfr().pieces(assembly.receive), base, bytes);
 }
 
 void Executor::flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes) {
-  Leases& posted = jetty.queues->receives();
+  Leases& posted = jetty.queues->jfr();
   if (!posted.used()) return;
   // All go among those that were given back, of which the last one is the next to be used.
   std::ranges::reverse(jetty.recycled());
   for (uint32_t count = posted.waiting(); count > 0; --count) jetty.recycle(posted.take_posted());
-  uint16_t* const waiting = jetty.queues->recycled();
+  uint16_t* const waiting = jetty.queues->jfr().recycled();
   uint16_t* kept = waiting;
   for (const uint16_t lease : jetty.recycled()) {
-    if (overlaps(jetty.queues->slot_pieces(lease), base, bytes)) {
+    if (overlaps(jetty.queues->jfr().pieces(lease), base, bytes)) {
       flush_receive(jetty, lease);
     } else {
       *kept++ = lease;

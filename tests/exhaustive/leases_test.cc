@@ -73,7 +73,7 @@ TEST_CASE("post takes as many works as there are berths, and keeps the last for 
       }
       REQUIRE(queues.post(works) == expected);
       REQUIRE(queues.vacant_berths() == berths - expected);
-      REQUIRE(queues.berths().waiting() == expected);
+      REQUIRE(queues.jfs().waiting() == expected);
     }
   }
 }
@@ -89,8 +89,8 @@ TEST_CASE("berths chained behind a completion return with it") {
     REQUIRE(queues.post(works) == 4);
     uint16_t chained = Queues::none;
     for (int i = 0; i < 4; ++i) {
-      const uint16_t lease = queues.berths().take_posted();
-      queues.chain(lease, chained);
+      const uint16_t lease = queues.jfs().take_posted();
+      queues.jfs().chain(lease, chained);
       chained = lease;
     }
     jfc.push({.from = {}}, &queues, chained);

@@ -150,7 +150,7 @@ TEST_CASE("the results of the last R atomics of a queue are kept, and of no othe
 Status verdict(const Work& work) {
   const auto queues = jetty::Queues::with_own_jfc(4, 4, 64);
   REQUIRE(queues->post({&work, 1}) == 1);
-  return queues->berth(queues->berths().take_posted()).verdict;
+  return queues->jfs().berth(queues->jfs().take_posted()).verdict;
 }
 
 TEST_CASE("an atomic that cannot be is refused when it is posted, with the status that says why") {

@@ -20,7 +20,7 @@ TEST_CASE("entries that Jetties leave behind are written again only after they w
       while (!jfc.reserve(entries)) std::this_thread::yield();
       auto queues = std::make_shared<Queues>(entries, uint16_t{0}, jfc);
       for (uint16_t lease = 0; lease < entries; ++lease) {
-        queues->chain(lease, Queues::none);
+        queues->jfs().chain(lease, Queues::none);
         jfc.push({.tag = jetty * entries + lease}, queues.get(), lease);
       }
       jfc.retire(std::move(queues));
@@ -47,7 +47,7 @@ TEST_CASE("permits of immediates come back through the thread that polls") {
   Queues queues(0, permits, jfc);
   std::thread engine([&] {
     for (uint32_t raised = 0; raised < immediates;) {
-      if (raised - queues.immediates_polled() == permits) {
+      if (raised - queues.jfr().immediates_polled() == permits) {
         std::this_thread::yield();
         continue;
       }
@@ -63,7 +63,7 @@ TEST_CASE("permits of immediates come back through the thread that polls") {
   }
   engine.join();
   CHECK(wrong == 0);
-  CHECK(queues.immediates_polled() == immediates);
+  CHECK(queues.jfr().immediates_polled() == immediates);
 }
 
 }  // namespace

@@ -1,0 +1,204 @@
+#include "jetty/jfs.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/address_space.h"
+#include "base/copy.h"
+#include "jetty/atomics.h"
+#include "memseg/segment_table.h"
+
+namespace urma::jetty {
+namespace {
+
+constexpr uint64_t too_many = UINT64_MAX / 2;
+
+// Only a write tells, in one way, and the peer that it writes to.
+Status examine_telling(const Work& work) {
+  if (!work.with_immediate && !work.with_notify) return Status::ok;
+  if (work.operation != Operation::write || (work.with_immediate && work.with_notify) ||
+      !(work.target.peer == work.segment.peer)) {
+    return Status::bad_work;
+  }
+  if (!work.with_notify) return Status::ok;
+  // Work::notify sets these alone.
+  const bool known =
+      work.notify_verdict == Status::ok || work.notify_verdict == Status::remote_access;
+  return known ? work.notify_verdict : Status::bad_work;
+}
+
+bool inside(const Work& work, uint64_t bytes) {
+  return work.offset <= UINT64_MAX - work.segment.address &&
+         memseg::within(work.segment.address, work.segment.bytes,
+                        work.segment.address + work.offset, bytes);
+}
+
+Status examine_atomic(const Work& work, uint64_t bytes) {
+  const bool more = work.with_immediate || work.with_notify || work.solicits || work.copied ||
+                    !work.buffers.empty() || work.buffer.data != nullptr;
+  if (more || !work.segment.peer || !is_atomic(work.atomic, work.update)) return Status::bad_work;
+  if (!std::has_single_bit(bytes) || bytes > most_atomic_bytes_of_ub) return Status::bad_work;
+  if ((work.segment.address + work.offset) % bytes != 0) return Status::bad_work;
+  if (!is_valid(work.segment.atomics)) return Status::bad_work;
+  if (bytes > most_atomic_bytes || work.segment.atomics == AtomicDomain::device) {
+    return Status::unsupported;
+  }
+  const bool allowed = inside(work, bytes) && has(work.segment.rights, Rights::atomic);
+  return allowed ? Status::ok : Status::remote_access;
+}
+
+// What can be seen to be wrong before anything is sent. The target checks all of it again.
+Status examine(const Work& work, uint64_t bytes, size_t pieces) {
+  if (pieces > max_buffers) return Status::bad_work;
+  if (work.operation == Operation::send) {
+    return !work.with_notify && work.target && bytes <= max_send_bytes ? Status::ok
+                                                                       : Status::bad_work;
+  }
+  if (work.operation == Operation::atomic) return examine_atomic(work, bytes);
+  if (work.operation > Operation::read || !work.segment.peer) return Status::bad_work;
+  if (bytes > max_write_bytes) return Status::bad_work;
+  const Status telling = examine_telling(work);
+  if (telling != Status::ok) return telling;
+  // Refused here, nothing has changed there: a longer work is more than one packet.
+  const Rights wanted = work.operation == Operation::read ? Rights::read : Rights::write;
+  const bool allowed = inside(work, bytes) && (bytes == 0 || has(work.segment.rights, wanted));
+  return allowed ? Status::ok : Status::remote_access;
+}
+
+bool is_datagram(const Work& work, uint64_t bytes, uint32_t most_bytes) {
+  return work.operation == Operation::send && bytes <= most_bytes && work.order == Order::none &&
+         work.fence == Fence::none;
+}
+
+}  // namespace
+
+Jfs::Jfs(uint16_t berths, uint32_t inline_bytes, size_t waited)
+    : Leases(berths, Layout::bytes(counts(berths, inline_bytes, waited))),
+      inline_bytes_(static_cast<uint16_t>(inline_bytes)),
+      waited_(static_cast<uint16_t>(waited)) {}
+
+size_t Jfs::post(std::span<const Work> works) {
+  uint32_t left = vacant();
+  size_t taken = 0;
+  for (const Work& work : works) {
+    if (left == 0 || (left == 1 && !work.signalled)) break;
+    const uint16_t lease = take_vacant();
+    fill(begin<Berth>()[lease], work, lease);
+    stage(lease);
+    --left;
+    ++taken;
+  }
+  if (taken > 0) publish();
+  return taken;
+}
+
+// Names the user's memory. Returns its bytes; `too_many` if one buffer alone has too many, or is
+// no memory of any process.
+uint64_t Jfs::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
+  uint64_t bytes = 0;
+  berth.piece_count = 0;
+  for (const Buffer& buffer : buffers.first(std::min(buffers.size(), max_buffers))) {
+    if (buffer.bytes == 0) continue;
+    if (buffer.bytes > max_write_bytes || !could_be_memory(buffer.data, buffer.bytes))
+        [[unlikely]] {
+      berth.piece_count = 0;
+      return too_many;
+    }
+    bytes += buffer.bytes;
+    const Piece piece{static_cast<const std::byte*>(buffer.data),
+                      static_cast<uint32_t>(buffer.bytes)};
+    if (berth.piece_count == 0) berth.piece = piece;
+    if (buffers.size() > 1) all_pieces(lease)[berth.piece_count] = piece;
+    ++berth.piece_count;
+  }
+  return bytes;
+}
+
+void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
+  std::span<const Buffer> buffers = work.buffers;
+  if (buffers.empty()) {
+    buffers = std::span(&work.buffer, 1);
+  } else if (buffers.data() == nullptr) {
+    static constexpr Buffer nowhere{nullptr, 1};
+    buffers = std::span(&nowhere, 1);
+  }
+  // An atomic's operands go along with it: it has no memory here.
+  const bool atomic = work.operation == Operation::atomic;
+  const uint64_t bytes = atomic ? work.buffer.bytes : name_pieces(berth, buffers, lease);
+  berth.operation = work.operation;
+  // The completion of what is refused must not be taken for that of a receive.
+  if (!is_valid(work.operation) || work.operation == Operation::receive) [[unlikely]]
+    berth.operation = Operation::write;
+  if (atomic) {
+    berth.piece_count = 0;
+    berth.atomic = work.atomic;
+    berth.update = work.update;
+    berth.doubtful = false;
+    begin<BesideBerth>()[lease].atomic = {.expected = work.expected_value, .fetched = 0};
+  }
+  berth.with_immediate = work.with_immediate;
+  berth.with_notify = work.with_notify;
+  if (work.with_notify) {
+    begin<BesideBerth>()[lease].notify = {work.notify_address, work.notify_token_id,
+                                          work.notify_token};
+  }
+  berth.signalled = work.signalled;
+  berth.solicited = work.solicits;
+  berth.order = work.order;
+  berth.fence = work.fence;
+  berth.verdict = examine(work, bytes, buffers.size());
+  if (asks_order(berth) && !(is_valid(work.order) && is_valid(work.fence))) [[unlikely]] {
+    berth.verdict = Status::bad_work;
+    // It waits for no other work, and none waits for it.
+    berth.order = Order::none;
+    berth.fence = Fence::none;
+  }
+  if (datagram_bytes_ > 0 && !is_datagram(work, bytes, datagram_bytes_)) [[unlikely]] {
+    berth.verdict = Status::bad_work;
+  }
+  if (work.copied && berth.verdict == Status::ok) {
+    if (bytes <= inline_bytes_ && work.operation != Operation::read) {
+      copy_in(berth, buffers, lease);
+    } else {
+      berth.verdict = Status::bad_work;
+    }
+  }
+  berth.bytes = static_cast<uint32_t>(std::min<uint64_t>(bytes, UINT32_MAX));
+  berth.tag = work.tag_value;
+  berth.immediate = work.immediate_value;
+  berth.peer = work.operation == Operation::send ? work.target.peer : work.segment.peer;
+  berth.address = work.segment.address + work.offset;
+  berth.token_id = work.segment.token_id;
+  berth.token = work.segment.token;
+  berth.target = work.target.id;
+  berth.target_token = work.target.token;
+}
+
+// The lease is on a copy of our own: the user's memory is free when `post` returns.
+void Jfs::copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
+  std::byte* const copy = begin<std::byte>() + size_t{lease} * inline_bytes_;
+  std::byte* at = copy;
+  for (const Buffer& buffer : buffers) {
+    if (buffer.bytes == 0) continue;
+    copy_bytes(at, static_cast<const std::byte*>(buffer.data), buffer.bytes);
+    at += buffer.bytes;
+  }
+  berth.piece = {copy, static_cast<uint32_t>(at - copy)};
+  berth.piece_count = at == copy ? 0 : 1;
+}
+
+void Jfs::polled(uint16_t lease) {
+  while (lease != none) {
+    const uint16_t next = owners_ring()[lease];
+    give_back(lease);
+    lease = next;
+  }
+}
+
+std::span<const Piece> Jfs::pieces(uint16_t lease) const {
+  const Berth& named = berth(lease);
+  if (named.piece_count <= 1) return {&named.piece, named.piece_count};
+  return {all_pieces(lease), named.piece_count};
+}
+
+}  // namespace urma::jetty

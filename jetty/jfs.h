@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/array_layout.h"
+#include "jetty/berth.h"
+#include "jetty/leases.h"
+#include "ordering/complete_gate.h"
+#include "ordering/submit_gate.h"
+#include "urma/core/work.h"
+
+namespace urma::jetty {
+
+// A Jetty's send queue (UB: JFS): its berths, and what the engine keeps for each of them. The
+// application's thread fills a berth and posts it as a lease; the engine reads it until the work's
+// completion has been polled. It does not know peers, slices, or the completion queue.
+class Jfs : public Leases {
+ public:
+  // Each berth holds `inline_bytes` of works with inline data. `waited`: how many completions one
+  // wait can return. Throws std::bad_alloc.
+  Jfs(uint16_t berths, uint32_t inline_bytes, size_t waited);
+
+  // ---- posting thread
+
+  // From now on only sends of up to `most_bytes` that ask for no order can be posted. To be called
+  // before anything is posted.
+  void only_datagrams(uint32_t most_bytes) { datagram_bytes_ = most_bytes; }
+  // Takes works until berths run out and publishes them together. The last vacant berth takes only
+  // a signalled work: its completion is what brings the unsignalled ones' berths back.
+  size_t post(std::span<const Work> works);
+
+  // ---- polling thread
+
+  // Returns a berth, and those chained behind it, to the application.
+  void polled(uint16_t lease);
+  // Where the completions of a wait lie until the next wait.
+  std::span<Completion> waited() {
+    touch();
+    return {begin<Completion>(), waited_};
+  }
+
+  // ---- engine
+
+  const Berth& berth(uint16_t lease) const { return begin<Berth>()[lease]; }
+  // The memory that the work names.
+  std::span<const Piece> pieces(uint16_t lease) const;
+  const NotifyTarget& notify(uint16_t lease) const { return begin<BesideBerth>()[lease].notify; }
+  const AtomicValues& values(uint16_t lease) const { return begin<BesideBerth>()[lease].atomic; }
+  void fetched(uint16_t lease, uint64_t value) {
+    begin<BesideBerth>()[lease].atomic.fetched = value;
+  }
+  void doubt(uint16_t lease) { begin<Berth>()[lease].doubtful = true; }
+  // The berth `next` returns together with `lease`.
+  void chain(uint16_t lease, uint16_t next) { owners_ring()[lease] = next; }
+  WorkState* works() { return begin<WorkState>(); }
+  ordering::CompleteGate::Slot* gate_slots() { return begin<ordering::CompleteGate::Slot>(); }
+  ordering::SubmitGate& submit_gate() { return *begin<ordering::SubmitGate>(); }
+  ordering::SubmitGate::Slot* submit_slots() { return begin<ordering::SubmitGate::Slot>(); }
+
+  // ---- whichever thread destroys the Jetty
+
+  // Memory that is not used any more once the last work has ended.
+  using Leases::spare;
+  using Leases::spare_bytes;
+  using Leases::touch;
+
+ private:
+  // Few works notify or are atomics, and none is both.
+  union BesideBerth {
+    NotifyTarget notify;
+    AtomicValues atomic;
+  };
+  struct Counts {
+    size_t one = 1;
+    size_t berths;
+    size_t waited;
+    size_t inline_bytes;  // of all berths
+  };
+  // What most works need comes first.
+  using Layout =
+      ArrayLayout<Counts, ArrayOf<Berth, &Counts::berths>, ArrayOf<WorkState, &Counts::berths>,
+                  ArrayOf<ordering::CompleteGate::Slot, &Counts::berths>,
+                  ArrayOf<BesideBerth, &Counts::berths>, ArrayOf<Completion, &Counts::waited>,
+                  ArrayOf<Piece, &Counts::berths, max_pieces>,
+                  ArrayOf<ordering::SubmitGate, &Counts::one>,
+                  ArrayOf<ordering::SubmitGate::Slot, &Counts::berths>,
+                  ArrayOf<std::byte, &Counts::inline_bytes>>;
+
+  static Counts counts(uint16_t berths, uint32_t inline_bytes, size_t waited) {
+    return {.berths = berths, .waited = waited, .inline_bytes = size_t{berths} * inline_bytes};
+  }
+  template <class Item>
+  Item* begin() const {
+    return Layout::begin<Item>(behind(), counts(count(), inline_bytes_, waited_));
+  }
+
+  void fill(Berth& berth, const Work& work, uint16_t lease);
+  uint64_t name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease);
+  void copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lease);
+  Piece* all_pieces(uint16_t lease) const { return begin<Piece>() + size_t{lease} * max_pieces; }
+
+  uint32_t datagram_bytes_ = 0;  // 0: any work can be posted
+  const uint16_t inline_bytes_;
+  const uint16_t waited_;
+};
+
+}  // namespace urma::jetty
