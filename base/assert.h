@@ -3,8 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-// States an invariant of this library. Always on: a broken invariant on a data path that writes
-// into other people's memory is worse than a stop. Never used for input, peers or the environment.
+// States an invariant of this library. Always on: on a data path that writes into other processes'
+// memory, going on with a broken invariant is worse than stopping. Never used to check input, peers
+// or the environment.
 #define URMA_ASSERT(condition, invariant)                                                          \
   do {                                                                                             \
     if (!(condition)) [[unlikely]] {                                                               \

@@ -17,30 +17,33 @@
 
 namespace urma {
 
-// A word, perhaps in memory shared between processes, at which one thread at a time sleeps and
-// which anybody may ring. Nothing is missed and nobody who dies on the way takes the bell with it:
+// A futex word, which may lie in memory shared between processes. One thread at a time sleeps at
+// it, and any thread may ring it. No event is missed, and a process that dies in between does not
+// break the bell:
 //
-//   who sleeps   says so, fences, looks for what it waits for, sleeps while the word is unchanged
-//   who brings   publishes, fences, reads the word; rings if it says so: changes the word, wakes
+//   sleeper   stores "asleep", fences, looks for its events, sleeps while the word is unchanged
+//   ringer    publishes an event, fences, reads the word; if it is not 0, changes it and wakes
 //
-// Either the sleeper's look sees what was brought, or the bringer sees the sleeper. A ring between
-// the look and the sleep changes the word, so the sleep does not begin. A word that says "rung" may
-// be one whose ringer died before it woke anybody, or one that a late ringer has written over the
-// next sleep: so it says by whom, and each ringer believes only itself. (Which sleep was rung would
-// not do: a dead one's ring looks like ours then. tests/exhaustive/bell_test.cc)
+// Either the sleeper's look finds the event, or the ringer sees the sleeper. A ring between the
+// look and the sleep changes the word, so the sleep does not begin.
+// A word in state "rang" may come from a ringer that died before it woke the sleeper, or from a
+// late ringer that overwrote the next sleep. So the word contains the ringer's number, and each
+// ringer trusts only a ring of its own. A number of the sleep instead would not do: the ring of a
+// dead ringer would look like one's own. (tests/exhaustive/bell_test.cc)
 class Bell {
  public:
   explicit Bell(std::atomic<uint32_t>& word) : word_(&word) {}
 
-  // ---- who sleeps
+  // ---- sleeper
 
-  // From here on ringers ring. Look after this; then `rest`, if there was nothing; then `awake`.
+  // From here on ringers ring. The caller then looks for its events; if there are none it calls
+  // `rest`, and afterwards `awake`.
   void drowse() {
     word_->store(asleep, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   bool drowsy() const { return (word_->load(std::memory_order_relaxed) & state_mask) != 0; }
-  // Until it is rung, or the time comes, or for no reason.
+  // Sleeps until the bell is rung or the time has come. May return spuriously.
   void rest(Time until) {
     const uint32_t value = word_->load(std::memory_order_relaxed);
     if ((value & state_mask) != asleep) return;
@@ -54,18 +57,19 @@ class Bell {
     }
     if (syscall(SYS_futex, word_, FUTEX_WAIT, value, patience, nullptr, 0) == 0) return;
     if (errno != EFAULT && errno != EINVAL) return;
-    // Device memory at which the kernel lets nobody wait: looked at now and then.
+    // In device memory the kernel may refuse to wait at a word. Poll it instead.
     set(timeout, until == never ? nap : std::min<Duration>(nap, until - read_clock()));
     ppoll(nullptr, 0, &timeout, nullptr);
   }
-  // Whether somebody has rung since `drowse`: for those who rest elsewhere.
+  // Returns whether the bell has been rung since `drowse`, for threads that sleep elsewhere.
   bool rung() const { return (word_->load(std::memory_order_relaxed) & state_mask) == rang; }
   void awake() { word_->store(0, std::memory_order_relaxed); }
 
-  // ---- who brings something, after it is published and a full fence
+  // ---- ringer, after publishing the event and a full fence
 
-  // `who`: a number that no other living ringer of this bell has, 1 to 2^30 - 1, or `anybody`.
-  // `rung`: this ringer's own, zero at first. A system call only if somebody sleeps there.
+  // `who` is the ringer's number, 1 to 2^30 - 1, which no other living ringer of this bell has, or
+  // `anybody`. `rung` belongs to the ringer, and is 0 at first. Makes a system call only if a
+  // thread sleeps at the bell.
   static constexpr uint32_t anybody = 0;
   void ring(uint32_t& rung, uint32_t who) {
     const uint32_t value = word_->load(std::memory_order_relaxed);

@@ -29,7 +29,7 @@ void copy_past_caches(std::byte* to, const std::byte* from, size_t bytes) {
     for (size_t i = 0; i < line / word; ++i) _mm_stream_si128(target + i, words[i]);
   }
   std::memcpy(to + at, from + at, bytes - at);
-  // Stores of this kind are in no order with those behind them.
+  // Non-temporal stores are not ordered with later ones. The fence makes them so.
   _mm_sfence();
 }
 

@@ -4,8 +4,9 @@
 
 namespace urma {
 
-// As memcpy, of more than caches hold: what is in them stays, and lines that are written whole are
-// not read first. Others see it no later than what is stored behind it.
+// As memcpy, for ranges that are larger than the caches: it leaves their contents alone, and does
+// not read lines that it overwrites whole. Other threads see the copy no later than anything stored
+// after it.
 void copy_past_caches(std::byte* to, const std::byte* from, size_t bytes);
 
 }  // namespace urma

@@ -9,12 +9,13 @@
 
 namespace urma {
 
-// FIFO queues that share one pool of chunks: an empty queue holds none, so a million idle queues
-// cost their 20 bytes each. Elements keep their place until popped. One thread.
+// FIFO queues that share one pool of chunks. An empty queue holds no chunk, so a million idle
+// queues take 20 bytes each. An element keeps its address until it is popped. One thread.
 template <class T, uint32_t PerChunk = 32>
 class ChunkQueue {
  public:
-  // Elements are written before they are read, so that taking a chunk touches nothing.
+  // Its elements are not initialised, so taking a chunk touches no memory: each is written before
+  // it is read.
   struct Chunk {
     Chunk() {}
     T& at(uint32_t i) { return *std::launder(reinterpret_cast<T*>(bytes + i * sizeof(T))); }
@@ -26,7 +27,7 @@ class ChunkQueue {
   static constexpr uint32_t elements_per_chunk = PerChunk;
   using Pool = Slab<Chunk>;
 
-  // Walks from front to back; valid until an element is popped. For one queue at a time.
+  // Iterates from front to back. Valid until an element is popped.
   class Cursor {
    public:
     explicit operator bool() const { return left_ > 0; }
@@ -55,7 +56,7 @@ class ChunkQueue {
   T& back(Pool& pool) { return pool.at(tail_).at((head_offset_ + size_ - 1) % PerChunk); }
   Cursor begin(Pool& pool) { return Cursor(&pool, head_, head_offset_, size_); }
 
-  // False when the pool has no chunk left; nothing is queued then.
+  // Returns false, and queues nothing, if the pool has no chunk left.
   bool push(Pool& pool, const T& element) {
     const uint32_t at = (head_offset_ + size_) % PerChunk;
     if (size_ == 0 || at == 0) {

@@ -6,12 +6,12 @@
 
 namespace urma {
 
-// memcpy for what is mostly a few bytes: two words that may overlap, where a call or a string
-// instruction would take longer than all the rest.
+// memcpy for sizes that are mostly a few bytes: it copies two words that may overlap, which is
+// faster than a call or a string instruction.
 inline void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   const auto both_ends = [=](auto word) {
     std::memcpy(&word, from, sizeof word);
-    // Whoever looks at memory that is mapped sees one store of one word.
+    // A process that maps the destination must see one store of one word.
     if (bytes == sizeof word) return static_cast<void>(std::memcpy(to, &word, sizeof word));
     auto last = word;
     std::memcpy(&last, from + bytes - sizeof word, sizeof word);

@@ -124,7 +124,7 @@ URMA_TARGET_CLMUL uint32_t crc32_clmul(uint32_t crc, const void* data, size_t by
   return bytes == 0 ? crc : crc32_portable(crc, at, bytes);
 }
 
-// gcc 12 takes the deliberately undefined operands inside its own AVX-512 header for a mistake.
+// gcc 12 warns of deliberately undefined operands in its own AVX-512 header.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -198,7 +198,7 @@ const Implementations& implementations() {
   return found;
 }
 
-// The best one, from the first call on.
+// The best implementation, chosen at the first call.
 using Update = decltype(Crc32Implementation::update);
 uint32_t choose(uint32_t crc, const void* data, size_t bytes);
 constinit std::atomic<Update> chosen = choose;

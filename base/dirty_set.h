@@ -9,23 +9,24 @@
 
 namespace urma {
 
-// Which of many queues have something in them. Any thread marks; the engine alone takes. A pyramid
-// of flags, a byte each, eight under each, so that the one queue in a million that was posted to is
-// found by reading a few words, and that nobody needs a locked instruction: marking costs one
-// fence, taking another.
+// The set of queues that have something in them, out of many. Any thread marks a queue; only the
+// engine takes marked ones. It is a pyramid of flags, one byte each, with eight flags below each
+// flag, so that the engine finds the one marked queue among a million by reading a few words. No
+// thread needs a locked instruction: marking takes one fence, taking another.
 //
-// A mark is the member's flag, a fence, then, unless the flag above is set already, all flags
-// above, from below. Taking clears from above, fences, and looks once more at the words that it has
-// cleared: what shows there gets its flags above back. A marker that comes too late for this second
-// look finds the flag above cleared, and sets it.
+// To mark: set the member's flag, fence, then, unless the flag above is set already, set all flags
+// above, from the bottom up. To take: clear flags from the top down, fence, and look once more at
+// the words that were cleared; if one of them is not zero, set the flags above it again. A marker
+// that is too late for this second look finds the flag above cleared, and sets it.
 //
-// The usual member, which was taken alone last, has the engine look at its flag and needs none
-// above. When another one becomes usual, the engine says so, fences, and looks at the flag of the
-// one before; who marks that one fences and looks at who is usual: one of them sees the other.
+// The usual member is the one that was last taken alone. The engine looks at its flag directly, so
+// it needs no flags above. When another member becomes the usual one, the engine stores that,
+// fences, and looks at the flag of the previous one; a thread that marks the previous one fences
+// and then reads which one is usual. One of the two sees the other.
 //
-// A flag that is set again just before the engine clears it is cleared too: that what was published
-// with it is seen by the engine's next look, after its fence, is what processors keep that agree on
-// the order of stores (all that we run on), not what C++ says.
+// A flag that is set again just before the engine clears it is cleared, too. That the engine then
+// still sees what was published with it, after its fence, is guaranteed by processors that keep
+// stores of one thread in order (all that we run on), but not by C++.
 // Writers: all flags - posters set, the engine clears and sets; `usual_` - the engine.
 class DirtySet {
  public:
@@ -41,25 +42,27 @@ class DirtySet {
     seen_ = RegionArray<Seen>(all_words);
   }
 
-  // A full fence: what the caller published before is seen by whoever takes the member, and what
-  // it reads afterwards (is the engine asleep?) is read after the flag can be seen.
+  // Contains a full fence. A thread that takes the member sees what the caller published before;
+  // and what the caller reads afterwards (such as whether the engine is asleep) is read after the
+  // flag is visible.
   void mark(uint32_t member) {
     levels_[0][member].store(1, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (usual_.load(std::memory_order_relaxed) == member) return;
     if (levels_.size() > 1 && levels_[1][member / fan].load(std::memory_order_relaxed) == 0) {
       set_above(0, member);
-      // What the engine looks at before it sleeps is the uppermost flags.
+      // Before it sleeps, the engine looks only at the uppermost flags.
       std::atomic_thread_fence(std::memory_order_seq_cst);
     }
   }
 
-  // Whether something is marked. A mark in the making may be missed, but not by who has fenced and
-  // would sleep: whoever makes it fences, too, and then finds the sleeper.
+  // Returns whether a member is marked. It may miss a mark in progress; an engine that fences
+  // before it sleeps is nevertheless woken, because the marking thread fences, too, and then sees
+  // that it sleeps.
   bool any() const { return usual_flag().load(std::memory_order_acquire) != 0 || any_other(); }
 
-  // Takes every marked member and calls `function(member)` for each, in no order. What was
-  // published with a mark is looked at after `take`.
+  // Takes every marked member and calls `function(member)` for each, in no particular order. To be
+  // called before the engine looks at what was published with the marks.
   template <class Function>
   void take(Function&& function) {
     if (!any()) return;
@@ -117,7 +120,7 @@ class DirtySet {
       const auto place = static_cast<size_t>(std::countr_zero(flags)) / fan;
       flags &= ~(uint64_t{0xff} << place * fan);
       const size_t flag = index * fan + place;
-      // What was published before this flag was set is seen from here on.
+      // From here on, what was published before this flag was set is visible.
       if (levels_[level][flag].load(std::memory_order_acquire) == 0) continue;
       levels_[level][flag].store(0, std::memory_order_relaxed);
       if (level > 0) {
@@ -133,8 +136,9 @@ class DirtySet {
     uint32_t word;
   };
 
-  std::vector<RegionArray<Flag>> levels_;  // members, then what lies above them, to a single word
-  RegionArray<Seen> seen_;                 // words, by this `take`
+  // the members' flags, then each level above, up to a single word
+  std::vector<RegionArray<Flag>> levels_;
+  RegionArray<Seen> seen_;  // the words that this `take` has visited
   size_t seen_count_ = 0;
   alignas(64) std::atomic<uint32_t> usual_{0};
 };

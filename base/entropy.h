@@ -6,8 +6,8 @@
 
 namespace urma {
 
-// Where tokens, incarnations, numbers and cookies come from. Injected, so that a simulated world
-// is one seed; outside simulations it is always the kernel's generator.
+// The source of tokens, incarnations, numbers and cookies. It is injected, so that a simulated
+// world depends only on its seed; outside simulations it is always the kernel's generator.
 class Entropy {
  public:
   virtual ~Entropy() = default;
@@ -23,7 +23,7 @@ class Entropy {
 // getrandom(2), 256 bytes at a time. One thread at a time.
 class SecureEntropy final : public Entropy {
  public:
-  // Whether the kernel lets this process have any: a sandbox may not.
+  // Returns whether this process may use getrandom: a sandbox may forbid it.
   static bool available();
   uint64_t next() override;
 

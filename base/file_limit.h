@@ -6,8 +6,8 @@
 
 namespace urma {
 
-// Whether this process may make a file so large (ulimit -f). Who tries to make a larger one is not
-// only refused: it is sent SIGXFSZ, which ends it.
+// Returns whether this process may make a file of this size (ulimit -f). A process that tries to
+// make a larger one gets not only an error but SIGXFSZ, which ends it.
 inline bool file_may_have(uint64_t bytes) {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;

@@ -27,13 +27,13 @@ class FlatMap {
  public:
   static constexpr uint32_t none = UINT32_MAX;
 
-  // Of one entry; at most half of them are used.
+  // The size of an entry. At most half of the entries are used.
   static constexpr size_t entry_bytes() { return sizeof(Entry); }
 
   explicit FlatMap(uint32_t capacity)
       : entries_(std::bit_ceil(uint64_t{capacity} * 2 + 2)), mask_(entries_.size() - 1) {}
 
-  // `none` when absent.
+  // Returns `none` if the key is absent.
   uint32_t find(const Key& key) const {
     for (uint64_t i = home(key);; i = (i + 1) & mask_) {
       if (entries_[i].stored == 0) return none;
@@ -41,11 +41,11 @@ class FlatMap {
     }
   }
 
-  // Not `none`. The key must be absent, and the map have room: callers hold a permit for each
-  // entry.
+  // `value` must not be `none`, the key must be absent, and the map must have room: the caller owns
+  // one of the map's entries, such as a slot of a slab of the same capacity.
   void insert(const Key& key, uint32_t value) {
-    URMA_ASSERT(size_ <= mask_ / 2, "whoever inserts holds a slot of the map's capacity");
-    URMA_ASSERT(value != none, "this one says that there is nothing");
+    URMA_ASSERT(size_ <= mask_ / 2, "each caller of insert owns one of the map's entries");
+    URMA_ASSERT(value != none, "`none` means that there is no entry");
     uint64_t i = home(key);
     for (; entries_[i].stored != 0; i = (i + 1) & mask_) {
       URMA_ASSERT(!(entries_[i].key == key), "a key is inserted once");
@@ -76,7 +76,7 @@ class FlatMap {
  private:
   struct Entry {
     Key key;
-    uint32_t stored;  // one more than the value; 0: none
+    uint32_t stored;  // value + 1; 0 if the entry is empty
   };
 
   uint64_t home(const Key& key) const { return Hash{}(key)&mask_; }

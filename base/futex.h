@@ -15,7 +15,8 @@
 
 namespace urma {
 
-// Sleeps while `word` holds `value`, at most `limit`; may wake for nothing. The caller looks again.
+// Sleeps while `word` holds `value`, at most `limit`. May return spuriously, so the caller checks
+// its condition again.
 inline void futex_wait(const std::atomic<uint32_t>& word, uint32_t value, Duration limit) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
   const timespec timeout{static_cast<time_t>(seconds.count()),
@@ -27,10 +28,11 @@ inline void futex_wake_all(const std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Whether this process may store where the byte lies, in its page: the kernel tries it, and ors a
-// zero into a word there, whatever others do with it meanwhile. False: read-only, or not there.
+// Returns whether this process may write to the page of this byte. The kernel tries it: it
+// atomically ors zero into a word there, which is harmless if other threads use the word meanwhile.
+// Returns false if the page is read-only or not mapped.
 inline bool may_store(const std::byte* at) {
-  // `|= 0`; whoever sleeps there is woken, for nothing, where a word was 2047.
+  // `word |= 0`. If the word was 2047, a thread that sleeps at it wakes spuriously.
   constexpr uint32_t op = FUTEX_OP_OR << 28 | FUTEX_OP_CMP_EQ << 24 | 2047;
   std::atomic<uint32_t> nobody{0};
   const auto word = reinterpret_cast<uintptr_t>(at) & ~uintptr_t{3};

@@ -26,7 +26,8 @@ GuardedCopy::~GuardedCopy() {
   }
 }
 
-// Nothing waits at either end: a pipe that is full takes a part, one that is empty says so.
+// Neither end blocks: writing to a full pipe copies a part, reading from an empty one returns an
+// error.
 bool GuardedCopy::open() {
   if (ends_[0] >= 0) return true;
   std::array<int, 2> ends{-1, -1};
@@ -42,7 +43,7 @@ bool GuardedCopy::open() {
   return false;
 }
 
-// As much as the pipe holds at a time, which the system may have made as little as a page.
+// Copies as much at a time as the pipe holds, which the system may have limited to one page.
 bool GuardedCopy::copy(std::byte* to, const std::byte* from, size_t bytes) const {
   while (bytes > 0) {
     const ssize_t given = uninterrupted([&] { return write(ends_[1], from, bytes); });
@@ -68,7 +69,7 @@ bool GuardedCopy::take(std::byte* to, size_t bytes) const {
   return true;
 }
 
-// What a copy left that failed is no part of the next one.
+// Removes what a failed copy has left in the pipe.
 void GuardedCopy::drain() const {
   std::array<std::byte, 4096> left;
   while (uninterrupted([&] { return read(ends_[0], left.data(), left.size()); }) > 0) {

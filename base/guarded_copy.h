@@ -5,27 +5,28 @@
 
 namespace urma {
 
-// Copies to and from memory that may not be there: what was unmapped, is read-only, or lies behind
-// the end of a file that was cut off is a `false` and no fault. The kernel does it, by way of a
-// pipe: that needs neither a signal handler nor a privilege, and filters that forbid
-// process_vm_writev, as some of containers do, let it pass; for a packet it is no slower. One
-// thread at a time.
+// Copies to and from memory that may not be mapped. If it was unmapped, is read-only, or lies
+// behind the end of a truncated file, `copy` returns false instead of faulting. The kernel does the
+// copying, through a pipe. That needs neither a signal handler nor a privilege, works in containers
+// that forbid process_vm_writev, and is no slower for a packet. One thread at a time.
 class GuardedCopy {
  public:
   GuardedCopy() = default;
   GuardedCopy(const GuardedCopy&) = delete;
   ~GuardedCopy();
 
-  // Before the first copy; again does nothing. False: there is no descriptor left.
+  // To be called before the first copy; further calls do nothing. Returns false if the process has
+  // no file descriptor left.
   bool open();
-  // False: not all of it could be. What comes before may have been copied.
+  // Returns false if a part of either range is not accessible. Bytes before that part may have been
+  // copied.
   bool copy(std::byte* to, const std::byte* from, size_t bytes) const;
 
  private:
   bool take(std::byte* to, size_t bytes) const;
   void drain() const;
 
-  std::array<int, 2> ends_{-1, -1};  // to read from, to write to
+  std::array<int, 2> ends_{-1, -1};  // read end, write end
 };
 
 }  // namespace urma

@@ -23,12 +23,12 @@ namespace {
 constexpr size_t line_bytes = 64;
 constexpr size_t page_bytes = 4096;
 constexpr size_t piece_bytes = 16 << 20;
-// What is not worth a system call is zeroed by hand.
+// Smaller ranges are zeroed by memset, because a system call takes longer.
 constexpr size_t small_bytes = 8 * 1024;
 
 alignas(line_bytes) std::byte empty[line_bytes * 4];
 
-// Blocks of one size, side by side.
+// A piece of address space, divided into blocks of one size.
 class Piece {
  public:
   explicit Piece(size_t block_bytes)
@@ -66,16 +66,16 @@ class Piece {
   Region region_;
 };
 
-// Pieces of one size of block, by where they begin.
+// All pieces for one size of block, by their addresses.
 struct Size {
   std::map<std::byte*, Piece, std::greater<>> pieces;
-  Piece* latest = nullptr;  // in which there was room
+  Piece* latest = nullptr;  // the one in which a block was last found vacant
 };
 
-// All pieces of the process. A child of fork begins with none: somebody may have had the mutex when
-// it was made.
+// All pieces of the process. A child of fork begins with none, because another thread of its parent
+// may have held the mutex at the fork.
 struct Space {
-  // What a block that has ended begins with until it is given back.
+  // Stored at the beginning of a destroyed block until it is reclaimed.
   struct Ended {
     Ended* next;
     size_t lines;
@@ -94,7 +94,7 @@ struct Space {
   Region page = Region::try_make(page_bytes, page_bytes);
 };
 
-// Blocks may end as late as the process does, so it stays.
+// Never destroyed, because blocks may be destroyed as late as the process exits.
 std::atomic<Space*> current{nullptr};
 
 Space& space() {
@@ -115,7 +115,7 @@ Piece& piece_with_room(Size& size, size_t block_bytes) {
   return *(size.latest = &size.pieces.emplace(begin, std::move(piece)).first->second);
 }
 
-// Whole pages go back to the system, which gives others for them when they are written again.
+// Whole pages are given back to the system, which provides zeroed ones when they are written again.
 void make_zero(std::byte* begin, size_t bytes) {
   if (bytes < small_bytes) {
     std::memset(begin, 0, bytes);
@@ -131,12 +131,12 @@ void make_zero(std::byte* begin, size_t bytes) {
 
 void give_back(Space& all, std::byte* block, size_t lines) {
   const auto size_found = all.sizes.find(lines);
-  if (size_found == all.sizes.end()) return;  // the parent's
+  if (size_found == all.sizes.end()) return;  // a block of the parent process
   Size& size = size_found->second;
   const auto found = size.pieces.lower_bound(block);
   if (found == size.pieces.end() || !found->second.holds(block)) return;
   found->second.give_back(block, lines * line_bytes);
-  // One is kept, for whoever makes and ends them in turn.
+  // One unused piece is kept, for programs that create and destroy blocks in turn.
   if (!found->second.unused() || size.pieces.size() == 1) return;
   if (size.latest == &found->second) size.latest = nullptr;
   size.pieces.erase(found);

@@ -7,8 +7,9 @@
 
 namespace urma {
 
-// Whether the interface lo is down, as it is in a new network namespace: then no packet reaches an
-// address of this host, and sockets are told nothing of it. False where that cannot be found out.
+// Returns whether the interface lo is down, as it is in a new network namespace: then no packet
+// reaches an address of this host, and sockets report no error. Returns false if this cannot be
+// found out.
 inline bool loopback_is_down() {
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return false;

@@ -15,11 +15,12 @@
 namespace urma {
 namespace {
 
-// Of this process. Held by whoever forks, so that the child finds it whole.
+// The descriptors of this process that children must not have. Its mutex is held during fork, so
+// that the child finds it consistent.
 struct Registry {
   std::mutex mutex;
   std::vector<int> descriptors;
-  int idle = -1;  // what a child finds in their places
+  int idle = -1;  // the descriptor that replaces them in a child
 
   Registry();
 };
@@ -30,12 +31,13 @@ Registry& registry() {
   return *one;
 }
 
-// In the child, with the mutex of its parent. Only calls that a signal handler may make.
+// Runs in the child, which holds the mutex that its parent locked. Only calls functions that a
+// signal handler may call.
 void replace_all(Registry& all) {
   for (const int descriptor : all.descriptors) {
     if (all.idle >= 0) dup3(all.idle, descriptor, O_CLOEXEC);
   }
-  // From here on they are nobody's, and the child may close and open what it likes.
+  // From here on the child may close and open these descriptors as it likes.
   all.descriptors.clear();
   if (all.idle >= 0) close(std::exchange(all.idle, -1));
 }
@@ -71,7 +73,7 @@ NotInherited::~NotInherited() {
   if (descriptor_ < 0) return;
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  // Not there any more in a child.
+  // In a child the list is empty.
   const auto found = std::find(all.descriptors.begin(), all.descriptors.end(), descriptor_);
   if (found != all.descriptors.end()) all.descriptors.erase(found);
 }

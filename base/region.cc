@@ -30,8 +30,8 @@ Region Region::try_make(size_t bytes, size_t alignment) {
   return region;
 }
 
-// Regions begin at different lines of their pages: the first elements of an engine's many arrays,
-// which are its busiest, would else all want the same set of the first-level cache.
+// Regions begin at different lines of their pages. Otherwise the first elements of an engine's many
+// arrays, which are its busiest, would all map to the same set of the first-level cache.
 Region::Region(size_t bytes) {
   if (bytes == 0) return;
   constexpr size_t line_bytes = 64;

@@ -4,14 +4,15 @@
 
 namespace urma {
 
-// Zeroed address space that becomes memory when touched: a page costs a fault on first use, never
-// a system call or a malloc. Move only.
+// Zeroed address space that takes memory when it is touched: the first use of a page costs a fault,
+// but no system call or malloc. Move only.
 class Region {
  public:
   Region() = default;
-  // Throws std::bad_alloc when there is no such space: as for `new`, whoever opens catches it.
+  // Throws std::bad_alloc if the address space is exhausted, as `new` does.
   explicit Region(size_t bytes);
-  // `alignment`: a power of two of pages. Empty when there is no such space.
+  // `alignment` is a power of two, at least a page. Returns an empty region if the address space is
+  // exhausted.
   static Region try_make(size_t bytes, size_t alignment);
   Region(Region&& other) noexcept;
   Region& operator=(Region&& other) noexcept;
@@ -19,8 +20,8 @@ class Region {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // For what is used all over: faults are few, and so are entries of the TLB. False: there are
-  // none.
+  // For regions of which all parts are used: with huge pages they take fewer faults and TLB
+  // entries. Returns false if the system has none.
   bool use_huge_pages() const;
 
  private:
@@ -30,7 +31,7 @@ class Region {
   size_t bytes_ = 0;
 };
 
-// A fixed array of trivially constructible elements in a Region: all zero until written.
+// An array of fixed size in a Region, of trivially constructible elements: all zero until written.
 template <class T>
 class RegionArray {
  public:

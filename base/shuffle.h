@@ -7,15 +7,15 @@
 
 namespace urma {
 
-// All numbers below 2^20, each once, in an order that an outsider cannot foresee: a network of
-// Feistel over halves of ten bits. Nothing is remembered of what was given out.
+// All numbers below 2^20, each once, in an order that an outsider cannot predict. It is a Feistel
+// network over halves of ten bits, so it need not store which numbers were used.
 class Shuffle {
  public:
   static constexpr uint32_t numbers = 1 << 20;
 
   Shuffle(uint64_t key0, uint64_t key1) : hash_(key0, key1) {}
 
-  // The `i`th of them.
+  // Returns the `i`th number of the order.
   uint32_t operator()(uint32_t i) const {
     uint32_t left = i >> half_bits & half_mask;
     uint32_t right = i & half_mask;

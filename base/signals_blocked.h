@@ -7,14 +7,16 @@
 
 namespace urma {
 
-// While it lives, this thread takes no signals, and threads that it starts never will: they are the
-// application's, which may block them later and wait for them elsewhere.
+// While this object exists, the calling thread takes no signals, and neither do threads that it
+// starts, ever. For threads of the library: signals are the application's, which may block them
+// later and wait for them in a thread of its own.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
     sigset_t all;
     sigfillset(&all);
-    // What a thread brings upon itself: blocked, it would end the process without being handled.
+    // Signals that a thread raises by its own instructions are not blocked: that would end the
+    // process without running the handler.
     for (const int own : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, own);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }

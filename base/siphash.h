@@ -6,7 +6,8 @@
 
 namespace urma {
 
-// SipHash-2-4 over 64-bit words: a keyed function that an outsider cannot predict. For cookies.
+// SipHash-2-4 over 64-bit words: a keyed function whose results an outsider cannot predict. Used
+// for cookies and tokens.
 class SipHash {
  public:
   SipHash(uint64_t key0, uint64_t key1) : key0_(key0), key1_(key1) {}

@@ -10,8 +10,8 @@
 
 namespace urma {
 
-// Up to `capacity` objects of one kind in address space reserved at construction. Slots are reused
-// last in, first out, so that a busy engine stays in a few warm lines. One thread.
+// Up to `capacity` objects of one type in address space that is reserved at construction. Slots are
+// reused last in, first out, so that a busy engine stays in few cache lines. One thread.
 template <class T>
 class Slab {
  public:
@@ -25,7 +25,7 @@ class Slab {
     }
   }
 
-  // Null when `capacity` objects are alive.
+  // Returns null if `capacity` objects are alive.
   template <class... Args>
   T* create(Args&&... args) {
     uint32_t index = free_;
@@ -36,7 +36,7 @@ class Slab {
     } else {
       return nullptr;
     }
-    // Odd generations are alive, so that a zeroed handle never finds anything.
+    // Generations of living objects are odd, so that a zeroed handle never finds an object.
     ++generations_[index];
     ++size_;
     return new (&slots_[index]) T(std::forward<Args>(args)...);
@@ -52,10 +52,10 @@ class Slab {
     --size_;
   }
 
-  // The index that the next object will have. Not when full.
+  // Returns the index that the next object will have. Not to be called when full.
   uint32_t next_index() const { return free_ != none ? free_ : touched_; }
 
-  // Null when the object is gone.
+  // Returns null if the object has been destroyed.
   T* find(Handle handle) {
     if (handle.index >= touched_ || generations_[handle.index] != handle.generation) return nullptr;
     return live(handle.index) ? object(handle.index) : nullptr;
@@ -67,7 +67,7 @@ class Slab {
   uint32_t index_of(const T* object) const {
     return static_cast<uint32_t>(reinterpret_cast<const Slot*>(object) - &slots_[0]);
   }
-  // The object in a slot that is known to be alive.
+  // Returns the object in a slot that the caller knows to be in use.
   T& at(uint32_t index) { return *object(index); }
   const T& at(uint32_t index) const { return *object(index); }
   bool live(uint32_t index) const { return index < touched_ && generations_[index] % 2 == 1; }

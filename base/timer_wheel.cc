@@ -42,8 +42,9 @@ void TimerWheel::disarm(uint32_t timer) {
 void TimerWheel::place(uint32_t timer) {
   const uint64_t expiry = nodes_[timer].expiry;
   if (expiry <= now_) return link(timer, due_list);
-  // The wheel is the highest one in whose digit the expiry differs from now; there it is ahead.
-  // What lies beyond the last wheel's turn (18 minutes) is placed again when its slot opens.
+  // The wheel is the highest one in whose digit the expiry differs from the current tick; in that
+  // wheel the expiry lies ahead. A deadline beyond the last wheel's turn (18 minutes) is placed
+  // again when its slot opens.
   const unsigned level = std::min<unsigned>(
       (63 - static_cast<unsigned>(std::countl_zero(expiry ^ now_))) / level_bits, levels - 1);
   const unsigned slot = expiry >> level * level_bits & (slots - 1);
@@ -115,7 +116,8 @@ void TimerWheel::turn(uint64_t to) {
       if (next & ((uint64_t{1} << shift) - 1)) continue;
       const uint16_t list =
           static_cast<uint16_t>(1 + level * slots + (next >> shift & (slots - 1)));
-      // Taken out at once: what lies turns ahead comes back to the same list.
+      // The list is emptied first, because timers that lie whole turns ahead return to the same
+      // list.
       uint32_t id = std::exchange(heads_[list], none);
       occupied_[level] &= ~(uint64_t{1} << (list - 1) % slots);
       while (id != none) {

@@ -10,9 +10,10 @@
 
 namespace urma {
 
-// One deadline for each of `timers` owners, named by index: armed, moved and disarmed in constant
-// time, 16 bytes each. Five wheels of 64 slots, a slot of the first being one tick of 1.024 us: a
-// deadline fires up to one tick late, never early. Nothing armed, nothing to do.
+// One deadline for each of `timers` owners, which are named by index. Arming, moving and disarming
+// take constant time; a timer takes 16 bytes. There are five wheels of 64 slots, and a slot of the
+// first is one tick of 1.024 us: a deadline fires up to one tick late, never early. While no timer
+// is armed there is nothing to do. One thread.
 class TimerWheel {
  public:
   static constexpr Duration tick = Duration(1024);
@@ -22,14 +23,15 @@ class TimerWheel {
 
   // Replaces the owner's earlier deadline. `never` disarms.
   void arm(uint32_t timer, Time deadline);
-  // Arms unless a deadline is armed that is as early. For owners that look, when it fires, whether
-  // it is time, and arm again: most deadlines move back before they are reached.
+  // Arms unless an earlier deadline is armed already. For owners that check, when a timer fires,
+  // whether they are really due, and arm it again if not: most deadlines are moved back before they
+  // are reached.
   void arm_no_later(uint32_t timer, Time deadline);
   void disarm(uint32_t timer);
   bool armed(uint32_t timer) const { return nodes_[timer].list != 0; }
 
-  // Disarms owners whose deadline has passed and names them, at most as many as `fired` holds;
-  // more stay due.
+  // Disarms the owners whose deadline has passed and stores their indices, at most as many as
+  // `fired` holds; the others stay due.
   size_t poll(Time now, std::span<uint32_t> fired) {
     const auto to = static_cast<uint64_t>(now.time_since_epoch().count()) / tick.count();
     if (to >= quiet_until_ || heads_[due_list] != none) return take_due(to, fired);
@@ -37,7 +39,8 @@ class TimerWheel {
     return 0;
   }
 
-  // No owner is due before this time. May be early (poll then finds nothing), never late.
+  // Returns a time before which no owner is due. It may be too early (`poll` then finds nothing),
+  // but is never too late.
   Time next_deadline() const;
 
  private:
@@ -45,7 +48,7 @@ class TimerWheel {
   static constexpr unsigned slots = 1 << level_bits;
   static constexpr unsigned levels = 5;
   static constexpr uint16_t due_list = levels * slots + 1;  // lists count from 1: 0 is disarmed
-  static constexpr uint32_t none = 0;                       // so do timers in links
+  static constexpr uint32_t none = 0;                       // links hold index + 1, too
 
   struct Node {
     uint32_t next;

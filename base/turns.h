@@ -7,7 +7,8 @@
 
 namespace urma {
 
-// Members that wait for their turn: each at most once, first come, first served.
+// A queue of members that wait for their turn: each is in it at most once, first come, first
+// served. One thread.
 class Turns {
  public:
   explicit Turns(uint32_t members)
@@ -21,7 +22,7 @@ class Turns {
     waits_[member] = true;
     ring_[(first_ + count_++) & mask_] = member;
   }
-  // The one that has waited longest; there must be one.
+  // Removes and returns the member that has waited longest. There must be one.
   uint32_t take() {
     const uint32_t member = ring_[first_++ & mask_];
     --count_;
