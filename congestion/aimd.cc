@@ -6,7 +6,7 @@ namespace urma::congestion {
 namespace {
 
 constexpr uint64_t initial_packets = 32;
-// Below this, loss of one packet leaves too few behind it to show the hole.
+// With a smaller window, too few packets follow a lost one to reveal the loss.
 constexpr uint64_t least_packets = 4;
 
 }  // namespace
@@ -24,7 +24,7 @@ void Aimd::clamp() {
 }
 
 void Aimd::handle(const Acknowledged& event) {
-  // A window that is not used says nothing about the path and does not grow.
+  // A window that is not full says nothing about the path, so it does not grow.
   if (event.inflight_bytes * 2 < window_) return;
   if (window_ < threshold_) {
     window_ += event.bytes;

@@ -4,8 +4,9 @@
 
 namespace urma::congestion {
 
-// Additive increase, multiplicative decrease with slow start. Loss is its only signal, and a round
-// trip with loss shrinks it once, so a burst lost together counts as one congestion.
+// Additive increase, multiplicative decrease, with slow start. Loss is its only signal. Loss
+// shrinks the window at most once per round trip, so that a burst of lost packets counts as one
+// congestion.
 class Aimd final : public Controller {
  public:
   explicit Aimd(const Settings& settings);
@@ -20,7 +21,7 @@ class Aimd final : public Controller {
   uint64_t limit_;
   uint64_t window_;
   uint64_t threshold_;
-  Time recovery_until_{};  // losses before it belong to the last decrease
+  Time recovery_until_{};  // losses before this time belong to the last decrease
   uint32_t packet_;
 };
 

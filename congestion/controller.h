@@ -20,10 +20,11 @@ struct Lost {
   Time now;
   Duration rtt;  // smoothed
   uint64_t bytes;
-  bool timed_out;  // nothing was heard for a retransmission time-out
+  bool timed_out;  // no packet was received for a retransmission time-out
 };
 
-// Decides the window of one channel. One event struct per event, so that a new field breaks none.
+// Decides the window of one channel, which owns it and calls it on the engine's thread. It knows no
+// packets and no peers. Each event is a struct, so that a new field changes no signature.
 class Controller {
  public:
   static constexpr size_t storage = 64;
@@ -36,7 +37,7 @@ class Controller {
 
 struct Settings {
   uint32_t packet_bytes = 4096;    // the channel's MTU
-  uint64_t limit_bytes = 4 << 20;  // never more: what the receiver can buffer
+  uint64_t limit_bytes = 4 << 20;  // the window never exceeds what the receiver can buffer
 };
 
 struct ControllerKind {
@@ -46,7 +47,7 @@ struct ControllerKind {
 };
 
 std::span<const ControllerKind> controllers();
-// Null when there is none of that name.
+// Returns null if there is no controller of that name.
 const ControllerKind* find_controller(std::string_view name);
 
 }  // namespace urma::congestion

@@ -4,8 +4,8 @@
 
 namespace urma::congestion {
 
-// The whole of what the receiver can buffer, always: for lossless media and for measuring what the
-// other controllers cost.
+// A constant window of all that the receiver can buffer: for media without loss, and to measure
+// what other controllers cost.
 class Fixed final : public Controller {
  public:
   explicit Fixed(const Settings& settings) : window_(settings.limit_bytes) {}

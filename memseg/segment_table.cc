@@ -11,7 +11,7 @@ SegmentTable::SegmentTable(uint32_t capacity, SipHash key)
 
 // ---- TokenIDs
 
-// Those never used come first: the longer a freed one rests, the better.
+// TokenIDs that were never used come first, so that a freed one rests as long as possible.
 TokenId SegmentTable::take_id() {
   if (drawn_ < id_limit) return mint_.id(drawn_++);
   URMA_ASSERT(freed_count_ > 0, "there are as many identifiers as segments");
@@ -27,7 +27,7 @@ void SegmentTable::free_id(TokenId id) {
   ++freed_count_;
 }
 
-// The newer one; what was it before is the older one now.
+// Draws a new value for the TokenID. The former newer one becomes the older one.
 void SegmentTable::draw_value(TokenId id) {
   Name& name = names_[number(id)];
   name.values[1] = name.values[0];
@@ -80,7 +80,7 @@ uint32_t SegmentTable::withdraw(Handle segment, bool all) {
   uint32_t withdrawn = root_of(name);
   uint32_t left = none;
   if (!all) {
-    // What begins there is this one alone: no other of its TokenID overlaps it.
+    // Only this segment begins at its address, because segments of one TokenID do not overlap.
     const Halves low = split(withdrawn, node->segment.address);
     const Halves high = split(low.high, node->segment.address + 1);
     withdrawn = high.low;
@@ -143,15 +143,16 @@ uint32_t SegmentTable::root(Handle segment) {
   return node == nullptr ? none : root_of(names_[number(node->id)]);
 }
 
-// ---- the tree of a TokenID: a treap, whose ranks are those of its nodes' numbers, shuffled
+// ---- the tree of a TokenID: a treap, in which the rank of a node is a hash of its index
 
 bool SegmentTable::overlaps(uint32_t root, const Segment& segment) const {
-  // All there are lie apart: of those that begin before its end, the last one ends last.
+  // The segments of a TokenID do not overlap each other: among those that begin before the end of
+  // this one, the last one also ends last.
   const Segment* const last = find(root, segment.address + (segment.bytes - 1));
   return last != nullptr && last->address + (last->bytes - 1) >= segment.address;
 }
 
-// All of `low` begin before all of `high`.
+// Each segment of `low` begins before each segment of `high`.
 uint32_t SegmentTable::merge(uint32_t low, uint32_t high) {
   if (low == none) return high;
   if (high == none) return low;
@@ -163,7 +164,7 @@ uint32_t SegmentTable::merge(uint32_t low, uint32_t high) {
   return high;
 }
 
-// Those that begin before `address`, and the others.
+// Separates the segments that begin before `address` from the others.
 SegmentTable::Halves SegmentTable::split(uint32_t root, uint64_t address) {
   if (root == none) return {none, none};
   Node& node = nodes_.at(root);

@@ -8,35 +8,37 @@
 
 namespace urma::memseg {
 
-// Whether [address, address + bytes) lies in [base, base + size), without overflow.
+// Returns whether [address, address + bytes) lies in [base, base + size), without overflow.
 constexpr bool within(uint64_t base, uint64_t size, uint64_t address, uint64_t bytes) {
   return address >= base && bytes <= size && address - base <= size - bytes;
 }
 
-// The segments of one device. Engine thread only.
+// The registered segments of one device, and the only check of a peer's access by packets. It knows
+// nothing of packets or works. Engine thread only.
 //
-// A TokenID names one segment or several, which share its TokenValues and go together: they lie in
-// a tree by their addresses, of one node as a rule. Up to two values are valid at once (UB 9).
+// A TokenID names one segment, or several which share its TokenValues and can be withdrawn
+// together. They are kept in a tree by address, mostly of a single node. Up to two TokenValues are
+// valid at once (UB 9).
 class SegmentTable {
  public:
   static constexpr uint32_t none = UINT32_MAX;
 
-  // At most 2^20 segments at a time (UB 9: TokenIDs have 20 bits).
+  // `capacity` is at most 2^20 (UB 9: TokenIDs have 20 bits).
   SegmentTable(uint32_t capacity, SipHash key);
 
   struct Segment {
     std::byte* base;
     uint64_t bytes;
     Rights rights;
-    uint64_t address = reinterpret_cast<uint64_t>(base);  // by which others know its first byte
+    uint64_t address = reinterpret_cast<uint64_t>(base);  // of the first byte, as peers name it
     AtomicDomain atomics = AtomicDomain::processor;
-    bool guarded = false;   // may not be there: copied by `guard()` alone
-    uint32_t lease = none;  // the medium's number of it, where it has one
+    bool guarded = false;   // its memory may be unmapped: only `guard()` copies it
+    uint32_t lease = none;  // its number in the medium, if it has one
   };
   struct Token {
     TokenId id{};
     TokenValue value{};
-    TokenValue older{};  // the same while only one is valid
+    TokenValue older{};  // equal to `value` while only one is valid
     bool checked = true;
   };
   struct Made {
@@ -46,32 +48,34 @@ class SegmentTable {
   enum class Added : uint8_t {
     added,
     full,
-    gone,      // there is no such segment to share a TokenID with
-    overlaps,  // another one of this TokenID
-    no_guard,  // it is guarded, and the system gives nothing to copy it with
+    gone,      // the other segment does not exist
+    overlaps,  // it overlaps a segment of this TokenID
+    no_guard,  // it is guarded, but the system cannot provide a GuardedCopy
   };
 
-  // Under a TokenID of its own. Guarded ones only once `guard()` is open. `base` and `address` plus
-  // `bytes` must not wrap.
+  // Adds a segment with a TokenID of its own. A guarded one may be added only once `guard()` is
+  // open. Neither `base` nor `address` plus `bytes` may wrap.
   Added add(const Segment& segment, TokenPolicy policy, Made& made);
-  // Under the TokenID of another one.
+  // Adds a segment under the TokenID of another one.
   Added join(Handle other, const Segment& segment, Made& made);
 
-  // No check finds it any more: this one, or all of its TokenID. Gives back the root of a tree of
-  // what was withdrawn, for `for_each` and then `release`; `none` when it was not there.
+  // Withdraws this segment, or all of its TokenID: from now on no check finds them. Returns the
+  // root of a tree of the withdrawn segments, for `for_each` and then `release`, or `none` if there
+  // is no such segment.
   uint32_t withdraw(Handle segment, bool all);
-  // Withdrawn, and nobody's any more.
+  // Frees a withdrawn tree that no access uses any more.
   void release(uint32_t root);
-  // Withdraws and releases all.
+  // Withdraws and releases all segments.
   void clear();
 
-  // A second value for the TokenID: both are valid. False: there are two, or nothing is compared.
+  // Draws a second value for the TokenID, so that both are valid. Returns false if there are two
+  // already, or if the TokenID needs no token.
   bool rotate(Handle segment);
-  // Only the newer one is valid from now on. False: there is no such segment.
+  // Makes only the newer value valid. Returns false if there is no such segment.
   bool retire(Handle segment);
-  // What is valid. Nothing is said of a segment that is gone.
+  // Returns the valid values, or an empty Token if there is no such segment.
   Token token(Handle segment);
-  // One of a tree: that of a segment that is there, or of what was withdrawn.
+  // Returns the root of the tree that holds this segment.
   uint32_t root(Handle segment);
   template <class Function>
   void for_each(uint32_t root, Function&& function) {
@@ -82,9 +86,9 @@ class SegmentTable {
     std::byte* at = nullptr;
     bool guarded = false;  // only `guard()` may touch it
   };
-  // Where `bytes` bytes at the owner's `address` lie, or null when the access is refused: no such
-  // segment, another token, a range that leaves the segment, a right that it does not grant.
-  // Not for zero bytes.
+  // Returns where `bytes` bytes at the owner's `address` lie. Returns null if the access is
+  // refused: there is no such segment, the token is wrong, the range leaves the segment, or the
+  // segment does not grant the right. Not for zero bytes.
   Access access(TokenId id, TokenValue token, uint64_t address, uint64_t bytes,
                 Rights wanted) const {
     if (number(id) >= id_limit) return {};
@@ -96,25 +100,27 @@ class SegmentTable {
     return {segment->base + (address - segment->address), segment->guarded};
   }
 
-  // Whether it is not refused: where it lies.
+  // As `access`, returning only the address.
   std::byte* check(TokenId id, TokenValue token, uint64_t address, uint64_t bytes,
                    Rights wanted) const {
     return access(id, token, address, bytes, wanted).at;
   }
 
-  // What touches guarded segments; to be opened before there is one.
+  // Copies to and from guarded segments; to be opened before one is added.
   GuardedCopy& guard() { return guard_; }
   const GuardedCopy& guard() const { return guard_; }
 
-  // Whether there is such a TokenID and this is a token for it, whatever else was refused.
+  // Returns whether the TokenID exists and this is a valid token for it, whatever else an access
+  // may fail for.
   bool names(TokenId id, TokenValue token) const {
     return number(id) < id_limit && opens(names_[number(id)], token);
   }
-  // Whether it has ever been a token for it: who shows it did not guess, but is late.
+  // Returns whether this was a token of the TokenID at any time: a peer that presents it is late,
+  // but did not guess.
   bool once(TokenId id, TokenValue token) const {
     return number(id) < id_limit && mint_.generation(id, token) < names_[number(id)].generation;
   }
-  // Whether it needs no token.
+  // Returns whether the TokenID needs no token.
   bool unchecked(TokenId id) const {
     return number(id) < id_limit && (names_[number(id)].tree & unchecked_flag) != 0;
   }
@@ -122,11 +128,11 @@ class SegmentTable {
   uint32_t size() const { return nodes_.size(); }
 
  private:
-  // Of each TokenID; its generation stays when it is free.
+  // The state of one TokenID. Its generation is kept when it is free.
   struct Name {
     TokenValue values[2];  // the newer one first
-    uint32_t generation;   // values that it has had
-    uint32_t tree;         // its root and one; zero: it is free
+    uint32_t generation;   // how many values it has had
+    uint32_t tree;         // root of its tree + 1; 0 if it is free
   };
   static_assert(sizeof(Name) == 16);
   static constexpr uint32_t unchecked_flag = 1u << 31;  // in `tree`: it needs no token
@@ -141,7 +147,8 @@ class SegmentTable {
   };
   static_assert(sizeof(Node) == 64);
 
-  // Both values are compared whole, and so is one that nothing has: the time says nothing.
+  // Both values are compared in full, also for a TokenID that does not exist, so that the time
+  // taken reveals nothing.
   static bool opens(const Name& name, TokenValue token) {
     const uint32_t newer = number(name.values[0]) ^ number(token);
     const uint32_t older = number(name.values[1]) ^ number(token);
@@ -149,7 +156,7 @@ class SegmentTable {
     const uint32_t unchecked = name.tree / unchecked_flag;
     return ((known | unchecked) & static_cast<uint32_t>(name.tree != 0)) != 0;
   }
-  // The last one that begins at or before `address`: no other can have it.
+  // Finds the last segment that begins at or before `address`: no other can contain it.
   const Segment* find(uint32_t root, uint64_t address) const {
     const Segment* last = nullptr;
     while (root != none) {
@@ -189,7 +196,7 @@ class SegmentTable {
   const TokenMint mint_;
   GuardedCopy guard_;
   RegionArray<Name> names_{id_limit};
-  // Free TokenIDs, oldest first: an identifier rests until all others have been used.
+  // Free TokenIDs, oldest first: one is used again when all others have been.
   RegionArray<uint32_t> freed_{id_limit};
   uint32_t freed_head_ = 0;
   uint32_t freed_count_ = 0;

@@ -8,20 +8,20 @@
 
 namespace urma::memseg {
 
-// Makes TokenIDs and TokenValues that nobody predicts who does not have the key. Both are keyed
-// permutations of a count (a Feistel network whose round function is SipHash): so no TokenID comes
-// twice before all have come, and of one TokenID no TokenValue ever comes again, whoever had it
-// before. A value drawn at random would come again now and then.
+// Makes TokenIDs and TokenValues that cannot be predicted without the key. Both are keyed
+// permutations of a counter (a Feistel network whose round function is SipHash). So no TokenID
+// comes twice before all have come, and no TokenValue of a TokenID ever comes again, even for
+// another segment. Random values would repeat now and then.
 class TokenMint {
  public:
   explicit TokenMint(SipHash key) : key_(key) {}
 
   TokenId id(uint32_t count) const { return TokenId(permute<id_bits>(count, id_limit)); }
-  // `generation`: how many values this TokenID has had.
+  // `generation` is how many values this TokenID has had before.
   TokenValue value(TokenId id, uint32_t generation) const {
     return TokenValue(permute<32>(generation, number(id)));
   }
-  // Which of its values this is: each of the 2^32 is one.
+  // The inverse of `value`: each of the 2^32 values belongs to one generation.
   uint32_t generation(TokenId id, TokenValue value) const {
     return permute_back<32>(number(value), number(id));
   }
@@ -29,7 +29,7 @@ class TokenMint {
  private:
   static constexpr uint32_t rounds = 8;
 
-  // Of words of `bits` bits; another one for each `tweak` of up to 21 bits.
+  // A permutation of the numbers of `bits` bits; a different one for each `tweak` of up to 21 bits.
   template <unsigned bits>
   uint32_t permute(uint32_t word, uint32_t tweak) const {
     constexpr unsigned half = bits / 2;

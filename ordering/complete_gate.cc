@@ -21,7 +21,7 @@ bool CompleteGate::done(uint16_t berth, bool failed) {
     return false;
   }
   if (berth == gate_) {
-    // The gate moves on to the next open work that blocks; each work is passed over once.
+    // The gate moves on to the next open work that blocks; each work is passed only once.
     release_ = slot.next;
     do gate_ = slots_[gate_].next;
     while (gate_ != none && !blocks(slots_[gate_]));

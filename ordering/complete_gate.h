@@ -5,34 +5,35 @@
 
 namespace urma::ordering {
 
-// Decides when the completions of one queue may be shown. A signalled completion is withheld until
-// every unsignalled work posted before it is done, because it tells the application that those
-// succeeded and frees their berths. A failure is never withheld: it implies nothing. In order, any
+// Decides when the completions of one queue may be shown to the application. A signalled completion
+// implies that all unsignalled works posted before it succeeded, and returns their berths; so it is
+// withheld until they are done. A failure implies nothing and is never withheld. In order, a
 // completion is withheld until all works before it are done.
 //
-// Works are named by their berths, which are theirs until they are shown.
+// It knows works only by their berths, which they keep until they are shown. Engine thread.
 class CompleteGate {
  public:
   static constexpr uint16_t none = UINT16_MAX;
 
   struct Slot {
     uint64_t number;    // in post order
-    uint16_t previous;  // neighbours among what is not shown yet, in post order
+    uint16_t previous;  // neighbours among the works not shown yet, in post order
     uint16_t next;
-    uint8_t is;  // Mark, together
+    uint8_t is;  // a set of Mark
   };
 
-  // One slot for each berth. None is looked at before its berth was posted.
+  // There is one slot for each berth. A slot is not read before its berth has been posted.
   explicit CompleteGate(Slot* slots) : slots_(slots) {}
 
-  // The next work of the queue.
+  // The next work of the queue was posted.
   void posted(uint16_t berth, bool signalled, bool ordered = false);
 
-  // A work is done. True: its completion, if it has one, is shown now. False: it is withheld, or
-  // (unsignalled and successful) has none.
+  // A work is done. Returns true if its completion is to be shown now; false if it is withheld, or
+  // if the work, unsignalled and successful, has none.
   bool done(uint16_t berth, bool failed);
 
-  // To be called after `done` until it has nothing: a withheld completion that is shown now.
+  // Returns a withheld completion that is to be shown now. To be called after `done` until it
+  // returns nothing.
   std::optional<uint16_t> next_released();
 
  private:
@@ -49,7 +50,7 @@ class CompleteGate {
   uint16_t oldest_ = none;
   uint16_t newest_ = none;
   uint16_t gate_ = none;     // the oldest open work that blocks
-  uint16_t release_ = none;  // what is withheld from here to the gate is to be shown
+  uint16_t release_ = none;  // withheld completions from here to the gate are to be shown
 };
 
 }  // namespace urma::ordering

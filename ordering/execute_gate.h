@@ -8,22 +8,23 @@
 namespace urma::ordering {
 
 // A sequence context (UB 5.5): decides at the target when a strong slice of one initiator queue may
-// be executed. It waits until every slice before it has passed: one without order passes when it
-// has come, because until then nobody knows that it is one; a relaxed or strong one when it has
-// been executed, refused or withdrawn.
+// be executed. The slice waits until every slice before it has passed. A slice without order passes
+// when its first packet arrives, because only then is it known to have no order; a relaxed or
+// strong one when it has been executed, refused or withdrawn. It knows slices only by their TASSN.
+// Engine thread.
 class ExecuteGate {
  public:
   static constexpr uint32_t window = 1024;  // slices that may be open (docs/protocol.md, W)
 
-  // All before `first` have passed.
+  // All slices before `first` have passed.
   explicit ExecuteGate(Tassn first) : first_(first) {}
 
-  // Nothing before this one is still to come.
+  // No slice before `first` is still to come.
   void begin_at(Tassn first) {
     if (first > first_) slide(first);
     skip();
   }
-  // Only what the queue's window still holds means anything.
+  // A slice has passed. Numbers behind the queue's window are ignored.
   void pass(Tassn number) {
     if (number < first_) return;
     if (number - first_ >= int64_t{window}) slide(number - (window - 1));
@@ -31,7 +32,7 @@ class ExecuteGate {
     skip();
   }
   bool open(Tassn number) const { return number <= first_; }
-  // The first that has not passed.
+  // The first slice that has not passed.
   Tassn first() const { return first_; }
 
  private:

@@ -19,13 +19,13 @@ bool SubmitGate::posted(Slot* slots, uint16_t berth, const Work& work, Open open
   return false;
 }
 
-// What stands behind a fence is open, too, and does not count.
+// Works behind the fence are open as well, and are not counted.
 bool SubmitGate::satisfied(Fence fence, Open open) const {
   if (fence == Fence::all) return open.works == fenced_count_;
   return fence == Fence::none || open.fetching == fenced_fetching_;
 }
 
-// No fence keeps it back any more.
+// No fence holds this work back any more.
 bool SubmitGate::enter(Slot* slots, uint16_t berth) {
   Slot& slot = slots[berth];
   if (slot.order == Order::none) {
@@ -38,7 +38,7 @@ bool SubmitGate::enter(Slot* slots, uint16_t berth) {
                              slots[ordered_.first - 1].group == slot.group;
   append(slots, ordered_, place);
   if (!first && !among_its_own && edge_ == 0) edge_ = place;
-  // Those before it that were let go, and have not been taken yet, begin first.
+  // Earlier works that were released but not yet taken begin first.
   const bool begins = first || (among_its_own && release_ == 0) || slot.order == Order::relaxed;
   slot.place = begins ? begun : waiting;
   return begins;
@@ -59,7 +59,8 @@ void SubmitGate::done(Slot* slots, uint16_t berth) {
   slot.place = nowhere;
 }
 
-// The works before the edge are of one group, or there is one.
+// Restores the invariant that the works before the edge are of one group, or that there is only
+// one.
 void SubmitGate::move_edge(Slot* slots) {
   if (edge_ == 0) return;
   if (release_ == 0) release_ = edge_;
