@@ -35,7 +35,8 @@ Word updated(Update update, Word word, Word operand) {
   return word;
 }
 
-// What has no instruction of its own: the word is exchanged unless somebody was faster.
+// For updates without an instruction: computes the new word, and tries again if another thread has
+// changed it meanwhile.
 template <class Word>
 Word update_word(Update update, std::atomic_ref<Word> word, Word operand) {
   if (update == Update::add) return word.fetch_add(operand);

@@ -8,8 +8,8 @@
 
 namespace urma::jetty {
 
-// One atomic, as it is executed. The values are the host's integers; of more bytes than it has,
-// the rest is not looked at.
+// One atomic operation to be executed. The values are the host's integers; for shorter words their
+// upper bytes are ignored.
 struct AtomicCall {
   Atomic what{};
   Update update{};
@@ -18,7 +18,7 @@ struct AtomicCall {
   uint64_t expected = 0;
 };
 
-// Whether there is such an atomic, of such a word.
+// Returns whether this combination exists.
 constexpr bool is_atomic(Atomic what, Update update) {
   return what >= first_atomic && what <= last_atomic && update <= last_update;
 }
@@ -28,8 +28,9 @@ constexpr bool is_atomic_width(uint64_t bytes) {
 constexpr bool updates(Atomic what) { return what == Atomic::store || what == Atomic::load; }
 constexpr uint32_t operands_of(Atomic what) { return what == Atomic::compare_swap ? 2 : 1; }
 
-// Executes it by this processor's instructions on the aligned word there, which others may use in
-// the same way; returns what it was. Sequentially consistent.
+// Executes an atomic with this processor's instructions on the aligned word at `word`, which other
+// threads and processes may change in the same way. Returns the word's previous value. Sequentially
+// consistent.
 uint64_t execute(const AtomicCall& call, std::byte* word);
 
 // Operands and results are little endian on the wire (docs/protocol.md).

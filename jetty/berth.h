@@ -10,7 +10,7 @@
 namespace urma::jetty {
 
 // A work in its berth: written by the posting thread, then read by the engine until its completion
-// is polled.
+// has been polled.
 struct Berth {
   Operation operation;
   bool with_immediate;
@@ -18,15 +18,15 @@ struct Berth {
   bool signalled;
   bool solicited;
   uint8_t piece_count;
-  Status verdict;  // not ok: found wrong when posted, to be completed with this
+  Status verdict;  // if not ok, the work was found invalid when posted, and completes with this
   Order order;
   Fence fence;
   Atomic atomic;
   Update update;
-  bool doubtful;  // engine: executed on memory that was revoked meanwhile
+  bool doubtful;  // engine: an atomic was executed on memory that may have been revoked
   uint32_t bytes;
   uint64_t tag;
-  uint64_t immediate;  // or what is notified, or an atomic's operand
+  uint64_t immediate;  // or the notified value, or an atomic's operand
   PeerId peer;
   uint64_t address;
   TokenId token_id;
@@ -36,42 +36,43 @@ struct Berth {
   Piece piece;  // the only one, or none; several lie in Jfs::pieces
 };
 
-// Whether a write also tells its target, when all of it is there.
+// Whether the work notifies its target (a write with immediate or notification) once all of its
+// data is in place.
 inline bool tells(const Berth& berth) { return berth.with_immediate || berth.with_notify; }
-// Whether it may have to wait for works before it.
+// Whether the work may have to wait for works before it.
 inline bool asks_order(const Berth& berth) {
   return berth.order != Order::none || berth.fence != Fence::none;
 }
-// Whether it may be copied where it goes.
+// Whether the work accesses memory that may be mapped here, so that it can be a plain copy.
 inline bool is_mapped(const Berth& berth) {
   return berth.operation != Operation::send && berth.address >> 63 != 0;
 }
-// Whether works behind it may have to wait for what it brings back.
+// Whether the work brings data back, for which later works may have to wait.
 inline bool fetches(const Berth& berth) {
   return berth.operation == Operation::read || berth.operation == Operation::atomic;
 }
-// Whether its target must keep what it brings back, so that it can be told again.
+// Whether the target must keep the work's result, so that it can answer again.
 inline bool keeps_result(const Berth& berth) {
   return berth.operation == Operation::atomic && berth.atomic != Atomic::store;
 }
 
-// Where a write notifies. Few works have one, and berths lie close together: it lies apart.
+// Where a write notifies. Few works do, so it lies outside the berths, which are close together.
 struct NotifyTarget {
   uint64_t address;
   TokenId token_id;
   TokenValue token;
 };
 
-// What an atomic expects, and has brought back; where a write's NotifyTarget lies.
+// The expected and the fetched value of an atomic; in the place of a write's NotifyTarget.
 struct AtomicValues {
   uint64_t expected;
   uint64_t fetched;  // engine
 };
 static_assert(sizeof(AtomicValues) == sizeof(NotifyTarget));
 
-// What the engine knows of a work, beside its berth.
+// The engine's state of a work, beside its berth.
 struct WorkState {
-  Time progress{};  // when something of it last happened
+  Time progress{};  // when it last made progress
   Time cancelled_at{};
   uint32_t flow = UINT32_MAX;
   uint32_t number = 0;  // in its flow
@@ -80,14 +81,14 @@ struct WorkState {
   uint16_t older = UINT16_MAX;  // in post order
   uint16_t newer = UINT16_MAX;
   uint16_t next_to_cut = UINT16_MAX;  // in its flow
-  Status status = Status::ok;         // of what has ended so far
-  Order order = Order::none;          // as its target is told
-  bool held = false;                  // has not begun, for the works before it
-  bool cut = false;                   // nothing of it remains to be cut
-  bool in_line = false;               // waits in its flow to be cut
-  bool executed = false;              // some slice of it was, or may have been
+  Status status = Status::ok;         // combined status of its slices that have ended
+  Order order = Order::none;          // as sent to its target
+  bool held = false;                  // has not begun, because it waits for works before it
+  bool cut = false;                   // no part of it remains to be cut
+  bool in_line = false;               // it is in its flow's line to be cut
+  bool executed = false;              // a slice of it was executed, or may have been
   bool cancelled = false;
-  bool timed_out = false;  // cancelled because its time was up
+  bool timed_out = false;  // cancelled because it timed out
   bool overdue = false;
 };
 

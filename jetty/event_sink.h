@@ -4,7 +4,8 @@
 
 namespace urma::jetty {
 
-// Who is told what no completion tells. Engine thread; seldom.
+// Receives the events that no completion reports, such as a lost peer. Called on the engine's
+// thread, rarely.
 class EventSink {
  public:
   virtual ~EventSink() = default;

@@ -10,34 +10,34 @@
 namespace urma::jetty {
 
 inline constexpr uint32_t slice_bytes = 64 * 1024;
-// What is not longer is never cut.
+// Shorter works are never cut.
 inline constexpr uint32_t shortest_cut_bytes = slice_bytes / 4;
 
-// A piece of a work, of at most slice_bytes, with a TASSN of its own.
+// A part of a work, of at most slice_bytes, with a TASSN of its own.
 struct Slice {
   static constexpr uint32_t none = UINT32_MAX;
 
-  uint32_t serial = 0;  // names this attempt to the channel
+  uint32_t serial = 0;  // identifies this attempt to the channel
   uint32_t flow = none;
   uint32_t previous = none;  // in the flow, in TASSN order
   uint32_t next = none;
   Tassn tassn;
   uint32_t offset = 0;  // in the work
   uint32_t bytes = 0;
-  uint32_t placed = 0;            // read: bytes that have come
+  uint32_t placed = 0;            // read: bytes that have arrived
   uint64_t last_written = 0;      // the fill in which a packet of it was last written
   uint16_t berth = Queues::none;  // the work's; none once the work has ended
   SliceState state = SliceState::offered;
   Status status = Status::ok;     // once decided
   bool keeps_tassn = false;       // once decided: it becomes a tombstone when the work has ended
-  bool to_tell = false;           // and the target is told that it is void, or was
+  bool to_tell = false;           // the target has been, or is to be, notified that it is cancelled
   bool retry = false;             // sent with Retry = 1
-  bool last = false;              // of its work: carries what it tells
-  bool expected = false;          // counted in the channel's expected answers
+  bool last = false;              // last of its work: carries an immediate or notification
+  bool expected = false;          // counted among the answers that the channel expects
   bool in_offer = false;          // counted in the flow's offered cost
   bool waiting_to_offer = false;  // the channel had no room for it
-  bool asks = false;              // for a sequence context
-  uint32_t atomic = 0;            // which of its flow's atomics with results; 0: none
+  bool asks = false;              // it asks for a sequence context
+  uint32_t atomic = 0;            // its number among the flow's atomics with results; 0: it is none
   uint8_t not_ready_times = 0;
   Time not_ready_since{};
 
@@ -46,42 +46,43 @@ struct Slice {
   void bury() { berth = Queues::none; }
 };
 
-// Whether a flow's target keeps its order.
+// Whether a flow's target keeps the order of its slices.
 enum class Sequence : uint8_t {
-  none,     // it was not asked to
-  asking,   // the first slice of order is on its way, and nothing goes before its answer
+  none,     // it has not been asked to
+  asking,   // the first ordered slice was sent; later ones wait for its answer
   kept,     // in a sequence context
-  refused,  // it has none free
+  refused,  // it has no sequence context free
 };
 
-// The works of one Jetty towards one peer, and the numbering of their slices (TASSN). It belongs to
-// the queue's RC id and outlives the Jetty: numbers go on if the id is used again, because the
-// target remembers what it executed by them (docs/protocol.md).
+// The works of one Jetty to one peer, and the numbering of their slices (TASSN). A flow belongs to
+// the queue's RC id and outlives the Jetty: numbering continues if the id is used again, because
+// the target remembers executed slices by their numbers (docs/protocol.md). It ends with the peer's
+// incarnation. Owned by the Initiator, engine thread.
 struct Flow {
   static constexpr uint32_t none = UINT32_MAX;
 
   PeerId peer;
   uint32_t rc_id = 0;
-  uint32_t jetty = none;  // index; none: the Jetty is gone
+  uint32_t jetty = none;  // index of the Jetty; none if it has been destroyed
   Tassn next_tassn = Tassn::first(0);
   uint32_t first_slice = Slice::none;  // oldest outstanding, tombstones included
   uint32_t last_slice = Slice::none;
-  uint32_t offered_cost = 0;  // of slices that the channel has not pulled wholly
+  uint32_t offered_cost = 0;  // cost of the slices of which the channel has not pulled all packets
   uint32_t works = 0;         // so far
-  // When one of them last ended by an answer, and which: progress for all behind it.
+  // When a work last ended by an answer, and its number: progress for all works behind it.
   Time last_answer{};
   uint32_t last_answered = 0;
-  uint32_t checked = 0;                  // in which round its oldest work's deadline was
-  uint16_t first_to_cut = Queues::none;  // works in line
+  uint32_t checked = 0;  // the round in which the deadline of its oldest work was checked
+  uint16_t first_to_cut = Queues::none;  // works in line to be cut
   uint16_t last_to_cut = Queues::none;
   uint32_t next_of_peer = none;
   uint32_t next_of_jetty = none;
-  uint8_t offering = 0;     // its weight, while slices of it are in the channel's line
-  bool peer_over = false;   // kept only until its last slice has settled
+  uint8_t offering = 0;     // its weight, while slices of it are in the channel's queue
+  bool peer_over = false;   // it is only kept until its last slice has settled
   bool to_reoffer = false;  // some slice is waiting_to_offer
   Sequence sequence = Sequence::none;
-  uint32_t atomics = 0;                 // so far, of those with results
-  uint32_t first_atomic = Slice::none;  // the oldest of them that is not decided
+  uint32_t atomics = 0;                 // how many atomics with results it has had
+  uint32_t first_atomic = Slice::none;  // the oldest of them that is undecided
 };
 
 }  // namespace urma::jetty

@@ -22,7 +22,7 @@ Jetty* Jetties::create(JettyId id, TokenValue token, JettyParts parts) {
 void Jetties::destroy(Jetty& jetty) {
   kick_ = wake() || kick_;
   by_id_[number(jetty.id)] = 0;
-  // Nobody polls a queue of its own any more.
+  // A completion queue of its own is not polled any more.
   if (!jetty.queues->has_own_jfc()) retire(jetty);
   slab_.destroy(&jetty);
 }
@@ -46,7 +46,7 @@ void Jetties::complete(Jetty& jetty, const Completion& completion, uint16_t leas
   Jfc* const jfc = &jetty.queues->jfc();
   jfc->push(completion, jetty.queues.get(), lease);
   ++completed_;
-  // Mostly one that was told already.
+  // Mostly this queue is already in the list, near its end.
   for (size_t i = to_wake_count_; i-- > 0;) {
     if (to_wake_[i] == jfc) return;
   }

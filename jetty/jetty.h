@@ -13,69 +13,71 @@
 
 namespace urma::jetty {
 
-// Ready: works run, messages arrive. Error: works posted and waiting complete as flushed, what
-// arrives is refused (UB 6.1). A Jetty is created ready; `reset` in between is a step of the C API.
-// Suspended: works are flushed, messages arrive.
+// Ready: works are executed, messages are accepted. Error: posted and outstanding works complete as
+// flushed, messages are refused (UB 6.1). Suspended: works are flushed, messages are accepted. A
+// Jetty is created ready; `reset`, in between, is a step of the C API.
 enum class JettyState : uint8_t { reset, ready, suspended, error };
 
-// What its application wants of the order of its works (docs/reliability.md).
+// The order that the application asks for (docs/reliability.md).
 struct Ordering {
   ServiceMode mode = ServiceMode::automatic;
-  bool chain = false;             // relaxed works are strong
+  bool chain = false;             // relaxed works count as strong
   bool in_order = false;          // completions in post order
-  bool suspend_on_error = false;  // what fails suspends the Jetty
-  uint8_t weight = 1;             // of its share of a channel
+  bool suspend_on_error = false;  // a failed work suspends the Jetty
+  uint8_t weight = 1;             // for its share of a channel
 };
 
 struct Timeouts {
   Duration operation = std::chrono::seconds(2);  // without progress, for the oldest work
-  Duration receiver = Duration::max();           // a living receiver that is not ready
+  Duration receiver = Duration::max();  // how long a receiver may answer that it is not ready
 };
 
-// What the engine's half of a Jetty is made of. Whoever asks for a Jetty allocates it: a pass
-// allocates nothing.
+// Everything that the engine's half of a Jetty is made from. The control call allocates it, because
+// a pass never allocates.
 struct JettyParts {
   JettyParts(std::shared_ptr<Queues> made, const Timeouts& limits)
       : timeouts(limits), queues(std::move(made)) {}
 
   Timeouts timeouts;
   Ordering ordering;
-  Handle receives_from;  // the JFR that it shares with others; none: its own receives
+  Handle receives_from;  // the JFR that it shares with other Jetties; zero: it has its own receives
   std::shared_ptr<Queues> queues;
 };
 
-// The engine's half of a Jetty. A JFR that several Jetties share (UB 6.1) is one without berths,
-// which they name by its handle: it may go before them.
+// The engine's half of a Jetty. Owned by Jetties, engine thread. A JFR that several Jetties share
+// (UB 6.1) is a Jetty without berths; the others refer to it by its handle, so it may be destroyed
+// before them.
 struct Jetty : JettyParts {
   Jetty(JettyId id, TokenValue token, JettyParts parts);
 
   JettyId id;
   TokenValue token;
   JettyState state = JettyState::ready;
-  // Whether messages arrive.
+  // Whether it accepts messages.
   bool hears() const { return state == JettyState::ready || state == JettyState::suspended; }
 
   // Initiator.
   uint16_t oldest = Queues::none;
   uint16_t newest = Queues::none;
-  uint16_t chained = Queues::none;  // unsignalled works that are done, newest first
+  uint16_t chained = Queues::none;  // completed unsignalled works, newest first
   WorkState* const works;           // by berth
   ordering::CompleteGate gate;
   uint32_t outstanding = 0;
   uint32_t first_flow = UINT32_MAX;
-  uint16_t fetching = 0;  // of these, reads and atomics
-  bool gated = false;     // the submit gate has something to say of works to come
+  uint16_t fetching = 0;  // how many of the outstanding works are reads and atomics
+  bool gated = false;     // works to come must pass the submit gate
 
   // Target.
   uint32_t immediates_raised = 0;
-  uint32_t assemblies = 0;  // that came to this Jetty, and that hold a slot or permit of it
-  // Receive slots that were given back unused, the last one of which is the next to be used.
+  uint32_t assemblies = 0;  // slices that hold a receive slot or a permit of this Jetty
+  // Receive slots that were taken but not used. The last one is used next.
   std::span<uint16_t> recycled() const { return {queues->jfr().recycled(), recycled_count}; }
   void recycle(uint16_t lease) { queues->jfr().recycled()[recycled_count++] = lease; }
   uint16_t recycled_count = 0;
 };
 
-// All Jetties of an engine, and the way to their applications. Engine thread.
+// All Jetties of an engine, by id and by handle, and the way to their applications: it pushes
+// completions and wakes waiting threads. Engine thread.
 class Jetties {
  public:
   explicit Jetties(uint32_t capacity) : slab_(capacity), by_id_(id_limit) {}
@@ -83,13 +85,14 @@ class Jetties {
   bool full() const { return slab_.full(); }
   uint32_t size() const { return slab_.size(); }
   bool used(JettyId id) const { return by_id_[number(id)] != 0; }
-  // Null when full.
+  // Returns null if there are as many as `capacity`.
   Jetty* create(JettyId id, TokenValue token, JettyParts parts);
   void destroy(Jetty& jetty);
-  Jetty* find(JettyId id);  // null: none
+  Jetty* find(JettyId id);  // returns null if there is none
   Jetty& at(uint32_t index) { return slab_.at(index); }
   bool live(uint32_t index) const { return slab_.live(index); }
-  // Whose receives are taken by what comes to this Jetty. Null: its JFR is gone.
+  // Returns the Jetty whose receives are used by messages to this one: itself, or its JFR. Returns
+  // null if the JFR has been destroyed.
   Jetty* receiver(Jetty& jetty) {
     return jetty.receives_from ? slab_.find(jetty.receives_from) : &jetty;
   }
@@ -100,14 +103,14 @@ class Jetties {
     slab_.for_each(function);
   }
 
-  // Shows a completion, of this Jetty or of one whose arrival took its lease from this one. `lease`
-  // goes back to the application with it.
+  // Pushes a completion of this Jetty. `lease` is a berth or receive slot of this Jetty, and
+  // returns to the application when the completion is polled.
   void complete(Jetty& jetty, const Completion& completion, uint16_t lease);
-  // Wakes the applications that sleep and were completed something since the last call. True: one
-  // of them sleeps at the engine's descriptors, and the caller must wake it there.
+  // Wakes the threads that wait for completions pushed since the last call. Returns true if one of
+  // them sleeps at the engine's descriptors, where the caller must wake it.
   bool wake();
-  // The same for whoever polls this one: it needs no fence to know that it does not sleep there.
-  // Its descriptor may be armed, though.
+  // The same for a thread that polls the queue `polled` itself: if completions came only there, no
+  // fence is needed, because the thread does not sleep. Its descriptor may be armed, though.
   bool wake_others(const Jfc* polled) {
     const bool only = !kick_ && to_wake_count_ == 1 && to_wake_[0] == polled;
     if (!only || !polled->awake_here()) return wake();
@@ -115,7 +118,7 @@ class Jetties {
     return false;
   }
   uint64_t completed() const { return completed_; }
-  // Since the last wake.
+  // Whether a completion was pushed since the last `wake`.
   bool told() const { return to_wake_count_ > 0; }
 
  private:

@@ -17,7 +17,7 @@ constexpr uint32_t not_sleeping = 0;
 constexpr uint32_t sleeping_here = 1;
 constexpr uint32_t sleeping_elsewhere = 2;
 constexpr uint32_t sleeping_at_descriptor = 3;
-constexpr uint32_t sleeping_till_solicited = 4;  // there, too
+constexpr uint32_t sleeping_till_solicited = 4;  // at the descriptor, until a solicited completion
 
 }  // namespace
 
@@ -58,7 +58,7 @@ void Jfc::retire(std::shared_ptr<Queues> queues) {
   }
 }
 
-// Lets go of the queues whose entries all lie before `polled`.
+// Releases the retired queues whose entries all lie before `polled`.
 void Jfc::release_retired(uint64_t polled) {
   Lines& own = lines();
   Queues* taken = own.retired.exchange(nullptr, std::memory_order_acquire);
@@ -75,7 +75,7 @@ void Jfc::release_retired(uint64_t polled) {
     Queues& over = **link;
     unreserve(over.entries());
     *link = retirement.next;
-    // As a rule nobody else has it any more, and it ends here.
+    // Mostly this is the last reference, and the queues are destroyed here.
     const std::shared_ptr<Queues> let_go = over.end_retirement();
   }
 }
@@ -93,16 +93,19 @@ void Jfc::push(const Completion& completion, Queues* queues, uint16_t lease) {
 }
 
 bool Jfc::wake() {
-  // Pairs with the fences of the sleepers: either they see the entry, or we see them.
+  // Pairs with the fences of sleeping threads: either they see the entry, or this thread sees that
+  // they sleep.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   Lines& own = lines();
   const bool urgent = std::exchange(own.urgent, false);
   const uint32_t where = own.sleeping.load(std::memory_order_relaxed);
   if (where == not_sleeping || (where == sleeping_till_solicited && !urgent)) return false;
-  // It may have woken by itself meanwhile, and sleep elsewhere now. Acquire: the descriptor.
+  // The thread may have woken by itself meanwhile, and sleep elsewhere now. Acquire: the
+  // descriptor.
   const uint32_t sleeping = own.sleeping.exchange(not_sleeping, std::memory_order_acquire);
   if (sleeping == sleeping_here) futex_wake_all(own.sleeping);
-  // With the token, as without it the Jfc may be gone. Nobody is woken twice for one sleep.
+  // While the engine token is held, because without it the Jfc may be destroyed. A sleeping thread
+  // is woken only once.
   if (sleeping == sleeping_at_descriptor || sleeping == sleeping_till_solicited) ring();
   return sleeping == sleeping_elsewhere;
 }
@@ -120,7 +123,7 @@ size_t Jfc::poll(std::span<Completion> out) {
       break;
     const Entry& next = entry(own.read);
     out[count++] = next.completion;
-    // The entry may be written again as soon as its permit is back.
+    // From here on the entry may be overwritten, because its permit has been returned.
     Queues* queues = next.queues;
     const uint16_t lease = next.lease;
     ++own.read;
@@ -180,8 +183,8 @@ void Jfc::ring() const {
   [[maybe_unused]] const ssize_t written = ::write(seldom_->descriptor, &one, sizeof one);
 }
 
-// Each time it is read, not only after a ring that was seen: a late one leaves it readable while
-// nothing is there, and whoever waits then would turn in circles.
+// Reads the descriptor each time, not only after a ring that was noticed: a late ring would leave
+// it readable while the queue is empty, and the waiting thread would spin.
 bool Jfc::arm(bool solicited) {
   if (ready() || (descriptor() < 0 && !attached())) return false;
   if (!attached()) {

@@ -14,12 +14,14 @@ namespace urma::jetty {
 
 class Queues;
 
-// Completions on their way from the engine to the application: a ring of 64-byte entries, each with
-// its own mark, so that one cache line moves per completion and no index is shared. Whoever may
-// write an entry holds a reservation for it: the ring cannot overflow. The ring, and what both
-// sides write beside it, is address space until something is completed or somebody sleeps. Writers:
-// entries, retired - engine; `sleeping` - set by the application thread that waits, cleared by
-// both; reserved - anyone; descriptor - the application thread that polls, once.
+// A completion queue (UB: JFC): completions on their way from the engine to the application. It is
+// a ring of 64-byte entries, each with its own mark, so that one cache line moves per completion
+// and no index is shared. It cannot overflow: a Jetty holds a reservation for each entry that it
+// may cause to be written. It knows works only by lease. The ring, and the words that both sides
+// write beside it, take no memory until something is completed or a thread sleeps.
+// Writers: entries, `retired` - engine; `sleeping` - set by the application thread that waits,
+// cleared by both sides; `reserved` - any thread; descriptor - the application thread that polls,
+// once.
 class Jfc : private LazyBlock {
  public:
   // Throws std::bad_alloc.
@@ -30,57 +32,62 @@ class Jfc : private LazyBlock {
 
   // ---- any thread
 
-  // False, and nothing reserved, when fewer than `entries` are left.
+  // Returns false, and reserves nothing, if fewer than `entries` are left.
   bool reserve(uint32_t entries);
-  // Gives a reservation back of which nothing is written that has not been polled. Pairs with
-  // `reserve`: what was read there was read before whoever reserves it next has it written again.
+  // Returns a reservation, all of whose written entries have been polled. Release, paired with the
+  // acquire of `reserve`: reading the old entries happens before the next owner has them
+  // overwritten.
   void unreserve(uint32_t entries) { reserved_.fetch_sub(entries, std::memory_order_release); }
   uint32_t reserved() const { return reserved_.load(std::memory_order_relaxed); }
 
   // ---- engine
 
-  // A Jetty is gone: its queues are kept, and its entries stay reserved, until what it has
-  // completed so far has been polled.
+  // A Jetty is destroyed: keeps its queues, and the reservation of its entries, until all
+  // completions written so far have been polled.
   void retire(std::shared_ptr<Queues> queues);
 
-  // Appends a completion. `lease` returns to `queues` when it is polled, and so do the berths
-  // chained behind it; `queues` may be null.
+  // Appends a completion. When it is polled, `lease` returns to `queues`, with the berths chained
+  // behind it; `queues` may be null.
   void push(const Completion& completion, Queues* queues, uint16_t lease);
-  // Wakes the application if it sleeps. Once per batch of pushes. True: it does not sleep here but
-  // at the engine's descriptors (`sleep_elsewhere`), and the caller must wake it there.
+  // Wakes the application's thread if it sleeps. Called once per batch of pushes. Returns true if
+  // the thread sleeps at the engine's descriptors instead (`sleep_elsewhere`), where the caller
+  // must wake it.
   bool wake();
 
-  // ---- application, one thread at a time, and whoever runs a pass for it
+  // ---- application, one thread at a time, or a thread that runs a pass for it
 
-  // Nobody sleeps at it, or will before the caller has looked at it again.
+  // Returns true if no thread sleeps at this queue. A thread that is about to sleep looks at the
+  // queue once more first.
   bool awake_here() const { return lines().sleeping.load(std::memory_order_relaxed) == 0; }
 
   // ---- any thread, once there is a descriptor
 
-  // Makes it readable, armed or not; or tells its channel.
+  // Makes the descriptor readable, whether it is armed or not; or notifies the event channel.
   void ring() const;
 
   // ---- application, one thread at a time
 
-  // Takes what is there, at most as many as `out` holds.
+  // Takes completions, at most as many as `out` holds.
   size_t poll(std::span<Completion> out);
   bool ready() const;
-  // Sleeps until there may be something, at most `limit`.
+  // Sleeps until there may be a completion, at most `limit`.
   void sleep(Duration limit);
-  // Says that the caller is about to sleep elsewhere. False: do not, there is something.
+  // Announces that the caller is about to sleep elsewhere. Returns false if it must not, because
+  // there is a completion.
   bool sleep_elsewhere();
   void awake() { lines().sleeping.store(0, std::memory_order_relaxed); }
-  // An eventfd that outlives all who may write to it. False: errno says why there is none. Throws
-  // std::bad_alloc.
+  // Makes an eventfd, which lives as long as the queue. Returns false, with errno set, if there is
+  // none. Throws std::bad_alloc.
   bool make_descriptor();
-  int descriptor() const { return seldom_ ? seldom_->descriptor : -1; }  // negative: none
-  // From now on it has no descriptor of its own: who sleeps at it sleeps at this channel. Before
-  // there is one, and once. Throws std::bad_alloc.
+  // negative if there is none
+  int descriptor() const { return seldom_ ? seldom_->descriptor : -1; }
+  // From now on threads that wait for this queue sleep at this event channel; the queue has no
+  // descriptor of its own. To be called before it has one, and once. Throws std::bad_alloc.
   void attach(std::shared_ptr<Jfce> events, uint64_t tag);
   bool attached() const { return seldom_ && seldom_->events != nullptr; }
-  // The next `wake` makes the descriptor readable, which until then it is not, or tells the
-  // channel. `solicited`: the next one after a completion that asks for it, or that failed. False:
-  // there is something, or nowhere to sleep.
+  // Makes the descriptor unreadable until the next `wake` with completions makes it readable, or
+  // notifies the channel. `solicited`: until a `wake` after a completion that is solicited or
+  // failed. Returns false if there is a completion, or neither descriptor nor channel.
   bool arm(bool solicited);
 
  private:
@@ -88,20 +95,21 @@ class Jfc : private LazyBlock {
     Completion completion;
     Queues* queues;
     uint16_t lease;
-    std::atomic<uint32_t> mark;  // the lap it was written in, from 1
+    std::atomic<uint32_t> mark;  // the lap of the ring in which it was written, from 1
   };
   static_assert(sizeof(Entry) == 64);
 
   struct Lines {
     alignas(64) uint64_t written;  // engine
-    bool urgent;                   // engine: something solicited, or failed, since the last wake
-    alignas(64) uint64_t read;     // application
-    Queues* releasing;             // application: taken from `retired`, not polled to the end
+    bool urgent;  // engine: a solicited or failed completion was pushed since the last wake
+    alignas(64) uint64_t read;  // application
+    Queues* releasing;          // application: taken from `retired`, not yet polled to the end
     alignas(64) std::atomic<uint32_t> sleeping;
-    // The engine pushes, poll() takes all: a Jetty that goes costs neither side a lock or a malloc.
+    // The engine pushes, poll() takes all, so that destroying a Jetty costs neither side a lock or
+    // a malloc.
     std::atomic<Queues*> retired;
   };
-  // For who sleeps at a descriptor.
+  // For queues whose application sleeps at a descriptor.
   struct Seldom {
     int descriptor = -1;
     NotInherited not_inherited;

@@ -11,7 +11,7 @@
 namespace urma::jetty {
 
 Jfce::~Jfce() {
-  // Its queues keep the channel: all of them have left.
+  // The queues own the channel, so all of them have left.
   take_told();
   while (taken_ != nullptr) release(*std::exchange(taken_, taken_->next));
   not_inherited_ = NotInherited();
@@ -51,7 +51,8 @@ void Jfce::release(Member& member) {
   if (member.kept.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &member;
 }
 
-// The descriptor first: what is told in between makes it readable once more, and is taken now.
+// Reads the descriptor first: a notification in between makes it readable once more, and is taken
+// now.
 void Jfce::take_told() {
   uint64_t rings = 0;
   [[maybe_unused]] const ssize_t got = ::read(descriptor_, &rings, sizeof rings);
@@ -72,12 +73,13 @@ size_t Jfce::take(std::span<uint64_t> out) {
     if (taken_ == nullptr) take_told();
     if (taken_ == nullptr) break;
     Member& member = *std::exchange(taken_, taken_->next);
-    // From here on it is told again. What was told before is there for whoever polls it now.
+    // From here on the queue may notify again. Completions of earlier notifications are found by a
+    // thread that polls the queue now.
     member.told.exchange(false, std::memory_order_acq_rel);
     if (!member.gone.load(std::memory_order_relaxed)) out[count++] = member.tag;
     release(member);
   }
-  // Who took as many as fit may go to sleep before taking the others.
+  // The caller may sleep before it takes the remaining ones.
   if (taken_ != nullptr) ring();
   return count;
 }

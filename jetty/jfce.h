@@ -9,43 +9,45 @@
 
 namespace urma::jetty {
 
-// Where the sleepers of several completion queues are woken (UB: JFCE): one descriptor, and the
-// tags of the queues that have something. The queues may be of several engines.
+// An event channel (UB: JFCE): one descriptor at which a thread waits for several completion
+// queues, and the list of the queues that have completions, by their tags. The queues may belong to
+// several engines; they own the channel. It does not know completions.
 // Writers: `told_` - engines push, the application takes all.
 class Jfce {
  public:
-  // One queue at this channel. It is kept by the queue, and by the list while it is in it.
+  // A queue at this channel. Owned by the queue, and by the list while it is in it.
   struct Member {
     uint64_t tag = 0;
     Member* next = nullptr;
     std::atomic<uint32_t> kept{1};
-    std::atomic<bool> told{false};  // it is in the list
-    std::atomic<bool> gone{false};  // the queue
+    std::atomic<bool> told{false};  // whether it is in the list
+    std::atomic<bool> gone{false};  // the queue has left
   };
 
   Jfce() = default;
   Jfce(const Jfce&) = delete;
   ~Jfce();
 
-  // False: errno says why there is no descriptor.
+  // Returns false, with errno set, if there is no descriptor.
   bool make_descriptor();
   int descriptor() const { return descriptor_; }
 
   // ---- any thread
 
-  // The queue has something. The descriptor becomes readable with the first one only: who is woken
-  // finds them all.
+  // The queue has completions. Only the first notification makes the descriptor readable: the
+  // thread that wakes finds them all.
   void tell(Member& member);
-  // The queue goes: its tag is not taken any more.
+  // The queue leaves the channel: from now on its tag is not returned.
   static void leave(Member& member);
 
   // ---- application, one thread at a time
 
-  // Tags of queues that have something, oldest news first. While it returns as many as `out` holds
-  // there may be more. The descriptor is unreadable once it has returned fewer.
+  // Stores the tags of queues that have completions, oldest notification first. If it returns as
+  // many as `out` holds, there may be more; once it has returned fewer, the descriptor is
+  // unreadable.
   size_t take(std::span<uint64_t> out);
 
-  // Until it is readable, at most `limit`.
+  // Waits until the descriptor is readable, at most `limit`.
   void await(Duration limit) const;
 
  private:

@@ -13,7 +13,7 @@ size_t Jfr::post(std::span<const Buffer> buffers, uint64_t tag) {
   slot = {.tag = tag, .bytes = 0, .piece_count = 0, .piece = {}};
   for (const Buffer& buffer : buffers) {
     if (buffer.bytes == 0) continue;
-    // No message is longer: what lies beyond is not used.
+    // No message is longer, so the rest of the buffer is not used.
     const auto bytes = static_cast<uint32_t>(std::min<uint64_t>(buffer.bytes, max_send_bytes));
     const Piece piece{static_cast<const std::byte*>(buffer.data), bytes};
     if (slot.piece_count == 0) slot.piece = piece;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t too_many = UINT64_MAX / 2;
 
-// Only a write tells, in one way, and the peer that it writes to.
+// Checks that the work notifies only if it is a write, in one way, and the peer that it writes to.
 Status examine_telling(const Work& work) {
   if (!work.with_immediate && !work.with_notify) return Status::ok;
   if (work.operation != Operation::write || (work.with_immediate && work.with_notify) ||
@@ -47,7 +47,7 @@ Status examine_atomic(const Work& work, uint64_t bytes) {
   return allowed ? Status::ok : Status::remote_access;
 }
 
-// What can be seen to be wrong before anything is sent. The target checks all of it again.
+// Finds what is wrong with a work before anything is sent. The target checks all of it again.
 Status examine(const Work& work, uint64_t bytes, size_t pieces) {
   if (pieces > max_buffers) return Status::bad_work;
   if (work.operation == Operation::send) {
@@ -59,7 +59,8 @@ Status examine(const Work& work, uint64_t bytes, size_t pieces) {
   if (bytes > max_write_bytes) return Status::bad_work;
   const Status telling = examine_telling(work);
   if (telling != Status::ok) return telling;
-  // Refused here, nothing has changed there: a longer work is more than one packet.
+  // A work that is refused here has changed nothing at the target, though it has more than one
+  // packet.
   const Rights wanted = work.operation == Operation::read ? Rights::read : Rights::write;
   const bool allowed = inside(work, bytes) && (bytes == 0 || has(work.segment.rights, wanted));
   return allowed ? Status::ok : Status::remote_access;
@@ -92,8 +93,8 @@ size_t Jfs::post(std::span<const Work> works) {
   return taken;
 }
 
-// Names the user's memory. Returns its bytes; `too_many` if one buffer alone has too many, or is
-// no memory of any process.
+// Stores the work's buffers as pieces. Returns their bytes; `too_many` if one buffer alone has too
+// many, or cannot be memory of a process.
 uint64_t Jfs::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
   uint64_t bytes = 0;
   berth.piece_count = 0;
@@ -122,11 +123,11 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
     static constexpr Buffer nowhere{nullptr, 1};
     buffers = std::span(&nowhere, 1);
   }
-  // An atomic's operands go along with it: it has no memory here.
+  // An atomic's operands are stored with the work: it has no local buffers.
   const bool atomic = work.operation == Operation::atomic;
   const uint64_t bytes = atomic ? work.buffer.bytes : name_pieces(berth, buffers, lease);
   berth.operation = work.operation;
-  // The completion of what is refused must not be taken for that of a receive.
+  // The completion of a refused work must not be taken for that of a receive.
   if (!is_valid(work.operation) || work.operation == Operation::receive) [[unlikely]]
     berth.operation = Operation::write;
   if (atomic) {
@@ -149,7 +150,7 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
   berth.verdict = examine(work, bytes, buffers.size());
   if (asks_order(berth) && !(is_valid(work.order) && is_valid(work.fence))) [[unlikely]] {
     berth.verdict = Status::bad_work;
-    // It waits for no other work, and none waits for it.
+    // The refused work waits for no other one, and no other one waits for it.
     berth.order = Order::none;
     berth.fence = Fence::none;
   }
@@ -174,7 +175,8 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
   berth.target_token = work.target.token;
 }
 
-// The lease is on a copy of our own: the user's memory is free when `post` returns.
+// Copies the data into the berth, so that the application may reuse its buffers when `post`
+// returns.
 void Jfs::copy_in(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
   std::byte* const copy = begin<std::byte>() + size_t{lease} * inline_bytes_;
   std::byte* at = copy;

@@ -78,7 +78,7 @@ class Jfs : public Leases {
     size_t waited;
     size_t inline_bytes;  // of all berths
   };
-  // What most works need comes first.
+  // In the order of how often works need them.
   using Layout =
       ArrayLayout<Counts, ArrayOf<Berth, &Counts::berths>, ArrayOf<WorkState, &Counts::berths>,
                   ArrayOf<ordering::CompleteGate::Slot, &Counts::berths>,

@@ -23,7 +23,7 @@ bool Parking::reserve(Kept& kept, uint32_t packets, uint32_t has) {
 
 void Parking::keep(Kept& kept, const transport::Received& packet) {
   URMA_ASSERT(packet.bytes.size() <= place_bytes, "no packet is larger");
-  if (kept.room == 0) return;  // more than its slice can have
+  if (kept.room == 0) return;  // more packets than its slice can have
   --kept.room;
   uint32_t place = free_;
   if (place != none) {
@@ -35,7 +35,8 @@ void Parking::keep(Kept& kept, const transport::Received& packet) {
                     .bytes = static_cast<uint32_t>(packet.bytes.size()),
                     .last = packet.last,
                     .in_order = packet.in_order};
-  // The headers were checked where they lie in a copy of their own: `bytes` may change.
+  // The headers were checked in a copy of their own (`head`), because `bytes` may change while it
+  // is read.
   const size_t head = packet.head.size();
   std::memcpy(data(place).data(), packet.head.data(), head);
   std::memcpy(data(place).data() + head, packet.bytes.data() + head, packet.bytes.size() - head);

@@ -9,37 +9,41 @@
 
 namespace urma::jetty {
 
-// Packets of one slice that came before its turn, oldest first.
+// The packets of one slice that arrived before its turn, oldest first.
 struct Kept {
   uint32_t first = UINT32_MAX;
   uint32_t last = UINT32_MAX;
   uint32_t count = 0;
-  uint32_t room = 0;      // packets that may still come, for which a place is reserved
-  uint32_t reserved = 0;  // at first
+  uint32_t room = 0;      // packets that may still arrive, for which room is reserved
+  uint32_t reserved = 0;  // how many were reserved at first
 };
 
-// Where packets wait until their slice may be executed. A slice has places for all its packets, or
-// none: a packet that was acknowledged cannot be refused.
+// Stores packets until their slice may be executed in its order. Room for all packets of a slice is
+// reserved at its first one, or none, because a packet that has been acknowledged cannot be refused
+// later. It does not know orders or peers. Owned by the Target, engine thread.
 class Parking {
  public:
   static constexpr uint32_t bytes_of_peer = 1u << 20;
   static constexpr uint32_t most_of_peer = 256;  // packets
-  // So much of one work has a place whatever its packets are.
+  // Works up to this size have room, whatever the size of their packets.
   static constexpr uint32_t bytes_always = most_of_peer * 1024;
 
   explicit Parking(uint32_t packets);
 
-  // Packets that one peer may have here.
+  // How many packets of one peer may be stored.
   static uint32_t share(uint32_t packet_bytes);
-  // `has`: places of the same peer, which leaves as many to others. False: there are not so many.
+  // Reserves room for so many packets. `has` is how many the same peer has: it must leave as many
+  // free for others. Returns false if it would not.
   bool reserve(Kept& kept, uint32_t packets, uint32_t has);
   void keep(Kept& kept, const transport::Received& packet);
-  // It has no more packets than these: gives back other places, and returns how many.
+  // The slice turns out to have only so many packets: returns the other reservations, and how many
+  // they were.
   uint32_t limit(Kept& kept, uint32_t packets);
-  // The oldest goes: calls `each` with a packet that is good until it returns. False: none is left.
+  // Removes the oldest packet and calls `each` with it; the packet is valid until `each` returns.
+  // Returns false if there is none.
   template <class Each>
   bool take(Kept& kept, Each&& each);
-  // All of it goes.
+  // Removes all packets and reservations.
   void release(Kept& kept);
 
  private:
@@ -58,7 +62,7 @@ class Parking {
 
   RegionArray<Place> places_;
   RegionArray<std::byte> bytes_;
-  uint32_t vacant_;  // less what is reserved
+  uint32_t vacant_;  // free places that are not reserved
   uint32_t free_ = none;
   uint32_t touched_ = 0;
 };

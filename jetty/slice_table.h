@@ -6,56 +6,58 @@
 
 namespace urma::jetty {
 
-// Who may end a slice, and how. One pure function owns the answer; nothing else in the library says
-// how a work ends that has a slice. It is exhausted in tests/exhaustive/slice_table_test.cc.
+// The states of a slice, and how each event changes them. The pure function `step` is the only code
+// that decides how a work ends of which a slice exists. tests/exhaustive/slice_table_test.cc checks
+// all its cases.
 
 enum class SliceState : uint8_t {
-  held,         // cut or not, no TASSN yet: nothing of it can have left
-  offered,      // the channel has a reference and a TASSN is given, no packet written yet
-  reoffered,    // likewise, but it left on an earlier channel and may have executed
-  sending,      // at least one packet was written
-  delivered,    // every packet is acknowledged; whether it executed is not known
-  waiting,      // the target was not ready: it did not execute, and is offered again later
-  stranded,     // its channel died before a packet was written
-  parted,       // its channel died after that
+  held,         // no TASSN given yet: no packet of it can have been sent
+  offered,      // the channel has a reference and a TASSN is given, but no packet is written yet
+  reoffered,    // as offered, but it was sent on an earlier channel and may have executed
+  sending,      // at least one packet has been written
+  delivered,    // every packet is acknowledged; it is unknown whether it has executed
+  waiting,      // the target was not ready: it did not execute, and will be offered again
+  stranded,     // its channel ended before a packet was written
+  parted,       // its channel ended after that
   withdrawing,  // cancelled after a packet was written; an answer may still come
   settling,     // the status is decided; a driver may still read the memory
   done,
 };
 
 enum class SliceEvent : uint8_t {
-  pulled,        // the channel had its first packet written
-  delivered,     // the channel says: all acknowledged
+  pulled,        // the channel asked for its first packet
+  delivered,     // all its packets have been acknowledged
   answered,      // the target executed or refused it
   not_ready,     // the target was not ready
   due,           // the wait after not_ready is over
   too_long,      // not ready for longer than allowed
   cancel,        // flush, deadline, local unregister
-  overdue,       // the time that a withdrawal may take is over
+  overdue,       // a cancelled slice has waited for its answer as long as it may
   channel_died,  // the peer may come back
-  channel_back,  // the same life of the peer has a channel again
+  channel_back,  // the same incarnation of the peer has a channel again
   unreachable,   // no channel could be made in time
-  peer_over,     // this life of the peer is over
+  peer_over,     // this incarnation of the peer is over
   settled,       // no driver reads the memory any more
 };
 
-// What the caller must do besides noting the state.
+// What the caller must do besides storing the state.
 enum class SliceAction : uint8_t {
   none,
   offer,        // to the peer's channel, as it is
-  offer_again,  // likewise, as a retry: same TASSN, new packets
+  offer_again,  // the same, as a retry: same TASSN, new packets
   wait,         // start the timer that brings `due`
 };
 
 struct SliceStep {
   SliceState state;
-  // How the work ends as far as this slice goes; meaningful when `decided`. `answered` leaves the
-  // status to the answer: `decided` is true and `status` ok.
+  // Whether the slice's status is decided, and which it is. For `answered` the status is that of
+  // the answer: then `status` is ok.
   bool decided = false;
   Status status = Status::ok;
   SliceAction action = SliceAction::none;
-  // The TASSN outlives the work: its packets may still arrive or their answer come, so it is kept
-  // until that can be no more, and what is still unwritten of it leaves as filler.
+  // The TASSN must be kept after the work has ended (a tombstone), because its packets may still
+  // arrive or be answered. It is kept until neither is possible; packets of it that are still
+  // unwritten are sent as filler.
   bool tombstone = false;
 
   friend bool operator==(const SliceStep&, const SliceStep&) = default;
@@ -65,7 +67,7 @@ namespace detail {
 
 constexpr SliceStep stay(SliceState state) { return {.state = state}; }
 
-// The status is decided; the work may be told as soon as no driver reads its memory.
+// The status is decided; the work may complete once no driver reads its memory.
 constexpr SliceStep decide(Status status, bool in_device, bool tombstone = false) {
   return {.state = in_device ? SliceState::settling : SliceState::done,
           .decided = true,
@@ -104,8 +106,7 @@ constexpr SliceStep step(SliceState state, SliceEvent event, bool in_device) {
       switch (event) {
         case E::pulled:
           return stay(S::sending);
-        // The TASSN is taken, so its place leaves as filler; of the work itself nothing ever
-        // leaves.
+        // The TASSN has been given, so filler is sent for it; nothing of the work itself ever is.
         case E::cancel:
         case E::overdue:
           return decide(Status::flushed, false, true);
@@ -163,7 +164,8 @@ constexpr SliceStep step(SliceState state, SliceEvent event, bool in_device) {
           return decide(Status::ok, in_device);
         case E::not_ready:
           return act(S::waiting, SliceAction::wait);
-        // Nothing is left to withdraw; whether it executes is out of our hands.
+        // All packets have arrived, so it is too late to withdraw it: the target alone decides
+        // whether it executes.
         case E::cancel:
         case E::overdue:
           return decide(Status::unknown, in_device, true);
@@ -180,7 +182,7 @@ constexpr SliceStep step(SliceState state, SliceEvent event, bool in_device) {
       switch (event) {
         case E::due:
           return act(S::offered, SliceAction::offer_again);
-        // The target said itself that it did not execute, and no packet is under way.
+        // The target has answered that it did not execute, and no packet is on its way.
         case E::too_long:
         case E::cancel:
         case E::overdue:
@@ -249,7 +251,7 @@ constexpr SliceStep step(SliceState state, SliceEvent event, bool in_device) {
   return stay(state);
 }
 
-// Whether this end of a work says that it had no effect.
+// Returns whether this status means that the work had no effect.
 constexpr bool claims_not_executed(Status status) {
   return status == Status::flushed || status == Status::peer_unreachable ||
          status == Status::peer_restarted || status == Status::receiver_not_ready ||

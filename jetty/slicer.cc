@@ -22,7 +22,7 @@ TaOpcode opcode_of(const SlicePacket& packet) {
     default:
       break;
   }
-  // Only the last slice tells, when all others have been placed.
+  // Only the last slice notifies, when all others have been placed.
   if (!packet.last) return TaOpcode::write;
   if (berth.with_notify) return TaOpcode::write_notify;
   return berth.with_immediate ? TaOpcode::write_immediate : TaOpcode::write;
@@ -34,7 +34,7 @@ std::span<std::byte> rest_of_head(const TxFrame& frame) {
 
 size_t operand_bytes(const Berth& berth) { return operands_of(berth.atomic) * berth.bytes; }
 
-// Headers and operands: an atomic is one packet.
+// Writes headers and operands: an atomic is one packet.
 size_t write_atomic(const SlicePacket& packet, std::span<std::byte> out) {
   const Berth& berth = packet.berth;
   TaRequest request;
@@ -58,7 +58,7 @@ size_t write_atomic(const SlicePacket& packet, std::span<std::byte> out) {
   return headers + operand_bytes(berth);
 }
 
-// Its opcode is a constant, so that what it has not costs nothing.
+// The opcode is a constant, so that headers which it does not have cost nothing.
 template <TaOpcode opcode>
 size_t write_headers_of(const SlicePacket& packet, std::span<std::byte> out) {
   constexpr const OpcodeInfo& info = info_of(opcode);
@@ -95,7 +95,7 @@ size_t write_headers_of(const SlicePacket& packet, std::span<std::byte> out) {
   return request.emit(info, out);
 }
 
-// Calls what is written for the opcode of each request.
+// Calls `function` with the opcode as a template argument.
 template <class Function>
 auto for_opcode(TaOpcode opcode, Function&& function) {
   switch (opcode) {

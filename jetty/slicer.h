@@ -13,35 +13,36 @@
 
 namespace urma::jetty {
 
-// Writes the headers of one packet of a slice behind what the frame's head holds, and names its
-// payload where it lies. Pure: the same slice and index give the same packet, however often.
+// One packet of a slice. `write_packet` appends its headers to the frame's head, and refers to its
+// payload in the application's memory. It is pure: the same slice and index always give the same
+// packet.
 struct SlicePacket {
   const Berth& berth;
-  const NotifyTarget& notify;     // of a work that has one
+  const NotifyTarget& notify;     // valid for a write with notification
   uint64_t expected = 0;          // of a compare_swap
   std::span<const Piece> pieces;  // of the whole work
   Tassn tassn;
   uint32_t offset = 0;  // of the slice, in the work
   uint32_t bytes = 0;   // of the slice
-  bool last = false;    // slice of its work
+  bool last = false;    // whether it is the last slice of its work
   bool retry = false;
   Order order = Order::none;
-  bool allocate = false;    // its target is to keep order from it on
-  bool in_context = false;  // its target does
+  bool allocate = false;    // asks the target to keep order from this slice on
+  bool in_context = false;  // the target keeps the order of its queue
   uint32_t rc_id = 0;
   uint32_t packet_bytes = 0;  // payload of a full packet
   uint16_t index = 0;
 };
 void write_packet(const SlicePacket& packet, TxFrame& frame);
 
-// The only packet of a slice, written with a copy of its payload where the channel has memory for
-// it. False: it has none.
+// Writes the only packet of a slice, with a copy of its payload, into memory of the channel.
+// Returns false if the channel has none.
 bool write_straight(const SlicePacket& packet, transport::Channel& channel);
 
-// The packet of a slice that was withdrawn: its TASSN, so that the target can step over it.
+// Writes the packet of a cancelled slice: its TASSN, so that the target can pass over it.
 void write_filler(Tassn tassn, uint32_t rc_id, bool retry, TxFrame& frame);
 
-// Calls `each` with the parts of `pieces` that are their `bytes` bytes from `offset` on.
+// Calls `each` with the parts of `pieces` that hold `bytes` bytes from `offset` on.
 template <class Each>
 void for_parts(std::span<const Piece> pieces, uint32_t offset, size_t bytes, Each&& each) {
   for (const Piece& piece : pieces) {
@@ -58,17 +59,17 @@ void for_parts(std::span<const Piece> pieces, uint32_t offset, size_t bytes, Eac
   URMA_ASSERT(bytes == 0, "a slice lies inside its work");
 }
 
-// Names `bytes` bytes of `pieces` from `offset` on as the frame's payload.
+// Makes `bytes` bytes of `pieces`, from `offset` on, the frame's payload.
 void gather(std::span<const Piece> pieces, uint32_t offset, uint32_t bytes, TxFrame& frame);
 
-// Copies as many bytes of `pieces` from `offset` on as `out` holds.
+// Copies as many bytes of `pieces`, from `offset` on, as `out` holds.
 void copy_out_pieces(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out);
 inline void copy_out(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out) {
   if (pieces.size() != 1) return copy_out_pieces(pieces, offset, out);
   copy_bytes(out.data(), pieces[0].data + offset, out.size());
 }
 
-// Copies `data` over `pieces` from `offset` on; the range lies inside.
+// Copies `data` to `pieces`, from `offset` on; the range lies inside.
 void scatter_pieces(std::span<const Piece> pieces, uint32_t offset,
                     std::span<const std::byte> data);
 inline void scatter(std::span<const Piece> pieces, uint32_t offset,
@@ -77,7 +78,7 @@ inline void scatter(std::span<const Piece> pieces, uint32_t offset,
   copy_bytes(const_cast<std::byte*>(pieces[0].data) + offset, data.data(), data.size());
 }
 
-// The same for what no cache should hold (copy_past_caches).
+// The same for data that should not go into the caches (copy_past_caches).
 void copy_out_past_caches(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out);
 void scatter_past_caches(std::span<const Piece> pieces, uint32_t offset,
                          std::span<const std::byte> data);

@@ -39,7 +39,7 @@ const OpcodeInfo* opcode_of(const transport::Received& packet) {
   return packet.head.empty() ? nullptr : find_opcode(static_cast<uint8_t>(packet.head[0]));
 }
 
-// What was parsed of a packet's head, with all of its payload.
+// Extends the data that was parsed in a packet's head to all of its payload.
 template <class Parsed>
 void extend(Parsed& parsed, const transport::Received& packet) {
   parsed.data = packet.bytes.subspan(packet.head.size() - parsed.data.size());
@@ -47,7 +47,7 @@ void extend(Parsed& parsed, const transport::Received& packet) {
 
 }  // namespace
 
-// Answers to our own works need no room: what somebody waits for always comes.
+// Answers to our own works need no room, so they are always accepted.
 bool Transactions::admits(const transport::Received& packet, size_t waiting) {
   if (packet.datagram) [[unlikely]]
     return true;
@@ -106,7 +106,7 @@ void Transactions::up(PeerId peer, transport::Channel& channel, Time now) {
   initiator_.up(state, now);
 }
 
-// Said once, until it is back.
+// Raised once, until the peer is back.
 void Transactions::lose(PeerState& peer, Status why) {
   if (std::exchange(peer.lost, true)) return;
   events_.raise({.kind = EventKind::peer_lost, .status = why, .peer = peer.id});

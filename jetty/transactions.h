@@ -6,21 +6,24 @@
 
 namespace urma::jetty {
 
-// The transaction layer as the transport sees it: where packets come from and where they go.
+// The transaction layer: what the transport asks for packets, and gives received ones to. Owns the
+// Jetties, the state of the peers, and the initiator and the target, between which it distributes
+// calls. Engine thread.
 class Transactions final : public transport::PacketSource, public transport::PacketSink {
  public:
   struct Limits {
     uint32_t jetties = 1024;
     uint32_t peers = 1024;
-    uint32_t flows = 16 * 1024;       // pairs of Jetty and peer that have talked
-    uint32_t slices = 16 * 1024;      // outstanding at peers
-    uint32_t answers = 16 * 1024;     // owed to peers
-    uint32_t assemblies = 16 * 1024;  // slices of which some packets have come
-    uint32_t records = 4 * 1024;      // queues of peers that used sends or immediates, beyond
-    uint32_t share = 16;              // these of each peer
-    uint32_t reads = 64;              // being answered, for each peer
-    uint32_t sequences = 1024;        // queues of peers whose order is kept
-    uint32_t parked = 1024;           // packets of theirs whose turn has not come
+    uint32_t flows = 16 * 1024;       // pairs of Jetty and peer that have communicated
+    uint32_t slices = 16 * 1024;      // slices outstanding at peers
+    uint32_t answers = 16 * 1024;     // answers owed to peers
+    uint32_t assemblies = 16 * 1024;  // slices of which some packets have arrived
+    // records of peers' queues that used sends or immediates, beyond the shares
+    uint32_t records = 4 * 1024;
+    uint32_t share = 16;        // records that each peer may have in any case
+    uint32_t reads = 64;        // reads being answered, for each peer
+    uint32_t sequences = 1024;  // queues of peers whose order is kept
+    uint32_t parked = 1024;     // packets of such queues that wait for their turn
   };
 
   Transactions(const Limits& limits, memseg::SegmentTable& segments, transport::Channels& channels,

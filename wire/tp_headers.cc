@@ -8,7 +8,7 @@ namespace {
 constexpr uint32_t smallest_bitmap = 64;
 constexpr uint32_t largest_code = 4;
 
-// What stands in front of the bitmap.
+// The fixed part in front of the bitmap.
 struct BitmapHead {
   static constexpr size_t size = Saetph::fixed_size;
 

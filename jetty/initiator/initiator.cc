@@ -6,7 +6,7 @@
 namespace urma::jetty {
 namespace {
 
-// What a work has come to when one more part of it ends. Uncertainty is never hidden by certainty.
+// The status of a work after one more part of it has ended. Once unknown, it stays unknown.
 Status combine(Status before, Status now) {
   if (now == Status::ok || before == Status::unknown) return before;
   return before == Status::ok || now == Status::unknown ? now : before;
@@ -29,7 +29,7 @@ Initiator::Initiator(const Limits& limits, Jetties& jetties, PeerStates& peers,
       settling_(limits.slices),
       jitter_(seed) {}
 
-// Nothing keeps it back any more.
+// Begins a work that need not wait any more.
 inline void Initiator::launch(Jetty& jetty, uint16_t lease, Status refused, Time now) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
   Flow* flow = refused == Status::ok ? flow_for(jetty, berth.peer, refused) : nullptr;
@@ -70,7 +70,7 @@ uint32_t Initiator::take(Jetty& jetty, uint32_t budget, Time now) {
       launch(jetty, lease, refused, now);
     }
   }
-  URMA_ASSERT(ahead_.lease == Queues::none, "what was sent ahead is what `take` takes first");
+  URMA_ASSERT(ahead_.lease == Queues::none, "`take` takes first the work that was sent ahead");
   return count;
 }
 
@@ -81,8 +81,8 @@ void Initiator::note(Jetty& jetty, Time now) {
   noting_ = false;
 }
 
-// As nearly all works on mapped memory go: small, told to nobody, and done before anything is noted
-// of it. False: it is to be noted.
+// The fast path of nearly all works on mapped memory: small, without notification, and complete
+// before anything is recorded. Returns false if the work must be recorded.
 bool Initiator::all_copied(Jetty& jetty, uint16_t lease) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
   if (jetty.first_flow == Flow::none || jetty.state != JettyState::ready ||
@@ -92,12 +92,12 @@ bool Initiator::all_copied(Jetty& jetty, uint16_t lease) {
   const Flow& flow = flows_.at(jetty.first_flow);
   if (!(flow.peer == berth.peer) || flow.peer_over) return false;
   const PeerState& peer = peers_.at(flow.peer);
-  // What fails may suspend the Jetty, which is for `finish` to do.
+  // A failed work may suspend the Jetty, which only `finish` does.
   if (jetty.ordering.suspend_on_error && berth.operation == Operation::atomic) return false;
   return peer.channel != nullptr && copy(*jetty.queues, lease, 0, peer) > 0;
 }
 
-// Of a Jetty that has nothing else outstanding: no completion is withheld for it.
+// Completes the only work of a Jetty: no completion has to be withheld for it.
 void Initiator::end_at_once(Jetty& jetty, uint16_t lease) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
   if (berth.operation == Operation::atomic && berth.doubtful) [[unlikely]] {
@@ -109,12 +109,12 @@ void Initiator::end_at_once(Jetty& jetty, uint16_t lease) {
   jetty.chained = lease;
 }
 
-// Nobody waits in line: the work's first slice, mostly its only one, need not either.
+// If no work waits in line, the first slice of this one, mostly its only one, need not wait either.
 void Initiator::begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now) {
   WorkState& work = jetty.works[lease];
   work.flow = index_of(flow);
   PeerState& peer = peers_.at(flow.peer);
-  // What is large takes its turn.
+  // Large works take their turn.
   const bool small = !noting_ && jetty.queues->jfs().berth(lease).bytes <= transport::most_at_once;
   if (small && flow.first_to_cut == Queues::none && !flow.to_reoffer && peer.channel != nullptr) {
     cut_one(flow, jetty, lease, peer, now);
@@ -122,7 +122,7 @@ void Initiator::begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now) {
   if (!work.cut) put_in_line(flow, jetty, lease, false);
 }
 
-// Null: it has none towards this peer.
+// Returns null if the Jetty has no flow to this peer.
 Flow* Initiator::find_flow(const Jetty& jetty, PeerId peer) {
   if (Flow* const first = first_flow(jetty, peer)) return first;
   const uint32_t known = flows_by_key_.find(flow_key(peer, number(jetty.id)));
@@ -159,7 +159,7 @@ Flow* Initiator::flow_for(Jetty& jetty, PeerId peer, Status& why_not) {
   return flow;
 }
 
-// Post order: what deadlines and completions go by.
+// Appends the work in post order, by which deadlines and completions go.
 void Initiator::append(Jetty& jetty, uint16_t lease, Time now) {
   WorkState& work = jetty.works[lease];
   work.older = jetty.newest;
@@ -172,7 +172,7 @@ void Initiator::append(Jetty& jetty, uint16_t lease, Time now) {
   ++jetty.outstanding;
   jetty.fetching =
       static_cast<uint16_t>(jetty.fetching + fetches(jetty.queues->jfs().berth(lease)));
-  // A timer that is armed is early enough: when it fires it looks at the oldest work.
+  // A timer that is armed is early enough: when it fires, it checks the oldest work.
   const uint32_t timer = jetties_.index_of(jetty);
   if (!jetty_timers_.armed(timer)) jetty_timers_.arm(timer, now + jetty.timeouts.operation);
 }
@@ -201,7 +201,7 @@ void Initiator::take_out_of_line(Flow& flow, Jetty& jetty, uint16_t lease) {
   work.in_line = false;
 }
 
-// Ends what is in line, all of it or what has been cancelled.
+// Ends the works in line: all, or the cancelled ones.
 void Initiator::clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Time now) {
   if (flow.jetty == Flow::none) return;
   Jetty& jetty = jetties_.at(flow.jetty);
@@ -222,7 +222,7 @@ void Initiator::clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Ti
   }
 }
 
-// Nothing more of this work is cut. It ends when its open slices have.
+// Cancels the part of a work that is not cut. The work ends when its open slices have ended.
 void Initiator::give_up_rest(Jetty& jetty, uint16_t lease, Status status, Time now) {
   WorkState& work = jetty.works[lease];
   work.cut = true;
@@ -237,17 +237,17 @@ void Initiator::slice_ended(Jetty& jetty, uint16_t lease, Status status, bool an
   work.status = combine(work.status, status);
   if (status == Status::ok || status == Status::unknown) work.executed = true;
   if (work.cancelled && !work.cut && !work.in_line) {
-    // Its last slice has waited for the others, in vain.
+    // Its last slice has waited for the others, which now is pointless.
     work.status = combine(work.status, Status::flushed);
   }
   if (work.status != Status::ok) {
-    // Later parts of a work that has failed are not sent.
+    // Later parts of a failed work are not sent.
     if (work.in_line) take_out_of_line(flows_.at(work.flow), jetty, lease);
     work.cut = true;
   }
   if (work.open_slices > 0) return;
   if (!work.cut) {
-    // The slice that carries the immediate or the notification has waited for all others.
+    // The slice that carries the immediate or the notification waited for all others.
     if (!work.in_line) put_in_line(flows_.at(work.flow), jetty, lease, true);
     return;
   }
@@ -257,7 +257,7 @@ void Initiator::slice_ended(Jetty& jetty, uint16_t lease, Status status, bool an
 void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answered, Time now) {
   WorkState& work = jetty.works[lease];
   const Berth& berth = jetty.queues->jfs().berth(lease);
-  // Part of it was executed, so that all of it was not cannot be said.
+  // Since a part was executed, the status must not say that the work had no effect.
   if (work.executed && claims_not_executed(status)) status = Status::unknown;
   if (status == Status::unknown) ++counters_.unknown;
   if (status == Status::peer_unreachable) status = status_of(channels_.why_not(berth.peer));
@@ -289,7 +289,7 @@ void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
   }
 }
 
-// Unsignalled works that are done go home with the next completion.
+// Completed unsignalled works return their berths with the next completion.
 void Initiator::show(Jetty& jetty, uint16_t lease, Status status) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
   const bool atomic = berth.operation == Operation::atomic;

@@ -20,22 +20,23 @@ struct SlicePacket;
 struct InitiatorCounters {
   uint64_t works = 0;
   uint64_t slices = 0;
-  uint64_t copied = 0;  // slices that this processor copied to or from mapped memory
+  uint64_t copied = 0;  // slices that were copied to or from mapped memory
   uint64_t copied_bytes = 0;
-  uint64_t copied_past_caches = 0;  // of those slices
+  uint64_t copied_past_caches = 0;  // how many of these slices
   uint64_t not_ready = 0;           // answers "receiver not ready"
   uint64_t retries = 0;             // slices offered again
-  uint64_t late_answers = 0;        // to slices that had ended
-  uint64_t malformed = 0;           // responses that make no sense
-  uint64_t timeouts = 0;            // works whose time was up
-  uint64_t unknown = 0;             // works that ended so
-  uint64_t held = 0;                // works that waited for works before them
+  uint64_t late_answers = 0;        // answers to slices that had ended
+  uint64_t malformed = 0;           // malformed responses
+  uint64_t timeouts = 0;            // works that timed out
+  uint64_t unknown = 0;             // works that ended as unknown
+  uint64_t held = 0;                // works that waited for earlier works
 };
 
-// Carries works to their end: takes them from the Jetties, cuts them into slices, offers these to
-// channels, writes their packets when asked, understands the answers, and completes each work once.
-// Every change of a slice goes through `step` (slice_table.h), but for `end_executed`, which does
-// at once for a row of them what it says of each.
+// Carries works to their completion: takes them from the Jetties, cuts them into slices, offers
+// these to channels, writes their packets when the channel asks for them, handles the answers, and
+// completes each work once. Every change of a slice goes through `step` (slice_table.h), except in
+// `end_executed`, which does for a row of slices what `step` says of each. It knows no packet
+// numbers and no loss. Owned by Transactions, engine thread.
 class Initiator {
  public:
   struct Limits {
@@ -48,38 +49,38 @@ class Initiator {
 
   // ---- from the application
 
-  // Sends or copies the work that was just posted, if it is small and nothing is in its way, before
-  // anything is noted of it: `take`, which must follow, notes it while the packet is on its way.
-  // False: nothing was done.
+  // Sends or copies the work that was just posted, if it is small and nothing has to go first,
+  // before the work is recorded: `take`, which must follow, records it while the packet is on its
+  // way. Returns false if it did nothing.
   bool send_ahead(Jetty& jetty);
-  // Takes works that were posted, at most `budget`; returns how many.
+  // Takes posted works, at most `budget`; returns how many.
   uint32_t take(Jetty& jetty, uint32_t budget, Time now);
-  // Takes all of them, but lets none of them begin.
+  // Takes all posted works, but begins none of them.
   void note(Jetty& jetty, Time now);
-  // Everything outstanding of this Jetty ends, as soon as it is known how.
+  // Ends all outstanding works of this Jetty, each as soon as its outcome is known.
   void flush(Jetty& jetty, Time now);
-  // Those that have been cancelled end, as soon as it is known how.
+  // Ends the cancelled works of this Jetty, each as soon as its outcome is known.
   void end_cancelled(Jetty& jetty, Time now) { sweep_jetty(jetty, now); }
-  // Works that use this memory end; `using_memory` says whether any is left.
+  // Ends the works that use this memory; `using_memory` returns whether any is left.
   void flush_memory(const std::byte* base, uint64_t bytes, Time now);
   bool using_memory(const std::byte* base, uint64_t bytes);
-  // The Jetty has no work outstanding and goes away.
+  // The Jetty, which has no work outstanding, is destroyed.
   void detach(Jetty& jetty);
-  // Works of so many bytes are copied past the caches.
+  // Works of at least so many bytes are copied past the caches.
   void copy_past_caches_from(uint64_t bytes) { past_caches_from_ = bytes; }
   uint64_t past_caches_from() const { return past_caches_from_; }
 
   // ---- outwards
 
   // Offers slices of works in line, or copies them where memory is mapped, at most `budget`; large
-  // copies count for more. False: nothing more can be offered now.
+  // copies count for more. Returns false if nothing more can be offered now.
   bool cut(uint32_t budget, Time now);
   void write(transport::PacketSlot& packet);
-  // Packets written from now on belong to this fill; numbers only grow.
+  // Packets written from now on belong to this fill; fills are numbered upwards.
   void begin_fill(uint64_t fill) { fill_ = fill; }
-  // No driver reads memory for packets of fills up to this one.
+  // No driver reads memory for packets of fills up to this one any more.
   void settled(uint64_t fill, Time now);
-  // Whether works wait for that, whose status is known.
+  // Whether works whose status is decided wait for `settled`.
   bool settling() const { return settling_count_ > 0; }
 
   // ---- inwards
@@ -95,7 +96,7 @@ class Initiator {
   Time next_deadline() const;
 
   const InitiatorCounters& counters() const { return counters_; }
-  // Works may begin that have waited for others: the next `cut` sees to it.
+  // Whether works that waited for others may begin now; the next `cut` begins them.
   bool lets_go() const { return to_release_.size() > 0; }
   uint32_t open_slices() const { return slices_.size(); }
 
@@ -103,7 +104,7 @@ class Initiator {
   struct Answer {
     bool given;
     Status status;
-    uint8_t timer;  // not ready: 2 us * 2^timer
+    uint8_t timer;  // if not ready: wait 2 us * 2^timer
     Answer() : given(false), status(Status::ok), timer(0) {}
     explicit Answer(Status answered) : given(true), status(answered), timer(0) {}
   };
@@ -115,7 +116,8 @@ class Initiator {
   void end_datagram(Jetty& jetty, Status status, Time now);
   void flush_datagrams(Jetty& jetty, const std::byte* base, uint64_t bytes, Time now);
   [[gnu::cold]] void start(Jetty& jetty, uint16_t lease, Time now);
-  // Mostly its only one; null: that is of another peer.
+  // Returns the Jetty's first flow, which mostly is its only one, or null if that is to another
+  // peer.
   Flow* first_flow(const Jetty& jetty, PeerId peer) {
     if (jetty.first_flow == Flow::none) return nullptr;
     Flow& first = flows_.at(jetty.first_flow);
@@ -182,8 +184,9 @@ class Initiator {
   Slice* find(Flow& flow, Tassn tassn);
   bool is_read(const Slice& slice);
   const Berth& berth_of(const Slice& slice);
-  // A driver may still read memory for packets of this slice. An answer proves nothing about that:
-  // a second copy of a packet may be in the device, and the peer may answer what it does not have.
+  // Whether a driver may still read memory for packets of this slice. An answer does not prove the
+  // contrary: a second copy of a packet may be in the device, or the peer may answer a slice that
+  // it has not received.
   bool in_device(const Slice& slice) const { return slice.last_written > settled_; }
   bool leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const;
   bool must_tell(const Slice& slice, SliceState before, SliceEvent event) const;
@@ -217,9 +220,10 @@ class Initiator {
   Slab<Slice> slices_;
   TimerWheel jetty_timers_;
   TimerWheel slice_timers_;
-  Turns active_;                    // flows that may have something to cut
-  Turns to_release_;                // Jetties of which works may have been let go
-  RegionArray<uint32_t> settling_;  // slices whose status is decided
+  Turns active_;      // flows that may have works to cut
+  Turns to_release_;  // Jetties of which waiting works may begin
+  // slices whose status is decided, but which a driver may still read
+  RegionArray<uint32_t> settling_;
   uint32_t settling_count_ = 0;
   uint64_t fill_ = 0;
   uint64_t settled_ = 0;
@@ -227,7 +231,7 @@ class Initiator {
   struct Ahead {
     uint16_t lease = Queues::none;
     uint32_t copied = 0;  // bytes
-    bool sent = false;    // and the rest of it
+    bool sent = false;    // and the rest was sent
   };
   Ahead ahead_;
   bool noting_ = false;

@@ -1,4 +1,4 @@
-// What targets say.
+// Answers of targets.
 
 #include <algorithm>
 
@@ -66,7 +66,8 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
     if (slice.tassn < first) continue;
     found = true;
     if (slice.is_tombstone()) {
-      // A tombstone has waited for this. "Not ready" waits for more of it: it will not come.
+      // A tombstone waits for this answer. After "not ready" it must be notified to the target,
+      // because the slice will not be sent again.
       if (!not_ready) {
         erase(slice);
       } else if (!slice.in_offer && !slice.waiting_to_offer) {
@@ -74,8 +75,8 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
       }
     } else if (slice.asks && answer.status == Response::completer_error &&
                answer.info == static_cast<uint8_t>(CompleterError::no_room)) {
-      // It keeps no order, and has not executed this: it comes again, and the order is ours to
-      // keep.
+      // The target has no sequence context free and has not executed this slice. It is sent again,
+      // and the initiator keeps the order.
       slice.asks = false;
       flow.sequence = Sequence::refused;
       apply(slice, SliceEvent::not_ready, now, Answer{});
@@ -88,9 +89,10 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
     } else if (slice.state == SliceState::settling) {
       slice.keeps_tassn = false;
     } else if (success && (is_read(slice) || keeps_result(berth_of(slice)))) {
-      ++counters_.malformed;  // these are answered by what they bring back
+      ++counters_.malformed;  // these are answered with their data
     } else {
-      // Who does not know what was asked, or what has become of it, may know nothing of contexts.
+      // A target that does not know the opcode, or whether the slice was executed, may not know
+      // sequence contexts either.
       const Status status = status_of(answer);
       told_of_sequence(slice, status != Status::remote_unsupported && status != Status::unknown);
       apply(slice, SliceEvent::answered, now, Answer(status));
@@ -99,8 +101,9 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
   if (!found) ++counters_.late_answers;
 }
 
-// As nearly all end: the oldest of its flow and the only one of its work, executed, with nothing in
-// the device. Returns how many did; the others go through `apply`, which would do the same to each.
+// The fast path of nearly all answers: the slice is the oldest of its flow and the only one of its
+// work, was executed, and no driver reads its memory. Returns how many slices it ended; the others
+// go through `apply`, which would do the same to each.
 uint32_t Initiator::end_executed(Flow& flow, Tassn first, Tassn last, Time now) {
   static_assert(step(SliceState::sending, SliceEvent::answered, false).state == SliceState::done);
   uint32_t ended = 0;
@@ -147,7 +150,7 @@ void Initiator::handle_read_response(Flow& flow, const ParsedResponse& response,
     ++counters_.malformed;
     return;
   }
-  // After a cancellation nothing is placed any more.
+  // Once cancelled, a read places no more data.
   if (slice->state != SliceState::sending && slice->state != SliceState::delivered) return;
   scatter(jetty.queues->jfs().pieces(slice->berth), static_cast<uint32_t>(slice->offset + offset),
           response.data);

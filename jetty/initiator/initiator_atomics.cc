@@ -1,5 +1,5 @@
-// Atomics: by this processor where memory is mapped, else by the target, which keeps the results of
-// the last ones.
+// Atomics: executed by this processor where memory is mapped, else by the target, which keeps the
+// results of the last ones.
 
 #include <utility>
 
@@ -12,8 +12,8 @@ const Berth& Initiator::berth_of(const Slice& slice) {
   return jetties_.at(flows_.at(slice.flow).jetty).queues->jfs().berth(slice.berth);
 }
 
-// Where memory is mapped, and its segment leaves atomics to processors. Returns its bytes; none: it
-// goes by a packet.
+// Executes an atomic on mapped memory, if its segment leaves atomics to processors. Returns its
+// bytes, or 0 if it must be sent in a packet.
 uint32_t Initiator::operate(Queues& queues, uint16_t lease, const PeerState& peer) {
   const Berth& berth = queues.jfs().berth(lease);
   std::byte* const word = peer.channel->hold({.address = berth.address,
@@ -23,7 +23,7 @@ uint32_t Initiator::operate(Queues& queues, uint16_t lease, const PeerState& pee
                                               .wanted = Rights::atomic});
   if (word == nullptr) return 0;
   if (reinterpret_cast<uintptr_t>(word) % berth.bytes != 0) [[unlikely]] {
-    // Who it belongs to says that it cannot be.
+    // Sent in a packet, the owner of the memory refuses it.
     peer.channel->let_go();
     return 0;
   }
@@ -33,14 +33,14 @@ uint32_t Initiator::operate(Queues& queues, uint16_t lease, const PeerState& pee
                                        .operand = berth.immediate,
                                        .expected = queues.jfs().values(lease).expected},
                                       word));
-  // It was revoked: the owner may have moved its memory away before, or with what this did.
+  // The memory was revoked: the owner may have replaced it before or after the atomic was executed.
   if (!peer.channel->let_go()) queues.jfs().doubt(lease);
   ++counters_.copied;
   counters_.copied_bytes += berth.bytes;
   return berth.bytes;
 }
 
-// Whether the target would still know the oldest result that is wanted, after one more.
+// Returns whether the target would still keep the oldest outstanding result after one more atomic.
 bool Initiator::results_open(const Flow& flow, const PeerState& peer) {
   return flow.first_atomic == Slice::none ||
          flow.atomics + 1 - slices_.at(flow.first_atomic).atomic < peer.facts.atomic_results;
@@ -48,7 +48,7 @@ bool Initiator::results_open(const Flow& flow, const PeerState& peer) {
 
 void Initiator::note_atomic(Flow& flow, Slice& slice) {
   if (!keeps_result(berth_of(slice))) return;
-  if (++flow.atomics == 0) ++flow.atomics;  // 2^32 of them: zero is none
+  if (++flow.atomics == 0) ++flow.atomics;  // wrapped after 2^32: zero means none
   slice.atomic = flow.atomics;
   if (flow.first_atomic == Slice::none) flow.first_atomic = slices_.index_of(&slice);
 }

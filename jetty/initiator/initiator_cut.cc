@@ -1,4 +1,4 @@
-// From a work in line to packets: its slices are cut, sent at once or offered, and written.
+// Cuts works into slices, sends these immediately or offers them, and writes their packets.
 
 #include <algorithm>
 #include <utility>
@@ -9,16 +9,17 @@
 namespace urma::jetty {
 namespace {
 
-// What all flows together may have in a channel's line, each its part of it or one slice, so that
-// they take turns: two full slices, or 64 small ones.
+// The cost that all flows together may have in a channel's queue, each flow its part of it or one
+// slice, so that they take turns: two full slices, or 64 small ones.
 constexpr uint32_t most_offered_cost = 2 * slice_bytes;
 constexpr uint32_t least_slice_cost = most_offered_cost / 64;
-// While another flow sends what is small, which would have to wait for it.
+// The longest slice while another flow sends small works, which would have to wait for it.
 constexpr uint32_t short_slice_bytes = shortest_cut_bytes;
 constexpr Duration small_lasts = std::chrono::milliseconds(100);
-// What is copied in the time of one more slice.
+// So many copied bytes count as one more slice.
 constexpr uint32_t copied_like_one = 4096;
-// What tells sends a packet in any case: so much data costs less in it than a hold does.
+// A notifying work sends a packet in any case: up to so much data is cheaper in that packet than to
+// hold memory.
 constexpr uint32_t most_beside_headers = 128;
 
 uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_cost); }
@@ -27,7 +28,7 @@ uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_
 
 void Initiator::activate(Flow& flow) { active_.add(index_of(flow)); }
 
-// A flow goes when its peer has and nothing of it is left.
+// Destroys a flow whose peer is gone and which has no slice left.
 void Initiator::retire(Flow& flow) {
   const uint32_t index = index_of(flow);
   if (flow.jetty != Flow::none) {
@@ -48,7 +49,7 @@ bool Initiator::cut(uint32_t budget, Time now) {
       continue;
     }
     PeerState& peer = peers_.at(flow.peer);
-    // Made by this call, or later: `up` brings the flow back.
+    // Asks for a channel. It may be made later: then `up` activates the flow.
     if (peer.channel == nullptr) channels_.channel(flow.peer, now);
     if (peer.channel == nullptr) continue;
     if (flow.to_reoffer) reoffer(flow, peer, now);
@@ -62,13 +63,13 @@ bool Initiator::cut(uint32_t budget, Time now) {
       budget -= static_cast<uint32_t>(std::min<uint64_t>(cost, budget));
       any = any || result == Cut::done;
     }
-    // A blocked flow is brought back by what blocks it.
+    // The event that ends the blocking activates the flow again.
     if (flow.first_to_cut != Queues::none && result != Cut::blocked) activate(flow);
   }
   return any;
 }
 
-// Of a work that is next: in line, or about to be.
+// Cuts the next slice of a work that is first in line, or about to be.
 Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer,
                                   Time now) {
   WorkState& work = jetty.works[lease];
@@ -97,14 +98,15 @@ Initiator::Cut Initiator::cut_one(Flow& flow, Jetty& jetty, uint16_t lease, Peer
   return Cut::done;
 }
 
-// The first of order that goes there asks for a sequence context.
+// The first ordered slice to a target asks for a sequence context.
 bool Initiator::asks_sequence(const Flow& flow, const Jetty& jetty, const Berth& berth) {
   return berth.order != Order::none && flow.sequence == Sequence::none &&
          jetty.ordering.mode != ServiceMode::initiator && peers_.at(flow.peer).facts.sequences;
 }
 
-// Where memory is mapped, a slice is a copy. Returns its bytes; none: it goes by packets, which are
-// told why. The rest of a write that tells goes by a packet anyway, after its data.
+// Copies a slice if its memory is mapped. Returns its bytes, or 0 if it must be sent in packets,
+// whose answer says why. The last part of a notifying write is sent in a packet anyway, after its
+// data.
 uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const PeerState& peer) {
   const Berth& berth = queues.jfs().berth(lease);
   const uint32_t bytes = std::min(berth.bytes - from, slice_bytes);
@@ -119,7 +121,7 @@ uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const Pe
                                                .wanted = read ? Rights::read : Rights::write});
   if (there == nullptr) return 0;
   if (overlaps(queues.jfs().pieces(lease), there, bytes)) {
-    // Our own segment onto itself: by packets it is what was there before.
+    // The segment is our own and overlaps the buffers. Packets carry what was there before.
     peer.channel->let_go();
     return 0;
   }
@@ -132,7 +134,7 @@ uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const Pe
     past_caches ? copy_out_past_caches(queues.jfs().pieces(lease), from, theirs)
                 : copy_out(queues.jfs().pieces(lease), from, theirs);
   }
-  // It may have been revoked: whose memory it is decides, and what was copied is sent again.
+  // If the memory was revoked meanwhile, the data is sent again in packets, and its owner decides.
   if (!peer.channel->let_go()) return 0;
   counters_.copied_past_caches += past_caches;
   ++counters_.copied;
@@ -140,7 +142,8 @@ uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const Pe
   return bytes;
 }
 
-// So many more bytes of it have been. False: its next slice is sent, perhaps to tell of them.
+// Records copied bytes. Returns false if the next slice must be sent, perhaps only to notify of
+// them.
 bool Initiator::copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
   if (bytes == 0) return false;
   const Berth& berth = jetty.queues->jfs().berth(lease);
@@ -157,7 +160,7 @@ bool Initiator::copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
   return true;
 }
 
-// What the flow may have in the channel's line, beside the others there.
+// Returns the cost that the flow may have in the channel's queue, given the other flows there.
 uint32_t Initiator::part_of_offer(const Flow& flow, const Jetty& jetty, const PeerState& peer,
                                   uint32_t slice) {
   const uint32_t weight = jetty.ordering.weight;
@@ -166,7 +169,7 @@ uint32_t Initiator::part_of_offer(const Flow& flow, const Jetty& jetty, const Pe
   return std::max(most_offered_cost / all, slice) * weight;
 }
 
-// Where packets take their turn.
+// Offers the next slice to the channel, where packets take turns.
 Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, PeerState& peer,
                                     Time now) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
@@ -177,7 +180,7 @@ Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, Pe
   const uint32_t bytes = std::min(berth.bytes - work.cut_bytes, longest);
   const bool last = work.cut_bytes + bytes == berth.bytes;
   if (berth.operation == Operation::write && tells(berth) && last && work.open_slices > 0) {
-    // What it tells may not overtake the data; the works behind may.
+    // The notification must not overtake the data; works behind this one may go on.
     take_out_of_line(flow, jetty, lease);
     return Cut::done;
   }
@@ -188,7 +191,7 @@ Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, Pe
   if (flow.offered_cost >= most_offered || !window_open(flow, peer)) return Cut::blocked;
   if (berth.operation == Operation::read && peer.reads_out >= facts.reads) return Cut::blocked;
   if (berth.operation == Operation::atomic && facts.atomic_results == 0) {
-    // Its version has none.
+    // The peer's version has no atomics.
     if (work.in_line) take_out_of_line(flow, jetty, lease);
     give_up_rest(jetty, lease, Status::remote_unsupported, now);
     return Cut::done;
@@ -240,7 +243,7 @@ bool Initiator::window_open(const Flow& flow, const PeerState& peer) {
          flow.next_tassn - slices_.at(flow.first_slice).tassn < peer.facts.tassn_window;
 }
 
-// What is checked here is what `take` would check: it must come to the same.
+// The checks must agree with those of `take`.
 bool Initiator::send_ahead(Jetty& jetty) {
   Queues& queues = *jetty.queues;
   if (queues.jfs().waiting() == 0 || jetty.first_flow == Flow::none) return false;
@@ -262,8 +265,8 @@ bool Initiator::send_ahead(Jetty& jetty) {
   return true;
 }
 
-// The rest of a work in one packet, past the channel's queue when nothing waits there. What lasts
-// longer takes its turn.
+// Sends the rest of a work in one packet, past the channel's queue if that is empty. Longer works
+// take their turn.
 bool Initiator::write_at_once(const Flow& flow, const Jetty& jetty, uint16_t lease, uint32_t from,
                               const PeerState& peer) {
   const Queues& queues = *jetty.queues;
@@ -366,7 +369,7 @@ Slice* Initiator::find(transport::SliceRef ref) {
 void Initiator::write(transport::PacketSlot& packet) {
   Slice* slice = find(packet.slice);
   if (slice == nullptr) {
-    packet.withdrawn = true;  // answered already: what is repeated need not say anything
+    packet.withdrawn = true;  // already answered: a repeated packet carries nothing
     return;
   }
   const Flow& flow = flows_.at(slice->flow);
@@ -374,7 +377,7 @@ void Initiator::write(transport::PacketSlot& packet) {
                       slice->state != SliceState::settling;
   if (!wanted) {
     packet.withdrawn = true;
-    // One that is written again may have come as what it was.
+    // A packet that is written again may have arrived before, with its data.
     slice->to_tell = slice->to_tell || !packet.again;
     write_filler(slice->tassn, flow.rc_id, slice->retry, *packet.frame);
     leave_offer(*slice);

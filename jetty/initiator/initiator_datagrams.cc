@@ -1,4 +1,4 @@
-// Works of Jetties that want nothing promised (UB: UNO): they end when they have left.
+// Works of unreliable Jetties (UB: UNO): they complete as soon as they are sent.
 
 #include "jetty/initiator/initiator.h"
 #include "jetty/slicer.h"
@@ -10,7 +10,7 @@ uint32_t Initiator::take_datagrams(Jetty& jetty, uint32_t budget, Time now) {
   const uint32_t count = std::min(budget, berths.waiting());
   for (uint32_t taken = 0; taken < count; ++taken) {
     std::optional<Status> end = send_datagram(jetty, berths.next_posted());
-    if (!end) return taken;  // the others wait until some have left
+    if (!end) return taken;  // the others wait until some have been sent
     end_datagram(jetty, *end, now);
   }
   return count;
@@ -25,7 +25,8 @@ void Initiator::end_datagram(Jetty& jetty, Status status, Time now) {
   finish(jetty, lease, status, false, now);
 }
 
-// Nobody looks into the middle of the queue: what lies before the last one that is there goes, too.
+// The queue can only be emptied from its front, so works before the last one that uses the memory
+// are flushed, too.
 void Initiator::flush_datagrams(Jetty& jetty, const std::byte* base, uint64_t bytes, Time now) {
   const Leases& berths = jetty.queues->jfs();
   uint32_t through = 0;
@@ -35,7 +36,7 @@ void Initiator::flush_datagrams(Jetty& jetty, const std::byte* base, uint64_t by
   for (; through > 0; --through) end_datagram(jetty, Status::flushed, now);
 }
 
-// How it ends; nothing: not yet.
+// Returns how the work ends, or nothing if it must wait.
 std::optional<Status> Initiator::send_datagram(const Jetty& jetty, uint16_t lease) {
   Queues& queues = *jetty.queues;
   const Berth& berth = queues.jfs().berth(lease);
@@ -46,7 +47,7 @@ std::optional<Status> Initiator::send_datagram(const Jetty& jetty, uint16_t leas
   const SlicePacket packet{.berth = berth,
                            .notify = queues.jfs().notify(lease),
                            .pieces = queues.jfs().pieces(lease),
-                           .tassn = Tassn::first(0),  // nobody answers by it
+                           .tassn = Tassn::first(0),  // not used: it is not answered
                            .bytes = berth.bytes,
                            .last = true,
                            .rc_id = number(jetty.id),

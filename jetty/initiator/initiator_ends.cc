@@ -1,4 +1,4 @@
-// Ends that do not wait for an answer: asked for, or because time is up.
+// Works that end without an answer: cancelled, or timed out.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace urma::jetty {
 namespace {
 
-// A cancelled work is told after this long at the latest, whether its fate is known or not.
+// A cancelled work completes after so long at the latest, whether or not its outcome is known.
 constexpr Duration withdrawal_limit = std::chrono::milliseconds(8);
 constexpr size_t timers_at_a_time = 64;
 
@@ -16,7 +16,7 @@ constexpr size_t timers_at_a_time = 64;
 
 // ---- ends asked for
 
-// False: it was already.
+// Returns false if it was cancelled before.
 bool Initiator::cancel(WorkState& work, Time now) {
   if (work.cancelled) return false;
   work.cancelled = true;
@@ -31,7 +31,7 @@ void Initiator::flush(Jetty& jetty, Time now) {
   sweep_jetty(jetty, now);
 }
 
-// Applies what has been noted in the works of a Jetty to their slices, in one walk.
+// Applies cancellations that are recorded in the works of a Jetty to their slices, in one walk.
 void Initiator::sweep_jetty(Jetty& jetty, Time now) {
   if (jetty.gated) end_held(jetty, now);
   for (uint32_t i = jetty.first_flow; i != Flow::none;) {
@@ -44,7 +44,7 @@ void Initiator::sweep_jetty(Jetty& jetty, Time now) {
   }
 }
 
-// What ends a cancelled work: that nobody answers, if it has waited for a channel all its time.
+// Returns the event that ends a cancelled work: `unreachable` if it timed out without a channel.
 SliceEvent Initiator::cancellation(const Flow& flow, const WorkState& work, SliceState state) {
   const PeerState* peer = peers_.find(flow.peer);
   const bool no_channel = peer == nullptr || peer->channel == nullptr ||
@@ -93,7 +93,7 @@ bool Initiator::using_memory(const std::byte* base, uint64_t bytes) {
 }
 
 void Initiator::detach(Jetty& jetty) {
-  URMA_ASSERT(jetty.outstanding == 0, "a Jetty goes when its works have ended");
+  URMA_ASSERT(jetty.outstanding == 0, "a Jetty is destroyed when its works have ended");
   for (uint32_t i = jetty.first_flow; i != Flow::none;) {
     Flow& flow = flows_.at(i);
     i = flow.next_of_jetty;
@@ -127,12 +127,13 @@ Time Initiator::next_deadline() const {
   return std::min(jetty_timers_.next_deadline(), slice_timers_.next_deadline());
 }
 
-// When something of the work last happened. What its channel got acknowledged counts while packets
-// of the work are among what is sent.
+// Returns when the work last made progress. What its channel gets acknowledged counts while packets
+// of the work are being sent.
 Time Initiator::progress_of(const Jetty& jetty, const WorkState& work) {
   Time progress = work.progress;
   const Flow& flow = flows_.at(work.flow);
-  // The channel and its target serve earlier works first. Later ones prove nothing.
+  // The channel and the target serve earlier works first, so their answers are progress. Those of
+  // later works are not.
   if (static_cast<int32_t>(work.number - flow.last_answered) > 0) {
     progress = std::max(progress, flow.last_answer);
   }
@@ -149,15 +150,15 @@ Time Initiator::progress_of(const Jetty& jetty, const WorkState& work) {
   return progress;
 }
 
-// The deadline is that of the oldest work towards each peer; when its time is up it is cancelled,
-// and a little later told whether or not its fate is known. Then the next one is the oldest.
+// Deadlines apply to the oldest work to each peer. When it times out it is cancelled, and completes
+// a little later whether or not its outcome is known. Then the next one is the oldest.
 void Initiator::check_deadline(Jetty& jetty, Time now) {
   ++checks_;
   Time next = never;
   bool changed = false;
   for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
     WorkState& work = jetty.works[i];
-    // What waits for works before it has all of its time from when it begins.
+    // A work that waits for earlier ones has its full time from when it begins.
     if (work.held) continue;
     if (!work.cancelled) {
       Flow& flow = flows_.at(work.flow);

@@ -1,4 +1,4 @@
-// Which works wait for which, and who keeps their order.
+// Which works wait for which, and whether the initiator or the target keeps their order.
 
 #include "jetty/initiator/initiator.h"
 #include "jetty/parking.h"
@@ -6,9 +6,9 @@
 
 namespace urma::jetty {
 
-// Works that one target can order are a group: it sees all of them come, in the order of their
-// numbers. It does not see what goes elsewhere, what is copied, the last slice of a write that
-// tells and waits for its others, nor when the data of a read is here.
+// Returns the work's group: works that one target can order, because it sees all of them arrive in
+// the order of their numbers. It does not see works to other targets, copied works, the last slice
+// of a notifying write that waits for its others, or when the data of a read has arrived here.
 uint32_t Initiator::group_of(const Jetty& jetty, const Berth& berth) {
   constexpr uint32_t none = ordering::SubmitGate::no_group;
   if (jetty.ordering.mode == ServiceMode::initiator) return none;
@@ -19,7 +19,8 @@ uint32_t Initiator::group_of(const Jetty& jetty, const Berth& berth) {
   return flow != nullptr && flow->sequence == Sequence::kept ? index_of(*flow) + 1 : none;
 }
 
-// What the target is told. What has waited here for all that it must follow is strong no more.
+// Returns the order that is sent to the target. A work that has waited here for all that it must
+// follow is not strong any more.
 Order Initiator::order_of(const Jetty& jetty, const Berth& berth, const Flow& flow) {
   if (flow.sequence == Sequence::kept && group_of(jetty, berth) == ordering::SubmitGate::no_group) {
     return Order::relaxed;
@@ -27,7 +28,7 @@ Order Initiator::order_of(const Jetty& jetty, const Berth& berth, const Flow& fl
   return jetty.ordering.chain ? Order::strong : berth.order;
 }
 
-// In the first and only packet of a slice that is about to be made.
+// Sets the order in the only packet of a slice that is about to be made.
 void Initiator::put_order(SlicePacket& packet, const Flow& flow, const Jetty& jetty,
                           uint16_t lease) {
   const Berth& berth = packet.berth;
@@ -61,7 +62,8 @@ void Initiator::left_gate(Jetty& jetty, uint16_t lease) {
   to_release_.add(jetties_.index_of(jetty));
 }
 
-// Lets go what need not wait any more. Not from where works end: others are looked at there.
+// Begins works that need not wait any more. Not called where works end, because other works are
+// being looked at there.
 bool Initiator::release(Time now) {
   bool any = false;
   while (to_release_.size() > 0) {
@@ -81,7 +83,7 @@ bool Initiator::release(Time now) {
       jetty.works[*lease].held = false;
       jetty.works[*lease].progress = now;
       start(jetty, *lease, now);
-      // While all were held no timer ran.
+      // While all works were held, no timer ran.
       if (jetty.oldest != Queues::none) {
         jetty_timers_.arm_no_later(index, now + jetty.timeouts.operation);
       }
@@ -91,7 +93,7 @@ bool Initiator::release(Time now) {
   return any;
 }
 
-// Those that were cancelled before they began.
+// Ends works that were cancelled before they began.
 void Initiator::end_held(Jetty& jetty, Time now) {
   for (uint16_t i = jetty.oldest; i != Queues::none;) {
     const uint16_t lease = i;
@@ -101,7 +103,8 @@ void Initiator::end_held(Jetty& jetty, Time now) {
   }
 }
 
-// Whether its target keeps order, as its answer says; or it ended without one.
+// Records whether the target keeps order, as its answer says, or that the slice ended without an
+// answer.
 void Initiator::told_of_sequence(Slice& slice, bool kept) {
   if (!slice.asks) return;
   Flow& flow = flows_.at(slice.flow);

@@ -1,4 +1,4 @@
-// How slices end, and what a channel's life means to them.
+// How slices end, and what happens to them when channels begin and end.
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@ namespace urma::jetty {
 namespace {
 
 constexpr Duration longest_receiver_wait = std::chrono::milliseconds(1);
-// Over a medium that says of nothing whether it was taken.
+// For media that do not acknowledge packets.
 constexpr Duration tell_again_after = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -34,7 +34,8 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
       offer_later(slice);
       break;
   }
-  // Decided before, and a frame of it is in the driver: what it has come to is known only now.
+  // The status was decided before, but a frame was in the driver: what happened to it is known only
+  // now.
   if (before == SliceState::settling && slice.keeps_tassn) {
     slice.to_tell = slice.to_tell || must_tell(slice, before, event);
   }
@@ -50,7 +51,8 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
   end(slice, now);
 }
 
-// Whether its number, given on a channel that died, is one that its target still waits for.
+// Returns whether the target still waits for this slice's number, which was given on a channel that
+// ended.
 bool Initiator::leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const {
   if (flows_.at(slice.flow).sequence != Sequence::kept) return false;
   const bool between = before == SliceState::stranded || before == SliceState::parted;
@@ -60,9 +62,10 @@ bool Initiator::leaves_gap(const Slice& slice, SliceState before, SliceEvent eve
   return (between && given_up) || given_up_before;
 }
 
-// Whether nothing that is on its way yet says that it will never be executed. All that was written
-// of it may have been acknowledged, and dropped: then nobody answers, who keeps the order waits for
-// it, and the window of numbers ends at it.
+// Returns whether the target must be notified that the slice will never be executed, because no
+// packet on its way says so. All written packets may have been acknowledged and dropped: then no
+// answer will come, a target that keeps the order waits for the slice, and the window of numbers
+// ends at it.
 bool Initiator::must_tell(const Slice& slice, SliceState before, SliceEvent event) const {
   const bool known_as_not_executed =
       before == SliceState::waiting || event == SliceEvent::not_ready;
@@ -73,12 +76,12 @@ bool Initiator::must_tell(const Slice& slice, SliceState before, SliceEvent even
 void Initiator::tell_it_is_void(Slice& slice) {
   Flow& flow = flows_.at(slice.flow);
   if (peers_.at(flow.peer).channel != nullptr) return offer_later(slice);
-  // With the next channel, which others ask for.
+  // On the next channel, which other slices ask for.
   slice.waiting_to_offer = flow.to_reoffer = true;
 }
 
-// Where nothing says that what it was told has been taken, it is told until it answers; not while
-// it stands still, nor without a channel: `up` ends either.
+// On media without acknowledgements the notification is repeated until it is answered; not while
+// the peer is stalled, nor without a channel: `up` ends either.
 void Initiator::tell_again(Slice& slice, Time now) {
   const transport::Channel* const channel = peers_.at(flows_.at(slice.flow).peer).channel;
   if (channel == nullptr || channel->acknowledges() || channel->silent()) return;
@@ -87,7 +90,7 @@ void Initiator::tell_again(Slice& slice, Time now) {
   offer_later(slice);
 }
 
-// From this one back, whose works have ended.
+// Returns whether this slice and all before it are tombstones.
 bool Initiator::only_tombstones(uint32_t slice) const {
   while (slice != Slice::none && slices_.at(slice).is_tombstone()) {
     slice = slices_.at(slice).previous;
@@ -95,7 +98,7 @@ bool Initiator::only_tombstones(uint32_t slice) const {
   return slice == Slice::none;
 }
 
-// The slice is done: its work is told, and it goes, or stays as a tombstone.
+// The slice is done: notifies its work, and erases the slice or keeps it as a tombstone.
 void Initiator::end(Slice& slice, Time now) {
   Flow& flow = flows_.at(slice.flow);
   Jetty& jetty = jetties_.at(flow.jetty);
@@ -119,10 +122,11 @@ void Initiator::stop_expecting(Slice& slice, Time now) {
   if (!slice.expected) return;
   slice.expected = false;
   Flow& flow = flows_.at(slice.flow);
-  PeerState& peer = peers_.at(flow.peer);  // it is up: when it went down nothing stayed expected
+  // it has a channel: when it lost the last one nothing stayed expected
+  PeerState& peer = peers_.at(flow.peer);
   peer.channel->expect_answers(-1, now);
   if (!is_read(slice)) return;
-  // Flows that wait for their turn to read.
+  // Flows may be waiting for their turn to read.
   if (peer.reads_out-- < peer.facts.reads) return;
   for (uint32_t i = peer.first_flow; i != Flow::none; i = flows_.at(i).next_of_peer) {
     if (flows_.at(i).first_to_cut != Queues::none) activate(flows_.at(i));
@@ -148,14 +152,16 @@ void Initiator::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
   jetty.works[slice.berth].progress = now;
   if (slice.not_ready_times == 0) slice.not_ready_since = now;
   const Berth& berth = jetty.queues->jfs().berth(slice.berth);
-  // Others came too early for their order, or too many at a time, and need no receive slot.
+  // Other slices arrived before their turn, or there were too many of them: they need no receive
+  // slot.
   const bool receives = berth.operation == Operation::send || (berth.with_immediate && slice.last);
   if (receives && now - slice.not_ready_since > jetty.timeouts.receiver) {
     return apply(slice, SliceEvent::too_long, now);
   }
-  // What repeats packets of this attempt has nothing to say any more.
+  // From now on, repetitions of this attempt's packets carry nothing.
   slice.serial = next_serial_++;
-  // Longer each time, and not in step with others who wait for the same receiver.
+  // The wait doubles each time, and is randomised, so that initiators that wait for the same
+  // receiver do not return together.
   const int64_t doubled = int64_t{2000} << std::min(timer + slice.not_ready_times, 20);
   const int64_t wait = std::min(doubled, longest_receiver_wait.count());
   if (slice.not_ready_times < UINT8_MAX) ++slice.not_ready_times;
@@ -169,7 +175,7 @@ void Initiator::delivered(transport::SliceRef ref, Time now) {
   Slice* slice = find(ref);
   if (slice == nullptr) return;
   if (slice->is_tombstone()) {
-    // What was given up before is known to have come only now.
+    // The slice was cancelled before, and only now is known to have arrived.
     if (!std::exchange(slice->to_tell, true)) tell_it_is_void(*slice);
     return;
   }
@@ -221,8 +227,8 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
     for (uint32_t s = flow.first_slice; s != Slice::none;) {
       Slice& slice = slices_.at(s);
       s = slice.next;
-      // With its channel the wait for a late answer ends, also of what is still settling: but who
-      // keeps the order waits for each number.
+      // The wait for a late answer ends with the channel, also for settling slices; except that a
+      // target which keeps the order waits for each number.
       slice.expected = false;
       slice.keeps_tassn = slice.keeps_tassn && may_return && flow.sequence == Sequence::kept;
       slice.waiting_to_offer = slice.keeps_tassn;
@@ -237,7 +243,8 @@ void Initiator::down(PeerState& peer, transport::Why why, Time now) {
       apply(slice, may_return ? SliceEvent::channel_died : verdict, now);
     }
     if (over || unreachable) clear_line(flow, verdict, false, now);
-    // Whoever still has works asks for a new channel; nobody else does, or refusals go in circles.
+    // Only flows that still have works ask for a new channel. Otherwise refusals would be repeated
+    // for ever.
     const bool wanted = !only_tombstones(flow.last_slice) || flow.first_to_cut != Queues::none;
     if (!over && wanted) activate(flow);
   }

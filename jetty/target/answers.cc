@@ -8,8 +8,8 @@
 namespace urma::jetty {
 namespace {
 
-// A conversation in which nobody replied for so long is over, and whoever waits for an answer to go
-// on loses no more than this.
+// A conversation ends after so long without a reply. If the peer waits for an answer before it goes
+// on, this is the most it loses.
 constexpr Duration longest_silence = std::chrono::microseconds(16);
 // Ten round trips of two processes on one host.
 constexpr Duration longest_hold = std::chrono::microseconds(64);
@@ -53,7 +53,7 @@ void Answers::append(List& list, uint32_t index) {
   list.last = index;
 }
 
-// Neighbouring successes of one queue are one answer (ATAH.RSPINFO counts the further ones).
+// Consecutive successes of one queue are one answer (ATAH.RSPINFO counts the further ones).
 bool Answers::joins(Record& record, const Answer& answer) const {
   const Answer& first = record.answer;
   return !record.is_read && !record.offered && first.peer == answer.peer &&
@@ -134,7 +134,7 @@ Answers::Record* Answers::find(transport::SliceRef slice) {
   return record.serial == slice.generation ? &record : nullptr;
 }
 
-// What packet `index` of it says now.
+// The content of packet `index` as of now.
 Answers::Packet Answers::packet(const Record& record, uint16_t index) {
   Packet out;
   const Answer& answer = record.answer;
@@ -181,8 +181,8 @@ Answers::Packet Answers::packet(const Record& record, uint16_t index) {
   return out;
 }
 
-void Answers::tell_missing(PeerId who, TokenId segment) {
-  events_.raise({.kind = EventKind::memory_missing, .segment = segment, .peer = who});
+void Answers::tell_missing(PeerId peer, TokenId segment) {
+  events_.raise({.kind = EventKind::memory_missing, .segment = segment, .peer = peer});
 }
 
 size_t Answers::Packet::emit_head(std::span<std::byte> to) const {
@@ -202,7 +202,8 @@ void Answers::write(transport::PacketSlot& slot) {
   frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + out.emit_head(head));
 }
 
-// Past the channel's queue; there it has arrived, and the duty is done.
+// Sends the answer directly into the channel, past its queue. On such a medium it has then arrived,
+// so the record is done.
 bool Answers::send_at_once(Record& record) {
   const PeerState& peer = peers_.at(peer_of(record));
   if (record.read.bytes > std::min(transport::most_at_once, peer.facts.packet_bytes)) return false;

@@ -12,16 +12,17 @@
 
 namespace urma::jetty {
 
-// What the target owes: answers (ATAH) and the data of reads, from the moment they are known until
-// the initiator has them. Like acks, answers are owed and paid together: neighbours of one queue
-// share a packet. The data of a read is gathered from its segment whenever a packet of it is
-// written, under a fresh check: what has been revoked meanwhile leaves as a refusal.
+// The answers (ATAH) and read data that the target owes, from when they are known until the
+// initiator has received them. Like acknowledgements they are sent together: consecutive answers to
+// one queue share a packet. The data of a read is gathered from its segment whenever a packet of it
+// is written, after a new check: if the segment has been revoked, the packet is a refusal. It knows
+// peers and TASSNs, but no works and no Jetties. Engine thread.
 class Answers {
  public:
   Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments,
           EventSink& events);
 
-  // Answers that can still be taken on.
+  // How many more answers can be stored.
   uint32_t room() const { return records_.capacity() - records_.size(); }
 
   struct Answer {
@@ -30,9 +31,9 @@ class Answers {
     uint32_t tassn = 0;  // wire bits
     Response status = Response::success;
     uint8_t info = 0;
-    // The application was told something: its own reply may leave first.
+    // The application got a completion for it; its own reply may be sent first.
     bool told = false;
-    // Of an atomic that brings something back: so many bytes of what it fetched. 0: of no such.
+    // For an atomic with a result: the bytes of the result, else 0.
     uint8_t fetched_bytes = 0;
     uint64_t fetched = 0;
   };
@@ -49,27 +50,27 @@ class Answers {
   };
   void add(const Read& read);
 
-  // Offers what is owed to the channels. `polled`: the application polls for the shortest way; then
-  // answers to what it was told wait for its reply to leave alone, and while it goes on replying
-  // for each other (the last one within 16 us), 64 us or 16 answers long. `replied`: requests of
-  // its own leave with this pass.
+  // Offers the owed answers to the channels. `polled`: the application polls for the lowest
+  // latency. Then answers to requests that notified it wait, so that its reply is sent first, and
+  // while it goes on replying (its last reply is at most 16 us old) they wait for each other, for
+  // up to 64 us or 16 answers. `replied`: this pass sends requests of the application.
   void flush(bool polled, bool replied, Time now);
-  // When `flush` has something to do, if nothing happens before.
+  // When `flush` will have something to do if nothing else happens.
   Time next_deadline() const;
 
-  // Of memory that is not read where it lies: packets that are written from now on are of this fill
-  // of the driver's frames, and of fills up to that one nobody reads any more.
+  // Copies of guarded memory. The caller reports the fills of the driver's frames: packets written
+  // from now on belong to one fill, and frames of fills up to another one are not read any more.
   GuardedReads& guarded() { return guarded_; }
-  // The owner is told that somebody wanted memory of a guarded segment which is not there.
-  void tell_missing(PeerId who, TokenId segment);
+  // Raises the event that a peer accessed memory of a guarded segment which is not mapped.
+  void tell_missing(PeerId peer, TokenId segment);
 
-  // From the transport; `slot` and generation as they were offered.
+  // Called by the transport; `slot` and generation are those that were offered.
   void write(transport::PacketSlot& packet);
   void delivered(transport::SliceRef slice);
-  // The channel is gone, and with it the duty: who still wants an answer asks again.
+  // The channel has ended, and the answers with it: an initiator that still wants one asks again.
   void down(PeerState& peer);
 
-  // SliceRef::slot of answers; those of requests are below.
+  // Marks SliceRef::slot of answers; requests have lower numbers.
   static constexpr uint32_t slot_flag = 1u << 31;
 
  private:
@@ -80,7 +81,7 @@ class Answers {
     Read read;
     bool is_read = false;
     bool offered = false;
-    uint8_t further = 0;  // neighbours answered with it
+    uint8_t further = 0;  // further slices that it answers
     uint32_t serial = 0;
     uint32_t previous_of_peer = none;
     uint32_t next_of_peer = none;
@@ -94,7 +95,7 @@ class Answers {
   struct Packet {
     TaResponse headers;
     Piece data;
-    bool guarded = false;  // the data is one of `guarded_`
+    bool guarded = false;  // the data is a copy in `guarded_`
     uint32_t fetched_bytes = 0;
     uint64_t fetched = 0;
 
@@ -125,7 +126,7 @@ class Answers {
   Time held_since_{};
   Time last_told_{};
   Time last_reply_{};
-  // The latest unoffered answer of a queue, by a hash of the queue: where the next one may join.
+  // The latest unoffered answer of a queue, by a hash of the queue: the next answer may join it.
   std::array<uint32_t, 16> latest_;
   uint32_t next_serial_ = 1;
 };

@@ -10,24 +10,24 @@
 namespace urma::jetty {
 
 // A slice at its target (UB 4.3.13), from its first packet to arrive until its last. Packets are
-// placed as they come, so this is all that is remembered of those that have.
+// placed as they arrive, so this is all that is remembered of them.
 struct Assembly {
   static constexpr uint32_t none = UINT32_MAX;
 
-  // What is done with its packets, decided at the first one and never softened.
+  // What is done with its packets. Decided at the first one; later it can only become stricter.
   enum class Verdict : uint8_t {
     run,
-    refuse,       // remote abort: token, bounds, rights
-    no_receives,  // a message or an immediate, to a Jetty that cannot take one any more
-    too_long,     // a message that its receive buffer cannot hold
-    not_ready,    // no receive slot
-    no_room,      // nothing could remember that it was executed
-    executed,     // it came before, on another channel: answer again
-    ignore,       // it was withdrawn, or nothing can be said of it: no answer
-    drop,         // nobody listens to its peer: no answer, as if it had never come
-    no_context,   // it names a sequence context that its queue does not have
-    unsupported,  // an atomic of a kind that there is not, or not here
-    parked,       // its turn has not come: its packets are kept (Parking)
+    refuse,       // remote abort: wrong token, bounds or rights
+    no_receives,  // a message or an immediate to a Jetty without receives
+    too_long,     // a message longer than its receive buffer
+    not_ready,    // no receive slot is posted
+    no_room,      // there is no room to record its execution
+    executed,     // it was executed before, on another channel: answer again
+    ignore,       // it was cancelled, or is too old to tell: no answer
+    drop,         // its peer is being ignored (Guesses): no answer
+    no_context,   // it names a sequence context that does not exist
+    unsupported,  // an atomic that does not exist, or not for this memory
+    parked,       // it waits for its turn: its packets are stored (Parking)
   };
 
   PeerId peer;
@@ -38,24 +38,24 @@ struct Assembly {
   const OpcodeInfo* info = nullptr;
   bool solicited = false;
   Verdict verdict = Verdict::run;
-  ExecutionRecord* record = nullptr;  // where it is noted that it was executed; null: need not be
-  Tassn number{};                     // there
-  uint32_t context = none;            // where its queue's order is kept, if it is
+  ExecutionRecord* record = nullptr;  // where its execution is recorded; null if it need not be
+  Tassn number{};                     // its number in that record
+  uint32_t context = none;            // the sequence context of its queue, if any
   Order order = Order::none;
-  Kept kept{};                      // parked: its packets
-  uint32_t next_parked = none;      // of the same queue, later ones
-  bool missing = false;             // memory that is guarded was not there
-  bool complained = false;          // it was refused, and who should know does
+  Kept kept{};                      // its packets, if parked
+  uint32_t next_parked = none;      // the next parked slice of the same queue
+  bool missing = false;             // guarded memory was not mapped
+  bool complained = false;          // it was refused, and the event has been raised
   bool permit = false;              // holds one of the receiver's permits for immediates
   uint16_t receive = Queues::none;  // the receive slot that it fills
-  Jetty* jetty = nullptr;           // its target, when it holds either
-  Jetty* receiver = nullptr;        // and whose they are: the target's own, or a shared JFR's
-  uint32_t packets = 0;             // that have come
-  uint32_t needed = 0;              // 0: not known yet
-  uint32_t bytes = 0;               // of the message: known with its last packet; of the word
-  uint64_t immediate = 0;           // or what an atomic fetched
-  uint32_t message_length = 0;      // write with immediate: of the whole work
-  uint32_t previous = none;         // of the same peer
+  Jetty* jetty = nullptr;           // its target, while it holds a slot or permit
+  Jetty* receiver = nullptr;        // the Jetty that these belong to: the target, or a shared JFR
+  uint32_t packets = 0;             // packets that have arrived
+  uint32_t needed = 0;              // packets that it has; 0 until known
+  uint32_t bytes = 0;      // of the message, known with its last packet; or of the atomic's word
+  uint64_t immediate = 0;  // or the value that an atomic fetched
+  uint32_t message_length = 0;  // write with immediate: of the whole work
+  uint32_t previous = none;     // of the same peer
   uint32_t next = none;
 };
 

@@ -8,9 +8,9 @@
 
 namespace urma::jetty {
 
-// What the last atomics of one initiator queue brought back (docs/protocol.md): one that comes
-// again after its channel died is answered from here, and not executed. Its initiator has none
-// outstanding that is so many or more behind its newest one.
+// The results of the last atomics of one initiator queue (docs/protocol.md). An atomic that arrives
+// again after its channel ended is answered from here instead of being executed twice. Its
+// initiator never has an atomic outstanding that is `kept` or more behind its newest one.
 class AtomicResults {
  public:
   static constexpr uint32_t kept = 64;  // R
@@ -26,7 +26,7 @@ class AtomicResults {
     fetched_[at] = fetched;
     bytes_[at] = static_cast<uint8_t>(bytes);
   }
-  // The newest one of that number. Nothing: it is not kept any more.
+  // Returns the newest result of that number, or nothing if it is not kept any more.
   std::optional<Result> find(Tassn tassn) const {
     for (uint32_t back = 1; back <= kept; ++back) {
       const uint32_t at = (count_ - back) % kept;
@@ -38,10 +38,10 @@ class AtomicResults {
   }
 
  private:
-  uint32_t count_ = 0;  // ever kept, modulo 2^32
+  uint32_t count_ = 0;  // how many were ever kept, modulo 2^32
   std::array<uint64_t, kept> fetched_{};
-  std::array<uint32_t, kept> tassns_{};  // longer than on the wire, where they come again soon
-  std::array<uint8_t, kept> bytes_{};    // 0: there is none yet
+  std::array<uint32_t, kept> tassns_{};  // unwrapped: wire numbers repeat too soon
+  std::array<uint8_t, kept> bytes_{};    // 0 if unused
 };
 
 }  // namespace urma::jetty

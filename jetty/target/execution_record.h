@@ -10,13 +10,13 @@
 
 namespace urma::jetty {
 
-// What became of the last W slices of one initiator queue, at their target: the reason why a send,
-// an immediate or an atomic happens once even when a channel dies between execution and answer and
-// the slice comes again on another one (docs/protocol.md). Two bits per TASSN; the window
-// slides with the newest TASSN seen, no message retires anything.
+// What became of the last W slices of one initiator queue, at their target. It ensures that a send,
+// an immediate or an atomic is executed once, even if a channel ends between execution and answer
+// and the slice arrives again on another one (docs/protocol.md). Two bits per TASSN. The window
+// moves with the newest TASSN seen; no message is needed to retire entries. Engine thread.
 class ExecutionRecord {
  public:
-  static constexpr uint32_t window = 1024;  // W: the initiator has nothing older outstanding
+  static constexpr uint32_t window = 1024;  // W: the initiator has no older slice outstanding
 
   enum class Mark : uint8_t { none, executing, executed, withdrawn };
 
@@ -24,17 +24,18 @@ class ExecutionRecord {
   explicit ExecutionRecord(uint32_t first) : newest_(Tassn::first(first)) {}
 
   Tassn unwrap(uint32_t wire) const { return Tassn::unwrap(newest_, wire); }
-  // Slides the window. False: so old that nothing can be said of it; it is not to be executed.
+  // Moves the window. Returns false if the slice is too old to tell whether it was executed; it
+  // must not be.
   bool see(Tassn tassn);
-  // Only for what `see` accepted.
+  // Only for numbers that `see` accepted.
   Mark mark(Tassn tassn) const;
   void set(Tassn tassn, Mark mark);
   Tassn newest() const { return newest_; }
-  // Where the order of the queue's slices is kept, if it is (SequenceContext).
+  // The queue's sequence context, if it has one (Sequences).
   uint32_t context = UINT32_MAX;
   // Where the results of its atomics are kept, if it had any (AtomicResults).
   uint32_t results = UINT32_MAX;
-  // The short way for what comes in order and is executed at once.
+  // The fast path for slices that arrive in order and are executed immediately.
   bool is_next(uint32_t wire) const { return (newest_ + 1).wire() == wire; }
   void execute_next() {
     ++newest_;
@@ -48,10 +49,11 @@ class ExecutionRecord {
   Tassn newest_;
 };
 
-// The records of all peers. A queue has one from its first slice that must not be repeated on.
+// The records of all peers' queues. A queue gets one with its first slice that must not be executed
+// twice. Engine thread.
 class ExecutionRecords {
  public:
-  // Each peer may have `share`; of `common` ones beyond it, as many as it leaves free.
+  // Each peer may have `share` records, and of `common` further ones as many as it leaves free.
   ExecutionRecords(uint32_t common, uint32_t share, PeerStates& peers)
       : peers_(peers),
         common_(common),
@@ -59,11 +61,12 @@ class ExecutionRecords {
         slab_(common + share * peers.capacity()),
         by_queue_(slab_.capacity()) {}
 
-  // Null when the queue has none.
+  // Returns null if the queue has no record.
   ExecutionRecord* find(PeerId peer, uint32_t rc_id);
-  // Null when this peer may have no more.
+  // Returns null if this peer may have no further record.
   ExecutionRecord* find_or_create(PeerId peer, uint32_t rc_id, uint32_t tassn);
-  // This life of the peer is over; nothing of it can come any more. Calls `each` with its records.
+  // This incarnation of the peer is over, so no packet of it can arrive any more. Calls `each` with
+  // its records.
   template <class Each>
   void forget(PeerState& peer, Each&& each);
   uint32_t size() const { return slab_.size(); }
@@ -86,7 +89,7 @@ class ExecutionRecords {
   bool may_have_another(const PeerState& peer) const;
 
   PeerStates& peers_;
-  uint32_t common_;  // free ones that are nobody's share
+  uint32_t common_;  // free records beyond the shares
   const uint32_t share_;
   Slab<Entry> slab_;
   FlatMap<uint64_t> by_queue_;

@@ -12,7 +12,7 @@ namespace urma::jetty {
 
 using Verdict = Assembly::Verdict;
 
-// A read is answered by its data (Target::handle_read), and answers go to the initiator.
+// Reads are executed by Target::handle_read, and responses go to the initiator.
 void Executor::begin(Assembly& assembly, const TaRequest& request) {
   switch (assembly.info->opcode) {
     case TaOpcode::send:
@@ -133,16 +133,17 @@ bool Executor::deliver(const ImmediateHeaders& headers, std::span<const std::byt
   return true;
 }
 
-// ---- what a slice needs
+// ---- receive slots and permits
 
-// An unknown Jetty and a wrong token are refused alike: nothing is learnt by trying.
+// Returns null for an unknown Jetty as for a wrong token, so that a peer learns nothing by trying.
 Jetty* Executor::target(const Mtetah& named, TokenValue token) {
   Jetty* jetty = jetties_.find(JettyId(named.target));
   if (jetty == nullptr || !jetty->hears()) return nullptr;
   return (number(jetty->token) ^ number(token)) == 0 ? jetty : nullptr;
 }
 
-// Whose slots and permits the slice takes; if nobody's, the verdict says why.
+// Returns the Jetty whose slots and permits the slice takes. If there is none, the verdict says
+// why.
 Jetty* Executor::receiver(Assembly& assembly, Jetty* target) {
   if (target == nullptr) {
     assembly.verdict = Verdict::refuse;
@@ -207,8 +208,9 @@ void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
   assembly.message_length = request.immediate.message_length;
 }
 
-// Where the notification goes, or null when it may not go there. It is stored by one instruction,
-// which takes an aligned address, and memory that is there: the kernel might copy it in parts.
+// Returns where the notification is stored, or null if that is not allowed. It is stored by one
+// instruction, so the address must be aligned; and the memory must not be guarded, because the
+// kernel might copy the value in parts.
 std::byte* Executor::notified(const Ntfetah& notify) const {
   if (notify.address % notify_bytes != 0) return nullptr;
   const auto to = segments_.access(TokenId(notify.token_id), TokenValue(notify.token),
@@ -216,12 +218,12 @@ std::byte* Executor::notified(const Ntfetah& notify) const {
   return to.guarded ? nullptr : to.at;
 }
 
-// Asked before anything is placed, so that what is refused for it has changed nothing.
+// Checked before any data is placed, so that a refused work has changed nothing.
 void Executor::begin_notify(Assembly& assembly, const TaRequest& request) {
   if (notified(request.notify) == nullptr) assembly.verdict = Verdict::refuse;
 }
 
-// Whether it is one that there is, so that what is refused was not looked at.
+// Checks that the atomic exists, before any memory is looked at.
 void Executor::begin_atomic(Assembly& assembly, const TaRequest& request) {
   const uint32_t bytes = request.memory.length;
   const bool known = is_atomic(static_cast<Atomic>(assembly.info->opcode),
@@ -241,9 +243,9 @@ void Executor::release(Assembly& assembly) {
   assembly.jetty = assembly.receiver = nullptr;
 }
 
-// ---- where bytes go
+// ---- placing data
 
-// One that is not shown is compared with nothing, and passes where none is asked for.
+// A request without a token is allowed only if the segment needs none.
 bool Executor::shows_token(const TaRequest& request) const {
   return request.base.token_present || segments_.unchecked(TokenId(request.memory.token_id));
 }
@@ -262,8 +264,8 @@ void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
   }
 }
 
-// All of it is one packet. What has no memory of its own, or memory that may be gone, takes none:
-// an instruction cannot be told that.
+// An atomic is one packet. It is not executed on unaligned or guarded memory: an instruction cannot
+// report that its memory is gone.
 void Executor::run_atomic(Assembly& assembly, const ParsedRequest& packet) {
   const TaRequest& request = packet.headers;
   const uint32_t bytes = request.memory.length;
@@ -289,7 +291,7 @@ void Executor::run_atomic(Assembly& assembly, const ParsedRequest& packet) {
               word.at);
 }
 
-// False: it is guarded, and not there.
+// Returns false if the memory is guarded and not mapped.
 bool Executor::put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const {
   if (to.guarded) [[unlikely]] {
     return segments_.guard().copy(to.at, data.data(), data.size());
@@ -348,7 +350,7 @@ std::optional<Executor::Complaint> Executor::complaint(const TaRequest& request,
   return std::nullopt;
 }
 
-// ---- what the application is told
+// ---- completions
 
 Completion Executor::arrival(const Assembly& assembly, Status status) const {
   return {.status = status,
@@ -361,7 +363,7 @@ Completion Executor::arrival(const Assembly& assembly, Status status) const {
           .from = assembly.peer};
 }
 
-// In the queue where its slot or permit comes back, whichever Jetty it came to.
+// Completes in the queue to which the slot or permit returns, whichever Jetty the slice came to.
 void Executor::tell(Assembly& assembly, const Completion& completion) {
   jetties_.complete(*assembly.receiver, completion, assembly.receive);
   let_go(assembly);
@@ -383,8 +385,9 @@ bool Executor::finish_immediate(Assembly& assembly) {
   return true;
 }
 
-// Whoever sees the value sees the data, that of the work's earlier slices too. The segment may have
-// been unregistered since the first packet. Nobody is told: who waits for this looks.
+// A thread that sees the value also sees the data, that of the work's earlier slices included. The
+// segment may have been unregistered since the first packet, hence the second check. No completion
+// is pushed: the application polls the value.
 bool Executor::finish_notify(Assembly& assembly, const TaRequest& request) {
   std::byte* at = notified(request.notify);
   if (at == nullptr) {
@@ -425,7 +428,7 @@ bool Executor::fills(const Assembly& assembly, const std::byte* base, uint64_t b
 void Executor::flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes) {
   Leases& posted = jetty.queues->jfr();
   if (!posted.used()) return;
-  // All go among those that were given back, of which the last one is the next to be used.
+  // Moves all posted slots to the recycled ones, the last of which is used next.
   std::ranges::reverse(jetty.recycled());
   for (uint32_t count = posted.waiting(); count > 0; --count) jetty.recycle(posted.take_posted());
   uint16_t* const waiting = jetty.queues->jfr().recycled();

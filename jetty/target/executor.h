@@ -9,48 +9,51 @@
 
 namespace urma::jetty {
 
-// The only code that touches registered memory and receive buffers on a peer's behalf. An opcode
-// that it does not know does not compile.
+// The only code that touches registered memory and receive buffers on behalf of a peer. An opcode
+// without a case in it does not compile. It knows Jetties and segments, but not whether a slice was
+// executed before, nor who answers. Engine thread.
 class Executor {
  public:
   Executor(memseg::SegmentTable& segments, Jetties& jetties)
       : segments_(segments), jetties_(jetties) {}
 
-  // All of it at once for a message in one packet, to a Jetty with a buffer of one piece for it.
-  // False: not so, or it is refused; nothing has happened.
+  // Executes a message of one packet, if the Jetty has a buffer of one piece for it. Returns false,
+  // and has no effect, if that is not the case or the message is to be refused.
   bool deliver(const MessageHeaders& headers, std::span<const std::byte> data, PeerId from);
-  // The same for a write with an immediate, all of whose data this is, if any.
+  // The same for a write with an immediate, of which `data` is all data, if any.
   bool deliver(const ImmediateHeaders& headers, std::span<const std::byte> data, PeerId from);
 
-  // Takes what the slice needs of its target (a receive slot, a permit), or says why not.
+  // Takes the receive slot or permit that the slice needs, or sets the verdict that says why not.
   void begin(Assembly& assembly, const TaRequest& request);
-  // Puts one packet's bytes where they belong. A refusal changes the assembly's verdict.
+  // Places one packet's bytes. A refusal changes the assembly's verdict.
   void place(Assembly& assembly, const ParsedRequest& packet);
-  // Every packet is in place, the last one to come being `request`: tells the application, if it is
-  // to be told. True: it was told. A notification that is not allowed any more changes the verdict.
+  // All packets have been placed; `request` is the last one to arrive. Notifies the application, if
+  // the opcode does, and returns whether it did. If a notification is not allowed any more, the
+  // verdict changes.
   bool finish(Assembly& assembly, const TaRequest& request);
-  // Gives back what `begin` took: nothing will be told.
+  // Returns what `begin` took: the application will not be notified.
   [[gnu::cold]] void release(Assembly& assembly);
 
-  // Whether a read may have its data, under the same check. Not for zero bytes.
+  // Returns whether a read is allowed, under the same check. Not for zero bytes.
   bool readable(const TaRequest& request) const;
 
-  // Whether all of the slice, which begins there, may be written.
+  // Returns whether all of the slice, which begins at `start`, may be written.
   bool writable(const TaRequest& request, uint64_t start) const;
 
-  // What the owner should know of a request that was refused. `guessed`: its token was never one;
-  // who is late with what was taken away, or does not know that a Jetty is gone, guesses nothing.
+  // The event that a refused request raises. `guessed`: its token never was valid. A peer that is
+  // late with a revoked token, or does not know that a Jetty was destroyed, has not guessed.
   struct Complaint {
     Event event;
     bool guessed = false;
   };
   std::optional<Complaint> complaint(const TaRequest& request, const OpcodeInfo& info) const;
 
-  // Completes the receives that wait, as flushed.
+  // Completes all posted receives as flushed.
   void flush_receives(Jetty& jetty);
-  // Of all Jetties, those whose buffers lie in this memory; the others wait on.
+  // Completes, as flushed, the receives of all Jetties whose buffers lie in this memory; the others
+  // stay posted.
   void flush_receives(const std::byte* base, uint64_t bytes);
-  // Whether the slice is a message on its way into this memory.
+  // Returns whether the slice is a message that is being placed in this memory.
   bool fills(const Assembly& assembly, const std::byte* base, uint64_t bytes);
 
  private:

@@ -22,7 +22,7 @@ std::optional<Time> Guesses::wrong(const Eid& address, Time now) {
   }
   ++one.count;
   one.latest = now;
-  // Who comes back with another life is known.
+  // A peer that returns as another incarnation is remembered by its address.
   if (one.count <= most_in_a_second && now >= one.until) return std::nullopt;
   one.until = now + one.next;
   one.next = std::min(2 * one.next, longest);

@@ -8,32 +8,35 @@
 
 namespace urma::jetty {
 
-// Who tries tokens that never were any. More than 16 wrong ones in a second from one address, and
-// the peer that showed the last one is not listened to for 100 ms; each further time for twice as
-// long, up to 10 s. What an address has done is remembered when a peer there begins another life;
-// other peers at the address are listened to for as long as they show no wrong token themselves.
+// Limits peers that guess tokens. After more than 16 tokens in a second from one address that never
+// were valid, the peer that showed the last one is ignored for 100 ms; each further time for twice
+// as long, up to 10 s. An address is remembered when a peer there begins another incarnation. Other
+// peers at the address are not ignored as long as they show no wrong token themselves. Engine
+// thread.
 class Guesses {
  public:
   static constexpr uint32_t most_in_a_second = 16;
   static constexpr Duration shortest = std::chrono::milliseconds(100);
   static constexpr Duration longest = std::chrono::seconds(10);
-  // So long without a wrong token, and an address begins afresh.
+  // After so long without a wrong token an address is forgotten.
   static constexpr Duration forgiven = std::chrono::seconds(20);
-  // Addresses at a time: the one that has been quiet for longest is forgotten for the next.
+  // How many addresses are remembered. The one that has been quiet for longest is replaced.
   static constexpr size_t addresses = 64;
 
-  // A peer at this address has shown a wrong token: until when it is not listened to, if at all.
+  // A peer at this address has shown a wrong token. Returns until when the peer is to be ignored,
+  // if at all.
   std::optional<Time> wrong(const Eid& address, Time now);
-  // For who cannot remember that: whether none at this address is to be listened to.
+  // Returns whether peers at this address are to be ignored, for callers that do not store the
+  // result of `wrong`.
   bool deaf_to(const Eid& address, Time now) const;
 
  private:
   struct Suspect {
     Eid address;
-    Time since{};    // the second that is counted
-    uint32_t count;  // in it; 0 in all: nobody
+    Time since{};    // the beginning of the second that is counted
+    uint32_t count;  // wrong tokens in it; 0 if this entry is unused
     Time latest{};
-    Time until{};     // it is not listened to
+    Time until{};     // until when it is ignored
     Duration next{};  // for how long the next time
   };
   Suspect& suspect(const Eid& address, Time now);

@@ -6,8 +6,9 @@
 
 namespace urma::jetty {
 
-// The sequence contexts (UB 7.3) of all peers' queues: the order of a queue's slices, and those
-// that wait for their turn, in order. Like its record, it lasts as long as the peer's life.
+// The sequence contexts (UB 7.3) of all peers' queues: the order of a queue's slices, and the
+// slices that wait for their turn. A context lasts as long as its record, which is the peer's
+// incarnation. Owned by the Target, engine thread.
 class Sequences {
  public:
   static constexpr uint32_t none = UINT32_MAX;
@@ -15,14 +16,14 @@ class Sequences {
   struct Sequence {
     explicit Sequence(Tassn first) : gate(first) {}
     ordering::ExecuteGate gate;
-    uint32_t first_parked = none;  // assemblies, in order
+    uint32_t first_parked = none;  // parked assemblies, in order
     uint32_t last_parked = none;
   };
 
   explicit Sequences(uint32_t capacity) : slab_(capacity) {}
 
-  // The record's own, made if it has none. False: none is free, for a peer may have as many as it
-  // leaves to others.
+  // Gives the record a context if it has none. Returns false if none is free: a peer may have as
+  // many as it leaves for others.
   bool give(ExecutionRecord& record, PeerState& peer, Tassn first) {
     if (record.context != none) return true;
     if (peer.contexts >= slab_.capacity() - slab_.size()) return false;

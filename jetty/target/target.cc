@@ -9,12 +9,12 @@
 namespace urma::jetty {
 namespace {
 
-// Whether it is answered by what it fetched.
+// Returns whether the opcode's answer is the fetched value.
 bool brings_back(const OpcodeInfo& info) {
   return info.operands > 0 && info.opcode != TaOpcode::atomic_store;
 }
 
-// What an initiator is told to wait when no receive slot is free: 2 us * 2^4.
+// The wait that an initiator is asked for when no receive slot is posted: 2 us * 2^4.
 constexpr uint8_t not_ready_timer = 4;
 
 }  // namespace
@@ -34,14 +34,14 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
       assemblies_(limits.assemblies),
       by_slice_(limits.assemblies) {}
 
-// Each packet makes at most one answer and one assembly. A peer may hold as much as it leaves free,
-// so that whoever takes all it can get leaves the others a share.
+// Each packet makes at most one answer and one assembly. A peer may hold as many as it leaves free,
+// so that a peer that takes all it can get leaves a share for the others.
 bool Target::admits(const transport::Received& packet, size_t waiting) {
   const PeerState& peer = peers_.at(packet.peer);
-  // Whatever lets slices go that are parked, they have room for their answers.
+  // Parked slices need room for their answers when their turn comes.
   if (peer.answers + waiting + parked_ >= answers_.room()) return false;
   if (peer.assemblies + waiting < assemblies_.capacity() - assemblies_.size()) return true;
-  // What has begun may end: that is what makes room.
+  // Further packets of a slice in progress are accepted: completing it makes room.
   return packet.withdrawn || find(packet) != nullptr;
 }
 
@@ -99,7 +99,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                     .status = Response::completer_error,
                     .info = static_cast<uint8_t>(CompleterError::unsupported_request)},
                    now);
-      // It is never executed: who keeps the order does not wait for it.
+      // It will never be executed, so slices behind it need not wait for it.
       const Btah& base = request.headers.base;
       ExecutionRecord* const record = records_.find(packet.peer, base.rc_id);
       if (record != nullptr) pass_over(*record, record->unwrap(base.tassn), now);
@@ -146,7 +146,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   if (fresh.verdict == Verdict::ignore) return advance(fresh.context, now);
   if (fresh.verdict == Verdict::parked) return park(fresh, packet, request);
   take(fresh, packet, request, packet_bytes);
-  // A slice of one packet, the common case, is never remembered.
+  // A slice of one packet, the common case, is not stored.
   if (fresh.packets == fresh.needed) {
     finish(fresh, request.headers, now);
   } else {
@@ -156,7 +156,8 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
   advance(fresh.context, now);
 }
 
-// Non-last packets are full, the last is the rest (UB 4.3); nothing is longer than a slice.
+// Checks that packets other than the last are full, that the last one holds the rest (UB 4.3), and
+// that no slice is too long.
 bool Target::well_formed(const transport::Received& packet, const ParsedRequest& request,
                          uint32_t packet_bytes) const {
   const size_t size = request.data.size();
@@ -180,7 +181,7 @@ bool Target::well_formed(const transport::Received& packet, const ParsedRequest&
 
 void Target::begin(Assembly& assembly, const transport::Received& packet,
                    const ParsedRequest& request) {
-  // The window of a queue's record moves with everything that the queue sends.
+  // The window of a queue's record moves with every slice of the queue.
   ExecutionRecord* record = records_.find(assembly.peer, assembly.rc_id);
   if (!keeps_order(assembly, record, request.headers)) return;
   if (record == nullptr && !assembly.info->replayable) {
@@ -212,13 +213,13 @@ void Target::begin(Assembly& assembly, const transport::Received& packet,
   }
   executor_.begin(assembly, request.headers);
   if (assembly.verdict != Verdict::run) return;
-  // What comes again must not be executed after what has followed it in order.
+  // A repeated slice must not be executed after slices that follow it in order.
   if (!assembly.info->replayable || assembly.context != Sequences::none) assembly.record = record;
 }
 
-// Whether the first packet of a slice to come tells that not all of the slice may be written. It
-// knows where the slice begins if it is the last one, or if nothing before it is missing. Otherwise
-// each packet is checked for itself when it is placed, as all of them are.
+// Returns whether the first packet to arrive shows that a part of the slice may not be written. It
+// shows where the slice begins if it is the last packet, or if no packet before it is missing. In
+// other cases each packet is checked only when it is placed, as all are.
 bool Target::leaves_segment(const transport::Received& packet, const ParsedRequest& request) const {
   const Maetah& memory = request.headers.memory;
   const size_t size = request.data.size();
@@ -237,7 +238,7 @@ void Target::take(Assembly& assembly, const transport::Received& packet,
   if (assembly.verdict == Verdict::run) executor_.place(assembly, request);
 }
 
-// The last packet of a message says how long it is.
+// The last packet of a message shows how long it is.
 void Target::note_length(Assembly& assembly, const ParsedRequest& last,
                          uint32_t packet_bytes) const {
   if (assembly.info->to_memory) return;
@@ -246,7 +247,7 @@ void Target::note_length(Assembly& assembly, const ParsedRequest& last,
   assembly.needed = transport::packets_of(assembly.bytes, packet_bytes);
 }
 
-// All of the slice has come, this request last.
+// All packets of the slice have arrived; `request` is the last one.
 void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
   using Mark = ExecutionRecord::Mark;
   const bool told = assembly.verdict == Verdict::run && executor_.finish(assembly, request);
@@ -260,7 +261,7 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
     case Verdict::executed:
       return answer_executed(assembly, false, now);
     case Verdict::too_long:
-      // The application is told of it once; if it comes again, nothing is.
+      // The application gets one completion for it. If the slice arrives again, nothing is done.
       executor_.finish(assembly, request);
       abandon(assembly, Mark::withdrawn);
       ++counters_.refused;
@@ -302,7 +303,8 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
   }
 }
 
-// The peer is told that it was refused; here it is said when somebody should look after it.
+// The peer learns of the refusal from the answer; this raises an event, so that the owner can look
+// into it.
 bool Target::guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& info) {
   auto complaint = executor_.complaint(request, info);
   if (!complaint) return false;
@@ -319,8 +321,9 @@ void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& i
   }
 }
 
-// Once of each slice, and not when all of it has come: who tries tokens need not send the rest. Its
-// answer is as those before, though nobody may listen from now on.
+// Once per slice, and not only when all of it has arrived, because a peer that guesses tokens need
+// not send the rest. The slice is answered with the same verdict, even if the peer is ignored from
+// now on.
 void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now) {
   const Verdict verdict = assembly.verdict;
   if (verdict != Verdict::refuse && verdict != Verdict::no_receives) return;
@@ -333,8 +336,8 @@ void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now
   assembly.verdict = verdict;
 }
 
-// Its packets are acknowledged as before, and nothing is done about the slices that they are of.
-// Those that have begun are remembered until they are whole, so that nothing stays of them.
+// From now on packets of the peer are acknowledged, but the slices that they belong to are dropped.
+// Slices in progress are kept until they are complete, so that no state of them is left.
 void Target::stop_listening(PeerState& peer, Time until) {
   peer.deaf_until = until;
   for (uint32_t i = peer.first_assembly; i != Assembly::none;) {
@@ -372,7 +375,7 @@ void Target::answer(const Assembly& assembly, Response status, uint8_t info, boo
 
 // ---- atomics
 
-// What it fetched is kept as long as its initiator may ask for it again.
+// Keeps the fetched value as long as the initiator may ask for it again.
 void Target::keep_result(const Assembly& assembly) {
   ExecutionRecord& record = *assembly.record;
   if (record.results == UINT32_MAX) {
@@ -381,7 +384,7 @@ void Target::keep_result(const Assembly& assembly) {
   results_.at(record.results).keep(assembly.number, assembly.immediate, assembly.bytes);
 }
 
-// What a slice that was executed has fetched, if it is known of it.
+// Adds the value that an executed slice has fetched, if it is still known.
 void Target::add_result(Answers::Answer& answer, const ExecutionRecord& record) const {
   if (!results_.live(record.results)) return;
   const auto result = results_.at(record.results).find(record.unwrap(answer.tassn));
@@ -403,7 +406,7 @@ void Target::answer_executed(const Assembly& assembly, bool told, Time now) {
     const ExecutionRecord* const record = records_.find(assembly.peer, assembly.rc_id);
     add_result(answer, *record);
     if (answer.fetched_bytes == 0) {
-      // Its initiator has had more of them outstanding than was agreed.
+      // The initiator had more atomics outstanding than was agreed.
       answer.status = Response::completer_error;
       answer.info = static_cast<uint8_t>(CompleterError::withdrawn);
     }
@@ -418,7 +421,7 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
                          .rc_id = headers.base.rc_id,
                          .tassn = headers.base.tassn,
                          .status = Response::completer_error};
-  // What it needs of the queue's order is what a slice of one packet needs, which is not kept.
+  // For its order a read needs what a slice of one packet needs; it is not stored.
   Assembly one{.peer = packet.peer,
                .rc_id = headers.base.rc_id,
                .tassn = headers.base.tassn,
@@ -461,7 +464,8 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
   advance(one.context, now);
 }
 
-// A slice that its initiator gave up. Unless it has executed it never will; either is said.
+// Filler: the initiator has cancelled this slice. Unless it has been executed it never will be; the
+// answer says which.
 void Target::handle_filler(const transport::Received& packet, Time now) {
   if (packet.head.size() < Btah::size) return;
   const auto base = Btah::parse(packet.head.first<Btah::size>());
@@ -477,12 +481,12 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
                          .status = Response::completer_error,
                          .info = static_cast<uint8_t>(CompleterError::withdrawn)};
   ExecutionRecord* record = records_.find_or_create(packet.peer, base->rc_id, base->tassn);
-  // Nothing keeps a late packet of it from being executed then; but this says no more than that
-  // nobody knows, and without it the number would stand in its queue's way for ever.
+  // Without a record, a late packet of the slice could still be executed; but the answer only says
+  // that the outcome is unknown, and without an answer the number would block its queue for ever.
   if (record == nullptr) return answers_.add(answer, now);
   const Tassn tassn = record->unwrap(base->tassn);
   if (!record->see(tassn)) return;
-  // Parked, it came as another slice of the channel.
+  // If it is parked, it arrived as another slice of the channel.
   if (Assembly* parked = find_parked(*record, tassn)) forget(*parked);
   const bool executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
   if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);
@@ -514,7 +518,7 @@ Assembly* Target::create(const Assembly& assembly) {
   return created;
 }
 
-// It is not executed.
+// Drops a slice without executing it.
 void Target::forget(Assembly& assembly) {
   executor_.release(assembly);
   abandon(assembly, ExecutionRecord::Mark::none);
@@ -534,7 +538,7 @@ void Target::erase(Assembly& assembly) {
 
 void Target::down(PeerState& peer, bool over) {
   answers_.down(peer);
-  // What has not come whole will come again, on another channel.
+  // Incomplete slices will arrive again, on another channel.
   while (peer.first_assembly != Assembly::none) {
     forget(assemblies_.at(peer.first_assembly));
   }
@@ -549,7 +553,8 @@ void Target::detach(Jetty& jetty) {
   if (jetty.assemblies == 0) return;
   assemblies_.for_each([&](Assembly& assembly) {
     if (assembly.jetty != &jetty && assembly.receiver != &jetty) return;
-    // The rest of it is refused when it has come: there is no such Jetty, or it lost its JFR.
+    // The slice is refused when the rest of it has arrived: its Jetty does not exist any more, or
+    // has lost its JFR.
     const Verdict verdict = assembly.jetty == &jetty ? Verdict::refuse : Verdict::no_receives;
     executor_.release(assembly);
     abandon(assembly, ExecutionRecord::Mark::none);

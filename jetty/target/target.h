@@ -15,40 +15,43 @@ struct TargetCounters {
   uint64_t executed = 0;  // slices
   uint64_t refused = 0;
   uint64_t not_ready = 0;
-  uint64_t repeated = 0;           // slices that had been executed before
+  uint64_t repeated = 0;           // slices that were executed before
   uint64_t withdrawn = 0;          // fillers
-  uint64_t malformed = 0;          // requests that make no sense
-  uint64_t unheard = 0;            // slices of whom nobody listens to
-  uint64_t parked = 0;             // slices that were kept until their turn came
-  uint64_t too_early = 0;          // slices that had to come again for it
+  uint64_t malformed = 0;          // malformed requests
+  uint64_t unheard = 0;            // slices of peers that are being ignored
+  uint64_t parked = 0;             // slices that were parked until their turn
+  uint64_t too_early = 0;          // slices refused before their turn, to be sent again
   uint64_t datagrams = 0;          // delivered
-  uint64_t datagrams_dropped = 0;  // there was no receive slot, no such Jetty, a wrong token
+  uint64_t datagrams_dropped = 0;  // no receive slot, no such Jetty, or a wrong token
 };
 
-// Takes the packets of requests, in any order: has each placed as it comes, each slice executed
-// once, and each answered when all of it has come. It knows slices only; works are the initiator's.
+// Takes the packets of requests, in any order. It has each packet placed as it arrives, each slice
+// executed once, and each slice answered when all of it has arrived. It knows slices only; works
+// are the initiator's business. Owned by Transactions, engine thread.
 class Target {
  public:
   struct Limits {
-    uint32_t answers;     // owed at a time
-    uint32_t assemblies;  // slices of which some packets have come
-    uint32_t records;     // initiator queues that used sends or immediates, beyond the shares
-    uint32_t share;       // of these, each peer's own
-    uint32_t reads;       // being answered, for each peer
-    uint32_t sequences;   // initiator queues whose order is kept
-    uint32_t parked;      // packets of slices whose turn has not come
+    uint32_t answers;     // answers owed at a time
+    uint32_t assemblies;  // slices of which some packets have arrived
+    // records of initiator queues that used sends or immediates, beyond the shares
+    uint32_t records;
+    uint32_t share;      // records that each peer may have in any case
+    uint32_t reads;      // reads being answered, for each peer
+    uint32_t sequences;  // initiator queues whose order is kept
+    uint32_t parked;     // packets of slices that wait for their turn
   };
   Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& segments, Jetties& jetties,
          transport::Channels& channels, EventSink& events);
 
-  // Whether there is room for this packet after `waiting` others.
+  // Returns whether there is room for this packet after `waiting` others.
   bool admits(const transport::Received& packet, size_t waiting);
-  // The usual packet in a few steps: a message or a write with an immediate, all of it in one
-  // packet, the next of its queue, for a Jetty that waits for it. False: it is not, and nothing has
-  // happened.
+  // The fast path for the most frequent packet: a message, or a write with an immediate, that is
+  // one packet, the next slice of its queue, and for a Jetty that can take it. Returns false,
+  // without any effect, for any other packet.
   bool handle_at_once(const transport::Received& packet, Time now);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
-  // A message that is delivered at once or never, and of which nothing is noted (UB: UNO).
+  // A message that is either delivered immediately or dropped, and of which nothing is recorded
+  // (UB: UNO).
   void handle_datagram(const transport::Received& packet, Time now);
   void handle_malformed() { ++counters_.malformed; }
   [[gnu::cold]] void handle_filler(const transport::Received& packet, Time now);
@@ -56,12 +59,12 @@ class Target {
   Answers& answers() { return answers_; }
 
   [[gnu::cold]] void down(PeerState& peer, bool over);
-  // Slices that come to this Jetty, or fill its receive slots, or hold its permits, give back what
-  // they hold: it goes away.
+  // The Jetty is destroyed: slices that are addressed to it, or hold its receive slots or permits,
+  // give these back.
   [[gnu::cold]] void detach(Jetty& jetty);
   void flush_receives(Jetty& jetty) { executor_.flush_receives(jetty); }
-  // Receives whose buffers lie in this memory complete as flushed; nothing is placed there any
-  // more.
+  // Completes, as flushed, the receives whose buffers lie in this memory. No message is placed
+  // there any more.
   void flush_memory(const std::byte* base, uint64_t bytes);
 
   const TargetCounters& counters() const { return counters_; }
@@ -122,12 +125,12 @@ class Target {
   transport::Channels& channels_;
   EventSink& events_;
   Guesses guesses_;
-  Guesses datagram_guesses_;     // whoever knows an address can send some in its name
-  Time strangers_deaf_until_{};  // datagrams of peers that nobody here knows are dropped
+  Guesses datagram_guesses_;     // of datagrams: any sender can claim any address
+  Time strangers_deaf_until_{};  // until then datagrams of unknown peers are dropped
   Executor executor_;
   Answers answers_;
   ExecutionRecords records_;
-  Slab<AtomicResults> results_;  // as many as there may be records
+  Slab<AtomicResults> results_;  // as many as there can be records
   Sequences sequences_;
   Parking parking_;
   uint32_t parked_ = 0;  // slices

@@ -1,4 +1,4 @@
-// Messages that nobody answers (UB: UNO). Who sends them need not be known here.
+// Messages that are not answered (UB: UNO). Their sender need not be a known peer.
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ void Target::handle_datagram(const transport::Received& packet, Time now) {
   deliver_slowly(packet, headers, data, now);
 }
 
-// To a JFR, into several buffers, or not at all.
+// Delivers a message to a JFR, or into several buffers, or drops it.
 void Target::deliver_slowly(const transport::Received& packet, const MessageHeaders& headers,
                             std::span<const std::byte> data, Time now) {
   ParsedRequest request{.headers = {}, .info = find_opcode(headers.base.opcode), .data = data};
@@ -50,7 +50,8 @@ void Target::deliver_slowly(const transport::Received& packet, const MessageHead
       ++counters_.datagrams;
       return;
     case Verdict::too_long:
-      executor_.finish(assembly, request.headers);  // the application is told that it was
+      // the application gets a completion that says so
+      executor_.finish(assembly, request.headers);
       break;
     case Verdict::refuse:
     case Verdict::no_receives:
@@ -62,8 +63,8 @@ void Target::deliver_slowly(const transport::Received& packet, const MessageHead
   ++counters_.datagrams_dropped;
 }
 
-// Nothing proves that it is the peer's: its channel is listened to as before. Strangers, who say
-// themselves who they are, are one.
+// A datagram does not prove that it was sent by the peer it names, so the peer's channel is not
+// ignored. Unknown senders, which name themselves, count as one.
 void Target::complain_of_datagram(PeerId peer, const TaRequest& request, const OpcodeInfo& info,
                                   Time now) {
   if (!guessed(peer, request, info)) return;

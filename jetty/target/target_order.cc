@@ -1,4 +1,4 @@
-// Whose turn it is: the order that the target keeps for the queues that asked for it.
+// The order that the target keeps for queues that have asked for a sequence context.
 
 #include <algorithm>
 
@@ -8,8 +8,8 @@
 
 namespace urma::jetty {
 
-// Makes the sequence context that the request asks for. False: there is none for it, or none of the
-// name that it gives.
+// Makes the sequence context that the request asks for. Returns false if there is none free, or if
+// the request names one that does not exist.
 bool Target::keeps_order(Assembly& assembly, ExecutionRecord*& record, const TaRequest& request) {
   if (!request.base.allocate) {
     const bool named = record != nullptr && record->context != Sequences::none;
@@ -26,7 +26,7 @@ bool Target::keeps_order(Assembly& assembly, ExecutionRecord*& record, const TaR
   return made;
 }
 
-// The first packet of the slice has come: now it is known what it is.
+// The first packet of the slice has arrived, which shows its order.
 void Target::note_order(Assembly& assembly, ExecutionRecord& record, const TaRequest& request) {
   if (record.context == Sequences::none) return;
   assembly.context = record.context;
@@ -35,7 +35,8 @@ void Target::note_order(Assembly& assembly, ExecutionRecord& record, const TaReq
   if (assembly.order == Order::none) gate.pass(assembly.number);
 }
 
-// If not, the slice is kept, or comes again. A read has nothing that could be kept.
+// Returns whether the slice may be executed now. If not, it is parked, or must be sent again. A
+// read has no data that could be parked.
 bool Target::its_turn(Assembly& assembly, const transport::Received& packet,
                       const ParsedRequest& request) {
   if (assembly.context == Sequences::none || assembly.order != Order::strong) return true;
@@ -66,7 +67,7 @@ void Target::park(Assembly& assembly, const transport::Received& packet,
   Assembly* const parked = create(assembly);
   Sequences::Sequence& own = sequences_.at(assembly.context);
   uint32_t* link = &own.first_parked;
-  // Mostly it is the last one: they come in order, but for what was lost.
+  // Mostly it is the last one: slices arrive in order, except after loss.
   const bool last =
       own.last_parked != Sequences::none && assemblies_.at(own.last_parked).number < parked->number;
   if (last) link = &assemblies_.at(own.last_parked).next_parked;
@@ -106,8 +107,8 @@ void Target::leave_parking(Assembly& assembly) {
   }
 }
 
-// Its turn has come: its packets are placed as if they came now. A peer may have sent more of them
-// than the slice has.
+// The slice's turn has come: its packets are placed as if they arrived now. A peer may have sent
+// more of them than the slice has.
 void Target::unpark(Assembly& assembly, Time now) {
   Kept kept = std::exchange(assembly.kept, Kept{.reserved = assembly.kept.reserved});
   leave_parking(assembly);
@@ -118,7 +119,7 @@ void Target::unpark(Assembly& assembly, Time now) {
   const auto place = [&](const transport::Received& packet) {
     ParsedRequest request;
     const bool parsed = parse_request(packet.head, request);
-    URMA_ASSERT(parsed, "what is kept was parsed when it came");
+    URMA_ASSERT(parsed, "parked packets were parsed when they arrived");
     if (!begun) {
       begun = true;
       if (leaves_segment(packet, request)) assembly.verdict = Verdict::refuse;
@@ -149,7 +150,7 @@ Assembly* Target::find_parked(const ExecutionRecord& record, Tassn number) {
   return there ? &assemblies_.at(i) : nullptr;
 }
 
-// Nothing behind it need wait for it any more.
+// Slices behind this one need not wait for it any more.
 void Target::pass(const Assembly& assembly) {
   if (assembly.context == Sequences::none) return;
   switch (assembly.verdict) {
