@@ -8,7 +8,7 @@
 namespace urma::test {
 namespace {
 
-TEST_CASE("a copy past the caches is a copy, from anywhere to anywhere, and nothing beside it") {
+TEST_CASE("copy_past_caches copies exactly its range, for any alignment and length") {
   Prng prng(1);
   std::vector<std::byte> source(2000);
   for (std::byte& byte : source) byte = static_cast<std::byte>(prng.next());

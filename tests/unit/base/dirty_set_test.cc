@@ -37,7 +37,7 @@ TEST_CASE("each member can be marked and is taken once, alone and in order") {
   CHECK(take_all(set) == edges);
 }
 
-TEST_CASE("a member that is taken again and again is no other's") {
+TEST_CASE("a member that is taken repeatedly is not confused with another one") {
   DirtySet set(1000);
   for (const uint32_t usual : {0u, 999u, 500u, 0u}) {
     for (int again = 0; again < 3; ++again) {
@@ -69,7 +69,7 @@ TEST_CASE("marks and takes in any order give what a set would") {
   }
 }
 
-TEST_CASE("who is marked while members are taken is taken then or next time, never lost") {
+TEST_CASE("a member marked while others are taken is taken then or next time, never lost") {
   DirtySet set(5000);
   std::multiset<uint32_t> taken;
   set.mark(100);

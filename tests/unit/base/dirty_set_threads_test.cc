@@ -9,14 +9,14 @@
 namespace urma::test {
 namespace {
 
-// What a poster publishes before it marks its queue: not atomic, so that the thread sanitizer sees
-// whether mark and take order it.
+// The data that a poster publishes before it marks its queue. Not atomic, so that the thread
+// sanitizer checks whether mark and take order it.
 struct Mailbox {
   uint64_t posted = 0;
   std::atomic<uint64_t> taken{0};  // gives `posted` back to its poster
 };
 
-TEST_CASE("no mark of any thread is lost, and what came before it is seen by whoever takes it") {
+TEST_CASE("no mark of any thread is lost, and the taking thread sees what was stored before it") {
   constexpr uint32_t posters = 3;
   constexpr uint32_t each = 70;  // queues of one poster, interleaved with the others'
   constexpr uint64_t posts = 3000;
@@ -42,7 +42,7 @@ TEST_CASE("no mark of any thread is lost, and what came before it is seen by who
   uint64_t seen = 0;
   uint64_t spurious = 0;
   for (bool last = false; !last;) {
-    // Read first: what was marked before the last poster ended is then seen by this take.
+    // Read first, so that this take sees all marks of posters that have ended.
     last = running == 0;
     set.take([&](uint32_t member) {
       Mailbox& box = boxes[member];
@@ -58,7 +58,7 @@ TEST_CASE("no mark of any thread is lost, and what came before it is seen by who
   CHECK_FALSE(set.any());
 }
 
-TEST_CASE("a mark can be seen when it is made, whoever else is marking a neighbour") {
+TEST_CASE("a mark is visible once it is made, while other threads mark its neighbours") {
   constexpr int rounds = 200'000;
   DirtySet set(64);
   std::atomic<int> round{0};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t page = 4096;
 
-// Pages, of which one in the middle can go.
+// Three pages, of which the middle one can be unmapped.
 struct Pages {
   explicit Pages(size_t count, int flags = MAP_ANONYMOUS | MAP_PRIVATE, int file = -1)
       : bytes(count * page) {
@@ -33,7 +33,7 @@ struct Pages {
   std::byte* at;
 };
 
-TEST_CASE("what is there is copied, whatever the size") {
+TEST_CASE("mapped memory is copied, for any size") {
   GuardedCopy guard;
   REQUIRE(guard.open());
   REQUIRE(guard.open());
@@ -47,7 +47,7 @@ TEST_CASE("what is there is copied, whatever the size") {
   }
 }
 
-TEST_CASE("what is not there is no fault, on either side, and leaves nothing for the next copy") {
+TEST_CASE("unmapped memory on either side is not a fault, and leaves nothing for the next copy") {
   GuardedCopy guard;
   REQUIRE(guard.open());
   const std::vector<std::byte> ones(6 * page, std::byte{1});
@@ -62,7 +62,7 @@ TEST_CASE("what is not there is no fault, on either side, and leaves nothing for
       const bool copied =
           from ? guard.copy(ours, pages.at, pages.bytes) : guard.copy(pages.at, ours, pages.bytes);
       CHECK_FALSE(copied);
-      // Nothing of it comes along with the next one.
+      // The next copy contains nothing of the failed one.
       std::byte word[8] = {};
       REQUIRE(guard.copy(word, ones.data(), sizeof word));
       CHECK(std::ranges::all_of(word, [](std::byte byte) { return byte == std::byte{1}; }));
@@ -70,7 +70,7 @@ TEST_CASE("what is not there is no fault, on either side, and leaves nothing for
   }
 }
 
-TEST_CASE("memory that is read-only can be copied from, and not to") {
+TEST_CASE("read-only memory can be copied from, but not to") {
   GuardedCopy guard;
   REQUIRE(guard.open());
   Pages pages(2);
@@ -84,7 +84,7 @@ TEST_CASE("memory that is read-only can be copied from, and not to") {
   CHECK_FALSE(guard.copy(&byte, pages.at + page, 1));
 }
 
-TEST_CASE("what lies behind the end of a file that was cut off is not there") {
+TEST_CASE("copying behind the end of a truncated file fails") {
   GuardedCopy guard;
   REQUIRE(guard.open());
   const int file = memfd_create("cut", MFD_CLOEXEC);

@@ -20,7 +20,7 @@ bool all_zero(const std::byte* begin, size_t bytes) {
   return std::all_of(begin, begin + bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-TEST_CASE("blocks lie apart, begin at a line, and are zero whoever had them before") {
+TEST_CASE("blocks are disjoint, begin at a cache line, and are zero when their memory is reused") {
   struct Held {
     std::unique_ptr<LazyBlock> block;
     size_t bytes;

@@ -82,7 +82,7 @@ TEST_CASE("chance comes as often as it says; never and always are exact") {
   CHECK(hits < 1150);
 }
 
-TEST_CASE("seeded entropy repeats itself; the kernel's does not, beyond its batches") {
+TEST_CASE("seeded entropy repeats with its seed; the kernel's entropy never repeats") {
   SeededEntropy one(9), two(9), other(10);
   CHECK(one.next() == two.next());
   CHECK(one.next32() == two.next32());

@@ -20,7 +20,7 @@ TEST_CASE("a region is zero wherever it is looked at, and keeps what is written"
   CHECK(region.data()[bytes - 1] == std::byte{7});
 }
 
-TEST_CASE("address space costs nothing until it is touched") {
+TEST_CASE("address space takes no memory until it is touched") {
   Region region(size_t{1} << 36);
   region.data()[size_t{1} << 35] = std::byte{1};
   CHECK(region.data()[(size_t{1} << 36) - 1] == std::byte{0});
@@ -39,7 +39,7 @@ TEST_CASE("a region starts where it is asked to and ends inside its mapping") {
   }
 }
 
-TEST_CASE("there is no region of nothing, nor one larger than the address space") {
+TEST_CASE("a region of 0 bytes, or larger than the address space, is empty") {
   CHECK(Region::try_make(0, 4096).data() == nullptr);
   CHECK(Region::try_make(SIZE_MAX, 4096).data() == nullptr);
   CHECK(Region::try_make(SIZE_MAX - 4095, size_t{1} << 21).data() == nullptr);

@@ -17,7 +17,7 @@ struct Thing {
   int& alive;
 };
 
-TEST_CASE("a slab finds what lives, and never what is gone, however its slots are reused") {
+TEST_CASE("a slab finds living objects, and never destroyed ones, however its slots are reused") {
   constexpr uint32_t capacity = 20;
   int alive = 0;
   {

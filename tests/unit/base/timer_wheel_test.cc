@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr uint32_t timers = 48;
 
-// What the wheel stands for: a deadline for each owner, and owners by deadline.
+// The model: a deadline for each owner, and the owners by deadline.
 class WheelModel {
  public:
   void arm(uint32_t timer, Time deadline) {
@@ -36,7 +36,7 @@ class WheelModel {
   std::map<uint32_t, std::multimap<Time, uint32_t>::iterator> place_;
 };
 
-// Any size of time is as likely as any other, up to what the wheels hold: 2^30 ticks.
+// All orders of magnitude are equally likely, up to what the wheels hold: 2^30 ticks.
 Duration some_time(Prng& prng) {
   constexpr uint64_t longest = Duration(1095s).count();
   return Duration(static_cast<int64_t>(prng.below((longest >> prng.below(41)) + 1)));
@@ -92,7 +92,7 @@ TEST_CASE("a timer wheel fires what a multimap of deadlines would, up to a tick 
   }
 }
 
-TEST_CASE("who sleeps until the next deadline wakes once for each wheel and then has it") {
+TEST_CASE("a thread that sleeps until the next deadline wakes at most once per wheel before it") {
   Prng prng(7);
   for (int round = 0; round < 2000; ++round) {
     TimerWheel wheel(1);
@@ -114,7 +114,7 @@ TEST_CASE("who sleeps until the next deadline wakes once for each wheel and then
   }
 }
 
-TEST_CASE("a wheel without owners sleeps, at the latest after one wake for nothing") {
+TEST_CASE("a wheel without armed timers has no deadline, at the latest after one spurious wake") {
   Prng prng(8);
   for (int round = 0; round < 500; ++round) {
     TimerWheel wheel(timers);
@@ -132,7 +132,7 @@ TEST_CASE("a wheel without owners sleeps, at the latest after one wake for nothi
   }
 }
 
-TEST_CASE("a timer that is armed again keeps only the later word") {
+TEST_CASE("a timer that is armed again fires only at its new deadline") {
   TimerWheel wheel(2);
   std::array<uint32_t, 2> fired;
   wheel.arm(1, Time(1ms));
@@ -146,7 +146,7 @@ TEST_CASE("a timer that is armed again keeps only the later word") {
   CHECK(wheel.poll(Time(10ms), fired) == 0);
 }
 
-TEST_CASE("time that goes back fires nothing twice and loses nothing") {
+TEST_CASE("when time goes back, no timer fires twice and none is lost") {
   TimerWheel wheel(2);
   std::array<uint32_t, 2> fired;
   wheel.arm(0, Time(1s));

@@ -1,5 +1,5 @@
-// S2: what an outsider must not foresee looks like chance, a million times: Jetty ids (Shuffle),
-// TPNs and first PSNs (24 bits), incarnations and tokens (64 and 32), cookies of neighbours.
+// S2: a million values that an outsider must not predict look random: Jetty ids (Shuffle), TPNs and
+// first PSNs (24 bits), incarnations and tokens (64 and 32), cookies of similar endpoints.
 
 #include <cmath>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t draws = 1'000'000;
 
-// Both by far rarer than once in 10^9 where it is chance.
+// Random values fail either check far less often than once in 10^9 runs.
 void check_chance(const std::vector<uint32_t>& values, unsigned bits, double of_chi = 1) {
   // Chi-square of the upper and of the lower eight bits: 255 degrees of freedom, deviation 22.6.
   for (const unsigned shift : {0u, bits - 8}) {
@@ -26,7 +26,7 @@ void check_chance(const std::vector<uint32_t>& values, unsigned bits, double of_
     CHECK(chi < 255 + 7 * 22.6);
     if (of_chi == 1) CHECK(chi > 255 - 7 * 22.6);
   }
-  // What follows has nothing to do with what was: deviation 1 / sqrt(n).
+  // Consecutive values are not correlated: deviation 1 / sqrt(n).
   double sum = 0, squares = 0, products = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const auto value = static_cast<double>(values[i]);
@@ -49,7 +49,7 @@ TEST_CASE("S2: ids, TPNs, PSNs, incarnations and cookies look like chance") {
   for (uint32_t& value : values) value = static_cast<uint32_t>(entropy.next() >> 32);
   check_chance(values, 32);
 
-  // Each once, so nearly all of them are more even than chance.
+  // Each number occurs once, so nearly all samples are more even than random ones.
   const Shuffle ids(entropy.next(), entropy.next());
   for (size_t i = 0; i < draws; ++i) values[i] = ids(static_cast<uint32_t>(i));
   check_chance(values, 20, 0);

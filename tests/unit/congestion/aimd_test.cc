@@ -48,7 +48,7 @@ TEST_CASE("loss takes three tenths of the window, and from then on it grows by a
   }
 }
 
-TEST_CASE("losses of one round trip are one congestion; the next round trip's is another") {
+TEST_CASE("losses of one round trip shrink the window once, those of the next one once more") {
   Aimd aimd(settings);
   for (int i = 0; i < 3; ++i) full_round(aimd);
   aimd.handle(lost_at(Time(1s)));
@@ -60,13 +60,13 @@ TEST_CASE("losses of one round trip are one congestion; the next round trip's is
   CHECK(aimd.window_bytes() == once * 7 / 10);
 }
 
-TEST_CASE("silence takes all but four packets, and slow start leads back to where loss began") {
+TEST_CASE("a time-out leaves a window of four packets, and slow start goes up to the threshold") {
   Aimd aimd(settings);
   for (int i = 0; i < 3; ++i) full_round(aimd);
   Lost silence = lost_at(Time(1s));
   aimd.handle(silence);
   const uint64_t reduced = aimd.window_bytes();
-  // Also within a round trip of a loss: nothing at all is heard.
+  // Also within a round trip of a loss: no packet at all is received.
   silence.timed_out = true;
   aimd.handle(silence);
   CHECK(aimd.window_bytes() == 4000);
@@ -74,7 +74,7 @@ TEST_CASE("silence takes all but four packets, and slow start leads back to wher
   CHECK(aimd.window_bytes() == 8000);
   for (int i = 0; i < 4; ++i) full_round(aimd);
   CHECK(aimd.window_bytes() > 8000 * 8);
-  // The memory of the loss is where doubling ends.
+  // Doubling ends at the threshold that the loss has set.
   CHECK(aimd.window_bytes() <= reduced * 7 / 10 + 4000);
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("a window of which less than half is used does not grow") {
   CHECK(aimd.window_bytes() == 33'000);
 }
 
-TEST_CASE("however much is lost, four packets may be on their way, so that a hole can be seen") {
+TEST_CASE("whatever is lost, the window holds four packets, so that a gap can be detected") {
   Aimd aimd(settings);
   for (int i = 0; i < 100; ++i) aimd.handle(lost_at(Time(1s) + i * 1s));
   CHECK(aimd.window_bytes() == 4000);
@@ -105,7 +105,7 @@ TEST_CASE("a receiver that buffers less than four packets is not sent more than 
 }
 
 // The limit is what a peer wrote into its OPEN or ACCEPT.
-TEST_CASE("a receiver that says it can buffer nothing ends nobody's process") {
+TEST_CASE("a receiver that offers no buffer does not crash the sender") {
   CHECK(survives([] {
     Aimd aimd({.packet_bytes = 1000, .limit_bytes = 0});
     aimd.handle(Acknowledged{.now = Time(1s), .rtt = 1ms, .bytes = 1000, .inflight_bytes = 1000});

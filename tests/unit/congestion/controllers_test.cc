@@ -17,7 +17,7 @@ using congestion::find_controller;
 using congestion::Lost;
 using congestion::Settings;
 
-// A controller where a channel keeps it, with guards on both sides.
+// A controller in memory as a channel has it, with guards on both sides.
 class Place {
  public:
   Place(const ControllerKind& kind, const Settings& settings) {
@@ -52,7 +52,7 @@ TEST_CASE("controllers are found by their names, which differ; the first one rea
   CHECK(find_controller("AIMD") == nullptr);
 }
 
-// What a channel may tell a controller, sense or not.
+// Events as a channel might report them, plausible or not.
 void random_event(Controller& controller, Prng& prng, Time now, uint64_t limit) {
   const Duration rtt(static_cast<int64_t>(prng.below(uint64_t{1} << prng.between(1, 32))));
   if (prng.chance(0.8)) {
@@ -66,7 +66,7 @@ void random_event(Controller& controller, Prng& prng, Time now, uint64_t limit) 
   }
 }
 
-TEST_CASE("whatever happens, a window is never beyond what the receiver buffers, and never shut") {
+TEST_CASE("a window never exceeds the receiver's buffer, and is never zero") {
   for (const ControllerKind& kind : controllers()) {
     for (uint64_t seed = 1; seed <= 60; ++seed) {
       INFO(kind.name << " seed " << seed);

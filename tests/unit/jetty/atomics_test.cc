@@ -14,7 +14,7 @@ namespace {
 
 using jetty::AtomicCall;
 
-// What each atomic makes of a word, stated with arithmetic on integers without a width.
+// The model: the result of each atomic, with arithmetic on integers of unlimited width.
 struct WordModel {
   uint32_t bytes;
   uint64_t mask() const { return bytes == 8 ? UINT64_MAX : (uint64_t{1} << 8 * bytes) - 1; }
@@ -90,7 +90,7 @@ TEST_CASE("each atomic, of each width, does to its word what the model says, and
         alignas(8) std::array<std::byte, 24> memory;
         memory.fill(std::byte{0xa5});
         const std::span<std::byte> word = std::span(memory).subspan(8, bytes);
-        // Bits that matter to signs and carries, more often than chance has them.
+        // Bits that affect signs and carries, more often than random values have them.
         const auto some = [&]() -> uint64_t {
           const uint64_t edges[] = {0, 1, UINT64_MAX, model.mask() / 2, model.mask() / 2 + 1};
           return coin(prng) ? edges[prng.below(5)] : random64(prng);
@@ -125,12 +125,12 @@ TEST_CASE("values are little endian on the wire") {
   CHECK(jetty::get_little(std::span(wire).first(0)) == 0);
 }
 
-TEST_CASE("the results of the last R atomics of a queue are kept, and of no others") {
+TEST_CASE("the results of exactly the last R atomics of a queue are kept") {
   jetty::AtomicResults results;
   const auto tassn = [](uint32_t number) { return Tassn::first(0) + number; };
   CHECK_FALSE(results.find(tassn(0)));
   constexpr uint32_t kept = jetty::AtomicResults::kept;
-  // Over the wrap of what counts, and of TASSNs.
+  // Across the wrap of the counter, and of TASSNs.
   for (uint32_t i = 0; i < 70'000; ++i) {
     results.keep(tassn(i * 3), i, 1 + i % 8);
     if (i % 1000 != 0 || i < kept) continue;
@@ -141,19 +141,19 @@ TEST_CASE("the results of the last R atomics of a queue are kept, and of no othe
       REQUIRE(result->bytes == 1 + (i - back) % 8);
     }
     REQUIRE_FALSE(results.find(tassn((i - kept) * 3)));
-    // One that looks the same on the wire is another one.
+    // A TASSN with the same wire bits is another one.
     REQUIRE_FALSE(results.find(tassn(i * 3 + 65'536)));
   }
 }
 
-// What is wrong with a work is seen when it is posted.
+// Invalid works are refused when they are posted.
 Status verdict(const Work& work) {
   const auto queues = jetty::Queues::with_own_jfc(4, 4, 64);
   REQUIRE(queues->post({&work, 1}) == 1);
   return queues->jfs().berth(queues->jfs().take_posted()).verdict;
 }
 
-TEST_CASE("an atomic that cannot be is refused when it is posted, with the status that says why") {
+TEST_CASE("an invalid atomic is refused when it is posted, with the status that says why") {
   RemoteSegment segment{.peer = {.index = 1, .generation = 1},
                         .address = 0x10000,
                         .bytes = 64,

@@ -27,14 +27,14 @@ TEST_CASE("every range of scattered memory is gathered as if it lay in one piece
         TxFrame frame;
         gather(memory.pieces(), offset, bytes, frame);
         REQUIRE(payload_of(frame) == part(flat, offset, bytes));
-        // Nothing is named that is empty: a frame holds as many pieces as a work may have.
+        // Empty pieces are skipped: a frame holds only as many pieces as a work may have.
         for (unsigned i = 0; i < frame.piece_count; ++i) REQUIRE(frame.pieces[i].bytes > 0);
       }
     }
   }
 }
 
-TEST_CASE("gathering names memory where it lies, behind what the frame already names") {
+TEST_CASE("gathering refers to memory without copying, behind pieces that the frame already has") {
   Prng prng(2);
   const Scattered memory(100, prng);
   std::byte first{1};
@@ -76,7 +76,7 @@ TEST_CASE("every range is scattered as if memory lay in one piece, and its neigh
 }
 
 // Of some kilobytes, so that whole lines are among them.
-TEST_CASE("past the caches every range goes where it goes through them") {
+TEST_CASE("copies past the caches store every range where ordinary copies do") {
   Prng prng(4);
   for (int round = 0; round < 300; ++round) {
     const auto size = static_cast<uint32_t>(1 + prng.below(5000));

@@ -83,7 +83,7 @@ TEST_CASE("when more copies are read than there is room for, no more are made") 
   CHECK(reads.copy(9) == first);
 }
 
-TEST_CASE("of memory that is not there no copy is made, and none is counted") {
+TEST_CASE("unmapped memory is not copied, and takes no slot") {
   Reads reads;
   constexpr size_t page = 4096;
   void* const gone = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

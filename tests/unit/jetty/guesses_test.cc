@@ -32,7 +32,7 @@ TEST_CASE("sixteen wrong tokens in a second are mistakes, the next one is not") 
   CHECK(guesses.wrong(address(1), now) == now + 100ms);
 }
 
-TEST_CASE("each time it is for twice as long, up to 10 s, and forgiven after 20 s of quiet") {
+TEST_CASE("a peer is ignored for twice as long each time, up to 10 s; 20 s of quiet reset it") {
   Guesses guesses;
   Time now{1h};
   for (const Duration expected :
@@ -53,7 +53,7 @@ TEST_CASE("each time it is for twice as long, up to 10 s, and forgiven after 20 
   CHECK(guesses.wrong(address(1), now) == now + 100ms);
 }
 
-TEST_CASE("another peer at an address that is not listened to has one try") {
+TEST_CASE("another peer at an ignored address has one try") {
   Guesses guesses;
   Time now{1h};
   for (int i = 0; i < 17; ++i) guesses.wrong(address(1), now);
@@ -64,12 +64,12 @@ TEST_CASE("another peer at an address that is not listened to has one try") {
       until = guesses.wrong(address(1), now);
     }
   }
-  now -= 1500ms;  // of 3.2 s; the second in which the last ones were counted is long over
+  now -= 1500ms;  // of 3.2 s; the second in which the last guesses were counted is long over
   CHECK(guesses.wrong(address(1), now) == now + 6400ms);
 }
 
-// Whoever guesses as fast as it can, from more addresses than are remembered, or from few.
-TEST_CASE("guesses are as few as they may be") {
+// A peer that guesses as fast as it can, from more addresses than are remembered, or from few.
+TEST_CASE("the number of guesses stays within its limit") {
   for (const uint8_t count : {uint8_t{1}, uint8_t{3}, uint8_t{60}}) {
     Guesses guesses;
     Prng prng(count);
@@ -88,7 +88,7 @@ TEST_CASE("guesses are as few as they may be") {
   }
 }
 
-TEST_CASE("guesses: whoever does not remember can ask whom it is deaf to") {
+TEST_CASE("guesses: a caller without a record can ask which addresses are ignored") {
   Guesses guesses;
   const Time start{1h};
   const Eid one{{std::byte{1}}};

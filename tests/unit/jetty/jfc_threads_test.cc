@@ -9,9 +9,9 @@
 namespace urma::jetty {
 namespace {
 
-// An entry is written again when its reservation has gone from a Jetty that is no more, through the
-// thread that polled, to a new one.
-TEST_CASE("entries that Jetties leave behind are written again only after they were polled") {
+// An entry is reused when its reservation has gone from a destroyed Jetty to a new one, through the
+// thread that polled it.
+TEST_CASE("entries of destroyed Jetties are reused only after they were polled") {
   constexpr uint16_t entries = 8;
   constexpr uint64_t jetties = 2000;
   Jfc jfc(entries);
@@ -40,7 +40,7 @@ TEST_CASE("entries that Jetties leave behind are written again only after they w
   CHECK(jfc.reserved() == 0);
 }
 
-TEST_CASE("permits of immediates come back through the thread that polls") {
+TEST_CASE("permits for immediates return through the thread that polls") {
   constexpr uint16_t permits = 4;
   constexpr uint32_t immediates = 20'000;
   Jfc jfc(2 * permits);

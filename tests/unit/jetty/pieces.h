@@ -9,7 +9,7 @@
 
 namespace urma::test {
 
-// Memory in several pieces, and what it holds when it is read from the first byte to the last.
+// Memory in several pieces, and its content from the first byte to the last.
 class Scattered {
  public:
   // 1 to max_pieces pieces, some of them empty, with `bytes` bytes in all.
@@ -36,7 +36,7 @@ class Scattered {
   std::vector<Piece> pieces_;
 };
 
-// What a frame names as its payload.
+// The content of a frame's payload.
 inline std::vector<std::byte> payload_of(const TxFrame& frame) {
   std::vector<std::byte> out;
   for (unsigned i = 0; i < frame.piece_count; ++i) {

@@ -15,7 +15,7 @@ using jetty::SlicePacket;
 
 constexpr uint16_t room = 16;  // of the transport header, in front
 
-// One work in its berth, with memory of its own.
+// A work in its berth, with memory of its own.
 struct Posted {
   Scattered memory;
   Berth berth{};
@@ -60,7 +60,7 @@ Written written(const SlicePacket& packet) {
   const auto request = parse_request(wire);
   REQUIRE(request);
   REQUIRE(request->info != nullptr);
-  return {std::move(wire), *request};  // whose data goes on lying in `wire`
+  return {std::move(wire), *request};  // whose data lies in `wire`
 }
 
 // Cuts a work as the initiator does and calls `function` with every packet.
@@ -89,7 +89,7 @@ void for_all_packets(const Posted& posted, uint32_t packet_bytes, Function&& fun
 
 const uint32_t sizes[] = {0, 1, 1023, 1024, 1025, 5000, 65535, 65536, 65537, 200'000};
 
-TEST_CASE("the packets of a write place each byte once, where it belongs, whatever comes first") {
+TEST_CASE("the packets of a write place each byte once, at its address, in any order") {
   Prng prng(1);
   for (const uint32_t bytes : sizes) {
     for (const bool with_immediate : {false, true}) {
@@ -126,7 +126,7 @@ TEST_CASE("the packets of a write place each byte once, where it belongs, whatev
   }
 }
 
-TEST_CASE("every packet of the last slice of a write with notify says what to store where") {
+TEST_CASE("each packet of the last slice of a write with notify has the notification") {
   Prng prng(6);
   for (const uint32_t bytes : sizes) {
     Posted posted(Operation::write, false, bytes, prng);
@@ -151,7 +151,7 @@ TEST_CASE("every packet of the last slice of a write with notify says what to st
   }
 }
 
-TEST_CASE("the packets of a send say where in the message their bytes belong") {
+TEST_CASE("the packets of a send have the offset of their bytes in the message") {
   Prng prng(2);
   for (const uint32_t bytes : sizes) {
     if (bytes > max_send_bytes) continue;
@@ -165,7 +165,7 @@ TEST_CASE("the packets of a send say where in the message their bytes belong") {
                 (with_immediate ? TaOpcode::send_immediate : TaOpcode::send));
         REQUIRE(headers.target.target == number(posted.berth.target));
         REQUIRE(headers.token.token == number(posted.berth.target_token));
-        // INFERRED: of a send, IMMETAH's last two fields are zero.
+        // INFERRED: in a send, IMMETAH's last two fields are zero.
         if (with_immediate) {
           REQUIRE(headers.immediate == Immetah{.immediate = posted.berth.immediate});
         }
@@ -230,7 +230,7 @@ TEST_CASE("a packet written again is the same packet") {
   CHECK(first.size() == 8 + 8 + 3);
 }
 
-TEST_CASE("filler is the BTAH that lets its target step over the slice, and nothing else") {
+TEST_CASE("filler is only the BTAH by which the target passes over the slice") {
   drivers::FramePool pool(1);
   TxFrame* frame = nullptr;
   REQUIRE(pool.lend({&frame, 1}) == 1);

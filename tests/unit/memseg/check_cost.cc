@@ -1,4 +1,4 @@
-// What a check of an access costs: segment_check, by hand, from build/release.
+// Measures the time of an access check. Run segment_check by hand, from build/release.
 
 #include <chrono>
 #include <cstdio>
@@ -20,7 +20,7 @@ double nanoseconds(const SegmentTable& table, const std::vector<SegmentTable::Ma
   uint64_t found = 0;
   const auto begun = std::chrono::steady_clock::now();
   for (int i = 0; i < checks; ++i) {
-    // The next one waits for this one, as work that depends on it does.
+    // The next check depends on this one, as work behind a check does.
     const uint32_t which = order[(static_cast<size_t>(i) + (found & 1)) % order.size()];
     const SegmentTable::Token& token = made[which].token;
     found += 2 * (table.check(token.id, token.value, addresses[which] + 8, 64,

@@ -15,7 +15,7 @@ using Added = SegmentTable::Added;
 constexpr uint32_t capacity = 24;
 constexpr uint64_t arena_bytes = 512;
 
-// Segments as sets of bytes, and what each name was ever said to open.
+// The model: segments as sets of bytes, and the tokens that each name ever had.
 struct Model {
   struct Name {
     std::vector<uint32_t> valid;
@@ -56,7 +56,7 @@ class Walk {
     if (model_.segments.empty()) return nullptr;
     return &model_.segments[prng_.below(model_.segments.size())];
   }
-  // Tokens that were right once are tried again when they no longer are.
+  // Tokens that were valid before are tried again.
   TokenValue some_token() {
     if (tokens_.empty() || prng_.chance(0.1))
       return TokenValue(static_cast<uint32_t>(prng_.next()));
@@ -203,7 +203,7 @@ class Walk {
   std::vector<std::byte> arena_ = std::vector<std::byte>(arena_bytes);
   SegmentTable table_;
   Model model_;
-  std::vector<uint32_t> tokens_;  // ever made
+  std::vector<uint32_t> tokens_;  // all tokens ever made
   int granted_ = 0;
 };
 

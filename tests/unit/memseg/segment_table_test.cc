@@ -50,7 +50,7 @@ TEST_CASE("an access inside its segment finds the memory it names") {
   CHECK(one.allowed(one.base, 4096));
 }
 
-TEST_CASE("of a guarded segment it is said that its memory may be gone, of others it is not") {
+TEST_CASE("an access to a guarded segment says that its memory may be unmapped") {
   OneSegment one;
   const auto access = [&](const SegmentTable::Made& made) {
     return one.table.access(made.token.id, made.token.value, one.base + 8, 8, Rights::read);
@@ -131,7 +131,7 @@ TEST_CASE("a right that the segment does not grant is refused, alone or among ot
   }
 }
 
-TEST_CASE("an identifier that names nothing is refused, whatever else is right") {
+TEST_CASE("an unknown identifier is refused, whatever else is right") {
   OneSegment one;
   for (uint32_t id : {0u, 1u, 7u, 8u, id_limit - 1, id_limit, UINT32_MAX}) {
     if (TokenId(id) == one.id) continue;
@@ -148,7 +148,7 @@ TEST_CASE("an identifier that names nothing is refused, whatever else is right")
   CHECK(one.table.size() == 0);
 }
 
-TEST_CASE("while a token is replaced both are good, and then the newer one alone") {
+TEST_CASE("while a token is replaced both are valid, and then only the newer one") {
   OneSegment one;
   const TokenValue first = one.token;
   REQUIRE(one.table.rotate(one.made.segment));
@@ -156,7 +156,7 @@ TEST_CASE("while a token is replaced both are good, and then the newer one alone
   CHECK(token.older == first);
   CHECK(token.value != first);
   CHECK((one.opens(first) && one.opens(token.value)));
-  CHECK_FALSE(one.table.rotate(one.made.segment));  // two are all there can be
+  CHECK_FALSE(one.table.rotate(one.made.segment));  // there are two already
   REQUIRE(one.table.retire(one.made.segment));
   CHECK_FALSE(one.opens(first));
   CHECK(one.opens(token.value));
@@ -164,7 +164,7 @@ TEST_CASE("while a token is replaced both are good, and then the newer one alone
   CHECK_FALSE(one.opens(first));
 }
 
-TEST_CASE("what needs no token takes any, and has its bounds and rights all the same") {
+TEST_CASE("a segment without a token accepts any, but still checks bounds and rights") {
   OneSegment one(TokenPolicy::none);
   CHECK(one.table.unchecked(one.id));
   CHECK((one.opens(TokenValue{0}) && one.opens(TokenValue{0xffff'ffff})));
@@ -176,7 +176,7 @@ TEST_CASE("what needs no token takes any, and has its bounds and rights all the 
   CHECK_FALSE(one.table.unchecked(one.id));
 }
 
-TEST_CASE("segments of one TokenID are found by their addresses, and go alone or together") {
+TEST_CASE("segments of one TokenID are found by address, and withdrawn alone or together") {
   std::vector<std::byte> memory(1 << 20);
   SegmentTable table(1000, SipHash(5, 6));
   const auto segment = [&](uint32_t i) {
@@ -206,14 +206,14 @@ TEST_CASE("segments of one TokenID are found by their addresses, and go alone or
   CHECK(table.size() == 666);
   const uint32_t all = table.withdraw(made[1].segment, true);
   for (uint32_t i = 0; i < 1000; ++i) REQUIRE(at(64 * i, 1) == nullptr);
-  CHECK(table.size() == 666);  // their owner still waits for whoever uses them
+  CHECK(table.size() == 666);  // still withdrawn, not yet released
   CHECK(table.join(made[1].segment, segment(0), made[0]) == Added::gone);
   table.release(all);
   CHECK(table.size() == 0);
 }
 
-// S5. An identifier and its token of the past open nothing, however often it is used again.
-TEST_CASE("an identifier rests until all others have been used, and its tokens never come again") {
+// S5. A former token of an identifier is invalid, however often the identifier is used again.
+TEST_CASE("an identifier is reused after all others, and its tokens never come again") {
   SegmentTable table(3, SipHash(7, 8));
   std::byte memory{};
   const SegmentTable::Segment segment{&memory, 1, read_write};
@@ -244,7 +244,7 @@ TEST_CASE("an identifier rests until all others have been used, and its tokens n
   CHECK(shortest >= 1u << 19);
 }
 
-TEST_CASE("a full table takes nothing, and a cleared one as many as before") {
+TEST_CASE("a full table takes no segment, and a cleared one as many as before") {
   constexpr uint32_t capacity = 5;
   SegmentTable table(capacity, SipHash(9, 9));
   std::byte memory{};
@@ -263,7 +263,7 @@ TEST_CASE("a full table takes nothing, and a cleared one as many as before") {
   }
 }
 
-TEST_CASE("a table of nothing refuses everything") {
+TEST_CASE("an empty table refuses every access") {
   SegmentTable table(0, SipHash(0, 0));
   SegmentTable::Made made;
   std::byte memory{};
@@ -273,9 +273,9 @@ TEST_CASE("a table of nothing refuses everything") {
   CHECK(table.check(TokenId(0), TokenValue{}, 0, 1, Rights::read) == nullptr);
 }
 
-// ---- S2: what is drawn cannot be foretold from what was drawn before
+// ---- S2: tokens cannot be predicted from earlier ones
 
-// Chi-square of counts that should be equal, in standard deviations from what chance would give.
+// Chi-square of counts that should be equal, in standard deviations from random counts.
 double surprise(const std::vector<uint32_t>& counts, double expected) {
   double sum = 0;
   for (const uint32_t count : counts) sum += (count - expected) * (count - expected) / expected;
@@ -312,7 +312,7 @@ void looks_random(const std::vector<uint32_t>& drawn, unsigned bits) {
   CHECK(std::abs(serial_correlation(drawn)) < 4 / std::sqrt(drawn.size()));
 }
 
-TEST_CASE("TokenIDs and TokenValues are drawn as by chance") {
+TEST_CASE("TokenIDs and TokenValues look random") {
   SegmentTable table(4, SipHash(0x1234, 0x5678));
   std::byte memory{};
   const SegmentTable::Segment segment{&memory, 1, read_write};
@@ -327,7 +327,7 @@ TEST_CASE("TokenIDs and TokenValues are drawn as by chance") {
   }
   looks_random(ids, id_bits);
   looks_random(values, 32);
-  // Those of one TokenID, too.
+  // The values of one TokenID, too.
   SegmentTable::Made made;
   REQUIRE(table.add(segment, TokenPolicy::plain_text, made) == Added::added);
   values.clear();
@@ -341,7 +341,7 @@ TEST_CASE("TokenIDs and TokenValues are drawn as by chance") {
   CHECK(std::ranges::adjacent_find(values) == values.end());
 }
 
-TEST_CASE("what was a token once is told from what never was") {
+TEST_CASE("a former token is distinguished from a value that never was one") {
   OneSegment one;
   std::vector<TokenValue> were{one.token};
   for (int i = 0; i < 20; ++i) {
@@ -361,7 +361,7 @@ TEST_CASE("what was a token once is told from what never was") {
   CHECK(one.table.once(one.id, were.back()));
 }
 
-TEST_CASE("another life has other TokenIDs and other TokenValues") {
+TEST_CASE("another incarnation has other TokenIDs and other TokenValues") {
   const memseg::TokenMint one(SipHash(1, 2));
   const memseg::TokenMint other(SipHash(1, 3));
   uint32_t same = 0;

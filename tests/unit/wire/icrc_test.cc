@@ -10,7 +10,7 @@
 namespace urma::test {
 namespace {
 
-// One prefix remembers what has been, the other knows nothing: they may not differ.
+// One prefix has cached results, the other is new: their results must agree.
 bool verify(std::span<const std::byte> packet, const Endpoint& from, const Endpoint& to) {
   static IcrcPrefix remembers;
   IcrcPrefix forgets;
@@ -58,7 +58,7 @@ Sealed random_packet(Prng& prng, bool four) {
   return out;
 }
 
-TEST_CASE("a sealed packet verifies, however its payload lay in memory") {
+TEST_CASE("a sealed packet verifies, however its payload was divided in memory") {
   Prng prng(1);
   for (int round = 0; round < 500; ++round) {
     const Sealed sealed = random_packet(prng, round % 2 == 0);
@@ -102,7 +102,7 @@ TEST_CASE("a packet that is cut, lengthened, or sent back to its sender is notic
   }
 }
 
-TEST_CASE("nothing and less than an ICRC never verify") {
+TEST_CASE("an empty packet, or one shorter than an ICRC, never verifies") {
   const Endpoint here{ipv4(127, 0, 0, 1), 4792};
   const std::vector<std::byte> zeros(4);
   for (size_t size = 0; size <= 4; ++size) {
@@ -110,7 +110,7 @@ TEST_CASE("nothing and less than an ICRC never verify") {
   }
 }
 
-TEST_CASE("what is remembered for one route and length is never taken for another's") {
+TEST_CASE("a result cached for one route and length is not used for another") {
   Prng prng(4);
   std::vector<Endpoint> ends;
   for (int i = 0; i < 3; ++i) ends.push_back(random_endpoint(prng, true));

@@ -7,7 +7,7 @@
 namespace urma::test {
 namespace {
 
-TEST_CASE("the table is found by the wire's numbers and by nothing else") {
+TEST_CASE("rows are found by the wire's opcodes, and by no other number") {
   // UB 5.1.
   constexpr struct {
     uint8_t number;
@@ -36,19 +36,20 @@ TEST_CASE("the table is found by the wire's numbers and by nothing else") {
 TEST_CASE("the table does not contradict itself") {
   for (const OpcodeInfo& info : opcodes) {
     INFO(info.name);
-    // A request goes somewhere, a response goes back to where its TASSN came from.
+    // A request has a target, a response goes back to the queue of its TASSN.
     CHECK((info.to_jetty || info.to_memory) == info.request);
-    // Who takes a receive slot must not take two (UB 5.4: sends and immediates run once).
+    // An opcode that takes a receive slot must not take two (UB 5.4: sends and immediates run
+    // once).
     if (info.to_jetty) CHECK_FALSE(info.replayable);
     if (info.immediate) CHECK(info.to_jetty);
-    // Of an application that is told twice, the second time says what is not so.
+    // An opcode that notifies the application must not run twice.
     if (info.notify) CHECK_FALSE(info.replayable);
     if (info.notify) CHECK((info.to_memory && !info.immediate));
-    // Bytes have one place: an address, or an offset in their message.
+    // Data is placed by an address, or by an offset in its message.
     CHECK_FALSE((info.to_memory && info.offset));
     const bool result = info.opcode == TaOpcode::atomic_response;
     if (info.data) CHECK((info.to_memory || info.offset || result));
-    // Executed once, and by one packet (UB 5.4).
+    // An atomic is executed once, and is one packet (UB 5.4).
     if (info.operands > 0) CHECK((info.to_memory && info.data && !info.replayable));
     if (info.user_data) CHECK(info.operands == 1);
   }

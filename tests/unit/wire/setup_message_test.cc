@@ -15,7 +15,7 @@ constexpr size_t bare_bytes = SetupMessage::head_size(Carrier::unreliable) + Set
 // UB 4.1.3
 TEST_CASE("a set-up body uses each of its bits") { check_header<SetupMessage>({}); }
 
-TEST_CASE("a set-up body of an unknown type is none") {
+TEST_CASE("a set-up body of an unknown type is refused") {
   std::array<std::byte, SetupMessage::size> wire;
   SetupMessage{}.emit(wire);
   for (unsigned type = 0; type < 256; ++type) {
@@ -31,7 +31,7 @@ std::vector<std::byte> packet_of(const Addresses& addresses, const SetupMessage&
   TxFrame* frame = nullptr;
   REQUIRE(pool.lend({&frame, 1}) == 1);
   std::fill_n(frame->head, TxFrame::head_room, std::byte{0xee});
-  // What an earlier packet left in the frame.
+  // Bytes that an earlier packet has left in the frame.
   frame->pieces[0] = {frame->head, 10};
   frame->piece_count = 1, frame->tail_bytes = 3;
   write_setup(*frame, addresses, message, padded_to, Carrier::unreliable, paths);
@@ -40,7 +40,7 @@ std::vector<std::byte> packet_of(const Addresses& addresses, const SetupMessage&
   return wire;
 }
 
-TEST_CASE("a set-up packet of any length says who sent what to whom, and pads with zeros") {
+TEST_CASE("a set-up packet of any length has both addresses and its body, padded with zeros") {
   Prng prng(1);
   for (const size_t padded_to : {0, 100, 136, 137, 140, 200, 1024 + 72, 4096 + 72, 8192 + 72}) {
     INFO("padded to " << padded_to);
@@ -60,7 +60,7 @@ TEST_CASE("a set-up packet of any length says who sent what to whom, and pads wi
   }
 }
 
-TEST_CASE("an OPEN and an ACCEPT say where each path of their sender begins") {
+TEST_CASE("an OPEN and an ACCEPT list the addresses of their sender's paths") {
   Prng prng(2);
   for (size_t count = 1; count <= most_paths; ++count) {
     for (const size_t padded_to : {0, 1024 + 72}) {
@@ -82,7 +82,7 @@ TEST_CASE("an OPEN and an ACCEPT say where each path of their sender begins") {
       const auto parsed = parse_setup(wire);
       REQUIRE(parsed);
       CHECK(parsed->message == message);
-      // Fewer or more than there can be, or than there is room for.
+      // Fewer or more paths than allowed, or than there is room for.
       for (const unsigned wrong : {0, 9, 255}) {
         wire[bare_bytes] = static_cast<std::byte>(wrong);
         CHECK_FALSE(parse_setup(wire));
@@ -93,7 +93,7 @@ TEST_CASE("an OPEN and an ACCEPT say where each path of their sender begins") {
   }
 }
 
-TEST_CASE("a list of places has a number, and none where one was taken away") {
+TEST_CASE("a list of paths has a number, and an empty entry for a removed path") {
   PathList paths;
   paths.number = 0xabcdef;
   paths.set(2, {ipv4(10, 0, 0, 3), 4792});
@@ -108,7 +108,7 @@ TEST_CASE("a list of places has a number, and none where one was taken away") {
   REQUIRE(parsed);
   CHECK(parsed->message.paths == paths);
   CHECK(parsed->message.paths.first() == 2);
-  // A list of nothing, and PATHS without one.
+  // An empty list, and PATHS without a list.
   auto nothing = wire;
   std::fill(nothing.begin() + bare_bytes + 4, nothing.end(), std::byte{0});
   CHECK_FALSE(parse_setup(nothing));
@@ -116,7 +116,7 @@ TEST_CASE("a list of places has a number, and none where one was taken away") {
   CHECK_FALSE(parse_setup(packet_of({}, message, 0)));
 }
 
-// The longest packet that OPEN has to show the path: a full packet of the MTU, with all headers.
+// OPEN shows that the path carries the longest packet: a full packet of the MTU, with all headers.
 TEST_CASE("an OPEN is as long as the longest data packet of its MTU") {
   for (const size_t mtu : {1024, 2048, 4096, 8192}) {
     const size_t longest = mtu + Rtph::size + TaRequest::max_size + 4;
@@ -131,8 +131,8 @@ TEST_CASE("a set-up packet has at least the length that it is padded to") {
   }
 }
 
-TEST_CASE("a set-up packet that is cut, or is another Send, is none") {
-  // With features that would pass for a type, if a token moved the body by four bytes.
+TEST_CASE("a set-up packet that is cut off, or is another Send, is refused") {
+  // With features that look like a type if a token moves the body by four bytes.
   const auto wire = packet_of({}, {.features = 0x01000000}, 200);
   REQUIRE(parse_setup(wire));
   for (size_t size = 0; size < bare_bytes; ++size) {
@@ -165,8 +165,9 @@ TEST_CASE("a set-up packet that is cut, or is another Send, is none") {
   }
 }
 
-// Who does not know of modes sends 1 and reads nothing, and receives as sel-rack wants it.
-TEST_CASE("what is asked for by features is what is heard, and nothing is asked of who is older") {
+// A peer that does not know retransmission modes sends 1, ignores these bits, and receives as
+// sel-rack needs it.
+TEST_CASE("the mode in `features` is understood, and an older peer is asked for none") {
   for (const NamedRetransmission& named : named_retransmissions()) {
     INFO(named.name);
     const uint32_t features = feature_filler | features_of(named.mode);
@@ -178,7 +179,7 @@ TEST_CASE("what is asked for by features is what is heard, and nothing is asked 
   }
   CHECK(features_of(sel_rack) == feature_retransmission);
   CHECK(asked_by(feature_filler) == sel_rack);
-  // A trigger that is not known yet, and bits that mean nothing yet.
+  // A trigger that is unknown, and bits without a meaning.
   CHECK(asked_by(features_of(sel_fast) | 3u << 9) == sel_rack);
   CHECK(asked_by(features_of(gbn_fast) | 0xffff0000) == gbn_fast);
 }

@@ -9,7 +9,7 @@
 namespace urma::test {
 namespace {
 
-// What UB 5.3 puts behind the BTAH or ATAH of each opcode, TVETAH excepted, in bytes.
+// The bytes that UB 5.3 puts behind the BTAH or ATAH of each opcode, without TVETAH.
 const std::map<TaOpcode, size_t> chain_bytes = {
     {TaOpcode::send, 4 + 4},                   // MTETAH OFSTETAH
     {TaOpcode::send_immediate, 4 + 4 + 16},    // MTETAH OFSTETAH IMMETAH
@@ -65,7 +65,7 @@ void for_all_requests(Function&& function) {
   }
 }
 
-TEST_CASE("the beginning of a message is what its chain says, whole or not at all") {
+TEST_CASE("the headers of a message are read as its whole chain is, or not at all") {
   for_all_requests([](const OpcodeInfo& info, TaRequest& request) {
     const auto wire = emitted(request, 5);
     const bool message = info.to_jetty && info.offset && request.base.token_present;
@@ -147,7 +147,7 @@ TEST_CASE("a request's headers stand in the specified order, the token last") {
   });
 }
 
-TEST_CASE("the longest chain is the one that room is left for") {
+TEST_CASE("the size of the longest chain is the room left for it") {
   size_t longest = 0;
   for_all_requests([&](const OpcodeInfo&, TaRequest& request) {
     longest = std::max(longest, emitted(request).size());
@@ -156,7 +156,7 @@ TEST_CASE("the longest chain is the one that room is left for") {
   CHECK(TaRequest::max_size == 52);  // docs/protocol.md: OPEN is padded to MTU + 72
 }
 
-TEST_CASE("a request cut anywhere inside its headers is none") {
+TEST_CASE("a request cut off anywhere inside its headers is refused") {
   for_all_requests([](const OpcodeInfo&, TaRequest& request) {
     const auto wire = emitted(request);
     for (size_t size = 0; size < wire.size(); ++size) {
@@ -167,14 +167,14 @@ TEST_CASE("a request cut anywhere inside its headers is none") {
   });
 }
 
-TEST_CASE("a request that carries no data is none when something follows it") {
+TEST_CASE("a request of an opcode without data is refused if data follows") {
   Prng prng(2);
   TaRequest read = random_request(TaOpcode::read, prng);
   CHECK(parse_request(emitted(read)));
   CHECK_FALSE(parse_request(emitted(read, 1)));
 }
 
-TEST_CASE("a target header that the opcode has not, or lacks, makes a request malformed") {
+TEST_CASE("a target header where the opcode has none, or a missing one, is malformed") {
   for_all_requests([](const OpcodeInfo&, TaRequest& request) {
     auto wire = emitted(request);
     wire[4] ^= std::byte{0x08};  // MT_EN
@@ -189,7 +189,7 @@ TEST_CASE("a request of an unknown kind is known by its BTAH, so that it can be 
     base.opcode = static_cast<uint8_t>(opcode);
     const OpcodeInfo* info = find_opcode(base.opcode);
     if (info != nullptr && !info->request) continue;
-    // A header that it has not, or lacks, is as bad as an opcode that we do not know.
+    // A header that the opcode does not have, or that it lacks, is as bad as an unknown opcode.
     if (info != nullptr) base.user_data = !info->user_data;
     std::vector<std::byte> wire(Btah::size);
     base.emit(std::span(wire).first<Btah::size>());
@@ -204,7 +204,7 @@ TEST_CASE("a request of an unknown kind is known by its BTAH, so that it can be 
   }
 }
 
-TEST_CASE("what begins like a response is no request, even if the rest would do") {
+TEST_CASE("a packet that begins like a response is not a request") {
   for (const TaOpcode opcode :
        {TaOpcode::answer, TaOpcode::read_response, TaOpcode::atomic_response}) {
     std::vector<std::byte> wire(8 + chain_bytes.at(opcode));
@@ -213,7 +213,7 @@ TEST_CASE("what begins like a response is no request, even if the rest would do"
   }
 }
 
-TEST_CASE("a response comes back with its data; cut, or with data it may not have, it is none") {
+TEST_CASE("a response comes back with its data; cut off, or with forbidden data, it is refused") {
   Prng prng(4);
   for (const OpcodeInfo& info : opcodes) {
     INFO(info.name);

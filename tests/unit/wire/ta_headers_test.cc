@@ -6,7 +6,7 @@
 namespace urma::test {
 namespace {
 
-// UB 5.2, 5.3: the bits that are named here are those that we neither use nor understand.
+// UB 5.2, 5.3. The bits listed here are those that liburma neither uses nor understands.
 
 TEST_CASE("a BTAH comes back as it was sent, and each of its bits is a field's or ignored") {
   const Bits ignored = bits(10, 11)           // EE_bits
@@ -32,7 +32,7 @@ TEST_CASE("the extended headers come back as they were sent, reserved bits zero 
   check_header<Ntfetah>(bits(64, 67) + bits(88, 95));
 }
 
-TEST_CASE("fields that are too large do not reach their neighbours") {
+TEST_CASE("values that are too large do not change neighbouring fields") {
   std::array<std::byte, Btah::size> wire;
   Btah{.tassn = 0x12345, .rc_id = 0xfff00001}.emit(wire);
   CHECK(*Btah::parse(wire) == Btah{.tassn = 0x2345, .rc_id = 1});
@@ -45,7 +45,7 @@ TEST_CASE("fields that are too large do not reach their neighbours") {
   CHECK(Ofstetah::parse(offset) == Ofstetah{.kib = 4});
 }
 
-TEST_CASE("headers of another version than 0 are none of ours") {
+TEST_CASE("headers of another version than 0 are refused") {
   for (unsigned version = 1; version <= 3; ++version) {
     std::array<std::byte, 8> wire;
     Btah{}.emit(wire);

@@ -23,7 +23,7 @@ TEST_CASE("addresses come back as they were sent, the partition in the low 24 bi
   check_header<Addresses>(bits(0, 7));
 }
 
-TEST_CASE("transport headers of another version or, for UTPH, opcode are none of ours") {
+TEST_CASE("transport headers of another version or, for UTPH, opcode are refused") {
   for (unsigned version = 1; version <= 3; ++version) {
     std::array<std::byte, 16> wire;
     Rtph{}.emit(wire);
@@ -49,7 +49,7 @@ std::vector<std::byte> emitted(const Saetph& header) {
   return wire;
 }
 
-TEST_CASE("a SAETPH of each bitmap size comes back, and cut anywhere it is none") {
+TEST_CASE("a SAETPH of each bitmap size comes back; cut off anywhere it is refused") {
   Prng prng(1);
   for (uint32_t code = 0; code <= 4; ++code) {
     for (int round = 0; round < 20; ++round) {
@@ -72,7 +72,7 @@ TEST_CASE("a SAETPH of each bitmap size comes back, and cut anywhere it is none"
   }
 }
 
-TEST_CASE("a SAETPH of an undefined bitmap size is none, however long") {
+TEST_CASE("a SAETPH of an undefined bitmap size is refused, however long") {
   for (const unsigned code : {5u, 6u, 7u}) {
     std::vector<std::byte> wire(2000);
     wire[0] = static_cast<std::byte>(code);
