@@ -13,6 +13,17 @@ Jetty::Jetty(JettyId id_, TokenValue token_, JettyParts parts)
   static_assert(sizeof(Jetty) <= 120, "a million of them are made");
 }
 
+bool Jetty::take_receive(uint16_t& lease) {
+  if (recycled_count > 0) {
+    lease = recycled().back();
+    --recycled_count;
+    return true;
+  }
+  if (queues->jfr().waiting() == 0) return false;
+  lease = queues->jfr().take_posted();
+  return true;
+}
+
 Jetty* Jetties::create(JettyId id, TokenValue token, JettyParts parts) {
   Jetty* jetty = slab_.create(id, token, std::move(parts));
   if (jetty != nullptr) by_id_[number(id)] = slab_.index_of(jetty) + 1;

@@ -73,6 +73,8 @@ struct Jetty : JettyParts {
   // Receive slots that were taken but not used. The last one is used next.
   std::span<uint16_t> recycled() const { return {queues->jfr().recycled(), recycled_count}; }
   void recycle(uint16_t lease) { queues->jfr().recycled()[recycled_count++] = lease; }
+  // Takes a recycled slot, else the oldest posted one. Returns false if there is none.
+  bool take_receive(uint16_t& lease);
   uint16_t recycled_count = 0;
 };
 

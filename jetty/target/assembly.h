@@ -57,6 +57,19 @@ struct Assembly {
   uint32_t message_length = 0;  // write with immediate: of the whole work
   uint32_t previous = none;     // of the same peer
   uint32_t next = none;
+
+  // Holds a receive slot or permit of `to_receive`, for a message to `to`. While a Jetty counts
+  // assemblies it is not destroyed without Target::detach.
+  void hold(Jetty& to, Jetty& to_receive) {
+    jetty = &to;
+    receiver = &to_receive;
+    ++jetty->assemblies;
+    ++receiver->assemblies;
+  }
+  void let_go() {
+    --jetty->assemblies;
+    --receiver->assemblies;
+  }
 };
 
 }  // namespace urma::jetty

@@ -155,39 +155,16 @@ Jetty* Executor::receiver(Assembly& assembly, Jetty* target) {
   return nullptr;
 }
 
-void Executor::hold(Assembly& assembly, Jetty& jetty, Jetty& receiver) {
-  assembly.jetty = &jetty;
-  assembly.receiver = &receiver;
-  ++jetty.assemblies;
-  ++receiver.assemblies;
-}
-
-void Executor::let_go(Assembly& assembly) {
-  --assembly.jetty->assemblies;
-  --assembly.receiver->assemblies;
-}
-
-bool Executor::take_slot(Jetty& jetty, uint16_t& lease) {
-  if (jetty.recycled_count > 0) {
-    lease = jetty.recycled().back();
-    --jetty.recycled_count;
-    return true;
-  }
-  if (jetty.queues->jfr().waiting() == 0) return false;
-  lease = jetty.queues->jfr().take_posted();
-  return true;
-}
-
 void Executor::begin_message(Assembly& assembly, const TaRequest& request) {
   Jetty* jetty = target(request.target, TokenValue(request.token.token));
   if (!request.base.token_present) jetty = nullptr;
   Jetty* from = receiver(assembly, jetty);
   if (from == nullptr) return;
-  if (!take_slot(*from, assembly.receive)) {
+  if (!from->take_receive(assembly.receive)) {
     assembly.verdict = Verdict::not_ready;
     return;
   }
-  hold(assembly, *jetty, *from);
+  assembly.hold(*jetty, *from);
   assembly.immediate = request.immediate.immediate;
 }
 
@@ -203,7 +180,7 @@ void Executor::begin_immediate(Assembly& assembly, const TaRequest& request) {
   }
   ++from->immediates_raised;
   assembly.permit = true;
-  hold(assembly, *jetty, *from);
+  assembly.hold(*jetty, *from);
   assembly.immediate = request.immediate.immediate;
   assembly.message_length = request.immediate.message_length;
 }
@@ -234,7 +211,7 @@ void Executor::begin_atomic(Assembly& assembly, const TaRequest& request) {
 
 void Executor::release(Assembly& assembly) {
   if (assembly.jetty == nullptr) return;
-  let_go(assembly);
+  assembly.let_go();
   Jetty& receiver = *assembly.receiver;
   if (assembly.permit) --receiver.immediates_raised;
   if (assembly.receive != Queues::none) receiver.recycle(assembly.receive);
@@ -366,7 +343,7 @@ Completion Executor::arrival(const Assembly& assembly, Status status) const {
 // Completes in the queue to which the slot or permit returns, whichever Jetty the slice came to.
 void Executor::tell(Assembly& assembly, const Completion& completion) {
   jetties_.complete(*assembly.receiver, completion, assembly.receive);
-  let_go(assembly);
+  assembly.let_go();
 }
 
 bool Executor::finish_message(Assembly& assembly) {
@@ -412,7 +389,7 @@ void Executor::flush_receive(Jetty& jetty, uint16_t lease) {
 void Executor::flush_receives(Jetty& jetty) {
   if (!jetty.queues->jfr().used()) return;
   uint16_t lease = Queues::none;
-  while (take_slot(jetty, lease)) flush_receive(jetty, lease);
+  while (jetty.take_receive(lease)) flush_receive(jetty, lease);
 }
 
 void Executor::flush_receives(const std::byte* base, uint64_t bytes) {

@@ -72,11 +72,8 @@ class Executor {
   bool put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const;
   Jetty* target(const Mtetah& named, TokenValue token);
   Jetty* receiver(Assembly& assembly, Jetty* target);
-  void hold(Assembly& assembly, Jetty& jetty, Jetty& receiver);
-  void let_go(Assembly& assembly);
   void tell(Assembly& assembly, const Completion& completion);
   std::byte* notified(const Ntfetah& notify) const;
-  bool take_slot(Jetty& jetty, uint16_t& lease);
   [[gnu::cold]] void flush_receive(Jetty& jetty, uint16_t lease);
   void flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes);
   Completion arrival(const Assembly& assembly, Status status) const;
