@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/address_space.h"
+#include "base/assert.h"
 #include "base/copy.h"
 #include "jetty/atomics.h"
 #include "memseg/segment_table.h"
@@ -21,7 +22,7 @@ Status examine_telling(const Work& work) {
     return Status::bad_work;
   }
   if (!work.with_notify) return Status::ok;
-  // Work::notify sets these alone.
+  // Work::notify sets only these two values.
   const bool known =
       work.notify_verdict == Status::ok || work.notify_verdict == Status::remote_access;
   return known ? work.notify_verdict : Status::bad_work;
@@ -59,8 +60,8 @@ Status examine(const Work& work, uint64_t bytes, size_t pieces) {
   if (bytes > max_write_bytes) return Status::bad_work;
   const Status telling = examine_telling(work);
   if (telling != Status::ok) return telling;
-  // A work that is refused here has changed nothing at the target, though it has more than one
-  // packet.
+  // Checked here so that a refused work changes nothing at the target: of several packets, the
+  // first ones might be placed before another one is refused.
   const Rights wanted = work.operation == Operation::read ? Rights::read : Rights::write;
   const bool allowed = inside(work, bytes) && (bytes == 0 || has(work.segment.rights, wanted));
   return allowed ? Status::ok : Status::remote_access;
@@ -76,7 +77,9 @@ bool is_datagram(const Work& work, uint64_t bytes, uint32_t most_bytes) {
 Jfs::Jfs(uint16_t berths, uint32_t inline_bytes, size_t waited)
     : Leases(berths, Layout::bytes(counts(berths, inline_bytes, waited))),
       inline_bytes_(static_cast<uint16_t>(inline_bytes)),
-      waited_(static_cast<uint16_t>(waited)) {}
+      waited_(static_cast<uint16_t>(waited)) {
+  URMA_ASSERT(inline_bytes <= UINT16_MAX && waited <= UINT16_MAX, "callers limit both");
+}
 
 size_t Jfs::post(std::span<const Work> works) {
   uint32_t left = vacant();
