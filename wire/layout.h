@@ -172,8 +172,8 @@ Header read_header(HeaderView<Header::size> in) {
 // For a header with required constants. Returns nothing if one of them has another value.
 template <class Header>
 std::optional<Header> parse_header(HeaderView<Header::size> in) {
-  std::optional<Header> header(std::in_place);
-  if (!Header::Layout::read(in, *header)) header.reset();
+  Header header;
+  if (!Header::Layout::read(in, header)) return std::nullopt;
   return header;
 }
 

@@ -39,9 +39,9 @@ class Ways {
 
   // Returns the address in this process of a part of the other end's segment. Returns null if the
   // medium does not map it or access is not allowed: the caller then sends a packet, whose answer
-  // says which. Before the owner revokes held memory it waits, but not for long: so the caller holds
-  // one range at a time and calls `let_go` soon. `let_go` returns false if the memory was revoked
-  // meanwhile: then the copied bytes may have no effect.
+  // says which. Before the owner revokes held memory it waits, but not for long: so the caller
+  // holds one range at a time and calls `let_go` soon. `let_go` returns false if the memory was
+  // revoked meanwhile: then the copied bytes may have no effect.
   virtual std::byte* hold(uint32_t, const MemoryRange&) { return nullptr; }
   virtual bool let_go() { return true; }
 
