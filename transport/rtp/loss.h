@@ -134,12 +134,41 @@ constexpr Psn last_reported(Psn through, Psn highest, uint32_t bits) {
 
 // After `tries` time-outs in a row. UB 4.4.17: one figure; UB 4.4.18: Base * 2^(N * Times); else
 // what was measured.
-inline Duration time_out(const Retransmission& mode, const RttEstimator& rtt, unsigned tries) {
-  if (mode.rto == Retransmission::Rto::measured) return rtt.timeout(tries);
+inline Duration time_out(const Retransmission& mode, const RttEstimator& rtt, unsigned tries,
+                         Duration least = RttEstimator::least_timeout) {
+  if (mode.rto == Retransmission::Rto::measured) return rtt.timeout(tries, least);
   if (mode.rto == Retransmission::Rto::fixed) return mode.rto_base;
   const unsigned doublings = std::min(mode.rto_exponent * tries, 30u);
   return std::min(mode.rto_base * (int64_t{1} << doublings), RttEstimator::most_timeout);
 }
+
+// How long a peer is waited for that is not scheduled now and then: twice as long each time that it
+// was found late, half as long each time that packets were lost. Where nothing is lost, a question
+// to such a peer is sent unnecessarily; where packets are lost, waiting costs throughput.
+class LatenessTolerance {
+ public:
+  // `late`: the peer did not run; otherwise a packet was lost.
+  void learn(bool late) {
+    if (late) {
+      score_ = std::min<uint8_t>(score_ + 2, most_score);
+    } else {
+      score_ = static_cast<uint8_t>(std::max(score_ - 2, 0));
+    }
+  }
+
+  // No question is asked before; zero while nothing has been learnt.
+  Duration tolerated() const {
+    const unsigned doublings = score_ / 2u;
+    return doublings == 0 ? Duration{} : shortest * (int64_t{1} << (doublings - 1));
+  }
+  Duration least_timeout() const { return std::max(tolerated(), RttEstimator::least_timeout); }
+
+ private:
+  static constexpr Duration shortest = std::chrono::milliseconds(1);
+  static constexpr uint8_t most_score = 10;  // 16 ms
+
+  uint8_t score_ = 0;
+};
 
 // After so long without news the last packet is sent again, as a question: its answer shows what
 // else is missing, for the price of one packet. A receiver may hold its answer back meanwhile.

@@ -28,9 +28,9 @@ class RttEstimator {
   Duration smoothed() const { return smoothed_; }
   Duration least() const { return least_; }
 
-  // After `tries` time-outs in a row.
-  Duration timeout(unsigned tries) const {
-    const Duration once = std::max(smoothed_ + 4 * variation_, least_timeout);
+  // After `tries` time-outs in a row; the first one is not below `least`.
+  Duration timeout(unsigned tries, Duration least = least_timeout) const {
+    const Duration once = std::max(smoothed_ + 4 * variation_, least);
     // Waits that grow stay short of the verdict, unless the path itself is that long.
     const Duration most = std::clamp(once, most_timeout, longest_timeout);
     return std::min(once * (int64_t{1} << std::min(tries, 8u)), most);

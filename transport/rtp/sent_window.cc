@@ -19,6 +19,12 @@ Duration SentWindow::age(const Packet& packet, Time now) {
   return Duration(static_cast<int64_t>(stamp(now) - packet.sent) << stamp_shift);
 }
 
+// What comes sooner answers the first copy, and so does what comes later: the peer did not run.
+bool SentWindow::may_answer(const Packet& packet, Duration since, const AnswerTimes& answer) const {
+  const Duration more = routes_ == nullptr ? Duration{} : 2 * (*routes_)[packet.route].took;
+  return since + 2 * stamp_unit >= answer.least && since <= answer.longest + more;
+}
+
 SentWindow::Packet* SentWindow::push(const Packet& packet, Time now, Pool& pool) {
   static_assert(sizeof(Packet) == 24);
   if (!packets_.push(pool, packet)) return nullptr;
@@ -44,16 +50,20 @@ void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
 }
 
 SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* selective,
-                                                    Duration least_rtt, Time now, Pool& pool) {
+                                                    const AnswerTimes& answer, Time now,
+                                                    Pool& pool) {
   Acknowledgement out;
   bool sent_again = false;
+  const Packet* answered = nullptr;  // a question whose second copy may be evidence
+  Time asked{};                      // when that copy left
   Psn psn = first_;
   const Psn end = selective ? through + selective->bit_count : through + 1;
   for (auto at = begin(pool); at && psn < end; ++at, ++psn) {
     if (at->acknowledged) continue;
     if (psn > through && !selective->bit(static_cast<uint32_t>(psn - through))) continue;
     at->acknowledged = true;
-    const bool lost = std::exchange(at->lost, false);
+    const bool lost = at->lost;
+    at->lost = false;
     const Duration since = age(*at, now);
     if (routes_ != nullptr) routes_->arrived(at->route, lost ? 0 : at->bytes, now - since, now);
     if (lost) {
@@ -67,14 +77,23 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     if (at->copies > 1) {
       // Sooner than any answer: it is the first copy's. Of one that comes later nobody knows, but
       // most often it is the second's.
-      const bool first_copy = since + 2 * stamp_unit < least_rtt;
-      out.in_vain = out.in_vain || (first_copy && psn >= guessed_);
-      if (!first_copy) {
+      const bool first_copy = since + 2 * stamp_unit < answer.least;
+      out.in_vain = out.in_vain || (first_copy && !at->asked);
+      if (at->asked) {
+        const bool in_time = may_answer(*at, since, answer);
+        out.answered = out.answered.value_or(false) || in_time;
+        if (in_time && now - since >= asked) {
+          answered = &*at;
+          asked = now - since;
+        }
+      } else if (!first_copy) {
         out.newest_sent = std::max(out.newest_sent, now - since);
         if (routes_ != nullptr) routes_->note_sent_of_arrived(at->route, now - since, now);
       }
       continue;
     }
+    // A packet behind the question that left before it: then the question's first copy has come.
+    if (now - since < asked) answered = nullptr;
     if (routes_ != nullptr) routes_->note_sent_of_arrived(at->route, now - since, now);
     if (psn < highest_acknowledged_) {
       out.overtaken = true;
@@ -83,6 +102,11 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     }
     out.rtt = since;
     out.newest_sent = std::max(out.newest_sent, now - since);
+    out.oldest_first_copy = std::min(out.oldest_first_copy, now - since);
+  }
+  if (answered != nullptr) {
+    out.newest_sent = std::max(out.newest_sent, asked);
+    if (routes_ != nullptr) routes_->note_sent_of_arrived(answered->route, asked, now);
   }
   // What came behind a hole was held back by it, where no TPSACK told of it before.
   if (sent_again && selective == nullptr) out.rtt.reset();
@@ -103,6 +127,7 @@ size_t SentWindow::retire(std::span<SliceRef> delivered, Pool& pool) {
 // UB 4.6.2
 void SentWindow::lose(Packet& packet, Time sent, bool asked) {
   packet.lost = true;
+  packet.asked = asked;
   ++lost_packets_;
   inflight_bytes_ -= packet.bytes;
   if (routes_ != nullptr) routes_->lose(packet.route, packet.bytes, sent, asked);
@@ -135,7 +160,6 @@ SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration
 }
 
 uint64_t SentWindow::mark_all_lost(Duration least_age, Time now, Pool& pool) {
-  guessed_ = next();
   uint64_t bytes = 0;
   bool first = true;
   for (auto at = begin(pool); at; ++at) {
@@ -148,13 +172,25 @@ uint64_t SentWindow::mark_all_lost(Duration least_age, Time now, Pool& pool) {
   return bytes;
 }
 
-void SentWindow::probe(Time now, Pool& pool) {
-  guessed_ = next();
+void SentWindow::ask_last(Time now, Pool& pool) {
   Packet* last = nullptr;
   for (auto at = begin(pool); at; ++at) {
     if (!at->acknowledged && !at->lost) last = &*at;
   }
   if (last != nullptr) lose(*last, now - age(*last, now), true);
+}
+
+unsigned SentWindow::ask_first(unsigned most_packets, uint64_t most_bytes, Time now, Pool& pool) {
+  unsigned count = 0;
+  uint64_t bytes = 0;
+  for (auto at = begin(pool); at && count < most_packets; ++at) {
+    if (at->acknowledged) continue;
+    bytes += at->bytes;
+    if (count > 0 && bytes > most_bytes) break;
+    ++count;
+    if (!at->lost) lose(*at, now - age(*at, now), true);
+  }
+  return count;
 }
 
 void SentWindow::release(Pool& pool) {

@@ -23,8 +23,10 @@ class SentWindow {
     uint16_t bytes = 0;  // of the frame
     uint8_t route : 7 = 0;
     bool last : 1 = false;  // of its slice
-    bool acknowledged = false;
-    bool lost = false;   // waits to be sent again
+    bool acknowledged : 1 = false;
+    bool lost : 1 = false;  // waits to be sent again
+    bool asked : 1 =
+        false;           // its last copy is a question: nothing showed that the one before is lost
     uint8_t copies = 1;  // sent so often; sticks at 255
   };
   using Queue = ChunkQueue<Packet, 32>;
@@ -54,11 +56,17 @@ class SentWindow {
     Time newest_sent{};           // of what was newly acknowledged, if its last copy is meant
     bool overtaken = false;       // a later packet had been acknowledged before, and both sent once
     bool in_vain = false;         // what was believed lost was not: its first copy has come
+    Time oldest_first_copy = never;  // when the oldest one that was sent only once has left
+    std::optional<bool> answered;    // a question is acknowledged: in the time that an answer takes
   };
-  // Everything up to `through`, and what `selective` (relative to `through`) says beyond. No answer
-  // takes less than `least_rtt`.
-  Acknowledgement acknowledge(Psn through, const Saetph* selective, Duration least_rtt, Time now,
-                              Pool& pool);
+  // How long the answer to a packet takes.
+  struct AnswerTimes {
+    Duration least{};
+    Duration longest{};  // if it is answered at once
+  };
+  // Everything up to `through`, and what `selective` (relative to `through`) says beyond.
+  Acknowledgement acknowledge(Psn through, const Saetph* selective, const AnswerTimes& answer,
+                              Time now, Pool& pool);
   // Forgets acknowledged packets at the front. Returns how many slices ended with one of them and
   // are named in `delivered`; call again while it is filled.
   size_t retire(std::span<SliceRef> delivered, Pool& pool);
@@ -73,8 +81,10 @@ class SentWindow {
   // All that is unacknowledged and left at least so long ago, and the first of it in any case.
   // Returns the bytes newly marked as lost.
   uint64_t mark_all_lost(Duration least_age, Time now, Pool& pool);
-  // The last packet that is not acknowledged is to be sent again, as a question.
-  void probe(Time now, Pool& pool);
+  // The last packet that is not acknowledged is to be sent again, as a question; or the first ones,
+  // at least one and otherwise no more than that. Returns how many.
+  void ask_last(Time now, Pool& pool);
+  unsigned ask_first(unsigned most_packets, uint64_t most_bytes, Time now, Pool& pool);
 
   // Packets from the front on: for what is to be sent again.
   Queue::Cursor begin(Pool& pool) { return packets_.begin(pool); }
@@ -86,13 +96,13 @@ class SentWindow {
  private:
   static uint32_t stamp(Time now);
   static Duration age(const Packet& packet, Time now);
+  bool may_answer(const Packet& packet, Duration since, const AnswerTimes& answer) const;
   void lose(Packet& packet, Time sent, bool asked = false);
 
   Queue packets_;
   Psn first_;
   Routes* routes_;
   Psn highest_acknowledged_{};
-  Psn guessed_{};                // what lies before it was, perhaps, sent again without evidence
   uint64_t inflight_bytes_ = 0;  // neither acknowledged nor lost
   uint32_t lost_packets_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/assert.h"
 #include "wire/icrc.h"
@@ -11,7 +12,12 @@ namespace {
 
 // An ack is a packet of its own (RTPH has one PSN field), so acks are owed and paid together.
 constexpr Duration least_ack_delay = std::chrono::microseconds(100);
-constexpr Duration most_ack_delay = std::chrono::microseconds(400);
+constexpr Duration most_ack_delay = RetransmissionTimer::most_ack_delay;
+
+// What a time-out sends again in mode rack: so many full packets, or more small ones. One would be
+// enough for a peer that did not run; a burst of losses is over sooner with more.
+constexpr uint32_t questions = 4;
+constexpr uint32_t most_questions = 64;
 
 constexpr SliceRef no_slice{};
 
@@ -56,9 +62,9 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
       send_window_(std::min(settings.send_window, ReceivedWindow::max_window)),
       balance_(settings.balance),
       path_(settings.path),
-      sent_(settings.first_sent, settings.routes),
       next_tpmsn_(settings.first_sent.wire()),
-      rtt_(settings.first_rtt),
+      sent_(settings.first_sent, settings.routes),
+      timer_(settings.first_rtt),
       sent_again_(settings.first_sent),
       controller_(controller_of(settings).make(controller_storage_, window_settings(settings))),
       hole_answer_(hole_answer(settings.peers_mode)),
@@ -161,7 +167,7 @@ void Tp::owe_ack(Time now) {
 
 Duration Tp::ack_delay() const {
   if (mode_.ack_delay > Duration{}) return mode_.ack_delay;
-  return std::clamp(rtt_.smoothed() / 4, least_ack_delay, most_ack_delay);
+  return std::clamp(rtt() / 4, least_ack_delay, most_ack_delay);
 }
 
 void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now,
@@ -188,12 +194,15 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
 
   const uint64_t inflight = sent_.inflight_bytes();
   const auto news =
-      sent_.acknowledge(through, selective ? &*selective : nullptr, rtt_.least(), now, pools_.sent);
-  if (news.rtt) rtt_.add(*news.rtt);
+      sent_.acknowledge(through, selective ? &*selective : nullptr,
+                        {timer_.rtt().least(), timer_.longest_answer()}, now, pools_.sent);
+  if (news.rtt) timer_.add(*news.rtt);
+  bool timed_out = false;
   if (news.bytes > 0) {
+    timed_out = timer_.settle(news.answered, news.oldest_first_copy, now);
     last_progress_ = now;
     controller_->handle(congestion::Acknowledged{
-        .now = now, .rtt = rtt_.smoothed(), .bytes = news.bytes, .inflight_bytes = inflight});
+        .now = now, .rtt = rtt(), .bytes = news.bytes, .inflight_bytes = inflight});
     if (routes() != nullptr) routes()->tell_windows(false, now);
   }
   uint64_t lost_bytes = 0;
@@ -209,7 +218,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
                              : through;
     lost_bytes = find_lost(evidence_of(news, reported, now), now);
   }
-  note_lost(lost_bytes, now);
+  note_lost(lost_bytes, timed_out, now);
 
   const Psn first = sent_.first();
   const std::span delivered(pools_.delivered);
@@ -220,12 +229,8 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   // Where nothing but a time-out helps, it is the oldest packet's.
   const bool moved = mode_.trigger != Retransmission::Trigger::timeout || sent_.first() != first;
   if (news.bytes > 0 && moved) {
-    timeouts_in_row_ = 0;
-    if (sent_.empty()) {
-      timeout_at_ = never;
-    } else {
-      await_news(now);
-    }
+    timer_.reset();
+    sent_.empty() ? timer_.stop() : timer_.start(mode_, now);
   }
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
 }
@@ -244,13 +249,13 @@ LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn report
 // Packets of different paths overtake each other by as much as the paths differ, and by as long as
 // a busy end leaves one of them unread.
 Duration Tp::all_tolerance() const {
-  const Duration tolerance = tolerance_.window(rtt_.smoothed());
+  const Duration tolerance = tolerance_.window(rtt());
   if (routes() == nullptr) return tolerance;
-  return tolerance + std::max(2 * rtt_.smoothed(), RttEstimator::least_timeout);
+  return tolerance + std::max(2 * rtt(), RttEstimator::least_timeout);
 }
 
 uint64_t Tp::find_lost(const LossEvidence& evidence, Time now) {
-  const Duration tolerance = tolerance_.window(rtt_.smoothed());
+  const Duration tolerance = tolerance_.window(rtt());
   const auto missing = sent_.mark_lost(evidence, tolerance, now, pools_.sent);
   if (mode_.trigger == Retransmission::Trigger::rack) {
     const Time until = latest_.patience(missing.oldest_sent, all_tolerance());
@@ -259,22 +264,15 @@ uint64_t Tp::find_lost(const LossEvidence& evidence, Time now) {
   return missing.lost_bytes;
 }
 
-void Tp::note_lost(uint64_t bytes, Time now) {
-  if (bytes == 0) return;
-  tolerance_.calm();
+void Tp::note_lost(uint64_t bytes, bool timed_out, Time now) {
+  if (bytes == 0 && !timed_out) return;
+  if (bytes > 0) {
+    tolerance_.calm();
+    timer_.note_lost();
+  }
   controller_->handle(
-      congestion::Lost{.now = now, .rtt = rtt_.smoothed(), .bytes = bytes, .timed_out = false});
-  if (routes() != nullptr) routes()->tell_windows(false, now);
-}
-
-// From now on it is waited for an answer: first for the sake of a question, then of all.
-void Tp::await_news(Time now) {
-  const Duration patience = time_out(mode_, rtt_, timeouts_in_row_);
-  timeout_at_ = now + patience;
-  if (mode_.trigger != Retransmission::Trigger::rack) return;
-  const Duration until_probe = probe_after(rtt_, most_ack_delay);
-  probe_next_ = timeouts_in_row_ == 0 && until_probe < patience;
-  if (probe_next_) timeout_at_ = now + until_probe;
+      congestion::Lost{.now = now, .rtt = rtt(), .bytes = bytes, .timed_out = timed_out});
+  if (routes() != nullptr) routes()->tell_windows(timed_out, now);
 }
 
 // ---- outwards
@@ -302,6 +300,7 @@ bool Tp::wants_to_send(Time now) const {
 
 bool Tp::can_send_lost() const {
   if (sent_.lost_packets() == 0) return false;
+  if (questions_due_ > 0) return true;
   const uint32_t largest = facts_.packet_bytes + header_allowance;
   if (routes() != nullptr && !routes()->any_room(largest)) return false;
   return sent_.inflight_bytes() == 0 ||
@@ -338,7 +337,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   }
   keep_alive_due_ = false;
   if (routes() != nullptr) routes()->used(now);
-  if (timeout_at_ == never) await_news(now);
+  if (!timer_.running()) timer_.start(mode_, now);
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
   return plan.count;
 }
@@ -351,11 +350,16 @@ void Tp::plan_lost(Plan& plan) {
   for (auto at = sent_.begin(pools_.sent); at && left > 0; ++at, ++psn) {
     if (!at->lost) continue;
     plan.held_back = plan.full();
-    const bool room = routes() == nullptr || routes()->any_room(at->bytes);
-    if (!room || (inflight > 0 && inflight + at->bytes > controller_->window_bytes())) {
-      plan.held_back = window_limited_ = true;
-    }
     if (plan.held_back) return;
+    const bool room = routes() == nullptr || routes()->any_room(at->bytes);
+    const bool open = inflight == 0 || inflight + at->bytes <= controller_->window_bytes();
+    // A question leaves in any case: what fills the window may all be lost.
+    if (questions_due_ > 0) {
+      --questions_due_;
+    } else if (!room || !open) {
+      plan.held_back = window_limited_ = true;
+      return;
+    }
     inflight += at->bytes;
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
@@ -491,7 +495,7 @@ void Tp::fill_ack(TxFrame& frame) {
 // ---- time
 
 Time Tp::next_deadline() const {
-  Time at = std::min(timeout_at_, overtaken_until_);
+  Time at = std::min(timer_.deadline(), overtaken_until_);
   if (routes() != nullptr) at = std::min(at, routes()->next_deadline());
   if (owed_ > 0) at = std::min(at, owed_since_ + ack_delay());
   if (outstanding()) {
@@ -501,36 +505,41 @@ Time Tp::next_deadline() const {
   return at;
 }
 
+void Tp::handle_time_out(Time now) {
+  ++counters_.timeouts;
+  if (mode_.trigger == Retransmission::Trigger::rack) {
+    const uint64_t bytes = uint64_t{questions} * (facts_.packet_bytes + header_allowance);
+    questions_due_ = static_cast<uint8_t>(
+        sent_.ask_first(timer_.asks_once() ? 1 : most_questions, bytes, now, pools_.sent));
+    return;
+  }
+  // UB 4.4.1: in each mode; UB 4.4.6, UB 4.4.10: from the first that is missing on, or each that
+  // is; UB 4.4.16, UB 4.4.20: what nothing else has mended.
+  // Nothing else shows there that a path is lost.
+  if (routes() != nullptr && routes()->one_at_a_time()) routes()->question_all(now);
+  // Where the peer tells what it has, what left less than a round trip ago may yet be told.
+  const bool tells = mode_.scope == Retransmission::Scope::selective;
+  const Duration least_age = tells ? std::min(rtt(), timer_.time_out(mode_, 0) / 2) : Duration{};
+  note_lost(sent_.mark_all_lost(least_age, now, pools_.sent), true, now);
+}
+
 std::optional<Why> Tp::handle_timer(Time now) {
   if (outstanding() && now >= last_heard_ + verdict_after) return Why::silent;
   if (now >= overtaken_until_) {
     const auto evidence = latest_.evidence(sent_.highest_acknowledged(), all_tolerance(), 0, now);
-    note_lost(find_lost(evidence, now), now);
+    note_lost(find_lost(evidence, now), false, now);
   }
-  if (now >= timeout_at_ && probe_next_) {
-    probe_next_ = false;
-    sent_.probe(now, pools_.sent);
-    // Time enough for the answer, and the time-out where it was.
-    const Duration rest = time_out(mode_, rtt_, 0) - probe_after(rtt_, most_ack_delay);
-    timeout_at_ = now + std::max(rest, 2 * rtt_.smoothed());
-  } else if (now >= timeout_at_) {
-    // UB 4.4.1: in each mode; UB 4.4.6, UB 4.4.10: from the first that is missing on, or each that
-    // is; UB 4.4.16, UB 4.4.20: what nothing else has mended.
-    ++counters_.timeouts;
-    if (timeouts_in_row_ < UINT16_MAX) ++timeouts_in_row_;
-    // Nothing else shows there that a path is lost.
-    if (routes() != nullptr && routes()->one_at_a_time()) routes()->question_all(now);
-    // Where the peer tells what it has, what left less than a round trip ago may yet be told.
-    const bool tells = mode_.scope == Retransmission::Scope::selective;
-    const Duration least_age =
-        tells ? std::min(rtt_.smoothed(), time_out(mode_, rtt_, 0) / 2) : Duration{};
-    const uint64_t bytes = sent_.mark_all_lost(least_age, now, pools_.sent);
-    controller_->handle(
-        congestion::Lost{.now = now, .rtt = rtt_.smoothed(), .bytes = bytes, .timed_out = true});
-    if (routes() != nullptr) routes()->tell_windows(true, now);
-    // UB 4.4.19
-    if (mode_.rto_tries > 0 && timeouts_in_row_ > mode_.rto_tries) return Why::silent;
-    timeout_at_ = now + time_out(mode_, rtt_, timeouts_in_row_);
+  switch (timer_.expire(mode_, now)) {
+    case RetransmissionTimer::Action::none:
+      break;
+    case RetransmissionTimer::Action::probe:
+      sent_.ask_last(now, pools_.sent);
+      questions_due_ = 1;
+      break;
+    case RetransmissionTimer::Action::time_out:
+      handle_time_out(now);
+      // UB 4.4.19
+      if (mode_.rto_tries > 0 && timer_.timeouts_in_row() > mode_.rto_tries) return Why::silent;
   }
   if (awaited_ > 0 && sent_.empty() && now >= last_heard_ + keep_alive_after)
     keep_alive_due_ = true;

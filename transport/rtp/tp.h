@@ -7,8 +7,10 @@
 #include "transport/counters.h"
 #include "transport/packet_channel.h"
 #include "transport/rtp/loss.h"
+#include "transport/rtp/received_window.h"
+#include "transport/rtp/retransmission_timer.h"
 #include "transport/rtp/rtp_pools.h"
-#include "transport/rtp/rtt.h"
+#include "transport/rtp/sent_window.h"
 #include "urma/core/balance.h"
 
 namespace urma::transport {
@@ -58,10 +60,10 @@ class Tp final : public PacketChannel {
   bool wants_to_send(Time now) const override;
   Time next_deadline() const override;
   [[gnu::cold]] std::optional<Why> handle_timer(Time now) override;
-  Duration rtt() const override { return rtt_.smoothed(); }
   bool leads_to(const Endpoint& endpoint) const override {
     return to_ == endpoint || (routes() != nullptr && routes()->leads_to(endpoint));
   }
+  Duration rtt() const override { return timer_.rtt().smoothed(); }
 
   Psn next_psn() const { return sent_.next(); }
   Routes* routes() const { return sent_.routes(); }
@@ -107,8 +109,8 @@ class Tp final : public PacketChannel {
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
   Duration all_tolerance() const;
   uint64_t find_lost(const LossEvidence& evidence, Time now);
-  void note_lost(uint64_t bytes, Time now);
-  void await_news(Time now);
+  void note_lost(uint64_t bytes, bool timed_out, Time now);
+  [[gnu::cold]] void handle_time_out(Time now);
 
   // What a packet that comes out of order is answered with (UB 4.4): nothing, in its turn or at
   // once a TPSACK, or a TPNAK.
@@ -128,17 +130,15 @@ class Tp final : public PacketChannel {
   bool nak_sent_ = false;  // and nothing in order, or again, since (UB 4.4.2)
 
   // Outwards.
+  uint8_t questions_due_ = 0;  // so many packets leave although the window is full
+  bool window_limited_ = false;
+  uint32_t next_tpmsn_;
   SentWindow sent_;
   Pulling pulling_;
-  uint32_t next_tpmsn_;
-  uint16_t timeouts_in_row_ = 0;
-  bool probe_next_ = false;  // when the time is over it is a question that is sent
-  bool window_limited_ = false;
-  RttEstimator rtt_;
+  RetransmissionTimer timer_;
   LatestArrival latest_;          // mode rack
   Time overtaken_until_ = never;  // mode rack: what a later packet has overtaken is lost then
   SentAgain sent_again_;          // mode fast, selective
-  Time timeout_at_ = never;
   alignas(8) std::byte controller_storage_[congestion::Controller::storage];
   congestion::Controller* controller_;
   ReorderTolerance tolerance_;  // mode rack

@@ -1,0 +1,164 @@
+// Hosts that are not scheduled for a while. Nothing is lost meanwhile, so little is sent again.
+
+#include <array>
+
+#include "base/prng.h"
+#include "tests/catch.h"
+#include "tests/sim/pair.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+enum class Stands : uint8_t { none, receiver, both };
+
+struct Load {
+  const char* name;
+  size_t work_bytes;
+  size_t depth;  // works that are outstanding
+};
+constexpr Load bulk{"bulk", 64 * 1024, 32};
+constexpr Load small{"small", 64, 4};
+constexpr Load single{"single", 64, 1};
+
+struct Case {
+  const Load& load;
+  Stands stands_still = Stands::both;
+  Duration runs = 40ms;  // between two standstills, on average
+  Duration least = 1ms;
+  Duration most = 20ms;
+  std::string wire = "delay=10us&rate=2Gbit&queue=16M";
+  uint64_t seed = 1;
+};
+
+struct Outcome {
+  uint64_t sent = 0;  // data packets, both ways
+  uint64_t again = 0;
+  uint64_t duplicates = 0;
+  uint64_t timeouts = 0;
+  uint64_t works = 0;
+
+  double spurious() const { return static_cast<double>(duplicates) / static_cast<double>(sent); }
+};
+
+// One host writes to the other, always so many works at a time, while they stand still at random.
+class Standstills {
+ public:
+  explicit Standstills(const Case& what)
+      : what_(what),
+        prng_(what.seed),
+        hosts_("standstill-" + std::string(what.load.name), what.seed),
+        sides_{Side{hosts_.start(what.wire)}, Side{hosts_.start(what.wire)}},
+        target_(sides_[0].host.device.import(sides_[1].host.line).value()),
+        bytes_(what.load.work_bytes) {
+    sides_[0].stalls = what.stands_still == Stands::both;
+    sides_[1].stalls = what.stands_still != Stands::none;
+  }
+
+  Outcome run(Duration time) {
+    post(1);
+    REQUIRE(only_status(sides_[0].host.jetty, 1s) == Status::ok);
+    for (Side& side : sides_) side.next = hosts_.now() + pause();
+    const Outcome before = outcome();
+    post(what_.load.depth);
+    const Time until = hosts_.now() + time;
+    while (hosts_.now() < until) {
+      hosts_.run_for(5us);
+      for (Side& side : sides_) change(side);
+      if (!sides_[0].stopped) poll();
+    }
+    const Outcome after = outcome();
+    return {after.sent - before.sent, after.again - before.again,
+            after.duplicates - before.duplicates, after.timeouts - before.timeouts,
+            after.works - before.works};
+  }
+
+ private:
+  struct Side {
+    SimHosts::Host host;
+    bool stalls = false;
+    bool stopped = false;
+    Time next = {};
+  };
+
+  Duration pause() {
+    const auto mean = static_cast<uint64_t>(what_.runs.count());
+    return Duration(static_cast<int64_t>(prng_.between(mean / 2, mean * 3 / 2)));
+  }
+  void change(Side& side) {
+    if (!side.stalls || hosts_.now() < side.next) return;
+    side.stopped = !side.stopped;
+    hosts_.stop(side.host, side.stopped);
+    const auto still = prng_.between(static_cast<uint64_t>(what_.least.count()),
+                                     static_cast<uint64_t>(what_.most.count()));
+    side.next = hosts_.now() + (side.stopped ? Duration(static_cast<int64_t>(still)) : pause());
+  }
+  void post(size_t count) {
+    const std::vector<Work> works(count, write(bytes_, target_.segment));
+    REQUIRE(sides_[0].host.jetty.post(works) == count);
+  }
+  void poll() {
+    std::array<Completion, 64> out;
+    const size_t count = sides_[0].host.jetty.poll(out);
+    for (const Completion& done : std::span(out).first(count)) REQUIRE(done.status == Status::ok);
+    works_ += count;
+    if (count > 0) post(count);
+  }
+  Outcome outcome() {
+    Outcome out{.works = works_};
+    for (Side& side : sides_) {
+      const Statistics seen = side.host.device.stats().value();
+      out.sent += seen.packets_sent;
+      out.again += seen.retransmitted;
+      out.duplicates += seen.duplicates;
+      out.timeouts += seen.retransmission_timeouts;
+    }
+    return out;
+  }
+
+  const Case what_;
+  Prng prng_;
+  SimHosts hosts_;
+  std::array<Side, 2> sides_;
+  Imported target_;
+  std::vector<std::byte> bytes_;
+  uint64_t works_ = 0;
+};
+
+Outcome run(const Case& what, Duration time) {
+  Standstills world(what);
+  return world.run(time);
+}
+
+// Without what was learnt, 4 % of the bulk stream was sent again.
+TEST_CASE("standstills: hosts that do not run for 1 to 20 ms make 0.2 % be sent again at most") {
+  for (const Load* load : {&bulk, &small, &single}) {
+    for (const Stands who : {Stands::receiver, Stands::both}) {
+      INFO(load->name << ", both: " << (who == Stands::both));
+      const Outcome seen = run({.load = *load, .stands_still = who}, 3s);
+      CHECK(seen.works > 1000);
+      CHECK(seen.duplicates == seen.again);
+      CHECK(seen.spurious() <= 0.002);
+    }
+  }
+}
+
+// The receiver does not run for a fifth of the time, and nothing else may be missing.
+TEST_CASE("standstills: a bulk stream goes on with the window that it had") {
+  const Outcome steady = run({.load = bulk, .stands_still = Stands::none}, 1s);
+  const Outcome seen = run({.load = bulk, .stands_still = Stands::receiver}, 1s);
+  CHECK(seen.works * 10 > steady.works * 9);
+}
+
+// A peer that was late is waited for only while nothing is lost.
+TEST_CASE("standstills: where packets are lost, a late peer costs no more than its standstills") {
+  const std::string wire = "delay=10us&rate=2Gbit&queue=16M&loss=1%";
+  const Outcome steady = run({.load = small, .stands_still = Stands::none, .wire = wire}, 500ms);
+  const Outcome seen = run({.load = small, .stands_still = Stands::receiver, .wire = wire}, 500ms);
+  CHECK(seen.works * 100 > steady.works * 75);
+  CHECK(seen.again > 0);
+}
+
+}  // namespace
+}  // namespace urma::test

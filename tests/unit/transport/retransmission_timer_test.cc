@@ -1,0 +1,108 @@
+#include "transport/rtp/retransmission_timer.h"
+
+#include "tests/catch.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using transport::RetransmissionTimer;
+using Action = RetransmissionTimer::Action;
+
+// A round trip of 40 us: a probe after 480 us, a time-out after 1 ms.
+struct Waiting {
+  RetransmissionTimer timer{40us};
+  Time now{1s};
+
+  Waiting() {
+    for (int i = 0; i < 100; ++i) timer.add(40us);
+    timer.start(sel_rack, now);
+  }
+  Action expire() {
+    now = timer.deadline();
+    return timer.expire(sel_rack, now);
+  }
+  // The peer does not run for so long after the last question, and then all has arrived.
+  void answer_after(Duration late) {
+    now += late;
+    CHECK_FALSE(timer.settle(late < timer.longest_answer(), now - late - 1ms, now));
+    timer.reset();
+    timer.start(sel_rack, now);
+  }
+};
+
+TEST_CASE("retransmission timer: a probe, and time-outs that each wait twice as long") {
+  Waiting one;
+  const Time begun = one.now;
+  CHECK(one.timer.expire(sel_rack, begun) == Action::none);
+  CHECK(one.expire() == Action::probe);
+  CHECK(one.now == begun + 480us);
+  CHECK(one.expire() == Action::time_out);
+  CHECK(one.now == begun + 1ms);
+  CHECK(one.expire() == Action::time_out);
+  CHECK(one.now == begun + 3ms);
+  CHECK(one.timer.timeouts_in_row() == 2);
+}
+
+TEST_CASE("retransmission timer: an answer in time says that the time-out was right") {
+  Waiting one;
+  one.expire();
+  CHECK_FALSE(one.timer.settle(true, never, one.now + 40us));  // only a probe: no congestion yet
+  one.timer.start(sel_rack, one.now);
+  one.expire();
+  one.expire();
+  CHECK(one.timer.settle(true, never, one.now + 40us));
+  // Each question is judged once.
+  CHECK_FALSE(one.timer.settle(true, never, one.now + 40us));
+}
+
+TEST_CASE("retransmission timer: first copies that arrive say that nothing was lost") {
+  for (const Duration late : {Duration(40us), Duration(5ms)}) {
+    Waiting one;
+    one.expire();
+    one.expire();
+    CHECK_FALSE(one.timer.settle(true, one.now - 1ms, one.now + late));
+    CHECK(one.timer.peer_was_late() == (late > 1ms));
+  }
+  Waiting one;
+  one.expire();
+  one.expire();
+  CHECK(one.timer.settle(true, one.now + 1us, one.now + 40us));  // it left after the question
+}
+
+TEST_CASE("retransmission timer: a late peer is waited for, to 16 ms, until something is lost") {
+  Waiting one;
+  for (const Duration expected : {1ms, 2ms, 4ms, 8ms, 16ms, 16ms}) {
+    one.expire();
+    one.answer_after(5ms);
+    CHECK(one.timer.deadline() == one.now + expected);
+    CHECK(one.timer.peer_was_late());
+  }
+  for (const Duration expected : {8ms, 4ms, 2ms, 1ms}) {
+    one.timer.note_lost();
+    CHECK(one.timer.time_out(sel_rack, 0) == expected);
+  }
+  one.timer.note_lost();
+  CHECK_FALSE(one.timer.peer_was_late());
+}
+
+TEST_CASE("retransmission timer: an answer that is a little late teaches nothing") {
+  Waiting one;
+  one.expire();
+  one.answer_after(900us);
+  CHECK_FALSE(one.timer.peer_was_late());
+}
+
+TEST_CASE("retransmission timer: other modes ask no questions") {
+  for (const Retransmission& mode : {sel_fast, sel_timeout, gbn_fast, gbn_timeout}) {
+    RetransmissionTimer timer(40us);
+    timer.start(mode, Time(1s));
+    CHECK(timer.expire(mode, timer.deadline()) == Action::time_out);
+    CHECK_FALSE(timer.settle(true, never, timer.deadline()));
+    CHECK_FALSE(timer.settle(false, Time(1s), timer.deadline() + 20ms));
+    CHECK_FALSE(timer.peer_was_late());
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
