@@ -80,7 +80,7 @@ class RetransmissionTimer {
     if (asked_at_ == Time{}) return false;
     const bool arrived = oldest_first_copy < asked_at_;
     const bool in_time = answered.value_or(false) && !arrived;
-    // What comes soon may only be an acknowledgement whose predecessor was lost.
+    // An acknowledgement that comes soon may only follow one that was lost.
     const bool late = !in_time && now - asked_at_ > RttEstimator::least_timeout;
     if (!answered && !arrived) return false;
     if (in_time || late) late_.learn(late);
@@ -97,7 +97,7 @@ class RetransmissionTimer {
   }
 
  private:
-  // What a processor takes to wake up for a packet.
+  // A processor takes so long to wake up for a packet.
   static constexpr Duration answer_slack = std::chrono::microseconds(100);
 
   RttEstimator rtt_;

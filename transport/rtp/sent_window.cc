@@ -19,7 +19,7 @@ Duration SentWindow::age(const Packet& packet, Time now) {
   return Duration(static_cast<int64_t>(stamp(now) - packet.sent) << stamp_shift);
 }
 
-// What comes sooner answers the first copy, and so does what comes later: the peer did not run.
+// An earlier acknowledgement is of the first copy, and so is a later one: the peer did not run.
 bool SentWindow::may_answer(const Packet& packet, Duration since, const AnswerTimes& answer) const {
   const Duration more = routes_ == nullptr ? Duration{} : 2 * (*routes_)[packet.route].took;
   return since + 2 * stamp_unit >= answer.least && since <= answer.longest + more;
@@ -75,7 +75,7 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     out.highest = psn;
     sent_again = sent_again || lost || at->copies > 1;
     if (at->copies > 1) {
-      // Sooner than any answer: it is the first copy's. Of one that comes later nobody knows, but
+      // Sooner than any answer: it is the first copy's. A later one may be of either copy, but
       // most often it is the second's.
       const bool first_copy = since + 2 * stamp_unit < answer.least;
       out.in_vain = out.in_vain || (first_copy && !at->asked);
@@ -108,7 +108,7 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     out.newest_sent = std::max(out.newest_sent, asked);
     if (routes_ != nullptr) routes_->note_sent_of_arrived(answered->route, asked, now);
   }
-  // What came behind a hole was held back by it, where no TPSACK told of it before.
+  // Packets behind a hole were held back by it, where no TPSACK told of it before.
   if (sent_again && selective == nullptr) out.rtt.reset();
   return out;
 }
@@ -137,7 +137,7 @@ SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration
                                           Time now, Pool& pool) {
   Missing out;
   Psn psn = first_;
-  // Of one at a time all packets are judged by the mode alone.
+  // With one route at a time, all packets are judged by the mode alone.
   Routes* const routes = routes_ != nullptr && !routes_->one_at_a_time() ? routes_ : nullptr;
   if (routes != nullptr) routes->judge(tolerance, now);
   for (auto at = begin(pool); at && psn <= evidence.through; ++at, ++psn) {

@@ -14,7 +14,7 @@ namespace {
 constexpr Duration least_ack_delay = std::chrono::microseconds(100);
 constexpr Duration most_ack_delay = RetransmissionTimer::most_ack_delay;
 
-// What a time-out sends again in mode rack: so many full packets, or more small ones. One would be
+// A time-out of mode rack sends so many full packets again, or more small ones. One would be
 // enough for a peer that did not run; a burst of losses is over sooner with more.
 constexpr uint32_t questions = 4;
 constexpr uint32_t most_questions = 64;
@@ -119,7 +119,7 @@ bool Tp::handle_data(const Rtph& header, Time now) {
       ack_now_ = true;
       return false;
     case ReceivedWindow::Arrival::no_memory:
-      // What cannot be kept out of order is asked for again from the hole on, once.
+      // A packet that cannot be kept out of order is asked for again from the hole on, once.
       ++counters_.no_memory;
       highest_dropped_ = std::max(highest_dropped_, psn);
       nak_due_ = !nak_sent_;
@@ -211,7 +211,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
     const bool late = through + 1 < sent_.first();
     if (!late) lost_bytes = sent_.mark_all_lost(Duration{}, now, pools_.sent);
   } else if (news.bytes > 0 && mode_.trigger != Retransmission::Trigger::timeout) {
-    // UB 4.4.10: where only a time-out counts, what is missing is noted and no more.
+    // UB 4.4.10: where only a time-out counts, what is missing is only noted.
     const Psn reported = selective
                              ? last_reported(through, Psn::unwrap(through, selective->max_received),
                                              selective->bit_count)
