@@ -67,9 +67,9 @@ class Bell {
 
   // ---- ringer, after publishing the event and a full fence
 
-  // `who` is the ringer's number, 1 to 2^30 - 1, which no other living ringer of this bell has, or
-  // `anybody`. `rung` belongs to the ringer, and is 0 at first. Makes a system call only if a
-  // thread sleeps at the bell.
+  // Rings as the ringer of this number, 1 to 2^30 - 1, which no other living ringer of this bell
+  // has, or as `anybody`. `rung` belongs to the ringer, and is 0 at first. Makes a system call only
+  // if a thread sleeps at the bell.
   static constexpr uint32_t anybody = 0;
   void ring(uint32_t& rung, uint32_t who) {
     const uint32_t value = word_->load(std::memory_order_relaxed);

@@ -40,7 +40,8 @@ struct JettyParts {
 
   Timeouts timeouts;
   Ordering ordering;
-  Handle receives_from;  // the JFR that it shares with other Jetties; zero: it has its own receives
+  Handle receives_from;  // the JFR that it shares with other Jetties; or zero if it has its own
+                         // receives
   std::shared_ptr<Queues> queues;
 };
 

@@ -5,8 +5,8 @@
 
 namespace urma::jetty {
 
-// What the transaction layer remembers of one peer: its channel while there is one, and the heads
-// of lists of its flows, answers and slices. Entries are found by the index of the PeerId; a later
+// The transaction layer's state of one peer: its channel while there is one, and the heads of lists
+// of its flows, answers and slices. Entries are found by the index of the PeerId; a later
 // incarnation with the same index starts with an empty entry. Engine thread.
 struct PeerState {
   static constexpr uint32_t none = UINT32_MAX;

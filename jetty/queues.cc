@@ -40,7 +40,7 @@ std::shared_ptr<Queues> Queues::with_own_jfc(uint16_t berths, uint16_t receives,
   return {both, &both->queues};
 }
 
-// With the counts of who shares it.
+// Includes the counts of the shared pointers.
 size_t Queues::bytes_with_own_jfc() { return sizeof(WithJfc) + 2 * sizeof(void*); }
 
 Queues::Retirement& Queues::retire() {

@@ -11,10 +11,10 @@
 
 namespace urma::jetty {
 
-// What the application and the engine share of one Jetty: its send queue, its receive queue, and
-// the completion queue that it reports to. It knows nothing of peers and packets. Owned jointly by
-// the application's handle and by the engine's half of the Jetty (`JettyParts`); when the Jetty is
-// destroyed, the completion queue owns it until its last completion has been polled.
+// The part of one Jetty that the application and the engine share: its send queue, its receive
+// queue, and the completion queue that it reports to. It knows nothing of peers and packets. Owned
+// jointly by the application's handle and by the engine's half of the Jetty (`JettyParts`); when
+// the Jetty is destroyed, the completion queue owns it until its last completion has been polled.
 class Queues {
  public:
   static constexpr uint16_t none = Leases::none;

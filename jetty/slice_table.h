@@ -40,7 +40,7 @@ enum class SliceEvent : uint8_t {
   settled,       // no driver reads the memory any more
 };
 
-// What the caller must do besides storing the state.
+// The action that the caller must take besides storing the state.
 enum class SliceAction : uint8_t {
   none,
   offer,        // to the peer's channel, as it is

@@ -82,7 +82,7 @@ struct SetupMessage {
   uint8_t mtu_log2 = 0;
   uint32_t features = feature_filler;
   uint64_t from_life = 0;
-  uint64_t to_life = 0;  // zero: any incarnation
+  uint64_t to_life = 0;  // zero for any incarnation
   uint32_t from_tpn = 0;
   uint32_t to_tpn = 0;  // open: see known_as
   uint32_t first_psn = 0;

@@ -25,7 +25,7 @@ enum class TpOpcode : uint8_t {
   congestion = 8,  // CNP
 };
 
-// What follows the transport header (UB 3.4).
+// The header that follows the transport header (UB 3.4).
 enum class NextHeader : uint8_t { transaction = 0, full_addresses = 1 };
 
 // RTPH.RSPST (UB 4.2.3). Its other values are transaction statuses that ride on an acknowledgement.

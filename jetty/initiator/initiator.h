@@ -227,7 +227,7 @@ class Initiator {
   uint32_t settling_count_ = 0;
   uint64_t fill_ = 0;
   uint64_t settled_ = 0;
-  // What `send_ahead` has done of the work that `take` takes next.
+  // The part that `send_ahead` has done of the work that `take` takes next.
   struct Ahead {
     uint16_t lease = Queues::none;
     uint32_t copied = 0;  // bytes

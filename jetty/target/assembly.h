@@ -14,7 +14,7 @@ namespace urma::jetty {
 struct Assembly {
   static constexpr uint32_t none = UINT32_MAX;
 
-  // What is done with its packets. Decided at the first one; later it can only become stricter.
+  // How its packets are treated. Decided at the first one; later it can only become stricter.
   enum class Verdict : uint8_t {
     run,
     refuse,       // remote abort: wrong token, bounds or rights

@@ -10,10 +10,10 @@
 
 namespace urma::jetty {
 
-// What became of the last W slices of one initiator queue, at their target. It ensures that a send,
-// an immediate or an atomic is executed once, even if a channel ends between execution and answer
-// and the slice arrives again on another one (docs/protocol.md). Two bits per TASSN. The window
-// moves with the newest TASSN seen; no message is needed to retire entries. Engine thread.
+// The fate of the last W slices of one initiator queue, at their target. It ensures that a send, an
+// immediate or an atomic is executed once, even if a channel ends between execution and answer and
+// the slice arrives again on another one (docs/protocol.md). Two bits per TASSN. The window moves
+// with the newest TASSN seen; no message is needed to retire entries. Engine thread.
 class ExecutionRecord {
  public:
   static constexpr uint32_t window = 1024;  // W: the initiator has no older slice outstanding

@@ -11,7 +11,7 @@ namespace urma::jetty {
 
 // The only code that touches registered memory and receive buffers on behalf of a peer. An opcode
 // without a case in it does not compile. It knows Jetties and segments, but not whether a slice was
-// executed before, nor who answers. Engine thread.
+// executed before, nor how it is answered. Engine thread.
 class Executor {
  public:
   Executor(memseg::SegmentTable& segments, Jetties& jetties)
