@@ -87,8 +87,7 @@ std::string warning(const Retransmission& mode, const drivers::PortFacts& port) 
   }
   if (mode.rto != Rto::measured && mode.rto_base < least_sensible_base) {
     return "peers may delay acknowledgements by 100 us and more, so the last packets are sent "
-           "again "
-           "before these arrive; a longer rto_base avoids that";
+           "again before these arrive; a longer rto_base avoids that";
   }
   if (mode.trigger == Trigger::timeout) {
     return "each loss stops the channel for a time-out; sel-rack avoids that";

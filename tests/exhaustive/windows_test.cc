@@ -87,7 +87,7 @@ TEST_CASE("the sent window acknowledges, loses and retires like a list would") {
         sent.mark_all_lost(Duration{}, Time(Duration(10'000)), pool);
         for (auto& [psn, entry] : model) entry.lost = !entry.acknowledged;
       }
-      sent.acknowledge(Psn{through}, &selective, Duration{}, Time(Duration(10'000)), pool);
+      sent.acknowledge(Psn{through}, &selective, {}, Time(Duration(10'000)), pool);
       for (auto& [psn, entry] : model) {
         const bool named = psn <= through || (psn - through < 64 &&
                                               selective.bit(static_cast<uint32_t>(psn - through)));

@@ -122,7 +122,7 @@ TEST_CASE("a mode that is wrong for the medium is refused, or warned about, with
   }
   CHECK(open(sim, {.retransmission = gbn_fast}));
   const std::string window = open("cxl:?retransmit=sel-fast").value().description();
-  CHECK(window.find("warning: nothing is lost here") != std::string::npos);
+  CHECK(window.find("warning: this medium loses nothing") != std::string::npos);
   CHECK(open(sim).value().description().find("retransmission sel-rack") != std::string::npos);
 }
 

@@ -541,7 +541,7 @@ TEST_CASE("a JFC shared by Jetties completes for all of them, and refuses more t
   }
   const auto refused = here.device.jetty({.berths = 1, .completions = &jfc});
   CHECK(refused.status() == Status::no_resources);
-  CHECK(refused.error().message.find("65 in all") != std::string::npos);
+  CHECK(refused.error().message.find("depth of 65") != std::string::npos);
   const auto bytes = bytes_like(100);
   for (Jetty& jetty : jetties)
     REQUIRE(jetty.post(write(bytes, target.segment).tag(number(jetty.id()))) == 1);
