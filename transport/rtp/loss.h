@@ -6,25 +6,28 @@
 #include "urma/core/ids.h"
 #include "urma/core/retransmission.h"
 
-// Which packets are lost, and when to stop waiting: the rules, one function each. What they are
-// asked about is in SentWindow, what they remember in the structs here; who asks is Tp.
+// The rules by which packets are taken for lost, and by which the sender stops waiting. Tp applies
+// them to the packets of its SentWindow. What a rule has to remember is in the classes below; none
+// of them knows a packet.
 
 namespace urma::transport {
 
-// Whether what another packet overtakes is sent again, or dropped, in vain.
+// Returns whether a packet that another one overtakes is taken for lost in this mode: the sender
+// sends it again unnecessarily, or the receiver drops the packet that came early.
 constexpr bool takes_overtaking_for_loss(const Retransmission& mode) {
   return mode.scope == Retransmission::Scope::go_back_n ||
          mode.trigger == Retransmission::Trigger::fast || !mode.keeps_out_of_order;
 }
 
-// What an acknowledgement has shown, in the form of limits, so that asking about a packet costs the
-// same in each mode. A packet that was sent again is judged by time only: its number is old.
+// The evidence of an acknowledgement, as limits of number and time, so that `is_lost` costs the
+// same in each mode. A packet that was sent again is judged by time only: its number says nothing
+// about when it was last sent.
 struct LossEvidence {
-  Psn through{};       // packets after this one are not asked about
-  Psn first_number{};  // a packet sent once is lost from this number...
-  Psn last_number{};   // ...through this one
-  Time once_before{};  // a packet sent once is lost if it was sent before this
-  Time again_before{};
+  Psn through{};        // later packets are not judged
+  Psn first_number{};   // a packet that was sent once is lost from this number on...
+  Psn last_number{};    // ...up to and including this one
+  Time once_before{};   // a packet that was sent once is lost if it left before this
+  Time again_before{};  // a packet that was sent again is lost if its last copy left before this
 };
 
 constexpr bool is_lost(Psn psn, Time sent, bool again, const LossEvidence& evidence) {
@@ -33,14 +36,14 @@ constexpr bool is_lost(Psn psn, Time sent, bool again, const LossEvidence& evide
          sent < evidence.once_before;
 }
 
-// ---- rack: by time, and as long as nothing overtakes anything, by number (OURS; RFC 8985)
+// ---- mode rack: by time; until a packet has been overtaken also by number (OURS; RFC 8985)
 
-// How much later than its successors a packet may arrive. It grows when packets turn out to have
-// been sent again in vain.
+// How much later than its successors a packet may arrive before it is taken for lost: one to four
+// quarters of a round trip. It grows when packets turn out to have been sent again unnecessarily.
 class ReorderTolerance {
  public:
-  // What an acknowledgement says of it: an earlier packet came after a later one; a packet was
-  // acknowledged sooner than its second copy can have arrived.
+  // `overtaken`: an acknowledgement has shown that an earlier packet arrived after a later one.
+  // `in_vain`: a packet was acknowledged sooner than its second copy can have arrived.
   void learn(bool overtaken, bool in_vain) {
     seen_ = seen_ || overtaken || in_vain;
     if (in_vain) {
@@ -48,13 +51,15 @@ class ReorderTolerance {
       calm_ = 0;
     }
   }
-  // Losses that were believed rightly, for a long time: the path may have become another one.
+  // Packets were taken for lost and nothing contradicts that. After 16 such calls in a row the
+  // tolerance shrinks by a quarter of a round trip, because the path may have changed.
   void calm() {
     if (++calm_ < calm_after) return;
     calm_ = 0;
     if (quarters_ > 1) --quarters_;
   }
 
+  // Whether a packet was ever overtaken or sent again unnecessarily.
   bool seen() const { return seen_; }
   Duration window(Duration round_trip) const { return round_trip * quarters_ / most_quarters; }
 
@@ -67,8 +72,9 @@ class ReorderTolerance {
   uint8_t calm_ = 0;
 };
 
-// Of all packets that are known to have come, the one that was sent last. What left in the same
-// burst, as far as times tell, left before it: numbers within a burst rise.
+// Remembers the packet that was sent last among those that are known to have arrived, and how long
+// it took. A packet of the same burst counts as sent before it: the times of a burst are equal, and
+// the numbers within a burst rise.
 class LatestArrival {
  public:
   void note(Time sent, Time now) {
@@ -79,40 +85,44 @@ class LatestArrival {
 
   Time sent() const { return sent_; }
 
-  // What left before it has had as long as it, and the tolerance. `through`: the highest that was
-  // ever acknowledged. Not 0 `reorder_packets`: so far behind that one it need not wait, either.
+  // A packet that left before the remembered one is lost once it has been under way for as long as
+  // that one was, plus `tolerance`. `through`: the highest number ever acknowledged.
+  // `reorder_packets`: if not 0, a packet this far behind `through` is lost immediately.
   LossEvidence evidence(Psn through, Duration tolerance, uint32_t reorder_packets, Time now) const {
     LossEvidence out{.through = through};
     out.once_before = out.again_before = std::min(sent_ + burst, now - took_ - tolerance);
     if (reorder_packets > 0) out.last_number = through - reorder_packets;
     return out;
   }
-  // When there will be such evidence of a packet.
+  // Returns when a packet sent at `sent` will be lost by this rule; `never` if it left after the
+  // remembered one.
   Time patience(Time sent, Duration tolerance) const {
     return sent < sent_ + burst ? sent + took_ + tolerance + Duration(1) : never;
   }
 
  private:
-  static constexpr Duration burst{256};  // to which SentWindow notes times
+  static constexpr Duration burst{256};  // the resolution of times in SentWindow: 256 ns
 
   Time sent_{};
   Duration took_{};
 };
 
-// ---- fast, selective: what a TPSACK reports as missing is lost
+// ---- modes fast, selective: a packet that a TPSACK reports as missing is lost
 
-// UB 4.4.14, UB 4.4.15: what was sent again once is reported missing for another round trip. Above
-// HighRtxPSN a hole is new. For the others any new packet is a mark: when it has come, what was
-// sent again before it and is still missing is lost again. (UB has one MarkPSN, the first new
-// packet after all that was lost had been sent again; what is lost again then waits for two round
-// trips where losses are frequent.)
+// Which packets have been sent again, so that a TPSACK does not have them sent a third time too
+// early: for another round trip TPSACKs still report them as missing (UB 4.4.14, UB 4.4.15). A hole
+// above HighRtxPSN is new. Below it every new packet serves as a mark: once it has arrived, a
+// packet that was sent again before it and is still missing has been lost again. (UB has one
+// MarkPSN, the first new packet after all lost packets were sent again. Where losses are frequent,
+// a packet that is lost again then waits for two round trips.)
 class SentAgain {
  public:
   explicit SentAgain(Psn first) : high_(first - 1) {}
 
   void sent_again(Psn psn) { high_ = std::max(high_, psn); }
-  // `reported`: the last packet that a TPACK or TPSACK says something about; `newest`: when the
-  // latest of the new packets that it acknowledges was sent. What leaves with it, leaves before it.
+  // `reported`: the last packet that the TPACK or TPSACK reports on. `newest`: when the latest of
+  // the newly acknowledged packets left, of those that were sent once. A packet that was sent again
+  // in the same burst left before it.
   LossEvidence evidence(Psn reported, Time newest) const {
     return {.through = reported,
             .first_number = high_ + 1,
@@ -124,16 +134,17 @@ class SentAgain {
   Psn high_;  // HighRtxPSN
 };
 
-// UB 4.4.8: a TPSACK says something about [PSN + 1, min(MaxRcvPSN, PSN + BitMapSize)]; of its bits
-// the first one is PSN itself.
+// Returns the last packet that a TPSACK reports on. UB 4.4.8: the report covers
+// [PSN + 1, min(MaxRcvPSN, PSN + BitMapSize)]; the first bit of the bitmap is PSN itself.
 constexpr Psn last_reported(Psn through, Psn highest, uint32_t bits) {
   return std::clamp(highest, through, through + (bits - 1));
 }
 
-// ---- time
+// ---- time-outs
 
-// After `tries` time-outs in a row. UB 4.4.17: one figure; UB 4.4.18: Base * 2^(N * Times); else
-// what was measured.
+// Returns the time-out that follows `tries` time-outs in a row: one figure (UB 4.4.17), or
+// Base * 2^(N * Times) (UB 4.4.18), or one that follows the measured round trips and, without
+// time-outs before, is at least `least`.
 inline Duration time_out(const Retransmission& mode, const RttEstimator& rtt, unsigned tries,
                          Duration least = RttEstimator::least_timeout) {
   if (mode.rto == Retransmission::Rto::measured) return rtt.timeout(tries, least);
@@ -142,12 +153,12 @@ inline Duration time_out(const Retransmission& mode, const RttEstimator& rtt, un
   return std::min(mode.rto_base * (int64_t{1} << doublings), RttEstimator::most_timeout);
 }
 
-// How long a peer is waited for that is not scheduled now and then: twice as long each time that it
-// was found late, half as long each time that packets were lost. Where nothing is lost, a question
-// to such a peer is sent unnecessarily; where packets are lost, waiting costs throughput.
+// How long the sender waits for a peer that is sometimes not scheduled: twice as long each time
+// that the peer was found late, half as long each time that packets were lost. A question to a late
+// peer is sent unnecessarily if nothing is lost; if packets are lost, waiting costs throughput.
 class LatenessTolerance {
  public:
-  // `late`: the peer did not run; otherwise a packet was lost.
+  // `late`: the peer was not running; otherwise a packet was lost.
   void learn(bool late) {
     if (late) {
       score_ = std::min<uint8_t>(score_ + 2, most_score);
@@ -156,7 +167,7 @@ class LatenessTolerance {
     }
   }
 
-  // No question is asked before; zero while nothing has been learnt.
+  // No question is sent earlier than this after the last news. Zero until the peer was found late.
   Duration tolerated() const {
     const unsigned doublings = score_ / 2u;
     return doublings == 0 ? Duration{} : shortest * (int64_t{1} << (doublings - 1));
@@ -170,8 +181,9 @@ class LatenessTolerance {
   uint8_t score_ = 0;
 };
 
-// After so long without news the last packet is sent again, as a question: its answer shows what
-// else is missing, for the price of one packet. A receiver may hold its answer back meanwhile.
+// Returns after how long without news the last packet is sent again as a question (a probe). Its
+// answer shows which packets are missing, and costs one packet. `answer_delay`: for how long the
+// receiver may hold an acknowledgement back.
 inline Duration probe_after(const RttEstimator& rtt, Duration answer_delay) {
   return 2 * rtt.smoothed() + answer_delay;
 }

@@ -5,7 +5,7 @@
 namespace urma::transport {
 namespace {
 
-constexpr int64_t duplicate_range = 8 << 20;  // UB 4.3.4: [EPSN - 8M, EPSN - 1]
+constexpr int64_t duplicate_range = 8 << 20;  // UB 4.3.4: duplicates are [EPSN - 8M, EPSN - 1]
 
 }  // namespace
 

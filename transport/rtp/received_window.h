@@ -8,48 +8,54 @@
 
 namespace urma::transport {
 
-// Which packets of one direction have come (UB 6.4.1), each once (UB 4.3.10). Knows nothing of what
-// they hold or when they must be acknowledged. Memory for what came out of order is taken from a
-// pool while there is any.
+// The packet numbers that have arrived in one direction of a channel (UB 6.4.1); each is accepted
+// once (UB 4.3.10). The window does not know what packets contain or when they must be
+// acknowledged. It has a bitmap, taken from the pool of the device, only while it keeps packets out
+// of order; if the pool is empty, such packets are rejected.
 class ReceivedWindow {
  public:
-  static constexpr uint32_t max_window = 2048;  // UB 4.3.2: far less than 8M - 1
+  static constexpr uint32_t max_window = 2048;  // packets; far less than the 8M - 1 of UB 4.3.2
   struct Bitmap {
-    std::array<uint64_t, max_window / 64> words{};  // bit psn % max_window
+    std::array<uint64_t, max_window / 64> words{};  // bit PSN % max_window: the packet has arrived
   };
   using Pool = Slab<Bitmap>;
 
-  // `window`: how far ahead of the expected packet one is accepted; up to max_window. `keeps`:
-  // whether it is remembered then (UB 4.4.2, UB 4.4.5).
+  // `window`: how many numbers are accepted from the expected one on; at most max_window. `keeps`:
+  // whether packets that arrive out of order are kept (UB 4.4.2, UB 4.4.5).
   ReceivedWindow(Psn first, uint32_t window, bool keeps)
       : expected_(first), highest_(first - 1), window_(window), keeps_(keeps) {}
 
   enum class Arrival : uint8_t {
-    fresh,      // hand it on
-    duplicate,  // it has come before
-    invalid,    // outside both ranges: no packet of ours
-    no_memory,  // out of order, and it cannot be remembered: treat as lost
-    not_kept,   // out of order, and nothing of that is remembered: likewise
+    fresh,      // to be handed to the layer above
+    duplicate,  // it has arrived before
+    invalid,    // neither in the window nor a duplicate: dropped silently
+    no_memory,  // out of order, and there is no bitmap for it: treated as lost
+    not_kept,   // out of order, and this window keeps none: treated as lost
   };
   Arrival receive(Psn psn, Pool& pool);
-  // What `receive` would say, without receiving.
+  // Returns what `receive` would return, and changes nothing.
   Arrival classify(Psn psn, Pool& pool) const;
 
+  // The lowest number that has not arrived (EPSN).
   Psn expected() const { return expected_; }
-  // Never falls, and counts packets that could not be remembered (UB 4.4.13).
+  // The highest number that has arrived (MaxRcvPSN). It never falls, and includes packets that
+  // could not be kept (UB 4.4.13).
   Psn highest() const { return highest_; }
   bool keeps() const { return keeps_; }
   bool has_hole() const { return kept_ > 0; }
   uint32_t kept_out_of_order() const { return kept_; }
 
-  // The state as a TPSACK says it, relative to PSN expected() - 1, in at most `bits` bits.
+  // Returns the state as a TPSACK reports it: a bitmap of at most `bits` bits that begins at PSN
+  // expected() - 1.
   Saetph selective(uint32_t bits, Pool& pool) const;
 
+  // Returns the bitmap to the pool; the owner calls this before it destroys the window.
   void release(Pool& pool);
 
  private:
   static constexpr uint32_t none = UINT32_MAX;
 
+  // Whether the bitmap says that this packet has arrived.
   bool test(const Bitmap& bitmap, Psn psn) const {
     return bitmap.words[psn.value % max_window / 64] >> psn.value % 64 & 1;
   }
@@ -58,8 +64,8 @@ class ReceivedWindow {
   Psn highest_;
   uint32_t window_;
   bool keeps_;
-  uint32_t kept_ = 0;
-  uint32_t bitmap_ = none;
+  uint32_t kept_ = 0;       // packets out of order
+  uint32_t bitmap_ = none;  // index in the pool
 };
 
 }  // namespace urma::transport

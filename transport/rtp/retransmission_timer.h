@@ -8,20 +8,21 @@
 
 namespace urma::transport {
 
-// How long a sender waits for an acknowledgement, what it does then, and what the next one says
-// about that. It does not know packets or windows: its channel does what `expire` returns.
+// How long a sender waits for an acknowledgement, what it does when none arrives, and what the next
+// one shows about that. The timer does not know packets or windows: the channel that owns it
+// carries out what `expire` returns.
 //
 // In mode rack, a time-out is a question, not a verdict (F-RTO, RFC 5682): a few packets are sent
-// again, nothing is taken for lost, and the congestion window stays. If the peer was not scheduled,
-// everything has arrived, and its acknowledgements say so when it runs again. If packets were lost,
-// the answer is the evidence of that, a round trip later. In the other modes a time-out means that
-// packets are lost, as UB specifies it (UB 4.4.1).
+// again as questions, none is taken for lost, and the congestion window stays. If the peer was not
+// scheduled, all packets have arrived, and its acknowledgements show that when it runs again. If
+// packets were lost, the answer to the questions shows which, a round trip later. In the other
+// modes a time-out means that packets are lost, as UB specifies it (UB 4.4.1).
 class RetransmissionTimer {
  public:
-  // How long a receiver holds an acknowledgement back, at most.
+  // The longest time for which a receiver holds an acknowledgement back.
   static constexpr Duration most_ack_delay = std::chrono::microseconds(400);
 
-  // `first_rtt`: the round trip of the set-up.
+  // `first_rtt`: the round trip measured during set-up.
   explicit RetransmissionTimer(Duration first_rtt) : rtt_(first_rtt) {}
 
   const RttEstimator& rtt() const { return rtt_; }
@@ -29,10 +30,11 @@ class RetransmissionTimer {
 
   bool running() const { return at_ != never; }
   Time deadline() const { return at_; }
-  // Time-outs since the last acknowledgement with news.
+  // The number of time-outs since the channel last made progress.
   uint16_t timeouts_in_row() const { return timeouts_in_row_; }
 
-  // Something is outstanding, or was acknowledged and more is outstanding.
+  // Restarts the wait: the first packet has been sent, or packets were acknowledged and others are
+  // still outstanding.
   void start(const Retransmission& mode, Time now) {
     const Duration patience = time_out(mode, timeouts_in_row_);
     at_ = now + patience;
@@ -45,66 +47,72 @@ class RetransmissionTimer {
   void stop() { at_ = never; }
 
   enum class Action : uint8_t {
-    none,      // it is too early
-    probe,     // the last packet is sent again, as a question
-    time_out,  // mode rack: the first packets are sent again, as questions; else all is lost
+    none,      // the deadline is not reached
+    probe,     // send the last packet again, as a question
+    time_out,  // mode rack: send the first packets again, as questions; else all are lost
   };
   Action expire(const Retransmission& mode, Time now) {
     if (now < at_) return Action::none;
     if (mode.trigger == Retransmission::Trigger::rack) asked_at_ = now;
     if (probe_next_) {
       probe_next_ = false;
-      // Enough time for the answer, and the time-out where it was.
+      // The time-out stays where it was, but leaves enough time for the answer to the probe.
       const Duration rest = time_out(mode, 0) - probe_after(rtt_, most_ack_delay);
       at_ = now + std::max(rest, 2 * rtt_.smoothed());
       return Action::probe;
     }
     if (timeouts_in_row_ < UINT16_MAX) ++timeouts_in_row_;
-    // Only the first wait is longer for a peer that was late: this silence may be another one.
+    // The tolerance for a late peer extends only the first wait: this silence may have another
+    // cause.
     at_ = now + transport::time_out(mode, rtt_, timeouts_in_row_);
     return Action::time_out;
   }
 
-  // The peer did not run when the last questions were asked, and nothing was lost since.
+  // Whether the peer was found not running recently, more often than packets were lost.
   bool peer_was_late() const { return late_.tolerated() > Duration{}; }
-  // One packet is enough to ask a peer that was late. It is not if packets are being lost.
+  // Whether this time-out sends one question only. One is enough for a peer that was late, but not
+  // if packets are being lost.
   bool asks_once() const { return peer_was_late() && timeouts_in_row_ == 1; }
-  // An acknowledgement has shown that packets were lost: to wait for late answers costs more there.
+  // An acknowledgement has shown that packets were lost. The timer then tolerates less lateness,
+  // because waiting costs throughput.
   void note_lost() { late_.learn(false); }
 
-  // An acknowledgement has brought news. `answered`: it acknowledges a question, and whether in the
-  // time that an answer takes. `oldest_first_copy`: when the oldest of the packets has left that it
-  // newly acknowledges and that were sent once. Returns whether time-outs since the last news were
-  // right: packets were lost, and the network may be congested.
+  // Judges the last questions by an acknowledgement that brings news. `answered`: set if it
+  // acknowledges a question; true if it came within the time that an answer takes.
+  // `oldest_first_copy`: when the oldest newly acknowledged packet left, of those that were sent
+  // once. Returns true if there was a time-out and it was right: packets were lost, and the network
+  // may be congested.
   bool settle(std::optional<bool> answered, Time oldest_first_copy, Time now) {
     if (asked_at_ == Time{}) return false;
     const bool arrived = oldest_first_copy < asked_at_;
     const bool in_time = answered.value_or(false) && !arrived;
-    // An acknowledgement that comes soon may only follow one that was lost.
+    // An acknowledgement within 1 ms is not a sign of a late peer: the one before may have been
+    // lost.
     const bool late = !in_time && now - asked_at_ > RttEstimator::least_timeout;
     if (!answered && !arrived) return false;
     if (in_time || late) late_.learn(late);
     asked_at_ = {};
     return timeouts_in_row_ > 0 && in_time;
   }
-  // The channel has made progress: waits begin with the shortest one again.
+  // The channel has made progress: the next wait is the shortest one again.
   void reset() { timeouts_in_row_ = 0; }
 
-  // A question is answered at once. What comes later is not its answer: the peer did not run.
+  // A running peer answers a question immediately. An acknowledgement later than this is not an
+  // answer: the peer was not running.
   Duration longest_answer() const { return 2 * rtt_.smoothed() + answer_slack; }
   Duration time_out(const Retransmission& mode, unsigned tries) const {
     return transport::time_out(mode, rtt_, tries, late_.least_timeout());
   }
 
  private:
-  // A processor takes so long to wake up for a packet.
+  // The time in which a processor wakes up for a packet.
   static constexpr Duration answer_slack = std::chrono::microseconds(100);
 
   RttEstimator rtt_;
   Time at_ = never;
-  Time asked_at_{};  // the latest question since the last news; Time{}: none
+  Time asked_at_{};  // the latest question that is not judged; Time{}: none
   uint16_t timeouts_in_row_ = 0;
-  bool probe_next_ = false;  // when the timer expires, a probe is sent
+  bool probe_next_ = false;  // whether the next expiry sends a probe
   LatenessTolerance late_;
 };
 

@@ -9,20 +9,21 @@
 
 namespace urma::transport {
 
-// Where each packet of the burst that is being written is remembered.
+// For each packet of the burst that is being written: its record in the SentWindow, and its number.
 struct SentBurst {
   std::array<SentWindow::Packet*, Burst::capacity> packets;
   std::array<Psn, Burst::capacity> psns;
 };
 
-// Memory that all RTP channels of a device share. The medium owns it.
+// Memory that all RTP channels of a device share. The medium owns it; only the engine thread uses
+// it.
 struct RtpPools : Pools {
   SentWindow::Pool sent;
   ReceivedWindow::Pool bitmaps;
   SentBurst sent_burst;
-  IcrcPrefix prefix;  // of the packets sent last
+  IcrcPrefix prefix;  // of the most recently sent packet; recomputed when the addresses change
 
-  // `packets`: in flight over all channels.
+  // `packets`: how many may be in flight over all channels.
   RtpPools(uint32_t packets, uint32_t slices, uint32_t channels)
       : Pools(slices, channels), sent(packets / 32 + channels), bitmaps(channels), sent_burst() {}
 };

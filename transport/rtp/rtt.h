@@ -6,16 +6,19 @@
 
 namespace urma::transport {
 
-// Smoothed round-trip time and its variation, and the time-out that follows (RFC 6298's filter).
+// Estimates the round-trip time of a channel and its variation, by the filter of RFC 6298, and
+// derives the time-out. It does not know packets or when they were sent: its caller adds samples.
 class RttEstimator {
  public:
-  // A spurious time-out costs a window; a receiver may hold an ack back for a quarter round trip,
-  // and a busy machine may not run it for a while.
+  // The shortest time-out. A receiver may hold an acknowledgement back for a quarter of a round
+  // trip, a busy machine may not run it for a while, and a spurious time-out costs a window.
   static constexpr Duration least_timeout = std::chrono::milliseconds(1);
+  // The longest time-out, unless the path itself needs more.
   static constexpr Duration most_timeout = std::chrono::milliseconds(200);
+  // The longest time-out on any path.
   static constexpr Duration longest_timeout = std::chrono::seconds(1);
 
-  // `first`: the round trip of the set-up.
+  // `first`: the round trip measured during set-up.
   explicit RttEstimator(Duration first) : smoothed_(first), variation_(first / 2), least_(first) {}
 
   void add(Duration sample) {
@@ -26,12 +29,15 @@ class RttEstimator {
   }
 
   Duration smoothed() const { return smoothed_; }
+  // The shortest round trip so far.
   Duration least() const { return least_; }
 
-  // After `tries` time-outs in a row; the first one is not below `least`.
+  // Returns the time-out that follows `tries` time-outs in a row. Each one doubles it. It is at
+  // least `least`.
   Duration timeout(unsigned tries, Duration least = least_timeout) const {
     const Duration once = std::max(smoothed_ + 4 * variation_, least);
-    // Waits that grow stay short of the verdict, unless the path itself is that long.
+    // Doubled time-outs stay well below the 1 s of silence after which the peer is declared dead,
+    // unless the round trip itself is longer.
     const Duration most = std::clamp(once, most_timeout, longest_timeout);
     return std::min(once * (int64_t{1} << std::min(tries, 8u)), most);
   }

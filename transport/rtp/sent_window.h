@@ -11,91 +11,105 @@
 
 namespace urma::transport {
 
-// What has been sent and not yet acknowledged: for each packet which slice it belongs to and when
-// it left, never what it holds. 24 bytes for a packet in flight, nothing for an idle channel.
+// The packets of one channel that were sent and are not yet retired: for each one its slice and
+// when it left. The window does not know what a packet contains (a lost packet is written anew by
+// the layer above) and does not judge whether one is lost: it applies the rules of loss.h. It takes
+// 24 bytes for each packet in flight, from a pool of the device, and none for an idle channel. Tp
+// owns it.
 class SentWindow {
  public:
   struct Packet {
     SliceRef slice;
-    uint32_t tpmsn = 0;  // wire bits
-    uint32_t sent = 0;   // in units of 256 ns, wrapping: ages are differences
-    uint16_t index = 0;  // in its slice
-    uint16_t bytes = 0;  // of the frame
+    uint32_t tpmsn = 0;  // as on the wire
+    uint32_t sent = 0;   // units of 256 ns; wraps, so only differences have a meaning
+    uint16_t index = 0;  // within its slice
+    uint16_t bytes = 0;  // size of the frame
     uint8_t route : 7 = 0;
-    bool last : 1 = false;  // of its slice
+    bool last : 1 = false;  // the last packet of its slice
     bool acknowledged : 1 = false;
-    bool lost : 1 = false;  // waits to be sent again
-    bool asked : 1 =
-        false;           // its last copy is a question: nothing showed that the one before is lost
-    uint8_t copies = 1;  // sent so often; sticks at 255
+    bool lost : 1 = false;   // to be sent again
+    bool asked : 1 = false;  // its last copy is a question: no evidence that the one before is lost
+    uint8_t copies = 1;      // how often it was sent; stops at 255
   };
   using Queue = ChunkQueue<Packet, 32>;
   using Pool = Queue::Pool;
 
-  // `routes`: is told what becomes of packets; null: there is one.
+  // `routes`: notified of packets that leave, arrive or are lost; null if the channel has one path.
+  // It outlives the window.
   SentWindow(Psn first, Routes* routes) : first_(first), routes_(routes) {}
 
-  Psn first() const { return first_; }  // oldest that is kept
+  // The oldest packet that is not retired, and the number of the next new one.
+  Psn first() const { return first_; }
   Psn next() const { return first_ + packets_.size(); }
   Routes* routes() const { return routes_; }
   bool empty() const { return packets_.empty(); }
+  // Bytes of packets that are neither acknowledged nor lost.
   uint64_t inflight_bytes() const { return inflight_bytes_; }
+  // Packets that wait to be sent again.
   uint32_t lost_packets() const { return lost_packets_; }
-  // Of those sent once.
+  // The highest acknowledged packet among those that were sent once.
   Psn highest_acknowledged() const { return highest_acknowledged_; }
 
-  // Null when the pool is exhausted.
+  // Appends a new packet. Returns null if the pool is exhausted.
   Packet* push(const Packet& packet, Time now, Pool& pool);
-  // The sizes and time of a packet that is about to leave (again), by its route.
+  // Notes the frame's size and the time of a packet that is about to leave, for the first time or
+  // again, over `packet.route`.
   void sending(Packet& packet, uint16_t bytes, Time now);
 
+  // What an acknowledgement has shown.
   struct Acknowledgement {
-    uint64_t bytes = 0;           // newly acknowledged
-    std::optional<Duration> rtt;  // from the latest packet that was sent only once
-    Psn highest{};                // highest newly acknowledged
-    Time newest_sent{};           // of what was newly acknowledged, if its last copy is meant
-    bool overtaken = false;       // a later packet had been acknowledged before, and both sent once
-    bool in_vain = false;         // what was believed lost was not: its first copy has come
-    Time oldest_first_copy = never;  // when the oldest one that was sent only once has left
-    std::optional<bool> answered;    // a question is acknowledged: in the time that an answer takes
+    uint64_t bytes = 0;           // newly acknowledged bytes
+    std::optional<Duration> rtt;  // of the latest packet that was sent once
+    Psn highest{};                // the highest newly acknowledged packet
+    Time newest_sent{};           // when the newest copy left that is known to have arrived
+    bool overtaken = false;       // a later packet was acknowledged earlier; both were sent once
+    bool in_vain = false;         // the first copy of a packet that was taken for lost has arrived
+    Time oldest_first_copy = never;  // when the oldest packet left that was sent once
+    std::optional<bool>
+        answered;  // set if a question is acknowledged; true: in time to be an answer
   };
-  // How long the answer to a packet takes.
+  // How long the answer to a packet takes: the bounds by which it is known which copy was answered.
   struct AnswerTimes {
     Duration least{};
-    Duration longest{};  // if it is answered at once
+    Duration longest{};  // if the peer answers immediately
   };
-  // Everything up to `through`, and what `selective` (relative to `through`) says beyond.
+  // Marks as acknowledged all packets up to `through`, and those beyond it that `selective`, which
+  // is relative to `through`, reports as arrived. `selective` may be null.
   Acknowledgement acknowledge(Psn through, const Saetph* selective, const AnswerTimes& answer,
                               Time now, Pool& pool);
-  // Forgets acknowledged packets at the front. Returns how many slices ended with one of them and
-  // are named in `delivered`; call again while it is filled.
+  // Removes acknowledged packets from the front. Writes to `delivered` the slices whose last packet
+  // was removed, and returns how many. Call it again while it fills `delivered`.
   size_t retire(std::span<SliceRef> delivered, Pool& pool);
 
   struct Missing {
-    uint64_t lost_bytes = 0;   // newly marked as lost
-    Time oldest_sent = never;  // of those that are asked about and may only be late
-    Time until = never;        // when the next of these has been overtaken on its route
+    uint64_t lost_bytes = 0;   // bytes newly marked as lost
+    Time oldest_sent = never;  // when the oldest judged packet left that is not lost, or is late
+    Time until = never;        // when the next of these packets becomes lost on its route
   };
-  // `tolerance`: for what was overtaken on its own route; `evidence` is of all of them.
+  // Marks packets as lost by `evidence`, which is about all routes, and by what later packets on
+  // their own route show; `tolerance` applies to the latter only.
   Missing mark_lost(const LossEvidence& evidence, Duration tolerance, Time now, Pool& pool);
-  // All that is unacknowledged and left at least so long ago, and the first of it in any case.
-  // Returns the bytes newly marked as lost.
+  // Marks as lost the first packet that is not acknowledged, and the others that left at least
+  // `least_age` ago. Returns the bytes newly marked as lost.
   uint64_t mark_all_lost(Duration least_age, Time now, Pool& pool);
-  // The last packet that is not acknowledged is to be sent again, as a question; or the first ones,
-  // at least one and otherwise no more than that. Returns how many.
+  // Marks packets to be sent again as questions: the last one in flight; or the first ones that are
+  // not acknowledged, up to both limits but at least one. `ask_first` returns how many.
   void ask_last(Time now, Pool& pool);
   unsigned ask_first(unsigned most_packets, uint64_t most_bytes, Time now, Pool& pool);
 
-  // Packets from the front on: for what is to be sent again.
+  // Iterates over the packets from first() on, to find those that are to be sent again.
   Queue::Cursor begin(Pool& pool) { return packets_.begin(pool); }
 
+  // Returns all memory to the pool; the owner calls this before it destroys the window.
   void release(Pool& pool);
-  // Recomputes the counters.
+  // Recomputes the counters, and returns whether they are right. For assertions.
   bool check(Pool& pool);
 
  private:
+  // The time as kept in Packet::sent, and how long ago the packet was last sent.
   static uint32_t stamp(Time now);
   static Duration age(const Packet& packet, Time now);
+  // Whether an acknowledgement `since` after the packet left can be an answer to its last copy.
   bool may_answer(const Packet& packet, Duration since, const AnswerTimes& answer) const;
   void lose(Packet& packet, Time sent, bool asked = false);
 
@@ -103,7 +117,7 @@ class SentWindow {
   Psn first_;
   Routes* routes_;
   Psn highest_acknowledged_{};
-  uint64_t inflight_bytes_ = 0;  // neither acknowledged nor lost
+  uint64_t inflight_bytes_ = 0;  // of packets that are neither acknowledged nor lost
   uint32_t lost_packets_ = 0;
 };
 

@@ -15,45 +15,52 @@
 
 namespace urma::transport {
 
-// What both ends know of such a channel once it is made.
+// The parameters of a Tp, which set-up has negotiated.
 struct TpSettings {
   ChannelEnds ends;
   Psn first_sent{};
   Psn first_received{};
-  uint32_t send_window = 0;  // packets: the peer's out-of-order window
-  uint64_t limit_bytes = 0;  // what the peer can buffer
-  Duration first_rtt{};
-  // Of what we send, and the windows of what we receive; outlives the channel.
+  uint32_t send_window = 0;  // packets; the out-of-order window of the peer
+  uint64_t limit_bytes = 0;  // how much the peer can buffer
+  Duration first_rtt{};      // of the set-up
+  // How this end retransmits what it sends. Also gives the window and the acknowledgements of what
+  // it receives. Outlives the channel.
   const Retransmission* mode = nullptr;
-  Retransmission peers_mode{};  // of what it sends
+  Retransmission peers_mode{};  // how the peer retransmits what it sends
   const congestion::ControllerKind* controller = nullptr;
-  const PathList* paths = nullptr;  // ours; outlives the channel
-  uint8_t path = 0;                 // the only one of them, if there are no routes
-  Routes* routes = nullptr;         // not null: packets take these; outlives the channel
+  const PathList* paths = nullptr;  // of this device; outlives the channel
+  uint8_t path = 0;                 // index in `paths` of the only path, if `routes` is null
+  Routes* routes = nullptr;         // null if the channel has one path; outlives the channel
   Balance balance = Balance::slice;
 };
 
-// One reliable channel (RTP, UB 6; UB 4.1.1). Everything offered arrives once, in any order; what
-// is not acknowledged is pulled again from its owner, and what its owner withdrew leaves a filler
-// behind, so that no hole in the PSNs ever stalls the neighbours.
+// One reliable channel over a medium that loses packets (RTP, UB 6; UB 4.1.1). Each slice that is
+// offered arrives once; slices arrive in any order. Tp knows which packets are sent, lost and
+// received, but not what they contain: the PacketSource writes a packet when it leaves, and again
+// when it was lost. If the owner of a slice has withdrawn it meanwhile, a filler packet takes the
+// number, so that no hole in the PSNs stalls other slices.
+//
+// The medium owns the channel and calls it on the engine thread only. Tp owns the windows, the
+// timer and the congestion controller; it refers to routes, modes and pools that outlive it.
 class Tp final : public PacketChannel {
  public:
   // `index`: names the channel to the layer above. `counters` and `pools` outlive it.
   Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& counters, Time now);
   ~Tp() override;
 
-  // Whether everything before this data packet has come.
+  // Whether all packets before this data packet have arrived.
   bool in_order(const Rtph& header) const { return number_of(header) == received_.expected(); }
+  // Whether `handle_data` would return true for it.
   bool is_fresh(const Rtph& header) const {
     return received_.classify(number_of(header), pools_.bitmaps) == ReceivedWindow::Arrival::fresh;
   }
-  // A data packet whose ICRC is right; answers of transactions are such, too (UB 4.3.9). True: it
-  // is fresh, hand it on.
+  // Handles a data packet whose ICRC is right; answers of transactions are data packets, too
+  // (UB 4.3.9). Returns true if the packet is new and is to be handed to the layer above.
   bool handle_data(const Rtph& header, Time now);
-  // A TPACK, TPNAK or TPSACK. `rest` follows the RTPH. Delivered slices are reported to `sink`.
+  // Handles a TPACK, TPNAK or TPSACK. `rest` follows the RTPH. Reports delivered slices to `sink`.
   void handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now, PacketSink& sink);
 
-  // PacketChannel; lost packets go first, then answers, then requests.
+  // PacketChannel. Lost packets leave first, then answers, then requests.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
   bool owes_ack(Time now) const override;
   void fill_ack(TxFrame& frame) override;
@@ -70,23 +77,25 @@ class Tp final : public PacketChannel {
   const Retransmission& mode() const { return mode_; }
 
  private:
+  // The slice whose packets are being sent for the first time.
   struct Pulling {
     OfferedSlice what;
     uint32_t tpmsn = 0;
-    uint16_t next = 0;
-    uint16_t packets = 0;  // 0: nothing is being pulled
+    uint16_t next = 0;     // the packet of the slice that leaves next
+    uint16_t packets = 0;  // of the slice; 0 if none is being pulled
     uint8_t route = 0;
   };
-  struct Plan;
+  struct Plan;  // the burst that `fill` puts together
 
   static congestion::Settings window_settings(const TpSettings& settings);
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
-  // UB 4.3.4: of the numbers that these 24 bits may mean, one of [EPSN - 8M, EPSN + 8M - 1].
+  // Extends the 24 bits of the header to the PSN in [EPSN - 8M, EPSN + 8M - 1] (UB 4.3.4).
   Psn number_of(const Rtph& header) const {
     return Psn::unwrap(received_.expected() - 1, header.psn);
   }
   uint32_t payload_of(const Pulling& pulling) const;
-  // `planned`: bytes that are about to leave again.
+  // Whether the windows permit another new packet. `planned`: bytes of lost packets that leave in
+  // the same burst.
   bool window_open(uint32_t payload, uint64_t planned = 0) const;
   bool can_send_lost() const;
   bool can_send_new() const;
@@ -95,8 +104,8 @@ class Tp final : public PacketChannel {
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
-  // Whether the next packet of a slice goes another way than the one before: a slice keeps its path
-  // while that has room, so that it keeps none waiting.
+  // Whether a route is chosen anew for the next packet of a slice. Unless packets are balanced one
+  // by one, a slice keeps its route while that has room, so that the slice does not wait for it.
   bool leaves_route(uint32_t bytes) const {
     return balance_ == Balance::packet || routes()->one_at_a_time() ||
            !(*routes())[pulling_.route].usable || !routes()->has_room(pulling_.route, bytes);
@@ -112,43 +121,43 @@ class Tp final : public PacketChannel {
   void note_lost(uint64_t bytes, bool timed_out, Time now);
   [[gnu::cold]] void handle_time_out(Time now);
 
-  // What a packet that comes out of order is answered with (UB 4.4): nothing, in its turn or at
-  // once a TPSACK, or a TPNAK.
+  // The answer to a packet that arrives out of order (UB 4.4): none, a TPSACK when acknowledgements
+  // are due, a TPSACK immediately, or a TPNAK.
   enum class HoleAnswer : uint8_t { none, selective_owed, selective, negative };
   static HoleAnswer hole_answer(const Retransmission& peers_mode);
 
-  // What is small stands together: an idle channel is no larger than it must be.
+  // Small members stand together, which keeps an idle channel small.
   RtpPools& pools_;
   const PathList& paths_;
   const Retransmission& mode_;
   const uint32_t send_window_;
   const Balance balance_;
   const uint8_t path_;
-  // Inwards.
-  bool ack_now_ = false;
+  // The receiving direction.
+  bool ack_now_ = false;  // an acknowledgement is due immediately
   bool nak_due_ = false;
-  bool nak_sent_ = false;  // and nothing in order, or again, since (UB 4.4.2)
+  bool nak_sent_ = false;  // and no packet in order, and no duplicate, since then (UB 4.4.2)
 
-  // Outwards.
-  uint8_t questions_due_ = 0;  // so many packets leave although the window is full
-  bool window_limited_ = false;
+  // The sending direction.
+  uint8_t questions_due_ = 0;    // packets that leave although the window is full
+  bool window_limited_ = false;  // a packet of the last burst had to wait for a window
   uint32_t next_tpmsn_;
   SentWindow sent_;
   Pulling pulling_;
   RetransmissionTimer timer_;
   LatestArrival latest_;          // mode rack
-  Time overtaken_until_ = never;  // mode rack: what a later packet has overtaken is lost then
-  SentAgain sent_again_;          // mode fast, selective
+  Time overtaken_until_ = never;  // mode rack: when an overtaken packet becomes lost
+  SentAgain sent_again_;          // modes fast, selective
   alignas(8) std::byte controller_storage_[congestion::Controller::storage];
   congestion::Controller* controller_;
   ReorderTolerance tolerance_;  // mode rack
 
-  // Inwards.
+  // The receiving direction.
   const HoleAnswer hole_answer_;
   uint32_t owed_ = 0;  // packets to acknowledge
   ReceivedWindow received_;
-  Psn highest_dropped_;  // of what came out of order, where that is not kept
-  Time owed_since_{};
+  Psn highest_dropped_;  // of packets that arrived out of order and were not kept
+  Time owed_since_{};    // when the oldest of them arrived
 };
 
 }  // namespace urma::transport
