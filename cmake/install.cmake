@@ -1,9 +1,11 @@
-# What `cmake --install` installs of the library, and how others find it. Each tool's directory
-# installs its own. Nothing here names the prefix, so that it may be moved afterwards.
+# `cmake --install` installs the library with these rules, and other projects find it by them. Each
+# tool's directory installs its own tool. Nothing here names the prefix, so the installed tree may
+# be moved afterwards.
 
 include(CMakePackageConfigHelpers)
 
-# What applications include, and what that includes: tests/install holds it against the includes.
+# The headers that applications include, directly or indirectly: tests/install compares the list
+# with the includes.
 file(GLOB included RELATIVE ${PROJECT_SOURCE_DIR}
      ${PROJECT_SOURCE_DIR}/urma/*.hpp ${PROJECT_SOURCE_DIR}/urma/asio/*.h)
 set(public_headers

@@ -1,6 +1,6 @@
 # How this tree is built from its directories.
 
-# What all of our own code is compiled with.
+# All of this project's own code is compiled with these options.
 add_library(urma_options INTERFACE)
 target_compile_features(urma_options INTERFACE cxx_std_20)
 target_include_directories(urma_options INTERFACE ${PROJECT_SOURCE_DIR})

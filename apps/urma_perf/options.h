@@ -37,7 +37,7 @@ struct Options {
   uint32_t threads = 1;
   const ThreadsMode* threads_mode = &threads_modes.front();
   std::string device;                               // empty: chosen
-  const NamedRetransmission* retransmit = nullptr;  // null: the device's default
+  const NamedRetransmission* retransmit = nullptr;  // the device's default if null
   std::string peer_device;                          // with --self; empty: as `device`
   bool verify = true;
   bool own_memory = false;

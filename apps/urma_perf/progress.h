@@ -16,7 +16,7 @@ struct Progress {
 // A loop's pen: writes down ten times a second what the loop knows anyway.
 class ProgressWriter {
  public:
-  // `to` may be null: nothing is written then.
+  // `to` may be null; then nothing is written.
   ProgressWriter(Progress* to, int64_t begin)
       : to_(to), last_(begin), next_(to == nullptr ? INT64_MAX : begin) {}
 

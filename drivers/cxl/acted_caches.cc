@@ -51,8 +51,8 @@ void ActedCaches::for_lines(const void* at, size_t bytes, Function&& each) {
   evict_some();
 }
 
-// A line moves whole. Here its first word moves last, and is the first to be read: who finds it new
-// finds all of it new.
+// A real cache line moves as a whole. Here its first word is written last and read first: a reader
+// that finds the new first word finds the rest of the line new.
 void ActedCaches::write_back(size_t line) {
   for (size_t i = words; i-- > 0;) {
     const Word word = word_at(copy_ + line, i).load(std::memory_order_relaxed);

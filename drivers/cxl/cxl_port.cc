@@ -85,7 +85,8 @@ void CxlPort::state_settings(const WindowSettings& settings) {
                  "follows from the size", "room for one way between two devices each"});
   out.push_back({"address", to_string(facts_.self), Origin::driver,
                  "the window's number, the place", "where others reach this device"});
-  out.push_back({"eid", to_string(facts_.eid), Origin::driver, "the address", "who it is"});
+  out.push_back(
+      {"eid", to_string(facts_.eid), Origin::driver, "the address", "the identity of the device"});
   out.push_back({"mtu", size_text(facts_.mtu), Origin::driver, "a slice is one packet",
                  "largest payload of a packet, in bytes"});
   out.push_back({"receive_buffer", size_text(facts_.buffer_bytes), Origin::driver, "a ring",

@@ -7,13 +7,14 @@ void read_options(OptionReader& options, cxl::WindowSettings& settings) {
   options.size("size", settings.bytes, cxl::least_window_bytes, uint64_t{1} << 46,
                {"how large it is made, all of its memory taken at once; a device's size",
                 "what is there, else 1G, taken as it is used"});
-  options.flag(
-      "coherent", settings.coherent,
-      {"no: nobody keeps it so; lines are written back and refreshed", "as it was made, else yes"});
+  options.flag("coherent", settings.coherent,
+               {"no: the hardware does not keep the memory coherent, so lines are written back and "
+                "refreshed",
+                "as it was made, else yes"});
   std::string share = settings.hands_over ? "segment" : "window";
   options.text("share", share,
-               {"segment: each in a file of its own, handed to who shows its token; window: all in "
-                "the window",
+               {"segment: each in a file of its own, whose descriptor goes to peers that show the "
+                "token; window: all in the window",
                 "window"});
   settings.hands_over = share == "segment";
   if (share != "segment" && share != "window") options.refuse("share", "segment or window");
@@ -23,7 +24,7 @@ void read_options(OptionReader& options, cxl::WindowSettings& settings) {
   if (settings.coherent.value_or(true))
     options.refuse("double", "left out, or stand beside coherent=no");
   else if (settings.hands_over)
-    options.refuse("share", "left out: where nobody keeps memory coherent, none is mapped");
+    options.refuse("share", "left out: memory that is not kept coherent is not mapped");
 }
 
 Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {

@@ -179,7 +179,8 @@ bool HandOver::listen(const std::string& path, uint32_t place, int window) {
   return false;
 }
 
-// Users who may open the window may connect. Until the mode is set, it is narrower than that.
+// Users that may open the window may connect. Until the mode is set, permissions are narrower than
+// that.
 bool HandOver::bind_as(const struct stat& window) {
   const auto* const name = reinterpret_cast<const sockaddr*>(&bound_);
   if (fchmod(socket_, 0600) != 0 || bind(socket_, name, sizeof bound_) != 0) return false;

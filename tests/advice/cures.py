@@ -4,7 +4,7 @@ import re
 
 FIX = "Fix: "
 ANY = "{}"  # what the program fills in
-# A raw literal, a literal, what is no code, or one character of code.
+# A raw literal, a literal, what is not code, or one character of code.
 TOKEN = re.compile(r'R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"\\\n])*)"|'
                    r"(?P<no>//[^\n]*|/\*.*?\*/|\s+)|'(?:\\.|[^'\\\n])'|(?P<code>.)", re.DOTALL)
 # Cures that are written apart from their "Fix: ": by file, what stands before their argument list,
@@ -73,7 +73,7 @@ def argument(all_tokens, number):
         while all_tokens[at] != (False, ","):
             at += 1
         at += 1
-    # Of a formatted text, what is formatted.
+    # A formatted text is represented by its format string.
     spelt = "".join(text for literal, text in all_tokens[at:at + 12] if not literal)
     return text_from(all_tokens, at + 12 if spelt.startswith("fmt::format(") else at)[0]
 

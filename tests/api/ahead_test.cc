@@ -6,7 +6,7 @@
 namespace urma::test {
 namespace {
 
-// Two devices over a window, run by nobody but who polls them.
+// Two devices over a window, run only by the threads that poll them.
 struct PolledPair {
   Medium medium{"cxl:"};
   Side left = Side::open(medium.text(), {.threads = Threads::inlined});
@@ -16,7 +16,7 @@ struct PolledPair {
   std::array<std::byte, 64> left_buffer{};
   std::array<std::byte, 64> right_buffer{};
 
-  // What the left one sends, the right one has.
+  // The right device receives what the left one sends.
   void ask() {
     const auto question = bytes_like(8, 1);
     REQUIRE(right.jetty.receive(right_buffer, 1));
@@ -133,7 +133,7 @@ TEST_CASE("one thread replies to what another one polls for") {
   }
 }
 
-// What leaves at once must not arrive before what makes its channel.
+// A packet that is sent immediately must not arrive before those that set up its channel.
 TEST_CASE("works that all sides post before there are channels go each once") {
   for (const size_t bytes : {size_t{8}, size_t{8192}}) {
     for (const size_t others : {size_t{1}, size_t{24}}) {

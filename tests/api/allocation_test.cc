@@ -88,7 +88,7 @@ void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t of
   }
   const long made = syscall(SYS_mmap, at, bytes, protection, flags, file, offset);
   void* const out = reinterpret_cast<void*>(made);
-  // What replaces a mapping changes nothing.
+  // A mapping that replaces another does not change the sum.
   if (out != MAP_FAILED && (flags & MAP_FIXED) == 0) {
     mapped.fetch_add(static_cast<int64_t>((bytes + 4095) / 4096 * 4096));
   }
@@ -104,7 +104,7 @@ int munmap(void* at, size_t bytes) {
 namespace urma::test {
 namespace {
 
-// What is left behind.
+// The memory and descriptors that are left behind.
 struct Held {
   int64_t blocks = ::blocks;
   int64_t mapped = ::mapped;
@@ -137,7 +137,8 @@ bool refuses(const Result<Value>& result) {
   return true;
 }
 
-// Set-up and traffic, both ways; as far as it comes. False: some work did not end.
+// Set-up and traffic in both directions, as far as memory allows. Returns false if a work did not
+// end.
 bool use(const std::string& text, const DeviceOptions& options) {
   static std::array<std::byte, 4096> local;
   auto here = urma::open(text, options);
@@ -197,7 +198,7 @@ TEST_CASE("R13: the N-th allocation fails: an error or a work that is done, and 
                                  {"paths():udp:+udp:", Threads::inlined},
                                  {"fault(loss=5%):udp:", Threads::inlined}}) {
     const Medium medium(setting.text);
-    // A set-up that is answered by nobody takes its time.
+    // A set-up without an answer lasts until its timeout.
     const DeviceOptions options = {.threads = setting.threads, .operation_timeout = 300ms};
     const std::string text = medium.text();
     for (int i = 0; i < 3; ++i) REQUIRE(use(text, options));  // what is made once

@@ -50,7 +50,7 @@ TEST_CASE("atomics on every medium, on memory of the device's and on the applica
         word_of(segment, 1) = 7;
         CHECK(run(owner.jetty, fetch_xor(segment.local(), 8, 2)).fetched() == 7);
         CHECK(word_of(segment, 1) == 5);
-        // Whoever maps memory needs no packet, where its segment leaves it to processors.
+        // A user that maps the memory needs no packet if the segment leaves atomics to processors.
         const bool by_itself = there.mapped() && domain == AtomicDomain::processor;
         CHECK((user.device.stats().value().copied > copied) == by_itself);
         memory.fill(std::byte{0});

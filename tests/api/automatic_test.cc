@@ -9,7 +9,8 @@
 #include "base/prng.h"
 #include "tests/api/helpers.h"
 
-// Threads::automatic: who runs the engine changes all the time, and nobody may notice.
+// Threads::automatic: the thread that runs the engine changes all the time, and applications must
+// not notice.
 
 namespace urma::test {
 namespace {
@@ -97,7 +98,9 @@ uint64_t take_in_all_ways(Jetty& jetty, uint64_t count, const std::atomic<bool>&
   return arrived;
 }
 
-TEST_CASE("an application polls, waits, sleeps at a descriptor or does nothing: all is served") {
+TEST_CASE(
+    "an engine is served whether the application polls, waits, sleeps at a descriptor or does "
+    "nothing") {
   constexpr uint64_t rounds = 2100;
   for (const std::string_view driver : media) {
     for (const unsigned seed : {1U, 2U}) {
@@ -151,7 +154,7 @@ TEST_CASE("so are several threads that do so at once with queues of their own") 
 }
 
 // The service thread ran pass after pass until the one that waited next looked around.
-TEST_CASE("who sleeps at a descriptor while another thread waits keeps nobody busy") {
+TEST_CASE("a thread asleep at a descriptor keeps no processor busy while another thread waits") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side side = Side::open(medium.text());
@@ -177,7 +180,7 @@ TEST_CASE("who sleeps at a descriptor while another thread waits keeps nobody bu
 }
 
 // Once the counters had been shown, a tenth of a second after the last work, it looked and looked.
-TEST_CASE("who waits in vain sleeps, also after there was something to tell") {
+TEST_CASE("a thread that waits without a completion sleeps, also after events") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side side = Side::open(medium.text());
@@ -250,7 +253,7 @@ TEST_CASE("an application that does nothing is not woken, nor are all by one thr
     });
   }
   std::this_thread::sleep_for(100ms);
-  // Whoever waits looks ten times in a second whether the device was closed.
+  // Each waiting thread checks ten times per second whether the device was closed.
   CHECK(sleeps_in_a_second() <= 80);
   waiting = false;
   for (std::thread& waiter : waiters) waiter.join();

@@ -9,7 +9,7 @@
 namespace urma::test {
 namespace {
 
-// Ranges that are no memory of any process.
+// Ranges that are not memory of any process.
 struct Range {
   const char* name;
   uintptr_t address;
@@ -208,7 +208,7 @@ TEST_CASE("places in a remote segment that wrap around the address space are ref
     const Medium medium(driver);
     Peers peers(medium.text());
     peers.still_works();
-    // What an owner never describes: written by hand, or over a descriptor.
+    // Segments that an owner never describes: written by hand, or received over a descriptor.
     RemoteSegment around = peers.remote_words;
     around.address = UINT64_MAX - 63;
     around.bytes = 4096;
@@ -369,7 +369,7 @@ TEST_CASE("durations that are negative or too long are refused") {
   }
   refused(side.device.jetty({.operation_timeout = 1us}), "operation_timeout");
   CHECK(side.device.jetty({.operation_timeout = 1h, .receiver_timeout = Duration{}}).ok());
-  // Zero: it looks once.
+  // With a timeout of zero it looks once.
   CHECK(side.device.import("urma://localhost/nothing-here", Duration{}).status() ==
         Status::not_found);
 }

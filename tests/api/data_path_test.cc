@@ -206,7 +206,7 @@ TEST_CASE("nor do Jetties that share a receive queue") {
   CHECK(locks == 0);
 }
 
-TEST_CASE("nor does who sleeps at a descriptor, nor who wakes it there") {
+TEST_CASE("neither sleeping at a descriptor nor waking a thread there allocates") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side a = Side::open(medium.text());
@@ -267,7 +267,7 @@ TEST_CASE("nor does a device that is observed, and that compares its counters fo
   CHECK(locks == 0);
 }
 
-TEST_CASE("strangers who ask for names do not make an engine look at files for each question") {
+TEST_CASE("an engine does not look at files for each question of a stranger about names") {
   Side asked = Side::open("udp:127.0.0.226");
   REQUIRE(asked.device.endpoint().port == ub_port);
   asked.device.publish("something", asked.segment).value();  // so that there is a directory

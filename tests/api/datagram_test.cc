@@ -1,4 +1,4 @@
-// Messages that nobody answers, over media that carry them as they please.
+// Unreliable messages, which are not acknowledged, over each medium.
 
 #include <algorithm>
 
@@ -50,10 +50,10 @@ TEST_CASE("datagrams to oneself come, too") {
   }
 }
 
-TEST_CASE("datagrams: nobody waits for who stands still") {
+TEST_CASE("datagrams: a receiver that stands still does not delay the sender") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
-    // Nobody runs it.
+    // No thread runs it.
     Side owner = Side::open(medium.text(), {.threads = Threads::inlined});
     Side user = Side::open(medium.text(), {}, unreliable);
     const RemoteJetty target = user.device.import(owner.jetty.descriptor()).value().jetty;

@@ -85,7 +85,7 @@ uint64_t send_with_pauses(Jetty& jetty, const Imported& to, uint64_t count, unsi
   return done;
 }
 
-TEST_CASE("who sleeps at a descriptor gets each message, and is never left asleep") {
+TEST_CASE("a thread that sleeps at a descriptor gets each message, and is never left asleep") {
   constexpr uint64_t messages = 10'000;
   for (const std::string_view driver : media) {
     for (const Threads threads : {Threads::automatic, Threads::served}) {
@@ -106,7 +106,7 @@ TEST_CASE("who sleeps at a descriptor gets each message, and is never left aslee
   }
 }
 
-TEST_CASE("who sleeps at a descriptor is woken by another process") {
+TEST_CASE("a thread that sleeps at a descriptor is woken by another process") {
   constexpr uint64_t messages = 10'000;
   for (const std::string_view driver : media) {
     const Medium medium(driver);
@@ -248,7 +248,7 @@ TEST_CASE("arming says when there is something, and a descriptor is readable onc
       CHECK(out[0].ok());
       REQUIRE(side.jetty.arm());
       CHECK_FALSE(readable(descriptor, 0));
-      // Whoever waits is woken there, and the descriptor told nothing.
+      // A thread that waits is woken by the wait itself, and the descriptor stays unreadable.
       REQUIRE(side.jetty.post(write(bytes, remote.segment)) == 1);
       CHECK(side.jetty.wait(patience).size() == 1);
     }
@@ -310,7 +310,7 @@ TEST_CASE("closing a device makes its descriptors readable, also where nothing i
   }
 }
 
-TEST_CASE("who arms while another thread closes is not left asleep") {
+TEST_CASE("a thread that arms while another thread closes is not left asleep") {
   for (int round = 0; round < 40; ++round) {
     Side side = Side::open("udp:");
     const int descriptor = side.jetty.fd().value();
@@ -332,7 +332,9 @@ TEST_CASE("who arms while another thread closes is not left asleep") {
   }
 }
 
-TEST_CASE("nobody would wake who sleeps at a descriptor of an inlined or simulated device") {
+TEST_CASE(
+    "an inlined or simulated device refuses descriptors, since no thread would wake their "
+    "sleepers") {
   Side inlined = Side::open("udp:", {.threads = Threads::inlined});
   Side simulated = Side::open("sim:descriptors");
   for (const auto& [side, cure] :
@@ -357,7 +359,7 @@ TEST_CASE("a child of fork can arm nothing and harms no descriptor of its parent
       const bool armed = side.jetty.arm();
       const bool refused = side.jetty.fd().status() == Status::forked;
       const uint64_t one = 1;
-      // What the parent has there is not what the child has.
+      // The parent's descriptor is not the child's: its number may name another file there.
       const bool written = ::write(descriptor, &one, sizeof one) == sizeof one;
       { const Side goes = std::move(side); }
       _exit(!armed && refused && written ? 0 : 1);
@@ -373,7 +375,7 @@ TEST_CASE("a child of fork can arm nothing and harms no descriptor of its parent
   }
 }
 
-// What others have open comes and goes: the C library looks at files.
+// Only eventfds are counted: the C library opens and closes files of its own.
 size_t open_eventfds() {
   size_t count = 0;
   DIR* const all = opendir("/proc/self/fd");

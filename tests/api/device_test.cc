@@ -90,7 +90,8 @@ TEST_CASE("inlined devices work while they are polled") {
         ++i;
       }
     }
-    // The last answers leave while somebody polls, and completions of the others may be there.
+    // The last answers leave while the device is polled, and completions of the others may be
+    // there.
     while (!b.jetty.wait(20ms).empty()) {
     }
   });
@@ -116,7 +117,7 @@ TEST_CASE("closing with works in flight completes them, and later calls say clos
   Side user = Side::open("udp:", {}, {.berths = 256});
   const Imported remote = user.device.import(owner.line()).value();
   const auto bytes = bytes_like(100'000, 1);
-  // Messages that nobody receives, and writes on their way.
+  // Messages that are never received, and writes in flight.
   std::vector<Work> works;
   for (uint64_t i = 0; i < 100; ++i) {
     works.push_back(i % 2 ? send(std::span(bytes).first(100), remote.jetty)
@@ -175,7 +176,7 @@ TEST_CASE("several devices live in one process, each with peers of its own") {
   CHECK_FALSE(collect(sides[0].jetty, 1).at(0).ok());
 }
 
-TEST_CASE("calls that cannot be meant are refused with the reason and the fix") {
+TEST_CASE("invalid calls are refused with the reason and the fix") {
   const auto says = [](const Error& error, std::string_view what) {
     INFO(error.message);
     CHECK(error.message.find(what) != std::string::npos);
@@ -205,7 +206,7 @@ TEST_CASE("calls that cannot be meant are refused with the reason and the fix") 
   says(side.device.unpublish("never").error(), "does not publish");
 }
 
-TEST_CASE("a device says what it works with and who decided it") {
+TEST_CASE("a device reports its settings and where each of them comes from") {
   Device device =
       urma::open("fault(loss=5%):sim:settings?mtu=2K", {.operation_timeout = 3s}).value();
   const SettingList settings = device.settings().value();

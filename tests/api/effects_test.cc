@@ -1,4 +1,5 @@
-// What else a process notices of the devices that it uses: nothing that belongs to all of it.
+// The side effects that a process sees of the devices it uses: none on state that the whole process
+// shares.
 
 #include <fcntl.h>
 #include <fenv.h>
@@ -20,7 +21,7 @@
 namespace urma::test {
 namespace {
 
-// What a library shares with the rest of its process, as far as it can be looked at.
+// The state that a library shares with the rest of its process, as far as it can be read.
 using Shared = std::map<std::string, std::string>;
 
 std::string bytes_of(const auto& value) {
@@ -79,7 +80,7 @@ Shared look_around() {
   return found;
 }
 
-// What is there as long as a device is open, and not afterwards.
+// The parts that exist while a device is open, and not afterwards.
 Shared look_at_parts() {
   return {{"descriptors", std::to_string(entries_of("/proc/self/fd"))},
           {"threads", std::to_string(entries_of("/proc/self/task"))}};
@@ -104,7 +105,7 @@ std::string use_everything(const std::string& text, const std::string& but, cons
   const auto bytes = bytes_like(100'000, 1);
   REQUIRE(user.jetty.post(write(bytes, remote.segment).to(remote.jetty).immediate(7)) == 1);
   if (!collect(user.jetty, 1).at(0).ok() || !collect(owner.jetty, 1).at(0).ok()) return "a write";
-  // What goes wrong makes no noise either.
+  // Calls that fail must have no side effects either.
   const bool found = user.device.import("urma://localhost/" + name + "-no", 1ms).ok() ||
                      urma::open("udp:192.0.2.1").ok() || urma::open("nonsense:").ok();
   if (found || !user.jetty.fd().ok()) return "an import, an open or a descriptor";
@@ -112,11 +113,12 @@ std::string use_everything(const std::string& text, const std::string& but, cons
   return difference(before, look_around(), but);
 }
 
-// Of a process of its own, whose output goes where it can be measured. Empty: nothing was noticed.
+// Runs in a process of its own, whose output is measured. Returns an empty text if no effect was
+// found.
 std::string notices(const std::string& text, const std::string& but) {
   const Shared before = look_around();
   if (auto wrong = use_everything(text, but, before); !wrong.empty()) return "in use: " + wrong;
-  // What is there once for a process, such as what children of fork find, is there now.
+  // Objects that a process makes once, such as what children of fork find, exist from here on.
   const Shared parts = look_at_parts();
   if (auto wrong = use_everything(text, but, before); !wrong.empty())
     return "in use again: " + wrong;
@@ -125,7 +127,7 @@ std::string notices(const std::string& text, const std::string& but) {
   return {};
 }
 
-// What `notices` says, and what came out of the process meanwhile.
+// The result of `notices`, and what the process printed meanwhile.
 std::string noticed_in_child(const std::string& text, const std::string& but) {
   const int output = memfd_create("output", MFD_CLOEXEC);
   const int report = memfd_create("report", MFD_CLOEXEC);
@@ -153,7 +155,7 @@ TEST_CASE("nothing that belongs to the whole process is changed by a device") {
   CHECK(noticed_in_child(window.device("?size=16M"), name_of(SIGBUS)) == "");
 }
 
-TEST_CASE("who handles SIGBUS while a window is open keeps doing so") {
+TEST_CASE("a handler of SIGBUS stays in place while a window is open") {
   const WindowFile window("effects-chain");
   CHECK(in_child([&] {
           auto device = urma::open(window.device()).value();

@@ -1,5 +1,5 @@
-// Who sleeps for several queues at one descriptor, for some completions only, and for what no
-// completion tells.
+// Event channels: one descriptor for several queues, for some completions only, and for events that
+// are not completions.
 
 #include <poll.h>
 
@@ -75,7 +75,7 @@ TEST_CASE("one descriptor tells which of many queues have something") {
   }
 }
 
-TEST_CASE("nobody is left asleep at a channel of many queues") {
+TEST_CASE("no thread is left asleep at a channel of many queues") {
   constexpr uint64_t messages = 3'000;
   constexpr size_t queues = 5;
   for (const std::string_view driver : media) {
@@ -125,7 +125,7 @@ TEST_CASE("a channel serves queues of several devices, and outlives them or goes
   events->attach(far.jetty, 2).value();
   arm(near.jetty);
   arm(far.jetty);
-  // Now and then one is told for nothing: what completed was polled just before it was armed.
+  // The channel may wake spuriously: the completion was polled just before the queue was armed.
   const auto told = [&](uint64_t wanted) {
     for (;;) {
       const auto tags = events->wait(patience);
@@ -160,7 +160,7 @@ TEST_CASE("a channel serves queues of several devices, and outlives them or goes
   CHECK(collect(last.jetty, 1, 50ms).empty());
 }
 
-TEST_CASE("whoever takes some of those that were told is told that there are more") {
+TEST_CASE("a thread that takes some of the notified tags is told that there are more") {
   Party party("udp:", 5);
   std::vector<std::byte> buffer(8);
   for (Jetty& jetty : party.jetties) {
@@ -193,7 +193,7 @@ TEST_CASE("a queue is attached once, and has no other descriptor") {
   CHECK(side.device.jfce().status() == Status::closed);
 }
 
-TEST_CASE("who sleeps for what is solicited is woken by that, and by what failed") {
+TEST_CASE("a sleeper for solicited completions is woken by these, and by failed works") {
   for (const std::string_view driver : media) {
     Party party(driver, 1);
     Jetty& jetty = party.jetties[0];
@@ -257,7 +257,7 @@ TEST_CASE("events: a peer that leaves, wrong tokens, a Jetty in error, the end")
       REQUIRE(collect(user.jetty, 2).at(0).status == Status::remote_access);
       CHECK(told(owner.device, EventKind::bad_tokens, event) == 1);
       CHECK(event.from == user.device.endpoint());
-      // No event: who asks for too much has the token.
+      // Access out of bounds is not an event, because its initiator has the token.
       REQUIRE(user.jetty.post(write(bytes, remote.segment, remote.segment.bytes - 1)) == 1);
       REQUIRE(collect(user.jetty, 1).at(0).status != Status::ok);
       owner.jetty.flush().value();

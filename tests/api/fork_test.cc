@@ -9,7 +9,7 @@
 namespace urma::test {
 namespace {
 
-// What the child found wrong, as its exit status.
+// Returns the fault that the child found, as its exit status.
 int child_finds(Side& side, const Imported& remote) {
   const auto bytes = bytes_like(10, 1);
   if (side.jetty.post(write(bytes, remote.segment)) != 0) return 1;

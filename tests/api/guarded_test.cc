@@ -65,7 +65,7 @@ TEST_CASE("rights to write are refused for memory that this process may not writ
         CHECK_FALSE(refused(pages.all().first(2 * page), options));
       }
     }
-    // What others only read may be what it is.
+    // Memory that others only read may be of any kind.
     std::vector<std::byte> data(100);
     for (const bool guarded : {false, true}) {
       pages.at[page] = std::byte{5};

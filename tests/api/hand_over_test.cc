@@ -1,5 +1,6 @@
-// share=segment: each segment is a file of its own, and whoever shows its token is given it. What
-// anybody may do who can open the window: ask, keep what he was given, say nonsense.
+// share=segment: each segment is a file of its own, and a peer that shows its token gets the
+// descriptor. Any process that can open the window may ask, keep what it was given, or send
+// nonsense.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -37,7 +38,7 @@ class Given {
   }
   explicit operator bool() const { return descriptor_ >= 0; }
   int number() const { return descriptor_; }
-  // Null: not so. Unmapped when the process ends.
+  // Returns null if the mapping is refused. Unmapped when the process ends.
   std::byte* map(int how) const { return map_of(descriptor_, how); }
   static std::byte* map_of(int descriptor, int how) {
     void* const at = mmap(nullptr, given_bytes, how, MAP_SHARED, descriptor, 0);
@@ -48,7 +49,7 @@ class Given {
   int descriptor_;
 };
 
-// Of this process, which is owner and user.
+// Counts those of this process, which is owner and user.
 size_t mapped_files() {
   std::ifstream maps("/proc/self/maps");
   size_t count = 0;
@@ -77,7 +78,7 @@ struct Handing {
             .token = urma::number(there.token),
             .place = 1};
   }
-  // Leaves it at the owner's socket. Below zero: nothing listens there.
+  // Sends the bytes to the owner's socket. Returns less than zero if no socket listens there.
   int say(const void* data, size_t size) {
     const int to = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
@@ -190,7 +191,7 @@ TEST_CASE("handed over: tokens that are rotated are asked for anew, and copies s
   CHECK(handing.run(write(data, old)) == Status::remote_access);
 }
 
-TEST_CASE("handed over: what may not be read is handed to nobody") {
+TEST_CASE("handed over: memory without the right to read is not handed over") {
   for (const Rights rights : {Rights::write, Rights::write | Rights::atomic}) {
     Handing handing("segment", {.rights = rights});
     CHECK(handing.anybody.segment(handing.number()).file == 0);
@@ -229,7 +230,7 @@ TEST_CASE("handed over: larger than all segments of the window, as many as it ha
   CHECK(handing.becomes_copies(write(bytes_like(100, 1), there, (64 << 20) - 100)));
 }
 
-TEST_CASE("handed over: whoever keeps what he was given has nothing of it after unregister") {
+TEST_CASE("handed over: a peer that keeps a descriptor has no access after unregister") {
   for (const bool revoke : {false, true}) {
     Handing handing;
     const Given given = handing.ask(handing.request());
@@ -292,7 +293,7 @@ TEST_CASE("handed over: what cannot be moved is listed until it is, and it is sa
   CHECK(handing.segment.bytes()[5] == std::byte{3});
 }
 
-TEST_CASE("handed over: memory to read can be written by nobody, however it is opened") {
+TEST_CASE("handed over: a read-only descriptor cannot be made writable, however it is opened") {
   Handing handing("segment", {.rights = Rights::read});
   std::ranges::fill(handing.segment.bytes(), std::byte{4});
   const Given given = handing.ask(handing.request());
@@ -316,7 +317,7 @@ TEST_CASE("handed over: memory to read can be written by nobody, however it is o
   CHECK(handing.becomes_copies(read(back, handing.there)));
 }
 
-TEST_CASE("handed over: nothing without the token, and nobody is heard who has tried many") {
+TEST_CASE("handed over: nothing without the token, and a peer that guesses many is ignored") {
   Handing handing;
   for (uint32_t i = 0; i < 16; ++i) {
     FileRequest wrong = handing.request();
@@ -402,7 +403,7 @@ TEST_CASE("handed over: a process that guesses shuts no other one out") {
   CHECK(handing.owner.device.stats().value().refused == stats.refused);
 }
 
-TEST_CASE("handed over: what makes no sense at the socket is counted, and harms nobody") {
+TEST_CASE("handed over: nonsense at the socket is counted, and has no other effect") {
   Handing handing;
   Prng prng(7);
   const auto malformed = [&] { return handing.owner.device.stats().value().dropped_malformed; };
@@ -429,7 +430,7 @@ TEST_CASE("handed over: what makes no sense at the socket is counted, and harms 
   CHECK(handing.becomes_copies(write(bytes_like(100, 1), handing.there)));
 }
 
-TEST_CASE("handed over: memory that was taken back is nobody's memory any more") {
+TEST_CASE("handed over: memory that was taken back belongs to no segment any longer") {
   Handing handing;
   const auto data = bytes_like(1000, 5);
   const size_t before = mapped_files();
@@ -442,7 +443,7 @@ TEST_CASE("handed over: memory that was taken back is nobody's memory any more")
   REQUIRE(handing.becomes_copies(write(data, handing.there)));
   CHECK(mapped_files() > before + 20);
   all.clear();
-  // Whose user does something, or would be woken: it is told.
+  // A user that does something, or that would be woken, is notified.
   for (int i = 0; i < 1000 && mapped_files() > before + 1; ++i) {
     REQUIRE(handing.run(write(data, handing.there)) == Status::ok);
     std::this_thread::sleep_for(1ms);
@@ -450,7 +451,7 @@ TEST_CASE("handed over: memory that was taken back is nobody's memory any more")
   CHECK(mapped_files() <= before + 1);
 }
 
-TEST_CASE("handed over: who opens the window otherwise goes by packets, both ways") {
+TEST_CASE("handed over: a peer that opens the window with other options uses packets, both ways") {
   Handing handing("window");
   const auto data = bytes_like(50'000, 9);
   for (int i = 0; i < 20; ++i) {
@@ -472,8 +473,9 @@ TEST_CASE("handed over: who opens the window otherwise goes by packets, both way
   CHECK(handing.owner.device.stats().value().copied == 0);
 }
 
-// Where its record says that it has no file, the window's memory of that number is somebody else's.
-TEST_CASE("handed over: what is handed to nobody is no memory of the window either") {
+// If its record says that it has no file, the window's memory of that number belongs to another
+// segment.
+TEST_CASE("handed over: a segment that is not handed over is not memory of the window either") {
   for (const Rights rights : {Rights::write, Rights::write | Rights::atomic}) {
     Handing handing("window", {.rights = rights, .policy = TokenPolicy::none});
     Segment beside = handing.user.device.allocate(given_bytes).value();
@@ -486,7 +488,7 @@ TEST_CASE("handed over: what is handed to nobody is no memory of the window eith
   }
 }
 
-TEST_CASE("handed over: a place whose name somebody else has taken is passed over") {
+TEST_CASE("handed over: a slot whose socket name is already taken is passed over") {
   WindowFile window("taken");
   const std::string name = window.path() + ".0";
   const std::string victim = window.path() + ".victim";

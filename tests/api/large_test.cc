@@ -33,7 +33,7 @@ uint64_t resident_pages() {
   return resident;
 }
 
-// Of 16 Mi. A page that is touched may be a huge one.
+// Out of 16 Mi pages. A page that is touched may be a huge one.
 constexpr uint64_t few_pages = 16 * 1024;
 
 // That it takes the time of a small one, `urma_perf reg --self` says; here it takes no memory.
@@ -68,7 +68,7 @@ TEST_CASE("64 GiB are registered without being touched, and used at both ends") 
   munmap(at, bytes);
 }
 
-// Reserved ones, where somebody has reserved some, and those that the kernel makes of small ones.
+// Reserved huge pages, where the system has some, and those that the kernel makes of small ones.
 TEST_CASE("huge pages are memory as any other") {
   constexpr size_t bytes = 8 << 20;
   for (const std::string_view driver : media) {
@@ -182,7 +182,7 @@ TEST_CASE("an owner that forks keeps its segments, and its child has no part in 
     CHECK(WEXITSTATUS(status) == 0);
     CHECK(own[0] == std::byte{2});
     CHECK(allocated->bytes()[0] == std::byte{2});
-    // What the child destroyed is still registered here.
+    // The segment that the child destroyed is still registered here.
     for (const RemoteSegment& one : {first, second}) {
       CHECK(ends.works(one, 0));
     }

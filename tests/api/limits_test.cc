@@ -1,5 +1,5 @@
-// What happens when the system gives no more - memory, descriptors, threads, bytes of a file,
-// random numbers: an error, never an exception, an abort or a signal.
+// When the system has run out of memory, descriptors, threads, bytes of a file or random numbers,
+// calls return an error. They never throw, abort or raise a signal.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -78,7 +78,7 @@ size_t descriptors() {
 
 TEST_CASE("open and all that is made of a device end in an error when memory is short") {
   CHECK(in_a_child(600 << 20, 10 << 20, [](size_t bytes) {
-    // What a process opens once is not counted.
+    // Descriptors that a process opens once are not counted.
     static const bool once = urma::open("udp:").ok();
     const size_t before = descriptors();
     allow(bytes);

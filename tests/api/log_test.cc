@@ -11,7 +11,7 @@
 namespace urma::test {
 namespace {
 
-// What a device has told.
+// Collects the lines that a device has logged.
 class Heard {
  public:
   struct Line {
@@ -31,7 +31,7 @@ class Heard {
             .level = level,
             .per_second = per_second};
   }
-  // The lines of this kind, when they have come to this sum or time is up.
+  // Returns the lines of this kind once their counts reach `sum`, or after a timeout.
   std::vector<Line> of(const std::string& kind, uint64_t sum = 1) {
     std::unique_lock lock(mutex_);
     std::vector<Line> found;
@@ -97,7 +97,7 @@ TEST_CASE("what comes too soon is in the next line's sum, at the latest at the e
   }
   uint64_t sum = 0;
   for (const Heard::Line& line : heard.all()) {
-    CHECK(line.kind == "refused");  // and none is of a level that nobody asked for
+    CHECK(line.kind == "refused");  // and none is of a level that was not asked for
     CHECK(line.level == LogLevel::warning);
     CHECK(line.text.find("Fix: ") != std::string::npos);
     sum += line.count;
@@ -116,7 +116,7 @@ TEST_CASE("what the system refuses is an error, with what it said") {
   CHECK(failed[0].text.find("Permission denied") != std::string::npos);
 }
 
-TEST_CASE("whoever is slow to listen keeps neither the device nor its peers") {
+TEST_CASE("a slow log handler delays neither the device nor its peers") {
   std::mutex slow;
   std::atomic<int> told{0};
   Side owner = Side::open("udp:", {.log = {.call = [&](const LogLine&) {
@@ -163,7 +163,7 @@ TEST_CASE("a listener may ask its device, and the device may be asked for no log
   }
 }
 
-TEST_CASE("in a child of fork nobody is told anything") {
+TEST_CASE("nothing is logged in a child of fork") {
   Heard heard;
   std::optional<Side> side = Side::open("udp:", {.log = heard.options()});
   REQUIRE(heard.of("opened").size() == 1);

@@ -138,7 +138,7 @@ TEST_CASE("an immediate and a notification come after all the data, and say how 
   }
 }
 
-// What is refused for one kind of memory is refused for the other, and with the same status.
+// An access that is refused for one kind of memory is refused for the other with the same status.
 TEST_CASE("token, bounds and rights are asked of the window as they are of a peer") {
   Pair mapped(true);
   Pair own(false);
@@ -153,7 +153,7 @@ TEST_CASE("token, bounds and rights are asked of the window as they are of a pee
     };
     both(pair.there, 0);
     both(pair.there, segment_bytes - 100'000);
-    // What the initiator could see by itself is hidden from it.
+    // Hides from the initiator what it could check by itself.
     RemoteSegment forged = pair.there;
     forged.bytes += 100'000;
     both(forged, segment_bytes - 99'999);
@@ -178,7 +178,7 @@ TEST_CASE("token, bounds and rights are asked of the window as they are of a pee
   CHECK(own.copied() == 0);
 }
 
-TEST_CASE("rights of a segment in the window hold for whoever maps it") {
+TEST_CASE("rights of a segment in the window hold for each process that maps it") {
   Pair pair(true);
   const auto bytes = bytes_like(100, 1);
   for (const Rights rights : {Rights::read, Rights::write, Rights::local_only}) {
@@ -192,7 +192,8 @@ TEST_CASE("rights of a segment in the window hold for whoever maps it") {
   }
 }
 
-TEST_CASE("after unregister nobody who maps the memory reaches it, nor whoever has it next") {
+TEST_CASE(
+    "after unregister a process that maps the memory reaches neither it nor its next owner's") {
   Pair pair(true);
   const auto bytes = bytes_like(5000, 1);
   REQUIRE(pair.run(write(bytes, pair.there)).ok());
@@ -212,7 +213,7 @@ TEST_CASE("after unregister nobody who maps the memory reaches it, nor whoever h
   CHECK(pair.run(write(bytes, next)).ok());
 }
 
-TEST_CASE("whose window was taken away gets no memory in the one that somebody else has made") {
+TEST_CASE("a device whose window was removed gets no memory in its replacement") {
   Pair pair(true);
   REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());
   pair.window.cut(0);
@@ -227,7 +228,7 @@ TEST_CASE("whose window was taken away gets no memory in the one that somebody e
   CHECK(std::ranges::all_of(other.segment.bytes(), same));
 }
 
-TEST_CASE("what the window says of a segment's size harms nobody beside it") {
+TEST_CASE("a false size of a segment in the window's record does no harm beyond it") {
   Pair pair(true);
   std::vector<Segment> all;
   for (int i = 0; i < 3; ++i) all.push_back(pair.right.device.allocate(65536).value());
@@ -332,7 +333,7 @@ TEST_CASE("data that was copied, of which the owner was not told, is not said to
   }
   for (int i = 0; i < 200; ++i) REQUIRE(other.post(send(message, there.jetty)) == 1);
   REQUIRE(left.jetty.wait(1ms).empty());
-  // What was posted first after a completion is copied, and sent, at once, if it can be.
+  // The first work posted after a completion is copied, and sent, immediately if possible.
   std::vector<std::byte> word(8);
   REQUIRE(left.jetty.post(read(word, there.segment)) == 1);
   REQUIRE(collect(left.jetty, 1).at(0).ok());
@@ -347,7 +348,7 @@ TEST_CASE("data that was copied, of which the owner was not told, is not said to
 }
 
 // As if a process had been stopped in the middle of a copy: its place names the segment.
-TEST_CASE("nobody gets the memory of a segment that somebody holds") {
+TEST_CASE("memory of a segment that a process holds is not given to others") {
   Pair pair(true);
   const auto bytes = bytes_like(100, 1);
   REQUIRE(pair.run(write(bytes, pair.there)).ok());
@@ -376,11 +377,11 @@ TEST_CASE("nobody gets the memory of a segment that somebody holds") {
   CHECK(last.unregister().ok());
 }
 
-TEST_CASE("what the dead held is held no longer, and their memory is somebody else's") {
+TEST_CASE("holds of a dead process end, and its memory is given to others") {
   const WindowFile window("mapped-dead");
   Side here = Side::open(window.device("?size=16M"), {.threads = Threads::inlined});
   const uint32_t granules = Intruder(window).parts().granules;
-  // It takes all of it, says that it holds the segment of ours, and is no more.
+  // It takes all of the memory, records a hold on our segment, and dies.
   const uint32_t ours = number_of(here.segment.local());
   const int taken = in_child([&] {
     Side there = Side::open(window.device(""), {.threads = Threads::inlined});

@@ -43,7 +43,7 @@ TEST_CASE("a name is found on this host, at its address, and at its port") {
   CHECK(works(user, user.device.import("urma://localhost/thing")));
   CHECK(works(user, user.device.import("urma://127.0.0.211/thing")));
   CHECK(works(user, user.device.import("urma://127.0.0.211:4792/thing")));
-  // Whoever holds the UB port answers for all processes at its address.
+  // The process that is bound to the UB port answers for all processes at its address.
   Side neighbour = Side::open("udp:127.0.0.211");
   REQUIRE(neighbour.device.endpoint().port != ub_port);
   neighbour.device.publish("other", neighbour.segment, everyone()).value();
@@ -52,7 +52,7 @@ TEST_CASE("a name is found on this host, at its address, and at its port") {
   CHECK(works(user, user.device.import("urma://127.0.0.211:" + port + "/other")));
 }
 
-TEST_CASE("who may have a name: this user here, listed entities, everyone") {
+TEST_CASE("names may be published to this user here, to listed entities, or to everyone") {
   RuntimeDirectory directory;
   Side owner = Side::open("udp:127.0.0.212");
   Side user = Side::open("udp:127.0.0.213");
@@ -114,14 +114,14 @@ TEST_CASE("a device that asks itself in vain is told so") {
     CHECK(error.message.find("Fix: ") != std::string::npos);
     CHECK(error.message.find("udp:127.0.0.224:0") != std::string::npos);
   }
-  // What the error advises.
+  // Does what the error advises.
   Side asks = Side::open("udp:127.0.0.224:0");
   REQUIRE(asks.device.endpoint().port != ub_port);
   user.device.publish("nothing", user.segment, user.jetty, everyone()).value();
   CHECK(works(asks, asks.device.import("urma://127.0.0.224:4792/nothing")));
 }
 
-TEST_CASE("names nobody has published, hosts where nobody lives") {
+TEST_CASE("names that were not published, hosts without a device") {
   RuntimeDirectory directory;
   Side user = Side::open("udp:");
   Side owner = Side::open("udp:127.0.0.216");
@@ -191,7 +191,7 @@ TEST_CASE("names in a window are found in that window, and nowhere else") {
   const std::string at = "[" + to_string(owner.device.endpoint().address) + "]";
   CHECK(works(user, user.device.import("urma://localhost/thing")));
   CHECK(works(user, user.device.import("urma://" + at + "/thing")));
-  // Found and reached there by those who are there, although others have the same name.
+  // Devices of each host find and reach their own, although others have the same name.
   remote.device.publish("thing", remote.segment).value();
   stranger.device.publish("thing", stranger.segment).value();
   CHECK(works(user, user.device.import("urma://localhost/thing")));
@@ -203,7 +203,7 @@ TEST_CASE("names in a window are found in that window, and nowhere else") {
   CHECK(works(user, user.device.import("urma://" + at + ":4792/open")));
 }
 
-TEST_CASE("whoever cannot reach a name is told which device can") {
+TEST_CASE("if a device cannot reach a name, the error says which device can") {
   RuntimeDirectory directory;
   Side inside = Side::open(window_in(directory, "one"));
   Side outside = Side::open("udp:");

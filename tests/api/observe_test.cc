@@ -50,7 +50,7 @@ TEST_CASE("what a device counts is seen from outside, also when it sleeps, until
         REQUIRE(collect(jetty, 1).at(0).ok());
       }
       const Statistics stats = device.stats().value();
-      // Nobody calls it any more, and all of this is reported all the same.
+      // The application makes no more calls, and all of this is reported all the same.
       CHECK(comes_to([&](const ObservedDevice& seen) {
         return *seen.find("works") == 10 && *seen.find("completions") == stats.completions &&
                *seen.find("segments") == 1;
@@ -59,7 +59,7 @@ TEST_CASE("what a device counts is seen from outside, also when it sleeps, until
       CHECK(seen.device == medium.text());
       CHECK(seen.endpoint == to_string(device.endpoint()));
       CHECK(device.description().starts_with(seen.device + ": " + seen.description));
-      // Asleep it reports nothing: each report would be somebody awake for nothing.
+      // A sleeping device reports nothing: each report would wake a thread unnecessarily.
       CHECK(comes_to([&](const ObservedDevice& before) {
         std::this_thread::sleep_for(250ms);
         return seen_here().at(0).reports == before.reports;
@@ -94,7 +94,7 @@ TEST_CASE("an inlined device reports while it is polled, often while it has much
   }));
 }
 
-TEST_CASE("who wants no page has none, and neither has a simulated device") {
+TEST_CASE("a device that declines its page has none, and neither has a simulated device") {
   const Device hidden = open("udp:", {.observable = false}).value();
   const Device simulated = open("sim:here").value();
   CHECK(seen_here().empty());
@@ -135,8 +135,8 @@ int opens_unseen(uid_t user) {
 }
 
 TEST_CASE("a device opens though it cannot be seen, and says so") {
-  if (geteuid() != 0) return;  // nobody else can be played
-  // Several copies of this test may run at once: each plays a user of its own.
+  if (geteuid() != 0) return;  // only root can act as another user
+  // Several copies of this test may run at once: each uses a user ID of its own.
   const uid_t user = 1'000'000 + static_cast<uid_t>(getpid());
   const std::string directory = "/dev/shm/urma-devices-" + std::to_string(user);
   REQUIRE(mkdir(directory.c_str(), 0700) == 0);

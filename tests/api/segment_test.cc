@@ -21,7 +21,7 @@ struct Way {
 // Packets, copies in the window, copies in what was handed over.
 constexpr Way all_ways[] = {{false, "window"}, {true, "window"}, {true, "segment"}};
 
-// An owner and one who uses its memory: the window's, or the owner's own.
+// An owner and a user of its memory, which is the window's or the owner's own.
 struct Ends {
   explicit Ends(bool mapped, std::string_view share = "window")
       : is_mapped(mapped), opened("?size=32M&share=" + std::string(share)) {}
@@ -49,8 +49,8 @@ struct Ends {
     in_order();
     return completions[0].status;
   }
-  // What the owner's service thread places, and what a test looks at: the thread sanitizer sees no
-  // order in what goes through a window, which is mapped twice here.
+  // Orders what the owner's service thread places with what a test reads: the thread sanitizer sees
+  // no order between accesses through the two mappings of the window here.
   void in_order() { REQUIRE(owner.device.stats().ok()); }
   Status write_to(const RemoteSegment& segment, std::byte value, size_t bytes = 100) {
     const std::vector<std::byte> data(bytes, value);
@@ -96,7 +96,8 @@ TEST_CASE("after rotate both tokens are good, after retire the second one alone"
   }
 }
 
-// Whoever has either of two valid tokens is never refused; who kept the old one always is.
+// A peer that has either of two valid tokens is never refused; a peer that kept the old one always
+// is.
 TEST_CASE("tokens are rotated under full load") {
   for (const auto [mapped, share] : all_ways) {
     INFO("mapped " << mapped << " share " << share);
@@ -274,7 +275,7 @@ struct Fenced {
   explicit Fenced(Ends& ends, Rights rights, size_t size) : bytes(size) {
     if (ends.is_mapped) {
       segment.emplace(ends.owner.device.allocate(size, rights).value());
-      // What lies behind it in its granule. In front lies somebody else's.
+      // The bytes behind it in its granule. In front lies memory of others.
       const size_t unit = ends.opened.ends_with("segment") ? page : granule_bytes;
       all = {segment->bytes().data(), (size + unit - 1) / unit * unit};
       front = 0;
@@ -300,7 +301,7 @@ struct Fenced {
   RemoteSegment there{};
 };
 
-// What the initiator could see by itself is hidden from it: it believes in a larger segment.
+// Hides from the initiator what it could check by itself: it takes the segment for a larger one.
 TEST_CASE("bounds and rights: every edge, every operation, packets and copies") {
   for (const auto [mapped, share] : all_ways) {
     Ends ends(mapped, share);
@@ -359,7 +360,7 @@ TEST_CASE("bounds and rights: every edge, every operation, packets and copies") 
   }
 }
 
-// ---- mapped memory that somebody holds
+// ---- mapped memory with a hold on it
 
 // As if a process had been stopped in the middle of a copy: its place says that it holds it.
 struct Held {
@@ -374,7 +375,7 @@ struct Held {
     return static_cast<uint32_t>((remote.address & ~drivers::cxl::in_the_window) >>
                                  drivers::cxl::offset_bits);
   }
-  // What it does when it goes on.
+  // The stores of the stopped process when it continues.
   void write_late(std::byte value) {
     const drivers::cxl::Parts parts = stopped.parts();
     std::memset(&stopped.all()[parts.memory_at + number() * parts.granule_bytes],
@@ -392,7 +393,9 @@ struct Held {
   RemoteSegment remote = segment.local();
 };
 
-TEST_CASE("who holds revoked memory and does not run goes on in pages that nobody sees") {
+TEST_CASE(
+    "late stores of a stopped process that holds revoked memory go into private copies of its "
+    "pages") {
   Held held;
   Device& device = held.ends.owner.device;
   CHECK(device.quarantined().value().empty());
@@ -409,7 +412,7 @@ TEST_CASE("who holds revoked memory and does not run goes on in pages that nobod
   CHECK(held.segment.unregister().ok());
   CHECK(device.stats().value().not_fenced == 0);
   { const Segment gone = std::move(held.segment); }
-  // Nobody gets it before it is let go, and then it is the window's memory again.
+  // The memory is not allocated again before the hold ends; then it is the window's again.
   held.segment = held.ends.segment(Held::bytes);
   CHECK(held.segment.local().address != held.remote.address);
   held.hold() = 0;
@@ -468,7 +471,7 @@ TEST_CASE("where pages cannot be moved it is said that revoked memory may still 
   CHECK(device.quarantined().value().empty());
 }
 
-TEST_CASE("a token is not said to be retired while somebody may still copy with it") {
+TEST_CASE("a token is not reported as retired while a peer may still copy with it") {
   Held held;
   REQUIRE(held.segment.rotate().ok());
   const RemoteSegment second = held.ends.import(held.segment);

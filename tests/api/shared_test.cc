@@ -207,7 +207,7 @@ TEST_CASE("several Jetties on one Jfr: buffers posted by one thread, arrivals po
         ++came;
       }
     }
-    // The last answers of an inlined device leave while somebody polls.
+    // The last answers of an inlined device leave while it is polled.
     for (int i = 0; i < 10; ++i) CHECK(jfr.wait(10ms).empty());
     for (std::thread& sender : senders) sender.join();
     ended = true;
@@ -306,7 +306,7 @@ TEST_CASE("what cannot be shared is refused with the reason and the fix") {
   CHECK(side.device.jfr().status() == Status::closed);
 }
 
-TEST_CASE("a published Jfr is found, and its buffers wait for whoever finds it") {
+TEST_CASE("a published Jfr is found, and its buffers wait for messages of any importer") {
   Side owner = Side::open("udp:");
   Side user = Side::open("udp:");
   Jfr jfr = owner.device.jfr({.receives = 4}).value();

@@ -46,7 +46,7 @@ class StandardClosed {
       }
       if (stays) found_.push_back(after + ": " + std::to_string(i) + " is " + file_at(i));
     }
-    // What a program prints, without asking whether there is a stderr.
+    // A line that a program prints without asking whether there is a stderr.
     constexpr std::string_view line = "a line that a program prints to its closed stderr\n";
     if (::write(STDERR_FILENO, line.data(), line.size()) >= 0) {
       found_.push_back(after + ": a line that was printed went somewhere");

@@ -140,7 +140,7 @@ TEST_CASE("a Jetty posted to by one thread and polled by another") {
   poster.join();
 }
 
-// Nothing of the library is called by who waits: it looks at its memory.
+// The waiting thread calls nothing of the library: it reads its memory.
 TEST_CASE("a thread that looks at the notified word finds the data when it finds the value") {
   constexpr uint64_t word_at = 1'000'000;
   constexpr uint64_t rounds = 100;
@@ -237,7 +237,7 @@ TEST_CASE("control calls that wait do not keep others waiting") {
   CHECK(found == 20);
 }
 
-TEST_CASE("close ends whoever waits, and whoever polls is told") {
+TEST_CASE("close ends each wait, and each poll reports it") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     Side side = Side::open("udp:", {.threads = mode});
     std::vector<Completion> told;
@@ -289,7 +289,9 @@ TEST_CASE("what is posted while the device closes completes") {
   }
 }
 
-TEST_CASE("whoever polls while another thread closes gets every completion before it is told") {
+TEST_CASE(
+    "a thread that polls while another thread closes gets every completion before it learns of "
+    "it") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     for (int round = 0; round < 20; ++round) {
       Side owner = Side::open("udp:", {}, {.berths = 1, .receives = 1});
@@ -300,7 +302,7 @@ TEST_CASE("whoever polls while another thread closes gets every completion befor
       const auto bytes = bytes_like(100, 1);
       for (int i = 0; i < 4; ++i) {
         jetties.push_back(user.device.jetty({.berths = 32, .completions = &jfc}).value());
-        // Messages that nobody receives: they end when the device does.
+        // Messages that are never received: they end when the device does.
         const std::vector<Work> works(32, send(bytes, remote.jetty));
         REQUIRE(jetties.back().post(works) == works.size());
       }
@@ -373,7 +375,7 @@ TEST_CASE("Jetties that come and go on a shared queue return what they had reser
       Jetty jetty = device.jetty({.berths = 32, .completions = &jfc}).value();
       REQUIRE(jetty.post({write(bytes, remote.segment), write(bytes, remote.segment)}) == 2);
     }
-    // What it completed can still be polled when it is gone; its entries come back with that.
+    // Completions of a destroyed Jetty can still be polled; its entries are released with that.
     std::array<Completion, 8> out;
     for (size_t polled = 0; polled < 2;) {
       const size_t count = jfc.poll(out);

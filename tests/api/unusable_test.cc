@@ -1,4 +1,4 @@
-// What each call of each public class answers on an object that was moved from, after its device
+// The answers of each call of each public class on an object that was moved from, after its device
 // was closed, and in a child of fork, where the device is not the child's.
 
 #include <sys/wait.h>
@@ -72,7 +72,7 @@ const std::string line = "urma://localhost/unusable-test";
   {                                                                                  \
     name, [](Objects& on) { return says(expression); }, "closed", "closed", "forked" \
   }
-// What answers as ever after close, and in a child.
+// A call that answers as usual after close, and in a child.
 #define URMA_VALUE(name, expression, moved)                           \
   {                                                                   \
     name, [](Objects& on) { return says(expression); }, moved, "", "" \

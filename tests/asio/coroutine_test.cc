@@ -17,7 +17,7 @@ static_assert(destroyed_without_effect<Duration, Work, Buffer, RemoteSegment, Re
                                        Completion, Event, asio::JettyOptions>);
 static_assert(std::is_aggregate_v<asio::PostOptions>);
 
-// What works of a coroutine read, write and keep.
+// The memory that works of a coroutine read, write and keep.
 struct Ends {
   explicit Ends(std::string_view driver)
       : pair(driver),
@@ -156,7 +156,7 @@ TEST_CASE("a copy of a Keep's bytes owns nothing") {
   {
     Keep original = owner;
     CHECK(owner.use_count() == 2);
-    // What gcc 12 does in coroutines.
+    // Does what gcc 12 does in coroutines.
     alignas(Keep) std::byte place[sizeof(Keep)];
     std::memcpy(place, static_cast<const void*>(&original), sizeof place);
     Keep& copy = *reinterpret_cast<Keep*>(place);

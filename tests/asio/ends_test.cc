@@ -235,7 +235,7 @@ TEST_CASE("Jetties that cannot be waited for are not made") {
 }
 
 #if !defined(__SANITIZE_THREAD__)  // which starts no thread in a child
-TEST_CASE("who talks to a process that is killed is told") {
+TEST_CASE("a peer of a process that is killed gets an error") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     int lines[2];

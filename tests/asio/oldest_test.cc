@@ -1,5 +1,5 @@
-// What Boost 1.74 is given: no cancellation slots, and awaitables where newer versions have
-// `deferred`. Compiled as if the installed Boost were that old.
+// The code for Boost 1.74: without cancellation slots, and with awaitables where newer versions
+// have `deferred`. Compiled as if the installed Boost were that old.
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/strand.hpp>

@@ -120,7 +120,7 @@ TEST_CASE("every kind of token is told once") {
   CHECK((live == 0 && all > 0));
 }
 
-TEST_CASE("a Jetty for which nobody waits keeps no context running") {
+TEST_CASE("a Jetty without a pending wait keeps no context running") {
   Pair pair("cxl:");
   io_context context;
   asio::Jetty jetty = make(context, pair.here, {.receives = 2});
@@ -133,7 +133,7 @@ TEST_CASE("a Jetty for which nobody waits keeps no context running") {
   CHECK(told);
 }
 
-TEST_CASE("messages and immediates that nobody takes wait, and hold their senders back") {
+TEST_CASE("messages and immediates that are not taken wait, and hold their senders back") {
   constexpr uint64_t count = 500;
   for (const std::string_view driver : media) {
     Pair pair(driver);
@@ -207,7 +207,7 @@ TEST_CASE("arrivals that are kept hold their senders back until they go") {
   CHECK(text_of(kept[0]) == "text");
 }
 
-TEST_CASE("time is over for a receiver that is not ready") {
+TEST_CASE("a send to a receiver that is not ready times out") {
   for (const std::string_view driver : media) {
     Pair pair(driver);
     io_context context;

@@ -1,4 +1,5 @@
-// What is counted: one case, so many times, in a function of its own for callgrind to look at.
+// Executes the counted case the given number of times, in a function of its own for callgrind to
+// look at.
 //   counted                 the compiler that it was made by
 //   counted CASE TIMES
 

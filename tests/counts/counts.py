@@ -17,7 +17,7 @@ import sys
 RECORD = pathlib.Path(__file__).resolve().parent / "counts.txt"
 SKIPPED = 77
 MOST = 1.03
-# What callgrind looks at, and how often it is done.
+# The cases that callgrind counts, and how often each is executed.
 CASES = {"register": 300, "access": 20000, "send": 300}
 # Which of its copies the C library takes depends on the processor: the one that all have.
 PLAIN = "glibc.cpu.hwcaps=-AVX2,-AVX,-AVX512F,-AVX512VL,-ERMS,-FSRM,-AVX_Fast_Unaligned_Load"

@@ -25,7 +25,7 @@ TEST_CASE(
   CHECK(why_not("sim(net=clocked,loss=1%):cxl:").find("no such option") != std::string::npos);
 }
 
-// Who runs when its time has come, and counts how often.
+// Runs when its time has come, and counts how often.
 struct Sleeper final : drivers::VirtualClock::Driven {
   drivers::PacketPort& port;
   int passes = 0;
@@ -76,7 +76,7 @@ TEST_CASE("a ring of the bell wakes its owner after the network's delay, unless 
   CHECK(sleeper.passes == 3);
   CHECK(state_of(*ports.a, ports.b->facts().self).empty);
 
-  // Whoever is killed reads nothing more, and what it says goes nowhere.
+  // A port that was killed reads nothing more, and its packets are dropped.
   send_packet(ports, *ports.a, ports.b->facts().self, packet);
   network->kill(ports.b->facts().self);
   run_for(1ms);

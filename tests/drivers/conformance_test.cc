@@ -1,4 +1,4 @@
-// What every driver promises. A new one is here by being built in.
+// The promises that every driver keeps. A new driver is tested by being built in.
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -128,7 +128,7 @@ TEST_CASE("bursts of mixed sizes to mixed destinations arrive, each packet whole
     }
     auto arrived = receive_packets(ports, *ports.b, std::size(sizes) - 1);
     auto to_self = receive_packets(ports, *ports.a, 1);
-    // What comes may be late for another program that had this address before.
+    // An arrival may be a late packet for another program that had this address before.
     while (to_self.size() == 1 && to_self[0] != sent[4]) {
       to_self = receive_packets(ports, *ports.a, 1);
     }
@@ -240,7 +240,7 @@ TEST_CASE("received frames may be kept while others come, and released in any or
   });
 }
 
-TEST_CASE("a flood that nobody receives is dropped; the port goes on") {
+TEST_CASE("a flood without a receiver is dropped; the port goes on") {
   for_each_driver([](PortPair& ports) {
     const Packet packet = packet_of(1000, 3);
     for (unsigned i = 0; i < 20'000; ++i) {
@@ -256,8 +256,8 @@ TEST_CASE("a flood that nobody receives is dropped; the port goes on") {
   });
 }
 
-// Sends so many bytes to the port from a socket of no driver's. False: it is no port that could be
-// reached by one.
+// Sends the bytes to the port from a plain socket. Returns false if a socket cannot reach such a
+// port.
 bool send_from_outside(const PacketPort& port, const Packet& packet) {
   sockaddr_storage at{};
   socklen_t length = sizeof at;
@@ -288,7 +288,7 @@ TEST_CASE("datagrams larger than any packet arrive whole or not at all, and harm
   });
 }
 
-TEST_CASE("sending to nobody is no error") {
+TEST_CASE("sending to an address without a receiver is not an error") {
   for_each_driver([](PortPair& ports) {
     Endpoint nobody = ports.b->facts().self;
     nobody.port = 9;
@@ -303,7 +303,7 @@ TEST_CASE("a descriptor becomes readable when something has come") {
   for_each_driver([](PortPair& ports) {
     if (ports.b->descriptors().empty()) return;
     REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60, 1)));
-    // Wrappers may hold it back: they are looked at until it is due no more.
+    // Wrappers may hold the packet back: receive until none is due.
     while (ports.a->next_arrival() != never) ports.a->receive({}, ports.now());
     CHECK(readable(*ports.b, 1000));
     CHECK(receive_packets(ports, *ports.b, 1).size() == 1);
@@ -312,7 +312,8 @@ TEST_CASE("a descriptor becomes readable when something has come") {
 
 // ---- what not every port has
 
-TEST_CASE("whoever sleeps at a port's bell is woken by a send; who is awake is not rung") {
+TEST_CASE(
+    "a thread that sleeps at a port's bell is woken by a send; one that is awake is not rung") {
   for_each_driver([](PortPair& ports) {
     Bell* const bell = ports.b->bell();
     if (bell == nullptr) return;
@@ -417,7 +418,7 @@ TEST_CASE("what is written into a lossless port's own memory arrives in order wi
         full = !write(sent.back());
         if (full) sent.pop_back();
         if (full || seed % 5 != 0 || !ways->reserve(way, 200)) continue;
-        // What was promised room comes first.
+        // Packets with reserved room leave first.
         CHECK_FALSE(write(packet_of(9, 1)));
         sent.push_back(packet_of(100, seed));
         REQUIRE(send_packet(ports, *ports.a, there, sent.back()));

@@ -1,4 +1,5 @@
-// Windows of shared memory: what cannot be opened, who lives there, and what the dead leave.
+// Windows of shared memory: which cannot be opened, which devices are in one, and how resources of
+// the dead are recovered.
 
 #include <signal.h>
 
@@ -134,7 +135,7 @@ TEST_CASE("a window of another version, another size, or cut off, is refused wit
     Intruder(window).header().version = later;
     check_refused(window.device(""), Status::version_mismatch, "layout " + std::to_string(later));
   }
-  // Of those who are gone it is taken over.
+  // A window whose devices have all left is taken over.
   CHECK(try_open_port(window.device("")).ok());
   CHECK(Intruder(window).header().version == cxl::version);
   const auto living = try_open_port(window.device(""));
@@ -159,7 +160,7 @@ TEST_CASE("a window that a dead process has left half made is made anew") {
 
 TEST_CASE("another user's window is refused until its owner allows it") {
   if (geteuid() != 0) {
-    WARN("skipped: only root can be somebody else");
+    WARN("skipped: only root can act as another user");
     return;
   }
   const auto as = [](uid_t user, const std::string& device) {
@@ -190,7 +191,8 @@ TEST_CASE("another user's window is refused until its owner allows it") {
   unlink(taken.c_str());
 }
 
-// What a child that has a file system of its own at this folder returns, unless it cannot.
+// Calls `function` in a child with a file system of its own at this folder, and checks what it
+// returns, unless the file system cannot be mounted.
 template <class Function>
 void on_file_system(const char* kind, const char* options, Function&& function) {
   const std::string folder = "/tmp/urma-test-" + std::to_string(getpid());
@@ -225,7 +227,7 @@ TEST_CASE("a full file system is an error at open, and later a connection refuse
     if (!reach(**a, **b) || !reach(**b, **a)) return 5;
     if (reach(**a, **c) || reach(**c, **b)) return 6;
     if (!reach(**a, **b)) return 7;
-    // Not even a page for whoever comes next.
+    // Not a single page is left for other files.
     const WindowFile other("unused");
     const std::string rest = folder + "/rest";
     const int file = open(rest.c_str(), O_CREAT | O_RDWR, 0600);
@@ -240,7 +242,7 @@ TEST_CASE("a full file system is an error at open, and later a connection refuse
 bool says(const drivers::PacketPort& port, std::string_view what) {
   return port.facts().description.find(what) != std::string::npos;
 }
-// Whether memory that was written and given back is zeros for whoever gets it next.
+// Returns whether memory that was written and given back is zeros for its next owner.
 bool begins_with_zeros(drivers::PacketPort& port) {
   constexpr size_t bytes = 100'000;
   for (int turn = 0; turn < 2; ++turn) {
@@ -293,7 +295,7 @@ TEST_CASE("a processor holds memory for atomics only where they are the processo
   memory.give_back(lease);
 }
 
-TEST_CASE("who asks for a window with its maker's words gets it, whatever its pages") {
+TEST_CASE("a window is opened by its maker's words, whatever its pages") {
   const WindowFile window;
   const auto maker = try_open_port(window.device("?size=1500000"));
   CHECK(maker.ok());
@@ -359,7 +361,7 @@ TEST_CASE("a window that a stopped process has locked is an error within a momen
 
 // ---- places
 
-TEST_CASE("all places of a window are taken: an error, until somebody goes") {
+TEST_CASE("all slots of a window are taken: an error, until a device leaves") {
   const WindowFile window("crowd");
   std::vector<std::unique_ptr<PacketPort>> ports;
   ports.push_back(PortPair::open(window.device()));
@@ -372,7 +374,7 @@ TEST_CASE("all places of a window are taken: an error, until somebody goes") {
   check_refused(window.device(""), Status::no_resources, "no free slot");
 }
 
-TEST_CASE("places and descriptors are given back, by those who leave and by those who die") {
+TEST_CASE("slots and descriptors are given back when devices leave or die") {
   const WindowFile window("loop");
   const auto keeper = PortPair::open(window.device("?size=4M"));
   const size_t descriptors = descriptor_count();
@@ -409,7 +411,8 @@ TEST_CASE("an abandoned port leaves what a killed process leaves, beside others 
     const Endpoint there = doomed->facts().self;
     const Packet last = send_to(*doomed, keeper->facts().self, 7);
     doomed->abandon();
-    // Nothing has been said: what it wrote lies there, and who asks finds it gone.
+    // The sender died without ringing: its frame lies in the ring, and a receiver that looks finds
+    // that the sender is gone.
     RxFrame got;
     REQUIRE(keeper->receive({&got, 1}, read_clock()) == 1);
     CHECK(got.bytes == last.size());
@@ -489,7 +492,7 @@ TEST_CASE("a pair for which there is no ring is refused; others go on, and it ge
   CHECK(third->counters().send_failures > 0);
   CHECK(reach(*first.b, *first.a));
   first.a.reset();
-  // Who is left has to look once.
+  // The remaining device has to look once.
   look({first.b.get()});
   CHECK(reach(*third, *first.b));
   CHECK(reach(*first.b, *third));
@@ -511,7 +514,7 @@ bool woken(PacketPort& sleeper, Function&& by) {
   return in_time;
 }
 
-TEST_CASE("rings that a sleeper shared with the dead are given to others who need them") {
+TEST_CASE("rings that a sleeper shared with the dead are given to others that need them") {
   const WindowFile window("sleeper");
   const auto sleeper = PortPair::open(window.device());
   const auto third = open_port_at(window);
@@ -524,20 +527,21 @@ TEST_CASE("rings that a sleeper shared with the dead are given to others who nee
     REQUIRE(doomed.ready());
     look({sleeper.get()});
   }
-  // Nobody has seen it die, and the sleeper is told only because somebody needs what it holds.
+  // No device has noticed the death, and the sleeper is rung only because another device needs the
+  // ring it holds.
   CHECK(woken(*sleeper, [&] { CHECK_FALSE(reach(*third, *third)); }));
   look({sleeper.get()});
   CHECK(reach(*third, *sleeper));
 }
 
-TEST_CASE("whoever sleeps is told when a partner leaves") {
+TEST_CASE("a sleeping device is rung when a partner leaves") {
   const WindowFile window("leave");
   PortPair ports = pair_at(window);
   REQUIRE(reach(*ports.a, *ports.b));
   CHECK(woken(*ports.b, [&] { ports.a.reset(); }));
 }
 
-TEST_CASE("rings go round without end, whoever leaves or dies") {
+TEST_CASE("rings are reused without end, whichever device leaves or dies") {
   const WindowFile window("round");
   const auto keeper = PortPair::open(window.device());
   for (int round = 0; round < 500; ++round) {
@@ -550,7 +554,7 @@ TEST_CASE("rings go round without end, whoever leaves or dies") {
   }
 }
 
-TEST_CASE("rings of those who left before anybody looked are not lost") {
+TEST_CASE("rings of devices that left before any other looked are not lost") {
   const WindowFile window("unseen");
   const auto keeper = PortPair::open(window.device());
   for (int round = 0; round < 10; ++round) {
@@ -675,7 +679,7 @@ TEST_CASE("a ring whose mark makes no sense is counted, and read no more") {
 }
 
 TEST_CASE(
-    "a window of another kernel is refused, and one whose record is in the making is nobody's") {
+    "a window of another kernel is refused, and one whose record is incomplete has no owner") {
   const WindowFile window("kernel");
   {
     PortPair ports = pair_at(window);
@@ -716,7 +720,7 @@ TEST_CASE("a window that is cut off while it is used is lost, and its processes 
   }
 }
 
-TEST_CASE("faults that are not ours are left to whoever handled them") {
+TEST_CASE("faults outside the window go to the previous handler") {
   const WindowFile window("chain");
   const WindowFile elsewhere("chain-other");
   const auto fault = [&] {

@@ -57,7 +57,7 @@ TEST_CASE("where an interface refuses GSO, bursts arrive and the port's facts st
     CHECK(receive_packets(ports, *ports.b, sent.size()) == sent);
   }
   refuses = false;
-  CHECK(refused == 1);  // asked once, and then no more
+  CHECK(refused == 1);  // asked once only
   CHECK(ports.a->facts().description == before);
   CHECK(ports.a->counters().send_failures == 0);
 }

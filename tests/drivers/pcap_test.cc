@@ -1,4 +1,4 @@
-// What is in a capture, and what becomes of one that cannot be written.
+// The contents of a capture, and the errors of one that cannot be written.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -43,7 +43,7 @@ struct CapturePath {
 
 // ---- headers
 
-// What a correct sum over words in network order gives.
+// Returns the folded sum over words in network order, which is 0xffff if the checksum is right.
 uint32_t folded(std::span<const std::byte> bytes, uint32_t sum = 0) {
   for (size_t i = 0; i < bytes.size(); ++i)
     sum += static_cast<uint32_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
@@ -410,7 +410,7 @@ TEST_CASE("a capture that cannot be opened says why and what to do") {
   const int reader = ::open(fifo.path.c_str(), O_RDONLY | O_NONBLOCK);
   CHECK(mentions(why_not(fifo.device("sim:x"), bad), "is not a regular file"));
   close(reader);
-  // What is there stays when the device itself cannot be opened.
+  // An existing file stays when the device itself cannot be opened.
   const CapturePath kept("kept");
   std::ofstream(kept.path) << "an older capture";
   why_not(kept.device("udp:192.0.2.1"), Status::invalid_argument);

@@ -13,7 +13,7 @@
 
 namespace urma::test {
 
-// What a pcapng file of ours says, for who knows the format and nothing of its writer.
+// Reads a pcapng file by the format alone, independently of the writer under test.
 
 struct Captured {
   drivers::pcap::Direction direction;

@@ -85,7 +85,7 @@ inline bool readable(const drivers::PacketPort& port, int milliseconds) {
   return ::poll(descriptors.data(), descriptors.size(), milliseconds) > 0;
 }
 
-// Of the way from a lossless port to this endpoint.
+// The state of the way from a lossless port to this endpoint.
 inline Ways::State state_of(drivers::PacketPort& from, const Endpoint& to) {
   return from.ways()->state(from.ways()->way_to(to));
 }
@@ -97,7 +97,8 @@ inline Packet packet_of(size_t bytes, unsigned seed) {
   return packet;
 }
 
-// Sends one packet, its first bytes in the head, the rest in `pieces` pieces. False: no frame.
+// Sends one packet, its first bytes in the head, the rest in `pieces` pieces. Returns false if
+// there is no frame.
 inline bool send_packet(PortPair& ports, drivers::PacketPort& from, const Endpoint& to,
                         const Packet& packet, unsigned pieces = 1) {
   TxFrame* frame = nullptr;
@@ -123,7 +124,7 @@ inline bool send_packet(PortPair& ports, drivers::PacketPort& from, const Endpoi
   return true;
 }
 
-// What arrives within some milliseconds, at most `count` packets.
+// Returns the packets that arrive within 500 ms, at most `count`.
 inline std::vector<Packet> receive_packets(PortPair& ports, drivers::PacketPort& at, size_t count) {
   std::vector<Packet> out;
   const Time until = ports.now() + std::chrono::milliseconds(500);

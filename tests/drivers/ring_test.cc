@@ -1,4 +1,5 @@
-// A ring of the window against a list of what is in it, and against whoever scribbles there.
+// Compares a ring of the window with a list of its contents, also while another process scribbles
+// over it.
 
 #include "drivers/cxl/ring.h"
 
@@ -24,7 +25,7 @@ class RingModel {
 
   explicit RingModel(uint64_t seed, Memory memory = Memory::coherent) : prng_(seed) {
     std::memset(static_cast<void*>(ring_.get()), 0xa5, sizeof(Ring));
-    // What `Window::give` does.
+    // Does what `Window::give` does.
     ring_->control.receiver.taken = 0;
     ring_->lines[0].mark = nothing_yet;
     if (memory == Memory::not_coherent) {
@@ -49,7 +50,7 @@ class RingModel {
     in_.push_back({number_++, bytes});
     return true;
   }
-  // What is written from now on is full of this mark.
+  // Fills everything that is written from now on with this mark.
   void write_full_of(uint32_t mark) {
     for (size_t i = 0; i + sizeof mark <= pattern_.size(); i += sizeof mark) {
       std::memcpy(&pattern_[i], &mark, sizeof mark);

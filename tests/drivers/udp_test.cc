@@ -115,7 +115,7 @@ TEST_CASE("without GSO and GRO the same packets arrive") {
   CHECK(receive_packets(ports, *ports.b, 50) == sent);
 }
 
-TEST_CASE("that nobody listens is learnt from the network, and does not keep the socket awake") {
+TEST_CASE("an ICMP report that no socket listens is read, and does not keep the socket readable") {
   PortPair ports("udp:", "udp:");
   Endpoint nobody = ports.a->facts().self;
   nobody.port = 9;
@@ -166,7 +166,7 @@ TEST_CASE("each message of the network is counted once, whichever call is told o
   }
 }
 
-TEST_CASE("a datagram that this host finds too large is a failed send, and nobody is unreachable") {
+TEST_CASE("a datagram too large for this host is a failed send, and no peer becomes unreachable") {
   PortPair ports("udp:", "udp:");
   const Packet packet(65'530, std::byte{1});  // more than a UDP datagram can be
   TxFrame* frame = nullptr;
@@ -347,7 +347,7 @@ TEST_CASE("a datagram from anybody is there in the next look after a pause") {
   }
 }
 
-// Whoever binds it with the option that would let it share an address.
+// Returns whether a second socket can bind the address with an option that would share it.
 bool can_be_taken(const Endpoint& address, int option) {
   drivers::udp::SocketAddress at{};
   const socklen_t length = drivers::udp::to_sockaddr(address, at);

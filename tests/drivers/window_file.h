@@ -50,7 +50,7 @@ class WindowFile {
   pid_t owner_;
 };
 
-// What anybody who may open a window can write there.
+// Writes into the window as any process that may open it can.
 class Intruder {
  public:
   explicit Intruder(const WindowFile& window) : bytes_(window.bytes()) {
@@ -98,7 +98,8 @@ inline Result<std::unique_ptr<drivers::PacketPort>> try_open_port(std::string_vi
   return drivers::open_port(*device);
 }
 
-// What `function` returns, in a process of its own: 0 to 255; -1 if it was ended by a signal.
+// Returns the result of `function` in a process of its own: 0 to 255; -1 if it was ended by a
+// signal.
 template <class Function>
 int in_child(Function&& function) {
   const pid_t child = fork();

@@ -1,6 +1,6 @@
-// The bell (base/bell.h) with one who sleeps and two who bring, in every order of their steps:
-// stores reach memory late (each processor has a queue of them, which a fence waits for), bringers
-// die between any two steps, sleepers wake for nothing. The steps are those of Bell and of
+// The bell (base/bell.h) with one sleeper and two bringers, in every order of their steps: stores
+// reach memory late (each processor has a queue of them, which a fence waits for), bringers die
+// between any two steps, sleepers wake spuriously. The steps are those of Bell and of
 // Runner::sleep, written down again as a table; mutants show that each of them is needed.
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace urma::test::bell {
 namespace {
 
-// Whose ring a bringer that finds the word rung believes in.
+// How a bringer that finds the word rung decides whether to rely on that ring.
 enum class Trust : uint8_t {
   own_mark,   // its own, which it knows by its number in the word
   own_sleep,  // what it wrote itself, if the word had the number of the sleep instead
@@ -38,7 +38,8 @@ constexpr uint8_t rang = 2;
 constexpr uint8_t state_mask = 3;
 constexpr uint8_t sleep_numbers = 8;
 
-// Where somebody's stores wait. Places: what each bringer has brought, then the word.
+// A queue of stores that have not reached memory. Places: what each bringer has brought, then the
+// word.
 constexpr uint8_t word = bringers;
 struct Store {
   uint8_t place;
@@ -73,7 +74,7 @@ class Explorer {
  public:
   explicit Explorer(const Rules& rules) : rules_(rules) {}
 
-  // Whether somebody can sleep for ever though there is something from a bringer that lives.
+  // Returns whether the sleeper can sleep for ever though a living bringer has brought something.
   bool misses_something() {
     visit(State{});
     while (!open_.empty()) {
@@ -256,7 +257,7 @@ TEST_CASE("each step of the bell is needed: without any of them something is sle
 }
 
 // A dead one's ring, meant for this very sleep, or late and over the next one, looks like ours.
-TEST_CASE("who rang must be told by the word itself, not by which sleep it was") {
+TEST_CASE("the word must name the bringer that rang, not the sleep that it ended") {
   CHECK(misses_something({.trust = Trust::own_sleep}));
 }
 

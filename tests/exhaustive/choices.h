@@ -13,7 +13,7 @@ namespace urma::test {
 // visits every sequence of choices that the body can make, once.
 class Choices {
  public:
-  // True: another round; false: all have been visited.
+  // Returns true if there is another round; false if all have been visited.
   bool next_round() {
     if (!started_) return started_ = true;
     while (!made_.empty() && made_.back().value + 1 == made_.back().limit) made_.pop_back();

@@ -43,7 +43,7 @@ TEST_CASE("every string of up to seven orders, come in every order, is executed 
       while (came[which] || skip-- > 0) ++which;
       came[which] = true;
       if (orders[which] == Order::none) gate.pass(first + which);
-      // What may go on does, the oldest first.
+      // Executes what may be executed, the oldest first.
       for (bool any = true; any;) {
         any = false;
         for (size_t i = 0; i < most; ++i) {
@@ -95,7 +95,7 @@ TEST_CASE("numbers pass in any order, are begun at, and slide as a set of them s
   }
 }
 
-// Nobody who keeps to the window gets there.
+// A sender that keeps to the window does not get there.
 TEST_CASE("what passes beyond the window moves it on, by as much as it must") {
   const Tassn first = Tassn::first(7);
   for (const uint64_t ahead : {1023u, 1024u, 1025u, 3000u}) {

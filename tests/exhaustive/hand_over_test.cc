@@ -16,8 +16,9 @@ namespace urma::test::hand_over {
 namespace {
 
 struct Rules {
-  bool timer_when_leaving = true;  // who slept at the descriptors sets the service's timer
-  bool look_before_rest = true;    // once more, when it has said that it sleeps
+  bool timer_when_leaving =
+      true;                      // a thread that slept at the descriptors sets the service's timer
+  bool look_before_rest = true;  // once more, when it has said that it sleeps
   bool timer_when_watching = true;
 };
 
@@ -228,7 +229,7 @@ class Explorer {
       case rests:
         return application_goes(state, state.word == drowsy ? sleeps : is_up);
       case sleeps:
-        return application_goes(state, is_up);  // its time is over
+        return application_goes(state, is_up);  // it timed out
       case is_up:
         state.word = awake;
         state.asleep = 0;
@@ -260,7 +261,8 @@ class Explorer {
   std::vector<State> open_;
 };
 
-TEST_CASE("a message is seen, whoever keeps the engine and whatever the application does last") {
+TEST_CASE(
+    "a message is seen, whichever thread keeps the engine and whatever the application does last") {
   Explorer explorer(Rules{});
   CHECK_FALSE(explorer.misses_something());
   CHECK(explorer.states() > 5'000);

@@ -97,7 +97,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("every slice that is cancelled ends when the withdrawal's time is up") {
+TEST_CASE("every cancelled slice ends when the withdrawal times out") {
   for_all([](SliceState state, SliceEvent event, bool, const SliceStep& next) {
     if (event != SliceEvent::cancel) return;
     const SliceStep overdue = step(next.state, SliceEvent::overdue, false);

@@ -71,7 +71,7 @@ struct Gate {
   void release() {
     while (const auto berth = gate.next_released(slots.data(), model.open())) begin(*berth);
   }
-  // Not too early, and among what somebody else keeps in order not before its elders.
+  // Not too early, and within an ordered group not before older works.
   void begin(size_t work) {
     if (begun[work]) FAIL("begun twice");
     if (!model.begun(work)) FAIL("begun too early");

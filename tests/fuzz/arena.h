@@ -32,14 +32,14 @@ class Arena {
     return at >= memory_.data() && size <= bytes && at + size <= memory_.data() + bytes;
   }
 
-  // What lies in this range now is what it should hold.
+  // From now on the bytes of this range are taken as expected.
   void allow(std::span<const std::byte> range) {
     const auto at = static_cast<size_t>(range.data() - memory_.data());
     std::memcpy(shadow_.data() + at, range.data(), range.size());
   }
   void check() const {
     require(std::memcmp(memory_.data(), shadow_.data(), bytes) == 0,
-            "no byte changes that nobody was allowed to change");
+            "no byte changes outside the allowed ranges");
   }
 
  private:

@@ -8,8 +8,8 @@
 
 namespace urma::fuzz {
 
-// Datagrams that nobody should have sent, half of them with the ICRC that their bytes should have.
-// Real packets that were seen are the best start for false ones.
+// Invalid datagrams, half of them with the ICRC that their bytes should have. They are best made
+// from packets that were seen.
 class Garbage {
  public:
   explicit Garbage(uint64_t seed) : prng_(seed) {}
@@ -23,7 +23,7 @@ class Garbage {
   }
   bool wants_more() { return seen_.size() < most_seen || prng_.below(64) == 0; }
 
-  // Whose ICRC is wrong, or that is too short to have one; as if from anywhere.
+  // A packet with a wrong ICRC, or too short to have one; from any address.
   Packet unsealed(const Endpoint& from, const Endpoint& to) {
     Packet packet{random_bytes(prng_.below(prng_.below(8) == 0 ? 9000 : 300)), from, to};
     if (seen_.empty() || prng_.below(3) == 0) return packet;
@@ -43,7 +43,7 @@ class Garbage {
     return {random_bytes(prng_.between(10'000, 65'500)), from, to};
   }
 
-  // Sealed by `from`, who is no peer: whatever it says, it says in its own name.
+  // A packet with a valid ICRC from `from`, which is not a peer: it claims its own address only.
   Packet from_stranger(const Endpoint& from, const Endpoint& to) {
     switch (prng_.below(4)) {
       case 0:

@@ -15,7 +15,7 @@ class GarbagePort final : public drivers::PacketPort {
     uint64_t left = 0;  // to be thrown in
     uint64_t unsealed = 0;
     uint64_t sealed = 0;
-    bool forged = false;  // also what only somebody on the path could make
+    bool forged = false;  // also packets that only an attacker on the path could make
   };
 
   GarbagePort(std::unique_ptr<drivers::PacketPort> inner, Garbage& garbage, Counts& counts)

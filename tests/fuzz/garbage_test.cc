@@ -1,6 +1,6 @@
-// What reaches a port of ours that nobody should have sent: a million datagrams in process, between
-// the packets of a transfer that is checked byte by byte, and a hundred thousand on a real socket.
-// Half of them have the right ICRC, so they get further than the first look.
+// Invalid datagrams at a port: a million in process, between the packets of a transfer that is
+// checked byte by byte, and a hundred thousand on a real socket. Half of them have the right ICRC,
+// so they get further than the first check.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -73,7 +73,8 @@ TEST_CASE("a million false datagrams change nothing, and are counted") {
     const GarbagePort::Counts& counts = world.counts[node == &world.right];
     const Statistics statistics = node->statistics();
     CHECK(statistics.dropped_icrc + statistics.dropped_malformed >= counts.unsealed);
-    // What is sealed is dropped too, unless it is set-up that may be what it says.
+    // Packets with a valid ICRC are dropped too, unless they are set-up messages that may be
+    // genuine.
     CHECK(dropped(statistics) >= counts.unsealed + counts.sealed / 2);
     CHECK(statistics.channels_lost == 0);
   }
@@ -93,11 +94,11 @@ TEST_CASE("three hundred thousand forged ones in the middle of a channel stay wi
     const Work work = i % 2 == 0 ? write(world.source, there) : read(world.back, there);
     const Completion completion = world.left.run(work);
     REQUIRE(completion.status != Status::timed_out);
-    // Who believes a forged restart starts anew with whoever is there.
+    // A device that believes a forged restart opens a channel to the present peer.
     if (completion.status == Status::peer_restarted) there = world.left.import(world.right);
   }
   CHECK(world.untouched());
-  // Those who forged have gone: the peer is served again, at the latest when its silence is over.
+  // After the forgeries end, the peer is served again, at the latest when its silence times out.
   bool served = false;
   for (int tries = 0; tries < 20 && !served; ++tries) {
     served = world.left.run(write(world.source, world.left.import(world.right))).ok();
@@ -106,7 +107,7 @@ TEST_CASE("three hundred thousand forged ones in the middle of a channel stay wi
   CHECK(std::ranges::equal(world.right.segment(), world.source));
 }
 
-// A plain socket of somebody who means no good.
+// A plain socket of an attacker.
 class Stranger {
  public:
   explicit Stranger(const Eid& address) : socket_(::socket(AF_INET, SOCK_DGRAM, 0)) {

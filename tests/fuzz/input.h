@@ -11,7 +11,8 @@
 
 namespace urma::fuzz {
 
-// What a fuzzer holds true. Always on, and fatal: that is how a fuzzer is told.
+// A condition of a fuzzer's oracle. Always checked; a violation aborts, which is how a fuzzer
+// reports.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "oracle: not true that %s\n", what);

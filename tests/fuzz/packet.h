@@ -38,7 +38,7 @@ inline void seal_again(Packet& packet) {
   packet = sealed(std::move(packet.bytes), packet.from, packet.to);
 }
 
-// What a device would have sent.
+// The packet that a device would have sent.
 inline Packet gathered(const TxFrame& frame, const Endpoint& from) {
   Packet packet{Bytes(frame.bytes()), from, frame.to};
   drivers::flatten(frame, packet.bytes.data());

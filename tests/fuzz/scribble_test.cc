@@ -1,6 +1,6 @@
-// Another process that writes into a window while two devices read and write there: what they have
-// looked at changes under their hands. Nobody crashes, nothing but what was named is touched, and
-// each work ends.
+// Another process writes into a window while two devices read and write there, so bytes change
+// between two reads. No process crashes, no memory is touched but what was named, and each work
+// ends.
 
 #include <algorithm>
 #include <optional>
@@ -108,7 +108,7 @@ class Watched {
   uint64_t succeeded_ = 0;
 };
 
-TEST_CASE("a process that scribbles over messages while they are read crashes nobody") {
+TEST_CASE("a process that scribbles over messages while they are read crashes no device") {
   Prng prng(11);
   uint64_t succeeded = 0;
   for (uint64_t round = 0; round < 10; ++round) {

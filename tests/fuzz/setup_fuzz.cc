@@ -1,6 +1,6 @@
 // One Transport, and a fuzzer that plays every other process of the network: it answers, asks,
-// closes, resets, forges, in any order, always with the right ICRC where it wants to be heard. What
-// it knows is what a peer knows: the set-up messages that were sent to it.
+// closes, resets, forges, in any order, always with the right ICRC where it wants to be heard. It
+// knows as much as a peer: the set-up messages that were sent to it.
 //
 // Oracle: no crash; each frame is counted once; there are never more channels than peers nor peers
 // than allowed; `up` and `down` of each peer alternate; the sink gets packets only of peers that
@@ -113,7 +113,7 @@ class Script {
   static Endpoint place(uint32_t n) {
     return {ipv4(127, 0, 0, static_cast<uint8_t>(n + 1)), static_cast<uint16_t>(4792 + n / 4)};
   }
-  // Who is not on the UB port has drawn its EID.
+  // A peer that is not on the UB port has drawn its EID.
   static Eid entity(uint32_t n) { return entity(place(n)); }
   static Eid entity(const Endpoint& at) {
     if (at.port == ub_port) return at.address;
@@ -175,7 +175,7 @@ class Script {
         } else if (!closed_) {
           closed_ = true;
           transport_.close(now_);
-          // What was being asked for is not: nobody is told.
+          // Pending requests for channels end without a notification.
           upper_.asked.clear();
         }
     }
@@ -221,7 +221,7 @@ class Script {
 
   void send_datagram(PeerId peer) {
     transport::Channel* const way = transport_.unreliable(peer);
-    require(way != nullptr, "whoever is up lives");
+    require(way != nullptr, "a peer that is up has a channel");
     const uint32_t bytes = 28 + input_.take();
     std::byte* const to = way->begin(bytes);
     if (to == nullptr) return;
@@ -375,7 +375,7 @@ class Script {
     return out;
   }
 
-  // Something that nobody asked for.
+  // A message without a question before it.
   Sent fresh() {
     const uint32_t who = 1 + input_.below(4);
     Sent out{.from = place(who),
@@ -598,19 +598,20 @@ class Script {
     }
   }
 
-  // Nobody says anything any more: everything comes to an end by itself.
+  // No peer sends any longer: everything must end by itself.
   void heal() {
     const Time until = now_ + 2 * settings_.setup_timeout;
     for (int steps = 0; now_ < until; ++steps) {
       require(steps < 20'000, "time goes on");
-      // Who cannot send for want of memory tries again and again: not at every tick here.
+      // A transport that cannot send because there are no frames tries again and again: not at
+      // every tick here.
       const Time next = std::min(transport_.next_deadline(), until);
       now_ = std::max(next, now_ + std::chrono::microseconds(100));
       transport_.handle_timers(now_);
       send();
       check();
     }
-    require(upper_.asked.empty(), "whoever asks for a channel is answered");
+    require(upper_.asked.empty(), "each request for a channel is answered");
     if (closed_) require(transport_.closed(), "a goodbye ends");
   }
 

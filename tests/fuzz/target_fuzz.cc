@@ -253,7 +253,7 @@ class Script final : public transport::Channels {
     works_[slot].reset();
   }
 
-  // What an engine does in a pass, as far as it concerns this layer.
+  // The steps of an engine's pass that concern this layer.
   void pass() {
     auto& initiator = transactions_->initiator();
     initiator.take(*jetty_, 64, now_);
@@ -363,7 +363,7 @@ class Script final : public transport::Channels {
     down(peer, static_cast<Why>(input_.below(5)));
   }
 
-  // Has packets of what was offered written, and reads who they are.
+  // Has the offered packets written, and reads their identity.
   void pull() {
     const uint32_t peer = input_.below(peers);
     FakeChannel* channel = channels_[peer].get();
@@ -560,7 +560,7 @@ class Script final : public transport::Channels {
     }
   }
 
-  // What this request may have changed, by the rules and not by the code.
+  // Allows the bytes that this request may have changed, by the rules and not by the code.
   void allow(const TaRequest& headers, uint32_t bytes) {
     if (headers.base.opcode == static_cast<uint8_t>(TaOpcode::write_notify)) {
       const Ntfetah& notify = headers.notify;
@@ -609,7 +609,7 @@ class Script final : public transport::Channels {
     accept(peer, tpmsn, input_.chance(128), true, packet);
   }
 
-  // From somebody known or a stranger.
+  // From a known peer or a stranger.
   void send_datagram() {
     TaRequest send;
     send.base.opcode =
@@ -628,7 +628,7 @@ class Script final : public transport::Channels {
         .datagram = true,
         .head = packet,
         .bytes = packet};
-    require(transactions_->admits(received, 0), "what nobody repeats is looked at");
+    require(transactions_->admits(received, 0), "a packet that is never repeated is looked at");
     transactions_->accept({&received, 1}, now_);
     allow_receives();
   }

@@ -140,7 +140,7 @@ class End final : public transport::PacketSource, public transport::PacketSink {
     store_be<4>(at, label.slice);
     store_be<2>(at + 4, label.index);
     store_be<2>(at + 6, magic);
-    // Of different lengths, so that padding is met.
+    // The lengths differ, so that padding is tested.
     frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + label_bytes + label.slice % 4);
   }
 
@@ -163,7 +163,7 @@ class End final : public transport::PacketSource, public transport::PacketSink {
     slice.tpmsn = packet.slice;
   }
 
-  const bool trusting_;  // nobody forges packets of this channel
+  const bool trusting_;  // packets of this channel are never forged
   SeededEntropy entropy_;
   uint32_t channels_ = 0;
   uint32_t awaited_ = 0;

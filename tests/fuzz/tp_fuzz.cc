@@ -204,7 +204,7 @@ class Script {
     right_.transport.handle_timers(now_);
   }
 
-  // Everything that both have to say now reaches the other, in order. False: it was nothing.
+  // Carries all pending packets to the other end, in order. Returns false if there were none.
   bool pass_all() {
     fill(left_, 32);
     fill(right_, 32);

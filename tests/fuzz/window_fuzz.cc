@@ -1,6 +1,7 @@
-// Two devices on a window of shared memory, and somebody who writes into it whatever he likes: its
-// header, places, bells, records, rings, and what lies in them; who opens it again and again, and
-// cuts it off. Oracle: nobody crashes or writes where he may not, and each work ends once, in time.
+// Two devices on a window of shared memory, and a hostile process that writes into it whatever it
+// likes: its header, slots, bells, records, rings, and their contents; it also opens the window
+// again and again, and truncates it. Oracle: no device crashes or writes where it may not, and each
+// work ends once, in time.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -193,7 +194,7 @@ class Host {
   uint64_t ended_ = 0;
 };
 
-// What somebody else has mapped of the window.
+// The hostile process's mapping of the window.
 class Scribbler {
  public:
   Scribbler() {
@@ -340,7 +341,7 @@ class Script {
     }
   }
 
-  // Somebody else opens the window as it is now.
+  // Another device opens the window as it is now.
   void visit() {
     auto port = open_port();
     if (!port) {
@@ -379,7 +380,7 @@ class Script {
     meet();
   }
 
-  // Nobody scribbles any more.
+  // No process scribbles from here on.
   void heal() {
     const Time until = now_ + in_time;
     const auto ended = [&] { return hosts_[0]->all_ended() && hosts_[1]->all_ended(); };

@@ -55,7 +55,7 @@ class FieldReader {
     read(at->second, value);
     values_.erase(at);
   }
-  // What was named and is no field.
+  // Fields that were named but do not exist.
   const std::map<std::string, std::string>& unread() const { return values_; }
 
  private:

@@ -39,7 +39,7 @@ std::vector<std::byte> emitted(const Header& header) {
   return wire;
 }
 
-// A header that says nothing: all fields zero, whatever the library's defaults are.
+// A header with all fields zero, whatever the library's defaults are.
 template <class Header>
 Header nothing_said() {
   Header header{};
@@ -57,7 +57,7 @@ void check(const WireVector& vector) {
   FieldReader reader(vector.fields);
   visit_fields(expected, reader);
   for (const auto& [name, value] : reader.unread())
-    FAIL(name << " is no field of " << vector.header);
+    FAIL(name << "is not a field of" << vector.header);
   CHECK(fields_text(*found) == fields_text(expected));
   CHECK(*found == expected);
   if (!vector.ignored) CHECK(to_hex(emitted(expected)) == to_hex(wire));

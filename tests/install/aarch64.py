@@ -43,7 +43,7 @@ def main():
     if not shutil.which(COMPILER):
         print(f"skipped: there is no {COMPILER}. Fix: apt-get install g++-aarch64-linux-gnu")
         sys.exit(77)
-    # Those that somebody else's compiler wrote do not fit.
+    # Compiler variables of the environment do not fit this compiler.
     os.environ.pop("CMAKE_CXX_COMPILER_LAUNCHER", None)
     with tempfile.TemporaryDirectory(prefix="urma-aarch64-") as folder:
         work = pathlib.Path(folder)

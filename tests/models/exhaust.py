@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 SKIPPED = 77
-# Of each: what is defined, and whether spin must find a fault.
+# Each row: the variant, the macros that are defined, and whether spin must find a fault.
 RUNS = [
     ("safe", [], False),
     ("live", ["LIVE"], False),
@@ -34,7 +34,7 @@ def exhaust(model, name, defines, wrong):
         flags = [f"-D{define}" for define in defines]
         run(["spin", "-a", *flags, str(model)], folder)
         live = "LIVE" in defines
-        # With weak fairness: whoever can always go on does so one day.
+        # With weak fairness: a process that can always continue does so at some time.
         options = ["-DNFAIR=8"] if live else ["-DSAFETY"]
         run(["gcc", "-O2", "-w", "-DCOLLAPSE", *options, "-o", "pan", "pan.c"], folder)
         out = run(["./pan", "-m1000000", *(["-a", "-f"] if live else [])], folder)
