@@ -59,7 +59,7 @@ TEST_CASE("what a device counts is seen from outside, also when it sleeps, until
       CHECK(seen.device == medium.text());
       CHECK(seen.endpoint == to_string(device.endpoint()));
       CHECK(device.description().starts_with(seen.device + ": " + seen.description));
-      // A sleeping device reports nothing: each report would wake a thread unnecessarily.
+      // A sleeping device does not report, since each report would wake a thread unnecessarily.
       CHECK(comes_to([&](const ObservedDevice& before) {
         std::this_thread::sleep_for(250ms);
         return seen_here().at(0).reports == before.reports;

@@ -4,7 +4,7 @@
 //
 // Oracle: no crash; each frame is counted once; there are never more channels than peers nor peers
 // than allowed; `up` and `down` of each peer alternate; the sink gets packets only of peers that
-// are up, and no more than it has room for; whoever asks for a channel is answered in bounded time.
+// are up, and no more than it has room for; each request for a channel is answered in bounded time.
 
 #include <algorithm>
 #include <map>

@@ -28,14 +28,15 @@ uint64_t number_of(std::string_view text, int base = 10) {
   uint64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (failure != std::errc{} || end != text.data() + text.size()) {
-    fail("\"" + std::string(text) + "\" is no number");
+    fail("\"" + std::string(text) + "\" is not a number");
   }
   return value;
 }
 
 Duration duration_of(const std::string& text) {
   const size_t unit = text.find_first_not_of("0123456789");
-  if (unit == 0 || unit == std::string::npos) fail("\"" + text + "\" is no time, like 5us or 3ms");
+  if (unit == 0 || unit == std::string::npos)
+    fail("\"" + text + "\" is not a time, like 5us or 3ms");
   const auto count = static_cast<int64_t>(number_of(text.substr(0, unit)));
   for (const auto& [name, factor] :
        {std::pair("ns", 1L), {"us", 1'000L}, {"ms", 1'000'000L}, {"s", 1'000'000'000L}}) {
@@ -124,7 +125,7 @@ void set_option(Retransmission& mode, const std::string& word) {
   } else if (key == "ack_delay") {
     mode.ack_delay = duration_of(value);
   } else {
-    fail("\"" + word + "\" is no option of a mode");
+    fail("\"" + word + "\" is not an option of a mode");
   }
 }
 
@@ -156,7 +157,7 @@ void read_setting(const std::vector<std::string>& words, Script& script) {
   } else if (what == "rtt") {
     script.rtt = duration_of(words[1]);
   } else {
-    fail("\"" + what + "\" is no setting");
+    fail("\"" + what + "\" is not a setting");
   }
 }
 
@@ -275,7 +276,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       const std::string& what = line.words[1];
       if (what == "data") return take_data(line.words);
       if (what == "ack" || what == "nak" || what == "sack") return take_ack(line.words);
-      fail("\"" + what + "\" is no packet");
+      fail("\"" + what + "\" is not a packet");
     } catch (const std::exception& error) {
       fail("line " + std::to_string(line.number) + ": " + error.what());
     }

@@ -19,7 +19,8 @@ struct Stripe {
 inline constexpr std::array<Stripe, 4> stripes{
     {{0, 65'536}, {65'536, 200'000}, {265'536, 500'000}, {765'536, 1 << 20}}};
 
-// What whoever posts says of its works, so that others know it when it was stopped or killed.
+// A process that posts records its works here, so that the test can read them after it was stopped
+// or killed.
 struct Report {
   struct {
     std::atomic<uint64_t> begun;  // the number that is being written
@@ -72,7 +73,8 @@ class Copies {
     }
   }
 
-  // Posts what can be posted, and waits for something to end. False: all is over.
+  // Posts what can be posted, and waits for a work to end. Returns false when all stripes have
+  // ended.
   bool turn(Duration limit) {
     for (size_t i = 0; i < stripes.size(); ++i) {
       if (!states_[i].busy && !states_[i].over) post(i);

@@ -45,7 +45,7 @@ TEST_CASE(
       while (read_clock() < until) doomed.turn(), calm.turn();
       target.end(SIGKILL);
       const Time killed = read_clock();
-      // Works posted to the dead end too, as long as somebody posts.
+      // Works posted to the dead process end too, as long as works are posted.
       while (since(killed) < 200ms) doomed.turn(), calm.turn();
       while (!doomed.all_completed() && since(killed) < patience) {
         calm.turn();
@@ -91,7 +91,7 @@ TEST_CASE("a killed target that is started again is known as another one, and se
   });
 }
 
-// What two writers at `NumberedWrites` of a segment have told its owner.
+// The notifications that two writers at `NumberedWrites` of a segment have sent to its owner.
 class Told {
  public:
   explicit Told(Side& here) : here_(here) {}
@@ -161,8 +161,8 @@ TEST_CASE(
         return doomed != 0 && told.arrivals(doomed) >= 20 * NumberedWrites::sources;
       });
       writer.end(SIGKILL);
-      // What the dead writer sent last is taken in before what the bystander sends from now on, or
-      // at the latest while the bystander's next hundreds of writes are.
+      // The last writes of the dead writer are received before the bystander's next ones, or at the
+      // latest while its next hundreds of writes are.
       uint64_t before = told.arrivals(steady);
       uint64_t of_the_dead = told.arrivals(doomed);
       told.receive_until([&] {

@@ -46,7 +46,7 @@ uint64_t of(const std::atomic<uint64_t> (&counts)[32], Status status) {
   return true;
 }
 
-// A segment's memory, whoever has it now.
+// The memory of a segment, whatever it belongs to now.
 std::span<std::byte> memory_of(Intruder& window, const RemoteSegment& segment) {
   const drivers::cxl::Parts parts = window.parts();
   const uint64_t number =
@@ -87,7 +87,7 @@ Duration moment(Prng& prng, Duration most) {
   return Duration(static_cast<int64_t>(prng.below(static_cast<uint64_t>(most.count()))));
 }
 
-// What was found out about one who was stopped.
+// The findings about stopped processes.
 struct Stopped {
   int fenced = 0;
   int moved = 0;  // of these: its pages were taken away from it
@@ -96,9 +96,9 @@ struct Stopped {
   Duration shortest = 1h;
 };
 
-// Memory is taken away from one who was stopped while it writes there. It finishes the copy that it
-// is in the middle of where nobody looks; where pages cannot be moved it may do so in the memory
-// itself, if that was said. Nobody else's memory is touched by it.
+// Takes memory away from a process that was stopped while it writes there. The process finishes its
+// current copy in private pages; if pages cannot be moved, it may finish in the memory itself,
+// provided that the hold was recorded. It touches no memory of others.
 void stop_and_take_away(Side& here, const WindowFile& window, const Child& writer, Report& report,
                         Duration after, bool movable, Stopped& found) {
   Intruder any(window);
@@ -131,7 +131,7 @@ void stop_and_take_away(Side& here, const WindowFile& window, const Child& write
   const std::span<std::byte> seen = canvas->bytes();
   const std::vector<std::byte> before(seen.begin(), seen.end());
   CHECK(changed(before, memory) == 0);
-  // Asked again, or left behind: then somebody else has whatever can be had.
+  // The memory is allocated again, or left behind: then other segments take all that is free.
   const bool left_behind = ++count % 2 == 0;
   std::vector<Segment> others;
   if (left_behind) {
@@ -150,7 +150,7 @@ void stop_and_take_away(Side& here, const WindowFile& window, const Child& write
   CHECK(finished <= slice_bytes);
   if (canvas && fenced) CHECK(changed(before, seen) == 0);
   found.finished += finished > 0;
-  // What was said to be written is there, and after a work was refused none was not.
+  // Works that completed are in memory, and no work is after one was refused.
   CHECK(whole(canvas ? std::span<const std::byte>(seen) : before, report));
   CHECK(only(report.ended, {Status::ok, Status::unknown, Status::remote_access}));
   CHECK(only(report.late, {Status::remote_access}));
@@ -162,7 +162,7 @@ void stop_and_take_away(Side& here, const WindowFile& window, const Child& write
 }
 
 TEST_CASE(
-    "who is stopped in the middle of a copy is waited for, and then touches nobody's memory") {
+    "a process stopped in the middle of a copy is waited for, and touches no memory of others") {
   const WindowFile window("stopped");
   const std::string device = window.device("?size=16M");
   Side here = Side::open(device);
@@ -194,8 +194,8 @@ TEST_CASE(
   CHECK(found.shortest >= 500us);
 }
 
-// As above, but whose memory it is was killed, and has not been able to ask who holds it.
-TEST_CASE("who is stopped in the middle of a copy to one who is killed: others get what is free") {
+// As above, but the owner was killed, so it could not look for holds.
+TEST_CASE("a process stopped in the middle of a copy, its target killed: others get free memory") {
   const WindowFile window("both");
   const std::string device = window.device("?size=16M");
   Side here = Side::open(device);
@@ -252,7 +252,7 @@ TEST_CASE("who is stopped in the middle of a copy to one who is killed: others g
   CHECK(held > 0);
 }
 
-TEST_CASE("who is killed in the middle of a copy holds nothing") {
+TEST_CASE("a process killed in the middle of a copy holds nothing") {
   const WindowFile window("killed");
   const std::string device = window.device("?size=32M");
   Side here = Side::open(device);
@@ -365,7 +365,7 @@ TEST_CASE("a target is killed while others copy: works end, and the next one has
   CHECK(entries_of("/dev/shm", "urma-test-" + std::to_string(getpid())) == 1);
 }
 
-// A target that is stopped, and who copies into its memory.
+// A target that is stopped, and a process that copies into its memory.
 struct Sleeper {
   Sleeper(const WindowFile& window, const std::string& device)
       : here(Side::open(device, {.threads = Threads::inlined})),
@@ -413,7 +413,7 @@ TEST_CASE("a target is stopped while others copy: they go on, and what it is tol
     sleeper.target.go_on();
     CHECK(collect(sleeper.telling, 1).at(0).ok());
   }
-  // For longer than somebody who is asked may be silent.
+  // For longer than a target may be silent.
   sleeper.target.stop();
   const uint64_t before = sum(sleeper.report.ended);
   CHECK(sleeper.copy(copies, 1500ms));

@@ -96,8 +96,8 @@ void take_away_and_reuse(const std::string& options) {
     const Time until = read_clock() + std::chrono::microseconds(prng.below(most_us));
     while (read_clock() < until) std::this_thread::yield();
   };
-  std::vector<Duration> free;  // nobody held it when it was taken away
-  std::vector<Duration> held;  // somebody stood still in it
+  std::vector<Duration> free;  // no process held it when it was revoked
+  std::vector<Duration> held;  // a stopped process held it
   uint64_t dirty = 0;
   uint64_t failed = 0;
   std::optional<Stopping> stopping(std::in_place, writer);
@@ -161,7 +161,9 @@ bool becomes_copies(Side& here, const RemoteSegment& there) {
   return false;
 }
 
-TEST_CASE("who has handed over memory is killed: its socket goes, the next one hands over") {
+TEST_CASE(
+    "an owner that has handed over memory is killed: its socket is removed, the next one hands "
+    "over") {
   const WindowFile window("given");
   const std::string device = window.device("?size=16M&share=segment");
   Side here = Side::open(device);
@@ -173,7 +175,7 @@ TEST_CASE("who has handed over memory is killed: its socket goes, the next one h
     REQUIRE(becomes_copies(here, there.segment));
     CHECK(sockets(window) == 2);
     owner.end(SIGKILL);
-    // Until somebody notices, what was mapped of it is there: as in the window.
+    // Until the death is noticed, the memory that was mapped stays: as in the window.
     const auto bytes = bytes_like(5000, 3);
     REQUIRE(here.jetty.post(write(bytes, there.segment)) == 1);
     CHECK(collect(here.jetty, 1).size() == 1);
@@ -186,7 +188,8 @@ TEST_CASE("who has handed over memory is killed: its socket goes, the next one h
   }
 }
 
-TEST_CASE("whoever was given memory is killed: its owner takes it back, and gives it to the next") {
+TEST_CASE(
+    "a user of handed-over memory is killed: its owner takes it back, and gives it to the next") {
   const WindowFile window("taker");
   const std::string device = window.device("?size=16M&share=segment");
   Side here = Side::open(device);

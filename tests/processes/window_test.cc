@@ -33,7 +33,7 @@ void kill_target(Side& here, const Pair& calm, const std::string& device, Durati
   CHECK(traffic.all_completed());
 }
 
-// Who writes to us dies in the middle of its works.
+// A writer to this device dies in the middle of its works.
 void kill_writer(Side& here, const Pair& calm, const std::string& device, Duration after) {
   Child writer({URMA_TEST_PEER, device, "write", "doomed", "urma://localhost/victim", "0"});
   uint64_t arrivals = 0;
@@ -68,7 +68,7 @@ TEST_CASE("processes are killed again and again, and a pair in the same window g
   Pair calm(device, serve(device, "calm"));
   Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
   const auto moment = [&] { return 1ms + Duration(static_cast<int64_t>(prng.below(30'000'000))); };
-  // What is made once is made before descriptors and memory are counted.
+  // Objects that a process makes once exist before descriptors and memory are counted.
   first_operation(here, device);
   kill_target(here, calm, device, 50ms);
   kill_writer(here, calm, device, 50ms);
@@ -132,7 +132,7 @@ TEST_CASE("the memory of a process that sits in pause() is written and read back
   }
 }
 
-// What a process has used so far.
+// The processor time and context switches of a process so far.
 struct Used {
   double seconds = 0;
   uint64_t switches = 0;

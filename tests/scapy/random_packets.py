@@ -53,7 +53,7 @@ def _rtph(rng, **fields):
 
 
 def _btah(rng, opcode, **fields):
-    # What a receiver that knows nothing of them ignores is set at random.
+    # Fields that a receiver without the option ignores are set at random.
     return ub.BTAH(opcode=opcode, tassn=_bits(rng, 16), order=rng.randrange(3),
                    completion_order=_bits(rng, 1), ee_bits=rng.choice([1, 3]), retry=_bits(rng, 1),
                    solicited=_bits(rng, 1), allocate=_bits(rng, 1), no_taack=_bits(rng, 1),

@@ -56,7 +56,7 @@ class RTPH(_Transport):
 
     @classmethod
     def dispatch_hook(cls, _pkt=None, *args, **kargs):
-        # What begins with opcode 0 is UTP.
+        # A packet that begins with opcode 0 is UTP.
         return UTPH if _pkt and _pkt[0] & 0x7F == 0 else cls
 
     def guess_payload_class(self, payload):

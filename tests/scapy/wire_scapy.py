@@ -90,7 +90,8 @@ class LibraryToScapy(unittest.TestCase):
                     values = fields_of(name, header)
                     expected = {field: parse_value(text) for field, text in fields.items()}
                     self.assertEqual(values, {**values, **expected}, name)
-                    # What the library does not name it leaves zero, but for EE_bits: not trusted.
+                    # The library leaves fields zero that it does not name, but for EE_bits: not
+                    # trusted.
                     unnamed = {field: value for field, value in values.items()
                                if field not in fields and value}
                     self.assertEqual(unnamed, {"ee_bits": 1} if name == "btah" else {}, name)

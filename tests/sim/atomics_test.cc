@@ -83,7 +83,7 @@ TEST_CASE("what may not be is refused, and the word is as it was") {
   auto there = hosts.start("delay=20us");
   Words words(there.device);
   const RemoteSegment at = words.from(here.device);
-  // What the importer believes is not what its owner knows.
+  // The importer believes in a larger segment than the owner has.
   RemoteSegment forged = at;
   forged.bytes += 8;
   CHECK(run(here, fetch_add(forged, at.bytes, 1)).status == Status::remote_access);
@@ -207,7 +207,7 @@ TEST_CASE("channels are killed between execution and answer: no atomic is execut
   CHECK(there.device.stats().value().repeated > 0);
 }
 
-// What a peer of another make may send, and how it is answered.
+// Requests of another implementation, and the answers to them.
 TEST_CASE("an atomic that comes again is answered with the same result; a wrong one is refused") {
   SimHosts hosts("atomics-stranger");
   auto server = hosts.start();

@@ -1,4 +1,4 @@
-// Messages that nobody answers (ServiceMode::unreliable, UB: UNO), over a network that loses some.
+// Unreliable messages (ServiceMode::unreliable, UB: UNO), over a network that loses some.
 
 #include <algorithm>
 #include <map>
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr JettyOptions unreliable = {.berths = 256, .receives = 0, .mode = ServiceMode::unreliable};
 
-// Somebody who sends so, and somebody who never heard of him.
+// A sender of datagrams, and a receiver that does not know it.
 struct Datagrams {
   explicit Datagrams(const std::string& name, const std::string& network = "",
                      const JettyOptions& receiver = {.berths = 4, .receives = 512})
@@ -52,7 +52,7 @@ struct Datagrams {
   std::vector<std::vector<std::byte>> received;
 };
 
-TEST_CASE("datagrams: they come without a channel, whole, from whoever sends them") {
+TEST_CASE("datagrams: they come without a channel, whole, from any sender") {
   Datagrams net("dg-plain");
   REQUIRE(net.here.device.datagram_bytes() == 4096);
   uint64_t sent = 0;
@@ -67,7 +67,7 @@ TEST_CASE("datagrams: they come without a channel, whole, from whoever sends the
     CHECK(come[0].with_immediate);
     CHECK(come[0].immediate == size + 7);
     CHECK(come[0].from_jetty == net.here.jetty.id());
-    // Nobody has introduced it.
+    // The sender has not been introduced.
     CHECK_FALSE(come[0].from);
     ++sent;
   }
@@ -75,7 +75,7 @@ TEST_CASE("datagrams: they come without a channel, whole, from whoever sends the
   CHECK(net.here.device.stats().value().datagrams_sent == sent);
   CHECK(net.stats().channels_made == 0);
   CHECK(net.stats().peers == net.here.device.stats().value().peers - 1);
-  // Whom one has imported, one knows.
+  // A device knows the peers that it has imported.
   const PeerId peer = net.there.device.import(net.here.line).value().segment.peer;
   CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
   const auto come = net.arrivals();
@@ -108,7 +108,7 @@ TEST_CASE("datagrams: some are lost, none is repeated, and all works end at once
   CHECK(sender.retries + sender.retransmitted + sender.unknown == 0);
 }
 
-// Nobody asks whether a path is there: that takes a channel.
+// Without a channel no questions test whether a path is alive.
 TEST_CASE("datagrams: a dead path swallows its share of them, with a channel none") {
   const std::string text = "paths():sim:dg-paths+sim:dg-paths+sim:dg-paths+sim:dg-paths";
   SimHosts hosts("dg-paths");
@@ -206,7 +206,7 @@ TEST_CASE("datagrams: other works, order and too much are refused, and nothing l
   CHECK(refused.error().message.find("Fix: leave one of them out") != std::string::npos);
 }
 
-TEST_CASE("datagrams: who has posted no receive loses them, and counts") {
+TEST_CASE("datagrams: a Jetty without a receive loses them, and counts") {
   Datagrams net("dg-none", "", {.berths = 4, .receives = 4});
   for (int i = 0; i < 10; ++i) CHECK(net.post(send(bytes_like(9), net.target)) == Status::ok);
   CHECK(net.arrivals().size() == 4);
@@ -240,7 +240,7 @@ TEST_CASE("datagrams: to a Jfr") {
   CHECK(same(std::span(two).first(50), std::span(data).subspan(10)));
 }
 
-TEST_CASE("datagrams: strangers who guess tokens are not heard, whoever is known is") {
+TEST_CASE("datagrams: strangers that guess tokens are ignored, known peers are not") {
   Datagrams net("dg-guess");
   SimHosts::Host known = net.hosts.start("", unreliable);
   REQUIRE(net.there.device.import(known.line).ok());
@@ -296,7 +296,7 @@ TEST_CASE("datagrams: wrong tokens in a peer's name leave its channel alone") {
   const auto data = bytes_like(8);
   REQUIRE(honest.jetty.post(write(data, target.segment)) == 1);
   REQUIRE(only_status(honest.jetty, 1s) == Status::ok);
-  // What another process at that address would send.
+  // The datagrams of another process at that address.
   Jetty forger = honest.device.jetty({.berths = 32, .mode = ServiceMode::unreliable}).value();
   for (uint32_t i = 1; i < 18; ++i) {
     RemoteJetty wrong = target.jetty;

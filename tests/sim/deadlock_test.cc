@@ -1,6 +1,6 @@
-// Nobody waits in a circle: answers leave ahead of requests and need nothing that requests hold, a
-// receiver that is not ready holds nothing of its sender's, and a queue that is not polled stops
-// only who posts to it (docs/reliability.md).
+// No deadlock: answers leave ahead of requests and need nothing that requests hold, a receiver that
+// is not ready holds nothing of its sender's, and a queue that is not polled stops only posts to it
+// (docs/reliability.md).
 
 #include <string>
 
@@ -98,7 +98,7 @@ TEST_CASE(
   CHECK(at_b.ok == works);
 }
 
-TEST_CASE("D6, R12: an application that never polls stops its own posts, and nobody else's") {
+TEST_CASE("D6, R12: an application that never polls stops its own posts, and no others") {
   SimHosts hosts("d6");
   constexpr uint32_t berths = 16;
   auto here = hosts.start("delay=10us", {.berths = berths, .receives = 4});

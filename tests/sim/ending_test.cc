@@ -196,7 +196,7 @@ TEST_CASE("works of a device whose passes are late end within the bound that P1 
 }
 
 // Set-up packets pass and packets of data do not: channels are made, and lost after a second.
-TEST_CASE("a new channel on which nothing arrives is no progress of the works that wait for it") {
+TEST_CASE("a new channel on which nothing arrives is not progress of the works that wait for it") {
   SimHosts hosts("channels-in-vain");
   auto here = hosts.start("delay=1ms", {.berths = 64});
   auto there = hosts.start("delay=1ms");
@@ -216,7 +216,7 @@ TEST_CASE("a new channel on which nothing arrives is no progress of the works th
   while (ended == 0 && hosts.now() - posted < 10s) {
     hosts.run_for(100us);
     const Statistics statistics = here.device.stats().value();
-    // What leaves on the new channel at once is on the wire for a millisecond.
+    // A packet that leaves on the new channel is on the wire for a millisecond.
     if (statistics.channels_made > made) cut(true);
     if (statistics.channels == 0) cut(false);
     made = statistics.channels_made;

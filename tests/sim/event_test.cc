@@ -1,4 +1,5 @@
-// What a device tells beside completions: peers that go and come, and what is tried on it.
+// Events, which a device reports beside completions: peers that come and go, and attempts at
+// attack.
 
 #include "tests/sim/pair.h"
 
@@ -58,7 +59,7 @@ TEST_CASE("events: a peer is killed, and another life is at its address") {
   CHECK(kinds_of(here) == Kinds{EventKind::peer_left});
 }
 
-TEST_CASE("events: nobody at the address") {
+TEST_CASE("events: no device at the address") {
   SimHosts hosts("e-nobody");
   Host here = hosts.start();
   Host there = hosts.start();
@@ -81,7 +82,7 @@ TEST_CASE("events: bad tokens without end crowd nothing out, and are all counted
   Host there = hosts.start();
   Host other = hosts.start();
   Imported target = here.device.import(there.line).value();
-  REQUIRE(there.segment.unregister().ok());  // its token is no guess, but late
+  REQUIRE(there.segment.unregister().ok());  // its token is not a guess, but late
   there.segment = there.device.register_memory(there.memory).value();
   there.line = there.segment.descriptor();
   const auto bytes = bytes_like(100);
@@ -116,7 +117,7 @@ TEST_CASE("events: bad tokens without end crowd nothing out, and are all counted
     if (event.kind == EventKind::bad_tokens) counted += event.count;
   }
   CHECK(left);
-  // What was not taken in time is gathered and comes when it is.
+  // Events that were not taken in time are merged and come later.
   hosts.run_for(10ms);
   for (const Event& event : events_of(there)) counted += event.count;
   CHECK(counted == refused);

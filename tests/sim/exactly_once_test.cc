@@ -1,4 +1,4 @@
-// What becomes of works across the end of channels, of peers and of devices (docs/reliability.md).
+// Works across the end of channels, of peers and of devices (docs/reliability.md).
 
 #include <algorithm>
 #include <cstdlib>
@@ -242,7 +242,7 @@ TEST_CASE("an OPEN that comes again and again, late too, makes one channel") {
   CHECK(statistics.peers == 2);
 }
 
-TEST_CASE("devices that close in turn leave nothing with those who stay") {
+TEST_CASE("devices that close in turn leave nothing with those that stay") {
   SimHosts hosts("graceful");
   auto server = hosts.start("", {.berths = 8, .receives = 16});
   const auto bytes = bytes_like(100);

@@ -1,4 +1,4 @@
-// S1: somebody tries tokens as fast as the network carries them.
+// S1: an attacker tries tokens as fast as the network carries them.
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// An owner, and a stranger who knows all of its segment but the TokenValue.
+// An owner, and a stranger that knows all of its segment but the TokenValue.
 struct Siege {
   explicit Siege(const std::string& name)
       : hosts(name), owner(hosts.start("address=fd00::31")), segment(owner.segment.local()) {
@@ -63,7 +63,8 @@ struct Siege {
   std::set<uint32_t> answers{};
 };
 
-TEST_CASE("guessing: after 16 wrong tokens in a second nobody listens, and nobody says so") {
+TEST_CASE(
+    "guessing: after 16 wrong tokens in a second requests are dropped, and no answer says so") {
   Siege siege("g-silent");
   Stranger stranger(siege.hosts, "fd00::66");
   REQUIRE(stranger.connect(siege.owner.device.endpoint()));
@@ -114,7 +115,7 @@ TEST_CASE("guessing: the last answer says no more than the others, in slices of 
   CHECK(said.size() == 1);
 }
 
-// What one of its packets may write is written, though the others never come.
+// The bytes that one of its packets may write are written, though the others never come.
 TEST_CASE("guessing: a wrong token counts though the rest of its slice is never sent") {
   Siege siege("g-part");
   Stranger stranger(siege.hosts, "fd00::66");

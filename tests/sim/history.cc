@@ -37,7 +37,7 @@ std::string History::of_reads(size_t i) const {
   if (*work.status != Status::ok || wrote.status != Status::ok || wrote.peer != work.peer)
     return {};
   const bool saw = work.read == work.cell + 1;
-  if (work.read != 0 && !saw) return "work " + std::to_string(i) + " read what nobody wrote";
+  if (work.read != 0 && !saw) return "work " + std::to_string(i) + " read what was never written";
   if (work.cell < i && must_precede(work.cell, i) && !saw) {
     return both(work.cell, i) + ": read too early";
   }
@@ -55,7 +55,7 @@ std::string History::of_pair(size_t before, size_t after) const {
     return both(before, after) + ": completions out of order";
   }
   const bool same = first.peer == second.peer && first.kind == second.kind;
-  // What an unsignalled one fetched nobody is told.
+  // The result that an unsignalled work fetched is not reported.
   const bool told = first.status == Status::ok && first.signalled && second.signalled;
   if (first.kind == Kind::adds && same && told && second.status == Status::ok) {
     if (first.read == second.read) return both(before, after) + ": added at once";

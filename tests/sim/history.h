@@ -9,7 +9,7 @@
 
 namespace urma::test {
 
-// What was asked of one Jetty, in post order, and what was seen of it.
+// The works of one Jetty, in post order, and what was seen of them.
 struct History {
   enum class Kind : uint8_t { tells, writes, reads, adds };
   struct Work {

@@ -1,4 +1,4 @@
-// Channels that nobody uses are closed, and nothing is lost or told twice by that.
+// Unused channels are closed, and nothing is lost or reported twice by that.
 
 #include <string>
 
@@ -22,7 +22,7 @@ void write_once(Host& from, const Imported& to) {
   REQUIRE(only_status(from.jetty, 1s) == Status::ok);
 }
 
-TEST_CASE("a channel that nobody uses is closed, and the next work makes another one") {
+TEST_CASE("an unused channel is closed, and the next work makes another one") {
   SimHosts hosts("idle");
   auto here = hosts.start("delay=50us", both_ways, {.idle_timeout = 10s});
   auto there = hosts.start("delay=50us", both_ways, {.idle_timeout = Duration{}});
@@ -39,7 +39,7 @@ TEST_CASE("a channel that nobody uses is closed, and the next work makes another
     CHECK(statistics.channels == 0);
     CHECK(statistics.channels_idle == 1);
     CHECK(statistics.channels_lost == 0);
-    CHECK(statistics.peers == 2);  // it is known, and who it is to itself
+    CHECK(statistics.peers == 2);  // the peer and the device itself
     std::array<Event, 8> events;
     CHECK(host->device.events(events) == 0);
   }
@@ -66,7 +66,7 @@ TEST_CASE(
   auto there = hosts.start("", {.berths = 4, .receives = 1}, short_lived);
   const Imported target = here.device.import(there.line).value();
   const auto bytes = bytes_like(10);
-  // Nobody has a buffer for it for a long time.
+  // The receiver has no buffer for it for a long time.
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   hosts.run_for(3s);
   std::vector<std::byte> inbox(100);
@@ -83,7 +83,7 @@ TEST_CASE(
   CHECK(stats_of(a).channels == 1);
 }
 
-// What a host has been told, by number.
+// Counts what a host has received and completed, by number.
 struct Tally {
   std::vector<unsigned> arrived;
   std::vector<unsigned> ended;
@@ -152,8 +152,8 @@ TEST_CASE("works that race with the close of their channel execute once each") {
   CHECK(stats_of(b).channels == 0);
 }
 
-// A send was executed and its answer lost, and the channel closed for want of use by the end that
-// knows nothing of it: the next channel brings the send again, and the record says that it was.
+// A send was executed and its answer lost, and the idle channel was closed by the end that does not
+// know of it: the next channel brings the send again, and the record says that it was.
 TEST_CASE("what was executed before its channel was closed is not executed again") {
   SimHosts hosts("idle-record");
   auto here = hosts.start("", both_ways, {.operation_timeout = 20s, .idle_timeout = 50ms});
@@ -194,7 +194,7 @@ TEST_CASE("idle peers cost no timer work, however many they are") {
   for (Host& peer : peers) hosts.kill(std::move(peer));
 }
 
-TEST_CASE("a peer that died while nobody used its channel costs three packets") {
+TEST_CASE("a peer that died while its channel was unused costs three packets") {
   SimHosts hosts("idle-dead");
   auto here = hosts.start("", both_ways, {.idle_timeout = 1s});
   auto there = hosts.start("", both_ways, {.idle_timeout = 1s});

@@ -33,7 +33,7 @@ struct Known {
     }
     REQUIRE(stats_of(here).channels == 1);
   }
-  // What names the channel, and both lives.
+  // The fields that name the channel and both incarnations.
   Message message(SetupType type) const {
     Message said;
     said.type = type;

@@ -1,4 +1,4 @@
-// What becomes of messages to Jetties that take their buffers from one receive queue.
+// Messages to Jetties that take their buffers from one receive queue.
 
 #include <map>
 #include <optional>
@@ -106,7 +106,7 @@ TEST_CASE(
   for (Jetty& jetty : shared.jetties) CHECK(jetty.wait(1ms).empty());
 }
 
-TEST_CASE("senders wait for the shared queue, and whoever comes first gets its buffer") {
+TEST_CASE("senders wait for the shared queue, and the first message gets its buffer") {
   Shared shared("jfr-empty");
   const auto bytes = bytes_like(3000);
   REQUIRE(shared.here.jetty.post(
@@ -228,7 +228,7 @@ TEST_CASE("when the receive queue goes while a message arrives, nothing more is 
     }
   }
   CHECK(next.wait(1ms).empty());
-  // What they post goes on.
+  // Works that they post still complete.
   const Imported back = shared.there.device.import(shared.here.line).value();
   REQUIRE(shared.jetties[0].post(write(bytes, back.segment)) == 1);
   CHECK(only_status(shared.jetties[0], 1s) == Status::ok);

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("nobody at the address: the work ends as peer_unreachable, 2 s after its post") {
+TEST_CASE("no device at the address: the work ends as peer_unreachable, 2 s after its post") {
   SimHosts hosts("unreachable");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -44,7 +44,7 @@ TEST_CASE("a peer dies with 1000 works in flight: each completes in time, unknow
     count += completions.size();
     for (const Completion& completion : completions) ++ended[completion.status];
   }
-  // What had left may have executed, what had not has not; nothing else can be said.
+  // Works that had left may have been executed, the others were not; no other status is possible.
   CHECK(ended[Status::unknown] > 0);
   CHECK(ended[Status::peer_unreachable] > 0);
   CHECK(ended[Status::ok] + ended[Status::unknown] + ended[Status::peer_unreachable] == 1000);
@@ -105,7 +105,7 @@ TEST_CASE("a restarted peer is served although the survivor still has its old ch
 }
 
 // Varuna's case: executed, and the path dies before the answer. Also when it stays dead for so long
-// that the target forgets whoever asks for channels and never uses them.
+// that the target forgets peers that ask for channels and never use them.
 TEST_CASE("a send whose answer is lost with its channel is delivered once and told as done") {
   const Duration outage = GENERATE(1'200ms, 6s);
   SimHosts hosts("varuna-" + std::to_string(outage.count()));
@@ -145,7 +145,7 @@ TEST_CASE("a send whose answer is lost with its channel is delivered once and to
   CHECK(there.device.stats().value().repeated == 2);
 }
 
-TEST_CASE("a path cut for less than the verdict costs nobody anything") {
+TEST_CASE("a path cut for less than the verdict fails no work") {
   SimHosts hosts("short-cut");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -178,7 +178,8 @@ TEST_CASE("both ask for a channel at once: there is one, and both use it") {
   }
 }
 
-TEST_CASE("who is asked by address and asks at the same time is one peer, with one channel") {
+TEST_CASE(
+    "a peer that is asked by address and asks at the same time is one peer, with one channel") {
   for (const char* delay : {"delay=0us", "delay=50us", "delay=5ms"}) {
     SimHosts hosts(std::string("crossing-") + delay);
     auto a = hosts.start(delay);

@@ -1,4 +1,4 @@
-// What one peer may take from others: their EIDs, their room, their memory.
+// Limits on what one peer may take from others: their EIDs, their room, their memory.
 
 #include <map>
 #include <string>
@@ -19,7 +19,7 @@ Status status_of(Jetty& jetty, const Work& work, Duration limit = 5s) {
 
 Eid address(const std::string& text) { return parse_address(text).value(); }
 
-TEST_CASE("an EID that is an address is had by nobody at another address") {
+TEST_CASE("an EID that is an address is refused from another address") {
   SimHosts hosts("claimed-address");
   auto server = hosts.start();
   auto victim = hosts.start("address=2001:db8::2");
@@ -33,11 +33,11 @@ TEST_CASE("an EID that is an address is had by nobody at another address") {
   CHECK(itself.connect(server.device.endpoint()));
   CHECK(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
   const Statistics statistics = server.device.stats().value();
-  CHECK(statistics.peers == 3);  // itself, the victim, and who came as itself
+  CHECK(statistics.peers == 3);  // itself, the victim, and the thief as itself
   CHECK(victim.device.stats().value().channels_made == 1);
 }
 
-TEST_CASE("a drawn EID with a living channel is had by nobody else, even if that channel is idle") {
+TEST_CASE("a drawn EID with a living channel is refused to others, even if that channel is idle") {
   SimHosts hosts("claimed-draw");
   auto server = hosts.start();
   auto victim = hosts.start("address=fd77::1:0:1");
@@ -53,7 +53,7 @@ TEST_CASE("a drawn EID with a living channel is had by nobody else, even if that
   CHECK(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
   CHECK(victim.device.stats().value().channels_made == 1);
 
-  // Who has gone has nothing to lose: the same process may have moved.
+  // A dead victim has nothing to lose: the same process may have moved.
   hosts.kill(std::move(victim));
   CHECK_FALSE(thief.connect(server.device.endpoint()));
   hosts.run_for(1100ms);
@@ -109,7 +109,7 @@ TEST_CASE("a slice that leaves its segment changes nothing, though most of it li
   auto there = hosts.start();
   Imported target = here.device.import(there.line).value();
   const auto bytes = bytes_like(12'000);
-  // What the descriptor states is all that the initiator can check: here it was changed.
+  // The initiator can only check against the descriptor: here it was changed.
   target.segment.bytes += 1 << 20;
   const uint64_t offset = there.segment.bytes().size() - 10'000;
   CHECK(status_of(here.jetty, write(bytes, target.segment, offset)) == Status::remote_access);
@@ -255,7 +255,7 @@ TEST_CASE("another version is told apart from silence: by works, and by imports"
   CHECK(newer.asked < 20);  // not as fast as it refuses
 }
 
-TEST_CASE("who speaks another version is refused, and told which one is spoken here") {
+TEST_CASE("a peer that speaks another version is refused, and told which one is spoken here") {
   SimHosts hosts("older");
   auto here = hosts.start();
   Stranger stranger(hosts, "2001:db8::66");
@@ -290,7 +290,7 @@ TEST_CASE("any number of Jetties, one after the other, use no more of a peer tha
   }
 }
 
-TEST_CASE("queues without end cost their own peer, which is told, and nobody else") {
+TEST_CASE("queues without end cost their own peer, which is told, and no other") {
   SimHosts hosts("queues");
   auto server = hosts.start("", {.berths = 8, .receives = 8});
   auto other = hosts.start();
@@ -303,7 +303,7 @@ TEST_CASE("queues without end cost their own peer, which is told, and nobody els
   message.base = {.opcode = static_cast<uint8_t>(TaOpcode::send),
                   .token_present = true,
                   .target_present = true};
-  message.target.target = number(jetty.id) ^ 1;  // of whom there is none
+  message.target.target = number(jetty.id) ^ 1;  // a Jetty that does not exist
   message.token.token = number(jetty.token);
   for (uint32_t queue = 0; queue < 5000; ++queue) {
     message.base.rc_id = 2000 + queue;
@@ -323,7 +323,7 @@ TEST_CASE("queues without end cost their own peer, which is told, and nobody els
 
 DeviceOptions with_peers(uint32_t peers) { return {.limits = {.peers = peers}}; }
 
-TEST_CASE("clients that crash make room for those who come after them") {
+TEST_CASE("clients that crash make room for later ones") {
   SimHosts hosts("crashing");
   auto server = hosts.start("", {.berths = 8}, with_peers(8));
   const auto bytes = bytes_like(100);
@@ -336,7 +336,7 @@ TEST_CASE("clients that crash make room for those who come after them") {
   }
 }
 
-TEST_CASE("clients that live keep their place: who comes too late is told so") {
+TEST_CASE("clients that live keep their room: one that comes too late is told so") {
   SimHosts hosts("crowded");
   auto server = hosts.start("", {.berths = 8}, with_peers(8));
   const auto bytes = bytes_like(100);

@@ -48,7 +48,7 @@ struct Pair {
   }
 };
 
-TEST_CASE("who sees the value that is notified sees the data, of every size, whatever is lost") {
+TEST_CASE("a thread that sees the notified value sees the data, of every size, whatever is lost") {
   const bool inlined = GENERATE(false, true);
   Pair pair(inlined ? "notify-inlined" : "notify", "mtu=1024&loss=5%&reorder=10%&dup=5%",
             {.threads = inlined ? Threads::inlined : Threads::served});
@@ -77,7 +77,7 @@ TEST_CASE("who sees the value that is notified sees the data, of every size, wha
     CHECK(out[0].bytes == size);
     CHECK_FALSE(out[0].with_immediate);
   }
-  // Nobody was told but by the word.
+  // Only the word reports it: there is no completion.
   CHECK(pair.there.jetty.poll(out) == 0);
   CHECK(pair.here.device.stats().value().retransmitted > 0);
 }
@@ -104,7 +104,7 @@ TEST_CASE("a notification into another segment, of inline data, of pieces, behin
   CHECK(word(words, 4088) == 3);
 }
 
-TEST_CASE("notifications that cannot be meant are bad works") {
+TEST_CASE("invalid notifications are bad works") {
   Pair pair("notify-bad");
   auto third = pair.hosts.start();
   const RemoteSegment elsewhere = pair.here.device.import(third.line).value().segment;
@@ -123,7 +123,7 @@ TEST_CASE("notifications that cannot be meant are bad works") {
     CHECK(pair.status_of(bad) == Status::bad_work);
   }
   CHECK(same(pair.there.segment.bytes().first(16), std::vector<std::byte>(16)));
-  // What was not used for it may be named.
+  // A word next to the refused ones is accepted.
   CHECK(pair.status_of(Work(good).to(pair.target.jetty).notify(segment, word_at, 1)) == Status::ok);
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("a notification that is refused takes its slice with it, and leaves th
   const uint64_t end = segment.bytes;
   const auto bytes = bytes_like(5000);
   const std::vector<std::byte> nothing(bytes.size());
-  // What the importer knows, and what only the owner can know: both are asked.
+  // Checks that the importer makes, and checks that only the owner can make.
   for (const bool forged : {false, true}) {
     RemoteSegment larger = segment;
     RemoteSegment more_rights = no_right;
@@ -187,7 +187,7 @@ TEST_CASE("a segment that is unregistered while the data arrives is not notified
   CHECK(word(pair.there.segment) == 2);
 }
 
-TEST_CASE("a work that is flushed on its way notifies nobody") {
+TEST_CASE("a work that is flushed on its way does not notify") {
   Pair pair("notify-flush", "delay=100us&mtu=1024");
   const auto bytes = bytes_like(200'000);
   REQUIRE(pair.status_of(write(bytes, pair.target.segment)) == Status::ok);

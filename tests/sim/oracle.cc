@@ -54,7 +54,8 @@ void Memory::arrived(uint64_t offset, uint64_t work) {
   const auto at = ranges_.find(offset);
   if (at == ranges_.end() || at->second.work != work) return;  // long over
   const auto range = std::span(bytes_).subspan(offset, at->second.bytes);
-  require(has_pattern(range, work), offset, work, "who is told of a write finds all of its data");
+  require(has_pattern(range, work), offset, work,
+          "the receiver of a notification finds all of the write's data");
 }
 
 void Memory::wrote(uint64_t offset, uint64_t work) {

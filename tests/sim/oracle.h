@@ -17,32 +17,32 @@ struct Violation : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What one life of a host lets others write into, and what it must hold. The memory is the world's,
-// so that it can be looked at after its host has died.
+// The memory that one incarnation of a host lets others write into, and what it must hold. The
+// memory belongs to the world, so that it can be examined after its host has died.
 class Memory {
  public:
   explicit Memory(size_t bytes);
-  // Of the host's own: it goes with it.
+  // Memory of the host's own, which is freed with it.
   explicit Memory(std::span<std::byte> bytes);
 
   std::span<std::byte> bytes() { return bytes_; }
   size_t size() const { return bytes_.size(); }
 
-  // Ranges that a work under way may change, or one that ended unknown may still change, are
-  // nobody else's.
+  // A range that a work in progress may change, or that one that ended unknown may still change, is
+  // not given to another work.
   bool free_to_write(uint64_t offset, uint64_t bytes) const;
   bool free_to_read(uint64_t offset, uint64_t bytes) const { return free_to_write(offset, bytes); }
   void begin_write(uint64_t offset, uint64_t bytes, uint64_t work);
   void begin_read(uint64_t offset, uint64_t bytes);
   void end_read(uint64_t offset);
-  // What was read is what was there.
+  // The bytes that were read must be those that were there.
   void check_read(uint64_t offset, std::span<const std::byte> bytes, uint64_t work) const;
 
   // The write is done: the range holds the work's bytes.
   void wrote(uint64_t offset, uint64_t work);
   // It was not executed: the range holds what it held.
   void not_written(uint64_t offset, uint64_t work);
-  // Nobody knows: each byte is the old one or the new one, now and later.
+  // The outcome is unknown: each byte is the old one or the new one, now and later.
   void unknown(uint64_t offset);
   // Part of it may have been placed before it was refused; nothing comes any more.
   void refused(uint64_t offset);
@@ -80,7 +80,7 @@ class Counter {
  public:
   // Done; what it found, where that was told.
   void added(uint64_t by, std::optional<uint64_t> found, uint64_t work);
-  // Nobody knows whether it was, or will be.
+  // Whether it was added, or will be, is unknown.
   void may_have_added(uint64_t by) { doubtful_ += by; }
   // Besides, works under way may add so much.
   void check(uint64_t value, uint64_t under_way) const;

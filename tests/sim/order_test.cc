@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 constexpr uint32_t peers = 2;
 constexpr size_t large_bytes = 150'000;  // three slices
 
-// What a world may do besides losing packets.
+// The kinds of trouble that a world may have besides lost packets.
 struct Trouble {
   bool cuts = false;      // of channels, for longer than they live in silence: 2 s
   bool restarts = false;  // of peers, at the same address
@@ -110,7 +110,7 @@ struct World {
     work.fence = dice == 0 ? Fence::all : dice == 1 ? Fence::reads : Fence::none;
     work.fails = work.kind == Kind::writes && prng.below(20) == 0;
     work.signalled = prng.below(8) != 0;
-    // What a neighbour writes, earlier or later.
+    // A read looks at a cell that a neighbour writes, earlier or later.
     if (work.kind == Kind::reads) {
       const size_t low = at > 8 ? at - 8 : 0;
       work.cell = static_cast<uint32_t>(std::min(works - 1, low + prng.below(16)));
@@ -118,12 +118,12 @@ struct World {
     return work;
   }
 
-  // Cells are in front; large writes go behind them, and nobody looks at these.
+  // Cells are in front; large writes go behind them and are not checked.
   uint64_t cell_of(size_t work) const { return work * 8; }
   uint64_t large_at() const { return (1 << 20) - 64 - large_bytes; }
 
   void build() {
-    // A read looks at a cell that somebody writes at the same peer, or else is a message.
+    // A read must look at a cell that is written at the same peer; otherwise it becomes a message.
     for (History::Work& work : history.works) {
       if (work.kind != History::Kind::reads) continue;
       const History::Work& wrote = history.works[work.cell];
@@ -201,7 +201,7 @@ struct World {
   bool found(size_t i) {
     History::Work& work = history.works[i];
     const Peer& peer = *there[work.peer % peers];
-    if (work.peer != name_of(work.peer % peers)) return true;  // nobody will
+    if (work.peer != name_of(work.peer % peers)) return true;  // that incarnation cannot execute it
     uint64_t cell = 0;
     std::memcpy(&cell, peer.host.memory.data() + cell_of(i), sizeof cell);
     if (cell == 0) return false;
@@ -209,7 +209,7 @@ struct World {
     work.round = rounds;
     return true;
   }
-  // What succeeded says so of the unsignalled works before it.
+  // A work that succeeded implies that the unsignalled works before it did.
   void imply(size_t before) {
     for (size_t i = 0; i < before; ++i) {
       History::Work& work = history.works[i];
@@ -235,7 +235,7 @@ struct World {
     }
     hosts.network().cut(here.device.endpoint(), other, false);
   }
-  // What its last life was told is looked at before it ends; what was on its way may be unknown.
+  // Notifications of the last incarnation are read before it ends; works in flight may end unknown.
   void restart(uint32_t peer, size_t posted) {
     look();
     for (History::Work& work : std::span(history.works).first(posted)) {
@@ -331,7 +331,7 @@ TEST_CASE("worlds of works with and without order: no history contradicts the ru
 }
 
 // The example of the essay that introduced UB: A is A1 A2 A3, B is B1 B2, and A2 is lost. Returns
-// who came first.
+// the name of the message that arrived first.
 std::string essay(const JettyOptions& options, Order of_b) {
   static unsigned names = 0;
   SimHosts hosts("essay" + std::to_string(++names));
@@ -352,7 +352,7 @@ std::string essay(const JettyOptions& options, Order of_b) {
     while (there.jetty.poll(out) == 0) hosts.run_for(1us);
     return static_cast<char>(out[0].immediate);
   };
-  // The channel is made, and who is asked to keep the order has said whether it does.
+  // Makes the channel, so that the target has answered whether it keeps the order.
   REQUIRE(here.jetty.post(message('0', 1, Order::relaxed)) == 1);
   REQUIRE(arrives() == '0');
   REQUIRE(only_status(here.jetty, 1s) == Status::ok);
@@ -424,7 +424,7 @@ TEST_CASE("a history of which two executions are swapped contradicts the rules")
 }
 
 // Beyond what one peer may have of a device's sequence contexts the initiator keeps the order.
-TEST_CASE("who is given no sequence context keeps the order itself") {
+TEST_CASE("an initiator that gets no sequence context keeps the order itself") {
   SimHosts hosts("contexts");
   auto here = hosts.start("delay=20us", {.berths = 4});
   auto there = hosts.start("delay=20us", {.berths = 4, .receives = 64});
@@ -460,7 +460,7 @@ TEST_CASE("who is given no sequence context keeps the order itself") {
       look();
     }
     look();
-    // What is strong has all before it.
+    // A strong work comes after all before it.
     REQUIRE(came.size() == 4);
     CHECK(std::ranges::find(came, 1u) - came.begin() > std::ranges::find(came, 0u) - came.begin());
     CHECK(came.back() == 3);

@@ -21,7 +21,7 @@ struct Told {
   }
 };
 
-// One who posts, and one at whom strong works arrive.
+// An initiator, and a target of strong works.
 struct Ordered {
   explicit Ordered(const std::string& name, const JettyOptions& jetty = {.berths = 16},
                    const DeviceOptions& device = {}, const std::string& wire = "delay=20us",
@@ -66,7 +66,7 @@ struct Ordered {
     }
     return came;
   }
-  // By a Jetty of its own, until nobody listens.
+  // Sends wrong tokens by a Jetty of its own, until the target ignores requests.
   void guess(Duration there_and_back = 1ms) {
     Jetty guesses = here.device.jetty({.berths = 32}).value();
     for (uint32_t i = 1; i < 18; ++i) {
@@ -179,7 +179,7 @@ TEST_CASE("a work that was held when its Jetty's time was up has a time of its o
   CHECK(pair.told.ends.size() == 2);
 }
 
-// ---- numbers that nobody uses any more
+// ---- cancelled TASSNs
 
 TEST_CASE("a work that was cancelled while its channel was dead is not waited for") {
   for (const bool before : {true, false}) {
@@ -222,7 +222,7 @@ TEST_CASE("a work that is withdrawn on a live channel is not waited for") {
   CHECK(pair.arrived() == std::vector<uint64_t>{7});
 }
 
-// So who asked for a sequence context with it does not know whether there is one.
+// So an initiator that asked for a sequence context with it does not know whether there is one.
 TEST_CASE("the answer to what never came says nothing of the order that it asked for") {
   Ordered pair("withdrawn-asks", {.berths = 16}, {}, "delay=20us&rate=1Gbit");
   pair.post(pair.message().tag(1));
@@ -280,7 +280,7 @@ TEST_CASE("works that ended when no channel could be made are not waited for") {
   }
 }
 
-TEST_CASE("a work of which nothing is heard, for nobody listened, is not waited for") {
+TEST_CASE("an ignored work, to which no answer comes, is not waited for") {
   for (const ServiceMode mode : {ServiceMode::initiator, ServiceMode::automatic}) {
     Ordered pair("deaf-order" + std::to_string(static_cast<int>(mode)),
                  {.berths = 16, .mode = mode}, {.operation_timeout = 300ms});
@@ -356,7 +356,7 @@ TEST_CASE("no more atomics are outstanding than their target keeps results of") 
 
 // ---- peers that lie
 
-// Somebody who numbers the slices of a queue as he likes.
+// A peer that numbers the slices of a queue as it likes.
 struct Liar {
   explicit Liar(const std::string& name, const std::string& address = "fd00::66")
       : hosts(name), owner(hosts.start("address=fd00::31")), who(hosts, address) {
@@ -429,7 +429,7 @@ TEST_CASE("tokens that are tried by what was parked are tried no faster") {
   CHECK(liar.stats().refused <= 17);
 }
 
-TEST_CASE("what is parked has room for its answers, whoever else takes all there is") {
+TEST_CASE("a parked slice has room for its answers, whichever peer takes all the rest") {
   Liar liar("parked-answers");
   liar.put(first);
   for (uint32_t i = 0; i < 250; ++i) {
@@ -466,7 +466,7 @@ TEST_CASE("a peer may park 256 packets of at most 1 MiB, and what is more comes 
   CHECK(liar.stats().parked == 257);
 }
 
-TEST_CASE("who parks leaves as many places to others as he has") {
+TEST_CASE("a peer's parked slices are at most half of what is free") {
   Liar liar("park-others");
   std::vector<std::unique_ptr<Stranger>> all;
   for (int i = 0; i < 6; ++i) {
@@ -503,7 +503,7 @@ TEST_CASE("one slice that its target dropped does not stop a stream that never p
   Ordered pair("dropped-stream", {.berths = 64}, {.operation_timeout = 300ms});
   pair.begin_order();
   pair.guess();
-  pair.post(pair.update().strong().tag(1));  // nobody listens for 100 ms
+  pair.post(pair.update().strong().tag(1));  // requests are ignored for 100 ms
   pair.run(1ms);
   for (uint64_t tag = 2; tag < 102; ++tag) {
     pair.run(100ms);
@@ -515,7 +515,7 @@ TEST_CASE("one slice that its target dropped does not stop a stream that never p
   CHECK(pair.count(Status::ok) > 90);
 }
 
-// A number that nobody answers would end the window at the 1024th behind it.
+// A TASSN without an answer would end the window at the 1024th behind it.
 TEST_CASE("one slice that its target dropped does not stop what has no order") {
   Ordered pair("dropped-window", {.berths = 64}, {.operation_timeout = 300ms});
   pair.guess();
@@ -530,7 +530,7 @@ TEST_CASE("one slice that its target dropped does not stop what has no order") {
   CHECK(pair.count(Status::ok) == 2000);
 }
 
-// What its target has no room to remember is over all the same.
+// A slice that its target has no room to remember ends all the same.
 TEST_CASE("a slice that is dropped does not stop its queue where there is no room for records") {
   Ordered pair("dropped-no-record", {.berths = 64},
                {.operation_timeout = 300ms, .limits = {.jetties = 5000}});
@@ -566,7 +566,7 @@ TEST_CASE(
     INFO(late);
     Ordered pair("dropped-held-" + late, {.berths = 64, .suspend_on_error = true}, {}, late,
                  "delay=20us");
-    pair.guess(40ms);  // nobody listens from 24 ms to 124 ms
+    pair.guess(40ms);  // requests are ignored from 24 ms to 124 ms
     RemoteSegment wrong = pair.target.segment;
     wrong.bytes = 4;
     pair.post(pair.update().tag(1));
@@ -594,7 +594,7 @@ TEST_CASE("a slice that is dropped after it was given up keeps nothing from its 
   std::vector<std::byte> other = bytes_like(4096);
   Segment local = pair.here.device.register_memory(other).value();
   pair.guess(50ms);
-  pair.run(45ms);  // nobody listens from 10 ms to 110 ms
+  pair.run(45ms);  // requests are ignored from 10 ms to 110 ms
   pair.post(write(std::span(other).first(8), pair.target.segment, 64).strong().tag(1));
   pair.run(7ms);
   pair.post(pair.update().strong().tag(2));

@@ -1,4 +1,4 @@
-// What a peer that knows the tokens, or not even these, can do to an owner that keeps its order.
+// Attacks on an owner that keeps its order, by a peer that knows the tokens, or not even these.
 
 #include <algorithm>
 
@@ -41,7 +41,7 @@ struct Parked {
     const std::vector<std::byte> data(size, value);
     by.send({.slice = slice, .last = last}, request, data);
   }
-  // Of a strong send.
+  // Sends one part of a strong send.
   void message(const Part& part, uint32_t tassn = 2, uint32_t wrong = 0,
                Order order = Order::strong) {
     TaRequest packet = request(TaOpcode::send, tassn, order);

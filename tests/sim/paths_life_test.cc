@@ -1,5 +1,5 @@
-// Peers of several paths that come, go, move and restart while some of them are dead; and those
-// who name paths of others.
+// Peers of several paths that come, go, move and restart while some of the paths are dead; and
+// attackers that name paths of others.
 
 #include <algorithm>
 
@@ -89,7 +89,7 @@ TEST_CASE("a channel that died is made again over whatever path is left") {
   }
 }
 
-TEST_CASE("who has asked in vain for minutes still asks over each path") {
+TEST_CASE("a device that has asked unsuccessfully for minutes still asks over each path") {
   for (const unsigned left : {0u, 1u}) {
     INFO("path " << left);
     SeveralPaths pair("minutes" + std::to_string(left), 2, {.operation_timeout = 200s});
@@ -232,7 +232,7 @@ TEST_CASE("a path that swallows what is large is lost, and the other one carries
   }
 }
 
-// ---- somebody who names places that are not his
+// ---- an attacker that names addresses of others
 
 // Counts what arrives where it was not asked for.
 struct Victim {
@@ -348,7 +348,7 @@ TEST_CASE("no OPEN goes where a peer only says that it is, and questions become 
   CHECK(liar.victim.questions < 7 * 20);
 }
 
-TEST_CASE("RETRYs bring OPENs to nobody but who was asked, and not one for each") {
+TEST_CASE("RETRYs bring OPENs only to the peer that was asked, and not one for each") {
   SimHosts hosts("retry-elsewhere");
   Host here = hosts.start("", {.berths = 64}, {.operation_timeout = 5s});
   Victim victim(hosts);
@@ -420,7 +420,7 @@ TEST_CASE("a place that is about to go may still answer, and its peer is found a
   CHECK(one.device.stats().value().channels_lost == 0);
 }
 
-TEST_CASE("who asked and never spoke is forgotten, also if a path is added meanwhile") {
+TEST_CASE("a peer that asked and never spoke is forgotten, also if a path is added meanwhile") {
   SimHosts hosts("half-open");
   const std::string ports = "paths():sim:half-open+sim:half-open";
   Host here = SimHosts::start_at(ports, {.berths = 64}, {.idle_timeout = 1s});

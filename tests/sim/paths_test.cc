@@ -121,7 +121,7 @@ TEST_CASE("R6: one of four paths fails, both ways or one, and heals; the others 
   }
 }
 
-// What a path is worse at costs its own share, and not that of the others.
+// A worse path costs its own share, and not that of the others.
 TEST_CASE("a path that is slow, far or lossy does not hold the others back") {
   const struct {
     const char* what;
@@ -148,7 +148,7 @@ TEST_CASE("a path that is slow, far or lossy does not hold the others back") {
                   balance == Balance::packet ? "packets" : "slices", kind.what, all,
                   100.0 * static_cast<double>(paths[3].sent) / static_cast<double>(sent));
       CHECK(all > 0.95 * (3 + kind.share) * 980);
-      // What goes there waits behind little.
+      // Packets on that path wait behind few others.
       CHECK(paths[3].rtt < 6ms);
       four.drain();
       CHECK(four.here.device.stats().value().channels_lost == 0);
@@ -230,8 +230,8 @@ TEST_CASE("a peer all of whose paths were lost is found again over any of them")
   CHECK_FALSE(paths[0].usable);
 }
 
-// What another packet overtakes is lost in these modes, so they use one path, and the next one when
-// that is lost; and go back when it is there again, without being overtaken.
+// A packet that another one overtakes is lost in these modes, so they use one path, and the next
+// one when that is lost; they return when it is back, without being overtaken.
 TEST_CASE("go-back-N and fast use one path at a time, and fail over") {
   for (const Retransmission& mode : {gbn_fast, gbn_timeout, sel_fast}) {
     for (const Balance balance : {Balance::slice, Balance::packet}) {
@@ -255,7 +255,7 @@ TEST_CASE("go-back-N and fast use one path at a time, and fail over") {
       CHECK(four.paths()[1].sent > 1000);
       CHECK(four.paths()[2].sent < 100);
 
-      // A full queue costs packets on one path, too; to change it costs no more.
+      // A full queue costs packets on one path, too; to change the path does not cost more.
       const auto again = [&] { return four.here.device.stats().value().retransmitted; };
       const uint64_t begun = again();
       four.flow(150ms);
@@ -423,7 +423,7 @@ TEST_CASE("messages execute once each over paths that are added and taken away")
 }
 
 // It says so again until it is heard, and a peer that was away meanwhile is told when it speaks.
-TEST_CASE("a peer that nobody could tell of a new path learns of it later") {
+TEST_CASE("a peer that could not be told of a new path learns of it later") {
   FourPaths four("told-late", Balance::slice);
   four.flow(5ms);
   four.drain();
@@ -470,7 +470,7 @@ TEST_CASE("the first path may go, down to one, and more come") {
   CHECK(last.status() == Status::invalid_argument);
   CHECK(last.error().message.find("Fix: add_path") != std::string::npos);
   CHECK(two.device.remove_path(places[0]).status() == Status::invalid_argument);
-  // Who comes now is told only of what is there.
+  // A new peer is told only of the present paths.
   Host late = hosts.start();
   const std::string line = two.segment.descriptor();
   REQUIRE(late.jetty.post(write(bytes, late.device.import(line).value().segment)) == 1);

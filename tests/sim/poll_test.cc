@@ -1,5 +1,5 @@
-// What an application that polls its own engine may rely on: nothing waits for longer than it must,
-// although most of its looks end early.
+// Guarantees for an application that polls its own engine: nothing waits for longer than it must,
+// although most of its polls end early.
 
 #include "tests/catch.h"
 #include "tests/sim/pair.h"
@@ -52,7 +52,7 @@ TEST_CASE("what is posted between two looks that find nothing leaves with the ne
   CHECK(poll_until(polled.hosts, polled.here, polled.there, 1ms) < 50us);
 }
 
-TEST_CASE("who is told something and does not reply keeps nobody waiting for the answer") {
+TEST_CASE("a peer that receives a notification and does not reply delays no answer") {
   Polled polled("poll-silent");
   for (int i = 0; i < 4; ++i) {
     REQUIRE(polled.here.jetty.post(
@@ -62,7 +62,8 @@ TEST_CASE("who is told something and does not reply keeps nobody waiting for the
   }
 }
 
-TEST_CASE("who waits instead of polling is woken as early, and waits no longer than it said") {
+TEST_CASE(
+    "a thread that waits instead of polling is woken as early, and waits no longer than asked") {
   Polled polled("poll-wait");
   auto served = polled.hosts.start();
   const Imported target = polled.here.device.import(served.line).value();

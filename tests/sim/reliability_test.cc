@@ -181,7 +181,7 @@ TEST_CASE("R2: bursts, and loss of only acknowledgements, data, first or last pa
                    for (int i = 0; i < 10; ++i) {
                      const Time from = job.hosts.now();
                      job.run(1);
-                     // Of the write, of its answer, and of what the answer's loss held up.
+                     // The loss of the write, of its answer, and what the answer's loss delayed.
                      CHECK(job.hosts.now() - from < 4 * 3ms);
                    }
                  });
@@ -242,8 +242,8 @@ TEST_CASE("R5: flipped bits are never delivered: each packet that has some is fo
   });
 }
 
-// Numbers of 24 bits, counted once round and more: what is late by less than half a wrap is a
-// duplicate, what is later is nothing; nobody takes it for a packet that is to come.
+// Numbers of 24 bits, counted once round and more: a packet late by less than half a wrap is a
+// duplicate, a later one is dropped; none is taken for a packet that is to come.
 TEST_CASE("R9: PSNs wrap, and packets come that were sent up to nine tenths of a wrap ago") {
   using transport::ReceivedWindow;
   ReceivedWindow::Pool pool(1);

@@ -51,7 +51,7 @@ class Rushing {
     }
   }
 
-  // What was posted uses the buffers until it has ended.
+  // Posted works use the buffers until they have ended.
   bool has_ended() {
     poll();
     return std::ranges::find(busy_, true) == busy_.end();

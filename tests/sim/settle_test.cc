@@ -301,8 +301,8 @@ TEST_CASE("a work that was answered ends when its device has read the second cop
   }
 }
 
-// What a peer says proves nothing about our device: this one answers before it has been sent
-// anything, to have the memory read after it was given back.
+// A peer's answer proves nothing about our device: this peer answers before anything was sent to
+// it, to have the memory read after it was given back.
 TEST_CASE("an answer to what has not left yet does not end a work before its memory is read") {
   SimHosts hosts("settle-early");
   Wire wire(hosts);

@@ -1,5 +1,5 @@
-// How Jetties of one device share a channel: what is small does not wait behind what is large, and
-// who floods leaves the others their share.
+// How Jetties of one device share a channel: small works do not wait behind large ones, and a Jetty
+// that floods leaves the others their share.
 
 #include <algorithm>
 #include <cmath>
@@ -102,7 +102,7 @@ TEST_CASE("likewise when they are rare, and when the transfer weighs sixteen tim
 
 constexpr Duration while_they_share = sanitized ? 4ms : 20ms;
 
-// What each of the Jetties gets through meanwhile, with as much outstanding as it likes.
+// The works per second that each of the Jetties completes, with as much outstanding as it likes.
 std::vector<double> works_of(Ends& ends, const std::vector<JettyOptions>& options, size_t bytes) {
   const auto data = bytes_like(bytes);
   std::vector<Jetty> jetties;
@@ -122,7 +122,7 @@ std::vector<double> works_of(Ends& ends, const std::vector<JettyOptions>& option
 }
 
 // Beside one that has a hundred times as much outstanding, as beside one that has as much as they.
-TEST_CASE("who floods leaves the others at least nine tenths of what they had") {
+TEST_CASE("a Jetty that floods leaves the others at least nine tenths of what they had") {
   for (const size_t bytes : {64u, 4096u, 65536u, 1000000u}) {
     const JettyOptions usual{.berths = 40};
     Ends ends("shares-flood" + std::to_string(bytes));

@@ -17,13 +17,13 @@ class Stranger {
   static constexpr uint64_t a_life = 0x5742;
   static constexpr uint32_t mtu = 1024;
 
-  // `as`: the EID that it claims; zero: its address.
+  // `as` is the EID that it claims; if zero, its address.
   Stranger(SimHosts& hosts, const std::string& address, const Eid& as = {})
       : hosts_(hosts),
         port_(opened(hosts, address)),
         eid_(as == Eid{} ? port_->facts().self.address : as) {}
 
-  // What an OPEN says that nothing is wrong with.
+  // A valid OPEN.
   SetupMessage open() {
     SetupMessage message;
     message.mtu_log2 = 10;
@@ -74,7 +74,7 @@ class Stranger {
     return out;
   }
 
-  // Makes a channel; false: refused, or not answered.
+  // Makes a channel. Returns false if it was refused or not answered.
   bool connect(const Endpoint& to) {
     const SetupMessage opening = open();
     const auto answer = ask(to, opening);

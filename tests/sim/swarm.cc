@@ -1,6 +1,6 @@
 // Runs worlds. A seed decides everything: swarm --seeds 17-17 repeats world 17. With --windows
-// those in a window only; with --not-coherent all of them in windows that nobody keeps coherent;
-// with --fresh 100 a hundred worlds more, from URMA_TEST_SEED on if that is set.
+// those in a window only; with --not-coherent all of them in windows that are not coherent; with
+// --fresh 100 a hundred worlds more, from URMA_TEST_SEED on if that is set.
 
 #include <cstdio>
 #include <cstdlib>

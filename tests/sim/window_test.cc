@@ -57,7 +57,7 @@ struct Two {
     REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
     return only_status(here.jetty, limit);
   }
-  // By a Jetty of its own, until nobody there listens.
+  // Sends wrong tokens by a Jetty of its own, until the target ignores requests.
   void guess() {
     Jetty guesses = here.device.jetty({.berths = 32}).value();
     for (uint32_t i = 1; i < 18; ++i) {
@@ -71,7 +71,7 @@ struct Two {
 
 Statistics statistics_of(Host& host) { return host.device.stats().value(); }
 
-// What the next `count` works have ended as.
+// Returns how often the next `count` works ended with each status.
 std::map<Status, size_t> ends(Jetty& jetty, size_t count, Duration limit) {
   std::map<Status, size_t> ended;
   for (size_t got = 0; got < count;) {
@@ -92,7 +92,7 @@ size_t arrivals(Jetty& jetty, Duration limit) {
   }
 }
 
-// ---- those who die
+// ---- dead peers
 
 TEST_CASE("window: a peer is killed with works in flight: all end at once, as what can be said") {
   Two two("w-killed", {.berths = 1000});
@@ -114,7 +114,8 @@ TEST_CASE("window: a peer is killed with works in flight: all end at once, as wh
   CHECK(statistics_of(two.here).channels == 0);
 }
 
-TEST_CASE("window: who lives again in the place of the dead is another one, and served at once") {
+TEST_CASE(
+    "window: a device that takes the slot of a dead one is a new peer, and served immediately") {
   Two two("w-lives");
   for (unsigned life = 0; life < 20; ++life) {
     const Endpoint place = two.there.device.endpoint();
@@ -156,7 +157,7 @@ TEST_CASE("window: what a dead process has written into its ring arrives whole, 
 
 // Swarm's seed 16334: the survivor was not run while its peer died and lived again. What it still
 // had for the one went to the other, behind its OPEN, and was taken for the new channel's.
-TEST_CASE("window: what was meant for the dead does not reach who lives in its place") {
+TEST_CASE("window: packets for a dead device do not reach the next one in its slot") {
   WindowHosts hosts("w-next-life");
   Host here = hosts.start({.berths = 64}, {.threads = Threads::inlined});
   Host there = hosts.start();
@@ -202,7 +203,7 @@ TEST_CASE("window: a device that closes says so, and its partner lets go") {
 
 // ---- order
 
-// What waits for its turn is not taken for the slices that come behind it.
+// A message that waits for its turn is not taken for the slices that come behind it.
 TEST_CASE("window: strong messages for which there is no receive come in order when there are") {
   Two two("w-order");
   REQUIRE(two.here.jetty.post(write(two.bytes, two.target.segment).relaxed()) == 1);
@@ -220,7 +221,7 @@ TEST_CASE("window: strong messages for which there is no receive come in order w
   for (uint64_t i = 0; i < 8; ++i) CHECK(came[i].immediate == i);
 }
 
-// Nothing says that it was dropped: also who has no room for a packet says nothing of it.
+// A drop is never reported: a target without room for a packet does not report it either.
 TEST_CASE("window: one slice that its target dropped stops neither what follows it nor the rest") {
   for (const Order order : {Order::none, Order::strong}) {
     Two two("w-dropped" + std::to_string(static_cast<int>(order)), {.berths = 64},
@@ -247,10 +248,10 @@ TEST_CASE("window: one slice that its target dropped stops neither what follows 
   }
 }
 
-// ---- those who do not read
+// ---- peers that do not read
 
 // UB 4.1.2
-TEST_CASE("window: works wait for a full ring, nobody else does, and all of them end well") {
+TEST_CASE("window: works wait for a full ring, those to others do not, and all of them end well") {
   Two two("w-full", {.berths = 1000});
   Host other = two.hosts.start();
   const Imported elsewhere = two.here.device.import(other.line).value();
@@ -289,9 +290,9 @@ TEST_CASE("window: two that fill each other's rings with reads both get them") {
   CHECK(ends(two.there.jetty, 32, 1s)[Status::ok] == 32);
 }
 
-// ---- those who are silent
+// ---- silent peers
 
-TEST_CASE("window: a peer that is stopped for less than the verdict costs nobody anything") {
+TEST_CASE("window: a peer that is stopped for less than the verdict fails no work") {
   Two two("w-short");
   two.hosts.stop(two.there);
   REQUIRE(two.here.jetty.post(write(two.bytes, two.target.segment)) == 1);
@@ -325,7 +326,7 @@ TEST_CASE("window: a peer that is stopped for long keeps its channel, and gets e
   CHECK(events[0].kind == EventKind::peer_back);
 }
 
-// What it owes is nothing but to take an answer: that ends its silence, though it says nothing.
+// It owes only to take an answer: that ends its silence, though it sends nothing.
 TEST_CASE("window: a peer that takes an answer late is not silent any more") {
   Two two("w-taken");
   const Imported back = two.there.device.import(two.here.line).value();
@@ -360,7 +361,7 @@ TEST_CASE("window: what a stopped peer is asked ends in time, and it is asked no
   size_t left = posted;
   for (const auto& [status, count] : ended) left -= count;
   for (const auto& [status, count] : ends(two.here.jetty, left, 1s)) ended[status] += count;
-  // What lay in the ring, and a second's worth more.
+  // The works in the ring, and those of a second more.
   CHECK(ended[Status::unknown] > 0);
   CHECK(ended[Status::unknown] < 1100);
   CHECK(ended[Status::ok] > 1000);
@@ -390,7 +391,7 @@ TEST_CASE("window: a stopped peer is not told again what is void, and is told wh
   CHECK(statistics_of(two.here).filler < filler + 5);
 }
 
-TEST_CASE("window: whoever waits for room does not look for it while nothing may leave") {
+TEST_CASE("window: a sender that waits for room does not look for it while nothing may leave") {
   Two two("w-paused", {.berths = 1000}, {.operation_timeout = 5s});
   const auto bytes = bytes_like(3000);
   two.hosts.stop(two.there);
@@ -491,7 +492,7 @@ struct Few {
   }
 };
 
-TEST_CASE("window: a pair for which there is no ring waits until somebody goes") {
+TEST_CASE("window: a pair for which there is no ring waits until a device leaves") {
   Few few("w-few");
   REQUIRE(few.one_write(few.a, Few::seen(few.a, few.b)) == Status::ok);
   const Imported to_c = Few::seen(few.a, few.c);
@@ -503,7 +504,8 @@ TEST_CASE("window: a pair for which there is no ring waits until somebody goes")
   CHECK(only_status(few.a.jetty, 5s) == Status::ok);
 }
 
-TEST_CASE("window: who finds no ring to itself is still itself, and gets one when somebody goes") {
+TEST_CASE(
+    "window: a device without a ring to itself is still itself, and gets one when another leaves") {
   Few few("w-self");
   REQUIRE(few.one_write(few.a, Few::seen(few.a, few.b)) == Status::ok);
   REQUIRE(few.one_write(few.a, Few::seen(few.a, few.a)) == Status::ok);
@@ -516,8 +518,7 @@ TEST_CASE("window: who finds no ring to itself is still itself, and gets one whe
   CHECK(few.one_write(few.c, to_self) == Status::ok);
 }
 
-// That there was no ring for one peer says nothing of another one, in whose place somebody else
-// lives now.
+// That there was no ring for one peer says nothing of the device that took its slot.
 TEST_CASE("window: a peer that was replaced is over, also where another one found no ring") {
   Few few("w-replaced");
   const Imported to_b = Few::seen(few.a, few.b);
@@ -534,8 +535,7 @@ TEST_CASE("window: a peer that was replaced is over, also where another one foun
   CHECK(few.one_write(few.a, to_b) == Status::peer_restarted);
 }
 
-TEST_CASE(
-    "window: somebody has locked it: whoever writes to itself waits, and is not lost to itself") {
+TEST_CASE("window: while it is locked, works to the device itself wait, and do not fail") {
   WindowHosts hosts("w-locked");
   Host here = hosts.start();
   const Imported to_self = here.device.import(here.line).value();

@@ -1,4 +1,4 @@
-// What happens to works: every operation and size, refusals, receivers that are not ready, berths.
+// Works: every operation and size, refusals, receivers that are not ready, berths.
 
 #include <sys/mman.h>
 
@@ -171,7 +171,7 @@ TEST_CASE("a gigabyte goes in one work") {
   CHECK(large.bytes().back() == std::byte{2});
 }
 
-TEST_CASE("works that cannot be meant are taken and complete with bad_work") {
+TEST_CASE("invalid works are taken and complete with bad_work") {
   SimHosts hosts("bad-works");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -179,11 +179,12 @@ TEST_CASE("works that cannot be meant are taken and complete with bad_work") {
   const auto bytes = bytes_like(max_send_bytes + 1);
   const std::vector<Buffer> many(max_buffers + 1, Buffer{const_cast<std::byte*>(bytes.data()), 1});
   const Work bad[] = {
-      send(bytes, target.jetty),                                      // too long
-      send(std::span(bytes).first(1), RemoteJetty{}),                 // to nobody
-      write(std::span(bytes).first(1), RemoteSegment{}),              // to nobody
-      write(std::span(bytes).first(1), target.segment).immediate(1),  // tells nobody
-      write(many, target.segment),                                    // too many pieces
+      send(bytes, target.jetty),                          // too long
+      send(std::span(bytes).first(1), RemoteJetty{}),     // without a target
+      write(std::span(bytes).first(1), RemoteSegment{}),  // without a target
+      write(std::span(bytes).first(1), target.segment)
+          .immediate(1),            // an immediate without a target Jetty
+      write(many, target.segment),  // too many pieces
   };
   REQUIRE(here.jetty.post(bad) == std::size(bad));
   const auto done = collect(here.jetty, std::size(bad));
@@ -191,8 +192,7 @@ TEST_CASE("works that cannot be meant are taken and complete with bad_work") {
   for (const Completion& completion : done) CHECK(completion.status == Status::bad_work);
 }
 
-TEST_CASE(
-    "accesses that are refused change nothing: bounds, overflow, token, stale handle, right") {
+TEST_CASE("refused accesses have no effect: bounds, overflow, token, stale handle, right") {
   SimHosts hosts("refusals");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -211,7 +211,7 @@ TEST_CASE(
   const uint64_t end = target.segment.bytes;
   const auto bytes = bytes_like(64);
   std::vector<std::byte> sink(64, std::byte{9});
-  // What the importer knows, and what only the owner can know: both are asked.
+  // Checks that the importer makes, and checks that only the owner can make.
   for (const bool forged : {false, true}) {
     RemoteSegment whole = target.segment;
     RemoteSegment from_before = target.segment;

@@ -7,7 +7,7 @@ namespace {
 
 using Kind = WorkRecord::Kind;
 
-// Rings enough for all pairs, and for what the dead leave to those who do not look.
+// Rings enough for all pairs, and for those that the dead leave to devices that do not look.
 constexpr uint64_t many_rings = 128 << 20;
 
 constexpr double take_back_chance = 0.05;  // per act
@@ -129,7 +129,7 @@ void World::lend(Host& host) {
   host.lent_descriptor = host.lent_segment->descriptor();
 }
 
-// From here on nobody reads it, nor does any device: what is in it now must never leave.
+// From here on no application and no device reads it: its present contents must never leave.
 void World::take_back(uint32_t index) {
   Host& host = hosts_[index];
   if (host.stopped) return;
@@ -183,7 +183,7 @@ void World::make_queues(Host& host) {
   }
 }
 
-// The process is gone: it says nothing, its works are nobody's, its memory must not change.
+// The process is dead: it sends nothing, its works have no owner, its memory must not change.
 void World::kill(uint32_t index) {
   Host& host = hosts_[index];
   const bool leaves = options_.leave > 0 && prng_.chance(options_.leave);
@@ -191,7 +191,7 @@ void World::kill(uint32_t index) {
   check_counter(index);
   leaves ? host.device->close() : network_->kill(host.device->endpoint());
   abandon_works(index, leaves);
-  // In half of them, for what was overwritten can be checked no more.
+  // In half of the worlds only, because memory that was overwritten can no longer be checked.
   if (leaves && !options_.mapped && prng_.chance(0.5)) {
     host.memory->overwrite(scribble);
     std::ranges::fill(host.lent, scribble);
@@ -306,7 +306,7 @@ void World::make_trouble() {
   if (options_.stop > 0 && prng_.chance(options_.stop)) stop(any());
 }
 
-// What has lasted long enough.
+// Ends the troubles that have lasted long enough.
 void World::end_trouble() {
   const Time now = network_->now();
   std::erase_if(healings_, [&](const Healing& healing) {
@@ -380,7 +380,7 @@ void World::end_peacefully() {
   for (uint32_t host = 0; host < hosts_.size(); ++host) poll(host);
 }
 
-// Whoever shared a ring with the dead has been told of it, and keeps it from nobody.
+// Each partner of the dead has been told, and has let go of the shared ring.
 void World::check_rings() {
   Intruder shared(*window_);
   for (uint32_t number = 0; number < shared.rings(); ++number) {
@@ -391,7 +391,7 @@ void World::check_rings() {
     if (sends == receives) continue;
     const drivers::cxl::RingControl& control = shared.ring(number).control;
     if ((sends ? control.sender.let_go : control.receiver.let_go) != record.serial) {
-      throw Violation("a ring of the dead is let go by who shared it");
+      throw Violation("a ring of the dead is let go by the device that shared it");
     }
   }
 }

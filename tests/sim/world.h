@@ -54,8 +54,8 @@ class World {
     std::shared_ptr<Memory> memory;
     std::optional<Segment> segment;
     std::optional<Jfr> jfr;
-    Buffers receive_buffers;  // the Jfr's
-    // Word i is notified by work i, with its number; who sees it sets it to 0.
+    Buffers receive_buffers;  // Work i notifies Word i with its number; the process that sees it
+                              // sets it to 0.
     std::vector<uint64_t> words;
     std::optional<Segment> word_segment;
     uint64_t own_word = 0;  // unless it lies in the window

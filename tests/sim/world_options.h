@@ -7,8 +7,8 @@
 
 namespace urma::test {
 
-// What may happen in a world. Drawn from the seed, each kind of trouble off in some worlds, so that
-// rare combinations are met (swarm testing).
+// The troubles that a world may have. Drawn from the seed, each kind of trouble off in some worlds,
+// so that rare combinations are met (swarm testing).
 struct WorldOptions {
   uint32_t hosts = 2;
   uint32_t jetties = 2;  // per host
@@ -30,13 +30,13 @@ struct WorldOptions {
   double notify = 0;        // chance that a write notifies
   double adds = 0;          // chance that a work adds to a counter
   double ordered = 0;       // chance that a work has an order, or a fence
-  Duration idle_timeout{};  // of its hosts; zero: the usual one
+  Duration idle_timeout{};  // of its hosts; if zero, the default
   bool window = false;  // the hosts share a window, which loses nothing; delays are of their bells
   double stop = 0;      // chance, per act, that a host is stopped for a while
-  bool scarce = false;  // of rings there are just enough when nobody holds those of the dead
+  bool scarce = false;  // there are just enough rings if those of the dead are returned
   bool mapped = false;  // their memory lies in it
   bool handed = false;  // each segment of it in a file of its own
-  bool acted = false;   // nobody keeps it coherent, says the double
+  bool acted = false;   // the double acts caches that are not coherent
   bool modes = false;   // each life of a host has a mode of retransmission of its own
   double leave = 0;     // chance that a host which restarts closes its device first
   Duration hold_jitter{};    // the device reads memory later still, at random up to this
@@ -47,7 +47,7 @@ struct WorldOptions {
   Duration operation_timeout = std::chrono::seconds(2);
 
   static WorldOptions drawn(Prng& prng);
-  // The same world, in a window that nobody keeps coherent.
+  // The same world, in a window that is not coherent.
   WorldOptions not_coherent() const;
   WorldOptions in_window() const;
   std::string describe() const;

@@ -1,4 +1,4 @@
-// What applications ask of their Jetties, and what may come of it.
+// The works that applications post, and their outcomes.
 
 #include <algorithm>
 #include <atomic>
@@ -286,7 +286,7 @@ bool World::taken_back(const WorkRecord& record) const {
                   record.status == Status::remote_unsupported);  // a Jfr
 }
 
-// What the status says must be so.
+// Checks that the status is true.
 void World::settle(WorkRecord& record) {
   ++completed_;
   if (record.status == Status::unknown) ++unknown_;
@@ -451,7 +451,7 @@ void World::check_end() {
   if (window_) check_rings();
   for (Host& host : hosts_) {
     if (std::ranges::any_of(host.words, [](uint64_t word) { return word != 0; })) {
-      throw Violation("a notification came again, or was nobody's");
+      throw Violation("a notification came twice, or belonged to no work");
     }
     check_counter(static_cast<uint32_t>(&host - hosts_.data()));
     const Statistics statistics = host.device->stats().value();

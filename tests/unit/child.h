@@ -11,7 +11,7 @@ template <class Function>
 bool survives(Function&& function) {
   const pid_t child = fork();
   if (child == 0) {
-    // What the child says before it dies is expected here, and would look like a failure.
+    // The child's output before it dies is expected here, and would look like a failure.
     close(STDERR_FILENO);
     // Catch2's handlers would report the death as a failure of this test.
     for (const int number : {SIGABRT, SIGFPE, SIGSEGV, SIGILL}) signal(number, SIG_DFL);

@@ -99,7 +99,7 @@ UTPH = "00 01" + 14 * "00"
 ADDRESSES = "00 000001" + 32 * "00"
 MTETAH, OFSTETAH, MAETAH, TVETAH = 4 * "00", 4 * "00", 16 * "00", 4 * "00"
 SETUP_HEAD = UTPH + ADDRESSES + "00 10 0000 08 000000" + MTETAH + OFSTETAH
-# What stands in front of a header and behind it, in a packet that has it.
+# The bytes in front of a header and behind it, in a packet that has it.
 EMBEDDED = {
     "rtph": ("", ""),
     "utph": ("", ""),
@@ -166,7 +166,7 @@ def test_golden_vectors():
                 assert values == [SENT_AS.get(field, 0)], (about, field, values)
         if header != "ctph":
             assert found["uboe.icrc.status"] == [1], (about, found)
-    # What no vector names is of no header, or nothing of ours uses it.
+    # A field that no vector names belongs to no header, or is unused here.
     unused = {"version", "ee_bits", "poison", "no_taack", "completion_order", "alloc", "e_bit",
               "rc_type", "sv", "hint", "tc_type", "bitmap_size", "bitmap", "received", "missing",
               "padding", "opcode"}
@@ -191,7 +191,7 @@ def test_golden_icrcs():
         if pcapng.UB_PORT in ports:  # elsewhere it would be nobody's
             packets.append(whole[:-1] + bytes([whole[-1] ^ 1]))
             statuses.append([0])
-    # What a path may change, and IPv4's ID, do not matter; all the rest does.
+    # Bytes that a path may change, and IPv4's ID, do not matter; all the rest does.
     for at, status in ((1, [1]), (5, [1]), (8, [1]), (10, [1]), (26, [1]), (12, [0]), (40, [0])):
         changed = bytearray(pcapng.with_icrc(HERE, THERE, bytes.fromhex(RTPH)))
         changed[at] ^= 0x10

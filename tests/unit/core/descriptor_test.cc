@@ -90,7 +90,7 @@ TEST_CASE("a line means what it says") {
             .value() == descriptor);
 }
 
-TEST_CASE("who executes a segment's atomics is said if it is not the processor") {
+TEST_CASE("a descriptor names the executor of a segment's atomics if it is not the processor") {
   std::string line = good;
   for (const auto& [domain, name] :
        {std::pair(AtomicDomain::engine, "engine"), {AtomicDomain::device, "device"}}) {

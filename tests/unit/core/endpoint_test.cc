@@ -49,7 +49,7 @@ TEST_CASE("a port may be left out, and is then UB's") {
   CHECK(parse_endpoint("::1:4000").value() == Endpoint{parse_address("::1:4000").value(), 4792});
 }
 
-TEST_CASE("who reaches whom: both IPv4, both IPv6, both in one window") {
+TEST_CASE("which endpoints reach each other: both IPv4, both IPv6, both in one window") {
   const auto at = [](const char* text) { return parse_address(text).value(); };
   const Eid four[] = {at("127.0.0.1"), at("10.0.0.1")};
   const Eid six[] = {at("::1"), at("fd75:726d:6200::1")};
@@ -68,7 +68,7 @@ TEST_CASE("who reaches whom: both IPv4, both IPv6, both in one window") {
   CHECK_FALSE(in_window(six[1]));
 }
 
-TEST_CASE("what is no endpoint is refused with its own words") {
+TEST_CASE("an invalid endpoint is refused with its own words") {
   for (const std::string_view text : {"",
                                       ":",
                                       ":4792",

@@ -9,7 +9,7 @@ namespace {
 
 using Tiny = Sequence<struct TinySpace, 4>;
 
-// Of all numbers with these wire bits the nearest one; of two equally near, the later.
+// Returns the nearest of all numbers with these wire bits; of two equally near, the later.
 uint64_t nearest(uint64_t reference, uint32_t wire) {
   uint64_t best = 0;
   uint64_t least = UINT64_MAX;

@@ -28,7 +28,7 @@ TEST_CASE("every status is explained: a name like the enumerator's, a meaning, c
     CHECK(is_sentence(info.cure));
     CHECK(info.causes().empty() == (info.status == Status::ok));
     for (const std::string_view cause : info.causes()) CHECK(is_sentence(cause));
-    // What a message ends with must say something where the message stands.
+    // The cure of a message stands behind the message, so it must not speak of it.
     CHECK(info.cure.find("The message") == std::string_view::npos);
     CHECK(names.insert(info.name).second);
     CHECK(meanings.insert(info.meaning).second);
@@ -65,7 +65,7 @@ TEST_CASE("names are the enumerators'") {
 #undef URMA_TEST_NAME
 }
 
-TEST_CASE("a number that is no status is described all the same, and not as success") {
+TEST_CASE("a number that is not a status is described all the same, and not as success") {
   const auto last = static_cast<unsigned>(Status::not_fenced);
   for (unsigned number = last + 1; number < 256; ++number) {
     const StatusInfo& info = describe(static_cast<Status>(number));

@@ -133,7 +133,7 @@ struct Hostile : Beside {
     unlink(path.c_str());
   }
 
-  // What it answers with; the user looks at it.
+  // Sends the answer, which the user checks.
   void answer(std::span<const int> given) {
     const int one = accept(owner, nullptr, nullptr);
     FileRequest asked{};
@@ -197,7 +197,7 @@ TEST_CASE("hand-over: what its owner could take away is not mapped") {
     REQUIRE(hostile.ask());
     hostile.answer({&one, 1});
     CHECK(hostile.find() == nullptr);
-    // It is no shortage: nobody asks again.
+    // It is not a shortage, so the user does not ask again.
     CHECK_FALSE(hostile.user.ask(hostile.request(), hostile.there(), hostile.now + 1h));
   }
   CHECK(hostile.user.malformed() == all.size());
@@ -260,7 +260,7 @@ TEST_CASE("hand-over: what was given is found by its token, in its epoch, and no
   CHECK(pair.user.find(there, token, false, 0, 8) == nullptr);
 }
 
-TEST_CASE("hand-over: who is not entitled is told nothing") {
+TEST_CASE("hand-over: a peer that is not entitled gets no descriptor") {
   Pair pair;
   const bool root = geteuid() == 0;
   const pid_t child = root ? fork() : -1;
@@ -288,7 +288,7 @@ TEST_CASE("hand-over: who is not entitled is told nothing") {
   CHECK_FALSE(pair.owner.own().handed_over(segment));
 }
 
-TEST_CASE("hand-over: whoever is not heard is told nothing, and wrong tokens are judged") {
+TEST_CASE("hand-over: an ignored peer gets no answer, and wrong tokens are judged") {
   struct Judge final : drivers::TokenJudge {
     bool hears(const Eid& who, Time) override {
       CHECK((asked == 0 || who == last));
@@ -329,7 +329,7 @@ TEST_CASE("hand-over: whoever is not heard is told nothing, and wrong tokens are
   CHECK(judge.judged == 1);
 }
 
-TEST_CASE("hand-over: many who ask at once are answered, though it is said once") {
+TEST_CASE("hand-over: many that ask together are answered, though the owner is told once") {
   Pair pair;
   std::vector<int> all;
   for (int i = 0; i < 50; ++i) {
@@ -363,12 +363,13 @@ TEST_CASE("hand-over: an owner that had no descriptor for a moment answers after
     const NoDescriptors none;
     CHECK(pair.owner.look(pair.now).count == 0);
   }
-  // Nobody tells it again.
+  // The owner is not notified again.
   CHECK(pair.becomes_copies());
   CHECK(pair.owner.malformed() == 0);
 }
 
-TEST_CASE("hand-over: who gets no answer asks again after a while, and then less and less often") {
+TEST_CASE(
+    "hand-over: a user without an answer asks again after a while, and then less and less often") {
   Pair pair(false);
   Time last{};
   Duration before{};
@@ -386,7 +387,7 @@ TEST_CASE("hand-over: who gets no answer asks again after a while, and then less
   CHECK(before >= 1s);
 }
 
-TEST_CASE("hand-over: who has no descriptor left for an answer was not refused") {
+TEST_CASE("hand-over: a user that has no descriptor left for an answer was not refused") {
   Pair pair;
   REQUIRE(pair.ask());
   REQUIRE(pair.owner.look(pair.now).count == 1);
@@ -399,7 +400,7 @@ TEST_CASE("hand-over: who has no descriptor left for an answer was not refused")
   CHECK(pair.user.malformed() == 0);
 }
 
-TEST_CASE("hand-over: who has no descriptor to ask with asks later") {
+TEST_CASE("hand-over: a user that has no descriptor to ask with asks later") {
   Pair pair;
   {
     const NoDescriptors none;
@@ -408,7 +409,7 @@ TEST_CASE("hand-over: who has no descriptor to ask with asks later") {
   CHECK(pair.becomes_copies());
 }
 
-TEST_CASE("hand-over: an answer is found though nobody says that it is there") {
+TEST_CASE("hand-over: an answer is found without a notification") {
   Pair pair;
   REQUIRE(pair.ask());
   REQUIRE(pair.owner.look(pair.now).count == 1);
@@ -416,8 +417,8 @@ TEST_CASE("hand-over: an answer is found though nobody says that it is there") {
   CHECK(pair.becomes_copies());
 }
 
-// Somebody else has told the owner while one was between connect and send.
-TEST_CASE("hand-over: whoever has connected and not said anything yet is heard when it speaks") {
+// Another user has notified the owner while this one was between connect and send.
+TEST_CASE("hand-over: a user that has connected and not sent yet is served when it sends") {
   Pair pair;
   const int to = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
@@ -435,7 +436,7 @@ TEST_CASE("hand-over: whoever has connected and not said anything yet is heard w
   close(to);
 }
 
-TEST_CASE("hand-over: who says nothing is not waited for, and does not keep others waiting") {
+TEST_CASE("hand-over: a silent user is not waited for, and does not delay others") {
   Pair pair;
   const size_t before = descriptors();
   std::vector<int> silent;

@@ -23,7 +23,7 @@ Totals run(const Impairment& impairment, int packets = 20'000) {
   Totals totals;
   for (; totals.packets < packets; ++totals.packets) {
     const auto fate = impairment.decide(prng);
-    REQUIRE(fate.count <= 2);  // nobody asks for replays
+    REQUIRE(fate.count <= 2);  // replays are not asked for
     totals.lost += fate.count == 0;
     totals.doubled += fate.count == 2;
     for (size_t i = 0; i < fate.count; ++i) {
@@ -212,7 +212,7 @@ TEST_CASE("a replay is one more copy, much later") {
   CHECK(fate.copies[2].delay == 8ms);
 }
 
-TEST_CASE("options that cannot be meant are refused, with what could be") {
+TEST_CASE("invalid options are refused, with the valid ones") {
   for (const std::string option :
        {"only=heads", "burst_length=0", "rate=1000", "rate=1G", "queue=1K", "rate=1bit"}) {
     INFO(option);

@@ -115,7 +115,7 @@ TEST_CASE("numbers, flags and addresses are what they say, and nothing else") {
   for (const char* bad : {"localhost", "10.0.0.1:1", "[::1]"}) CHECK_FALSE(address(bad));
 }
 
-TEST_CASE("an option that is not given leaves its default; one that nobody reads is named") {
+TEST_CASE("an option that is not given leaves its default; one that is not read is named") {
   const auto device = parse_device_string("udp:x?mtu=4096&colour=red");
   REQUIRE(device);
   OptionReader reader(*device);
@@ -133,7 +133,7 @@ TEST_CASE("an option that is not given leaves its default; one that nobody reads
   CHECK(mentions(done.error().message, "it has: mtu, batch, gso"));
 }
 
-TEST_CASE("what was read says what it is, who decided, and what else it could be") {
+TEST_CASE("each option that was read reports its value, its origin, and the alternatives") {
   const auto device = parse_device_string("udp:x?mtu=4K&gso=no&late=5%");
   REQUIRE(device);
   OptionReader reader(*device);
@@ -170,7 +170,7 @@ TEST_CASE("what was read says what it is, who decided, and what else it could be
   CHECK(reader.rows()[0].expected == "a size from 1K to 8K");
 }
 
-// What people are told is what the parser takes: defaults go in as values, and change nothing.
+// The documented values are what the parser takes: defaults go in as values, and change nothing.
 TEST_CASE("each driver documents what its device strings take") {
   for (const DriverInfo& driver : drivers::describe_drivers()) {
     INFO(driver.name);

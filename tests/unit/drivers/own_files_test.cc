@@ -1,4 +1,4 @@
-// share=segment: what a file of a segment's own is, and who is given it.
+// share=segment: the properties of a segment's own file, and which peers get it.
 
 #include "drivers/cxl/own_files.h"
 
@@ -50,7 +50,7 @@ struct Owner {
   int descriptor = -1;
 };
 
-TEST_CASE("own files: whoever shows the TokenID and either token is given the descriptor") {
+TEST_CASE("own files: a peer that shows the TokenID and either token gets the descriptor") {
   Owner owner;
   CHECK_FALSE(owner.files.handed_over(segment));
   CHECK(owner.ask(owner.good) == Answer::granted);
@@ -118,7 +118,7 @@ TEST_CASE("own files: what names no file of now is late or nonsense, not a guess
   CHECK(owner.ask(owner.good) == Answer::late);
 }
 
-TEST_CASE("own files: nobody can cut them off or make them longer, nor write what is to be read") {
+TEST_CASE("own files: peers can neither truncate nor extend them, nor write what is to be read") {
   for (const bool writable : {true, false}) {
     Owner owner(writable ? Rights::read | Rights::write : Rights::read);
     REQUIRE(owner.ask(owner.good) == Answer::granted);

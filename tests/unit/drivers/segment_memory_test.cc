@@ -1,4 +1,4 @@
-// Who holds memory of a window, and whoever takes it away, on two openings of one window.
+// Holding and revoking memory of a window, on two openings of one window.
 
 #include <array>
 #include <atomic>
@@ -112,7 +112,7 @@ TEST_CASE("what was closed while it was held is said when it is let go") {
   CHECK_FALSE(two.copier.let_go());
 }
 
-TEST_CASE("another token, while memory is held, changes nothing for who holds it") {
+TEST_CASE("another token, while memory is held, changes nothing for its holder") {
   Two two;
   REQUIRE(two.hold(two.range(0, 8)) != nullptr);
   Grant rotated = granted;
@@ -128,7 +128,7 @@ TEST_CASE("another token, while memory is held, changes nothing for who holds it
   CHECK_FALSE(two.may(range));
 }
 
-TEST_CASE("memory that is held is moved, and nobody gets it before it is let go") {
+TEST_CASE("memory that is held is moved, and not given away before it is let go") {
   Two two;
   std::memset(two.lease.base, 7, bytes);
   std::byte* const late = two.hold(two.range(0, 8));
@@ -155,9 +155,10 @@ TEST_CASE("memory that is held is moved, and nobody gets it before it is let go"
   CHECK(other.number == two.lease.number);
 }
 
-// One stores what it holds and then looks whether it may; the other closes and then looks who
-// holds. Without a fence on either side now and then neither sees the other. Of the owner this is
-// what `revoke` and `held` do, without the system calls around it, which leave others time.
+// The copier stores its hold and then checks the epoch; the owner closes the epoch and then looks
+// for holds. Without a fence on either side, sometimes neither sees the other. On the owner's side
+// this is what `revoke` and `held` do, without the system calls around it, which would give the
+// copier time.
 TEST_CASE("either the copier sees that memory is closed, or its owner sees that it is held") {
   Two two;
   constexpr int rounds = 100'000;
@@ -166,7 +167,7 @@ TEST_CASE("either the copier sees that memory is closed, or its owner sees that 
   std::atomic<uint64_t>& epoch = record.epoch;
   auto& hold = owner.place(two.place).hold.segment;
   const uint64_t open = epoch;
-  // Both wait here for one another, and then a while each: who was last is ahead.
+  // Both wait here for one another, and then a while each: the last to arrive continues first.
   alignas(64) std::atomic<int> arrived{0};
   const auto meet = [&](int time, int a_while) {
     arrived.fetch_add(1);

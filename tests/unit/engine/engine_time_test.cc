@@ -43,7 +43,7 @@ TEST_CASE("a deadline is reached by a device that is late each time") {
   CHECK(machine - Time(5s) <= 6s);
 }
 
-TEST_CASE("waiting as planned is no gap, however long") {
+TEST_CASE("waiting as planned is not a gap, however long") {
   EngineTime time;
   time.advance(Time(5s), never);
   CHECK(time.advance(Time(1000s), Time(1000s)) == Time(1000s));

@@ -80,7 +80,7 @@ void die_publishing(const PageFolder& pages, uint64_t unique) {
   REQUIRE(waitpid(child, nullptr, 0) == child);
 }
 
-TEST_CASE("what the dead have left is not shown, and goes when somebody looks or publishes") {
+TEST_CASE("a page of a dead process is not shown, and is removed by the next look or publication") {
   const PageFolder pages;
   die_publishing(pages, 1);
   REQUIRE(pages.count() == 1);
@@ -115,7 +115,7 @@ TEST_CASE("a child of fork neither keeps a page nor takes it along") {
   REQUIRE(waitpid(child, nullptr, 0) == child);
 }
 
-TEST_CASE("what is no page, or a spoiled one, is said and skipped") {
+TEST_CASE("a file that is not a page, or a spoiled one, is reported and skipped") {
   const PageFolder pages;
   const StatsFile whole = pages.publish(1);
   const StatsFile spoiled = pages.publish(2);
@@ -153,7 +153,7 @@ TEST_CASE("what is no page, or a spoiled one, is said and skipped") {
   one_is_skipped("cannot be opened");
 }
 
-TEST_CASE("a directory that others could use is refused, by who publishes and by who looks") {
+TEST_CASE("a directory that others could use is refused, when publishing and when looking") {
   const PageFolder pages;
   std::filesystem::permissions(pages.path, std::filesystem::perms(0755));
   for (const Error& error :

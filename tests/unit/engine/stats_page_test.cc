@@ -27,7 +27,7 @@ ObservedDevice facts() {
   return out;
 }
 
-// What any two moments differ in, everywhere.
+// The values differ between any two moments, everywhere.
 Statistics numbers(uint64_t seed) {
   Statistics out;
   uint64_t value = seed * 1'000'000;
@@ -117,7 +117,7 @@ TEST_CASE("texts of any length fit") {
   CHECK(StatsPage::parse(page.bytes())->description == std::string(1000, 'd'));
 }
 
-TEST_CASE("whoever stops in the middle of a write leaves the moment before") {
+TEST_CASE("a writer that stops in the middle of a write leaves the moment before") {
   for (uint64_t seed : {1, 2}) {
     File file;
     for (uint64_t i = 1; i <= seed; ++i) file.write(i);
@@ -139,7 +139,7 @@ TEST_CASE("cut off anywhere it is refused, and says so") {
   File file;
   file.write(1);
   for (size_t bytes = 0; bytes < file.bytes.size(); ++bytes) {
-    // Memory of exactly this size: who reads beyond it is caught by the address sanitizer.
+    // Memory of exactly this size, so that the address sanitizer catches reads beyond it.
     const Bytes short_one(file.bytes.begin(), file.bytes.begin() + static_cast<ptrdiff_t>(bytes));
     const auto page = StatsPage::parse(short_one);
     REQUIRE_FALSE(page.ok());

@@ -75,7 +75,7 @@ TEST_CASE("every range is scattered as if memory lay in one piece, and its neigh
   }
 }
 
-// Of some kilobytes, so that whole lines are among them.
+// Ranges of some kilobytes, so that whole lines are among them.
 TEST_CASE("copies past the caches store every range where ordinary copies do") {
   Prng prng(4);
   for (int round = 0; round < 300; ++round) {

@@ -80,7 +80,7 @@ TEST_CASE("a place that is taken away takes the paths of its number, and the oth
         // Whatever becomes of it, what is under way is counted until it arrives.
         if (i < 4) CHECK(route.inflight_bytes == 1000u + i);
       }
-      // What is under way may come.
+      // Packets under way may arrive.
       for (uint8_t i = 0; i < 4; ++i) {
         const Routes::Route& route = routes[i];
         const bool another = route.there && (route.local != i || !(route.to == place(i, 2)));
@@ -121,7 +121,7 @@ TEST_CASE("paths from the fifth on take memory when they come, and work like the
     }
     CHECK_FALSE(routes.any_room(1000));
     for (uint8_t i = 0; i < 8; ++i) CHECK(routes[i].inflight_bytes == 1000);
-    // What is on its way there is counted when they are gone.
+    // Packets under way on removed paths are still counted.
     routes.lead(places(2, 1), places(2, 2), true, at(30ms));
     CHECK(routes.count() == 2);
     routes.lose(7, 1000, at(20ms));
@@ -160,7 +160,7 @@ TEST_CASE("a peer is told over one path after another, while something happens, 
   CHECK(told.size() == 3);
   // 10, 20, and each 40 ms.
   for (const auto& [route, times] : told) CHECK(times <= 5);
-  // Whoever was late does nothing any more.
+  // A peer that was late is not notified any longer.
   CHECK(routes.next_deadline() < at(300ms));
   for (Duration now = 500ms; now < 1s; now += 1ms) {
     CHECK_FALSE(routes.tells(at(now)));
@@ -184,7 +184,7 @@ TEST_CASE("which of two lists is newer goes round") {
   }
 }
 
-TEST_CASE("a path that nobody answers on carries nothing, whoever named it") {
+TEST_CASE("a path without answers carries nothing, whichever end named it") {
   Routes routes(places(3, 1), places(3, 2), at(0s));
   ask(routes, 0ms, 500ms, 0b100);
   for (int i = 0; i < 100; ++i) {
@@ -197,7 +197,7 @@ TEST_CASE("a path that nobody answers on carries nothing, whoever named it") {
   CHECK_FALSE(routes.any_news());
 }
 
-TEST_CASE("only whoever was given the nonce of the last question proves a path") {
+TEST_CASE("only the receiver of the last question's nonce can prove a path") {
   Routes routes(places(2, 1), places(2, 2), at(0s));
   const auto first = routes.question(at(0s), 41);
   REQUIRE(first);
@@ -210,7 +210,7 @@ TEST_CASE("only whoever was given the nonce of the last question proves a path")
   CHECK(routes[first->route].rtt == 1ms);
 }
 
-TEST_CASE("questions: more and more rarely where nobody answers, none where nothing happens") {
+TEST_CASE("questions: less and less often where no answer comes, none where nothing happens") {
   Routes routes(places(2, 1), places(2, 2), at(0s));
   std::map<uint8_t, int> asked;
   for (Duration now{}; now < 10s; now += 1ms) {
@@ -234,7 +234,8 @@ TEST_CASE("a path is lost when its packets are, and what left later elsewhere ar
   // Both stand still: nothing is known of either.
   lose(20, 60ms);
   CHECK(routes[1].usable);
-  // What left before is no sign, and one that arrives makes good what was before.
+  // A packet that left before the change is not a sign, and one that arrives clears what was
+  // counted before.
   routes.left(0, 1000);
   routes.note_sent_of_arrived(0, at(70ms), at(71ms));
   routes.arrived(0, 1000, at(70ms), at(71ms));
@@ -320,7 +321,7 @@ TEST_CASE("a path on which little is sent is lost when two questions are in vain
   ask(routes, 50ms, 400ms, 0b01);
   CHECK_FALSE(routes[0].usable);
   CHECK(routes.news().lost == 0b01);
-  // Where nobody answers at all, it is the peer.
+  // If no path answers at all, the peer is at fault.
   ask(routes, 400ms, 1s, 0b11);
   CHECK(routes[1].usable);
   CHECK_FALSE(routes.any_news());
@@ -357,7 +358,7 @@ TEST_CASE("what is lost or waits on one path shrinks the window of that one, and
   ask(routes, 0ms, 10ms);
   routes.open_windows(*congestion::find_controller("aimd"),
                       {.packet_bytes = 1000, .limit_bytes = 1'000'000});
-  // 32 packets on each, and no more.
+  // At most 32 packets on each.
   std::array<int, 3> sent{};
   while (routes.any_room(1000)) {
     const uint8_t route = routes.pick(1000);
@@ -382,7 +383,7 @@ TEST_CASE("what is lost or waits on one path shrinks the window of that one, and
     ++sent[route];
   }
   CHECK(sent == std::array{22, 32, 64});
-  // Of a burst what is lost counts before it leaves.
+  // The lost part of a burst counts before it leaves.
   routes.arrived(2, 10'000, at(60ms), at(61ms));
   routes.plan(2, 9'000);
   CHECK(routes.has_room(2, 1000));
