@@ -1,6 +1,6 @@
-// Runs packet scripts: packets that come and go at one end of a channel, and when. The language is
-// in README.md. One real Tp, virtual time; headers are read and written here bit by bit, so that a
-// codec that is wrong both ways is found.
+// Runs packet scripts: which packets arrive and leave at one end of a channel, and when. README.md
+// describes the language. The program uses one real Tp and virtual time. It reads and writes
+// headers bit by bit, so that it finds a codec whose reader and writer have the same error.
 
 #include <algorithm>
 #include <charconv>
@@ -36,7 +36,7 @@ uint64_t number_of(std::string_view text, int base = 10) {
 Duration duration_of(const std::string& text) {
   const size_t unit = text.find_first_not_of("0123456789");
   if (unit == 0 || unit == std::string::npos)
-    fail("\"" + text + "\" is not a time, like 5us or 3ms");
+    fail("\"" + text + "\" is not a time, such as 5us or 3ms");
   const auto count = static_cast<int64_t>(number_of(text.substr(0, unit)));
   for (const auto& [name, factor] :
        {std::pair("ns", 1L), {"us", 1'000L}, {"ms", 1'000'000L}, {"s", 1'000'000'000L}}) {
@@ -80,18 +80,18 @@ void put(std::byte* at, size_t bytes, uint64_t value) {
 
 struct Line {
   Time at{};
-  std::vector<std::string> words;  // from the verb on
+  std::vector<std::string> words;  // the event and its arguments
   int number = 0;
 };
 
 struct Script {
-  Retransmission mode;   // of this end
-  Retransmission peers;  // of the other one
+  Retransmission mode;   // of this end of the channel
+  Retransmission peers;  // of the other end
   uint32_t first_psn = 0x123456;
   uint32_t send_window = 2048;
   Duration rtt = std::chrono::milliseconds(1);
-  uint64_t limit_bytes = 1 << 30;  // in flight
-  bool memory = true;              // for what comes out of order
+  uint64_t limit_bytes = 1 << 30;  // that may be in flight
+  bool memory = true;              // to keep packets that arrive out of order
   Time end{};
   std::vector<Line> inputs;
   std::vector<std::string> expected;  // "at 5us out data 0-3"
@@ -139,7 +139,7 @@ Retransmission mode_of(const std::vector<std::string>& words) {
 
 void read_setting(const std::vector<std::string>& words, Script& script) {
   const std::string& what = words[0];
-  if (what == "rule") return;  // rules_test.py reads them
+  if (what == "rule") return;  // for rules_test.py
   if (what == "no_memory") {
     script.memory = false;
   } else if (words.size() < 2) {
@@ -173,9 +173,10 @@ Script read_script(std::istream& in) {
         read_setting(words, script);
         continue;
       }
-      if (words.size() < 3) fail("nothing happens there");
+      if (words.size() < 3)
+        fail("\"at TIME\" needs an event: in, offer, out, up, done, dead or end");
       const Time at{duration_of(words[1])};
-      if (at < script.end) fail("time goes on only");
+      if (at < script.end) fail("the time is before that of the line above");
       script.end = at;
       words.erase(words.begin(), words.begin() + 2);
       if (words[0] == "in" || words[0] == "offer") {
@@ -202,10 +203,10 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   }
 
   std::vector<std::string> run() {
-    // To the end, though an endless time-out has nothing more to say.
+    // The last line of a script ends the run: time-outs would go on without end.
     size_t next = 0;
     for (int steps = 0; now_ <= script_.end; ++steps) {
-      if (steps > 100'000) fail("time does not go on");
+      if (steps > 100'000) fail("virtual time does not advance");
       for (; next < script_.inputs.size() && script_.inputs[next].at <= now_; ++next) {
         happen(script_.inputs[next]);
       }
@@ -267,16 +268,16 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
   uint32_t wire(uint64_t psn) const { return (script_.first_psn + psn) & 0xffffff; }
   uint64_t relative(uint64_t psn) const { return (psn - script_.first_psn) & 0xffffff; }
 
-  // ---- what comes
+  // ---- packets that arrive
 
   void happen(const Line& line) {
     try {
       if (line.words[0] == "offer") return offer(line.words);
-      if (line.words.size() < 3) fail("what comes?");
+      if (line.words.size() < 3) fail("\"in\" needs a packet: data, ack, nak or sack, and a PSN");
       const std::string& what = line.words[1];
       if (what == "data") return take_data(line.words);
       if (what == "ack" || what == "nak" || what == "sack") return take_ack(line.words);
-      fail("\"" + what + "\" is not a packet");
+      fail("\"" + what + "\" is not a packet: data, ack, nak or sack");
     } catch (const std::exception& error) {
       fail("line " + std::to_string(line.number) + ": " + error.what());
     }
@@ -309,7 +310,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
 
   // in ack 3;  in nak 4;  in sack 3 max 9 bits 64 5 7-9
   void take_ack(const std::vector<std::string>& words) {
-    // -1: nothing has come.
+    // -1: no packet has arrived in order.
     const bool none = words[2] == "-1";
     const uint64_t psn = none ? UINT64_MAX : number_of(words[2]);
     std::array<std::byte, rtph_bytes> bytes{};
@@ -323,7 +324,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
 
   std::vector<std::byte> saetph(const std::vector<std::string>& words, uint64_t psn) const {
     if (words.size() < 7 || words[3] != "max" || words[5] != "bits") {
-      fail("in sack PSN max PSN bits 64 PSN...");
+      fail("not of the form: in sack PSN max PSN bits 64 PSN...");
     }
     const uint64_t bits = number_of(words[6]);
     std::vector<std::byte> bytes(4 + bits / 8);
@@ -341,12 +342,12 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     return bytes;
   }
 
-  // ---- what goes
+  // ---- packets that leave
 
-  // As Transport::fill does, until there is no more to say.
+  // Sends as Transport::fill does, until no packet is due.
   void send() {
     for (int rounds = 0; !dead_ && (rounds == 0 || tp_.wants_to_send(now_)); ++rounds) {
-      if (rounds > 10'000) fail("it does not stop talking");
+      if (rounds > 10'000) fail("the channel does not stop sending");
       const bool acks = tp_.owes_ack(now_);
       const size_t count = tp_.fill(*this, std::span(frames_).first(frames_.size() - 1), now_);
       for (TxFrame* frame : std::span(frames_).first(count)) look_at(*frame);
@@ -370,7 +371,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
       if ((big_endian(&bytes[8], 1) & 0x40) != 0) flags += " fake";
       return note_number("out data", psn, flags);
     }
-    // One before the first: nothing has come.
+    // The number before the first one: no packet has arrived in order.
     const std::string number = psn == 0xffffff ? "-1" : std::to_string(psn);
     const uint64_t status = big_endian(&bytes[12], 1);
     if (opcode == 2) return note((status == 3 << 5 ? "out nak " : "out ack ") + number);
@@ -386,7 +387,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     const auto set = [&](uint64_t i) {
       return (big_endian(&bytes[20 + i / 8], 1) >> i % 8 & 1) != 0;
     };
-    if (!set(0)) fail("bit 0 stands for the highest in order, and is set");
+    if (!set(0)) fail("bit 0, the last packet received in order, is not set");
     for (uint64_t i = 1; i < bits; ++i) {
       if (!set(i)) continue;
       const uint64_t first = i;
@@ -397,7 +398,7 @@ class Run final : public transport::PacketSource, public transport::PacketSink {
     return out;
   }
 
-  // ---- the trace: numbers that follow one another are one line
+  // ---- the trace: consecutive packet numbers share one line
 
   void note(const std::string& what) {
     flush();
@@ -445,7 +446,7 @@ bool run_file(const char* path) {
     if (!in) fail("cannot be read");
     const Script script = read_script(in);
     expected = script.expected;
-    if (expected.empty()) fail("it expects nothing");
+    if (expected.empty()) fail("the script expects no event");
     trace = Run(script).run();
   } catch (const std::exception& error) {
     std::printf("%s: %s\n", path, error.what());

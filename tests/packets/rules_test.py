@@ -1,4 +1,4 @@
-"""Which of UB's rules have no code, and which code has no test? See rules.txt."""
+"""Which of the rules of UB have no code, and which code has no test? See rules.txt."""
 
 import pathlib
 import re
@@ -36,7 +36,7 @@ def problems(known, code, scripts, read):
     for number, where in known.items():
         if where.startswith("not: "):
             if number in code or number in scripts:
-                yield "UB %s is not implemented, but somebody cites it" % number
+                yield "UB %s is not implemented, but code or a script cites it" % number
             continue
         if number not in code:
             yield "UB %s: no code" % number

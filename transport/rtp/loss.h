@@ -30,6 +30,7 @@ struct LossEvidence {
   Time again_before{};  // a packet that was sent again is lost if its last copy left before this
 };
 
+// `sent`: when the last copy left. `again`: whether there is more than one copy.
 constexpr bool is_lost(Psn psn, Time sent, bool again, const LossEvidence& evidence) {
   if (again) return sent < evidence.again_before;
   return (psn >= evidence.first_number && psn <= evidence.last_number) ||

@@ -51,6 +51,7 @@ class RetransmissionTimer {
     probe,     // send the last packet again, as a question
     time_out,  // mode rack: send the first packets again, as questions; else all are lost
   };
+  // Returns what the channel has to do now, and starts the next wait if that is not `none`.
   Action expire(const Retransmission& mode, Time now) {
     if (now < at_) return Action::none;
     if (mode.trigger == Retransmission::Trigger::rack) asked_at_ = now;

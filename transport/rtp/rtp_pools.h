@@ -21,7 +21,7 @@ struct RtpPools : Pools {
   SentWindow::Pool sent;
   ReceivedWindow::Pool bitmaps;
   SentBurst sent_burst;
-  IcrcPrefix prefix;  // of the most recently sent packet; recomputed when the addresses change
+  IcrcPrefix prefix;  // of the packets sent last: their addresses and sizes recur
 
   // `packets`: how many may be in flight over all channels.
   RtpPools(uint32_t packets, uint32_t slices, uint32_t channels)

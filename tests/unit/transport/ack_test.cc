@@ -24,7 +24,7 @@ transport::Settings settings(uint8_t side) {
           .slices = 2048};
 }
 
-// Two ends of a good wire.
+// The two ends of a wire that loses nothing.
 struct Pair {
   End left{settings(0), 1, true};
   End right{settings(1), 2, true};
@@ -45,7 +45,7 @@ struct Pair {
     REQUIRE(right.channel != nullptr);
   }
 
-  // One burst from one end to the other.
+  // Carries one burst from one end to the other.
   void pass(End& from, End& to, size_t most) {
     const size_t filled = from.transport.fill(from, std::span(frames).first(most), now);
     for (TxFrame* frame : std::span(frames).first(filled)) {
@@ -56,8 +56,9 @@ struct Pair {
   }
 };
 
-// A sender whose acknowledgements never come sends all of it again.
-TEST_CASE("much to send, and what came is acknowledged in the next burst") {
+// An end with much to send must not starve acknowledgements: without them, the other end sends all
+// of its packets again.
+TEST_CASE("an end with much to send acknowledges received packets in its next burst") {
   for (const size_t burst : {64u, 8u, 1u}) {
     Pair ends;
     for (int i = 0; i < 900; ++i) ends.left.offer(transport::Class::request, 100);

@@ -12,9 +12,9 @@ using transport::LossEvidence;
 using transport::RttEstimator;
 using transport::SentAgain;
 
-const Psn acknowledged = Psn::first(2);  // its predecessors lie on the other side of the wrap
+const Psn acknowledged = Psn::first(2);  // earlier packets have numbers from before the wrap
 
-// On an acknowledgement of `through`, of which the last one was sent then.
+// The evidence of an acknowledgement up to `through`, whose last packet left at `sent`.
 LossEvidence evidence_of_time(Psn through, Time sent, Duration tolerance, uint32_t packets) {
   LatestArrival latest;
   latest.note(sent, sent + 7ms);
@@ -32,7 +32,7 @@ TEST_CASE("rack: a packet sent once is lost when the third after it has been ack
   }
 }
 
-TEST_CASE("rack: of a packet sent again its number says nothing, nor where packets are overtaken") {
+TEST_CASE("rack: the number proves nothing for a packet sent again, or once one was overtaken") {
   CHECK_FALSE(is_lost(acknowledged - 1000, Time(1ms), true,
                       evidence_of_time(acknowledged, Time(1ms), 1s, 3)));
   CHECK_FALSE(is_lost(acknowledged - 1000, Time(1ms), false,
@@ -49,13 +49,13 @@ TEST_CASE("rack: a packet is lost when one sent later than the reorder window is
   }
 }
 
-TEST_CASE("rack: what was overtaken has as long as what has overtaken it, and the tolerance") {
+TEST_CASE("rack: an overtaken packet is lost after the other one's time plus the tolerance") {
   LatestArrival latest;
   CHECK(latest.patience(Time(1ms), 4ms) == never);
   latest.note(Time(10ms), Time(17ms));
-  latest.note(Time(9ms), Time(18ms));  // an earlier one says nothing
+  latest.note(Time(9ms), Time(18ms));  // an earlier packet changes nothing
   CHECK(latest.patience(Time(11ms), 4ms) == never);
-  CHECK(latest.patience(Time(10ms), 4ms) == Time(21ms + 1ns));  // left with it
+  CHECK(latest.patience(Time(10ms), 4ms) == Time(21ms + 1ns));  // of the same burst
   const Time until = latest.patience(Time(8ms), 4ms);
   CHECK(until == Time(19ms + 1ns));
   const auto lost = [&](Time now) {
@@ -63,12 +63,12 @@ TEST_CASE("rack: what was overtaken has as long as what has overtaken it, and th
   };
   CHECK_FALSE(lost(until - 1ns));
   CHECK(lost(until));
-  // However late it is asked: nothing that has left later has come.
+  // No packet that left later has arrived, so however much time passes, this one is not lost.
   CHECK_FALSE(is_lost(acknowledged - 1, Time(11ms), false,
                       latest.evidence(acknowledged, 4ms, 0, Time(1s))));
 }
 
-TEST_CASE("rack: more evidence never makes a lost packet whole again") {
+TEST_CASE("rack: more evidence never revokes a loss") {
   for (int64_t behind = 0; behind < 6; ++behind) {
     for (int64_t sent = 0; sent < 6; ++sent) {
       for (const bool again : {false, true}) {
@@ -86,7 +86,7 @@ TEST_CASE("rack: more evidence never makes a lost packet whole again") {
   }
 }
 
-TEST_CASE("rack: the tolerance grows with what was sent again in vain, to a round trip") {
+TEST_CASE("rack: the tolerance grows with spurious retransmissions, up to a round trip") {
   transport::ReorderTolerance tolerance;
   CHECK_FALSE(tolerance.seen());
   CHECK(tolerance.window(8ms) == 2ms);
@@ -103,7 +103,7 @@ TEST_CASE("rack: the tolerance grows with what was sent again in vain, to a roun
   CHECK(tolerance.window(8ms) == 6ms);
 }
 
-TEST_CASE("fast: a hole is lost when it is reported, once") {
+TEST_CASE("fast: a reported hole is lost, and only once") {
   const Psn first = Psn::first(0xfffff0);
   SentAgain sent_again(first);
   LossEvidence evidence = sent_again.evidence(first + 5, Time{});
@@ -112,13 +112,13 @@ TEST_CASE("fast: a hole is lost when it is reported, once") {
   CHECK_FALSE(is_lost(first + 6, Time(1ms), false, evidence));
   sent_again.sent_again(first + 2);
   sent_again.sent_again(first + 5);
-  // HighRtxPSN: whatever lies below it has been thought of.
+  // HighRtxPSN: all holes up to it have been sent again.
   evidence = sent_again.evidence(first + 9, Time{});
   CHECK_FALSE(is_lost(first + 5, Time(1ms), false, evidence));
   CHECK(is_lost(first + 6, Time(1ms), false, evidence));
 }
 
-TEST_CASE("fast: what was sent again is lost again when a new packet has come that left after it") {
+TEST_CASE("fast: a packet sent again is lost again when a new one that left later has arrived") {
   const Psn first = Psn::first(100);
   SentAgain sent_again(first);
   sent_again.sent_again(first + 2);
@@ -127,11 +127,11 @@ TEST_CASE("fast: what was sent again is lost again when a new packet has come th
   };
   CHECK_FALSE(lost(Time(10ms), Time{}));
   CHECK_FALSE(lost(Time(10ms), Time(9ms)));
-  CHECK(lost(Time(10ms), Time(10ms)));  // of one burst; what was lost leaves first
+  CHECK(lost(Time(10ms), Time(10ms)));  // of one burst, in which lost packets leave first
   CHECK(lost(Time(10ms), Time(11ms)));
 }
 
-TEST_CASE("a TPSACK tells of no more packets than its bitmap holds, and of none that it skips") {
+TEST_CASE("a TPSACK reports packets within its bitmap only, up to MaxRcvPSN") {
   const Psn through = Psn::first(0xffffff);
   CHECK(transport::last_reported(through, through + 5, 64) == through + 5);
   CHECK(transport::last_reported(through, through + 63, 64) == through + 63);
@@ -140,7 +140,7 @@ TEST_CASE("a TPSACK tells of no more packets than its bitmap holds, and of none 
   CHECK(transport::last_reported(through, through - 5, 64) == through);
 }
 
-TEST_CASE("time-outs: fixed, doubled as UB's, measured") {
+TEST_CASE("time-outs: fixed, doubled as in UB, measured") {
   const RttEstimator rtt(10ms);
   const Retransmission fixed = {.rto = Retransmission::Rto::fixed, .rto_base = 512us};
   const Retransmission doubled = {
@@ -149,7 +149,7 @@ TEST_CASE("time-outs: fixed, doubled as UB's, measured") {
     CHECK(time_out(fixed, rtt, tries) == 512us);
     CHECK(time_out({}, rtt, tries) == rtt.timeout(tries));
   }
-  // UB's own row: Base 20 us, N 3.
+  // The example of UB: Base 20 us, N 3.
   unsigned tries = 0;
   for (const Duration expected : {20us, 160us, 1280us, 10'240us, 81'920us, 200'000us, 200'000us}) {
     CHECK(time_out(doubled, rtt, tries++) == expected);

@@ -1,4 +1,5 @@
-// The two media, the ways in, and datagrams: no simulator, one device, the test plays its peers.
+// The two media, the ingress of each, and datagrams, without a simulator: one device, and the test
+// plays its peers.
 
 #include "tests/unit/transport/rtp_parts.h"
 #include "transport/ingress.h"
@@ -24,7 +25,7 @@ class Source final : public transport::PacketSource {
   }
 };
 
-// A medium of windows, reduced to what it says.
+// Shared-memory windows without memory: the test sets the state that they report.
 class FakeWays final : public Ways {
  public:
   uint32_t way_to(const Endpoint&) const override { return 0; }
@@ -48,7 +49,7 @@ struct CtpParts : Parts<CtpMedium> {
   }
 };
 
-// The way in of a device, with the parts that it hands packets to.
+// The ingress of a device, with the parts to which it passes packets.
 template <class PartsOfMedium>
 struct Incoming : PartsOfMedium {
   template <class... More>
@@ -113,7 +114,7 @@ TEST_CASE("RTP: a packet goes to the channel that its TPN names, from its peer o
   CHECK(parts.sink.accepted.size() == 1);
 }
 
-TEST_CASE("RTP: data for a TPN that nothing has is answered with a RESET, one promised is not") {
+TEST_CASE("RTP: data for an unknown TPN is answered with a RESET, data for a promised one is not") {
   RtpIncoming parts;
   Peer nobody;
   nobody.tpn = Tpn(9);
@@ -143,7 +144,7 @@ TEST_CASE("RTP: more packets than a batch holds are delivered in order") {
   for (const transport::Received& received : parts.sink.accepted) CHECK(received.in_order);
 }
 
-TEST_CASE("RTP: a source is believed if its EID fits its address, or its paths lead there") {
+TEST_CASE("RTP: a source is accepted if its EID matches its address, or one of its paths") {
   RtpParts parts(2);
   CHECK(parts.medium.may_come_from(host(2).address, host(2)));
   CHECK_FALSE(parts.medium.may_come_from(host(2).address, host(3)));
@@ -159,7 +160,7 @@ TEST_CASE("RTP: a source is believed if its EID fits its address, or its paths l
   CHECK(parts.medium.may_come_from(host(2).address, host(12)));
 }
 
-TEST_CASE("RTP: after OPENs without an answer half of the MTU is asked for, not less than 1024") {
+TEST_CASE("RTP: after unanswered OPENs half of the MTU is proposed, and at least 1024") {
   transport::Settings settings = RtpParts::defaults();
   settings.mtu = 8192;
   struct Large : Parts<transport::RtpMedium> {
@@ -174,12 +175,12 @@ TEST_CASE("RTP: after OPENs without an answer half of the MTU is asked for, not 
   CHECK(parts.medium.as_large_as(1024) > 1024);
 }
 
-TEST_CASE("RTP: a RESET is about a packet that may have been sent, or is not") {
+TEST_CASE("RTP: a RESET counts only for the PSN of a packet that may have been sent") {
   RtpParts parts;
   Peer& peer = parts.linked(2);
   SetupMessage reset;
   reset.echoed_psn = peer.first_psn;
-  CHECK_FALSE(parts.medium.may_have_sent(*peer.channel, reset));  // nothing was sent yet
+  CHECK_FALSE(parts.medium.may_have_sent(*peer.channel, reset));  // no packet was sent yet
   REQUIRE(peer.channel->offer({1, 0}, transport::Class::request, 100));
   Source source;
   TxFrame* frame = nullptr;
@@ -208,7 +209,7 @@ struct CtpIncoming : Incoming<CtpParts> {
   CtpIngress ingress;
 };
 
-TEST_CASE("CTP: a packet goes to the channel with the address that it came from") {
+TEST_CASE("CTP: a packet goes to the channel of its source address") {
   FakeWays ways;
   CtpIncoming parts(ways);
   Peer& second = parts.linked(2);
@@ -225,14 +226,14 @@ TEST_CASE("CTP: a packet goes to the channel with the address that it came from"
   CHECK(parts.setup.outbox().waits());  // a RESET
   parts.receive({});
   CHECK(parts.counters.malformed == 1);
-  // The channel of an address is found anew after it has ended.
+  // Once the channel of an address has ended, it is no longer found.
   parts.links.end_channel(second, transport::Why::silent, parts.now);
   parts.receive(compact(Ctph::Opcode::packet, 20));
   CHECK(parts.counters.unknown_channel == 2);
   CHECK(parts.sink.accepted.size() == 3);
 }
 
-TEST_CASE("CTP: what is read to decide anything is a copy that its sender cannot change") {
+TEST_CASE("CTP: decisions read a copy of the headers that the sender cannot change") {
   FakeWays ways;
   CtpIncoming parts(ways);
   parts.linked(2);
@@ -244,7 +245,7 @@ TEST_CASE("CTP: what is read to decide anything is a copy that its sender cannot
   CHECK(received.head.size() == 128 - Ctph::size);
 }
 
-TEST_CASE("CTP: nothing leaves to an address while a peer there is asked for a channel") {
+TEST_CASE("CTP: no packet leaves to an address while a peer there is asked for a channel") {
   FakeWays ways;
   CtpParts parts(ways);
   Peer& peer = parts.linked(2);
@@ -260,7 +261,7 @@ TEST_CASE("CTP: nothing leaves to an address while a peer there is asked for a c
   CHECK(parts.medium.fill(source, {&frame, 1}, parts.now) == 1);
 }
 
-TEST_CASE("CTP: a set-up message takes no room from packets, unless nothing is there to take it") {
+TEST_CASE("CTP: a set-up message waits for room, unless its receiver has gone") {
   FakeWays ways;
   CtpParts parts(ways);
   const auto leaves = [&] {
@@ -276,13 +277,13 @@ TEST_CASE("CTP: a set-up message takes no room from packets, unless nothing is t
   CHECK_FALSE(parts.medium.no_room_at(host(2)));
   ways.now.no_room = true;
   CHECK(parts.medium.no_room_at(host(2)));
-  // A window vouches for its addresses, and keeps idle channels.
+  // A window proves the address of its owner, and idle channels over it are not closed.
   CHECK(parts.medium.may_come_from(host(2).address, host(2)));
   CHECK_FALSE(parts.medium.may_come_from(host(3).address, host(2)));
   CHECK(parts.medium.timers().closes_at(*parts.linked(2).channel) == never);
 }
 
-TEST_CASE("a datagram arrives as it was sent, is for one device, and makes no peer known") {
+TEST_CASE("a datagram arrives as it was sent, for one device, and creates no peer") {
   RtpIncoming from;
   RtpIncoming to;  // the same address: the test delivers what the first one sends
   Peer& self = from.known(1);

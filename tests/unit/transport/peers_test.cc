@@ -1,4 +1,4 @@
-// Peers alone: which one is meant, which one is forgotten.
+// The table of peers: which peer a message comes from, and which one is forgotten first.
 
 #include "transport/peers.h"
 
@@ -39,13 +39,13 @@ TEST_CASE("a peer is found by its EID and its incarnation, if that is known") {
   CHECK(find(5) == first);
   CHECK(find(6) == second);
   CHECK(find(7) == nullptr);
-  CHECK(find(0) == second);  // the latest
+  CHECK(find(0) == second);  // incarnation unknown: the latest one
   Peer* const unknown = known.make(2, 0);
-  CHECK(find(7) == unknown);  // it may turn out to be that one
+  CHECK(find(7) == unknown);  // its incarnation may turn out to be 7
   CHECK(known.peers.find(at(3).address, at(3), {}) == nullptr);
 }
 
-TEST_CASE("a peer known by its address gets the EID that turns out to be there") {
+TEST_CASE("a peer known only by its address gets the EID that answers there") {
   Known known;
   Peer* const nameless = known.peers.create({}, at(2), {});
   CHECK(known.peers.find(at(9).address, at(3), {}) == nullptr);
@@ -56,11 +56,11 @@ TEST_CASE("a peer known by its address gets the EID that turns out to be there")
   CHECK(known.peers.find_at(at(9)) == nullptr);
 }
 
-TEST_CASE("each other incarnation is found once one of them is known to live") {
+TEST_CASE("the other incarnations of a peer that is known to run are found") {
   Known known;
   Peer* const old = known.make(2, 5);
   Peer* const living = known.make(2, 6);
-  known.make(2, 0);  // it may be the living one
+  known.make(2, 0);  // it may be the running one
   CHECK(known.peers.other_incarnation_of(*living) == old);
   known.peers.destroy(*old);
   CHECK(known.peers.other_incarnation_of(*living) == nullptr);
@@ -83,7 +83,7 @@ TEST_CASE("incarnations of an EID are destroyed in any order, and the others sta
   }
 }
 
-TEST_CASE("the peer that nothing misses is the first to be forgotten") {
+TEST_CASE("the least needed peer is the first to be forgotten") {
   Known known;
   Peer* const first = known.make(2, 5);
   Peer* const second = known.make(3, 5);
@@ -104,7 +104,7 @@ TEST_CASE("the peer that nothing misses is the first to be forgotten") {
   CHECK(self->eid == at(1).address);
 }
 
-TEST_CASE("half-open peers and goodbyes are counted, and end with the peer") {
+TEST_CASE("half-open peers and goodbyes are counted until they end or the peer is destroyed") {
   Known known;
   Peer* const peer = known.make(2, 5);
   known.peers.begin_half_open(*peer);
@@ -120,7 +120,7 @@ TEST_CASE("half-open peers and goodbyes are counted, and end with the peer") {
   CHECK(known.peers.goodbyes() == 0);
 }
 
-TEST_CASE("the timer of a peer names it once, and none that was destroyed") {
+TEST_CASE("a peer's timer expires once, and never after the peer was destroyed") {
   Known known;
   Peer* const peer = known.make(2, 5);
   Peer* const gone = known.make(3, 5);

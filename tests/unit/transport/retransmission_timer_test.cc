@@ -22,7 +22,8 @@ struct Waiting {
     now = timer.deadline();
     return timer.expire(sel_rack, now);
   }
-  // The peer does not run for so long after the last question, and then all has arrived.
+  // The peer answers this long after the last question, because it was not running; all packets
+  // have arrived.
   void answer_after(Duration late) {
     now += late;
     CHECK_FALSE(timer.settle(late < timer.longest_answer(), now - late - 1ms, now));
@@ -44,7 +45,7 @@ TEST_CASE("retransmission timer: a probe, and time-outs that each wait twice as 
   CHECK(one.timer.timeouts_in_row() == 2);
 }
 
-TEST_CASE("retransmission timer: an answer in time says that the time-out was right") {
+TEST_CASE("retransmission timer: an answer in time shows that the time-out was right") {
   Waiting one;
   one.expire();
   CHECK_FALSE(one.timer.settle(true, never, one.now + 40us));  // only a probe: no congestion yet
@@ -52,11 +53,11 @@ TEST_CASE("retransmission timer: an answer in time says that the time-out was ri
   one.expire();
   one.expire();
   CHECK(one.timer.settle(true, never, one.now + 40us));
-  // Each question is judged once.
+  // A question is judged only once.
   CHECK_FALSE(one.timer.settle(true, never, one.now + 40us));
 }
 
-TEST_CASE("retransmission timer: first copies that arrive say that nothing was lost") {
+TEST_CASE("retransmission timer: the arrival of first copies shows that no packet was lost") {
   for (const Duration late : {Duration(40us), Duration(5ms)}) {
     Waiting one;
     one.expire();
@@ -70,7 +71,7 @@ TEST_CASE("retransmission timer: first copies that arrive say that nothing was l
   CHECK(one.timer.settle(true, one.now + 1us, one.now + 40us));  // it left after the question
 }
 
-TEST_CASE("retransmission timer: a late peer is waited for, to 16 ms, until something is lost") {
+TEST_CASE("retransmission timer: the wait for a late peer grows to 16 ms, and shrinks at losses") {
   Waiting one;
   for (const Duration expected : {1ms, 2ms, 4ms, 8ms, 16ms, 16ms}) {
     one.expire();
@@ -86,7 +87,7 @@ TEST_CASE("retransmission timer: a late peer is waited for, to 16 ms, until some
   CHECK_FALSE(one.timer.peer_was_late());
 }
 
-TEST_CASE("retransmission timer: an answer that is a little late teaches nothing") {
+TEST_CASE("retransmission timer: an answer that is slightly late changes nothing") {
   Waiting one;
   one.expire();
   one.answer_after(900us);

@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using transport::RttEstimator;
 
-// RFC 6298's filter in real numbers.
+// The filter of RFC 6298, in floating point.
 struct Model {
   double smoothed;
   double variation;
@@ -23,7 +23,7 @@ struct Model {
 
 double real(Duration duration) { return static_cast<double>(duration.count()); }
 
-TEST_CASE("the estimate follows RFC 6298's filter, and the time-out its variation") {
+TEST_CASE("the estimate and the time-out follow the filter of RFC 6298") {
   Prng prng(1);
   for (int round = 0; round < 50; ++round) {
     const Duration first(static_cast<int64_t>(prng.between(1000, 20'000'000)));
@@ -44,14 +44,14 @@ TEST_CASE("the estimate follows RFC 6298's filter, and the time-out its variatio
   }
 }
 
-TEST_CASE("before any sample the set-up's round trip is what is known") {
+TEST_CASE("before any sample the estimate is the round trip of the set-up") {
   const RttEstimator rtt(10ms);
   CHECK(rtt.smoothed() == 10ms);
   CHECK(rtt.least() == 10ms);
   CHECK(rtt.timeout(0) == 30ms);  // RFC 6298: R + 4 * R / 2
 }
 
-TEST_CASE("a path that answers evenly is learnt, and its time-out settles near its round trip") {
+TEST_CASE("on a path of constant delay the time-out settles near the round trip") {
   RttEstimator rtt(50ms);
   for (int i = 0; i < 400; ++i) rtt.add(5ms);
   CHECK(rtt.smoothed() >= 5ms);

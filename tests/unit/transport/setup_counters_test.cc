@@ -1,5 +1,5 @@
-// Each set-up message that has no effect is counted by one reason. One Transport; the test plays
-// all of its peers, and looks at the counters after each message.
+// Each set-up message that has no effect is counted under one reason. There is one Transport; the
+// test plays all of its peers, and checks the counters after each message.
 
 #include <vector>
 
@@ -22,7 +22,7 @@ constexpr Reason reasons[] = {&Counters::malformed,         &Counters::wrong_par
                               &Counters::setup_incarnation, &Counters::setup_late,
                               &Counters::setup_declined};
 
-// The layer above: notes which channels there are.
+// The layer above: notes the channel that is up.
 class Upper final : public transport::PacketSink, public transport::PacketSource {
  public:
   bool admits(const transport::Received&, size_t) override { return true; }
@@ -52,7 +52,7 @@ class Setup {
       : several_paths_(several_paths),
         transport(settings(several_paths, idle_timeout), entropy_, upper) {}
 
-  // A message as the peer at `from` should send it.
+  // A valid message of the peer.
   static SetupMessage message(SetupType type) {
     SetupMessage out;
     out.type = type;
@@ -96,7 +96,7 @@ class Setup {
     say(said, from, {.source = from.address, .destination = place(1).address});
   }
 
-  // The set-up messages that leave now.
+  // Returns the set-up messages that leave now.
   std::vector<SetupMessage> sent() {
     std::vector<SetupMessage> out;
     while (transport.wants_to_send()) {
@@ -111,14 +111,15 @@ class Setup {
     }
     return out;
   }
-  // The one set-up message that leaves now.
+  // Returns the only set-up message that leaves now.
   SetupMessage only_sent() {
     const auto all = sent();
     REQUIRE(all.size() == 1);
     return all[0];
   }
 
-  // Says it; it is counted once, by this reason, and nothing answers it.
+  // Sends a message to the Transport, and checks that it is counted once, under this reason, and
+  // not answered.
   template <class... From>
   void ignored(Reason reason, const SetupMessage& said, From&&... from) {
     sent();
@@ -132,7 +133,8 @@ class Setup {
     CHECK(transport.channel_count() == channels);
     CHECK(sent().empty());
   }
-  // Says it; it is answered so, and not counted as ignored.
+  // Sends a message to the Transport, and checks that its answer has this type and that it is not
+  // counted as ignored. Returns the answer.
   template <class... From>
   SetupMessage answered(SetupType type, const SetupMessage& said, From&&... from) {
     sent();
@@ -150,7 +152,7 @@ class Setup {
     return sum;
   }
 
-  // A channel with the peer at place 2: what it opened, and what it was answered.
+  // A channel with the peer at place(2): its OPEN, and the answer.
   struct Link {
     SetupMessage open;
     SetupMessage accept;
@@ -159,7 +161,7 @@ class Setup {
     const SetupMessage opening = open();
     return {opening, answered(SetupType::accept, opening)};
   }
-  // As the other end of the channel says it.
+  // A valid message of the other end of the channel.
   static SetupMessage on(const Link& link, SetupType type) {
     SetupMessage out = message(type);
     out.from_tpn = link.open.from_tpn;
@@ -170,14 +172,14 @@ class Setup {
     }
     return out;
   }
-  // The Transport asks the peer at place 2 for a channel; what it says.
+  // Makes the Transport ask the peer at place(2) for a channel, and returns its OPEN.
   SetupMessage ask() {
     transport.channel(transport.know(place(2).address, place(2), {}), now);
     const SetupMessage asked = only_sent();
     REQUIRE(asked.type == SetupType::open);
     return asked;
   }
-  // As an answer to an OPEN should be.
+  // A valid answer to this OPEN.
   static SetupMessage to(const SetupMessage& asked, SetupType type) {
     SetupMessage out = message(type);
     out.to_tpn = asked.from_tpn;
@@ -251,16 +253,16 @@ TEST_CASE("an OPEN that is refused is answered and counted as refused") {
   open.to_life = Setup::our_life + 1;
   CHECK(setup.answered(SetupType::refuse, open).reason == SetupReason::restarted);
   open = setup.open();
-  open.to_tpn = 5;  // an acquaintance that was forgotten
+  open.to_tpn = 5;  // a TPN of a channel that this end has forgotten
   CHECK(setup.answered(SetupType::refuse, open).reason == SetupReason::restarted);
   CHECK(setup.transport.counters().setup_refused == 3);
   CHECK(setup.transport.counters().setup_sent == 3);
 }
 
-TEST_CASE("an OPEN of before, and one that crosses ours, are counted") {
+TEST_CASE("an old OPEN, and one that crosses our own, are counted") {
   Setup setup;
   const Setup::Link link = setup.connect();
-  // Our answer was lost: it is given again, which ignores nothing.
+  // Our answer was lost: it is repeated, and no message is counted as ignored.
   setup.answered(SetupType::accept, link.open);
   SetupMessage earlier = link.open;
   earlier.from_tpn = 999;
@@ -271,7 +273,7 @@ TEST_CASE("an OPEN of before, and one that crosses ours, are counted") {
   asking.ignored(&Counters::setup_declined, asking.open());
 }
 
-TEST_CASE("an OPEN from elsewhere with a drawn EID in use is counted once") {
+TEST_CASE("an OPEN from another address with a random EID that is in use is counted once") {
   Setup setup;
   Eid drawn;
   drawn.bytes[0] = std::byte{0xfd};
@@ -285,17 +287,17 @@ TEST_CASE("an OPEN from elsewhere with a drawn EID in use is counted once") {
   for (const SetupMessage& sent : setup.sent()) CHECK(sent.type != SetupType::accept);
 }
 
-TEST_CASE("OPENs that have to bring back a cookie are counted, and so is each that is forged") {
+TEST_CASE("OPENs that are answered with a cookie are counted, also if they forge one") {
   Setup setup;
   setup.connect();
-  // It could end a channel.
+  // This OPEN could end a channel.
   const SetupMessage retry = setup.answered(SetupType::retry, setup.open());
   CHECK(setup.transport.counters().setup_cookies == 1);
   SetupMessage open = setup.open();
   open.cookie = retry.cookie + 2;  // a guess
   setup.answered(SetupType::retry, open);
   CHECK(setup.transport.counters().setup_cookies == 2);
-  // From the 65th half-open one on, for EIDs that nothing is known of.
+  // From the 65th half-open channel on, OPENs of unknown EIDs must bring back a cookie.
   Eid drawn;
   drawn.bytes[0] = std::byte{0xfd};
   drawn.bytes[15] = std::byte{1};
@@ -312,7 +314,7 @@ TEST_CASE("OPENs that have to bring back a cookie are counted, and so is each th
   CHECK(Setup::total(after) == 0);
 }
 
-TEST_CASE("answers to an OPEN that were not asked for are counted by what is wrong with them") {
+TEST_CASE("invalid answers to an OPEN are counted by the field that is wrong") {
   Setup setup;
   const SetupMessage asked = setup.ask();
   for (const SetupType type : {SetupType::accept, SetupType::retry, SetupType::refuse}) {
@@ -331,7 +333,7 @@ TEST_CASE("answers to an OPEN that were not asked for are counted by what is wro
     setup.ignored(&Counters::wrong_source, answer, place(3));
   }
   SetupMessage refuse = Setup::to(asked, SetupType::refuse);
-  refuse.reason = SetupReason::leaving;  // which is not one of its reasons
+  refuse.reason = SetupReason::leaving;  // not a reason for a REFUSE
   setup.ignored(&Counters::malformed, refuse);
   SetupMessage accept = Setup::to(asked, SetupType::accept);
   accept.from_life = 0;
@@ -339,7 +341,7 @@ TEST_CASE("answers to an OPEN that were not asked for are counted by what is wro
   accept = Setup::to(asked, SetupType::accept);
   accept.mtu_log2 = 40;
   setup.ignored(&Counters::malformed, accept);
-  // The right ones have their effect.
+  // Valid answers have their effect.
   SetupMessage retry = Setup::to(asked, SetupType::retry);
   retry.cookie = 9;
   CHECK(setup.answered(SetupType::open, retry).cookie == 9);
@@ -351,7 +353,7 @@ TEST_CASE("answers to an OPEN that were not asked for are counted by what is wro
   setup.ignored(&Counters::setup_late, Setup::to(asked, SetupType::accept));  // and again
 }
 
-TEST_CASE("messages about channels that are not here, or that others have, are counted") {
+TEST_CASE("messages about unknown channels, or channels of other peers, are counted") {
   Setup setup;
   const Setup::Link link = setup.connect();
   for (const SetupType type : {SetupType::question, SetupType::answer, SetupType::noted,
@@ -361,12 +363,12 @@ TEST_CASE("messages about channels that are not here, or that others have, are c
     SetupMessage wrong = right;
     wrong.to_tpn ^= 1;
     setup.ignored(&Counters::unknown_channel, wrong);
-    if (type != SetupType::reset) {  // which names no life
+    if (type != SetupType::reset) {  // a RESET contains no incarnation
       wrong = right;
       ++wrong.to_life;
       setup.ignored(&Counters::setup_incarnation, wrong);
     }
-    if (type == SetupType::closed) continue;  // its secret is the cookie alone
+    if (type == SetupType::closed) continue;  // a CLOSED is verified by its cookie only
     wrong = right;
     ++wrong.from_tpn;
     setup.ignored(&Counters::unknown_channel, wrong);
@@ -384,7 +386,7 @@ TEST_CASE("RESETs that change nothing are counted") {
   SetupMessage reset = Setup::on(link, SetupType::reset);
   reset.echoed_psn = (link.accept.first_psn - 1) & (Psn::modulus - 1);
   setup.ignored(&Counters::setup_late, reset);
-  // About a packet that was sent, it makes the device ask; a second one changes nothing.
+  // A RESET for a packet that was sent makes the device ask; a second one changes nothing.
   REQUIRE(setup.upper.channel != nullptr);
   REQUIRE(setup.upper.channel->offer({1, 0}, transport::Class::request, 100));
   setup.sent();
@@ -393,7 +395,7 @@ TEST_CASE("RESETs that change nothing are counted") {
   setup.ignored(&Counters::setup_declined, reset);
 }
 
-TEST_CASE("a CLOSE of another incarnation, from elsewhere or of a channel in use is counted") {
+TEST_CASE("a CLOSE of another incarnation, another address or a channel in use is counted") {
   Setup setup(false, 100ms);
   const Setup::Link link = setup.connect();
   const SetupMessage right = Setup::on(link, SetupType::close);
@@ -406,7 +408,7 @@ TEST_CASE("a CLOSE of another incarnation, from elsewhere or of a channel in use
   idle.cookie = 4;
   REQUIRE(setup.upper.channel->offer({1, 0}, transport::Class::request, 100));
   setup.ignored(&Counters::setup_declined, idle);
-  // The channel is the right one, and the life is not: it is answered, and ends nothing.
+  // The channel is right and the incarnation is not: the CLOSE is answered, and ends no channel.
   wrong = right;
   wrong.reason = SetupReason::leaving;
   ++wrong.from_life;
@@ -416,7 +418,7 @@ TEST_CASE("a CLOSE of another incarnation, from elsewhere or of a channel in use
   CHECK(setup.transport.counters().setup_incarnation == before.setup_incarnation + 1);
   CHECK(Setup::total(setup.transport.counters()) == Setup::total(before) + 1);
   CHECK(setup.transport.channel_count() == 1);
-  // One of a channel that is gone is answered, for our answer may have been lost.
+  // A CLOSE of a channel that has ended is answered, because our first answer may have been lost.
   wrong = right;
   ++wrong.from_tpn;
   wrong.to_tpn ^= 1;
@@ -437,19 +439,19 @@ TEST_CASE("questions and lists of paths that are ignored are counted") {
   Setup setup(true);
   const Setup::Link link = setup.connect();
   SetupMessage answer = Setup::on(link, SetupType::answer);
-  answer.attempt = 7;  // there is no such path
+  answer.attempt = 7;  // a path that does not exist
   setup.ignored(&Counters::setup_late, answer);
   answer.attempt = 0;
-  answer.cookie = 1;  // nothing was asked with it
+  answer.cookie = 1;  // no question had this cookie
   setup.ignored(&Counters::setup_late, answer);
-  answer.attempt = 1;  // which leads from another place of ours
+  answer.attempt = 1;  // this path leads from another address of ours
   setup.ignored(&Counters::wrong_source, answer);
 
   SetupMessage paths = Setup::on(link, SetupType::paths);
   ++paths.from_life;
   setup.ignored(&Counters::setup_incarnation, paths);
   --paths.from_life;
-  // From a place that is neither known nor named.
+  // From an address that is neither known nor in the list.
   setup.ignored(&Counters::wrong_source, paths, place(3));
   for (uint32_t number = 1; number <= 8; ++number) {
     paths.paths.number = number;

@@ -1,4 +1,4 @@
-// The parts that set-up is made of, each alone: TPNs, cookies, own paths, the outbox, links.
+// The parts of set-up, each alone: TPNs, cookies, own paths, the outbox, links.
 
 #include "tests/unit/transport/rtp_parts.h"
 
@@ -22,7 +22,8 @@ TEST_CASE("a TPN names a channel, or is promised to a peer, but never both") {
   CHECK(tpns.channel(number(bound)) == 3);
   CHECK(tpns.promised_to(number(bound)) == Tpns::none);
   CHECK(tpns.promised_to(number(promised)) == 2);
-  CHECK(tpns.channel(number(promised)) != Tpns::none);  // known, but not a channel's index
+  CHECK(tpns.channel(number(promised)) !=
+        Tpns::none);  // known, although not the index of a channel
   CHECK(tpns.channel(number(promised)) >= 1u << 31);
   CHECK(tpns.channel(0) == Tpns::none);
   tpns.release(promised);
@@ -30,7 +31,7 @@ TEST_CASE("a TPN names a channel, or is promised to a peer, but never both") {
   CHECK(tpns.channel(number(promised)) == Tpns::none);
 }
 
-TEST_CASE("a cookie holds for 4 to 8 s, for its address and its OPEN only") {
+TEST_CASE("a cookie is valid for 4 to 8 s, for its address and its OPEN only") {
   SeededEntropy entropy(1);
   const Cookies cookies(entropy);
   const Addresses addresses;
@@ -82,7 +83,7 @@ TEST_CASE("an address that leaves the list stays usable until it is closed") {
   list.endpoints[1] = host(12);
   paths.lead(list);
   CHECK(paths.current().number == 2);
-  CHECK(paths.totals()[1].sent == 0);  // another address begins anew
+  CHECK(paths.totals()[1].sent == 0);  // the counters of another address begin at 0
 }
 
 TEST_CASE("set-up messages leave in order, and those that find no room are counted") {
@@ -112,7 +113,7 @@ TEST_CASE("a message for a path that was closed does not leave") {
   CHECK(parts.counters.setup_sent == 0);
 }
 
-TEST_CASE("an answer names the asker and its attempt, and RESETs are limited to ten in 10 ms") {
+TEST_CASE("an answer names the sender and its attempt, and RESETs are limited to ten in 10 ms") {
   RtpParts parts;
   SetupMessage question;
   question.from_life = 3;
@@ -132,7 +133,7 @@ TEST_CASE("an answer names the asker and its attempt, and RESETs are limited to 
   CHECK(parts.sent().size() == 1);
 }
 
-TEST_CASE("a link is made, found by what a message names, and ended whole") {
+TEST_CASE("a link is made, found by the fields of a message, and ended completely") {
   RtpParts parts;
   Peer& peer = parts.linked(2);
   const PeerId id = parts.peers.id_of(peer);
@@ -181,12 +182,13 @@ TEST_CASE(
   CHECK(parts.peers.full());
   CHECK(parts.links.create(host(6).address, host(6), {}, parts.now) != nullptr);
   CHECK(parts.sink.downs.back() == Why::left);
-  // The newcomer has no channel either, so it is the next to go; peers with a channel never are.
+  // The new peer has no channel either, so it is the next to be forgotten; peers with a channel
+  // never are.
   CHECK(parts.links.create(host(7).address, host(7), {}, parts.now) != nullptr);
   CHECK(parts.medium.size() == 3);
 }
 
-TEST_CASE("a channel in use keeps its TPN when the one asked for is given up") {
+TEST_CASE("a channel in use keeps its TPN when the request for another one fails") {
   RtpParts parts;
   Peer& peer = parts.linked(2);
   const Tpn in_use = peer.tpn;

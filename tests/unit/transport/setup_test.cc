@@ -1,4 +1,4 @@
-// Openings, Admission, Closings and PathMessages, each alone: the test plays the peer.
+// Openings, Admission, Closings and PathMessages, each alone; the test plays the peer.
 
 #include "tests/unit/transport/rtp_parts.h"
 
@@ -23,7 +23,7 @@ struct Opening : RtpParts {
                             .medium = medium,
                             .outbox = outbox,
                             .links = links}) {}
-  // As the peer answers this OPEN.
+  // A valid answer of the peer to this OPEN.
   static SetupMessage to(const SetupMessage& open, SetupType type) {
     SetupMessage out = accept();
     out.type = type;
@@ -49,7 +49,7 @@ TEST_CASE("a channel is asked for once, and made by the ACCEPT") {
   CHECK_FALSE(peer.opening);
 }
 
-TEST_CASE("OPENs are repeated at growing intervals, ask for less, and are given up") {
+TEST_CASE("OPENs are repeated at growing intervals, with a smaller MTU, and finally abandoned") {
   Opening parts;
   Peer& peer = parts.known(2);
   parts.openings.begin(peer, parts.now);
@@ -105,7 +105,7 @@ TEST_CASE("each REFUSE has its consequence") {
   CHECK(no_room.why_not == Why::no_room);
   CHECK(no_room.opening);  // asked again
   full.openings.handle_timer(no_room, full.now + 10ms);
-  CHECK(no_room.why_not == Why::no_room);  // what it said is not forgotten
+  CHECK(no_room.why_not == Why::no_room);  // the reason of the REFUSE is kept
   Opening other;
   Peer& restarted = other.known(2, 9);
   const PeerId id = other.peers.id_of(restarted);
@@ -131,7 +131,7 @@ TEST_CASE("the channel of a device to itself needs no message") {
   CHECK(parts.openings.channel(self, parts.now) != nullptr);
   CHECK(self.channel->local() == self.channel->remote());
   CHECK(parts.sent().empty());
-  Peer& earlier = parts.known(1, 3);  // an incarnation that is over
+  Peer& earlier = parts.known(1, 3);  // an incarnation that has ended
   CHECK(parts.openings.channel(earlier, parts.now) == nullptr);
   CHECK(parts.sink.downs.back() == Why::restarted);
 }
@@ -273,7 +273,7 @@ TEST_CASE("an idle channel is closed if the peer agrees, and only with its cooki
   Peer& peer = parts.linked(2);
   CHECK(parts.medium.timers().closes_at(*peer.channel) == parts.now + 100ms);
   parts.closings.ask(peer, parts.now + 100ms);
-  CHECK(parts.medium.timers().closes_at(*peer.channel) == never);  // it is being asked
+  CHECK(parts.medium.timers().closes_at(*peer.channel) == never);  // the peer is being asked
   const SetupMessage close = parts.only_sent(SetupType::close);
   CHECK(close.reason == SetupReason::idle);
   SetupMessage closed = parts.from(peer, SetupType::closed);
@@ -310,14 +310,14 @@ TEST_CASE("a CLOSE ends the channel or the peer, by its reason") {
   close.reason = SetupReason::idle;
   REQUIRE(peer.channel->offer({1, 0}, transport::Class::request, 10));
   parts.closings.handle_close(parts.arrived(close));
-  CHECK(parts.counters.setup_declined == 1);  // this end needs it
+  CHECK(parts.counters.setup_declined == 1);  // this end needs the channel
   close.reason = SetupReason::leaving;
   const PeerId id = parts.peers.id_of(peer);
   parts.closings.handle_close(parts.arrived(close));
   parts.only_sent(SetupType::closed);
   CHECK(parts.peers.find(id) == nullptr);
   CHECK(parts.sink.downs == std::vector{Why::left});
-  parts.closings.handle_close(parts.arrived(close));  // the answer was lost
+  parts.closings.handle_close(parts.arrived(close));  // repeated because the answer was lost
   parts.only_sent(SetupType::closed);
 }
 
