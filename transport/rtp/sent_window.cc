@@ -6,7 +6,7 @@
 namespace urma::transport {
 namespace {
 
-constexpr int stamp_shift = 8;  // 256 ns: 18 minutes until it wraps
+constexpr int stamp_shift = 8;  // units of 256 ns; 32 bits wrap after 18 minutes
 constexpr Duration stamp_unit{1 << stamp_shift};
 
 }  // namespace
@@ -19,7 +19,8 @@ Duration SentWindow::age(const Packet& packet, Time now) {
   return Duration(static_cast<int64_t>(stamp(now) - packet.sent) << stamp_shift);
 }
 
-// An earlier acknowledgement is of the first copy, and so is a later one: the peer did not run.
+// An acknowledgement that comes sooner is for the first copy, and so is one that comes later: then
+// the peer was not running.
 bool SentWindow::may_answer(const Packet& packet, Duration since, const AnswerTimes& answer) const {
   const Duration more = routes_ == nullptr ? Duration{} : 2 * (*routes_)[packet.route].took;
   return since + 2 * stamp_unit >= answer.least && since <= answer.longest + more;
@@ -46,7 +47,7 @@ void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
   }
   packet.bytes = bytes;
   packet.sent = stamp(now);
-  inflight_bytes_ += bytes;  // UB 4.6.1: transport header to ICRC
+  inflight_bytes_ += bytes;  // UB 4.6.1: from the transport header to the ICRC
 }
 
 SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* selective,
@@ -54,7 +55,7 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
                                                     Pool& pool) {
   Acknowledgement out;
   bool sent_again = false;
-  const Packet* answered = nullptr;  // a question whose second copy may be evidence
+  const Packet* answered = nullptr;  // a question; the arrival of its second copy may be evidence
   Time asked{};                      // when that copy left
   Psn psn = first_;
   const Psn end = selective ? through + selective->bit_count : through + 1;
@@ -75,8 +76,8 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     out.highest = psn;
     sent_again = sent_again || lost || at->copies > 1;
     if (at->copies > 1) {
-      // Sooner than any answer: it is the first copy's. A later one may be of either copy, but
-      // most often it is the second's.
+      // Sooner than any answer can come, the acknowledgement is for the first copy. Later, it may
+      // be for either copy, but most often it is for the second.
       const bool first_copy = since + 2 * stamp_unit < answer.least;
       out.in_vain = out.in_vain || (first_copy && !at->asked);
       if (at->asked) {
@@ -92,7 +93,8 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
       }
       continue;
     }
-    // A packet behind the question that left before it: then the question's first copy has come.
+    // A packet with a higher number that left before the question has arrived, so the first copy of
+    // the question probably has, too: its second copy is not evidence.
     if (now - since < asked) answered = nullptr;
     if (routes_ != nullptr) routes_->note_sent_of_arrived(at->route, now - since, now);
     if (psn < highest_acknowledged_) {
@@ -108,7 +110,8 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     out.newest_sent = std::max(out.newest_sent, asked);
     if (routes_ != nullptr) routes_->note_sent_of_arrived(answered->route, asked, now);
   }
-  // Packets behind a hole were held back by it, where no TPSACK told of it before.
+  // Without a TPSACK, the acknowledgement of packets behind a hole had to wait until the hole was
+  // filled, so it does not measure a round trip.
   if (sent_again && selective == nullptr) out.rtt.reset();
   return out;
 }
@@ -124,7 +127,7 @@ size_t SentWindow::retire(std::span<SliceRef> delivered, Pool& pool) {
   return count;
 }
 
-// UB 4.6.2
+// UB 4.6.2: lost packets are not in flight.
 void SentWindow::lose(Packet& packet, Time sent, bool asked) {
   packet.lost = true;
   packet.asked = asked;

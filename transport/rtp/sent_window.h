@@ -56,7 +56,7 @@ class SentWindow {
   // again, over `packet.route`.
   void sending(Packet& packet, uint16_t bytes, Time now);
 
-  // What an acknowledgement has shown.
+  // The evidence of one acknowledgement.
   struct Acknowledgement {
     uint64_t bytes = 0;           // newly acknowledged bytes
     std::optional<Duration> rtt;  // of the latest packet that was sent once
@@ -65,8 +65,8 @@ class SentWindow {
     bool overtaken = false;       // a later packet was acknowledged earlier; both were sent once
     bool in_vain = false;         // the first copy of a packet that was taken for lost has arrived
     Time oldest_first_copy = never;  // when the oldest packet left that was sent once
-    std::optional<bool>
-        answered;  // set if a question is acknowledged; true: in time to be an answer
+    // Set if a question is acknowledged: whether this is its answer, or came too late for that.
+    std::optional<bool> answered;
   };
   // How long the answer to a packet takes: the bounds by which it is known which copy was answered.
   struct AnswerTimes {
@@ -83,7 +83,7 @@ class SentWindow {
 
   struct Missing {
     uint64_t lost_bytes = 0;   // bytes newly marked as lost
-    Time oldest_sent = never;  // when the oldest judged packet left that is not lost, or is late
+    Time oldest_sent = never;  // when the oldest judged packet left that may only be late
     Time until = never;        // when the next of these packets becomes lost on its route
   };
   // Marks packets as lost by `evidence`, which is about all routes, and by what later packets on

@@ -10,33 +10,37 @@
 namespace urma::transport {
 namespace {
 
-// An ack is a packet of its own (RTPH has one PSN field), so acks are owed and paid together.
+// An acknowledgement is a packet of its own, because RTPH has one PSN field. So acknowledgements
+// are delayed, and one packet serves for several data packets.
 constexpr Duration least_ack_delay = std::chrono::microseconds(100);
 constexpr Duration most_ack_delay = RetransmissionTimer::most_ack_delay;
 
-// A time-out of mode rack sends so many full packets again, or more small ones. One would be
-// enough for a peer that did not run; a burst of losses is over sooner with more.
+// How many full packets a time-out of mode rack sends again, or how many smaller ones of the same
+// size together. One would be enough for a peer that was not running; more of them end a burst of
+// losses sooner.
 constexpr uint32_t questions = 4;
 constexpr uint32_t most_questions = 64;
 
 constexpr SliceRef no_slice{};
 
-// Where each path has its own window, this one is of what the peer can hold.
+// With several paths, each of them has its own congestion window, and the channel's window limits
+// only how much the peer has to buffer.
 const congestion::ControllerKind& controller_of(const TpSettings& settings) {
   return settings.routes == nullptr ? *settings.controller : *congestion::find_controller("fixed");
 }
 
 }  // namespace
 
+// The burst that is being put together: which packets leave in which frames.
 struct Tp::Plan {
   std::span<TxFrame* const> frames;
   Burst& burst;
   SentBurst& remembered;
   size_t count = 0;
   uint64_t bytes_again = 0;
-  uint32_t requests = 0;   // packets of requests in this burst
-  bool again = false;      // holds a retransmission
-  bool held_back = false;  // and another one has to wait
+  uint32_t requests = 0;   // packets of requests
+  bool again = false;      // contains a retransmission
+  bool held_back = false;  // another retransmission has to wait, so new packets have to, too
 
   bool full() const { return count == frames.size() || count == Burst::capacity; }
   void add(SentWindow::Packet& packet, Psn psn, bool repeated) {
@@ -87,7 +91,7 @@ Tp::~Tp() {
   controller_->~Controller();
 }
 
-// ---- inwards
+// ---- receiving
 
 bool Tp::handle_data(const Rtph& header, Time now) {
   hear(now);
@@ -102,24 +106,26 @@ bool Tp::handle_data(const Rtph& header, Time now) {
         show_hole(now);
         return true;
       }
-      // UB 4.3.11: a TPACK is owed for it, and with it the next hole may be told again.
+      // UB 4.3.11: a TPACK is owed for it. After that, a TPNAK may report the next hole.
       owe_ack(now);
       nak_sent_ = false;
       nak_due_ = nak_due_ && (received_.has_hole() || highest_dropped_ >= received_.expected());
-      // The end of a hole is shown at once, and one that goes on where the sender acts on it.
+      // If this filled the last hole, the sender is notified immediately; if a hole remains, only
+      // when the sender acts on each TPSACK.
       if (hole_before) {
         ack_now_ = ack_now_ || !received_.has_hole() || hole_answer_ == HoleAnswer::selective;
       }
       return true;
     case ReceivedWindow::Arrival::duplicate:
-      // UB 4.4.3, UB 4.4.12: the sender has not heard of it, and has gone back; say it again, and
-      // the next hole, too.
+      // UB 4.4.3, UB 4.4.12: the sender has not received the acknowledgement and sends packets
+      // again. The acknowledgement is repeated, and so may be a TPNAK for the next hole.
       ++counters_.duplicates;
       nak_sent_ = false;
       ack_now_ = true;
       return false;
     case ReceivedWindow::Arrival::no_memory:
-      // A packet that cannot be kept out of order is asked for again from the hole on, once.
+      // There is no memory to keep the packet out of order. One TPNAK makes the sender start again
+      // at the hole.
       ++counters_.no_memory;
       highest_dropped_ = std::max(highest_dropped_, psn);
       nak_due_ = !nak_sent_;
@@ -144,7 +150,7 @@ Tp::HoleAnswer Tp::hole_answer(const Retransmission& peers_mode) {
   return timeout ? HoleAnswer::selective_owed : HoleAnswer::selective;
 }
 
-// A packet came out of order and was kept.
+// A packet arrived out of order and was kept.
 void Tp::show_hole(Time now) {
   switch (hole_answer_) {
     case HoleAnswer::none:  // UB 4.4.5
@@ -175,7 +181,8 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   ++counters_.acks_received;
   const bool negative =
       header.status == static_cast<uint8_t>(TpStatus::completer_error) && header.info == psn_error;
-  // UB 4.3.7, UB 4.3.8: TPACK.PSN is the highest in order, TPNAK.PSN the one that is missing.
+  // UB 4.3.7, UB 4.3.8: TPACK.PSN is the last packet received in order, TPNAK.PSN the first one
+  // that is missing.
   Psn through = Psn::unwrap(sent_.first(), header.psn);
   if (negative) through = through - 1;
   std::optional<Saetph> selective;
@@ -207,11 +214,12 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   }
   uint64_t lost_bytes = 0;
   if (negative) {
-    // UB 4.4.4. One of before says nothing new.
+    // UB 4.4.4. A TPNAK for a packet that was acknowledged since then is out of date.
     const bool late = through + 1 < sent_.first();
     if (!late) lost_bytes = sent_.mark_all_lost(Duration{}, now, pools_.sent);
   } else if (news.bytes > 0 && mode_.trigger != Retransmission::Trigger::timeout) {
-    // UB 4.4.10: where only a time-out counts, what is missing is only noted.
+    // UB 4.4.10: in the modes without fast retransmission, missing packets are noted, and only the
+    // time-out has them sent again.
     const Psn reported = selective
                              ? last_reported(through, Psn::unwrap(through, selective->max_received),
                                              selective->bit_count)
@@ -226,7 +234,8 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
     count = sent_.retire(delivered, pools_.sent);
     if (count > 0) sink.delivered(peer_, delivered.first(count), now);
   }
-  // Where nothing but a time-out helps, it is the oldest packet's.
+  // In the modes without fast retransmission the time-out belongs to the oldest packet, so only the
+  // acknowledgement of that packet restarts it.
   const bool moved = mode_.trigger != Retransmission::Trigger::timeout || sent_.first() != first;
   if (news.bytes > 0 && moved) {
     timer_.reset();
@@ -246,8 +255,9 @@ LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn report
                           by_number ? mode_.reorder_packets : 0, now);
 }
 
-// Packets of different paths overtake each other by as much as the paths differ, and by as long as
-// a busy end leaves one of them unread.
+// The tolerance between packets of all routes. Packets of different paths overtake each other by as
+// much as the paths differ, and by the time for which a busy host leaves packets of one path
+// unread.
 Duration Tp::all_tolerance() const {
   const Duration tolerance = tolerance_.window(rtt());
   if (routes() == nullptr) return tolerance;
@@ -275,7 +285,7 @@ void Tp::note_lost(uint64_t bytes, bool timed_out, Time now) {
   if (routes() != nullptr) routes()->tell_windows(timed_out, now);
 }
 
-// ---- outwards
+// ---- sending
 
 uint32_t Tp::payload_of(const Pulling& pulling) const {
   return std::min(facts_.packet_bytes, pulling.what.bytes - pulling.next * facts_.packet_bytes);
@@ -308,7 +318,7 @@ bool Tp::can_send_lost() const {
 }
 
 bool Tp::can_send_new() const {
-  if (sent_.lost_packets() > 0) return false;  // until those are on their way
+  if (sent_.lost_packets() > 0) return false;  // lost packets leave first
   if (pulling_.packets > 0) return window_open(payload_of(pulling_));
   return any_offered() && window_open(facts_.packet_bytes);
 }
@@ -325,7 +335,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   const Burst& burst = plan.burst;
   source.write(std::span(plan.burst.slots).first(plan.count));
   for (size_t i = 0; i < plan.count; ++i) {
-    // A slice withdrawn while it is being pulled ends with the filler that says so.
+    // A slice that is withdrawn while its packets are being sent ends with this burst's filler.
     const bool current = pulling_.packets > 0 && burst.slots[i].slice == pulling_.what.slice;
     const bool final = i + 1 == plan.count || !(burst.slots[i + 1].slice == burst.slots[i].slice);
     if (burst.slots[i].withdrawn && current && final && !burst.slots[i].again) {
@@ -342,7 +352,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
   return plan.count;
 }
 
-// UB 4.4.15: new packets wait until all that is lost has left.
+// UB 4.4.15: new packets wait until all lost packets have been sent again.
 void Tp::plan_lost(Plan& plan) {
   uint64_t inflight = sent_.inflight_bytes();
   Psn psn = sent_.first();
@@ -353,7 +363,7 @@ void Tp::plan_lost(Plan& plan) {
     if (plan.held_back) return;
     const bool room = routes() == nullptr || routes()->any_room(at->bytes);
     const bool open = inflight == 0 || inflight + at->bytes <= controller_->window_bytes();
-    // A question leaves in any case: what fills the window may all be lost.
+    // A question leaves even if the window is full: all packets that fill it may be lost.
     if (questions_due_ > 0) {
       --questions_due_;
     } else if (!room || !open) {
@@ -414,7 +424,7 @@ bool Tp::pick_slice(Plan& plan) {
 void Tp::plan_keep_alive(Plan& plan, Time now) {
   if (plan.count > 0 || plan.full()) return;
   const Psn psn = sent_.next();
-  // Filler of no slice: a TPMSN of its own, and nothing behind the header.
+  // A filler that belongs to no slice: it has a TPMSN of its own, and no payload.
   SentWindow::Packet* packet =
       sent_.push({.slice = no_slice,
                   .tpmsn = next_tpmsn_++ % static_cast<uint32_t>(Tpmsn::modulus),
@@ -445,7 +455,7 @@ void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, boo
   sent_.sending(packet, static_cast<uint16_t>(frame.bytes()), now);
 }
 
-// Padding to four bytes, the ICRC, and where it goes.
+// Pads the frame to four bytes, sets its addresses by the route, and appends the ICRC.
 void Tp::end_frame(TxFrame& frame, uint8_t route) const {
   frame.tail_bytes = static_cast<uint8_t>(-frame.bytes() & 3);
   frame.tail.fill(std::byte{0});
@@ -492,7 +502,7 @@ void Tp::fill_ack(TxFrame& frame) {
   ++counters_.acks_sent;
 }
 
-// ---- time
+// ---- timers
 
 Time Tp::next_deadline() const {
   Time at = std::min(timer_.deadline(), overtaken_until_);
@@ -538,7 +548,7 @@ std::optional<Why> Tp::handle_timer(Time now) {
       break;
     case RetransmissionTimer::Action::time_out:
       handle_time_out(now);
-      // UB 4.4.19
+      // UB 4.4.19: the channel fails when its tries are exhausted.
       if (mode_.rto_tries > 0 && timer_.timeouts_in_row() > mode_.rto_tries) return Why::silent;
   }
   if (awaited_ > 0 && sent_.empty() && now >= last_heard_ + keep_alive_after)
