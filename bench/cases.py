@@ -74,7 +74,7 @@ ROWS = (
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """Of the picture: a work at each size, and the name of the line of its limit, if that has one.
+    """A panel of the picture: a work at each size, and the name of the line of its limit, if any.
     """
 
     name: str

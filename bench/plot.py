@@ -44,7 +44,7 @@ def line(x1, y1, x2, y2, colour=GRID, width=1.0, dashed=False):
 
 
 class Axes:
-    """Where a point of a panel lies. Upwards from a 1, 2 or 5 to another one."""
+    """Positions points in a panel, whose vertical axis begins and ends at a 1, 2 or 5."""
 
     def __init__(self, panel, left):
         points = [point for line_ in panel.lines.values() for point in line_]
@@ -65,7 +65,7 @@ class Axes:
         return TOP + PANEL_HEIGHT * (1 - part)
 
     def grid(self):
-        """Heights of lines, and whether one has its number."""
+        """Yields the heights of grid lines, and whether a line is labelled."""
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         each = [(digit * 10.0 ** decade, digit == 1)
                 for decade in decades for digit in range(1, 10)]
@@ -109,7 +109,7 @@ def legend(styles):
 
 
 def svg(panels, styles, note):
-    """`styles` are of all names of lines, in the legend's order."""
+    """Draws all panels. `styles` has the style of each line by its name, in the legend's order."""
     parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" '
              'font-family="sans-serif" fill="%s">' % (WIDTH, HEIGHT, WIDTH, HEIGHT, INK),
              '<rect width="100%%" height="100%%" fill="%s"/>' % PAPER]

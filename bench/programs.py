@@ -27,7 +27,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Failed(Exception):
-    """A program that did not measure; the text says which and why."""
+    """A program did not measure; the text says which program and why."""
 
 
 # ---- what is measured
@@ -114,7 +114,7 @@ class Pingpong:
 
 
 def urma_figures(output):
-    """Of the one result in the JSON of urma_perf."""
+    """The figures of the one result in the JSON of urma_perf."""
     try:
         whole = json.loads(output)
     except ValueError:
@@ -146,7 +146,7 @@ def last_words(output):
 
 
 class Process:
-    """A child on one processor, that ends with this object or with this program."""
+    """A child process on one processor. It ends with this object or with this program."""
 
     living = []
     ends_us = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -191,7 +191,7 @@ class Process:
         self.living.remove(self)
 
     def wait(self, patience):
-        """Its exit status; None if it still runs. Asleep meanwhile: both processors are in use."""
+        """Returns its exit status, or None if it still runs. Sleeps: both processors are in use."""
         if self.child.returncode is None:
             if not select.select([self.descriptor], [], [], max(patience, 0))[0]:
                 return None
@@ -221,7 +221,7 @@ class Runner:
         return shutil.which(self.urma_perf if isinstance(work, Urma) else work.program) is not None
 
     def measure(self, work, size, seconds):
-        """Figures of one run of about `seconds`."""
+        """Returns the figures of one run of about `seconds`."""
         if isinstance(work, Urma):
             return self._urma(work, size, seconds)
         if (work, size) not in self.counts:
@@ -240,7 +240,7 @@ class Runner:
         return {**figures, "seconds": seconds, "command": " ".join(command)}
 
     def _pair(self, work, size, seconds):
-        """Server first; the next run has as many messages as fill `seconds` at this one's pace."""
+        """Server first. The next run gets as many messages as fill `seconds` at this pace."""
         count, port = self.counts[work, size], free_port()
         server_command, client_command = work.commands(size, count, port)
         until = time.monotonic() + self.patience + 10 * seconds
@@ -281,7 +281,7 @@ def free_port():
 
 
 def listens(port):
-    """Without connecting: the server would take that for its client."""
+    """Does not connect, because the server would take that for its client."""
     with open("/proc/self/net/tcp") as file:
         fields = [line.split() for line in file][1:]
     return any(row[3] == "0A" and int(row[1].split(":")[1], 16) == port for row in fields)

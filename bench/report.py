@@ -36,7 +36,7 @@ def typical(runs, key, field):
 
 
 def spread(values):
-    """(median, least, most), or nothing."""
+    """Returns (median, least, most), or None without values."""
     return (median(values), min(values), max(values)) if values else None
 
 
@@ -45,7 +45,7 @@ def times_limit(runs, key):
 
 
 def times_peer(runs, ours, peer, by):
-    """How many times slower ours is, in each round in which both are good."""
+    """How many times slower liburma is, in each round in which both results are valid."""
     peers = {run["round"]: run[by] for run in good(runs, peer)}
     both = [(run[by], peers[run["round"]]) for run in good(runs, ours) if run["round"] in peers]
     return spread([one / other if by == LATENCY else other / one for one, other in both])
@@ -64,7 +64,7 @@ def amount(value, by):
     if value is None:
         return "-"
     if by == LATENCY and value < 0.1:
-        return "%.3f us" % value  # nobody measures less than a nanosecond
+        return "%.3f us" % value  # nothing shorter than a nanosecond is measured
     unit, scale = {LATENCY: (" us", 1), RATE: (" M/s", 1e6)}.get(by, (" GB/s", 1e9))
     return three_digits(value / scale) + unit
 
@@ -74,7 +74,7 @@ def ratio(values):
 
 
 def bound(row, value, times):
-    """What the row must reach, and whether it does."""
+    """The bound that the row must keep, and whether it does."""
     if row.most_times is not None:
         text, kept = "%g" % row.most_times, times and times[0] <= row.most_times
     elif row.least_rate is not None:
@@ -85,7 +85,7 @@ def bound(row, value, times):
 
 
 def item(line):
-    """Of a list, in lines that a terminal has room for."""
+    """Returns one item of a list, wrapped."""
     return textwrap.fill(line, 118, initial_indent="- ", subsequent_indent="  ",
                          break_long_words=False, break_on_hyphens=False)
 
@@ -135,7 +135,7 @@ def first_line(path, otherwise="unknown"):
 
 
 def said(*command):
-    """What a program says of itself; nothing if it is not there."""
+    """Returns the output of a command; empty if it cannot be run."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
@@ -173,7 +173,7 @@ def machine():
 
 
 def steal():
-    """Hundredths of seconds: stolen by the hypervisor, and all, of all processors."""
+    """(stolen by the hypervisor, total) time of all processors, in hundredths of seconds."""
     fields = [int(word) for word in first_line("/proc/stat").split()[1:]]
     return fields[7], sum(fields[:8])
 
@@ -212,7 +212,7 @@ def missing_text(program):
 
 
 def put_into(page, text):
-    """The page with `text` between its two marks; nothing if it has not both."""
+    """Returns the page with `text` between its two marks, or None if a mark is missing."""
     begin, end = page.find(BEGIN), page.find(END)
     if begin < 0 or end < begin:
         return None

@@ -10,7 +10,7 @@ boost_package() {
 # nothing, and for no privilege, when nothing is missing.
 need_packages() {
   if ! command -v dpkg-query >/dev/null; then
-    echo "packages: this is no Debian or Ubuntu; please have the like of these: $*" >&2
+    echo "packages: this is not Debian or Ubuntu; install the equivalents of these: $*" >&2
     return 0
   fi
   missing=""

@@ -12,7 +12,7 @@ using apps::usage;
 using Asked = apps::CommandLine::Asked;
 
 constexpr std::string_view screen =
-    R"(urma_feed - many producers, one consumer that sleeps until it is told something
+    R"(urma_feed - many producers, one consumer that sleeps until a message comes
 
   urma_feed consume                     takes messages from this host and others; until Ctrl-C
   urma_feed produce --topic 3           to the one on this host, through shared memory
@@ -27,8 +27,8 @@ constexpr std::string_view screen =
   --work US         consume: handle each message for so many microseconds: producers then wait
   --version
 
-At its end, and on Ctrl-C, the consumer prints what came for each topic. On a terminal a line tells
-once a second how it goes.
+At its end, and on Ctrl-C, the consumer prints what came for each topic. On a terminal a line shows
+its progress once a second.
 
 Exit codes
   0 ok   1 error   2 usage   4 messages missing or repeated   5 consumer lost or not reached

@@ -12,10 +12,10 @@ constexpr std::string_view first_screen =
     R"(urma_info - what is there, what was chosen and why, and what is wrong with this machine?
 
   urma_info                    the devices of this build: which open here and now, what they chose
-  urma_info udp:10.0.0.5       one device: what it is, what it can, whom it reaches
-  urma_info --config udp:      each of its settings, with its value and who decided it
+  urma_info udp:10.0.0.5       one device: its properties, its limits, and its addresses
+  urma_info --config udp:      each of its settings, with its value and where that comes from
   urma_info --doctor           this machine: each line ok, warn or fix, with what mends it
-  urma_info --error unknown    a status, by name or number: what it means, why it comes, the cure
+  urma_info --error unknown    a status, by name or number: its meaning, its causes, the cure
   urma_info --help udp         what a driver's device strings take
 
   DEVICE             {}  --config [DEVICE]  the settings of a device ({})

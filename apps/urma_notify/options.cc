@@ -27,7 +27,7 @@ constexpr std::string_view screen =
 
 A file has its name there when it is complete, verified and on the disk; until then, and if it was
 interrupted, it is .NAME.urma-part. Send it again and it resumes: what is there is compared first.
-Whoever reaches the receiver may send it files; what travels is not encrypted.
+Any process that reaches the receiver may send it files; nothing is encrypted on the way.
 
 Exit codes
   0 ok   1 error   2 usage   4 wrong bytes   5 receiver lost or not reached   6 version mismatch

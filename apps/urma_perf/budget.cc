@@ -49,7 +49,7 @@ T must(Result<T> made, std::string_view what) {
   return std::move(*made);
 }
 
-// One line, and whether it holds.
+// Prints one line, and returns whether the bound holds.
 class Report {
  public:
   void header(std::string_view text) { fmt::print("{}\n", text); }
@@ -150,7 +150,7 @@ double random_line_ns(size_t many) {
   size_t at = 0;
   for (size_t i = 0; i < steps; ++i) at = table[at];
   const double each = nanoseconds_each(since, steps);
-  // Read, so that the way is gone.
+  // The result is read, so that the compiler keeps the loop.
   return at == SIZE_MAX ? 0 : each;
 }
 
@@ -190,7 +190,7 @@ void measure_posts(Report& report, Device& device, std::vector<Jetty>& jetties, 
   report.at_most("more, to a random one of all those in use", more, gate ? 60 : more, "ns");
 }
 
-// `gate`: speed matters, too.
+// With `gate`, speed has a bound, too.
 void measure_jetties(Report& report, uint32_t count, bool gate) {
   report.header(fmt::format("Measured: {} Jetties of one device", count));
   // One more than are counted is hot.
@@ -219,7 +219,7 @@ void measure_jetties(Report& report, uint32_t count, bool gate) {
 
 // ---- peers
 
-// Another process, whose memory is looked at. It ends with this one.
+// Another process, whose memory is measured. It ends with this one.
 class Owner {
  public:
   Owner(std::string_view device, uint32_t peers) {
@@ -264,7 +264,7 @@ class Owner {
   std::string line_;
 };
 
-// A process of its own, as far as the owner can tell.
+// A peer that the owner takes for a process of its own.
 Device meet(std::string_view at, const std::string& line) {
   Device device = must(open(at, {.threads = Threads::inlined,
                                  .limits = {.jetties = 2, .peers = 4, .segments = 2},
@@ -275,7 +275,7 @@ Device meet(std::string_view at, const std::string& line) {
   const std::array<std::byte, 8> bytes{};
   must_post(jetty, write(bytes, there.segment));
   drain(jetty, 1);
-  // Until the owner has its acknowledgement, too.
+  // Goes on until the owner has its acknowledgement, too.
   std::array<Completion, 1> none;
   const int64_t begun = now();
   while (now() < begun + 2 * millisecond ||
@@ -295,7 +295,7 @@ uint32_t descriptors_allowed() {
 }
 
 struct PeersToMeasure {
-  std::string_view device;  // theirs, and the one that knows them all
+  std::string_view device;  // of the peers, and of their owner
   std::string_view what;
   uint32_t most = 0;
   uint32_t descriptors_each = 0;
@@ -303,7 +303,7 @@ struct PeersToMeasure {
 };
 
 void measure_peers(Report& report, const PeersToMeasure& peers) {
-  constexpr uint32_t first = 64;  // what is there once for all of them
+  constexpr uint32_t first = 64;  // the memory that all of them share
   const uint32_t count =
       std::min(peers.most, descriptors_allowed() / peers.descriptors_each - 2 * first);
   report.header(fmt::format("Measured: {} peers of another process, with a channel each", count));

@@ -14,10 +14,11 @@ namespace {
 
 constexpr int64_t limit_patience = second;
 
-// Between two moments.
+// Each path's share of the packets, and its losses, between two moments.
 std::vector<PathUse> used(const std::vector<Path>& begin, const std::vector<Path>& end) {
   std::vector<PathUse> out;
-  if (begin.size() != end.size()) return out;  // another life of the server's, on others
+  // Then the server has restarted, with other paths.
+  if (begin.size() != end.size()) return out;
   uint64_t all = 0;
   for (size_t i = 0; i < end.size(); ++i) all += end[i].sent - begin[i].sent;
   for (size_t i = 0; i < end.size(); ++i) {
@@ -30,7 +31,7 @@ std::vector<PathUse> used(const std::vector<Path>& begin, const std::vector<Path
   return out;
 }
 
-// Berths and receives of a Jetty, the latter twice: as many immediates may wait.
+// Berths and receives of a Jetty. Twice as many receives, because as many immediates may wait.
 uint32_t completions_for(const Case& what) { return what.test->ping_pong() ? 256 : 2 * what.depth; }
 
 double percent(int64_t part, int64_t whole) {
@@ -157,7 +158,7 @@ void CaseRun::compare_counts(const Outcome& outcome, const Report& report, Verdi
     verdict.count(
         fmt::format("{} messages were sent and {} arrived", outcome.messages, report.messages));
   }
-  // A send says which it is by its first word.
+  // The first word of a send is its number.
   const bool decodable = side_.what().verify && side_.what().bytes >= sizeof(uint64_t);
   const bool which_known = decodable || side_.what().test->immediate;
   if (apart == 0 && which_known && outcome.windows != report.windows) {
@@ -167,7 +168,7 @@ void CaseRun::compare_counts(const Outcome& outcome, const Report& report, Verdi
 
 // ---- the limit
 
-// In the unit that the result compares by.
+// The result of the limit, in the unit that the result compares by.
 double CaseRun::limit_round(int64_t time, double& waited_percent) {
   link_.tell("begin", Begin{.limit = true});
   limit_->begin();
@@ -180,7 +181,7 @@ double CaseRun::limit_round(int64_t time, double& waited_percent) {
   };
   for (int64_t at = now(); (at < end || nothing_yet(at)) && !interrupted(); at = now()) {
     limit_->run(at < end ? std::min(at + millisecond, end) : at + millisecond);
-    // The server must not think that we are gone.
+    // Keeps the server from taking this client as dead.
     link_.keep_alive();
   }
   const auto report = link_.ask<Report>("end", nullptr);
@@ -223,7 +224,8 @@ Outcome CaseRun::our_round(int64_t time, Report& report, double& waited_percent)
   return all;
 }
 
-// One on this thread, several each on its own. Returns for how long they waited for a processor.
+// Runs one worker on this thread, or several on a thread each. Returns for how long they waited for
+// a processor.
 int64_t CaseRun::run_workers(const Stop& stop) {
   const int64_t waited = waited_for_processor();
   if (workers_.size() == 1) {

@@ -28,7 +28,7 @@ Tests: {}
   --depth D          works outstanding for each Jetty, _bw   (what 4 MiB hold, 4 to 128)
   --jetties N        on each side                            (one for each thread)
   --threads N        of the client                           (1)
-  --auto, --served   who runs the device: threads that poll while they do; always a thread of it
+  --auto, --served   what runs the device: threads that poll, while they do; always its own thread
   --device STRING    cxl: (shared memory; default on one host), udp:10.0.0.5, "fault(loss=5%):udp:"
   --retransmit MODE  gbn-fast, gbn-timeout, sel-fast, sel-timeout, sel-rack: docs/performance.md
   --limit            measure bare sockets or memory too, in turns: how many times slower are works?
@@ -59,8 +59,8 @@ Other options
                        limit is spread likewise where it is a copy
   --order O            of works: no, ro, so, or chain (relaxed ones of a Jetty whose works are a
                        chain): docs/reliability.md
-  --mode M             who keeps it: roi the initiator, rot the target, auto the target if it can;
-                       uno nobody: sends of one packet that may be lost (msg/s: what arrived)
+  --mode M             which end keeps it: roi initiator, rot target, auto the target if it can;
+                       uno neither: sends of one packet that may be lost (msg/s: what arrived)
   --atomic A           of atomic_lat and atomic_bw: fetch-add (default) or cas, compare-swap
   --fence-every N      _bw: one work of N waits for all before it
   --churn N            reg: N times a second, while another device writes there as fast as it can
@@ -81,7 +81,7 @@ Columns
                    --depth works outstanding
   msg/s, GB/s      completed works of all threads per second (round trips of send_lat and
                    write_imm_lat); 10^9 bytes; median of the rounds
-  #wrong           messages with wrong bytes, lost or told twice. Always 0, or the exit code is 4
+  #wrong           messages with wrong bytes, lost or notified twice. If not 0, the exit code is 4
   retx, RNR, dup   packets sent again, "receiver not ready" answers, packets that came twice; both
                    sides together. --json has all counters
   limit, x limit   what can be had without this library in the same two processes, and the median
@@ -122,12 +122,12 @@ What is checked when
   read_lat, read_bw             every read, by the client; its time counts in msg/s, not in the us
   atomic_lat, atomic_bw         what each signalled work fetched, by the client; each word, where it
                                 lies, after each round. cas: each swaps the value for another one
-  And the server must have been told of as many messages as were sent, each once.
+  And the server must have been notified of as many messages as were sent, each once.
   The bytes are f(seed, offset, iteration): see apps/urma_perf/pattern.h.
 
 Tests
 {}
-On a terminal a line tells once a second how a case goes; it is wiped before the result.
+On a terminal a line shows the progress of a case once a second; it is wiped before the result.
 
 Exit codes
   0 ok   1 error   2 usage   4 wrong bytes   5 server lost or not reached   6 version mismatch

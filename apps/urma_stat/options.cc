@@ -63,7 +63,7 @@ Table
 
 A device is seen unless it was opened with DeviceOptions::observable off, or cannot write to
 /dev/shm; another user's is not, nor one of a container that has a /dev/shm of its own.
-Values are at most a tenth of a second old, but for devices that nobody runs (Threads::inlined).
+Values are at most a tenth of a second old, but for devices that no thread runs (Threads::inlined).
 
 Exit codes: 0 ok, also when no device is open   1 error   2 usage   130 Ctrl-C
 )";

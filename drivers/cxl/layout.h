@@ -46,6 +46,7 @@ struct alignas(line_bytes) PlaceBell {
 struct alignas(line_bytes) PlaceHold {
   std::atomic<uint32_t> segment;
 };
+// A slot of the window, which belongs to one device at a time.
 struct Place {
   PlaceRecord record;
   PlaceBell bell;
@@ -107,6 +108,7 @@ constexpr uint32_t lines_of(uint32_t message_bytes) {
 inline constexpr uint32_t ring_lines = 7 * 1024;
 static_assert(ring_lines > 5 * lines_of(most_message_bytes));
 
+// A ring as it lies in the window: messages of one direction between one pair of devices.
 struct Ring {
   alignas(4096) RingControl control;
   alignas(4096) Line lines[ring_lines];
@@ -158,6 +160,7 @@ inline constexpr uint32_t most_granules = 1 << 14;
 inline constexpr uint64_t least_granule_bytes = 64 * 1024;
 inline constexpr uint64_t least_with_segments = 8 << 20;
 
+// Where the parts of a window of this size lie, in bytes from its beginning.
 struct Parts {
   uint64_t granule_bytes = least_granule_bytes;
   uint32_t granules = 0;

@@ -149,7 +149,8 @@ class RingWriter {
   uint64_t taken_ = 0;  // as last seen
 };
 
-// The receiving end. It believes nothing but its own count.
+// The receiving end of a ring. It trusts only its own count of lines: the sender may write anything
+// into the ring at any time, so each length and mark is checked.
 class RingReader {
  public:
   RingReader() = default;

@@ -12,15 +12,15 @@ namespace urma::drivers::cxl {
 // Returns false, and errno, if another descriptor holds it.
 bool lock_place(int descriptor, uint32_t place);
 void unlock_place(int descriptor, uint32_t place);
-// Not of this descriptor's own.
+// Returns whether another descriptor holds the lock.
 bool place_is_locked(int descriptor, uint32_t place);
-// Whether any slot is locked, in any layout.
+// Returns whether any slot is locked, in any layout.
 bool any_place_is_locked(int descriptor);
 
-// The window's own, for as long as this lives.
+// Holds the lock of the window, which orders changes of its records, until it is destroyed.
 class WindowLock {
  public:
-  // A process holds it for a moment only, unless it is stopped there.
+  // A process holds the lock for a moment only, unless it is stopped there.
   static constexpr Duration patience = std::chrono::seconds(1);
 
   explicit WindowLock(int descriptor);

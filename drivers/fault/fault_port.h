@@ -13,14 +13,16 @@
 namespace urma::drivers::fault {
 
 struct Settings {
-  Impairment out;
-  Impairment in;
+  Impairment out;     // of packets that are sent
+  Impairment in;      // of packets that arrive
   Lateness lateness;  // of reading what is sent
   uint64_t seed = 1;
   SettingList options = {};  // the options as they were read, for PortFacts::settings
 };
 
-// A port that impairs the packets of the port it owns, in each direction by rules of its own.
+// A port that loses, repeats, delays and damages packets of the port it owns, in each direction by
+// rules of its own. Keeps delayed packets in memory of its own. Does not know what the packets
+// contain. Engine thread.
 class FaultPort final : public PacketPort {
  public:
   FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings);

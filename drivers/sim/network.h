@@ -18,7 +18,9 @@ namespace urma::drivers::sim {
 class Port;
 class ClockedPort;
 
-// The medium of all ports with one name, and their clock.
+// The medium of all ports with one name, and their clock: carries packets, delays or loses them by
+// the ports' settings, and advances virtual time from event to event. A seed decides everything.
+// One thread at a time, but for `named`.
 class Network final : public VirtualClock {
  public:
   static constexpr size_t packet_capacity = 9216;
@@ -139,7 +141,7 @@ class Network final : public VirtualClock {
   uint32_t next_address_ = 1;
 };
 
-// A port of the network.
+// A port of the network, which it keeps alive. Engine thread.
 class Port final : public PacketPort {
  public:
   struct Settings {

@@ -26,7 +26,7 @@ AT_ONCE = 4
 NAMESPACES = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "--net",
               "--pid", "--fork", "--kill-child", "--mount-proc"]
 INSIDE = "URMA_ADVICE_INSIDE"
-ROOT = "URMA_ADVICE_ROOT"  # 1 if the test was started by root, whom its namespaces make of anyone
+ROOT = "URMA_ADVICE_ROOT"  # 1 if the test was started by root, which every user is in its namespaces
 NO_SOURCES = ("build", "tests", "bench")
 
 
@@ -237,7 +237,7 @@ def inside(number):
 def main():
     root, programs = sys.argv[1], sys.argv[2:]
     rows = read_rows((HERE / "advice.txt").read_text(encoding="utf-8"))
-    chosen = os.environ.get("URMA_ADVICE")  # a part of a row's cure or path, for one who debugs
+    chosen = os.environ.get("URMA_ADVICE")  # a part of a row's cure or path, for debugging
     is_root = os.environ.setdefault(ROOT, "01"[os.geteuid() == 0]) == "1"
     typed = [row for row in rows if row.typed() and (is_root or not row.needs_root())
              and (not chosen or any(chosen in path + ": " + cure for path, cure in row.heads))]

@@ -252,7 +252,7 @@ def test_peers_that_fail(folder):
     assert code == 1 and "WRONG bytes" in out, (out, err)
 
 
-def test_nobody_is_left_behind(folder):
+def test_no_process_is_left_behind(folder):
     place = Place(folder, "urma_perf")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         process = place.start(fake="hang")

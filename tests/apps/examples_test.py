@@ -9,7 +9,7 @@ import sys
 
 FOLDER = pathlib.Path(sys.argv[1])
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-OWN = os.getpid()  # names of our own, whoever else runs this
+OWN = os.getpid()  # names of our own, also if several copies of this run
 
 
 def start(name, *arguments):
@@ -78,7 +78,7 @@ def test_scatter():
         assert f'has "part {i}", 65536 bytes, 4 of all' in owner.communicate(timeout=20)[0]
 
 
-def test_scatter_names_who_lacks_his_part():
+def test_scatter_names_the_process_that_lacks_its_part():
     names = [f"scatter-{OWN}-{i}" for i in range(4, 7)]
     owners = [start("scatter", "own", name) for name in names]
     for owner in owners:
@@ -99,7 +99,7 @@ def test_scatter_names_who_lacks_his_part():
 def test_kv():
     with Server("kv") as server:
         where = ("localhost", server.device)
-        assert run("kv", "get", "nobody", *where)[:2] == (1, "(nothing)")
+        assert run("kv", "get", "missing", *where)[:2] == (1, "(nothing)")
         for key, value in (("a", "1"), ("b", ""), ("a", "2"), ("k" * 48, "v" * 960)):
             assert run("kv", "put", key, value, *where)[0] == 0
             assert run("kv", "get", key, *where)[:2] == (0, value)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the tools do when nobody can be told anything: output_test.py TOOL..."""
+"""The tools when their output cannot be written: output_test.py TOOL..."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 CLOSED = "closed"
-ENDED = "ended"  # a pipe that nobody reads any more
+ENDED = "ended"  # a pipe without a reader
 
 
 def run(words, stdout=None, stderr=None):

@@ -136,7 +136,7 @@ def test_ends():
 
 
 def test_count_is_exact():
-    """Batches are not: who is cut off is said, and no rate is made of no time."""
+    """Batches are not: a cut-off is reported, and no rate is made of no time."""
     consumer = consume("--count", "10")
     producer = start("produce", *WAYS[0], "--topic", "7")
     code, out, err = finish(consumer)

@@ -357,7 +357,7 @@ def test_ctrl_c():
         assert code == 0 and "resumes at" in out, out
 
 
-def test_lines_that_nobody_reads():
+def test_lines_that_are_not_read():
     """urma_notify serve DIR | head -1: files are taken on, and their senders are told so."""
     file = make_file("untold", 3_000_000)
     folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))

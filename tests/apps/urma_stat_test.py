@@ -16,7 +16,7 @@ import time
 
 PROGRAM, PEER = sys.argv[1:3]
 DIRECTORY = f"/dev/shm/urma-devices-{os.geteuid()}"
-STRANGER = 64124  # a user nobody has
+STRANGER = 64124  # a user that does not exist
 
 
 def run(*arguments, program=PROGRAM, **more):
@@ -138,7 +138,7 @@ def test_strangers_files_are_said_and_skipped():
                 assert f"{path} is not a page of a device. Fix: " in done.stderr, done
             skipped = json.loads(run("--json").stdout)["skipped"]
             assert any(junk in one for one in skipped) and any(spoiled in one for one in skipped)
-        run()  # nobody holds it any more
+        run()  # it is no longer held
         assert not os.path.exists(spoiled) and os.path.exists(junk)
     finally:
         for path in (junk, spoiled):
@@ -165,7 +165,7 @@ def test_other_users_are_not_seen():
             done = run(str(process.pid))
             assert done.returncode == 1, done
         run(program=program, **as_stranger)
-    os.rmdir(f"/dev/shm/urma-devices-{STRANGER}")  # empty, or somebody left a page
+    os.rmdir(f"/dev/shm/urma-devices-{STRANGER}")  # fails if a page was left there
 
 
 def test_metrics():

@@ -18,7 +18,7 @@ RUNS = [
     ("answers behind requests", ["ONE_QUEUE"], True),
     ("fewer answers than berths", ["ONE_ANSWER"], True),
     ("arrivals without a permit", ["NO_PERMIT"], True),
-    ("nobody polls messages", ["LIVE", "NEVER_POLLS"], True),
+    ("messages are not polled", ["LIVE", "NEVER_POLLS"], True),
 ]
 
 

@@ -64,7 +64,7 @@ def build(tree, jobs):
 
 
 def tests_pass(tree):
-    """None when they took too long, which nobody would miss either."""
+    """None when they took too long, which is noticed as well."""
     try:
         done = run(["ctest", "--preset", "dev", "-L", "kill"], tree, LIMIT_S)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Who includes whom? Holds every #include against edges.txt, and looks for cycles."""
+"""Which layers include which? Checks every #include against edges.txt, and looks for cycles."""
 
 import fnmatch
 import re

@@ -31,12 +31,12 @@ BANNED = (
      EVERYWHERE, ()),
     (r"\b(v?sprintf|strcpy|strcat|gets)\s*\(", "it knows no bound: std::string, snprintf",
      EVERYWHERE, ()),
-    (r"\.\s*detach\s*\(\s*\)", "nobody waits for it: join the thread", EVERYWHERE, ()),
+    (r"\.\s*detach\s*\(\s*\)", "the thread is never joined: join it", EVERYWHERE, ()),
     (CLOCK, "time is told, not read: take a Time, or read_clock() of base/clock.h",
      EVERYWHERE, ("base/clock.h", "apps/", "tests/")),
     (r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.>:])sleep\s*\(",
      "nothing in the library sleeps but in ppoll and futex", ("urma/", "drivers/") + DATA_PATH,
-     # Looking again for a name that nobody has published yet is the caller's own wait. Runner and
+     # Looking again for a name that is not published yet is the caller's own wait. Runner and
      # Jfc have methods of that name, which wait in ppoll and futex.
      ("api/names.cc", "engine/runner.", "jetty/jfc.")),
     (r"\b(m|c|re)alloc\s*\(|\bnew\b(?!\s*[(>])", "the data path never allocates: Slab, ChunkQueue, "

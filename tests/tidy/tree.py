@@ -8,7 +8,7 @@ import tempfile
 
 CPP = (".h", ".hpp", ".cc")
 HEADERS = (".h", ".hpp")
-# Of the dot directories one belongs to the project; build outputs are somebody else's business.
+# One of the dot directories belongs to the project; build outputs do not.
 KEPT_DOT_DIRECTORIES = (".ci",)
 OUTPUTS = ("build", "__pycache__")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)

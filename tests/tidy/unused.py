@@ -1,4 +1,4 @@
-"""Is there a file, a document or a directory that nobody uses, or a directory that says nothing?"""
+"""Is there a file, a document or a directory that is not used, or a directory without README?"""
 
 import os.path
 import re
@@ -68,7 +68,7 @@ def check_headers(tree):
     for header in tree.named(*HEADERS):
         own = os.path.splitext(header)[0] + ".cc"
         if not users.get(header, set()) - {own, header} and not PUBLIC.match(header):
-            yield "%s:1: nobody but its own source includes it" % header
+            yield "%s:1: only its own source includes it" % header
 
 
 def check_scripts(tree):
@@ -171,7 +171,7 @@ def self_test():
         "b/CMakeLists.txt:1: is not reached", "b/x.cc:1: no CMakeLists.txt")
     bad({"a/three.cc": '#include "a/three.h"\n', "a/three.h": "",
          "a/CMakeLists.txt": "layer(a one.cc two.cc three.cc)\n"},
-        "a/three.h:1: nobody but its own")
+        "a/three.h:1: only its own")
     bad({"t/unused.py": "", "t/README.md": "unused.py\n"}, "t/unused.py:1: no build file")
     bad({"docs/other.md": ""}, "docs/other.md:1: no document links")
     bad({"empty": None}, "empty: is empty")

@@ -188,7 +188,7 @@ def test_golden_icrcs():
         assert whole == pcapng.with_icrc(source, destination, body, ports)
         packets.append(whole)
         statuses.append([1])
-        if pcapng.UB_PORT in ports:  # elsewhere it would be nobody's
+        if pcapng.UB_PORT in ports:  # on other ports the heuristic does not apply
             packets.append(whole[:-1] + bytes([whole[-1] ^ 1]))
             statuses.append([0])
     # Bytes that a path may change, and IPv4's ID, do not matter; all the rest does.

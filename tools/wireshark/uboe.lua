@@ -211,7 +211,7 @@ local ANSWERS = {
   [0x13] = { data = true, chain = {} },
 }
 
--- ---- fields that are no header's
+-- ---- fields outside the headers
 
 local bit_count = field(ProtoField.uint16, "saetph.bit_count", "Bits of the bitmap", base.DEC)
 local bitmap = field(ProtoField.bytes, "saetph.bitmap", "Bitmap")
