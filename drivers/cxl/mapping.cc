@@ -55,40 +55,42 @@ Error WindowErrors::cannot_have(std::string_view what, uint64_t needed_bytes, in
 
 // An existing file is opened without O_CREAT, which the system may refuse in a directory for all
 // users, such as /dev/shm, if the file is another user's (fs.protected_regular).
-Result<int> Mapping::open_path(const std::string& path) {
+Result<int> Mapping::open_path() const {
   constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  const WindowErrors errors{path};
   int descriptor = -1;
   for (int tries = 0; tries < 3 && descriptor < 0; ++tries) {
-    descriptor = above_standard(::open(path.c_str(), flags));
+    descriptor = above_standard(::open(path().c_str(), flags));
     if (descriptor < 0 && errno != ENOENT) break;
     if (descriptor < 0) {
-      descriptor = above_standard(::open(path.c_str(), flags | O_CREAT | O_EXCL, 0600));
+      descriptor = above_standard(::open(path().c_str(), flags | O_CREAT | O_EXCL, 0600));
     }
     if (descriptor < 0 && errno != EEXIST) break;
   }
   if (descriptor >= 0) return descriptor;
   const int why = errno;
   if (why == EACCES || why == EPERM) {
-    return errors.because(
+    return errors_.because(
         Status::permission_denied, std::string("cannot be opened: ") + std::strerror(why),
         "it belongs to another user: choose another path, cxl:/dev/shm/NAME, or have "
         "its owner allow it (chmod a+rw)");
   }
-  if (is_shortage(why)) return errors.cannot_have("cannot be made", page_bytes, why);
-  return errors.because(Status::io_error, std::string("cannot be opened: ") + std::strerror(why),
-                        "name a file in /dev/shm or hugetlbfs, a /dev/dax device, or a PCI BAR's "
-                        "resource file");
+  if (is_shortage(why)) return errors_.cannot_have("cannot be made", page_bytes, why);
+  return errors_.because(Status::io_error, std::string("cannot be opened: ") + std::strerror(why),
+                         "name a file in /dev/shm or hugetlbfs, a /dev/dax device, or a PCI BAR's "
+                         "resource file");
 }
 
-Mapping::Mapping(std::string path, int descriptor)
-    : errors_{std::move(path)},
-      descriptor_(descriptor),
-      not_inherited_(descriptor),
-      owner_(getpid()),
-      pages_(pages_of(descriptor)) {
+Mapping::Mapping(std::string path) : errors_{std::move(path)}, owner_(getpid()) {}
+
+Result<void> Mapping::open() {
+  const Result<int> opened = open_path();
+  if (!opened) return opened.error();
+  descriptor_ = *opened;  // from here on the destructor closes it, whatever fails
+  not_inherited_ = NotInherited(descriptor_);
+  pages_ = pages_of(descriptor_);
   struct stat about {};
-  is_file_ = fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
+  is_file_ = fstat(descriptor_, &about) == 0 && S_ISREG(about.st_mode);
+  return {};
 }
 
 Mapping::~Mapping() {
@@ -129,12 +131,26 @@ bool Mapping::give_back_memory(uint64_t at, uint64_t bytes) const {
 
 // ---- the mapping
 
+Error Mapping::cannot_map(int error) const {
+  const std::string failed =
+      "cannot be mapped (" + size_text(bytes_) + "): " + std::strerror(error);
+  if (error == ENOMEM) {
+    return errors_.because(
+        Status::no_resources, failed,
+        "more address space (ulimit -v) or a smaller window; in hugetlbfs, free huge pages");
+  }
+  return errors_.because(
+      Status::io_error, failed,
+      "name a file in /dev/shm or hugetlbfs (with free huge pages), a /dev/dax device "
+      "or a prefetchable BAR; a size that is what the device has");
+}
+
 // Maps by another opening than the one that has the locks: a mapping keeps its own alive, also in a
 // child of fork that outlives this process.
 Result<void> Mapping::map(uint64_t bytes, bool coherent, uint64_t double_seed) {
   bytes_ = bytes;
   parts_ = Parts::of(bytes);
-  const Result<int> again = open_path(path());
+  const Result<int> again = open_path();
   if (!again) return again.error();
   const bool same = same_file(*again);
   void* const at =
@@ -145,18 +161,7 @@ Result<void> Mapping::map(uint64_t bytes, bool coherent, uint64_t double_seed) {
   if (!same) {
     return errors_.because(Status::io_error, "was replaced while it was opened", "try again");
   }
-  const std::string failed = "cannot be mapped (" + size_text(bytes_) + "): " + std::strerror(why);
-  if (at == MAP_FAILED && why == ENOMEM) {
-    return errors_.because(
-        Status::no_resources, failed,
-        "more address space (ulimit -v) or a smaller window; in hugetlbfs, free huge pages");
-  }
-  if (at == MAP_FAILED) {
-    return errors_.because(
-        Status::io_error, failed,
-        "name a file in /dev/shm or hugetlbfs (with free huge pages), a /dev/dax device "
-        "or a prefetchable BAR; a size that is what the device has");
-  }
+  if (at == MAP_FAILED) return cannot_map(why);
   base_ = mapped_ = static_cast<std::byte*>(at);
   if (pages_.asked) madvise(mapped_, bytes_, MADV_HUGEPAGE);
   if (is_file_) guard_ = Guard(mapped_, bytes_);
@@ -184,7 +189,7 @@ Result<void> Mapping::put_caches_between(uint64_t double_seed) {
 }
 
 bool Mapping::map_again(std::byte* at, uint64_t bytes) {
-  const Result<int> again = open_path(path());
+  const Result<int> again = open_path();
   if (!again) return false;
   void* const mapped = same_file(*again)
                            ? mmap(at, bytes, PROT_READ | PROT_WRITE,

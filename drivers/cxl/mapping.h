@@ -38,14 +38,13 @@ struct WindowErrors {
 // Any thread may read the words; any of them may change at any time. All else is for one thread.
 class Mapping {
  public:
-  // Takes the descriptor over.
-  Mapping(std::string path, int descriptor);
+  explicit Mapping(std::string path);
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping();
 
-  // Opens a window's path, and makes the file if there is none.
-  static Result<int> open_path(const std::string& path);
+  // Opens the path, and makes the file if there is none. Once, before all else.
+  Result<void> open();
   // Maps so many bytes. `double_seed` not 0: caches are acted (ActedCaches).
   Result<void> map(uint64_t bytes, bool coherent, uint64_t double_seed);
   // From now on, lines are written back to memory and refreshed from it. Once.
@@ -116,10 +115,12 @@ class Mapping {
   }
 
  private:
+  Result<int> open_path() const;
   bool same_file(int descriptor) const;
+  Error cannot_map(int error) const;
 
   WindowErrors errors_;
-  int descriptor_;
+  int descriptor_ = -1;
   NotInherited not_inherited_;  // or a child would keep the locks
   pid_t owner_;
   bool is_file_ = false;

@@ -74,9 +74,8 @@ Opener::Opener(const WindowSettings& settings)
                                     : settings.path} {}
 
 Result<std::unique_ptr<Mapping>> Opener::open() {
-  const Result<int> opened = Mapping::open_path(errors_.path);
-  if (!opened) return opened.error();
-  mapping_ = std::make_unique<Mapping>(errors_.path, *opened);
+  mapping_ = std::make_unique<Mapping>(errors_.path);
+  if (auto opened = mapping_->open(); !opened) return opened.error();
   if (auto done = prepare_file(); !done) return done.error();
   const WindowLock lock(mapping_->descriptor(), WindowLock::patience);
   if (!lock.held()) return errors_.cannot_lock(lock);

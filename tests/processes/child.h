@@ -10,6 +10,7 @@
 
 namespace urma::test {
 
+#ifdef URMA_TEST_PEER  // else the program is not built beside peer.cc
 // The command line of a peer (peer.cc) that publishes a segment under `name` and serves it. Without
 // `bytes` the peer chooses the segment's size.
 inline std::vector<std::string> serve(const std::string& device, const std::string& name,
@@ -18,6 +19,7 @@ inline std::vector<std::string> serve(const std::string& device, const std::stri
   if (bytes > 0) command.push_back(std::to_string(bytes));
   return command;
 }
+#endif
 
 // Another process, killed at the latest with this object.
 class Child {
