@@ -24,7 +24,7 @@ struct Options {
   std::optional<uint64_t> producers;
   std::vector<uint64_t> topics = {0};  // in turns
   uint64_t rate = 0;                   // messages per second at most; 0: as fast as it goes
-  uint64_t work_us = 0;                // what handling a message takes, besides
+  uint64_t work_us = 0;                // additional time to handle a message
 };
 
 // Fails with Exit::usage.

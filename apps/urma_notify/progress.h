@@ -12,7 +12,7 @@ class Progress {
  public:
   Progress(const std::string& name, uint64_t bytes);
 
-  // So many bytes need not be sent.
+  // Starts at `bytes`, which the receiver already has.
   void begin(uint64_t bytes);
   void at(uint64_t bytes);
   // The last line; it says how fast it was.

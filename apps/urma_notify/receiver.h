@@ -18,9 +18,9 @@ class Receiver {
   Receiver(const std::string& device, int folder, std::atomic<bool>& over);
   Receiver(const Receiver&) = delete;
 
-  // How it is reached, on stdout.
+  // Prints the addresses of the receiver to stdout.
   void say_where();
-  // Until interrupted.
+  // Receives files until interrupted.
   void run();
 
  private:

@@ -12,7 +12,7 @@ namespace urma::perf {
 // whatever happens; it ends by itself if this process dies.
 class ChildServer {
  public:
-  // Returns when it can be reached. `processor`: where it runs; negative: anywhere.
+  // Returns when the server can be reached. It runs on `processor`, or on any if that is negative.
   ChildServer(const Options& options, const std::string& device, int processor);
   ~ChildServer();
   ChildServer(const ChildServer&) = delete;

@@ -7,7 +7,7 @@ namespace urma::perf {
 namespace {
 
 constexpr int64_t silence = second;
-// One could be lost while the client makes gigabytes of memory.
+// Two, since one may be lost while the client makes gigabytes of memory.
 constexpr int most_unanswered = 2;
 
 template <class Body>

@@ -9,7 +9,7 @@
 
 namespace urma::perf {
 
-// Which of the raw loops a case is compared with.
+// The raw loops that a case is compared with.
 struct ShmPlan {
   LanePlan there;  // from the client to the server
   LanePlan back;

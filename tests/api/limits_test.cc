@@ -141,7 +141,7 @@ TEST_CASE("a process that may have no more descriptors is told so") {
   for (const std::string& text : {std::string("udp:"), window.device()}) {
     INFO(text);
     CHECK(in_a_child(24, 1, [&](size_t more) {
-      // With what it opens once, and without.
+      // The first call has to open the descriptors of the process as well, later calls do not.
       static const size_t before = descriptors();
       limit(RLIMIT_NOFILE, before - 1 + more);
       const bool fine = use_names(text) && (more < 24 || urma::open(text).ok());

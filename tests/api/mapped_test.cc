@@ -315,7 +315,7 @@ TEST_CASE("a word of 1 to 8 bytes changes by one store") {
   changes_whole(~uint64_t{0});
 }
 
-TEST_CASE("data that was copied, of which the owner was not told, is not said to be nowhere") {
+TEST_CASE("a copy whose notification did not leave ends unknown, not as not executed") {
   const WindowFile window("untold");
   Side left = Side::open(window.device("?size=64M"), {.threads = Threads::inlined});
   Jetty other = left.device.jetty({.berths = 256}).value();

@@ -62,8 +62,8 @@ TEST_CASE("every string of up to seven orders, come in every order, is executed 
   CHECK(histories == 3 * 3 * 3 * 3 * 3 * 3 * 3 * uint64_t{5040});
 }
 
-// Far longer than the window, against a set of what has passed.
-TEST_CASE("numbers pass in any order, are begun at, and slide as a set of them says") {
+// Many times the window, compared with a set of the numbers that have passed.
+TEST_CASE("the gate passes, begins and slides as a plain set of numbers does, in any order") {
   Prng prng(7);
   ExecuteGate gate(Tassn::first(0));
   const Tassn base = Tassn::first(0);

@@ -84,7 +84,7 @@ TEST_CASE("what never left is never unknown") {
 }
 
 TEST_CASE(
-    "a TASSN that its target may still hear of is kept; one that is gone with its channel is not") {
+    "a TASSN that may still reach its target is kept; one that was lost with its channel is not") {
   for_all([](SliceState state, SliceEvent event, bool, const SliceStep& next) {
     if (!next.decided) {
       CHECK_FALSE(next.tombstone);
@@ -107,7 +107,7 @@ TEST_CASE("every cancelled slice ends when the withdrawal times out") {
   });
 }
 
-TEST_CASE("every slice ends when its peer is over, or cannot be reached") {
+TEST_CASE("every slice ends when its peer is gone or unreachable") {
   for (const SliceEvent event : {SliceEvent::peer_over, SliceEvent::unreachable}) {
     for (unsigned s = 0; s < states; ++s) {
       // The channel dies first; the verdict on the peer follows.

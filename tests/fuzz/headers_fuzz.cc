@@ -19,7 +19,7 @@ using Packet = std::span<const std::byte>;
 template <class Header>
 std::array<std::byte, Header::size> emitted(const Header& header) {
   std::array<std::byte, Header::size> out;
-  out.fill(std::byte{0xa5});  // `emit` owes nothing to what was there
+  out.fill(std::byte{0xa5});  // `emit` must overwrite every byte
   header.emit(HeaderBytes<Header::size>(out));
   return out;
 }

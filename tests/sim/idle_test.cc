@@ -238,7 +238,7 @@ TEST_CASE("CLOSE and CLOSED of before, or of strangers, end nothing that is used
   peer.say(to, closed);
   CHECK(stats_of(here).channels == 0);
 
-  // The next channel is not the one that was meant.
+  // The close was for the channel before: the next one stays open.
   REQUIRE(peer.connect(to));
   peer.keep_alive();
   CHECK(stats_of(here).channels == 1);

@@ -359,7 +359,7 @@ TEST_CASE("clients that live keep their room: one that comes too late is told so
   CHECK(status_of(clients.back().jetty, write(bytes, targets.back().segment)) == Status::ok);
 }
 
-TEST_CASE("whose execution record was forgotten is not served as if it had none") {
+TEST_CASE("a peer whose execution record was forgotten is not served as a new one") {
   SimHosts hosts("forgotten");
   auto here = hosts.start("", {.berths = 8}, {.operation_timeout = 30s});
   auto server = hosts.start("", {.berths = 8, .receives = 16}, with_peers(4));

@@ -188,7 +188,7 @@ TEST_CASE("hand-over: an owner that answers with many descriptors leaves none of
   }
 }
 
-TEST_CASE("hand-over: what its owner could take away is not mapped") {
+TEST_CASE("hand-over: a file that its owner could truncate is not mapped") {
   Hostile hostile;
   const std::array<int, 4> all{sealed_file(page, F_SEAL_GROW), hostile.file,
                                sealed_file(0, F_SEAL_SHRINK | F_SEAL_GROW), hostile.owner};

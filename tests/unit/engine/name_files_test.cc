@@ -68,7 +68,7 @@ TEST_CASE("a name is found only where the device reaches it") {
   CHECK_FALSE(mentions(which.message, "127.0.0.1"));
 }
 
-TEST_CASE("where nothing is in reach, what is elsewhere is told, and how to get there") {
+TEST_CASE("where no name is in reach, the error lists those elsewhere and how to reach them") {
   Names names;
   const Error nowhere = names.find(v4).error();
   CHECK(nowhere.status == Status::not_found);
