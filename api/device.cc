@@ -172,7 +172,7 @@ Error moved_from(std::string_view call) {
 }
 
 Descriptor describe_device(const engine::Runner& runner) {
-  const std::vector<Endpoint> places = runner.places();
+  const std::vector<Endpoint> places = runner.paths().endpoints();
   Descriptor descriptor;
   descriptor.at = places.front();
   descriptor.eid = runner.port_facts().eid;
@@ -260,7 +260,7 @@ Endpoint Device::endpoint() const {
   return state_ ? state_->runner->port_facts().self : Endpoint{};
 }
 std::vector<Endpoint> Device::endpoints() const {
-  return state_ ? state_->runner->places() : std::vector<Endpoint>{};
+  return state_ ? state_->runner->paths().endpoints() : std::vector<Endpoint>{};
 }
 uint32_t Device::datagram_bytes() const {
   if (!state_) return 0;
@@ -295,14 +295,14 @@ Result<std::vector<Path>> Device::paths(PeerId peer) {
 Result<Endpoint> Device::add_path(std::string_view device) {
   return guarded("add_path", [&]() -> Result<Endpoint> {
     if (auto able = usable(state_, "add_path"); !able) return able.error();
-    return state_->runner->add_path(device);
+    return state_->runner->paths().add(device);
   });
 }
 
 Result<void> Device::remove_path(const Endpoint& place) {
   return guarded("remove_path", [&]() -> Result<void> {
     if (auto able = usable(state_, "remove_path"); !able) return able.error();
-    return state_->runner->remove_path(place);
+    return state_->runner->paths().remove(place);
   });
 }
 

@@ -133,7 +133,7 @@ Result<int> CompletionSource::fd(const std::shared_ptr<urma::jetty::Jfc>& kept) 
       return Error{Status::invalid_argument,
                    "fd: this queue is attached to a Jfce. Fix: sleep at the fd() of the Jfce"};
     }
-    if (runner->give_descriptor(kept)) return jfc->descriptor();
+    if (runner->awaited().give_descriptor(kept)) return jfc->descriptor();
     return Error{Status::no_resources, std::string("fd: making an eventfd: ") +
                                            std::strerror(errno) +
                                            ". Fix: close descriptors, or allow more (ulimit -n)"};
@@ -160,7 +160,7 @@ Result<void> CompletionSource::attach(const std::shared_ptr<urma::jetty::Jfc>& k
                        ". Fix: attach it once, before fd() is called; Jetties that share a Jfc "
                        "share its Jfce"};
     }
-    runner->attach(kept, events, tag);
+    runner->awaited().attach(kept, events, tag);
     return {};
   });
 }

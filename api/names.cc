@@ -128,7 +128,7 @@ bool on_this_host(const Eid& address) {
 
 // Whether the location is an address of this device, so that it would ask itself.
 bool asks_itself(engine::Runner& runner, const Location& where) {
-  const auto places = runner.places();
+  const auto places = runner.paths().endpoints();
   return !where.local_host && (where.at == runner.port_facts().self ||
                                std::ranges::find(places, where.at) != places.end());
 }

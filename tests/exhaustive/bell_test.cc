@@ -1,7 +1,8 @@
 // The bell (base/bell.h) with one sleeper and two bringers, in every order of their steps: stores
 // reach memory late (each processor has a queue of them, which a fence waits for), bringers die
 // between any two steps, sleepers wake spuriously. The steps are those of Bell and of
-// Runner::sleep, written down again as a table; mutants show that each of them is needed.
+// DescriptorSleep::sleep_for, written down again as a table; mutants show that each of them is
+// needed.
 
 #include <array>
 #include <cstdint>

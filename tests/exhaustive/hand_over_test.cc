@@ -1,4 +1,4 @@
-// Threads::automatic (engine/runner.h) in every order of its steps: the service thread, an
+// Threads::automatic (engine/keeper.h) in every order of its steps: the service thread, an
 // application that polls, waits, hands over and at last does nothing more, and a peer that brings
 // messages. Each message is seen by a pass. Loads and stores take effect at once here; what late
 // ones would do is bell_test.cc's.
@@ -117,14 +117,14 @@ class Explorer {
     if (state.service == sleeping) state.service = up;
     if (state.application == sleeps) state.application = is_up;
   }
-  // Runner::wake
+  // Waker::wake
   static void wake(State& state) {
     if (state.asleep == 0) return;
     state.asleep = 0;
     ring(state);
   }
 
-  // Runner::serve, watch, sleep
+  // ServiceThread::serve, watch, DescriptorSleep::sleep_for
   void step_service(State state) {
     switch (state.service) {
       case serve:
@@ -180,7 +180,7 @@ class Explorer {
     }
   }
 
-  // Runner::look, wait_ourselves, hand_over
+  // Runner::look, Waiting::run_passes, Keeper::hand_over
   void step_application(State state) {
     switch (state.application) {
       case free:

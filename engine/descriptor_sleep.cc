@@ -1,0 +1,19 @@
+#include "engine/descriptor_sleep.h"
+
+#include <algorithm>
+
+namespace urma::engine {
+
+// The look comes after `drowse`, so that what is published later finds a sleeper to wake.
+void DescriptorSleep::sleep_for(jetty::Jfc* jfc, Time until) {
+  waker_.drowse();
+  bool nothing = !waker_.needs_pass() || passes_.try_pass(nullptr) == Passes::Ran::idle;
+  nothing = nothing && (jfc != nullptr ? jfc->sleep_elsewhere() : keeper_.service_keeps());
+  if (nothing && !engine_.has_work() && !keeper_.stopping()) {
+    waker_.rest(std::min(until, passes_.alarm()));
+  }
+  if (jfc != nullptr) jfc->awake();
+  waker_.awake();
+}
+
+}  // namespace urma::engine

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+
+#include "engine/keeper.h"
+#include "engine/passes.h"
+#include "engine/waker.h"
+
+namespace urma::engine {
+
+// Sleeping at the engine's descriptors (or its port's bell), where one thread at a time sleeps, so
+// that no other thread takes the signal that was meant for it. It does not know what a thread does
+// that finds the descriptors occupied. Called by threads that wait for a JFC and by the service
+// thread, without the engine token.
+//
+// Writers: `occupied_` - the thread that sleeps there.
+class DescriptorSleep {
+ public:
+  // Nothing is owned; all of it outlives this object.
+  DescriptorSleep(Engine& engine, Passes& passes, Waker& waker, Keeper& keeper)
+      : engine_(engine), passes_(passes), waker_(waker), keeper_(keeper) {}
+
+  // Returns false if another thread is there.
+  bool occupy() { return !occupied_.exchange(true); }
+  void leave() { occupied_.store(false); }
+  // Relaxed: for a thread that looks again; `occupied` is ordered with a timer that was set.
+  bool seems_occupied() const { return occupied_.load(std::memory_order_relaxed); }
+  bool occupied() const { return occupied_.load(); }
+
+  // Between `occupy` and `leave`. Sleeps until the alarm, at most until `until` in the machine's
+  // time. A thread that waits for `jfc` sleeps until that has something; the service thread (null)
+  // as long as it keeps. May return spuriously.
+  void sleep_for(jetty::Jfc* jfc, Time until);
+
+ private:
+  Engine& engine_;
+  Passes& passes_;
+  Waker& waker_;
+  Keeper& keeper_;
+  std::atomic<bool> occupied_{false};
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "base/region.h"
+
+namespace urma::engine {
+
+// Whether this process made the object, or is a child that fork gave a copy of it. The kernel
+// clears the page in a child, so no system call is needed to find out. Any thread.
+class ForkMark {
+ public:
+  // Throws std::bad_alloc.
+  ForkMark() {
+    if (page_.data() == nullptr) throw std::bad_alloc();
+    madvise(page_.data(), page_.bytes(), MADV_WIPEONFORK);
+    made_here_ = reinterpret_cast<std::atomic<uint32_t>*>(page_.data());
+    made_here_->store(1);
+  }
+
+  bool here() const { return *made_here_ != 0; }
+
+ private:
+  Region page_ = Region::try_make(4096, 4096);  // a page that holds nothing else
+  std::atomic<uint32_t>* made_here_;
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,76 @@
+#include "engine/keeper.h"
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/above_standard.h"
+
+namespace urma::engine {
+namespace {
+
+// An application that has polled more often than this and found nothing is one that polls.
+constexpr uint32_t polls_of_a_poller = 32;
+
+}  // namespace
+
+Keeper::~Keeper() {
+  if (timer_ >= 0) ::close(timer_);
+}
+
+Result<void> Keeper::start() {
+  timer_ = above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+  if (timer_ >= 0) return {};
+  return Error{Status::no_resources, std::string("open: making a timer: ") + std::strerror(errno) +
+                                         ". Fix: close descriptors, or allow more (ulimit -n)"};
+}
+
+void Keeper::polled_empty() {
+  if (threads_ != Threads::automatic || !service_keeps()) return;
+  const uint32_t polls = empty_polls_.load(std::memory_order_relaxed) + 1;
+  empty_polls_.store(polls, std::memory_order_relaxed);
+  if (polls > polls_of_a_poller) recall();
+}
+
+void Keeper::recall() {
+  if (service_keeps_.exchange(false)) waker_.wake();
+}
+
+// The keeper is written before the timer is set: a service thread that was recalled just before,
+// and has not gone to its timer yet, stays.
+void Keeper::hand_over() {
+  if (threads_ != Threads::automatic) return;
+  // One empty poll before each sleep does not make a poller.
+  empty_polls_.store(0, std::memory_order_relaxed);
+  if (service_keeps()) return;
+  service_keeps_.store(true);
+  set_timer(Duration(1));
+}
+
+void Keeper::left_descriptors() {
+  if (timer_ >= 0 && !service_keeps()) set_timer(take_over_after);
+}
+
+void Keeper::stop() {
+  stop_.store(true);
+  set_timer(Duration(1));
+}
+
+void Keeper::take_over() {
+  empty_polls_.store(0, std::memory_order_relaxed);
+  service_keeps_.store(true, std::memory_order_relaxed);
+}
+
+void Keeper::set_timer(Duration after) {
+  const itimerspec at{.it_interval = {}, .it_value = {0, static_cast<long>(after.count())}};
+  timerfd_settime(timer_, 0, &at, nullptr);
+}
+
+void Keeper::await_timer() {
+  uint64_t fired = 0;
+  [[maybe_unused]] const ssize_t got = ::read(timer_, &fired, sizeof fired);
+}
+
+}  // namespace urma::engine

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "engine/waker.h"
+#include "urma/core/options.h"
+
+namespace urma::engine {
+
+// Which side ensures that passes are run: the application while it polls or waits, else the service
+// thread (`ServiceThread`). It runs no pass itself, and does not know when the application polled
+// last. The service thread sleeps at its timer while the application keeps; a thread that changes
+// anything that the service thread waits for says so first and then sets the timer.
+//
+// Writers: `service_keeps_` - the service thread takes over and gives back, the application recalls
+// and hands over; `empty_polls_` - each thread that polls, and some counts are lost.
+class Keeper {
+ public:
+  // The waker is not owned, and outlives this object.
+  Keeper(Threads threads, Waker& waker)
+      : threads_(threads), waker_(waker), service_keeps_(threads == Threads::served) {}
+  ~Keeper();
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  // ---- any thread
+
+  bool service_keeps() const { return service_keeps_.load(std::memory_order_relaxed); }
+  // Reports that the application has polled and found nothing. After many such polls it is the
+  // keeper again.
+  void polled_empty();
+  // The application waits, and keeps from now on.
+  void recall();
+  // The application goes to sleep at a descriptor of its own: the service thread keeps.
+  void hand_over();
+  // An application thread has left the engine's descriptors. A service thread that was handed over
+  // to must not wait for longer.
+  void left_descriptors();
+  // Ends the service thread; the caller then wakes it. Needs `start`.
+  void stop();
+  bool stopping() const { return stop_.load(std::memory_order_relaxed); }
+
+  // ---- the service thread
+
+  // Creates the timer, before the thread starts. Errors: no_resources.
+  Result<void> start();
+  void take_over();
+  void give_back() { service_keeps_.store(false); }
+  void set_timer(Duration after);
+  // Sleeps until the timer fires.
+  void await_timer();
+
+  // How long an application must not have polled before the service thread takes over. It also
+  // looks this often at first.
+  static constexpr Duration take_over_after = std::chrono::microseconds(200);
+
+ private:
+  const Threads threads_;
+  Waker& waker_;
+  int timer_ = -1;
+  std::atomic<bool> service_keeps_;
+  std::atomic<bool> stop_{false};
+  // Polls that found nothing since the service thread took over.
+  alignas(64) std::atomic<uint32_t> empty_polls_{0};
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/futex.h"
+#include "urma/core/time.h"
+
+namespace urma::engine {
+
+// How far a device has been closed. It does not know what closing does. Any thread.
+class OpenState {
+ public:
+  // False from the beginning of the closing on: the device accepts no more works.
+  bool open() const { return open_.load(std::memory_order_relaxed); }
+  // All works accepted before have ended, and their completions can be polled.
+  bool closed() const { return closed_.load(std::memory_order_acquire) != 0; }
+
+  // Returns true to one thread, which closes the device and then calls `end`.
+  bool begin() { return open_.exchange(false); }
+  void end() {
+    closed_.store(1, std::memory_order_release);
+    futex_wake_all(closed_);
+  }
+  // Sleeps until `end` has been called.
+  void await() {
+    while (!closed()) futex_wait(closed_, 0, patience);
+  }
+
+  // A thread that waits for something else looks this often whether the device has been closed.
+  static constexpr Duration patience = std::chrono::milliseconds(100);
+
+ private:
+  std::atomic<bool> open_{true};
+  std::atomic<uint32_t> closed_{0};
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,98 @@
+#include "engine/passes.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace urma::engine {
+namespace {
+
+constexpr uint32_t passes_per_clock = 4;
+
+}  // namespace
+
+void Passes::report_to(std::unique_ptr<Reporter> reporter) {
+  reporter_ = std::move(reporter);
+  reporting_ = true;
+  report_at_ = Time{};
+}
+
+void Passes::end_reports() {
+  reporting_ = false;
+  report_at_ = never;
+}
+
+Passes::Ran Passes::try_pass(const jetty::Jfc* polled) {
+  if (!token_.take()) return Ran::by_another;
+  const bool busy = run(polled);
+  const bool rouse = rouse_;
+  token_.drop();
+  if (rouse) waker_.wake();
+  return busy ? Ran::busy : Ran::idle;
+}
+
+// Reading the clock takes longer than a look at memory, and most looks find nothing, so only every
+// fourth look reads it. What arrives between two readings is dated back to the earlier one. No
+// deadline of this engine passes early by that: what begins now is posted, and then the clock is
+// read.
+Time Passes::machine_time(const jetty::Jfc* polled) {
+  const bool recent = polled != nullptr && lossless_ && engine_.looked_only() &&
+                      !engine_.dirty().any() && ++passes_since_clock_ < passes_per_clock;
+  if (recent) return machine_time_;
+  passes_since_clock_ = 0;
+  return machine_time_ = read_clock();
+}
+
+// Returns true if there may be more to do.
+bool Passes::run(const jetty::Jfc* polled) {
+  const Time machine = clock_ != nullptr ? clock_->now() : machine_time(polled);
+  const Time now = time_.advance(machine, next_deadline_);
+  const bool timer_ran = now >= next_deadline_;
+  const bool busy = engine_.pass(now, polled);
+  if (polled != nullptr) polled_at_.store(machine, std::memory_order_relaxed);
+  rouse_ = false;
+  const bool reports = machine >= report_at_;
+  if (reports) {
+    report(machine);
+  } else if ((busy || timer_ran) && report_at_ == never && reporting_) {
+    report_at_ = machine + Reporter::interval;
+  }
+  // An alarm in the past would let no thread sleep.
+  if (engine_.looked_only() && !reports) return false;
+  if (polled != nullptr && engine_.told()) expects_post_.store(true, std::memory_order_relaxed);
+  next_deadline_ = engine_.next_deadline();
+  if (engine_.commands_wait()) next_deadline_ = std::min(next_deadline_, now + command_patience);
+  const Time due = std::min(time_.to_machine(next_deadline_), report_at_);
+  const Time planned = alarm_.load(std::memory_order_relaxed);
+  if (due != planned) alarm_.store(due, std::memory_order_relaxed);
+  // For a completion of a thread that sleeps there, or to wake earlier than was planned.
+  rouse_ = engine_.take_kick() || due < planned;
+  return busy;
+}
+
+void Passes::report(Time machine) {
+  const bool complete = reporter_->report(engine_, machine);
+  // The speed of a log's thread must not show in a simulation: what could not be reported now is
+  // reported together with the next change.
+  report_at_ = complete || clock_ != nullptr ? never : machine + Reporter::interval;
+}
+
+// The peer waits for the work that is posted first after something has arrived. So the packet is
+// sent first; recording the work and reading the clock come after it.
+bool Passes::send_ahead(uint32_t jetty, const Keeper& keeper) {
+  if (!token_.take()) return false;
+  expects_post_.store(false, std::memory_order_relaxed);
+  const bool sent = !keeper.service_keeps() && engine_.send_ahead(jetty);
+  if (sent) {
+    passes_since_clock_ = 0;
+    machine_time_ = clock_ != nullptr ? clock_->now() : read_clock();
+    next_deadline_ = time_.advance(machine_time_, next_deadline_);
+    engine_.take_sent_ahead(jetty, next_deadline_);
+    alarm_.store(machine_time_, std::memory_order_relaxed);
+  }
+  token_.drop();
+  if (sent) waker_.wake();
+  return sent;
+}
+
+}  // namespace urma::engine

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "engine/engine.h"
+#include "engine/engine_time.h"
+#include "engine/engine_token.h"
+#include "engine/keeper.h"
+#include "engine/reporter.h"
+#include "engine/waker.h"
+
+namespace urma::engine {
+
+// Runs the engine's passes, one thread at a time: the one that holds the engine token. A thread
+// that does not get the token is served by its holder. After each pass the *alarm* says when the
+// next one is due. It does not know why a thread runs a pass, and never sleeps.
+//
+// Writers: the thread that holds the token, unless a member says otherwise.
+class Passes {
+ public:
+  // Nothing is owned; all of it outlives this object. `clock`: of a simulation, else null.
+  Passes(Engine& engine, Waker& waker, drivers::VirtualClock* clock)
+      : engine_(engine),
+        waker_(waker),
+        clock_(clock),
+        // Time matters only to limits, and none of them is short.
+        lossless_(engine.port().ways() != nullptr) {}
+
+  // ---- before the first pass
+
+  void report_to(std::unique_ptr<Reporter> reporter);
+
+  // ---- any thread
+
+  // Null if the device reports to nothing. Its `start`, `close` and `abandon` are for the thread
+  // that opens and closes the device.
+  Reporter* reporter() { return reporter_.get(); }
+  // Runs one bounded pass, if no other thread has the token. Busy: there may be more to do.
+  // `polled`: what an application polls by this pass; null in passes of the service thread.
+  enum class Ran : uint8_t { by_another, idle, busy };
+  Ran try_pass(const jetty::Jfc* polled);
+  // Whether a completion has come, so that the first post is to be sent ahead, the rest together.
+  bool expects_post() const { return expects_post_.load(std::memory_order_relaxed); }
+  // Sends what has been posted to this Jetty, because a peer waits for it. Returns false if it
+  // has not, as always while the service thread keeps; the caller then marks the Jetty.
+  bool send_ahead(uint32_t jetty, const Keeper& keeper);
+  // When the next pass is due, in the machine's time.
+  Time alarm() const { return alarm_.load(std::memory_order_relaxed); }
+  // When an application last ran a pass, in the machine's time.
+  Time polled_at() const { return polled_at_.load(std::memory_order_relaxed); }
+
+  // ---- inside a pass
+
+  // No pass calls the reporter after it.
+  void end_reports();
+
+  // Commands that are not done are run again after this: some end within half a millisecond.
+  static constexpr Duration command_patience = std::chrono::microseconds(250);
+
+ private:
+  bool run(const jetty::Jfc* polled);
+  Time machine_time(const jetty::Jfc* polled);
+  [[gnu::cold]] void report(Time machine);
+
+  Engine& engine_;
+  Waker& waker_;
+  drivers::VirtualClock* const clock_;
+  const bool lossless_;
+  Time machine_time_{};
+  uint32_t passes_since_clock_ = 0;
+  EngineTime time_;
+  Time next_deadline_ = never;  // engine time
+  // When the next report is due, in the machine's time; never: nothing has changed since the last.
+  Time report_at_ = never;
+  bool reporting_ = false;
+  bool rouse_ = false;  // the thread asleep at the descriptors must look
+  std::unique_ptr<Reporter> reporter_;
+
+  EngineToken token_;
+  std::atomic<bool> expects_post_{false};
+  alignas(64) std::atomic<Time> polled_at_{};
+  alignas(64) std::atomic<Time> alarm_{never};
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,107 @@
+#include "engine/service_thread.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/clock.h"
+#include "base/signals_blocked.h"
+#include "engine/spinning.h"
+
+namespace urma::engine {
+namespace {
+
+// The time between two looks at the timer doubles up to this while the application polls, because
+// each look costs the polling thread 15 us and more on a virtual machine.
+constexpr Duration most_patience = 16 * Keeper::take_over_after;
+// An application that polled so recently is still polling.
+constexpr Duration between_polls = std::chrono::microseconds(20);
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// It spins beside a thread of the application.
+bool service_may_spin() { return may_spin(2); }
+
+}  // namespace
+
+Result<void> ServiceThread::start() {
+  if (auto started = keeper_.start(); !started) return started;
+  const auto entry = [](void* self) -> void* {
+    static_cast<ServiceThread*>(self)->serve();
+    return nullptr;
+  };
+  const SignalsBlocked blocked;
+  if (const int why = pthread_create(&thread_, nullptr, entry, this); why != 0) {
+    return Error{Status::no_resources,
+                 std::string("open: starting the device's thread: ") + std::strerror(why) +
+                     ". Fix: allow more threads (ulimit -u, a container's pids limit) or address "
+                     "space (ulimit -v), or open it with Threads::inlined"};
+  }
+  pthread_setname_np(thread_, "urma-engine");
+  running_ = true;
+  return {};
+}
+
+void ServiceThread::stop() {
+  if (!running_) return;
+  keeper_.stop();
+  waker_.wake();
+  pthread_join(thread_, nullptr);
+  running_ = false;
+}
+
+void ServiceThread::serve() {
+  using Ran = Passes::Ran;
+  Time idle_since = never;
+  while (!keeper_.stopping()) {
+    // A thread began to wait while the service thread took over, or the application handed over
+    // while another thread of its sleeps there. That thread runs the passes; beside it this one
+    // would spin.
+    if (descriptors_.seems_occupied()) keeper_.give_back();
+    if (!keeper_.service_keeps()) {
+      watch();
+      continue;
+    }
+    const Ran ran = passes_.try_pass(nullptr);
+    if (ran == Ran::by_another) sched_yield();
+    if (ran == Ran::busy) idle_since = never;
+    if (ran != Ran::idle) continue;
+    if (service_may_spin()) {
+      const Time now = read_clock();
+      idle_since = std::min(idle_since, now);
+      if (now - idle_since < spin_before_sleep) {
+        pause();
+        continue;
+      }
+    }
+    if (!descriptors_.occupy()) continue;
+    descriptors_.sleep_for(nullptr, never);
+    descriptors_.leave();
+  }
+}
+
+// Returns when no thread polls or waits any more, the application hands over, or the thread is to
+// stop. A thread that causes one of these says so first and then sets the timer; this function
+// looks at all of them each time after it has set the timer.
+void ServiceThread::watch() {
+  Duration patience = Keeper::take_over_after;
+  keeper_.set_timer(patience);
+  while (!keeper_.service_keeps() && !keeper_.stopping()) {
+    keeper_.await_timer();
+    // The thread that sleeps there sets the timer when it leaves.
+    if (descriptors_.occupied()) continue;
+    const Duration silent = read_clock() - passes_.polled_at();
+    if (silent >= Keeper::take_over_after) return keeper_.take_over();
+    patience =
+        silent < between_polls ? std::min(2 * patience, most_patience) : Keeper::take_over_after;
+    keeper_.set_timer(patience);
+  }
+}
+
+}  // namespace urma::engine

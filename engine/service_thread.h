@@ -1,0 +1,39 @@
+#pragma once
+
+#include <pthread.h>
+
+#include "engine/descriptor_sleep.h"
+#include "engine/keeper.h"
+#include "engine/passes.h"
+
+namespace urma::engine {
+
+// The device's own thread. While it keeps, it runs passes and sleeps at the descriptors. While the
+// application keeps, it sleeps at the keeper's timer, and when that fires looks when a pass was
+// polled last; if that is long ago, and no thread sleeps at the descriptors, it takes over. If it
+// finds another thread asleep at the descriptors, it gives back and goes to its timer, which the
+// other thread sets when it leaves.
+class ServiceThread {
+ public:
+  // Nothing is owned; all of it outlives this object.
+  ServiceThread(Passes& passes, Waker& waker, Keeper& keeper, DescriptorSleep& descriptors)
+      : passes_(passes), waker_(waker), keeper_(keeper), descriptors_(descriptors) {}
+
+  // Errors: no_resources.
+  Result<void> start();
+  // Ends the thread, if it was started, and waits for that. Not in a forked child.
+  void stop();
+
+ private:
+  void serve();
+  void watch();
+
+  Passes& passes_;
+  Waker& waker_;
+  Keeper& keeper_;
+  DescriptorSleep& descriptors_;
+  bool running_ = false;
+  pthread_t thread_{};
+};
+
+}  // namespace urma::engine

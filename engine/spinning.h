@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <thread>
+
+#include "urma/core/time.h"
+
+namespace urma::engine {
+
+// How long a thread looks for events before it sleeps. Going to sleep and waking takes some 25 us;
+// something may come sooner.
+inline constexpr Duration spin_before_sleep = std::chrono::microseconds(50);
+
+// Whether so many threads of a device may spin. With one spinning thread too many, a wait of
+// microseconds becomes a time slice of the scheduler. The peers are on this machine, too, so a
+// device uses at most half of its processors.
+inline bool may_spin(uint32_t spinning) {
+  static const uint32_t processors = std::thread::hardware_concurrency();
+  return spinning <= processors / 2;
+}
+
+}  // namespace urma::engine
