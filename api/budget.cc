@@ -33,7 +33,7 @@ Budget Device::budget() {
        2 * static_cast<uint32_t>(transport::Peers::eid_entry_bytes())},
       {"peer", "its timer", TimerWheel::bytes_each},
       {"paths", "to a peer with two to four paths", in_slab<transport::Routes>()},
-      {"paths from the fifth on", "likewise", in_slab<transport::Routes::Four>()},
+      {"paths from the fifth on", "likewise", in_slab<transport::RouteTable::Four>()},
       {"channel", "both directions, nothing outstanding", in_slab<transport::Tp>()},
       {"channel", "its entry by TPN, in a table at most half full",
        2 * static_cast<uint32_t>(transport::Tpns::entry_bytes())},

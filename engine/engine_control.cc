@@ -271,7 +271,7 @@ std::optional<size_t> Engine::paths(PeerId peer, std::span<Path, most_paths> out
   if (facts->routes == nullptr) return 0;
   size_t count = 0;
   for (uint8_t i = 0; i < facts->routes->count(); ++i) {
-    const transport::Routes::Route& route = (*facts->routes)[i];
+    const transport::Route& route = (*facts->routes)[i];
     if (!route.there) continue;
     out[count++] = {.from = transport_.paths().endpoints[route.local],
                     .to = route.to,

@@ -9,14 +9,14 @@ namespace {
 // been proven, else any that the peer's descriptor names, so that one that does not work does not
 // lose all of them.
 uint8_t some_route(const Routes& routes, uint64_t drawn) {
-  const uint8_t proven = routes.for_answer();
+  const uint8_t proven = routes.scheduler().for_answer();
   if (routes[proven].usable) return proven;
   const auto first = static_cast<unsigned>(drawn % routes.count());
   for (unsigned i = 0; i < routes.count(); ++i) {
     const auto at = static_cast<uint8_t>((first + i) % routes.count());
     if (routes[at].there && routes[at].known) return at;
   }
-  return routes.way(first);
+  return routes.scheduler().way(first);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ Channel* Datagrams::to(const Peer& peer) {
       .addresses = {
           .upi = Addresses::default_upi, .source = device_.settings.eid, .destination = peer.eid}};
   if (peer.routes != nullptr) {
-    const Routes::Route& route = (*peer.routes)[some_route(*peer.routes, device_.entropy.next())];
+    const Route& route = (*peer.routes)[some_route(*peer.routes, device_.entropy.next())];
     aim.to = route.to;
     aim.path = route.local;
   } else if (own_paths_.may_change() && peer.eid == device_.settings.eid) {
@@ -86,7 +86,8 @@ bool Datagrams::parse(std::span<const std::byte> packet, std::span<const std::by
 PeerId Datagrams::peer_at(const Eid& eid, const Endpoint& at) {
   PeerId found;
   peers_.for_each_of(eid, [&](const Peer& peer) {
-    const bool there = peer.at == at || (peer.routes != nullptr && peer.routes->leads_to(at));
+    const bool there =
+        peer.at == at || (peer.routes != nullptr && peer.routes->table().leads_to(at));
     if (there && !found) found = peers_.id_of(peer);
   });
   return found;

@@ -86,7 +86,7 @@ void Links::report_down(const Peer& peer, Why why, Time now) {
 void Links::report_paths(const Peer& peer) {
   Routes& routes = *peer.routes;
   PeerNews& counted = device_.news;
-  const Routes::News news = routes.news();
+  const RouteHealth::News news = routes.health().news();
   const struct {
     uint8_t routes;
     PeerNews::Of& counted;

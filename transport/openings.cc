@@ -52,7 +52,7 @@ void Openings::begin(Peer& peer, Time now) {
   peer.opening = true;
   peer.closes = 0;
   // OPEN itself lists the addresses of this device.
-  if (!doubted && peer.routes != nullptr) peer.routes->told();
+  if (!doubted && peer.routes != nullptr) peer.routes->report().end();
   medium_.asking_changed(peer.at);
   peer.refused = peer.given_up = false;
   peer.tpn = tpns_.draw(device_.entropy);
@@ -144,8 +144,8 @@ void Openings::handle_retry(const ArrivedSetup& retry) {
   // The cookie holds for the address that the OPEN came from, and a RETRY may lie about it. So at
   // most one OPEN for each that the timer sent leaves immediately; else the timer's next one
   // carries the cookie.
-  const bool its_own =
-      peer->at == retry.from || (peer->routes != nullptr && peer->routes->leads_to(retry.from));
+  const bool its_own = peer->at == retry.from ||
+                       (peer->routes != nullptr && peer->routes->table().leads_to(retry.from));
   if (!its_own || !std::exchange(peer->may_retry, false)) return;
   OutgoingSetup open = open_for(*peer);
   open.to = retry.from;

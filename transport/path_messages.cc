@@ -6,7 +6,7 @@ void PathMessages::lead(const PathList& paths, Time now) {
   own_paths_.lead(paths);
   peers_.for_each([&](Peer& peer) {
     if (peer.routes != nullptr) {
-      peer.routes->lead(own_paths_.current(), peer.routes->theirs(), true, now);
+      peer.routes->lead(own_paths_.current(), peer.routes->table().theirs(), true, now);
       tell(peer, now);
     } else if (peer.eid == device_.settings.eid && peer.channel != nullptr) {
       // The channel of a device to itself has one path, and it may be the one that goes.
@@ -19,20 +19,21 @@ void PathMessages::lead(const PathList& paths, Time now) {
 // A peer that does not accept PATHS learns of them by another OPEN.
 void PathMessages::tell(Peer& peer, Time now) {
   Routes& routes = *peer.routes;
-  if (routes.any_news()) links_.report_paths(peer);
+  if (routes.health().any_news()) links_.report_paths(peer);
   if (links_.leaving() || (peer.channel == nullptr && !peer.opening)) return;
   if (peer.channel != nullptr && !peer.notes_paths) {
     links_.cancel_opening(peer);
     return openings_.begin(peer, now);
   }
-  routes.tell(device_.entropy.next() | 1, now);
+  routes.start_report(device_.entropy.next() | 1, now);
   if (peer.channel != nullptr) medium_.timers().arm_no_later(*peer.channel, now);
 }
 
 bool PathMessages::all_noted() {
   bool all = true;
   peers_.for_each([&](const Peer& peer) {
-    const bool waits = peer.routes != nullptr && peer.channel != nullptr && peer.routes->telling();
+    const bool waits =
+        peer.routes != nullptr && peer.channel != nullptr && peer.routes->report().open();
     all = all && !waits;
   });
   return all;
@@ -42,18 +43,18 @@ void PathMessages::tend(Peer& peer, Time now) {
   Routes* const routes = peer.routes;
   if (routes == nullptr || peer.channel == nullptr) return;
   if (outbox_.may_ask()) {
-    if (const auto route = routes->tells(now)) send_paths(peer, *route);
+    if (const auto route = routes->due_report(now)) send_paths(peer, *route);
   }
   // A question that is not asked now stays due.
   while (outbox_.may_ask()) {
-    const auto question = routes->question(now, device_.entropy.next() | 1);
+    const auto question = routes->health().question(now, device_.entropy.next() | 1);
     if (!question) break;
     send_question(peer, *question);
   }
-  if (routes->any_news()) links_.report_paths(peer);
+  if (routes->health().any_news()) links_.report_paths(peer);
 }
 
-void PathMessages::send(const Peer& peer, const Routes::Route& route, const SetupMessage& message,
+void PathMessages::send(const Peer& peer, const Route& route, const SetupMessage& message,
                         uint32_t padded_to) {
   outbox_.push({.to = route.to,
                 .addresses = outbox_.addresses_to(peer.eid),
@@ -64,12 +65,12 @@ void PathMessages::send(const Peer& peer, const Routes::Route& route, const Setu
 
 void PathMessages::send_paths(const Peer& peer, uint8_t route) {
   SetupMessage message = outbox_.on_channel(SetupType::paths, peer);
-  message.cookie = peer.routes->tell_nonce();
+  message.cookie = peer.routes->report().nonce();
   send(peer, (*peer.routes)[route], message);
 }
 
-void PathMessages::send_question(const Peer& peer, const Routes::Question& question) {
-  const Routes::Route& route = (*peer.routes)[question.route];
+void PathMessages::send_question(const Peer& peer, const RouteHealth::Question& question) {
+  const Route& route = (*peer.routes)[question.route];
   SetupMessage message = outbox_.on_channel(SetupType::question, peer);
   message.attempt = question.route;
   message.cookie = question.nonce;
@@ -94,12 +95,13 @@ void PathMessages::handle_paths(const ArrivedSetup& paths) {
   Peer& peer = *peers_.find(channel->peer());
   Routes* const routes = peer.routes;
   if (number(peer.life) != message.from_life) return ignore(counters.setup_incarnation);
-  if (routes == nullptr || !(message.paths.leads_to(paths.from) || routes->leads_to(paths.from))) {
+  if (routes == nullptr ||
+      !(message.paths.leads_to(paths.from) || routes->table().leads_to(paths.from))) {
     return ignore(counters.wrong_source);
   }
-  if (message.paths.newer_than(routes->theirs().number)) {
+  if (message.paths.newer_than(routes->table().theirs().number)) {
     // Each list causes questions. The peer sends this one again.
-    if (routes->led_often(paths.now)) return ignore(counters.setup_declined);
+    if (routes->table().led_often(paths.now)) return ignore(counters.setup_declined);
     routes->lead(own_paths_.current(), message.paths, true, paths.now);
     PeerPaths::move(peer);
     links_.report_paths(peer);
@@ -116,10 +118,10 @@ void PathMessages::handle_noted(const ArrivedSetup& noted) {
   const PacketChannel* const channel = meant(noted);
   if (channel == nullptr) return;
   Routes* const routes = peers_.find(channel->peer())->routes;
-  const bool asked =
-      routes != nullptr && routes->telling() && noted.message.cookie == routes->tell_nonce();
+  const bool asked = routes != nullptr && routes->report().open() &&
+                     noted.message.cookie == routes->report().nonce();
   if (!asked) return ignore(device_.counters.setup_late);
-  routes->told();
+  routes->report().end();
 }
 
 // The answer takes the path of the question and is not larger.
@@ -142,15 +144,15 @@ void PathMessages::handle_answer(const ArrivedSetup& answer) {
     return ignore(counters.setup_late);
   }
   const auto number = static_cast<uint8_t>(answer.message.attempt);
-  const Routes::Route& route = (*routes)[number];
+  const Route& route = (*routes)[number];
   if (route.local != answer.path || !(route.to == answer.from)) {
     return ignore(counters.wrong_source);
   }
-  if (!routes->answered(number, answer.message.cookie, answer.now)) {
+  if (!routes->health().answered(number, answer.message.cookie, answer.now)) {
     return ignore(counters.setup_late);
   }
   medium_.wake(*channel);
-  if (routes->any_news()) links_.report_paths(peer);
+  if (routes->health().any_news()) links_.report_paths(peer);
 }
 
 }  // namespace urma::transport

@@ -42,8 +42,8 @@ class PathMessages {
  private:
   void tell(Peer& peer, Time now);
   void send_paths(const Peer& peer, uint8_t route);
-  void send_question(const Peer& peer, const Routes::Question& question);
-  void send(const Peer& peer, const Routes::Route& route, const SetupMessage& message,
+  void send_question(const Peer& peer, const RouteHealth::Question& question);
+  void send(const Peer& peer, const Route& route, const SetupMessage& message,
             uint32_t padded_to = 0);
   PacketChannel* meant(const ArrivedSetup& arrived);
 

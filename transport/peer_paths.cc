@@ -18,8 +18,8 @@ void PeerPaths::expect(Peer& peer, std::span<const Endpoint> also, Time now) {
   }
   if (Routes* const known = peer.routes) {
     // Without a channel the peer could not say where it went.
-    theirs.number = known->theirs().number;
-    if (!known->goes_to(peer.at)) known->lead(own_paths_.current(), theirs, false, now);
+    theirs.number = known->table().theirs().number;
+    if (!known->table().goes_to(peer.at)) known->lead(own_paths_.current(), theirs, false, now);
     return;
   }
   if (!own_paths_.may_change() && theirs.count == 1) return;
@@ -40,14 +40,14 @@ void PeerPaths::learn(Peer& peer, const PathList& theirs, const Endpoint& from, 
   if (Routes* const known = peer.routes) {
     known->lead(own_paths_.current(), others, false, now);
     // Events of the time before the channel are not reported.
-    known->news();
+    known->health().news();
   } else {
     make(peer, others, now);
   }
   Routes& routes = *peer.routes;
-  routes.doubt_all(now);
+  routes.health().doubt_all(now);
   // The set-up itself came this way, and was answered.
-  if (const auto route = routes.find(path, from)) routes.prove(*route, now);
+  if (const auto route = routes.table().find(path, from)) routes.health().prove(*route, now);
 }
 
 void PeerPaths::forget(Peer& peer) {
@@ -57,13 +57,13 @@ void PeerPaths::forget(Peer& peer) {
 
 void PeerPaths::aim(OutgoingSetup& message, const Peer& peer, unsigned number_of_try) {
   if (peer.routes == nullptr) return;
-  const Routes::Route& route = (*peer.routes)[peer.routes->way(number_of_try)];
+  const Route& route = (*peer.routes)[peer.routes->scheduler().way(number_of_try)];
   message.to = route.to;
   message.path = route.local;
 }
 
 void PeerPaths::move(Peer& peer) {
-  const PathList& theirs = peer.routes->theirs();
+  const PathList& theirs = peer.routes->table().theirs();
   if (!theirs.leads_to(peer.at)) peer.at = theirs.endpoints[theirs.first()];
 }
 

@@ -35,7 +35,7 @@ class PeerPaths {
   const Eid self_;
   OwnPaths& own_paths_;
   const bool has_paths_;
-  Slab<Routes::Four> more_routes_;  // of peers with more than four paths
+  Slab<RouteTable::Four> more_routes_;  // of peers with more than four paths
   Slab<Routes> routes_;
 };
 

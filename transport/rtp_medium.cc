@@ -81,7 +81,7 @@ bool RtpMedium::may_come_from(const Eid& source, const Endpoint& from) {
   if (names_address(source, from)) return true;
   bool known = false;
   peers_.for_each_of(source, [&](const Peer& peer) {
-    known = known || (peer.routes != nullptr && peer.routes->leads_to(from));
+    known = known || (peer.routes != nullptr && peer.routes->table().leads_to(from));
   });
   return known;
 }

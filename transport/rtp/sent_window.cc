@@ -32,7 +32,7 @@ SentWindow::Packet* SentWindow::push(const Packet& packet, Time now, Pool& pool)
   Packet& back = packets_.back(pool);
   back.sent = stamp(now);
   inflight_bytes_ += back.bytes;
-  if (routes_ != nullptr) routes_->left(back.route, back.bytes);
+  if (routes_ != nullptr) routes_->windows().left(back.route, back.bytes);
   return &back;
 }
 
@@ -40,10 +40,10 @@ void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
   if (packet.lost) {
     packet.lost = false;
     --lost_packets_;
-    if (routes_ != nullptr) routes_->left(packet.route, bytes);
+    if (routes_ != nullptr) routes_->windows().left(packet.route, bytes);
   } else {
     inflight_bytes_ -= packet.bytes;
-    if (routes_ != nullptr) routes_->resized(packet.route, int64_t{bytes} - packet.bytes);
+    if (routes_ != nullptr) routes_->windows().resized(packet.route, int64_t{bytes} - packet.bytes);
   }
   packet.bytes = bytes;
   packet.sent = stamp(now);
@@ -89,14 +89,14 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
         }
       } else if (!first_copy) {
         out.newest_sent = std::max(out.newest_sent, now - since);
-        if (routes_ != nullptr) routes_->note_sent_of_arrived(at->route, now - since, now);
+        if (routes_ != nullptr) routes_->delays().note_arrival(at->route, now - since, now);
       }
       continue;
     }
     // A packet with a higher number that left before the question has arrived, so the first copy of
     // the question probably has, too: its second copy is not evidence.
     if (now - since < asked) answered = nullptr;
-    if (routes_ != nullptr) routes_->note_sent_of_arrived(at->route, now - since, now);
+    if (routes_ != nullptr) routes_->delays().note_arrival(at->route, now - since, now);
     if (psn < highest_acknowledged_) {
       out.overtaken = true;
     } else {
@@ -108,7 +108,7 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
   }
   if (answered != nullptr) {
     out.newest_sent = std::max(out.newest_sent, asked);
-    if (routes_ != nullptr) routes_->note_sent_of_arrived(answered->route, asked, now);
+    if (routes_ != nullptr) routes_->delays().note_arrival(answered->route, asked, now);
   }
   // Without a TPSACK, the acknowledgement of packets behind a hole had to wait until the hole was
   // filled, so it does not measure a round trip.
@@ -141,14 +141,15 @@ SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration
   Missing out;
   Psn psn = first_;
   // With one route at a time, all packets are judged by the mode alone.
-  Routes* const routes = routes_ != nullptr && !routes_->one_at_a_time() ? routes_ : nullptr;
-  if (routes != nullptr) routes->judge(tolerance, now);
+  Routes* const routes =
+      routes_ != nullptr && !routes_->scheduler().one_at_a_time() ? routes_ : nullptr;
+  if (routes != nullptr) routes->delays().judge(tolerance, now);
   for (auto at = begin(pool); at && psn <= evidence.through; ++at, ++psn) {
     if (at->acknowledged || at->lost) continue;
     const Time sent = now - age(*at, now);
-    const bool overtaken = routes != nullptr && sent < routes->overtaken_before(at->route);
+    const bool overtaken = routes != nullptr && sent < routes->delays().overtaken_before(at->route);
     // By what came over other paths: as if it had left as much later as its own is slower.
-    const Time as_if = routes != nullptr ? sent + routes->later(at->route) : sent;
+    const Time as_if = routes != nullptr ? sent + routes->delays().later(at->route) : sent;
     if (overtaken || is_lost(psn, as_if, at->copies > 1, evidence)) {
       out.lost_bytes += at->bytes;
       lose(*at, sent);
@@ -156,7 +157,7 @@ SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration
     }
     out.oldest_sent = std::min(out.oldest_sent, as_if);
     if (routes != nullptr) {
-      out.until = std::min(out.until, routes->patience(at->route, sent, tolerance));
+      out.until = std::min(out.until, routes->delays().patience(at->route, sent, tolerance));
     }
   }
   return out;

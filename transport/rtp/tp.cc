@@ -76,8 +76,8 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
                 std::min(settings.mode->window_packets, ReceivedWindow::max_window),
                 settings.peers_mode.keeps_out_of_order) {
   if (settings.routes == nullptr) return;
-  settings.routes->use_one_at_a_time(takes_overtaking_for_loss(mode_));
-  settings.routes->open_windows(*settings.controller, window_settings(settings));
+  settings.routes->scheduler().use_one_at_a_time(takes_overtaking_for_loss(mode_));
+  settings.routes->windows().open(*settings.controller, window_settings(settings));
 }
 
 congestion::Settings Tp::window_settings(const TpSettings& settings) {
@@ -294,7 +294,9 @@ uint32_t Tp::payload_of(const Pulling& pulling) const {
 bool Tp::window_open(uint32_t payload, uint64_t planned) const {
   if (sent_.next() - sent_.first() >= send_window_) return false;
   if (routes() != nullptr) {
-    if (routes()->changes_over() || !routes()->any_room(payload + header_allowance)) return false;
+    if (routes()->scheduler().changes_over() ||
+        !routes()->scheduler().any_room(payload + header_allowance))
+      return false;
   }
   const uint64_t inflight = sent_.inflight_bytes() + planned;
   return inflight == 0 || inflight + payload + header_allowance <= controller_->window_bytes();
@@ -312,7 +314,7 @@ bool Tp::can_send_lost() const {
   if (sent_.lost_packets() == 0) return false;
   if (questions_due_ > 0) return true;
   const uint32_t largest = facts_.packet_bytes + header_allowance;
-  if (routes() != nullptr && !routes()->any_room(largest)) return false;
+  if (routes() != nullptr && !routes()->scheduler().any_room(largest)) return false;
   return sent_.inflight_bytes() == 0 ||
          sent_.inflight_bytes() + largest <= controller_->window_bytes();
 }
@@ -326,7 +328,7 @@ bool Tp::can_send_new() const {
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
   Plan plan{.frames = frames, .burst = pools_.burst, .remembered = pools_.sent_burst};
   window_limited_ = false;
-  if (routes() != nullptr) routes()->begin_plan();
+  if (routes() != nullptr) routes()->windows().begin_plan();
   if (sent_.lost_packets() > 0) plan_lost(plan);
   if (!plan.held_back) plan_new(plan, now);
   if (keep_alive_due_) plan_keep_alive(plan, now);
@@ -346,7 +348,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
     finish(burst.slots[i], *plan.remembered.packets[i], plan.remembered.psns[i], ask, now);
   }
   keep_alive_due_ = false;
-  if (routes() != nullptr) routes()->used(now);
+  if (routes() != nullptr) routes()->health().used(now);
   if (!timer_.running()) timer_.start(mode_, now);
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
   return plan.count;
@@ -361,7 +363,7 @@ void Tp::plan_lost(Plan& plan) {
     if (!at->lost) continue;
     plan.held_back = plan.full();
     if (plan.held_back) return;
-    const bool room = routes() == nullptr || routes()->any_room(at->bytes);
+    const bool room = routes() == nullptr || routes()->scheduler().any_room(at->bytes);
     const bool open = inflight == 0 || inflight + at->bytes <= controller_->window_bytes();
     // A question leaves even if the window is full: all packets that fill it may be lost.
     if (questions_due_ > 0) {
@@ -374,7 +376,7 @@ void Tp::plan_lost(Plan& plan) {
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
     at->route = pick_route(at->bytes) & 0x7f;
-    if (routes() != nullptr) routes()->plan(at->route, at->bytes);
+    if (routes() != nullptr) routes()->windows().plan(at->route, at->bytes);
     plan.add(*at, psn, true);
     plan.again = true;
     --left;
@@ -464,7 +466,7 @@ void Tp::end_frame(TxFrame& frame, uint8_t route) const {
     frame.path = path_;
     return seal(frame, paths_.endpoints[path_], pools_.prefix);
   }
-  const Routes::Route& way = (*routes())[route];
+  const Route& way = (*routes())[route];
   frame.to = way.to;
   frame.path = way.local;
   seal(frame, paths_.endpoints[way.local], pools_.prefix);
@@ -493,7 +495,7 @@ void Tp::fill_ack(TxFrame& frame) {
     const size_t bytes = holes.emit({frame.head + Rtph::size, TxFrame::head_room - Rtph::size});
     frame.head_bytes = static_cast<uint16_t>(Rtph::size + bytes);
   }
-  end_frame(frame, routes() == nullptr ? 0 : routes()->for_answer());
+  end_frame(frame, routes() == nullptr ? 0 : routes()->scheduler().for_answer());
   // UB 4.4.2: once until the next TPACK, but not one that only answers an ACK request: the second
   // TPNAK of a hole would come while the first is being answered.
   nak_sent_ = nak_sent_ || nak_due_;
@@ -526,7 +528,8 @@ void Tp::handle_time_out(Time now) {
   // UB 4.4.1: in each mode; UB 4.4.6, UB 4.4.10: from the first that is missing on, or each that
   // is; UB 4.4.16, UB 4.4.20: what nothing else has mended.
   // Nothing else shows there that a path is lost.
-  if (routes() != nullptr && routes()->one_at_a_time()) routes()->question_all(now);
+  if (routes() != nullptr && routes()->scheduler().one_at_a_time())
+    routes()->health().question_all(now);
   // Where the peer tells what it has, what left less than a round trip ago may yet be told.
   const bool tells = mode_.scope == Retransmission::Scope::selective;
   const Duration least_age = tells ? std::min(rtt(), timer_.time_out(mode_, 0) / 2) : Duration{};

@@ -68,7 +68,7 @@ class Tp final : public PacketChannel {
   Time next_deadline() const override;
   [[gnu::cold]] std::optional<Why> handle_timer(Time now) override;
   bool leads_to(const Endpoint& endpoint) const override {
-    return to_ == endpoint || (routes() != nullptr && routes()->leads_to(endpoint));
+    return to_ == endpoint || (routes() != nullptr && routes()->table().leads_to(endpoint));
   }
   Duration rtt() const override { return timer_.rtt().smoothed(); }
 
@@ -107,10 +107,13 @@ class Tp final : public PacketChannel {
   // Whether a route is chosen anew for the next packet of a slice. Unless packets are balanced one
   // by one, a slice keeps its route while that has room, so that the slice does not wait for it.
   bool leaves_route(uint32_t bytes) const {
-    return balance_ == Balance::packet || routes()->one_at_a_time() ||
-           !(*routes())[pulling_.route].usable || !routes()->has_room(pulling_.route, bytes);
+    return balance_ == Balance::packet || routes()->scheduler().one_at_a_time() ||
+           !(*routes())[pulling_.route].usable ||
+           !routes()->windows().has_room(pulling_.route, bytes);
   }
-  uint8_t pick_route(uint32_t bytes) { return routes() == nullptr ? 0 : routes()->pick(bytes); }
+  uint8_t pick_route(uint32_t bytes) {
+    return routes() == nullptr ? 0 : routes()->scheduler().pick(bytes);
+  }
   void end_frame(TxFrame& frame, uint8_t route) const;
   void owe_ack(Time now);
   void show_hole(Time now);

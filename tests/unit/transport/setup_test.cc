@@ -430,7 +430,7 @@ TEST_CASE("a newer list of the peer moves its paths and is noted; an older one i
   parts.messages.handle_paths(parts.arrived(paths, 3));
   CHECK(parts.only_sent(SetupType::noted).cookie == 8);
   CHECK(peer.at == host(3));
-  CHECK(peer.routes->theirs().number == 1);
+  CHECK(peer.routes->table().theirs().number == 1);
   paths.paths.set(0, host(2));
   parts.messages.handle_paths(parts.arrived(paths, 3));
   parts.only_sent(SetupType::noted);

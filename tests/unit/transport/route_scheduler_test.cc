@@ -1,0 +1,108 @@
+#include "tests/catch.h"
+#include "tests/unit/transport/route_parts.h"
+
+namespace urma::test {
+namespace {
+
+using transport::RouteScheduler;
+using transport::RouteWindows;
+
+// So many routes, of which those in `usable` are, as bits.
+struct Scheduler : TableOf {
+  Scheduler(uint8_t count, uint8_t usable) : TableOf(count) {
+    for (uint8_t i = 0; i < count; ++i) set_usable(i, (usable >> i & 1) != 0);
+  }
+  void set_usable(uint8_t route, bool usable) {
+    table[route].usable = usable;
+    table[route].known = table[route].known || usable;
+  }
+
+  RouteWindows windows{table};
+  RouteScheduler scheduler{table, windows};
+};
+
+TEST_CASE("the usable route with the least in flight is picked, and equal ones in turn") {
+  Scheduler with(3, 0b101);
+  for (const uint8_t expected : std::array<uint8_t, 4>{0, 2, 0, 2}) {
+    CHECK(with.scheduler.pick(1000) == expected);
+    with.windows.left(expected, 1000);
+  }
+  with.windows.left(0, 5000);
+  for (int i = 0; i < 3; ++i) CHECK(with.scheduler.pick(1000) == 2);
+  with.windows.plan(2, 6000);
+  CHECK(with.scheduler.pick(1000) == 0);
+}
+
+TEST_CASE("a route with room goes before one with less in flight") {
+  Scheduler with(2, 0b11);
+  with.windows.open(*congestion::find_controller("fixed"),
+                    {.packet_bytes = 1000, .limit_bytes = 10'000});
+  with.windows.left(0, 9000);
+  with.windows.left(1, 8000);
+  with.windows.plan(1, 1500);
+  CHECK(with.scheduler.pick(1000) == 0);
+  CHECK(with.scheduler.any_room(1000));
+  CHECK_FALSE(with.scheduler.any_room(1001));
+}
+
+TEST_CASE(
+    "nothing is sent before the peer has answered, and a known route does while none is usable") {
+  Scheduler with(3, 0);
+  CHECK_FALSE(with.scheduler.any_room(1));
+  with.set_usable(1, true);
+  with.set_usable(1, false);
+  CHECK(with.scheduler.any_room(1000));
+  for (int i = 0; i < 3; ++i) CHECK(with.scheduler.pick(1000) == 1);
+  CHECK(with.scheduler.for_answer() == 1);
+}
+
+TEST_CASE("one at a time: the first usable route, and a change waits for what is in flight") {
+  Scheduler with(3, 0b111);
+  with.scheduler.use_one_at_a_time(true);
+  CHECK(with.scheduler.one_at_a_time());
+  for (int i = 0; i < 3; ++i) CHECK(with.scheduler.pick(1000) == 0);
+  with.set_usable(0, false);
+  CHECK(with.scheduler.pick(1000) == 1);
+  CHECK_FALSE(with.scheduler.changes_over());
+  with.windows.left(1, 1000);
+  with.set_usable(0, true);
+  CHECK(with.scheduler.pick(1000) == 0);
+  CHECK(with.scheduler.changes_over());
+  with.windows.arrived(1, 1000, moment(0s));
+  CHECK_FALSE(with.scheduler.changes_over());
+  // Other modes never wait.
+  with.windows.left(1, 1000);
+  with.scheduler.use_one_at_a_time(false);
+  CHECK_FALSE(with.scheduler.changes_over());
+}
+
+TEST_CASE("an acknowledgement takes the route of the last packet, if that is usable") {
+  Scheduler with(3, 0b111);
+  with.scheduler.came(2);
+  CHECK(with.scheduler.for_answer() == 2);
+  with.set_usable(2, false);
+  CHECK(with.scheduler.for_answer() == 0);
+}
+
+TEST_CASE("tries of a message: usable routes, then known ones, and each fourth a new one") {
+  Scheduler with(4, 0b0011);
+  with.set_usable(0, false);
+  // 1 is usable, 0 was once, 2 and 3 never were.
+  const auto way = [&](unsigned number) { return with.scheduler.way(number); };
+  CHECK(way(0) == 1);
+  CHECK(way(1) == 0);
+  CHECK(way(2) == 1);
+  CHECK(way(3) == 2);
+  CHECK(way(7) == 3);
+  CHECK(way(11) == 2);
+  for (unsigned number = 0; number < 8; ++number) CHECK(with.scheduler.usable_way(number) == 1);
+  with.set_usable(1, false);
+  CHECK(with.scheduler.usable_way(3) == 2);
+  Scheduler unproven(3, 0);
+  for (unsigned number = 0; number < 6; ++number) {
+    CHECK(unproven.scheduler.way(number) == number % 3);
+  }
+}
+
+}  // namespace
+}  // namespace urma::test

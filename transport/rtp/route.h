@@ -1,0 +1,54 @@
+#pragma once
+
+#include "transport/rtp/loss.h"
+#include "urma/core/endpoint.h"
+#include "urma/core/path.h"
+#include "urma/core/time.h"
+
+namespace urma::transport {
+
+// One route of a channel: all that is known of one pair of addresses, ours and the peer's.
+// All parts of `Routes` may read everything here; each field is written only by the part that is
+// named above it. There is one of these per path of each peer: the order leaves no gaps.
+struct Route {
+  // RouteWindows
+  uint64_t inflight_bytes = 0;  // those of earlier routes with this number included
+  uint64_t sent = 0;            // data packets, each copy, since the route was added
+  uint64_t lost = 0;
+  uint32_t arrived_bytes = 0;  // since the congestion window was last updated
+  uint32_t lost_bytes = 0;     // likewise
+  uint32_t planned_bytes = 0;  // lost packets that are about to be sent again here
+
+  // RouteTable
+  Endpoint to;
+  uint8_t local = 0;   // the number of our address
+  bool there = false;  // not removed; routes that never existed are not there either
+
+  // RouteHealth
+  bool added = false;   // after the channel was made, and not reported as added yet
+  bool usable = false;  // the peer has answered here, and nothing has raised a doubt since
+  bool known = false;   // has been usable before
+  bool told_lost = false;
+  bool hasty = false;       // one unanswered question is enough to suspect it
+  uint8_t lost_in_row = 0;  // packets sent after the last one that arrived
+  uint8_t unanswered = 0;   // questions
+  uint64_t nonce = 0;       // of the open question; 0 if none is open
+  Time asked_at{};
+  Time ask_at = never;
+  Time heard_at{};      // when we last learnt that something sent here had arrived
+  Duration patience{};  // until the next question, while it is not usable
+  Duration rtt{};       // of the last question that was answered
+
+  // RouteDelays
+  LatestArrival latest;
+  Time overtaken_before;  // valid after `judge`, like the next
+  Duration later{};
+  Duration took{};  // from sending to acknowledgement, smoothed; zero until measured
+
+  // RouteTable: packets that were sent earlier took another route, which had the same number.
+  Time begun{};
+  // Whether a packet sent at that time took this route.
+  bool carried(Time sent_at) const { return sent_at >= begun; }
+};
+
+}  // namespace urma::transport

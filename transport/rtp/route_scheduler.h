@@ -1,0 +1,47 @@
+#pragma once
+
+#include "transport/rtp/route_windows.h"
+
+namespace urma::transport {
+
+// Which route the next packet, acknowledgement or message takes. It decides from what the table and
+// the windows say, and changes neither.
+class RouteScheduler {
+ public:
+  RouteScheduler(const RouteTable& table, const RouteWindows& windows)
+      : table_(table), windows_(windows) {}
+
+  // In modes that take overtaking for loss, all packets take one route: the first usable one.
+  void use_one_at_a_time(bool one) { one_at_a_time_ = one; }
+  bool one_at_a_time() const { return one_at_a_time_; }
+  // Whether such a channel has to wait before it sends new packets: its route has changed, and they
+  // would overtake those in flight on the old one.
+  bool changes_over() const;
+
+  // Whether a packet of this size may be sent on any route.
+  bool any_room(uint32_t bytes) const;
+  // For the next packet or slice: of the usable routes with room, the one with the least in flight.
+  uint8_t pick(uint32_t bytes);
+  // A packet arrived over this route.
+  void came(uint8_t route) { latest_ = route; }
+  // For an acknowledgement: the route of the last packet that arrived, if it is usable.
+  uint8_t for_answer() const;
+  // For the n-th try of a message that has to reach the peer: usable routes in turn, then those
+  // that were usable once. Each fourth try takes a route that never was usable; only each fourth,
+  // because its address may belong to a third party.
+  uint8_t way(unsigned number) const;
+  // For the n-th try of a message on a channel: usable routes only, in turn, if there are any.
+  uint8_t usable_way(unsigned number) const;
+
+ private:
+  uint8_t first_usable() const;
+  uint8_t fallback(unsigned number) const;
+
+  const RouteTable& table_;
+  const RouteWindows& windows_;
+  uint8_t next_ = 0;
+  uint8_t latest_ = 0;
+  bool one_at_a_time_ = false;
+};
+
+}  // namespace urma::transport
