@@ -22,7 +22,7 @@ Mailbox::Mailbox(Device& device, Jfc* completions)
       jetty_(make_jetty(device, outgoing, incoming, completions)) {
   for (uint32_t i = 0; i < outgoing; ++i) vacant_.push_back(i);
   for (uint32_t i = 0; i < incoming; ++i) {
-    receive(std::span(buffers_).subspan(i * most_message_bytes, most_message_bytes), i);
+    receive(std::span(buffers_).subspan(i * most_message_bytes, most_message_bytes), i + 1);
   }
 }
 
@@ -44,24 +44,28 @@ void Mailbox::send(const RemoteJetty& to, const Message& message) {
 }
 
 // There is a slot for each buffer, so only a closed device refuses one; polling then reports that.
-void Mailbox::receive(std::span<std::byte> buffer, uint32_t number) {
-  (void)jetty_.receive(buffer, number);
+void Mailbox::receive(std::span<std::byte> buffer, uint64_t tag) {
+  (void)jetty_.receive(buffer, tag);
 }
 
 std::optional<std::string> Mailbox::handle(const Completion& completion) {
-  const auto number = static_cast<uint32_t>(completion.tag);
   if (completion.operation != Operation::receive) {
-    if (completion.operation == Operation::send) vacant_.push_back(number);
+    if (completion.operation == Operation::send) {
+      vacant_.push_back(static_cast<uint32_t>(completion.tag));
+    }
     return std::nullopt;
   }
-  if (number >= incoming || completion.status == Status::flushed) return std::nullopt;
-  const auto buffer = std::span(buffers_).subspan(number * most_message_bytes, most_message_bytes);
+  // The immediate of a write has no buffer; nothing arrives any more after a close.
+  const uint64_t tag = completion.tag;
+  if (tag == 0 || tag > incoming || completion.status == Status::flushed) return std::nullopt;
+  const auto buffer =
+      std::span(buffers_).subspan((tag - 1) * most_message_bytes, most_message_bytes);
   std::optional<std::string> text;
-  // A message that is too long for us is none of ours.
-  if (completion.ok()) {
+  // Neither a message that is too long nor one with an immediate is a control message.
+  if (completion.ok() && !completion.with_immediate) {
     text.emplace(reinterpret_cast<const char*>(buffer.data()), completion.bytes);
   }
-  receive(buffer, number);
+  receive(buffer, tag);
   return text;
 }
 

@@ -27,7 +27,8 @@ class Mailbox {
   std::optional<std::string> handle(const Completion& completion);
 
  private:
-  void receive(std::span<std::byte> buffer, uint32_t number);
+  // `tag` is the buffer's number, from 1 on: the immediate of a write completes with tag 0.
+  void receive(std::span<std::byte> buffer, uint64_t tag);
 
   static constexpr uint32_t outgoing = 16;
   static constexpr uint32_t incoming = 64;
