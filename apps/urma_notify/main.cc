@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <exception>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <thread>
 
 #include "apps/common/captures.h"
@@ -11,6 +10,7 @@
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
 #include "apps/common/program.h"
+#include "apps/common/server_threads.h"
 #include "apps/urma_notify/lines.h"
 #include "apps/urma_notify/options.h"
 #include "apps/urma_notify/receiver.h"
@@ -19,50 +19,20 @@
 namespace urma::notify {
 namespace {
 
-// Those that could be made. One that could not ends it only if it was named, or is the only one:
-// its address may be another receiver's, or not be ready yet. Else it is said.
-std::vector<std::unique_ptr<Receiver>> make_receivers(const Options& options, int folder,
-                                                      std::atomic<bool>& over) {
-  const bool named = !options.devices.empty();
-  std::vector<std::unique_ptr<Receiver>> receivers;
-  std::optional<Failure> first;
-  std::vector<std::string> without;
-  for (const std::string& device : named ? options.devices : apps::devices_of_this_host()) {
-    try {
-      receivers.push_back(std::make_unique<Receiver>(device, folder, over));
-    } catch (const Failure& failure) {
-      if (named) throw;
-      if (!first) first = failure;
-      without.push_back(fmt::format("without {}: {}", device, failure.what()));
-    }
-  }
-  if (receivers.empty()) throw *first;
-  for (const std::string& one : without) complain(one);
-  return receivers;
-}
-
 Exit serve(const Options& options) {
   const File folder = open_folder(options.path);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like others
   std::atomic<bool> over{false};
-  const auto receivers = make_receivers(options, folder.get(), over);
+  const auto receivers = apps::make_servers(
+      options.devices,
+      [&](const std::string& device) {
+        return std::make_unique<Receiver>(device, folder.get(), over);
+      },
+      complain);
   for (const auto& receiver : receivers) receiver->say_where();
-  std::vector<std::exception_ptr> failed(receivers.size());
-  const auto run = [&](size_t i) {
-    try {
-      receivers[i]->run();
-    } catch (const std::exception&) {
-      failed[i] = std::current_exception();
-    }
-    over = true;
-  };
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < receivers.size(); ++i) threads.emplace_back(run, i);
-  run(0);
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& why : failed) {
-    if (why) std::rethrow_exception(why);
-  }
+  std::vector<std::function<void()>> bodies;
+  for (const auto& receiver : receivers) bodies.emplace_back([&receiver] { receiver->run(); });
+  apps::run_together(bodies, over);
   return Exit::ok;
 }
 
