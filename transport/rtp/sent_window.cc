@@ -140,7 +140,7 @@ SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration
                                           Time now, Pool& pool) {
   Missing out;
   Psn psn = first_;
-  // With one route at a time, all packets are judged by the mode alone.
+  // With one route at a time, packets are judged by the rules of the mode alone.
   Routes* const routes =
       routes_ != nullptr && !routes_->scheduler().one_at_a_time() ? routes_ : nullptr;
   if (routes != nullptr) routes->delays().judge(tolerance, now);
@@ -148,7 +148,8 @@ SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration
     if (at->acknowledged || at->lost) continue;
     const Time sent = now - age(*at, now);
     const bool overtaken = routes != nullptr && sent < routes->delays().overtaken_before(at->route);
-    // By what came over other paths: as if it had left as much later as its own is slower.
+    // For comparison with packets of other routes, it counts as sent later by as much as its route
+    // is slower than theirs.
     const Time as_if = routes != nullptr ? sent + routes->delays().later(at->route) : sent;
     if (overtaken || is_lost(psn, as_if, at->copies > 1, evidence)) {
       out.lost_bytes += at->bytes;

@@ -496,8 +496,8 @@ void Tp::fill_ack(TxFrame& frame) {
     frame.head_bytes = static_cast<uint16_t>(Rtph::size + bytes);
   }
   end_frame(frame, routes() == nullptr ? 0 : routes()->scheduler().for_answer());
-  // UB 4.4.2: once until the next TPACK, but not one that only answers an ACK request: the second
-  // TPNAK of a hole would come while the first is being answered.
+  // UB 4.4.2: one TPNAK until the next TPACK. A TPACK that only answers an ACK request does not
+  // permit another TPNAK: it would arrive while the sender still acts on the first.
   nak_sent_ = nak_sent_ || nak_due_;
   nak_due_ = ack_now_ = false;
   owed_ = 0;
@@ -525,12 +525,14 @@ void Tp::handle_time_out(Time now) {
         sent_.ask_first(timer_.asks_once() ? 1 : most_questions, bytes, now, pools_.sent));
     return;
   }
-  // UB 4.4.1: in each mode; UB 4.4.6, UB 4.4.10: from the first that is missing on, or each that
-  // is; UB 4.4.16, UB 4.4.20: what nothing else has mended.
-  // Nothing else shows there that a path is lost.
+  // The time-out is enabled in each mode (UB 4.4.1) and repairs the losses that no other rule has
+  // repaired (UB 4.4.16, UB 4.4.20). Go-back-N sends again from the first missing packet on
+  // (UB 4.4.6), selective retransmission each missing packet (UB 4.4.10).
+  // With one route at a time, only a time-out shows that a path is lost.
   if (routes() != nullptr && routes()->scheduler().one_at_a_time())
     routes()->health().question_all(now);
-  // Where the peer tells what it has, what left less than a round trip ago may yet be told.
+  // A peer that reports which packets it has may still report those that left less than a round
+  // trip ago.
   const bool tells = mode_.scope == Retransmission::Scope::selective;
   const Duration least_age = tells ? std::min(rtt(), timer_.time_out(mode_, 0) / 2) : Duration{};
   note_lost(sent_.mark_all_lost(least_age, now, pools_.sent), true, now);

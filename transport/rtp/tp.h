@@ -105,7 +105,7 @@ class Tp final : public PacketChannel {
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
   // Whether a route is chosen anew for the next packet of a slice. Unless packets are balanced one
-  // by one, a slice keeps its route while that has room, so that the slice does not wait for it.
+  // by one, a slice keeps its route while that has room, and takes another one rather than wait.
   bool leaves_route(uint32_t bytes) const {
     return balance_ == Balance::packet || routes()->scheduler().one_at_a_time() ||
            !(*routes())[pulling_.route].usable ||
