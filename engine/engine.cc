@@ -84,6 +84,8 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   if (waiting_ != nullptr || mailbox_.any()) busy = run_commands(now) || busy;
   busy = names_.pass(now) || busy;
   const bool posted = take_posted(now);
+  if (now >= timers_due_ && now - passed_at_ >= stood_still) busy = catch_up(now) || busy;
+  passed_at_ = now;
   transport_.handle_timers(now);
   transactions_.initiator().handle_timers(now);
   busy = send(now, polled != nullptr, posted) || posted || busy;
@@ -93,7 +95,8 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   busy = busy || filled_ > 0 || ready_.size() > 0 || transport_.wants_to_send() ||
          transactions_.initiator().lets_go();
   events_.deliver(now);
-  Time due = std::min({transport_.next_deadline(), transactions_.initiator().next_deadline(),
+  timers_due_ = transport_.next_deadline();
+  Time due = std::min({timers_due_, transactions_.initiator().next_deadline(),
                        transactions_.target().answers().next_deadline(), events_.next_deadline()});
   // No port says when it has settled: it must be asked.
   if (transactions_.initiator().settling()) due = std::min(due, now + settle_patience);
@@ -122,6 +125,15 @@ bool Engine::receive(Time now) {
   transport_.receive(received, now);
   port_->release(received);
   return true;
+}
+
+// While this process was not scheduled, the acknowledgements that it waits for have come, and lie
+// in the port: all of them are read before time-outs are judged. As many packets as a peer may have
+// sent, so that a peer cannot keep the timers from running.
+bool Engine::catch_up(Time now) {
+  uint32_t batches = 0;
+  while (batches < most_batches_behind && receive(now)) ++batches;
+  return batches > 0;
 }
 
 bool Engine::run_commands(Time now) {

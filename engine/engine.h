@@ -156,6 +156,9 @@ class Engine {
   static constexpr uint32_t works_per_pass = 64;
   static constexpr uint32_t commands_per_pass = 8;
   static constexpr uint32_t looks_at_once = 4;
+  // After so long between two passes, more may have arrived than one pass reads.
+  static constexpr Duration stood_still = std::chrono::microseconds(500);
+  static constexpr uint32_t most_batches_behind = 32;
 
   template <class Function>
   void for_each_part(const Withdrawal& what, Function&& function);
@@ -165,6 +168,7 @@ class Engine {
   void grant_all(Handle segment);
   bool quiet(Time now) const;
   bool receive(Time now);
+  bool catch_up(Time now);
   [[gnu::cold]] bool run_commands(Time now);
   bool take_posted(Time now);
   bool send(Time now, bool polled, bool posted);
@@ -226,6 +230,8 @@ class Engine {
   Shuffle id_order_{entropy_->next(), entropy_->next()};
 
   Time rest_until_{};        // what is left to do can wait until then
+  Time timers_due_{};        // the transport's next deadline, as of the last pass
+  Time passed_at_{};         // when that was
   bool sent_ahead_ = false;  // since the last `send`
   bool received_last_ = false;
   bool looked_only_ = false;
