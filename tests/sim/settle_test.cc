@@ -245,6 +245,26 @@ TEST_CASE("a destroyed Jetty's works end when its device has read their memory")
   held.check();
 }
 
+TEST_CASE("unregistering the source of a work that no pass has seen yet ends that work") {
+  SimHosts hosts("unregister-unseen");
+  auto here = hosts.start();
+  auto there = hosts.start();
+  const Imported target = here.device.import(there.line).value();
+  auto bytes = bytes_like(1000);
+  Segment source = here.device.register_memory(bytes).value();
+  REQUIRE(here.jetty.post(write(std::span(bytes).first(1), target.segment, 5000)) == 1);
+  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+
+  REQUIRE(here.jetty.post(write(bytes, target.segment).tag(1)) == 1);
+  source.unregister().value();
+  std::array<Completion, 8> out;
+  CHECK(here.jetty.poll(out) == 1);
+  CHECK(out[0].tag == 1);
+  poison_all(bytes);
+  hosts.run_for(50ms);
+  CHECK(!has_poison(there.segment.bytes()));
+}
+
 TEST_CASE("unregistering the source of a work waits until its device has read it") {
   HeldWork held("settle-source", "hold=30ms");
   held.cut();
