@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t mebibyte = 1 << 20;
 // The default window takes 0.7M when it is made and 0.9M for each pair of devices that exchange
 // packets; with less than the second size, only small segments find room beside them.
-constexpr uint64_t least_shared = 8 * mebibyte;
+constexpr uint64_t least_shared = 2 * mebibyte;
 constexpr uint64_t good_shared = 64 * mebibyte;
 
 std::optional<struct stat> look(const Host& host, std::string_view path) {

@@ -107,7 +107,7 @@ TEST_CASE("doctor: shared memory is there, writable, and has room") {
   says(check_shared_memory(machine.host), Level::ok, "1024M, 512M of them free");
   machine.space = Host::Space{64 * mebibyte, 40 * mebibyte};
   says(check_shared_memory(machine.host), Level::warn, "small segments", "--shm-size=1g");
-  machine.space = Host::Space{64 * mebibyte, 2 * mebibyte};
+  machine.space = Host::Space{64 * mebibyte, 1 * mebibyte};
   says(check_shared_memory(machine.host), Level::fix, "no room", "remount,size=1G");
   machine.closed.insert("/dev/shm");
   says(check_shared_memory(machine.host), Level::fix, "cannot be written", "chmod 1777 /dev/shm");
