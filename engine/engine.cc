@@ -127,9 +127,9 @@ bool Engine::receive(Time now) {
   return true;
 }
 
-// While this process was not scheduled, the acknowledgements that it waits for have come, and lie
-// in the port: all of them are read before time-outs are judged. As many packets as a peer may have
-// sent, so that a peer cannot keep the timers from running.
+// While this process was not scheduled, the acknowledgements that it waits for may have arrived in
+// the port: they are read before time-outs are judged. At most a send window of packets is read, so
+// that a peer cannot keep the timers from running.
 bool Engine::catch_up(Time now) {
   uint32_t batches = 0;
   while (batches < most_batches_behind && receive(now)) ++batches;

@@ -54,8 +54,9 @@ class Engine {
   bool has_work() const { return dirty_.any() || mailbox_.any(); }
   // Commands that are not done are looked at in every pass, so passes must not be far apart.
   bool commands_wait() const { return waiting_ != nullptr; }
-  // The Jetty has just been posted to, and nothing else waits: its work leaves, and then, in
-  // `take_sent_ahead`, is noted. False: mark it, a pass will see.
+  // For a Jetty that was just posted to while nothing else waits: sends its work immediately. The
+  // engine records the work afterwards, in `take_sent_ahead`. Returns false if it was not sent: the
+  // caller marks the Jetty, and the next pass sends it.
   bool send_ahead(uint32_t jetty);
   void take_sent_ahead(uint32_t jetty, Time now);
   // An application sleeps at the engine's own descriptors and must be kicked out of there.

@@ -166,9 +166,10 @@ bool Engine::rotate_token(Handle segment) {
   return true;
 }
 
-// Packets with the older value are refused from the first pass on, and those of reads with it that
-// were gathered have left at the end. Who maps it asks by packets while its record is closed, which
-// it is until everybody has let go who may have been let in by the older value.
+// Packets with the older value are refused from the first pass on, and answers to reads with it
+// that were gathered before have left when this returns true. Peers that map the segment use
+// packets while its record is closed. It stays closed until each of them has ended its hold,
+// because a hold may have begun with the older value.
 bool Engine::retire_token(Retirement& what, Time now) {
   if (!what.begun) {
     what.begun = true;
@@ -226,8 +227,9 @@ bool Engine::add_path(drivers::PathPorts::Joining& joining, Time now) {
   return true;
 }
 
-// First nothing is sent from there any more, and the peers learn not to send there; what they have
-// sent still comes. Then nobody names it, and what was filled for it is waited for.
+// First this device sends nothing from the address, and its peers are told not to send there;
+// packets on their way are still received. When no peer names the address, the frames that were
+// filled for it settle.
 bool Engine::remove_path(PathRemoval& what, Time now) {
   if (!what.begun) {
     PathList paths = transport_.paths();
