@@ -129,10 +129,11 @@ bool Engine::receive(Time now) {
 
 // While this process was not scheduled, the acknowledgements that it waits for may have arrived in
 // the port: they are read before time-outs are judged. At most a send window of packets is read, so
-// that a peer cannot keep the timers from running.
+// that a peer cannot keep the timers from running, and none after a question about a path or a
+// channel: its answer has to leave first, because there is room for few answers.
 bool Engine::catch_up(Time now) {
   uint32_t batches = 0;
-  while (batches < most_batches_behind && receive(now)) ++batches;
+  while (batches < most_batches_behind && !transport_.setup_waits() && receive(now)) ++batches;
   return batches > 0;
 }
 

@@ -57,6 +57,9 @@ class Transport final : public Channels {
   bool wants_to_send() const {
     return setup_.outbox().waits() || medium_.wants_to_send() || datagrams_.waits();
   }
+  // Whether set-up messages wait for frames. There is room for a few dozen; further ones are
+  // dropped.
+  bool setup_waits() const { return setup_.outbox().waits(); }
   // The driver has released this many of all frames that `fill` has written, the oldest first.
   void settled(uint64_t frames) { datagrams_.settled(frames); }
   // Handles at most 64 deadlines of channels and 64 of peers.

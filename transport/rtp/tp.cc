@@ -206,7 +206,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
   if (news.rtt) timer_.add(*news.rtt);
   bool timed_out = false;
   if (news.bytes > 0) {
-    timed_out = timer_.settle(news.answered, news.oldest_first_copy, now);
+    timed_out = asks_at_time_out() && timer_.settle(news.answered, news.oldest_first_copy, now);
     last_progress_ = now;
     controller_->handle(congestion::Acknowledged{
         .now = now, .rtt = rtt(), .bytes = news.bytes, .inflight_bytes = inflight});
@@ -519,7 +519,7 @@ Time Tp::next_deadline() const {
 
 void Tp::handle_time_out(Time now) {
   ++counters_.timeouts;
-  if (mode_.trigger == Retransmission::Trigger::rack) {
+  if (asks_at_time_out()) {
     const uint64_t bytes = uint64_t{questions} * (facts_.packet_bytes + header_allowance);
     questions_due_ = static_cast<uint8_t>(
         sent_.ask_first(timer_.asks_once() ? 1 : most_questions, bytes, now, pools_.sent));

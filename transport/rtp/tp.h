@@ -120,6 +120,11 @@ class Tp final : public PacketChannel {
   Duration ack_delay() const;
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
   Duration all_tolerance() const;
+  // Whether a time-out is a question (RetransmissionTimer). Not over several routes: a route that
+  // has failed is silent, too, and its packets have to leave over the others immediately.
+  bool asks_at_time_out() const {
+    return mode_.trigger == Retransmission::Trigger::rack && routes() == nullptr;
+  }
   uint64_t find_lost(const LossEvidence& evidence, Time now);
   void note_lost(uint64_t bytes, bool timed_out, Time now);
   [[gnu::cold]] void handle_time_out(Time now);
