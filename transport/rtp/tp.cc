@@ -520,7 +520,9 @@ Time Tp::next_deadline() const {
 void Tp::handle_time_out(Time now) {
   ++counters_.timeouts;
   if (asks_at_time_out()) {
-    const uint64_t bytes = uint64_t{questions} * (facts_.packet_bytes + header_allowance);
+    // After a long silence, more: a burst of losses is over when enough packets have been lost.
+    const uint32_t full = timer_.timeouts_in_row() > 4 ? 4 * questions : questions;
+    const uint64_t bytes = uint64_t{full} * (facts_.packet_bytes + header_allowance);
     questions_due_ = static_cast<uint8_t>(
         sent_.ask_first(timer_.asks_once() ? 1 : most_questions, bytes, now, pools_.sent));
     return;
