@@ -107,9 +107,8 @@ def test_a_cable_is_pulled_and_put_back(machines):
         print(f"R6 {options}: the slowest write took {statistics.median(slowest):.1f} ms, at best "
               f"{min(slowest):.1f} ({statistics.median(usual):.1f} and {min(usual):.1f} with all "
               f"cables in); {result['bytes_per_second'] / 1e9:.2f} GB/s")
-        # An idle machine needs less than 100 ms. A busy one needs longer, but the write must not
-        # wait for the verdict on a silent peer, which takes 1 s.
-        assert min(slowest) < 900
+        # On an otherwise idle machine each of them is less than 100 ms.
+        assert min(slowest) < 100 + 2 * max(usual)
 
 
 def test_a_port_loses_its_address_and_gets_it_back(machines):
