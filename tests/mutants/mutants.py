@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LIMIT_S = 60  # of the tests
 BUILD_LIMIT_S = 1800
-TARGETS = ["packet_scripts", "memory_tests", "gate_tests", "order_tests",
+TARGETS = ["packet_scripts", "loss_tests", "memory_tests", "gate_tests", "order_tests",
            "settle_tests"]
 
 

@@ -10,11 +10,6 @@
 namespace urma::transport {
 namespace {
 
-// An acknowledgement is a packet of its own, because RTPH has one PSN field. So acknowledgements
-// are delayed, and one packet serves for several data packets.
-constexpr Duration least_ack_delay = std::chrono::microseconds(100);
-constexpr Duration most_ack_delay = RetransmissionTimer::most_ack_delay;
-
 // How many full packets a time-out of mode rack sends again, or how many smaller ones of the same
 // size together. One would be enough for a peer that was not running; more of them end a burst of
 // losses sooner.
@@ -71,10 +66,7 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
       timer_(settings.first_rtt),
       sent_again_(settings.first_sent),
       controller_(controller_of(settings).make(controller_storage_, window_settings(settings))),
-      hole_answer_(hole_answer(settings.peers_mode)),
-      received_(settings.first_received,
-                std::min(settings.mode->window_packets, ReceivedWindow::max_window),
-                settings.peers_mode.keeps_out_of_order) {
+      receipts_(settings.first_received, *settings.mode, settings.peers_mode) {
   if (settings.routes == nullptr) return;
   settings.routes->scheduler().use_one_at_a_time(takes_overtaking_for_loss(mode_));
   settings.routes->windows().open(*settings.controller, window_settings(settings));
@@ -87,7 +79,7 @@ congestion::Settings Tp::window_settings(const TpSettings& settings) {
 
 Tp::~Tp() {
   sent_.release(pools_.sent);
-  received_.release(pools_.bitmaps);
+  receipts_.release(pools_.bitmaps);
   controller_->~Controller();
 }
 
@@ -95,85 +87,24 @@ Tp::~Tp() {
 
 bool Tp::handle_data(const Rtph& header, Time now) {
   hear(now);
-  const Psn psn = number_of(header);
-  const bool hole_before = received_.has_hole();
-  const auto arrival = received_.receive(psn, pools_.bitmaps);
-  if (header.ack_request) ack_now_ = true;
-  switch (arrival) {
-    case ReceivedWindow::Arrival::fresh:
-      if (received_.has_hole()) ++counters_.out_of_order;
-      if (psn >= received_.expected()) {
-        show_hole(now);
-        return true;
-      }
-      // UB 4.3.11: a TPACK is owed for it. After that, a TPNAK may report the next hole.
-      owe_ack(now);
-      nak_sent_ = false;
-      nak_due_ = nak_due_ && (received_.has_hole() || highest_dropped_ >= received_.expected());
-      // If this filled the last hole, the sender is notified immediately; if a hole remains, only
-      // when the sender acts on each TPSACK.
-      if (hole_before) {
-        ack_now_ = ack_now_ || !received_.has_hole() || hole_answer_ == HoleAnswer::selective;
-      }
+  switch (receipts_.receive(header, mode_, now, pools_.bitmaps)) {
+    case Receipts::Arrival::fresh:
+      if (receipts_.has_hole()) ++counters_.out_of_order;
       return true;
-    case ReceivedWindow::Arrival::duplicate:
-      // UB 4.4.3, UB 4.4.12: the sender has not received the acknowledgement and sends packets
-      // again. The acknowledgement is repeated, and so may be a TPNAK for the next hole.
+    case Receipts::Arrival::duplicate:
       ++counters_.duplicates;
-      nak_sent_ = false;
-      ack_now_ = true;
       return false;
-    case ReceivedWindow::Arrival::no_memory:
-      // There is no memory to keep the packet out of order. One TPNAK makes the sender start again
-      // at the hole.
+    case Receipts::Arrival::no_memory:
       ++counters_.no_memory;
-      highest_dropped_ = std::max(highest_dropped_, psn);
-      nak_due_ = !nak_sent_;
       return false;
-    case ReceivedWindow::Arrival::not_kept:
+    case Receipts::Arrival::not_kept:
       ++counters_.out_of_order;
-      highest_dropped_ = std::max(highest_dropped_, psn);
-      if (hole_answer_ == HoleAnswer::negative) nak_due_ = !nak_sent_;
       return false;
-    case ReceivedWindow::Arrival::invalid:
+    case Receipts::Arrival::invalid:
       break;
   }
   ++counters_.invalid_psn;
   return false;
-}
-
-Tp::HoleAnswer Tp::hole_answer(const Retransmission& peers_mode) {
-  const bool timeout = peers_mode.trigger == Retransmission::Trigger::timeout;
-  if (peers_mode.scope == Retransmission::Scope::go_back_n) {
-    return timeout ? HoleAnswer::none : HoleAnswer::negative;
-  }
-  return timeout ? HoleAnswer::selective_owed : HoleAnswer::selective;
-}
-
-// A packet arrived out of order and was kept.
-void Tp::show_hole(Time now) {
-  switch (hole_answer_) {
-    case HoleAnswer::none:  // UB 4.4.5
-      return;
-    case HoleAnswer::negative:  // UB 4.4.2: once
-      nak_due_ = !nak_sent_;
-      return;
-    case HoleAnswer::selective_owed:  // UB 4.4.9
-      return owe_ack(now);
-    case HoleAnswer::selective:  // UB 4.4.7
-      owe_ack(now);
-      ack_now_ = true;
-  }
-}
-
-void Tp::owe_ack(Time now) {
-  if (owed_++ == 0) owed_since_ = now;
-  if (owed_ >= mode_.ack_packets) ack_now_ = true;
-}
-
-Duration Tp::ack_delay() const {
-  if (mode_.ack_delay > Duration{}) return mode_.ack_delay;
-  return std::clamp(rtt() / 4, least_ack_delay, most_ack_delay);
 }
 
 void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time now,
@@ -300,10 +231,6 @@ bool Tp::window_open(uint32_t payload, uint64_t planned) const {
   }
   const uint64_t inflight = sent_.inflight_bytes() + planned;
   return inflight == 0 || inflight + payload + header_allowance <= controller_->window_bytes();
-}
-
-bool Tp::owes_ack(Time now) const {
-  return ack_now_ || nak_due_ || (owed_ > 0 && now >= owed_since_ + ack_delay());
 }
 
 bool Tp::wants_to_send(Time now) const {
@@ -473,34 +400,13 @@ void Tp::end_frame(TxFrame& frame, uint8_t route) const {
 }
 
 void Tp::fill_ack(TxFrame& frame) {
-  Rtph header{.source = number(local_), .destination = number(remote_)};
+  static_assert(Rtph::size + Saetph::max_size <= TxFrame::head_room);
+  const Rtph header{.source = number(local_), .destination = number(remote_)};
   frame.piece_count = 0;
+  frame.head_bytes = static_cast<uint16_t>(
+      receipts_.write(header, mode_, {frame.head, TxFrame::head_room}, pools_.bitmaps));
   frame.tail_bytes = 0;
-  frame.head_bytes = Rtph::size;
-  if (nak_due_) {
-    header.opcode = static_cast<uint8_t>(TpOpcode::ack);
-    header.status = static_cast<uint8_t>(TpStatus::completer_error);
-    header.info = psn_error;
-    header.psn = received_.expected().wire();
-  } else {
-    const bool selective = received_.has_hole() && (hole_answer_ == HoleAnswer::selective ||
-                                                    hole_answer_ == HoleAnswer::selective_owed);
-    header.opcode = static_cast<uint8_t>(selective ? TpOpcode::selective_ack : TpOpcode::ack);
-    header.psn = (received_.expected() - 1).wire();
-  }
-  header.emit(HeaderBytes<Rtph::size>(frame.head, Rtph::size));
-  if (header.opcode == static_cast<uint8_t>(TpOpcode::selective_ack)) {
-    const Saetph holes = received_.selective(mode_.bitmap_bits, pools_.bitmaps);
-    static_assert(Rtph::size + Saetph::max_size <= TxFrame::head_room);
-    const size_t bytes = holes.emit({frame.head + Rtph::size, TxFrame::head_room - Rtph::size});
-    frame.head_bytes = static_cast<uint16_t>(Rtph::size + bytes);
-  }
   end_frame(frame, routes() == nullptr ? 0 : routes()->scheduler().for_answer());
-  // UB 4.4.2: one TPNAK until the next TPACK. A TPACK that only answers an ACK request does not
-  // permit another TPNAK: it would arrive while the sender still acts on the first.
-  nak_sent_ = nak_sent_ || nak_due_;
-  nak_due_ = ack_now_ = false;
-  owed_ = 0;
   ++counters_.acks_sent;
 }
 
@@ -508,8 +414,8 @@ void Tp::fill_ack(TxFrame& frame) {
 
 Time Tp::next_deadline() const {
   Time at = std::min(timer_.deadline(), overtaken_until_);
+  at = std::min(at, receipts_.deadline(mode_, rtt()));
   if (routes() != nullptr) at = std::min(at, routes()->next_deadline());
-  if (owed_ > 0) at = std::min(at, owed_since_ + ack_delay());
   if (outstanding()) {
     at = std::min(at, last_heard_ + verdict_after);
     if (sent_.empty()) at = std::min(at, last_heard_ + keep_alive_after);

@@ -7,7 +7,7 @@
 #include "transport/counters.h"
 #include "transport/packet_channel.h"
 #include "transport/rtp/loss.h"
-#include "transport/rtp/received_window.h"
+#include "transport/rtp/receipts.h"
 #include "transport/rtp/retransmission_timer.h"
 #include "transport/rtp/rtp_pools.h"
 #include "transport/rtp/sent_window.h"
@@ -49,11 +49,9 @@ class Tp final : public PacketChannel {
   ~Tp() override;
 
   // Whether all packets before this data packet have arrived.
-  bool in_order(const Rtph& header) const { return number_of(header) == received_.expected(); }
+  bool in_order(const Rtph& header) const { return receipts_.in_order(header); }
   // Whether `handle_data` would return true for it.
-  bool is_fresh(const Rtph& header) const {
-    return received_.classify(number_of(header), pools_.bitmaps) == ReceivedWindow::Arrival::fresh;
-  }
+  bool is_fresh(const Rtph& header) const { return receipts_.is_fresh(header, pools_.bitmaps); }
   // Handles a data packet whose ICRC is right; answers of transactions are data packets, too
   // (UB 4.3.9). Returns true if the packet is new and is to be handed to the layer above.
   bool handle_data(const Rtph& header, Time now);
@@ -62,7 +60,7 @@ class Tp final : public PacketChannel {
 
   // PacketChannel. Lost packets leave first, then answers, then requests.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) override;
-  bool owes_ack(Time now) const override;
+  bool owes_ack(Time now) const override { return receipts_.due(mode_, rtt(), now); }
   void fill_ack(TxFrame& frame) override;
   bool wants_to_send(Time now) const override;
   Time next_deadline() const override;
@@ -89,10 +87,6 @@ class Tp final : public PacketChannel {
 
   static congestion::Settings window_settings(const TpSettings& settings);
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
-  // Extends the 24 bits of the header to the PSN in [EPSN - 8M, EPSN + 8M - 1] (UB 4.3.4).
-  Psn number_of(const Rtph& header) const {
-    return Psn::unwrap(received_.expected() - 1, header.psn);
-  }
   uint32_t payload_of(const Pulling& pulling) const;
   // Whether the windows permit another new packet. `planned`: bytes of lost packets that leave in
   // the same burst.
@@ -115,9 +109,6 @@ class Tp final : public PacketChannel {
     return routes() == nullptr ? 0 : routes()->scheduler().pick(bytes);
   }
   void end_frame(TxFrame& frame, uint8_t route) const;
-  void owe_ack(Time now);
-  void show_hole(Time now);
-  Duration ack_delay() const;
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
   Duration all_tolerance() const;
   // Whether a time-out is a question (RetransmissionTimer). Not over several routes: a route that
@@ -129,11 +120,6 @@ class Tp final : public PacketChannel {
   void note_lost(uint64_t bytes, bool timed_out, Time now);
   [[gnu::cold]] void handle_time_out(Time now);
 
-  // The answer to a packet that arrives out of order (UB 4.4): none, a TPSACK when acknowledgements
-  // are due, a TPSACK immediately, or a TPNAK.
-  enum class HoleAnswer : uint8_t { none, selective_owed, selective, negative };
-  static HoleAnswer hole_answer(const Retransmission& peers_mode);
-
   // Small members stand together, which keeps an idle channel small.
   RtpPools& pools_;
   const PathList& paths_;
@@ -141,12 +127,8 @@ class Tp final : public PacketChannel {
   const uint32_t send_window_;
   const Balance balance_;
   const uint8_t path_;
-  // The receiving direction.
-  bool ack_now_ = false;  // an acknowledgement is due immediately
-  bool nak_due_ = false;
-  bool nak_sent_ = false;  // and no packet in order, and no duplicate, since then (UB 4.4.2)
-
   // The sending direction.
+  ReorderTolerance tolerance_;   // mode rack
   uint8_t questions_due_ = 0;    // packets that leave although the window is full
   bool window_limited_ = false;  // a packet of the last burst had to wait for a window
   uint32_t next_tpmsn_;
@@ -158,14 +140,9 @@ class Tp final : public PacketChannel {
   SentAgain sent_again_;          // modes fast, selective
   alignas(8) std::byte controller_storage_[congestion::Controller::storage];
   congestion::Controller* controller_;
-  ReorderTolerance tolerance_;  // mode rack
 
   // The receiving direction.
-  const HoleAnswer hole_answer_;
-  uint32_t owed_ = 0;  // packets to acknowledge
-  ReceivedWindow received_;
-  Psn highest_dropped_;  // of packets that arrived out of order and were not kept
-  Time owed_since_{};    // when the oldest of them arrived
+  Receipts receipts_;
 };
 
 }  // namespace urma::transport
