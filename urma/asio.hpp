@@ -11,12 +11,12 @@
 //   auto events = urma::asio::Events::make(executor, device).value();
 //   urma::Event event = co_await events.async_wait_event();
 //
-// Completion tokens: any. Without one, a call returns an object that can be awaited in a coroutine:
-// that of `deferred`, or, before Boost 1.81, that of `use_awaitable`, which must be awaited
-// immediately (with Boost 1.74, include this header before those of Boost). Handlers run on their
-// associated executor, by default the Jetty's, and use their associated allocator. No handler runs
-// within the call that starts its operation. Operations in progress keep the execution context
-// running.
+// Completion tokens: every call accepts any token. Without a token, a call returns an object that
+// can be awaited in a coroutine: the object that `deferred` returns, or, before Boost 1.81, the one
+// that `use_awaitable` returns, which must be awaited immediately (with Boost 1.74, include this
+// header before those of Boost). Handlers run on their associated executor, by default the Jetty's,
+// and use their associated allocator. No handler runs within the call that starts its operation.
+// Operations in progress keep the execution context running.
 //
 // Results: an error code, and a Completion or an Arrival. The error code says how the operation
 // ended; Completion::status says what became of the work. They differ only if the operation was
@@ -25,39 +25,40 @@
 // of its Jetty), `timed_out` if it timed out.
 //
 // Memory is borrowed until the operation ends. The library cannot take back a work that was sent.
-// So an operation that is cancelled, or times out,
-//   - ends immediately if its work is still waiting here for a berth: the work is `flushed`, not
-//     executed;
+// So an operation that is cancelled or times out
+//   - ends immediately if its work is still waiting in this Jetty for a berth: the work is
+//     `flushed`, not executed;
 //   - ends immediately if it has PostOptions::keep, which holds its memory until the library no
-//     longer needs it: the work is `unknown`, it may or may not execute. This does not apply to
-//     cancellation_type::total, which promises that the operation had no effect;
+//     longer needs it: the work is `unknown`, which means that it may or may not execute. A
+//     cancellation with cancellation_type::total promises that the operation had no effect, so it
+//     never ends an operation in this way;
 //   - otherwise ends when the work ends, with the status of the work. JettyOptions::
 //     operation_timeout and receiver_timeout bound this time, and `cancel` of the Jetty shortens
 //     it.
 // A negative time-out is refused: the operation ends as `bad_work`, or as `invalid_argument` if it
 // waits for an arrival or an event, and nothing is posted.
-// Cancellation slots need Boost 1.77; with older versions operations end early by time-outs and by
-// Jetty::cancel alone. Waiting for an arrival or an event can be cancelled at any time: the buffers
-// are the Jetty's own, and the next operation takes what arrives later.
+// Cancellation slots need Boost 1.77; with older versions only time-outs and Jetty::cancel end an
+// operation early. An operation that waits for an arrival or an event can be cancelled at any time:
+// the buffers are the Jetty's own, and the next operation takes what arrives later.
 //
 // gcc 12 and older destroy the members of a braced temporary twice if its full expression contains
 // co_await. The arguments that these calls take in braces are safe (asio/keep.h). Aggregates of
 // your own that contain a shared_ptr or a string are not: make them named variables, or give them a
 // constructor.
 //
-// Backpressure: works that find no berth vacant wait here, in order. Arrivals that no operation
-// takes stay in the library, where they hold their senders back.
+// Backpressure: works that find no berth vacant wait in this Jetty, in order. Arrivals that no
+// operation takes stay in the library and occupy receive slots, so that their senders must wait.
 //
 // Threads: any thread may start operations, and any number of threads may run the execution
 // context. Objects are made, moved and destroyed by one thread at a time. Handlers of operations
-// that ended together are called in the order of their ends if their executor keeps the order (one
-// thread, or a strand). As always with Asio, emit a cancellation signal where the handler of its
-// operation runs.
+// that ended together are called in the order in which the operations ended, if their executor
+// keeps the order (one thread, or a strand). As always with Asio, emit a cancellation signal where
+// the handler of its operation runs.
 //
-// Lifetimes: a Jetty ends before its execution context, or with it. When it is destroyed, its
-// operations end as cancelled: the destructor waits some milliseconds, until the library has
-// returned their memory, and their handlers are called later. The device may be destroyed before or
-// after it.
+// Lifetimes: destroy a Jetty before its execution context, or together with it. When a Jetty is
+// destroyed, its operations end as cancelled: the destructor waits some milliseconds, until the
+// library has returned their memory, and their handlers are called later. The device may be
+// destroyed before or after the Jetty.
 
 #include "urma/core/cxx20.h"
 
@@ -79,12 +80,13 @@ namespace urma::asio {
 
 // Options of Jetty::async_post and the functions built on it.
 struct PostOptions {
-  // The time limit of the operation from its start, including the wait for a berth. Zero or more.
+  // The time within which the operation must end, counted from its start and including the wait for
+  // a berth. Zero or more.
   Duration timeout = Duration::max();
   // A shared_ptr of any type to the owner of the work's memory. The Jetty holds it for as long as
-  // the library borrows the memory, which lets the operation end before its work (see above). The
-  // Keep of a work whose operation ended early is released when the next work of the Jetty ends
-  // after it, or with the Jetty.
+  // the library borrows the memory, which lets the operation end before its work (see above). If
+  // the operation ends early, the Jetty releases the Keep when the next of its works ends after
+  // this one has, or when the Jetty is destroyed.
   Keep keep{};
 };
 
@@ -96,8 +98,8 @@ class Jetty {
   using WorkSignature = void(boost::system::error_code, Completion);
   using ArrivalSignature = void(boost::system::error_code, Arrival);
 
-  // Makes a Jetty on `device`, whose handlers run on `executor` by default. It takes two of the
-  // device's Limits::jetties if it receives.
+  // Makes a Jetty on `device`, whose handlers run on `executor` by default. A Jetty that receives
+  // counts as two of the device's Limits::jetties.
   // Errors: those of Device::jetty, Device::jfr and Jetty::fd.
   static Result<Jetty> make(executor_type executor, Device& device,
                             const JettyOptions& options = {}) {
@@ -107,7 +109,7 @@ class Jetty {
   }
 
   // Operations that are started on an object that was moved from end as `closed`; their handlers
-  // run on the executor that it had.
+  // run on the executor that the object had.
   Jetty(Jetty&& other) noexcept
       : executor_(other.executor_),
         nothing_(std::move(other.nothing_)),
@@ -122,15 +124,16 @@ class Jetty {
     if (state_) state_->close();
   }
 
-  // The executor that it was made with.
+  // Returns the executor with which the object was made.
   executor_type get_executor() const { return executor_; }
-  // The underlying Jetty, to publish it and to give its id or descriptor to peers. Do not post to
-  // it and do not poll it. If this object was moved from, the one returned is too.
+  // Returns the underlying Jetty, to publish it and to give its id or descriptor to peers. Do not
+  // post to it and do not poll it. If this object was moved from, the returned Jetty is also in the
+  // state of a Jetty that was moved from.
   const urma::Jetty& jetty() const { return state_ ? state_->jetty() : nothing_; }
 
   // Posts a work; the operation ends when the work has completed. Every work is signalled. Inline
-  // data is borrowed as other memory is. The array Work::buffers is read before this call returns;
-  // with `deferred`, when the result is awaited, so the array must live until then.
+  // data is borrowed as other memory is. The array Work::buffers is read before this call returns.
+  // With `deferred` it is read only when the result is awaited, so the array must live until then.
   // The error code is the status with which the work completed, or `flushed` or `timed_out` if the
   // operation was cancelled or timed out.
   template <class Token = default_token>
@@ -151,7 +154,7 @@ class Jetty {
     return async_post(work, PostOptions{}, std::forward<Token>(token));
   }
 
-  // async_post of urma::write, urma::read and urma::send.
+  // These functions post urma::write, urma::read and urma::send, as async_post does.
   template <class Token = default_token>
   auto async_write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset,
                    PostOptions options, Token&& token = {}) {
@@ -187,9 +190,10 @@ class Jetty {
     return async_post(urma::send(message, to), std::forward<Token>(token));
   }
 
-  // Takes the next message or immediate. Each goes to one operation, in the order in which these
-  // were started. An arrival whose result is discarded (by the loser of a race in Asio) is lost.
-  // `timeout` is zero or more, without limit if omitted.
+  // Takes the next message or immediate. Each arrival ends one operation, in the order in which the
+  // operations were started. An arrival is lost if the application discards the operation's result
+  // (as the operator || of Asio does with the operation that ends second). `timeout` is zero or
+  // more; if it is omitted, the operation waits without limit.
   // Errors: receive_too_small; unsupported without JettyOptions::receives; closed, forked.
   template <class Token = default_token>
   auto async_receive(Duration timeout, Token&& token = {}) {
@@ -206,8 +210,8 @@ class Jetty {
     return async_receive(Duration::max(), std::forward<Token>(token));
   }
 
-  // Ends all operations, as the destructor does; the Jetty can be used afterwards. When this
-  // returns, all borrowed memory is the application's again.
+  // Ends all operations, as the destructor does; the Jetty can be used afterwards. When this call
+  // returns, the library borrows no memory of these operations any longer.
   void cancel() {
     if (state_) state_->cancel_all();
   }
@@ -222,15 +226,15 @@ class Jetty {
 };
 
 // The events of a device (urma/core/event.h) with asynchronous operations. Move only. The device
-// must outlive it, and must not be moved meanwhile. Make one of these for a device at most, and do
-// not call Device::events beside it.
+// must outlive this object, and must not be moved meanwhile. Make at most one Events object for a
+// device, and do not call Device::events of that device yourself.
 class Events {
  public:
   using executor_type = boost::asio::any_io_executor;
   using default_token = detail::DefaultToken;
   using Signature = void(boost::system::error_code, Event);
 
-  // Makes it for `device`, with handlers that run on `executor` by default.
+  // Makes an Events object for `device`, whose handlers run on `executor` by default.
   // Errors: those of Device::events_fd.
   static Result<Events> make(executor_type executor, Device& device) {
     auto state = detail::EventState::make(executor, device);
@@ -251,12 +255,13 @@ class Events {
     if (state_) state_->close();
   }
 
-  // The executor that it was made with.
+  // Returns the executor with which the object was made.
   executor_type get_executor() const { return executor_; }
 
-  // Takes the oldest event. Each goes to one operation, in the order in which these were started.
-  // After the device was closed, the result is EventKind::closed, each time. `timeout` is zero or
-  // more, without limit if omitted.
+  // Takes the oldest event. Each event ends one operation, in the order in which the operations
+  // were started. After the device was closed, each operation ends with an event of
+  // EventKind::closed. `timeout` is zero or more; if it is omitted, the operation waits without
+  // limit.
   template <class Token = default_token>
   auto async_wait_event(Duration timeout, Token&& token = {}) {
     return boost::asio::async_initiate<Token, Signature>(

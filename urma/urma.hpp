@@ -2,7 +2,8 @@
 
 // The Unified Bus (UB) programming model in user space. A process opens a device, makes memory
 // segments and Jetties, posts works to the memory or the Jetty of any peer, and polls completions.
-// There is no connect call: the library makes channels to peers when they are first needed.
+// An application never connects: the library makes the channel to a peer when a work first needs
+// it.
 //
 //   the process that owns memory
 //     auto here = urma::open().value();
@@ -24,8 +25,8 @@
 //
 // Which thread runs a device: while the application polls or waits, its own threads run the device.
 // 0.2 to 3.2 ms after the last poll, a service thread of the device takes over, so that peers can
-// reach the memory of a process that makes no call. This is Threads::automatic, the default;
-// DeviceOptions::threads selects another mode.
+// reach the memory of a process that does not call the library. This is Threads::automatic, the
+// default; DeviceOptions::threads selects another mode.
 //
 // Thread safety:
 // - Device: any number of threads may call it at the same time, except that one thread at a time
@@ -33,10 +34,11 @@
 // - Segment: any number of threads may call its const functions at the same time; one thread at a
 //   time calls the others.
 // - Jetty, Jfr: one thread at a time posts works, one posts receives, and one polls, waits or arms.
-//   These may be three different threads. A role may move to another thread if the two threads
-//   synchronize (a mutex, a join).
+//   These may be three different threads. One of these three tasks may pass to another thread if
+//   the two threads synchronize (a mutex, a join).
 // - Completion queues: one thread at a time polls a queue, also if several Jetties share it.
-//   Meanwhile other threads may post to these Jetties, make more of them and destroy them.
+//   Meanwhile other threads may post to these Jetties, make further Jetties for the queue and
+//   destroy them.
 // - Jfce: one thread at a time.
 //
 // Lifetimes: objects may be destroyed in any order. Closing or destroying a device ends everything
@@ -45,11 +47,11 @@
 // parent's device nor keeps it open: the address and the names of the device are released when the
 // parent closes it.
 //
-// An object that was moved from may be destroyed, assigned to and called; no call blocks. Control
-// calls return `closed`; `poll` and `wait` return one completion with Status::closed; `events`
-// returns one event of EventKind::closed; `post` and `take` return 0; `receive` and `arm` return
-// false; Jfce::fd returns -1; other calls return 0 or an empty value. Passing such an object as an
-// argument (publish, attach, the options of a Jetty or a segment) is an invalid_argument.
+// An object that was moved from may be destroyed, assigned to and called; calls of it never block.
+// Control calls return `closed`; `poll` and `wait` return one completion with Status::closed;
+// `events` returns one event of EventKind::closed; `post` and `take` return 0; `receive` and `arm`
+// return false; Jfce::fd returns -1; other calls return 0 or an empty value. Passing such an object
+// as an argument (publish, attach, the options of a Jetty or a segment) is an invalid_argument.
 //
 // Arguments: an option with a value that its enumeration does not have, a negative duration or a
 // number out of range is an invalid_argument. A span with a null pointer counts as empty, whatever
@@ -61,8 +63,8 @@
 // SIGBUS, because any process that has the file may truncate it. It passes faults outside of its
 // windows on to the previous handler, and restores that handler when the last window is closed.
 // The library's file descriptors are above 2, even if the process has closed its standard
-// descriptors; those that the C library opens while it resolves a host name or lists addresses may
-// be lower.
+// descriptors; descriptors that the C library opens while it resolves a host name or lists
+// addresses may be lower.
 
 #include "urma/core/cxx20.h"
 
@@ -98,20 +100,22 @@ class URMA_API Segment {
   Segment& operator=(Segment&&) noexcept;
   ~Segment();
 
-  // The memory. Empty if this object was moved from.
+  // Returns the memory of the segment; an empty span if this object was moved from.
   std::span<std::byte> bytes() const;
-  // The rights that it was registered with.
+  // Returns the rights with which the segment was registered.
   Rights rights() const;
-  // How atomics on it are executed, as it was registered.
+  // Returns how atomics on the segment are executed: the AtomicDomain with which it was registered.
   AtomicDomain atomics() const;
-  // Whether it lies in memory that the other devices on this device's medium map, so that they
-  // access it by plain copies (RemoteSegment::mapped). Only memory from Device::allocate can.
+  // Returns whether the segment lies in memory that the other devices on this device's medium map,
+  // so that they access the segment by plain copies (RemoteSegment::mapped). This can be true only
+  // for memory from Device::allocate.
   bool mapped() const;
 
-  // The segment as one line of text, for Device::import by any process. The line contains the
-  // token: it grants access to every process that has it. See urma/core/descriptor.h.
+  // Returns the segment as one line of text, for Device::import by any process. The line contains
+  // the token, so every process that has the line has access to the segment. See
+  // urma/core/descriptor.h.
   std::string descriptor() const;
-  // The segment as a RemoteSegment, for works of this device on its own memory.
+  // Returns the segment as a RemoteSegment, for works of this device on its own memory.
   RemoteSegment local() const;
 
   // Draws a second token for this segment and all segments that share its TokenID, and returns it.
@@ -123,16 +127,16 @@ class URMA_API Segment {
   Result<TokenValue> rotate();
   // Ends the old token after `rotate`. When it returns ok, accesses with the old token are rejected
   // and none is in progress; accesses with the new token are never interrupted. Returns ok if there
-  // is no old token. A peer that was handed the memory as a file (cxl:?share=segment) can use it
-  // until `unregister`. Blocks for up to 20 ms.
+  // is no old token. A peer that was handed the memory as a file (cxl:?share=segment) can use the
+  // memory until `unregister`. Blocks for up to 20 ms.
   // Errors: closed, forked; not_fenced if a peer was still copying with the old token after 20 ms:
-  // it may finish that copy. Call `retire` again to wait for it.
+  // the peer may finish that copy. Call `retire` again to wait for it.
   Result<void> retire();
 
   // Withdraws the segment. When it returns ok, no peer reads or writes the memory any longer: later
   // requests are refused, data that was being sent from it has left, works of this device that use
-  // it have ended, and receives with buffers in it have completed as `flushed`. Takes microseconds
-  // as a rule, and at most one operation timeout. Memory from `allocate` stays readable for the
+  // it have ended, and receives with buffers in it have completed as `flushed`. Usually takes
+  // microseconds, and at most one operation timeout. Memory from `allocate` stays readable for the
   // owner until the Segment is destroyed.
   //
   // If a peer is still copying to or from mapped memory after 0.5 ms (because it was stopped, or
@@ -140,15 +144,16 @@ class URMA_API Segment {
   // its remaining stores have no effect. bytes() keeps its address. This takes 0.5 ms for each MiB;
   // do not write to the memory during the call.
   //
-  // Errors: closed, if Device::close has unregistered the memory before (the state is as after ok);
-  // forked; not_fenced, also after close, 0.5 to 0.8 ms after the call, if the pages cannot be
+  // Errors: closed, if Device::close has already unregistered the memory (the state is as after
+  // ok); forked; not_fenced, also after close, 0.5 to 0.8 ms after the call, if the pages cannot be
   // replaced (huge pages, device memory, or not enough memory): one late write of up to 64 KiB is
   // then possible, and a peer that was handed the memory (cxl:?share=segment) may write without
   // limit. Call `unregister` again to try again. Until it succeeds, the device does not allocate
   // the memory to anything else (Device::quarantined).
   Result<void> unregister();
   // Unregisters all segments that share this segment's TokenID (SegmentOptions::with) in one step.
-  // Errors: as `unregister`, which then reports for each segment whether it is fenced.
+  // Errors: as `unregister`. Call `unregister` of each of these segments afterwards to learn
+  // whether that segment is fenced.
   Result<void> revoke();
 
  private:
@@ -160,19 +165,20 @@ class URMA_API Segment {
 
 // A completion queue (UB: JFC) that several Jetties and Jfrs of one device share, made by
 // Device::jfc and named in JettyOptions::completions or JfrOptions::completions. Polling a Jetty or
-// Jfr that completes here polls this queue. Move only. It may be destroyed before its Jetties: they
-// keep the queue, and are polled themselves.
+// Jfr that completes here polls this queue. Move only. A Jfc may be destroyed before its Jetties:
+// these keep the queue, and the application then polls the Jetties.
 //
-// A destroyed Jetty's completions stay in the queue; the entries that it had reserved are released
-// once these have been polled. Until then another Jetty may already have its id, so
-// Completion::jetty alone does not tell the two apart.
+// The completions of a destroyed Jetty stay in the queue; the entries that the Jetty had reserved
+// are released once its completions have been polled. Until then a new Jetty may already have the
+// same id, so Completion::jetty alone does not tell the two apart.
 class URMA_API Jfc {
  public:
   Jfc(Jfc&&) noexcept;
   Jfc& operator=(Jfc&&) noexcept;
   ~Jfc();
 
-  // As the functions of the same names of Jetty, for all Jetties and Jfrs that complete here.
+  // These work as the functions of the same names of Jetty, for all Jetties and Jfrs that complete
+  // here.
   [[nodiscard]] size_t poll(std::span<Completion> out);
   [[nodiscard]] std::span<const Completion> wait(Duration limit);
   Result<int> fd();
@@ -195,67 +201,68 @@ class URMA_API Jetty {
   Jetty& operator=(Jetty&&) noexcept;
   ~Jetty();
 
-  // Posts works in the order given and returns how many were taken. Fewer than given are taken if
-  // no berth is vacant: poll, then post the rest. The last vacant berth takes only a signalled
-  // work. Each work taken completes exactly once. The library borrows its buffers until its
-  // completion is polled; for inline data, until this call returns. Works are sent when the device
-  // is next run (see Threads); small replies over shared memory are sent immediately. Never blocks.
-  // Returns 0 after close and in a forked child.
+  // Posts works in the order given and returns how many were accepted. It accepts fewer than given
+  // when no berth is vacant any longer: poll, then post the rest. The last vacant berth takes only
+  // a signalled work. Each accepted work completes exactly once. The library borrows the buffers of
+  // a work until its completion is polled; those of inline data only until this call returns. Works
+  // are sent when the device is next run (see Threads); small replies over shared memory are sent
+  // immediately. Never blocks. Returns 0 after close and in a forked child.
   [[nodiscard]] size_t post(std::span<const Work> works);
   [[nodiscard]] size_t post(const Work& work) { return post(std::span(&work, 1)); }
   [[nodiscard]] size_t post(std::initializer_list<Work> works) {
     return post(std::span(works.begin(), works.size()));
   }
 
-  // Posts a buffer for one message (a `send` of a peer). When the message has arrived, it completes
-  // with Operation::receive and this tag. Writes with an immediate take a receive slot, but no
-  // buffer. Never blocks.
-  // Returns false if no receive slot is vacant (there are JettyOptions::receives of them, and none
-  // with receives_from; polling arrivals makes them vacant again), if the buffer is not valid
-  // memory (see Buffer), after close, and in a forked child.
+  // Posts a buffer for one message (a `send` of a peer). When a message has arrived in the buffer,
+  // the receive completes with Operation::receive and this tag. Writes with an immediate take a
+  // receive slot, but no buffer. Never blocks.
+  // Returns false if no receive slot is vacant (a Jetty has JettyOptions::receives of them, and
+  // none with receives_from; polling an arrival makes its slot vacant again), if the buffer is not
+  // valid memory (see Buffer), after close, and in a forked child.
   [[nodiscard]] bool receive(std::span<std::byte> buffer, uint64_t tag = 0);
-  // The same with several buffers for one message, which is written to them one after the other.
-  // Returns false if there are more than max_buffers.
+  // Posts several buffers for one message, which fills them one after the other. Returns false if
+  // there are more than max_buffers.
   [[nodiscard]] bool receive(std::span<const Buffer> buffers, uint64_t tag = 0);
 
-  // Takes completions into `out` and returns how many. Never blocks. If there are none, and the
-  // device is not Threads::served, it first runs a pass of the engine.
+  // Writes completions to `out` and returns how many. Never blocks. If there is no completion yet,
+  // and the device is not Threads::served, `poll` first runs a pass of the engine.
   // Works complete in any order, whatever the order of their execution: use tags to tell them
   // apart. With JettyOptions::in_order they complete in the order in which they were posted.
-  // In a forked child, `out` receives one completion with Status::forked, each time. After close,
-  // once all completions have been taken, it receives one with Status::closed, each time.
+  // In a forked child, each call returns one completion with Status::forked. After close, once all
+  // completions have been taken, each call returns one with Status::closed.
   [[nodiscard]] size_t poll(std::span<Completion> out);
-  // As `poll`, but waits up to `limit` for the first completion; takes up to 64. The span is valid
-  // until the next call of `wait` on this object, and empty on a time-out. A close by another
-  // thread ends the wait.
+  // As `poll`, but waits up to `limit` for the first completion, and returns up to 64 completions.
+  // The span is valid until the next call of `wait` on this object, and empty on a time-out. A
+  // close by another thread ends the wait.
   [[nodiscard]] std::span<const Completion> wait(Duration limit);
 
-  // A file descriptor for poll, select or epoll, for threads that also wait for other things:
+  // Returns a file descriptor for poll, select or epoll, for threads that also wait for other
+  // things:
   //   for (;;) {
   //     while (size_t count = jetty.poll(completions)) handle(first `count` of them);
   //     if (jetty.arm()) epoll_wait(...);
   //   }
-  // It becomes readable once after each `arm` that returned true, when there is something to poll,
-  // and when the device closes. It may wake spuriously. `arm` makes it unreadable again. Do not
-  // read, write or close it: the library owns it and closes it with the queue. All Jetties that
-  // complete into one queue share one descriptor. After close, a descriptor that was made before is
-  // still returned, so that it can be removed from an epoll set.
+  // The descriptor becomes readable once after each `arm` that returned true, when there is a
+  // completion to poll, and when the device closes. It may become readable spuriously. `arm` makes
+  // it unreadable again. Do not read, write or close it: the library owns it and closes it with the
+  // queue. All Jetties that complete into one queue share one descriptor. After close, a descriptor
+  // that was made before is still returned, so that it can be removed from an epoll set.
   // Errors: unsupported (inlined and simulated devices), invalid_argument (the queue is attached to
   // a Jfce), no_resources, closed, forked.
   Result<int> fd();
-  // Requests that `fd`, or the Jfce that the queue is attached to, becomes readable when there is
-  // something to poll. For the thread that polls. Returns false, and arms nothing, if there is
-  // something to poll already, if there is neither a descriptor nor a Jfce, after close, and in a
-  // forked child: poll instead of sleeping. `wait` disarms.
-  // From here on the service thread runs a Threads::automatic device, until a thread waits or keeps
-  // polling without finding anything.
-  // With Wake::solicited, only completions that are solicited (Work::solicited) or failed wake;
-  // others are polled later.
+  // Requests that `fd`, or the Jfce that the queue is attached to, becomes readable when there is a
+  // completion to poll. Called by the thread that polls. Returns false, and arms nothing, if there
+  // is a completion to poll already, if there is neither a descriptor nor a Jfce, after close, and
+  // in a forked child: poll instead of sleeping. `wait` cancels the request.
+  // After this call the service thread runs a Threads::automatic device, until a thread of the
+  // application calls `wait` or keeps polling without finding anything.
+  // With Wake::solicited, only completions that are solicited (Work::solicited) or failed make the
+  // descriptor readable; the others can be polled later.
   bool arm(Wake wake = Wake::any);
 
-  // How many works, or receives, can be posted now. The first is for the thread that posts works,
-  // the second for the one that posts receives; another thread may poll meanwhile. With
-  // JettyOptions::receives_from there are 0 receives.
+  // Return how many works, or receives, can be posted now. The thread that posts works calls
+  // vacant_berths, the thread that posts receives calls vacant_receives; another thread may poll
+  // meanwhile. With JettyOptions::receives_from, vacant_receives returns 0.
   uint32_t vacant_berths() const;
   uint32_t vacant_receives() const;
 
@@ -269,12 +276,12 @@ class URMA_API Jetty {
   // the Jetty (JettyOptions::suspend_on_error). Errors: closed, forked.
   Result<void> reset();
 
-  // Its number on this device, as Completion::jetty and events name it.
+  // Returns the number of the Jetty on its device, as in Completion::jetty and Event::jetty.
   JettyId id() const;
-  // The Jetty as one line of text, for Device::import by any process. The line contains the token:
-  // every process that has it can send to this Jetty.
+  // Returns the Jetty as one line of text, for Device::import by any process. The line contains the
+  // token, so every process that has the line can send to this Jetty.
   std::string descriptor() const;
-  // The Jetty as a RemoteJetty, for works of this device to itself.
+  // Returns the Jetty as a RemoteJetty, for works of this device to itself.
   RemoteJetty local() const;
 
  private:
@@ -286,10 +293,10 @@ class URMA_API Jetty {
 };
 
 // A receive queue (UB: JFR) that several Jetties share, made by Device::jfr and named in
-// JettyOptions::receives_from. A message to any of these Jetties takes one of its buffers, an
-// immediate one of its slots; both complete here, or in JfrOptions::completions, and
-// Completion::jetty names the Jetty that was the target. The Jfr has an id of its own, and peers
-// can send to it directly. Move only.
+// JettyOptions::receives_from. A message to any of these Jetties takes one of the Jfr's buffers; an
+// immediate takes one of its receive slots. Both complete here, or in JfrOptions::completions, and
+// Completion::jetty is the Jetty that was the target. The Jfr has an id of its own, and peers can
+// send to it directly. Move only.
 //
 // Flushing or destroying one of the Jetties does not affect the Jfr: messages that were arriving
 // for that Jetty are refused, and their buffers become free for the others. When the Jfr is
@@ -298,8 +305,8 @@ class URMA_API Jetty {
 // Jetties without receives. The works of these Jetties go on.
 class URMA_API Jfr {
  public:
-  // As the functions of the same names of Jetty. One thread at a time posts buffers and one polls;
-  // they need not be the threads that use the Jetties.
+  // These work as the functions of the same names of Jetty. One thread at a time posts buffers and
+  // one polls; these need not be the threads that use the Jetties.
   [[nodiscard]] bool receive(std::span<std::byte> buffer, uint64_t tag = 0) {
     return jetty_.receive(buffer, tag);
   }
@@ -338,7 +345,8 @@ class URMA_API Jfr {
 //   }
 //
 // The descriptor becomes readable once for any number of queues. Move only; used by one thread at a
-// time. Queues may be destroyed before or after it; queues that outlive it wake no thread.
+// time. Queues may be destroyed before or after the Jfce; arming a queue that outlives its Jfce
+// wakes no thread.
 class URMA_API Jfce {
  public:
   Jfce(Jfce&&) noexcept;
@@ -346,23 +354,24 @@ class URMA_API Jfce {
   ~Jfce();
 
   // Attaches a completion queue, which `take` and `wait` will report as `tag`. From now on `arm` of
-  // the queue arms this channel. For the thread that polls the queue. A queue can be attached once,
-  // for good, and instead of having an `fd` of its own; for Jetties and Jfrs that complete into a
-  // shared Jfc, attach that Jfc, or one of them.
-  // Errors: invalid_argument (it has a descriptor, or is attached), unsupported (inlined and
+  // the queue arms this event channel. Called by the thread that polls the queue. A queue can be
+  // attached only once, stays attached, and then cannot have an `fd` of its own. For Jetties and
+  // Jfrs that complete into a shared Jfc, attach that Jfc, or one of the Jetties and Jfrs.
+  // Errors: invalid_argument (the queue has a descriptor, or is attached), unsupported (inlined and
   // simulated devices), no_resources, closed, forked.
   Result<void> attach(Jetty& jetty, uint64_t tag);
   Result<void> attach(Jfr& jfr, uint64_t tag) { return attach(jfr.jetty_, tag); }
   Result<void> attach(Jfc& jfc, uint64_t tag);
 
-  // The descriptor. It is readable while armed queues have entries that `take` has not reported,
-  // and when the device of a queue closes. It may wake spuriously. Do not read, write or close it:
-  // it stays open until this object and the attached queues are destroyed. -1 if this object was
-  // moved from.
+  // Returns the descriptor. It is readable while armed queues have entries that `take` has not
+  // reported, and when the device of a queue closes. It may become readable spuriously. Do not
+  // read, write or close it: it stays open until this object and the attached queues are destroyed.
+  // Returns -1 if this object was moved from.
   int fd() const;
-  // Writes the tags of queues that have become ready since they were armed to `tags`, and returns
-  // how many. Poll each of these queues until it is empty, and arm it again. If it returns fewer
-  // than `tags` holds, fd() is no longer readable. Never blocks. Returns 0 in a forked child.
+  // Finds the queues that have become ready since they were armed, writes their tags to `tags`, and
+  // returns how many. Poll each of these queues until it is empty, and arm it again. If `take`
+  // returns fewer tags than `tags` has room for, fd() is no longer readable. Never blocks. Returns
+  // 0 in a forked child.
   [[nodiscard]] size_t take(std::span<uint64_t> tags);
   // As `take` for up to 64 tags, but waits up to `limit` for the first one. The span is valid until
   // the next call, and empty on a time-out.
@@ -375,18 +384,18 @@ class URMA_API Jfce {
   std::unique_ptr<State> state_;
 };
 
-// The result of an import: a segment, a Jetty, or both. The one that was not published is empty (0
+// The result of an import: a segment, a Jetty, or both. Whichever was not published is empty (0
 // bytes, no peer), and works on it complete as bad_work.
 struct Imported {
   RemoteSegment segment;
   RemoteJetty jetty;
-  // A disadvantage of ImportOptions::retransmission on this medium, for people. Empty if there is
-  // none worth reporting, or no mode was given.
+  // A sentence for people about a disadvantage that ImportOptions::retransmission has on this
+  // medium. Empty if there is no disadvantage worth reporting, or if no mode was given.
   std::string warning{};
 };
 
 // A device: one way to reach peers, with everything that uses it. Made by urma::open. A process may
-// open several. Move only; the destructor calls `close`.
+// open several devices. Move only; the destructor calls `close`.
 class URMA_API Device {
  public:
   Device(Device&&) noexcept;
@@ -406,12 +415,12 @@ class URMA_API Device {
                            AtomicDomain atomics = AtomicDomain::processor) {
     return allocate(bytes, SegmentOptions{.rights = rights, .atomics = atomics});
   }
-  // Registers memory of the caller. It must stay mapped until the Segment is unregistered: if a
-  // peer accesses an address that is not mapped, this process receives SIGSEGV, unless the segment
-  // is guarded (SegmentOptions::guarded). The drivers of this version pin no memory, and the time
-  // of the call does not depend on the size. If the rights include write or atomic, the call asks
-  // the system whether this process may write to the first and the last page, and these two pages
-  // are faulted in; the pages between them are not examined.
+  // Registers memory of the caller. The memory must stay mapped until the Segment is unregistered:
+  // if a peer accesses an address that is not mapped, this process receives SIGSEGV, unless the
+  // segment is guarded (SegmentOptions::guarded). The drivers of this version pin no memory, and
+  // the time of the call does not depend on the size. If the rights include write or atomic, the
+  // call asks the system whether this process may write to the first and the last page, and these
+  // two pages are faulted in; the pages between them are not examined.
   // Errors: invalid_argument (0 bytes; null; a range that no process can have; memory that this
   // process may not write; SegmentOptions::with), no_resources, unsupported
   // (SegmentOptions::policy, atomics), closed, forked.
@@ -420,26 +429,26 @@ class URMA_API Device {
                                   AtomicDomain atomics = AtomicDomain::processor) {
     return register_memory(memory, SegmentOptions{.rights = rights, .atomics = atomics});
   }
-  // The paths to a peer (RemoteSegment::peer, Completion::from) to which there is a channel (UB
-  // 6.5). Empty if there is only one path.
+  // Returns the paths to a peer (RemoteSegment::peer, Completion::from) to which there is a channel
+  // (UB 6.5). The vector is empty if there is only one path.
   // Errors: invalid_argument (the peer has exited or restarted, or is unknown), no_resources,
   // closed, forked.
   Result<std::vector<Path>> paths(PeerId peer);
-  // Adds a path to a device that was opened as `paths():...`. `device` is a device string as it
-  // would stand there, such as "udp:10.0.2.1". Returns the address at which peers reach the new
-  // path. Peers are notified immediately; the path carries packets once it has answered a probe,
-  // usually within two round trips, which EventKind::path_added reports. A device has up to 8
-  // paths.
+  // Adds a path to a device that was opened as `paths():...`. `device` is a device string that
+  // could have been part of that string, such as "udp:10.0.2.1". Returns the address at which peers
+  // reach the new path. Peers are notified immediately; the path carries packets once a probe over
+  // it has been answered, usually within two round trips; EventKind::path_added reports this. A
+  // device has up to 8 paths.
   // Errors: invalid_argument (not a device string, or it cannot be combined with the other paths),
   // address_in_use, permission_denied, no_resources (8 paths exist; no descriptors left),
   // unsupported (the device was not opened as paths()), closed, forked.
   Result<Endpoint> add_path(std::string_view device);
   // Removes the path with this address (Path::from, endpoints()). The first path can be removed,
-  // too: the EID of the device and its channels stay. When it returns, nothing is sent from the
-  // address any longer, the driver no longer reads memory for packets sent there, and the address
-  // can be used again. It waits until the peers have acknowledged the removal, at most 50 ms. No
-  // work fails: packets lost with the path are sent again over the others. Descriptors that contain
-  // only removed addresses can no longer be imported.
+  // too: the EID of the device and its channels stay. When the call returns, nothing is sent from
+  // the address any longer, the driver no longer reads memory for packets sent there, and the
+  // address can be used again. The call waits until the peers have acknowledged the removal, at
+  // most 50 ms. No work fails: packets lost with the path are sent again over the others.
+  // Descriptors that contain only removed addresses can no longer be imported.
   // Errors: invalid_argument (not an address of this device, or the last one), no_resources,
   // closed, forked.
   Result<void> remove_path(const Endpoint& place);
@@ -453,31 +462,32 @@ class URMA_API Device {
   // Errors: invalid_argument (JettyOptions), no_resources (Limits::jetties; too few entries in a
   // shared completion queue: the message has the number needed), closed, forked.
   Result<Jetty> jetty(const JettyOptions& options = {});
-  // Makes a shared receive queue. It counts as one of Limits::jetties. Errors: as `jetty`.
+  // Makes a shared receive queue, which counts as one of Limits::jetties. Errors: as `jetty`.
   Result<Jfr> jfr(const JfrOptions& options = {});
   // Makes a completion queue with `depth` entries, 1 to 2^22. Each Jetty that completes there
-  // reserves berths + 2 * receives of them, each Jfr 2 * receives.
+  // reserves berths + 2 * receives entries, and each Jfr reserves 2 * receives entries.
   // Errors: invalid_argument, no_resources, closed, forked.
   Result<Jfc> jfc(uint32_t depth);
   // Makes an event channel. Errors: no_resources, closed, forked.
   Result<Jfce> jfce();
 
-  // Takes events, which are what no completion reports (urma/core/event.h), oldest first; returns
-  // how many. Never blocks. At least 256 events are buffered; further ones are dropped and counted
-  // in one event of EventKind::missed. After close, once all events have been taken, it returns one
-  // of EventKind::closed, each time. Returns 0 in a forked child. For one thread at a time.
+  // Writes events to `out`, oldest first, and returns how many. Events report what completions do
+  // not (urma/core/event.h). Never blocks. At least 256 events are buffered; further ones are
+  // dropped and counted in one event of EventKind::missed. After close, once all events have been
+  // taken, each call returns one event of EventKind::closed. Returns 0 in a forked child. Called by
+  // one thread at a time.
   size_t events(std::span<Event> out);
-  // A file descriptor that is readable while there are events to take, and when the device closes.
-  // Do not read, write or close it. An inlined device detects events only while it is polled. After
-  // close, a descriptor that was made before is still returned.
+  // Returns a file descriptor that is readable while there are events to take, and when the device
+  // closes. Do not read, write or close it. An inlined device detects events only while it is
+  // polled. After close, a descriptor that was made before is still returned.
   // Errors: no_resources, closed, forked.
   Result<int> events_fd();
 
   // Publishes a segment, a Jetty or both under a name, for `import` by other processes, until
-  // `unpublish` or until this device is closed. A name has 1 to 64 of the characters A-Z a-z 0-9 .
-  // _
-  // -, does not start with a dot, and is unique for each address of this host. `audience` says
-  // which processes may import it; by default, those of this user on this host.
+  // `unpublish` or until this device is closed. A name has 1 to 64 characters, which are letters
+  // (A-Z, a-z), digits, `.`, `_` or `-`; it does not start with a dot, and is unique for each
+  // address of this host. `audience` says which processes may import it; by default, those of this
+  // user on this host.
   // Errors: invalid_argument, address_in_use (this or another process publishes the name at this
   // address already), permission_denied, no_resources, io_error, closed, forked.
   Result<void> publish(std::string_view name, const Segment& segment, const Jetty& jetty,
@@ -486,7 +496,7 @@ class URMA_API Device {
                        const Audience& audience = this_user());
   Result<void> publish(std::string_view name, const Jetty& jetty,
                        const Audience& audience = this_user());
-  // The same for a Jfr, which importers see as a Jetty.
+  // These two publish a Jfr, which importers see as a Jetty.
   Result<void> publish(std::string_view name, const Segment& segment, const Jfr& jfr,
                        const Audience& audience = this_user()) {
     return publish(name, segment, jfr.jetty_, audience);
@@ -495,7 +505,8 @@ class URMA_API Device {
                        const Audience& audience = this_user()) {
     return publish(name, jfr.jetty_, audience);
   }
-  // Ends the publication of a name. What was imported by it stays valid.
+  // Ends the publication of a name. Segments and Jetties that peers have imported by the name stay
+  // valid.
   // Errors: not_found (this device does not publish it), closed, forked.
   Result<void> unpublish(std::string_view name);
 
@@ -503,20 +514,21 @@ class URMA_API Device {
   //   urma://localhost/NAME       published by a process of this user on this host, at any IP
   //                               address or, on a window device, in that window; found without
   //                               the network
-  //   urma://ADDRESS/NAME         published at that address; asks the process that has UDP port
-  //                               4792 there open
-  //   urma://ADDRESS:PORT/NAME    published by the process that has that port open
-  // ADDRESS is numeric or a host name. If this device itself has the address open that it is to
-  // ask, it finds there what this user's processes publish and, for 127.0.0.N, also what they
-  // publish at other loopback addresses. Open udp:ADDRESS:0 to leave port 4792 to the publisher.
+  //   urma://ADDRESS/NAME         published at that address; this device asks the process that has
+  //                               UDP port 4792 open there
+  //   urma://ADDRESS:PORT/NAME    published by the process that has that port open there
+  // ADDRESS is numeric or a host name. If this device itself has the address and port open that it
+  // would ask, it finds what this user's processes publish at that address and, for 127.0.0.N, also
+  // what they publish at other loopback addresses. Open udp:ADDRESS:0 to leave port 4792 to the
+  // publisher.
   //
-  // A descriptor is not checked with its owner: if it is not valid any longer, works on it fail. A
-  // name that is not published yet is waited for, up to ImportOptions::limit, so the two processes
-  // may start in any order; blocks for so long.
+  // A descriptor is not checked with its owner: if it is no longer valid, works that use it fail.
+  // If a name is not published yet, the call blocks until it is, for up to ImportOptions::limit, so
+  // the two processes may start in any order.
   //
   // ImportOptions::retransmission sets how everything that this device sends to that process is
   // retransmitted from now on; an existing channel is replaced. A mode that this medium cannot use
-  // is an invalid_argument; if there is a better one, Imported::warning says so.
+  // is an invalid_argument; if another mode is better for this medium, Imported::warning says so.
   // Errors: invalid_argument, not_found, peer_unreachable, permission_denied, version_mismatch,
   // no_resources, closed, forked.
   Result<Imported> import(std::string_view what, const ImportOptions& options = {});
@@ -524,31 +536,33 @@ class URMA_API Device {
     return import(what, ImportOptions{.limit = limit});
   }
 
-  // The address at which this device was opened. It does not change.
+  // Returns the address at which this device was opened. It does not change.
   Endpoint endpoint() const;
-  // The addresses at which peers reach it now, one for each of its paths. Throws std::bad_alloc.
+  // Returns the addresses at which peers reach the device now, one for each of its paths. May throw
+  // std::bad_alloc.
   std::vector<Endpoint> endpoints() const;
-  // The EID of this device (UB 1).
+  // Returns the EID of this device (UB 1).
   Eid eid() const;
-  // The longest message of ServiceMode::unreliable, in bytes: the payload of one packet on this
-  // device's medium. A receiver may have a smaller limit; 1024 bytes always pass.
+  // Returns the length of the longest message of ServiceMode::unreliable, in bytes: the payload of
+  // one packet on this device's medium. A receiver may have a smaller limit; 1024 bytes always
+  // pass.
   uint32_t datagram_bytes() const;
-  // The device string and what the driver chose, for people. Throws std::bad_alloc.
+  // Returns the device string and what the driver chose, for people. May throw std::bad_alloc.
   std::string description() const;
-  // Each value that the device works with, and its source: an option, the system, the medium.
-  // Errors: no_resources, closed, forked.
+  // Returns each value that the device works with, and its source: an option, the system, the
+  // medium. Errors: no_resources, closed, forked.
   Result<SettingList> settings();
-  // The counters of the device; `all_metrics` explains each. Errors: closed, forked.
+  // Returns the counters of the device; `all_metrics` explains each. Errors: closed, forked.
   Result<Statistics> stats();
 
-  // The memory that one object of each kind costs, part by part. Throws std::bad_alloc.
+  // Returns the memory that one object of each kind costs, part by part. May throw std::bad_alloc.
   static Budget budget();
 
   // Ends everything that was made from this device, and notifies the peers. Blocks for up to an
   // operation timeout and 0.2 s. Does nothing if the device is closed. A peer that was in the
   // middle of a copy to or from a mapped segment may finish that copy, and a peer that was handed a
   // segment (cxl:?share=segment) can use it, until Segment::unregister, which may be called before
-  // or after close and waits for both.
+  // or after close and ends both.
   void close();
 
  private:
@@ -569,20 +583,20 @@ class URMA_API Device {
 inline constexpr std::string_view default_device = "cxl:";
 
 // Opens a device. `device` is a device string, DRIVER:ADDRESS?OPTION=VALUE&..., for example
-//   cxl:   cxl:/dev/shm/ub0?size=64M          a window: reaches those that open the same one
+//   cxl:   cxl:/dev/shm/ub0?size=64M          a window: reaches devices that open the same one
 //   udp:   udp:10.0.0.5   udp:[::1]?mtu=4096  UDP: reaches any host
 //   fault(loss=5%,seed=7):udp:127.0.0.1       UDP that loses 5 % of the packets
 //   pcap(file=/tmp/x.pcapng):udp:             UDP whose packets are also written to a file
 // Any of them takes the option `retransmit=sel-fast`, or another name of named_retransmissions().
-// list_drivers() describes them all. Devices of different drivers do not reach one another; a
-// process may open several. Any thread.
+// list_drivers() describes all drivers and their options. Devices of different drivers do not reach
+// one another; a process may open several devices. Called by any thread.
 // Errors: invalid_argument (the message quotes the position), address_in_use, permission_denied,
 // no_resources, version_mismatch, unsupported, io_error.
 URMA_API Result<Device> open(std::string_view device = default_device,
                              const DeviceOptions& options = {});
 
-// The drivers of this build, and how their device strings are written. Opens nothing. Any thread.
-// Throws std::bad_alloc.
+// Returns the drivers of this build, and how their device strings are written. Opens nothing.
+// Called by any thread. May throw std::bad_alloc.
 URMA_API std::vector<DriverInfo> list_drivers();
 
 }  // namespace urma

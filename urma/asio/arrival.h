@@ -15,8 +15,8 @@ class Arrivals;
 
 // A message that arrived, or the immediate of a write, which has no bytes. The application may use
 // the buffer for as long as this object exists. Its destructor, which any thread may call, gives
-// the buffer back to the Jetty, for the next message. It may outlive its Jetty. Move only; a
-// default one, and one that was moved from, is empty.
+// the buffer back to the Jetty, for the next message. An Arrival may outlive its Jetty. Move only;
+// a default Arrival is empty, and so is one that was moved from.
 class Arrival {
  public:
   Arrival() = default;
@@ -29,9 +29,10 @@ class Arrival {
   }
   ~Arrival();
 
-  // The sender, the immediate, and the status. Its tag is 0.
+  // Returns the sender, the immediate and the status. The tag of this completion is always 0.
   const Completion& completion() const { return completion_; }
-  // The message, which may be changed in place. Empty if it failed, or for an immediate alone.
+  // Returns the message, which may be changed in place. The span is empty if receiving failed, and
+  // for an immediate without a message.
   std::span<std::byte> bytes() const { return bytes_; }
 
  private:

@@ -22,8 +22,9 @@ class ArrivalOperation : public Outstanding<Arrival> {
 };
 
 // The Jfr of one Jetty with the buffers of its messages, and the operations that wait for arrivals.
-// Arrivals are polled only when an operation wants one, so others stay in the library, where they
-// hold their senders back. Not thread-safe: its owner's mutex guards it.
+// Arrivals are polled only while an operation waits for one. The others stay in the library and
+// occupy receive slots, so that their senders must wait. Not thread-safe: its owner's mutex guards
+// it.
 class Arrivals {
  public:
   using Operation = ArrivalOperation;
@@ -41,7 +42,7 @@ class Arrivals {
     for (uint32_t i = 0; i < receives; ++i) post_receive(i);
     return {};
   }
-  // The Jfr, or null if the Jetty does not receive, or after `close`.
+  // Returns the Jfr, or null if the Jetty does not receive, and after `close`.
   const Jfr* jfr() const { return jfr_ ? &*jfr_ : nullptr; }
   Result<int> descriptor() { return jfr_->fd(); }
 
@@ -50,7 +51,7 @@ class Arrivals {
     std::erase(takers_, &operation);
     refuse(operation, why);
   }
-  // Ends an operation that is not in any list.
+  // Ends an operation that was never added to the waiting ones.
   static void refuse(ArrivalOperation& operation, Status why) {
     set_status(operation, why);
     ended_with(operation, why)->complete(Run::later);
@@ -76,7 +77,7 @@ class Arrivals {
     }
     return count;
   }
-  // Posts a buffer again, which the application no longer uses.
+  // Posts a buffer again that the application no longer uses.
   void give_back(std::span<std::byte> message) {
     const auto at = static_cast<size_t>(message.data() - memory_.get());
     if (jfr_) post_receive(static_cast<uint32_t>(at / message_bytes_));
@@ -102,8 +103,9 @@ class Arrivals {
   }
 
   void post_receive(uint32_t slot) {
-    // Tag 0 means an immediate without a message. There is a receive slot for each buffer; it is
-    // refused only after the device has closed, which polling reports.
+    // Tags are larger than 0, because an immediate without a message completes with tag 0. There is
+    // a receive slot for each buffer, so `receive` fails only after the device has closed, which
+    // polling reports.
     (void)jfr_->receive({memory_.get() + size_t{slot} * message_bytes_, message_bytes_},
                         uint64_t{slot} + 1);
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The differences between the versions of Boost.Asio. 1.81 has everything that is used. Versions
-// from 1.74 (Debian 12's libboost-dev) to 1.80 lack:
+// This header hides the differences between the versions of Boost.Asio. Version 1.81 has everything
+// that this library uses. Versions from 1.74 (Debian 12's libboost-dev) to 1.80 lack:
 // - `deferred`: calls without a token return a boost::asio::awaitable (`use_awaitable`) instead;
 // - before 1.77, cancellation slots: operations end early only by time-outs, by `cancel` of their
 //   Jetty, and with their Jetty;
@@ -23,7 +23,7 @@
 #include <cstdint>
 #include <utility>
 
-// A test defines it, to compile the code for older versions.
+// A test defines this macro, to compile the code for older versions.
 #if !defined(URMA_ASIO_BOOST_VERSION)
 #define URMA_ASIO_BOOST_VERSION BOOST_VERSION
 #endif
@@ -51,8 +51,8 @@ struct EachCallNeedsACompletionToken;
 using DefaultToken = EachCallNeedsACompletionToken;
 #endif
 
-// Whether a cancelled operation may have had effects. `none` (cancellation_type::total): it is to
-// be cancelled only if it has not taken effect and never will.
+// Whether an operation may have had effects when it is cancelled. With `none`
+// (cancellation_type::total), it is cancelled only if it has had no effect and never will have one.
 enum class Effects : uint8_t { none, allowed };
 
 // The cancellation slot of a handler, if it has one.

@@ -9,7 +9,8 @@ namespace urma::asio {
 
 namespace detail {
 
-// The generic error condition (POSIX) that corresponds to a status; none if there is none.
+// Returns the generic error condition (POSIX) that corresponds to a status, or an empty one if none
+// does.
 inline boost::system::error_condition condition_of(Status status) {
   namespace errc = boost::system::errc;
   switch (status) {
@@ -65,8 +66,8 @@ class Category final : public boost::system::error_category {
 
 }  // namespace detail
 
-// The error category of urma::Status. Its values are those of Status; its messages consist of the
-// name, the meaning and the cure (urma/core/status.h). Any thread.
+// Returns the error category of urma::Status. Its values are those of Status; its messages consist
+// of the name, the meaning and the cure (urma/core/status.h). Called by any thread.
 inline const boost::system::error_category& category() noexcept {
   static constexpr detail::Category only;
   return only;

@@ -17,7 +17,7 @@
 namespace urma::asio::detail {
 
 // The operations that wait for a device's events. Events that no operation takes stay in the
-// library, which counts those that it has no room for.
+// library, which drops and counts those for which it has no room.
 //
 // `mutex_` guards all members. Device::events is called under it, which makes the callers one
 // thread at a time, as the library requires. Either one `pump` runs, or one waits in the reactor.

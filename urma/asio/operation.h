@@ -29,11 +29,11 @@ class ArrivalOperation;
 class EventOperation;
 struct Ticket;
 
-// Has operations, and ends them: a Jetty's State, or an EventState.
+// An object that has operations and ends them: the State of a Jetty, or an EventState.
 class Owner : public std::enable_shared_from_this<Owner> {
  public:
-  // Ends an operation early, with the error `why`, if its outcome can be told truthfully; otherwise
-  // does nothing.
+  // Ends an operation early, with the error `why`, if the status that it would report is true;
+  // otherwise does nothing.
   virtual void cancel(const Ticket& ticket, Status why, Effects effects) = 0;
   // Destroys all handlers without calling them, because the execution context ends: they may own
   // this object.
@@ -46,9 +46,9 @@ class Owner : public std::enable_shared_from_this<Owner> {
   ~Owner() = default;
 };
 
-// Refers cancellation slots and timers, which may outlive an operation, to it: the pointers are
-// null once the operation has ended. Guarded by the owner's mutex, except `owner`, which never
-// changes.
+// Through a Ticket, cancellation slots and timers refer to an operation, which they may outlive:
+// the pointers to the operation are null once it has ended. Guarded by the owner's mutex, except
+// `owner`, which never changes.
 struct Ticket {
   std::weak_ptr<Owner> owner;
   WorkOperation* work = nullptr;
@@ -137,7 +137,7 @@ class Pending final : public Base {
         handler_work_(boost::asio::get_associated_executor(handler_, executor)) {}
   ~Pending() = default;
 
-  // The handler with its result; uses the handler's own allocator.
+  // The handler with its result, as a function object that uses the handler's own allocator.
   struct Call {
     using allocator_type = HandlerAllocator;
     allocator_type get_allocator() const noexcept { return allocator; }

@@ -65,11 +65,11 @@ class State final : public Owner {
   ~State() { close(); }
 
   const Executor& executor() const { return executor_; }
-  // The Jetty; after `close`, one that was moved from.
+  // Returns the Jetty; after `close`, a Jetty that was moved from.
   const urma::Jetty& jetty() const {
     return works_.jetty() != nullptr ? *works_.jetty() : *nothing_;
   }
-  // A Jetty that was moved from, for the object that owns this state.
+  // Returns a Jetty that was moved from, for the object that owns this state.
   urma::Jetty take_nothing() { return std::move(*nothing_); }
 
   // Ends an operation that was started on a Jetty that was moved from.
@@ -111,8 +111,8 @@ class State final : public Owner {
     }
   }
 
-  // Ends all operations. Works that waited for berths were not executed; for the others the library
-  // says what became of them, usually immediately.
+  // Ends all operations. Works that waited for berths were not executed; for the others the
+  // completion, which usually comes immediately, says whether they were.
   void cancel_all() { complete(stop_all()); }
 
   void close() { complete(leave()); }
@@ -130,8 +130,8 @@ class State final : public Owner {
   }
 
  private:
-  // Holds the lock. Afterwards releases what was kept for works that have ended, without the lock,
-  // because destructors of its owners may call this object.
+  // Holds the lock while it exists. Its destructor first releases the lock and then the Keeps of
+  // works that have ended, because the destructors of the kept objects may call the State.
   class Held {
    public:
     explicit Held(State& state) : state_(state) { state_.mutex_.lock(); }
@@ -187,7 +187,8 @@ class State final : public Owner {
     if (queue.arm()) {
       queue.readiness->async_wait([self = self(), &queue](ErrorCode) { self->pump(queue); });
     } else {
-      // There are entries already, or the pump that calls this ran for long and lets others run.
+      // The queue has entries already, or the pump that calls this function ran for long and lets
+      // other handlers run.
       boost::asio::post(executor_, [self = self(), &queue] { self->pump(queue); });
     }
   }
@@ -261,8 +262,9 @@ class State final : public Owner {
   Service* service_;  // null once closed
   Works works_;
   Arrivals arrivals_;
-  std::optional<urma::Jetty> nothing_;  // was moved from
-  Status over_ = Status::ok;            // why no operation can be started any longer
+  std::optional<urma::Jetty> nothing_;  // a Jetty that was moved from
+  Status over_ =
+      Status::ok;  // other than ok: the reason why no operation can be started any longer
 };
 
 }  // namespace detail

@@ -65,8 +65,8 @@ class Works {
   // Whether any operation is in progress.
   bool wanted() const { return jetty_ && (posted_ > 0 || !waiting_.empty()); }
   bool arm() { return jetty_->arm(); }
-  // Takes completions, appends the operations that they end, and posts waiting works. Returns the
-  // number of completions. Sets `over` if the queue is closed.
+  // Polls completions, appends the operations that they end to `ended`, and posts waiting works.
+  // Returns the number of completions. Sets `over` if the queue is closed.
   size_t poll(std::vector<WorkOperation*>& ended, Status& over) {
     std::array<Completion, batch> out;
     const size_t count = jetty_->poll(out);
@@ -87,13 +87,15 @@ class Works {
     if (vacant_.size() == berths_.size()) return;
     const size_t before = ended.size();
     [[maybe_unused]] const auto flushed = jetty_->flush();
-    // After a flush all completions can be polled; while another thread closes the device, soon.
+    // After a flush all completions can be polled immediately. If another thread is closing the
+    // device, they can be polled soon.
     while (vacant_.size() < berths_.size()) {
       for (const Completion& completion : jetty_->wait(std::chrono::milliseconds(10))) {
         settle(completion, ended, over);
       }
     }
-    // The error code says that the operation was cancelled, the completion what became of the work.
+    // The error code says that the operation was cancelled; the completion says what became of the
+    // work.
     for (size_t i = before; i < ended.size(); ++i) {
       if (ended[i]->error) ended[i]->error = make_error_code(Status::flushed);
     }
@@ -103,11 +105,11 @@ class Works {
     jetty_.reset();
   }
 
-  // Returns the owners of the memory of works that have ended. Release them without the lock: their
-  // destructors may call the Jetty.
+  // Returns the Keeps of works that have ended. The caller releases them without the lock, because
+  // the destructors of the kept objects may call the Jetty.
   std::vector<std::shared_ptr<const void>> take_dropped() { return std::exchange(dropped_, {}); }
 
-  // The completion of a work that the library has not completed.
+  // Makes a completion for a work that the library has not completed.
   static Completion completion_of(const Work& work, Status status) {
     Completion completion;
     completion.status = status;
@@ -133,7 +135,7 @@ class Works {
       Work work = operation.work;
       work.tag_value = number;
       work.signalled = true;
-      // It is refused if the device is closed or forked, which polling will report.
+      // The post fails if the device is closed or forked, which polling will report.
       if (jetty_->post(work) == 0) return;
       berths_[number] = {&operation, std::move(operation.keep), operation.work.tag_value};
       operation.berth = number;
@@ -169,7 +171,8 @@ class Works {
     ended.push_back(ended_with(*operation, completion.status));
   }
 
-  // No completions will follow: each work has completed, or belongs to another process.
+  // Called when no completions will follow: each work has completed, or belongs to the parent
+  // process.
   void stop(Status why, std::vector<WorkOperation*>& ended) {
     vacant_.clear();
     for (uint32_t i = 0; i < berths_.size(); ++i) {
@@ -192,9 +195,10 @@ class Works {
 
   std::optional<urma::Jetty> jetty_;
   std::vector<Berth> berths_;
-  std::vector<uint32_t> vacant_;        // berths
-  uint32_t posted_ = 0;                 // berths whose operation is in progress
-  std::deque<WorkOperation*> waiting_;  // for a berth, in the order of their starts
+  std::vector<uint32_t> vacant_;  // the indices of vacant berths
+  uint32_t posted_ = 0;           // berths whose operation is in progress
+  std::deque<WorkOperation*>
+      waiting_;  // operations that wait for a berth, in the order of their starts
   std::vector<std::shared_ptr<const void>> dropped_;
 };
 

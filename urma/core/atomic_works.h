@@ -51,8 +51,9 @@ Work atomic_of(Atomic what, const RemoteSegment& segment, uint64_t offset, Word 
 }
 }  // namespace detail
 
-// The type of the word is not deduced from the operand: fetch_add<uint32_t>(counter, 0, 1). Without
-// a type, the word is a uint64_t. The functions only build a value; any thread may call them.
+// The type of the word is a template argument, which is not deduced from the operand:
+// fetch_add<uint32_t>(counter, 0, 1). Without the template argument, the word is a uint64_t. The
+// functions only build a value; any thread may call them.
 
 // word += operand.
 template <AtomicWord Word = uint64_t>

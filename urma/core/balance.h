@@ -6,12 +6,13 @@ namespace urma {
 
 // The unit in which traffic is spread over the paths to a peer, if there are several (UB 6.5).
 enum class Balance : uint8_t {
-  // Slices of up to 64 KiB. The packets of a slice take one path, and stay in order.
+  // Slices of up to 64 KiB: all packets of a slice take one path, and stay in order.
   slice,
-  // Packets. A single transfer uses all paths evenly, and packets overtake one another.
+  // Packets: a single transfer uses all paths evenly, and packets overtake one another.
   packet,
 };
-// Whether it is one of the values above, since any number can be cast to an enumeration.
+// Returns whether the value is one of the enumeration's, since any number can be cast to an
+// enumeration.
 constexpr bool is_valid(Balance balance) { return balance <= Balance::packet; }
 
 }  // namespace urma

@@ -11,17 +11,17 @@
 
 namespace urma {
 
-// The address and the tokens that a process needs in order to reach a segment, a Jetty or both.
-// Written as one line of text, for a file, a message or a command line. The line contains the
-// tokens: every process that reads it has the access that it grants. Applications use
-// Segment::descriptor and Device::import; this type is for tools.
+// The address and the tokens that a process needs in order to reach a segment, a Jetty or both. A
+// descriptor is written as one line of text, for a file, a message or a command line. The line
+// contains the tokens, so every process that reads the line has the access that the tokens grant.
+// Applications use Segment::descriptor and Device::import; this type is for tools.
 //
 //   urma1 at=127.0.0.1:4792 eid=127.0.0.1 life=9c0f3b...
 //   segment=1f:8b2d90aa:7f1200000000:1048576:rw
 //         jetty=417:90aa8b2d
 //
 // (`segment` is TokenID:token:address:bytes:rights, `jetty` is id:token; all but `bytes` in
-// hexadecimal.) If the segment's AtomicDomain is not `processor`, it follows the rights:
+// hexadecimal.) If the segment's AtomicDomain is not `processor`, its name follows the rights:
 // ...:rwa:engine. If the device has several paths, a field lists their addresses:
 // also=10.0.1.1:4792,10.0.2.1:4792
 struct Descriptor {
@@ -49,7 +49,7 @@ struct Descriptor {
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
 };
 
-inline constexpr size_t max_descriptor_bytes = 512;  // of the line
+inline constexpr size_t max_descriptor_bytes = 512;  // the longest line
 
 // Writes the line. Addresses of `also` that do not fit into max_descriptor_bytes are left out.
 // Throws std::bad_alloc.

@@ -32,21 +32,23 @@ constexpr bool in_window(const Eid& address) {
   }
   return true;
 }
-// Whether a device at `from` can reach `to`: both are IPv4, both IPv6, or both in one window.
+// Returns whether a device at `from` can reach `to`: both are IPv4, both IPv6, or both in one
+// window.
 bool may_reach(const Eid& from, const Eid& to);
 
-// The address a.b.c.d.
+// Returns the IPv4 address a.b.c.d as an Eid.
 URMA_API Eid ipv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d);
 
-// "127.0.0.1", "::1". `parse_address` of the result returns the same address.
+// Returns the address as text: "127.0.0.1", "::1". `parse_address` of the text returns the same
+// address.
 URMA_API std::string to_string(const Eid& address);
-// "127.0.0.1:4792", "[::1]:4792".
+// Returns the address with its port as text: "127.0.0.1:4792", "[::1]:4792".
 URMA_API std::string to_string(const Endpoint& endpoint);
 
 // Parses a numeric IPv4 or IPv6 address; does not resolve host names. Errors: invalid_argument.
 URMA_API Result<Eid> parse_address(std::string_view text);
-// Parses an address with or without a port: "127.0.0.1", "[::1]:4000", "::1". Without one, the port
-// is `ub_port`. Errors: invalid_argument.
+// Parses an address with or without a port: "127.0.0.1", "[::1]:4000", "::1". Without a port, the
+// result has `ub_port`. Errors: invalid_argument.
 URMA_API Result<Endpoint> parse_endpoint(std::string_view text);
 
 }  // namespace urma

@@ -9,27 +9,30 @@ namespace urma {
 
 // The kinds of events: what happens to a device, beside the completions of its works.
 //
-// Devices send no keep-alive packets to idle peers. So a peer that dies without notice is detected
-// when something is posted to it, or when it owes an answer; that it was restarted is detected when
-// the new process sends something. An application that only receives, and must detect the end of a
-// peer, sends it an empty message now and then.
+// Devices send no keep-alive packets to idle peers. So the end of a peer that dies without notice
+// is detected only when a work is posted to it, or when it owes an answer; its restart is detected
+// when the new process sends something. An application that only receives, and must detect the end
+// of a peer, should send an empty message to that peer from time to time.
 enum class EventKind : uint8_t {
-  // A peer does not answer, or no channel to it can be made; Event::status says why. It may return.
+  // A peer does not answer, or no channel to it can be made; Event::status says why. The peer may
+  // return.
   peer_lost,
-  // A peer that was lost answers again. It is the same incarnation: it was not restarted.
+  // A peer that was lost answers again, in the same incarnation: its process was not restarted.
   peer_back,
-  // One of several paths to a peer (`paths():`, Event::path) no longer carries packets; all traffic
-  // uses the other paths. Or it carries packets again.
+  // path_lost: one of several paths to a peer (`paths():`, Event::path) no longer carries packets;
+  // all traffic uses the other paths. path_back: the path carries packets again.
   path_lost,
   path_back,
-  // Another process runs at the peer's address: everything imported from the old one is invalid.
+  // Another process runs at the peer's address: everything imported from the old process is
+  // invalid.
   peer_restarted,
   // The peer closed its device, or its process ended.
   peer_left,
-  // Messages and immediates to this Jetty are refused: it was flushed, or its Jfr was destroyed.
+  // Messages and immediates to this Jetty are refused, because it was flushed or its Jfr was
+  // destroyed.
   jetty_error,
   // The peer's requests named a segment or Jetty that does not exist, or had a wrong token. The
-  // event names no peer if they were datagrams, or asked for memory (cxl:?share=segment).
+  // event names no peer if the requests were datagrams, or asked for memory (cxl:?share=segment).
   bad_tokens,
   // The peer has sent more wrong tokens than a mistake explains. Its requests are dropped for 100
   // ms
@@ -42,8 +45,8 @@ enum class EventKind : uint8_t {
   missed,
   // The device has been closed. This is its last event.
   closed,
-  // A path to a peer carries packets after it was added, or was removed, by either of the two
-  // devices (Device::add_path, remove_path).
+  // path_added: a path to a peer that either device has added (Device::add_path) now carries
+  // packets. path_removed: either device has removed a path (Device::remove_path).
   path_added,
   path_removed,
 };
@@ -51,7 +54,7 @@ enum class EventKind : uint8_t {
 // One event, or `count` of the same kind, peer and Jetty within a short time.
 struct Event {
   EventKind kind = EventKind::missed;
-  Status status = Status::ok;  // the reason, if there is more to say than the kind
+  Status status = Status::ok;  // the reason, for kinds that have one; otherwise ok
   uint32_t count = 1;
   uint32_t path = 0;  // kinds path_...: Path::number
   JettyId jetty{};    // jetty_error
@@ -60,7 +63,8 @@ struct Event {
   Endpoint from{};    // the address of that peer
 };
 
-// The name of the kind, as in the enumeration: "peer_lost". Any thread; never fails.
+// Returns the name of the kind, as in the enumeration: "peer_lost". Called by any thread; never
+// fails.
 URMA_API const char* name(EventKind kind);
 
 }  // namespace urma

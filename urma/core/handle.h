@@ -5,13 +5,13 @@
 
 namespace urma {
 
-// The name of an object in a table: an index and a generation. After the object is destroyed, its
-// handle finds nothing, also if the index has been used for another object since.
+// Identifies an object in a table by an index and a generation. After the object is destroyed, its
+// handle finds nothing, even if another object uses the index since.
 struct Handle {
   uint32_t index = UINT32_MAX;
   uint32_t generation = 0;
 
-  // Whether it names an object; a default handle does not.
+  // Returns whether the handle identifies an object; a default handle does not.
   explicit operator bool() const { return index != UINT32_MAX; }
   // Compares one 64-bit word.
   friend bool operator==(Handle a, Handle b) {

@@ -30,15 +30,16 @@ enum class TokenId : uint32_t {};
 inline constexpr uint32_t id_bits = 20;
 inline constexpr uint32_t id_limit = 1 << id_bits;
 
-// A secret of 32 bits that a request must contain to be accepted; from a secure generator.
+// A secret of 32 bits that a request must contain to be accepted. The owner draws it from a secure
+// generator.
 enum class TokenValue : uint32_t {};
 
-// One opening of a device at an EID: a process that restarts has another incarnation. Zero matches
-// any incarnation, for descriptors that are written by hand.
+// Identifies one opening of a device at an EID: a process that restarts has another incarnation.
+// Zero matches any incarnation, for descriptors that are written by hand.
 enum class Incarnation : uint64_t {};
 
-// A peer, as this device knows it: one incarnation of another device. After a restart it is another
-// PeerId.
+// Identifies a peer of this device: one incarnation of another device. After a restart the other
+// device has a new PeerId.
 using PeerId = Handle;
 
 // Transport channel number (UB: TPN), 24 bits.
@@ -56,7 +57,7 @@ inline constexpr JettyId names_jetty{1};
 inline constexpr JettyId first_user_jetty{32};
 inline constexpr JettyId first_dynamic_jetty{1024};
 
-// The value of an id.
+// Returns the number in an id.
 template <class Id>
 requires std::is_enum_v<Id>
 constexpr auto number(Id id) { return static_cast<std::underlying_type_t<Id>>(id); }

@@ -8,10 +8,11 @@ namespace urma {
 
 enum class LogLevel : uint8_t {
   error,    // a system call failed
-  warning,  // works, peers or packets were lost, or are wrong
+  warning,  // works failed, peers or packets were lost, or peers sent something wrong
   info,     // the device was opened or closed, a channel was made, a peer left
 };
-// Whether it is one of the values above, since any number can be cast to an enumeration.
+// Returns whether the value is one of the enumeration's, since any number can be cast to an
+// enumeration.
 constexpr bool is_valid(LogLevel level) { return level <= LogLevel::info; }
 constexpr std::string_view name(LogLevel level) {
   return level == LogLevel::error ? "error" : level == LogLevel::warning ? "warning" : "info";
@@ -25,18 +26,18 @@ struct LogLine {
   std::string_view text;  // for people, one line: the device, what happened, why, and what to do
 };
 
-// How a device logs. It compares its counters at most ten times a second and passes lines to `call`
-// on a thread of the device that does nothing else; so `call` may be slow, and is never called
-// twice at the same time. No occurrence is omitted: a line that would exceed `per_second` is
-// delayed, and then has the count since the last one; lines that are delayed when the device is
-// closed are passed during the close.
+// How a device logs. The device compares its counters at most ten times a second and passes lines
+// to `call` on a thread that does nothing else; so `call` may be slow, and is never called twice at
+// the same time. No occurrence is omitted: a line that would exceed `per_second` is delayed, and
+// then contains the number of occurrences since the last line of its kind. Lines that are still
+// delayed when the device is closed are passed to `call` during the close.
 //
 // `call` must not throw, and must not close or destroy its device, because closing waits for the
 // last line. It may make other calls of the device.
 struct LogOptions {
   std::function<void(const LogLine&)> call{};  // if empty, nothing is logged
   LogLevel level = LogLevel::info;             // the least severe level that is logged
-  uint32_t per_second = 1;                     // at most so many lines of each kind: 1 to 10
+  uint32_t per_second = 1;  // the most lines of each kind that are passed in a second: 1 to 10
 };
 
 }  // namespace urma

@@ -32,10 +32,11 @@ struct ObservedDevice {
   std::string endpoint;                 // "127.0.0.1:4792"
   std::string eid;                      // "127.0.0.1"
   std::vector<ObservedMetric> metrics;  // all taken at the same moment
-  uint64_t reports = 0;                 // the number of reports so far; idle devices report nothing
+  uint64_t reports = 0;                 // the number of reports so far; an idle device makes none
   Time moment{};                        // the time of the last report, of the monotonic clock
 
-  // The value of a metric, or null if that process's version does not have it.
+  // Returns the value of a metric, or null if the version of that process does not have this
+  // metric.
   const uint64_t* find(std::string_view name) const {
     for (const ObservedMetric& metric : metrics) {
       if (metric.name == name) return &metric.value;

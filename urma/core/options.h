@@ -26,7 +26,8 @@ enum class Threads : uint8_t {
   // answers, and time-outs of this library do not expire.
   inlined,
 };
-// Whether it is one of the values above, since any number can be cast to an enumeration.
+// Returns whether the value is one of the enumeration's, since any number can be cast to an
+// enumeration.
 constexpr bool is_valid(Threads threads) { return threads <= Threads::inlined; }
 
 // Which completions make the descriptor of an armed queue readable (Jetty::arm). Other values count
@@ -58,31 +59,32 @@ struct DeviceOptions {
   // next work makes a new channel, which takes two round trips. 1 ms to 24 h, or zero, which never
   // closes a channel. Channels of a window are not closed, since they take no resources there.
   Duration idle_timeout = std::chrono::minutes(5);
-  // Congestion control, by name. Empty: the default, which urma_info shows.
+  // The name of the congestion control. If empty, the default, which urma_info shows.
   std::string congestion{};
-  // How this end detects and retransmits lost packets. Empty: as the device string says
-  // (`retransmit=`), or what suits the medium, which is sel_rack if packets can be lost.
+  // How this end detects and retransmits lost packets. If empty, the mode that the device string
+  // names (`retransmit=`); without that option, the mode that suits the medium, which is sel_rack
+  // if packets can be lost.
   std::optional<Retransmission> retransmission{};
-  // How traffic is spread if a peer is reached over several paths. Empty: as the device string says
-  // (`paths(balance=packet):`), or Balance::slice.
+  // How traffic is spread if a peer is reached over several paths. If empty, as the device string
+  // says (`paths(balance=packet):`); without that option, Balance::slice.
   std::optional<Balance> balance{};
   // How many objects the device can have.
   Limits limits{};
   // Whether other processes of this user can read the device's counters (urma_stat,
-  // urma/observe.hpp), from a file in /dev/shm that exists until close. Simulated devices have
-  // none.
+  // urma/observe.hpp), from a file in /dev/shm that exists until close. Simulated devices have no
+  // such file.
   bool observable = true;
-  // Where the device logs. By default it does not.
+  // What the device logs, and how. By default it does not log.
   LogOptions log{};
 };
 
 // Options of Device::import.
 struct ImportOptions {
-  // How long to wait for a name that no process has published yet. With zero, looks once. Not
-  // negative.
+  // How long to wait for a name that no process has published yet. With zero, the import looks for
+  // the name once. Not negative.
   Duration limit = std::chrono::seconds(2);
-  // How this device retransmits what it sends to that process, for all its Jetties. Empty: no
-  // change; initially as the device does.
+  // How this device retransmits what any of its Jetties sends to that process. If empty, the mode
+  // stays as it is; initially it is that of the device (DeviceOptions::retransmission).
   std::optional<Retransmission> retransmission{};
 };
 
@@ -99,11 +101,11 @@ struct JettyOptions {
   uint32_t receives = 0;
   // The room in each berth for works with inline data (Work::inline_data): 0 to max_inline_bytes.
   uint32_t inline_bytes = 64;
-  // As DeviceOptions::operation_timeout, for works of this Jetty: 10 ms to 1 h, or zero for that of
-  // the device.
+  // As DeviceOptions::operation_timeout, for works of this Jetty: 10 ms to 1 h, or zero to use the
+  // value of the device.
   Duration operation_timeout{};
-  // For how long a work is retried while its target answers that it has no receive slot. Zero or
-  // more; by default without limit. Then the work ends as `receiver_not_ready`.
+  // For how long a work is retried while its target answers that no receive slot is vacant; then
+  // the work ends as `receiver_not_ready`. Zero or more; by default without limit.
   Duration receiver_timeout = Duration::max();
   // The share of this Jetty when several Jetties of the device send to one peer: 1 to 16, in
   // proportion to the weights of the others.
@@ -115,10 +117,12 @@ struct JettyOptions {
   bool chain = false;
   // Whether works complete in the order in which they were posted.
   bool in_order = false;
-  // Whether a work that fails suspends the Jetty: all its works end, and none begins until
-  // `Jetty::reset`, but it still receives. Otherwise other works are not affected.
+  // Whether a work that fails suspends the Jetty: then all works of the Jetty end, and no work
+  // begins until `Jetty::reset`, while messages are still received. If false, a failed work does
+  // not affect other works.
   bool suspend_on_error = false;
-  // The queue where works and arrivals complete; if null, a queue of the Jetty's own.
+  // The queue in which works and arrivals complete. If null, the Jetty has a completion queue of
+  // its own.
   Jfc* completions = nullptr;
   // The receive queue whose buffers arrivals use, shared with other Jetties; `receives` must be 0
   // then. Arrivals complete in the queue of that Jfr; only works complete in the Jetty's own queue.
@@ -129,7 +133,7 @@ struct JettyOptions {
 struct JfrOptions {
   // As JettyOptions::receives, for all Jetties that use this queue together: 1 to 32 768.
   uint32_t receives = 128;
-  // The queue where arrivals complete; if null, a queue of the Jfr's own.
+  // The queue in which arrivals complete. If null, the Jfr has a completion queue of its own.
   Jfc* completions = nullptr;
 };
 
@@ -138,14 +142,14 @@ struct Audience {
   bool anyone = false;      // every process that can reach the device
   std::vector<Eid> eids{};  // devices with these EIDs
 
-  // Whether a device with this EID may import the name.
+  // Returns whether a device with this EID may import the name.
   bool admits(const Eid& eid) const {
     return anyone || std::find(eids.begin(), eids.end(), eid) != eids.end();
   }
 };
-// The processes of this user on this host alone.
+// Returns an Audience of the processes of this user on this host alone.
 inline Audience this_user() { return {}; }
-// Every process that can reach the device.
+// Returns an Audience of every process that can reach the device.
 inline Audience everyone() { return {.anyone = true, .eids = {}}; }
 
 }  // namespace urma

@@ -11,13 +11,14 @@ enum class Order : uint8_t {
   relaxed = 1,  // UB: RO. Executed as it arrives; later strong works wait for it
   strong = 2,   // UB: SO. Executed after all earlier relaxed and strong works
 };
-// Whether it is one of the values above, since any number can be cast to an enumeration.
+// Returns whether the value is one of the enumeration's, since any number can be cast to an
+// enumeration.
 constexpr bool is_valid(Order order) { return order <= Order::strong; }
 
 // Which earlier works of its Jetty must have ended before any part of a work is sent. Later works
 // of the Jetty wait with it.
 enum class Fence : uint8_t {
-  none = 0,   // none
+  none = 0,   // the work waits for no earlier work
   reads = 1,  // all earlier reads and atomics
   all = 2,    // all earlier works
 };
@@ -27,8 +28,8 @@ constexpr bool is_valid(Fence fence) { return fence <= Fence::all; }
 enum class ServiceMode : uint8_t {
   // The target if it can, else the initiator.
   automatic,
-  // UB: ROI. The initiator sends a strong work when everything that the work must follow has been
-  // answered: one round trip for each.
+  // UB: ROI. The initiator sends a strong work only after all works that it must follow have been
+  // answered, so each strong work takes a round trip.
   initiator,
   // UB: ROT. The initiator sends a strong work immediately, and the target parks it in a sequence
   // context until its turn. The initiator keeps the order instead if the target has no free

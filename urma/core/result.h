@@ -20,7 +20,7 @@ struct Error {
   std::string message;               // for people: what failed, why, and after "Fix: " what to do
 };
 
-// An Error with this message, completed by ". Fix: " and the cure of the status.
+// Returns an Error whose message consists of `what_and_why`, ". Fix: " and the cure of the status.
 inline Error error(Status status, std::string what_and_why) {
   what_and_why += ". Fix: ";
   what_and_why += describe(status).cure;
@@ -38,28 +38,30 @@ namespace detail {
 }
 }  // namespace detail
 
-// A value, or the reason why there is none. Check ok(), or call value(), which throws.
+// A value, or the reason why there is none. Check ok(), or call value(), which throws if there is
+// no value.
 template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
-  // Whether there is a value.
+  // Returns whether there is a value.
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
-  // Status::ok, or the status of the error.
+  // Returns Status::ok, or the status of the error.
   Status status() const { return ok() ? Status::ok : error().status; }
 
-  // The value. If there is none, throws std::runtime_error with the name of the status and the
-  // message; in a program built without exceptions, prints both to stderr and aborts.
+  // Returns the value. If there is none, throws std::runtime_error with the name of the status and
+  // the message; in a program built without exceptions, prints both to stderr and aborts.
   T& value() & { return ok() ? *std::get_if<0>(&state_) : (detail::no_value(error()), **this); }
   const T& value() const& {
     return ok() ? *std::get_if<0>(&state_) : (detail::no_value(error()), **this);
   }
   T&& value() && { return std::move(value()); }
 
-  // The value; undefined unless ok() is true. `error` is undefined unless ok() is false.
+  // These return the value, without a check: calling them is undefined behaviour unless ok() is
+  // true. Calling `error` is undefined behaviour unless ok() is false.
   T& operator*() { return *std::get_if<0>(&state_); }
   const T& operator*() const { return *std::get_if<0>(&state_); }
   T* operator->() { return std::get_if<0>(&state_); }

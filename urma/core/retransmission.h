@@ -9,10 +9,11 @@
 namespace urma {
 
 // How a channel detects lost packets and retransmits them, on a medium that loses packets
-// (UB 6.4.2). Any consistent combination of the fields is valid; named ones are below, and
-// docs/performance.md says which to choose.
+// (UB 6.4.2). Any consistent combination of the fields is valid. Five combinations with names are
+// below; docs/performance.md says which of these to choose.
 struct Retransmission {
-  // Which packets are retransmitted: the missing ones, or all from the first missing one on.
+  // Which packets are retransmitted: only the missing packets, or all packets from the first
+  // missing one on.
   enum class Scope : uint8_t { selective, go_back_n };
   // When a packet counts as lost, besides after a time-out without any acknowledgement.
   enum class Trigger : uint8_t {
@@ -31,14 +32,16 @@ struct Retransmission {
   friend constexpr bool is_valid(Trigger value) { return value <= Trigger::timeout; }
   friend constexpr bool is_valid(Rto value) { return value <= Rto::doubled; }
 
-  // How this end sends. The peer is told when the channel is made, and receives accordingly.
+  // How this end sends. The peer learns the mode when the channel is made, and receives
+  // accordingly.
   Scope scope = Scope::selective;
   Trigger trigger = Trigger::rack;
   // Whether the peer keeps packets that arrive before a missing one. Otherwise it drops them, and
   // they must be sent again.
   bool keeps_out_of_order = true;
-  // Trigger::rack: while no packet was seen to overtake another one, a packet that this many later
-  // ones have overtaken is lost. 0: never, because packets overtake one another on this medium.
+  // Trigger::rack: a packet that this many later packets have overtaken counts as lost, as long as
+  // the channel has not seen that packets overtake one another on this medium. 0 disables this
+  // rule, for a medium on which packets do overtake one another.
   uint32_t reorder_packets = 3;
   Rto rto = Rto::measured;
   // Rto::doubled: the exponent of each doubling, 0 to 8.
@@ -50,13 +53,14 @@ struct Retransmission {
   Duration rto_base{};
 
   // How this end receives.
-  // How far beyond a missing packet others are accepted, in packets: 1 to 2048.
+  // How far beyond a missing packet later ones are accepted, in packets: 1 to 2048.
   uint32_t window_packets = 2048;
   // The bits of a TPSACK, each of which reports one packet: 64, 128, 256, 512 or 1024.
   uint32_t bitmap_bits = 1024;
   // An acknowledgement is sent after this many packets: 1 to 1024.
   uint32_t ack_packets = 16;
-  // Or after this time: up to 10 ms. If zero, chosen from the round trips.
+  // An acknowledgement is sent at the latest after this time: up to 10 ms. If zero, the time is
+  // chosen from the measured round trips.
   Duration ack_delay{};
 
   friend bool operator==(const Retransmission&, const Retransmission&) = default;
@@ -73,7 +77,7 @@ inline constexpr Retransmission sel_fast = {.trigger = Retransmission::Trigger::
 inline constexpr Retransmission sel_timeout = {.trigger = Retransmission::Trigger::timeout};
 inline constexpr Retransmission sel_rack = {};
 
-// A mode with its name, as `retransmit=` in device strings accepts it.
+// A mode with its name, as the option `retransmit=` of device strings accepts it.
 struct NamedRetransmission {
   std::string_view name;     // "gbn-fast"
   std::string_view summary;  // for people
@@ -86,12 +90,12 @@ struct NamedRetransmissions {
   const NamedRetransmission* begin() const { return first; }
   const NamedRetransmission* end() const { return last; }
 };
-// Any thread.
+// Returns the five named modes. Called by any thread.
 URMA_API NamedRetransmissions named_retransmissions();
-// The mode with this name, or null if there is none. Any thread.
+// Returns the mode with this name, or null if there is none. Called by any thread.
 URMA_API const NamedRetransmission* find_retransmission(std::string_view name);
-// The name of the mode with the same scope, trigger and keeps_out_of_order; "custom" if there is
-// none. Any thread.
+// Returns the name of the mode with the same scope, trigger and keeps_out_of_order, or "custom" if
+// there is none. Called by any thread.
 URMA_API std::string_view name(const Retransmission& mode);
 
 }  // namespace urma

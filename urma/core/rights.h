@@ -15,12 +15,12 @@ enum class Rights : uint8_t {
 constexpr Rights operator|(Rights a, Rights b) {
   return static_cast<Rights>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
 }
-// Whether `all` contains each of the rights `wanted`.
+// Returns whether `all` contains each of the rights in `wanted`.
 constexpr bool has(Rights all, Rights wanted) {
   return (static_cast<uint8_t>(all) & static_cast<uint8_t>(wanted)) == static_cast<uint8_t>(wanted);
 }
 
-// Whether it has no other bits, since any number can be cast to an enumeration.
+// Returns whether no other bits are set, since any number can be cast to an enumeration.
 constexpr bool is_valid(Rights rights) {
   return has(Rights::read | Rights::write | Rights::atomic, rights);
 }

@@ -30,9 +30,9 @@ struct SegmentOptions {
   bool guarded = false;
 };
 
-// Unregistered memory of a device's medium that is not allocated again yet: a process that is not
-// running may still write to it once it runs, or a peer was handed the memory and it could not be
-// replaced.
+// Unregistered memory of a device's medium that cannot be allocated again yet: a process that is
+// not running now may write to it once it runs again, or a peer was handed the memory and its pages
+// could not be replaced.
 struct Quarantined {
   uint64_t address = 0;  // as RemoteSegment::address
   uint64_t bytes = 0;

@@ -14,19 +14,19 @@ struct Sequence {
 
   uint64_t value = 0;
 
-  // The bits on the wire.
+  // Returns the bits that are sent on the wire.
   constexpr uint32_t wire() const { return static_cast<uint32_t>(value % modulus); }
 
-  // The number with these wire bits that is nearest to `reference`; if two are at the same
-  // distance, the larger one. Numbers start at `modulus` or above, so that numbers before the first
-  // exist too.
+  // Returns the number with these wire bits that is nearest to `reference`; if two numbers are at
+  // the same distance, the larger one. Numbers start at `modulus` or above, so that numbers before
+  // the first exist too.
   static constexpr Sequence unwrap(Sequence reference, uint32_t wire_bits) {
     const uint64_t ahead = (wire_bits - reference.value) % modulus;
     const uint64_t value = reference.value + ahead;
     return {ahead <= modulus / 2 || value < modulus ? value : value - modulus};
   }
 
-  // The first number of a space, given its wire bits.
+  // Returns the first number of a space, given its wire bits.
   static constexpr Sequence first(uint32_t wire_bits) { return {modulus + wire_bits % modulus}; }
 
   friend constexpr auto operator<=>(Sequence, Sequence) = default;

@@ -21,7 +21,7 @@ enum class Origin : uint8_t {
   measured,       // measured on this machine, by this process
   drawn,          // drawn at random, or the first free one
 };
-// "default", "device string". Any thread.
+// Returns the name of the origin: "default", "device string". Called by any thread.
 
 constexpr std::string_view name(Origin origin) {
   constexpr std::string_view names[] = {"default", "device string", "option",   "environment",
@@ -44,8 +44,8 @@ using SettingList = std::vector<Setting>;
 // Replaces the setting of the same name, or appends it.
 URMA_API void set(SettingList& settings, Setting setting);
 
-// Values as people write them, and as device strings accept them: "64K", "15us", "5%", "yes". The
-// largest unit of which the value is a whole number is used.
+// Return a value as people write it, and as device strings accept it: "64K", "15us", "5%", "yes".
+// The text uses the largest unit of which the value is a whole number.
 URMA_API std::string size_text(uint64_t bytes);
 URMA_API std::string duration_text(Duration duration);
 URMA_API std::string fraction_text(double fraction);

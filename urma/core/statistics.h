@@ -91,7 +91,7 @@ struct Metric {
   std::string_view name;  // of the field
   std::string_view unit;  // "packets"
   Window window = Window::since_open;
-  std::string_view part;     // the part of the device that it belongs to
+  std::string_view part;     // the part of the device to which the metric belongs
   std::string_view meaning;  // a sentence
   uint64_t Statistics::*value =
       nullptr;  // the field; UINT64_MAX in it means that there is no value
@@ -101,7 +101,7 @@ constexpr std::string_view name(Metric::Window window) {
   return window == Metric::Window::now ? "now" : "since open";
 }
 
-// The explanations of all fields of Statistics, in their order. Any thread.
+// Returns the explanations of all fields of Statistics, in their order. Called by any thread.
 URMA_API std::span<const Metric> all_metrics();
 
 }  // namespace urma

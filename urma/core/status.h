@@ -28,8 +28,8 @@ enum class Status : uint8_t {
   // The target refused the token, the range or the access: not executed. Import the descriptor
   // again; check offset, size and Rights.
   remote_access,
-  // The target cannot execute it: not executed. Post larger receive buffers; make the target's
-  // Jetty with JettyOptions::receives; upgrade the target.
+  // The target cannot execute the work: not executed. Post larger receive buffers; make the
+  // target's Jetty with JettyOptions::receives; upgrade the target.
   remote_unsupported,
   // The target had no receive slot for longer than JettyOptions::receiver_timeout: not executed.
   // Post receives and poll at the target.
@@ -48,17 +48,20 @@ enum class Status : uint8_t {
   would_block,
   // An argument is invalid. Correct the one that the message names.
   invalid_argument,
-  // The name is not published, or not within reach. Check its spelling and that its publisher runs.
+  // The name is not published, or this device cannot reach it. Check its spelling and that its
+  // publisher runs.
   not_found,
   // Another process has the address, the port or the name. Choose another one.
   address_in_use,
   // The system, or a publisher, denies access. Grant it, or choose another path.
   permission_denied,
-  // The peer uses another version of the protocol; of a work: not executed. Upgrade the older one.
+  // The peer uses another version of the protocol; a work was not executed. Upgrade the older side.
   version_mismatch,
-  // A limit given at open, or a limit of the system, is reached; of a work: not executed. Raise it.
+  // A limit given at open, or a limit of the system, is reached; a work was not executed. Raise the
+  // limit.
   no_resources,
-  // This device cannot do it, or this version cannot; of a work: not executed. Use another device.
+  // This device, or this version of the library, does not support the request; a work was not
+  // executed. Use another device.
   unsupported,
   // The object or its device is closed. Keep the device open while using it.
   closed,
@@ -81,7 +84,7 @@ struct StatusInfo {
   std::array<std::string_view, 3> may_be = {};  // likely causes, the likeliest first; then empty
   std::string_view cure;                        // what to do
 
-  // The causes that are not empty.
+  // Returns the causes that are not empty.
   std::span<const std::string_view> causes() const {
     size_t count = 0;
     while (count < may_be.size() && !may_be[count].empty()) ++count;
@@ -89,9 +92,10 @@ struct StatusInfo {
   }
 };
 
-// The explanation of a status; also of a number that is not a Status. Any thread; never fails.
+// Returns the explanation of a status, and one also for a number that is not a Status. Called by
+// any thread; never fails.
 URMA_API const StatusInfo& describe(Status status);
-// Its name, for printing: urma::name(completion.status).
+// Returns the name of a status, for printing: urma::name(completion.status).
 inline std::string_view name(Status status) { return describe(status).name; }
 
 // A range over the explanations of all statuses, in the order of the enumeration.

@@ -4,7 +4,7 @@
 
 namespace urma {
 
-// All durations of this library, in nanoseconds.
+// The type of all durations of this library, in nanoseconds.
 using Duration = std::chrono::nanoseconds;
 
 // The clock of the engine. It has no now(): callers pass the time to protocol code, so the same

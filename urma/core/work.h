@@ -12,14 +12,14 @@
 
 namespace urma {
 
-inline constexpr uint64_t max_write_bytes = uint64_t{1} << 30;  // of a write or a read
-inline constexpr uint64_t max_send_bytes = 64 * 1024;           // of a send: one slice
-inline constexpr size_t max_buffers = 16;                       // scatter/gather entries of a work
+inline constexpr uint64_t max_write_bytes = uint64_t{1} << 30;  // the longest write or read
+inline constexpr uint64_t max_send_bytes = 64 * 1024;           // the longest send: one slice
+inline constexpr size_t max_buffers = 16;          // the most scatter/gather entries of a work
 inline constexpr uint64_t notify_bytes = 8;        // size and alignment of a notification
-inline constexpr uint32_t max_inline_bytes = 192;  // of JettyOptions::inline_bytes
+inline constexpr uint32_t max_inline_bytes = 192;  // the largest JettyOptions::inline_bytes
 
-// A segment of a peer, as imported (Device::import, Segment::local). A value: it can be copied,
-// kept in a work, and shared between threads. Valid on the device that imported it.
+// A segment of a peer, from Device::import or Segment::local. It is a value that can be copied,
+// kept in a work, and shared between threads, and is valid only on the device that imported it.
 struct RemoteSegment {
   PeerId peer;
   uint64_t address = 0;  // of its first byte, in the owner
@@ -29,28 +29,29 @@ struct RemoteSegment {
   Rights rights = Rights::local_only;
   AtomicDomain atomics = AtomicDomain::processor;
 
-  // Whether it lies in memory of the medium (a window) that all its devices map. Writes and reads
-  // are then copies by the local processor, and the owner notices only works that notify it.
+  // Returns whether the segment lies in memory of the medium (a window) that all its devices map.
+  // Writes and reads are then copies by the local processor, and the owner notices only works that
+  // notify it.
   bool mapped() const { return address >> 63 != 0; }
 };
 
-// A Jetty of a peer, as imported (Device::import, Jetty::local): the target of sends and
-// immediates. A value, as RemoteSegment is.
+// A Jetty of a peer, from Device::import or Jetty::local: the target of sends and immediates. It is
+// a value, as a RemoteSegment is.
 struct RemoteJetty {
   PeerId peer;
   JettyId id{};
   TokenValue token{};
 
-  // Whether it names a Jetty; a default one does not.
+  // Returns whether this object names a Jetty; a default RemoteJetty does not.
   explicit operator bool() const { return static_cast<bool>(peer); }
 };
 
 // Memory of this process. The library accesses it only between the post of a work and the poll of
-// its completion; for a work with inline data, only during the post. It must be mapped for that
-// long, and writable if the library stores to it: this is not checked, and otherwise the process
-// receives SIGSEGV. A range that no process can have (at null, around the end of the address space,
-// or in its upper half, which belongs to the kernel) is refused: a work with it completes as
-// `bad_work`, and `receive` returns false.
+// its completion; for a work with inline data, only during the post. The memory must be mapped for
+// that long, and writable if the library stores to it. The library does not check this; if it does
+// not hold, the process receives SIGSEGV. A range that no process can have (at null, around the end
+// of the address space, or in its upper half, which belongs to the kernel) is refused: a work with
+// it completes as `bad_work`, and `receive` returns false.
 struct Buffer {
   void* data = nullptr;
   size_t bytes = 0;
@@ -58,11 +59,13 @@ struct Buffer {
 
 // The kinds of works. `receive` occurs in completions only.
 enum class Operation : uint8_t { write, read, send, receive, atomic };
-// Whether it is one of the values above, since any number can be cast to an enumeration.
+// Returns whether the value is one of the enumeration's, since any number can be cast to an
+// enumeration.
 constexpr bool is_valid(Operation operation) { return operation <= Operation::atomic; }
 
-// A work request: what an application posts. A value that can be built once and posted many times.
-// Build it with the functions below and in urma/core/atomic_works.h, rather than by its fields:
+// A work request: what an application posts. It is a value that can be built once and posted many
+// times. Build it with the functions below and in urma/core/atomic_works.h, rather than by its
+// fields:
 //
 //   urma::write(bytes, segment, 4096).to(jetty).immediate(42).tag(7)
 //
@@ -94,8 +97,9 @@ struct Work {
 
   // The Jetty that receives the message (send), or the immediate (write).
   Work& to(const RemoteJetty& jetty) { return target = jetty, *this; }
-  // Writes and sends: adds 64 bits, which arrive in Completion::immediate at the target, after all
-  // data is in place. A write with an immediate takes a receive slot of the target Jetty.
+  // For writes and sends: adds an immediate of 64 bits, which arrives in Completion::immediate at
+  // the target after all data is in place. A write with an immediate takes a receive slot of the
+  // target Jetty.
   Work& immediate(uint64_t value) { return with_immediate = true, immediate_value = value, *this; }
   // Write with notify (UB): after all data is in place, 8 bytes of a segment of the same peer,
   // aligned to 8, are set to `value` (in the target's byte order) by one store. A reader that sees
@@ -103,25 +107,25 @@ struct Work {
   // completes nothing there and wakes no thread. If the work is refused, the 8 bytes do not change.
   // Only for writes, and not together with an immediate. `at`: bytes from the segment's first one.
   Work& notify(const RemoteSegment& where, uint64_t at, uint64_t value);
-  // 64 bits of the application's, returned in the completion.
+  // Sets 64 bits that the library does not interpret and returns in Completion::tag.
   Work& tag(uint64_t value) { return tag_value = value, *this; }
-  // Solicited (UB: FCE): wakes a thread of the target that sleeps until such an arrival
-  // (Wake::solicited). Sends, and writes with an immediate.
+  // Solicited (UB: FCE): the arrival wakes a thread of the target that sleeps until a solicited
+  // arrival (Wake::solicited). For sends, and writes with an immediate.
   Work& solicited() { return solicits = true, *this; }
   // Inline data (UB): `post` copies the bytes, so the buffer belongs to the application again when
-  // it returns. Writes and sends of up to JettyOptions::inline_bytes; others complete as
+  // it returns. For writes and sends of up to JettyOptions::inline_bytes; other works complete as
   // `bad_work`.
   Work& inline_data() { return copied = true, *this; }
-  // Executed at its target after all earlier relaxed and strong works of its Jetty (UB: SO), also
-  // those to other peers. Works that ended as `unknown` are not waited for.
+  // The work is executed at its target after all earlier relaxed and strong works of its Jetty (UB:
+  // SO), those to other peers included. It does not wait for works that ended as `unknown`.
   Work& strong() { return order = Order::strong, *this; }
-  // Later strong works of its Jetty wait for it (UB: RO). It waits for none.
+  // Later strong works of the Jetty wait for this work (UB: RO), which itself does not wait.
   Work& relaxed() { return order = Order::relaxed, *this; }
   // No part of it is sent before all earlier works of its Jetty (Fence::all), or all earlier reads
   // and atomics (Fence::reads), have ended, successfully or not. Later works wait with it.
   Work& fenced(Fence from = Fence::all) { return fence = from, *this; }
-  // Has no completion of its own unless it fails: the completion of the next signalled work of the
-  // Jetty implies it.
+  // The work has no completion of its own unless it fails. The completion of the next signalled
+  // work of the Jetty implies that this work has succeeded.
   Work& unsignalled() { return signalled = false, *this; }
 };
 
@@ -199,8 +203,8 @@ inline Work send(std::span<const Buffer> message, const RemoteJetty& to) {
   return work;
 }
 
-// How one work or one arrival ended. There is exactly one for each signalled work, each failed
-// work, and each message or immediate that arrived.
+// How one work or one arrival ended. There is exactly one completion for each signalled work, each
+// failed work, and each message or immediate that arrived.
 struct Completion {
   Status status = Status::ok;              // name(status) prints it; describe(status).cure helps
   Operation operation = Operation::write;  // the work's; `receive` for an arrival
