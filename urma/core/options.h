@@ -74,7 +74,7 @@ struct DeviceOptions {
   // urma/observe.hpp), from a file in /dev/shm that exists until close. Simulated devices have no
   // such file.
   bool observable = true;
-  // What the device logs, and how. By default it does not log.
+  // The log of the device: its callback and limits. By default the device does not log.
   LogOptions log{};
 };
 
