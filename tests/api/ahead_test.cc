@@ -29,8 +29,8 @@ struct PolledPair {
     REQUIRE(completion.operation == Operation::receive);
     REQUIRE(completion.ok());
   }
-  // Without anybody looking at the right one, but for the first work: what it knows of its peer it
-  // learns in a pass.
+  // The right device is polled only for the first work, because it makes the channel to its peer in
+  // a pass. Afterwards no thread polls it.
   bool left_gets(Completion& arrival, bool first) {
     for (int looks = 0; looks < 10'000; ++looks) {
       if (first) (void)right.jetty.poll({&arrival, 0});
@@ -41,7 +41,7 @@ struct PolledPair {
   }
 };
 
-TEST_CASE("a small reply has left when post returns, and completes once when it is polled for") {
+TEST_CASE("a small reply has left when post returns, and completes once when the sender polls") {
   PolledPair pair;
   const auto reply = bytes_like(8, 2);
   for (int round = 0; round < 100; ++round) {
@@ -62,7 +62,7 @@ TEST_CASE("a small reply has left when post returns, and completes once when it 
     uint32_t ended = 0;
     for (int looks = 0; looks < 1000; ++looks) {
       Completion completion;
-      (void)pair.left.jetty.poll({&completion, 1});  // its own send
+      (void)pair.left.jetty.poll({&completion, 1});  // the completion of its own send
       if (pair.right.jetty.poll({&completion, 1}) == 0) continue;
       CHECK(completion.ok());
       CHECK(completion.tag == 9);
@@ -72,8 +72,9 @@ TEST_CASE("a small reply has left when post returns, and completes once when it 
   }
 }
 
-// The poster takes the token between two polls of the other thread, or finds it taken.
-TEST_CASE("one thread replies to what another one polls for") {
+// The posting thread takes the engine token between two polls of the other thread, or finds that
+// the other thread has it.
+TEST_CASE("one thread sends replies while another thread polls for the messages") {
   constexpr uint64_t rounds = 1000;
   for (const Threads mode : {Threads::inlined, Threads::automatic}) {
     const Medium medium("cxl:");
@@ -134,7 +135,7 @@ TEST_CASE("one thread replies to what another one polls for") {
 }
 
 // A packet that is sent immediately must not arrive before those that set up its channel.
-TEST_CASE("works that all sides post before there are channels go each once") {
+TEST_CASE("works that all sides post before there are channels are executed once each") {
   for (const size_t bytes : {size_t{8}, size_t{8192}}) {
     for (const size_t others : {size_t{1}, size_t{24}}) {
       INFO(bytes << " bytes, " << others << " others");
@@ -166,7 +167,7 @@ TEST_CASE("works that all sides post before there are channels go each once") {
   }
 }
 
-TEST_CASE("unregister waits for works that were posted just before, though no pass saw them") {
+TEST_CASE("unregister waits for works that were posted just before and that no pass has seen") {
   PolledPair pair;
   constexpr size_t works = 40;
   constexpr size_t bytes = 16 * 1024;
@@ -177,7 +178,7 @@ TEST_CASE("unregister waits for works that were posted just before, though no pa
     REQUIRE(pair.left.jetty.post(write(part, pair.to_right.segment)) == 1);
   }
   REQUIRE(own.unregister().ok());
-  // All have ended: none reads the memory any more.
+  // All works have ended, so none of them reads the memory any longer.
   std::array<Completion, works + 1> out;
   CHECK(pair.left.jetty.poll(out) >= works);
 }

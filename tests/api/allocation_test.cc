@@ -1,6 +1,6 @@
-// R13: of all memory that a process asks the system for while it opens, uses and closes devices,
-// the N-th request is refused, for each N: an error that says so or work that is done, and nothing
-// is left behind.
+// R13: the N-th of all allocations that a process makes while it opens, uses and closes devices is
+// refused, for each N. Either a call returns an error that says so or all works complete, and
+// nothing is leaked.
 
 #include <malloc.h>
 #include <sys/mman.h>
@@ -31,8 +31,8 @@ std::atomic<bool> counting{false};
 std::atomic<uint64_t> requests{0};
 std::atomic<uint64_t> first_refused{none};
 std::atomic<uint64_t> last_refused{none};
-std::atomic<int64_t> blocks{0};  // that are held
-std::atomic<int64_t> mapped{0};  // bytes
+std::atomic<int64_t> blocks{0};  // that are allocated now
+std::atomic<int64_t> mapped{0};  // bytes of mappings that exist now
 
 bool refused() {
   if (!counting.load(std::memory_order_relaxed)) return false;
@@ -104,7 +104,7 @@ int munmap(void* at, size_t bytes) {
 namespace urma::test {
 namespace {
 
-// The memory and descriptors that are left behind.
+// The memory and the descriptors that exist at one moment.
 struct Held {
   int64_t blocks = ::blocks;
   int64_t mapped = ::mapped;
@@ -118,7 +118,7 @@ struct Held {
   }
 };
 
-// An error says what failed and the fix, unless its own text found no memory.
+// An error says what failed and how to fix it, unless there was no memory for its own text.
 struct Refusal {
   bool fair = true;
   std::array<char, 200> what{};
@@ -138,7 +138,7 @@ bool refuses(const Result<Value>& result) {
 }
 
 // Set-up and traffic in both directions, as far as memory allows. Returns false if a work did not
-// end.
+// complete.
 bool use(const std::string& text, const DeviceOptions& options) {
   static std::array<std::byte, 4096> local;
   auto here = urma::open(text, options);
@@ -171,7 +171,7 @@ bool use(const std::string& text, const DeviceOptions& options) {
   while (posted > 0) {
     const size_t count = shared->poll(out);
     posted -= count;
-    (void)target->poll(out);  // what arrives
+    (void)target->poll(out);  // takes the arrivals
     if (std::chrono::steady_clock::now() - begun > patience) return false;
   }
   refuses(here->paths(to->segment.peer));
@@ -190,7 +190,9 @@ struct Setting {
   Threads threads;
 };
 
-TEST_CASE("R13: the N-th allocation fails: an error or a work that is done, and nothing is left") {
+TEST_CASE(
+    "R13: whichever allocation fails, calls return errors or works complete, and nothing is "
+    "leaked") {
   const bool thorough = long_run();
   for (const Setting& setting : {Setting{"udp:", Threads::inlined},
                                  {"udp:", Threads::automatic},
@@ -201,7 +203,10 @@ TEST_CASE("R13: the N-th allocation fails: an error or a work that is done, and 
     // A set-up without an answer lasts until its timeout.
     const DeviceOptions options = {.threads = setting.threads, .operation_timeout = 300ms};
     const std::string text = medium.text();
-    for (int i = 0; i < 3; ++i) REQUIRE(use(text, options));  // what is made once
+    for (int i = 0; i < 3; ++i)
+      REQUIRE(use(
+          text,
+          options));  // so that memory that is allocated only once exists before the count begins
     requests = 0;
     first_refused = none;
     counting = true;
@@ -210,7 +215,8 @@ TEST_CASE("R13: the N-th allocation fails: an error or a work that is done, and 
     REQUIRE(well);
     const uint64_t all = requests;
     const Held before = Held::now();
-    // Quick: each of the first ones, which open the device, then some of them.
+    // The quick test refuses each of the first allocations, which open the device, and then one in
+    // `step`.
     const uint64_t step = thorough ? 1 : std::max<uint64_t>(all / 150, 1);
     const auto next = [&](uint64_t n) { return n < 300 ? n + 1 : n + step; };
     for (const uint64_t for_how_many : {uint64_t{1}, none}) {
@@ -222,7 +228,8 @@ TEST_CASE("R13: the N-th allocation fails: an error or a work that is done, and 
         counting = true;
         const bool ended = use(text, options);
         counting = false;
-        INFO(text << ", allocation " << n << " of " << all << (for_how_many == 1 ? "" : " on"));
+        INFO(text << ", allocation " << n << " of " << all
+                  << (for_how_many == 1 ? " fails" : " and all later ones fail"));
         REQUIRE(ended);
         if (!refusal.fair) UNSCOPED_INFO(refusal.what.data());
         CHECK(refusal.fair);
@@ -230,14 +237,15 @@ TEST_CASE("R13: the N-th allocation fails: an error or a work that is done, and 
         CHECK(after.descriptors == before.descriptors);
       }
     }
-    // Once more without a refusal: what had been taken for good is the same.
+    // Once more without a refusal: no more memory is held than before the refusals.
     REQUIRE(use(text, options));
     const Held after = Held::now();
     INFO(text);
     CHECK(after.blocks <= before.blocks + 8);
     CHECK(after.mapped <= before.mapped);
     std::printf(
-        "R13 %s: %lu allocations, each %lu-th refused, once and for good: %ld blocks and "
+        "R13 %s: %lu allocations; one in %lu refused, alone and with all later ones: %ld blocks "
+        "and "
         "%ld bytes more than before\n",
         text.c_str(), all, step, after.blocks - before.blocks, after.mapped - before.mapped);
   }

@@ -23,7 +23,8 @@ Completion run(Jetty& jetty, const Work& work) {
   return completions[0];
 }
 
-TEST_CASE("atomics on every medium, on memory of the device's and on the application's own") {
+TEST_CASE(
+    "atomics work on every medium, on memory of the device and on memory of the application") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side owner = Side::open(medium.text(), {.threads = Threads::served});
@@ -46,11 +47,12 @@ TEST_CASE("atomics on every medium, on memory of the device's and on the applica
         CHECK(word_of(segment, 1) == 256);
         CHECK(run(user.jetty, fetch_add(there, 9, 1)).status == Status::bad_work);
         CHECK(run(user.jetty, fetch_add(there, 4096, 1)).status == Status::remote_access);
-        // Its owner's, too.
+        // The owner's own atomics work, too.
         word_of(segment, 1) = 7;
         CHECK(run(owner.jetty, fetch_xor(segment.local(), 8, 2)).fetched() == 7);
         CHECK(word_of(segment, 1) == 5);
-        // A user that maps the memory needs no packet if the segment leaves atomics to processors.
+        // A user that maps the memory executes the atomic itself, without a packet, if the
+        // segment's domain is the processor.
         const bool by_itself = there.mapped() && domain == AtomicDomain::processor;
         CHECK((user.device.stats().value().copied > copied) == by_itself);
         memory.fill(std::byte{0});
@@ -59,7 +61,8 @@ TEST_CASE("atomics on every medium, on memory of the device's and on the applica
   }
 }
 
-TEST_CASE("unsignalled atomics, and streams of them, are all there when the last one is") {
+TEST_CASE(
+    "when the last of a stream of atomics completes, the unsignalled ones before it are executed") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side owner = Side::open(medium.text(), {.threads = Threads::served});
@@ -81,8 +84,10 @@ TEST_CASE("unsignalled atomics, and streams of them, are all there when the last
   }
 }
 
-// Revoked while others use it: what is told as done, or as perhaps done, is what was.
-TEST_CASE("a mapped segment goes while its words are counted: the sum is what the ends say") {
+// The segment is unregistered while a peer adds to its words. The sum must lie between the number
+// of atomics that ended `ok` and that number plus those that ended `unknown`.
+TEST_CASE(
+    "atomics on a segment that is unregistered meanwhile: the sum agrees with their statuses") {
   const WindowFile window("atomic-gone");
   Side owner = Side::open(window.device("?size=64M"), {.threads = Threads::served});
   Side user = Side::open(window.device(""), {.threads = Threads::served});
@@ -110,14 +115,16 @@ TEST_CASE("a mapped segment goes while its words are counted: the sum is what th
   }
 }
 
-// The local processor, two devices by packets or by themselves, and a compare-and-swap loop.
-TEST_CASE("threads hammer one word in all ways at once: no update is lost") {
+// One word is changed by the local processor, by two devices through packets or by copies, and by a
+// compare-and-swap loop.
+TEST_CASE("no update is lost when threads change one word in all ways concurrently") {
   for (const std::string_view driver : media) {
     for (const AtomicDomain domain : {AtomicDomain::processor, AtomicDomain::engine}) {
       INFO(driver << " domain " << int(domain));
       const Medium medium(driver);
       Side owner = Side::open(medium.text(), {.threads = Threads::served});
-      // In a window, the device's memory is mapped by all; the words of the application's are not.
+      // In a window, all processes map the memory that a device allocates, but not memory of the
+      // application.
       const Segment mapped = owner.device.allocate(4096, words_rights, domain).value();
       constexpr uint64_t each = 2000;
       std::atomic<uint64_t> wrong{0};

@@ -9,8 +9,8 @@
 #include "base/prng.h"
 #include "tests/api/helpers.h"
 
-// Threads::automatic: the thread that runs the engine changes all the time, and applications must
-// not notice.
+// Threads::automatic: the thread that runs the engine changes all the time. Applications must not
+// notice it.
 
 namespace urma::test {
 namespace {
@@ -22,8 +22,8 @@ struct Found {
   uint64_t good = 0;
 };
 
-// Messages, writes and reads, in turn and one at a time, with pauses at random. A wake-up that is
-// lost makes `collect` give up.
+// Posts messages, writes and reads in turn, one at a time, with random pauses. If a wake-up is
+// lost, `collect` times out.
 Found exchange_with_pauses(Jetty& jetty, const Imported& to, uint64_t rounds, unsigned seed) {
   Prng prng(seed);
   auto bytes = bytes_like(3000, seed);
@@ -55,7 +55,8 @@ Found exchange_with_pauses(Jetty& jetty, const Imported& to, uint64_t rounds, un
 
 enum class Waiting { poll, wait, descriptor, sleep };
 
-// Takes arrivals, each time in another way; stops when `count` came, or one way did not end.
+// Takes arrivals, choosing one of the ways to wait each time. Stops after `count` arrivals, or when
+// a wait times out.
 uint64_t take_in_all_ways(Jetty& jetty, uint64_t count, const std::atomic<bool>& sent,
                           unsigned seed) {
   Prng prng(seed);
@@ -70,7 +71,7 @@ uint64_t take_in_all_ways(Jetty& jetty, uint64_t count, const std::atomic<bool>&
   };
   while (arrived < count || !sent) {
     const auto until = Clock::now() + std::chrono::microseconds(prng.below(1000));
-    // Only while something is to come may one wait for it for long.
+    // A long wait is allowed only while further arrivals are expected.
     const bool long_enough = arrived < count && prng.below(2) == 0;
     switch (static_cast<Waiting>(prng.below(4))) {
       case Waiting::poll:
@@ -99,8 +100,7 @@ uint64_t take_in_all_ways(Jetty& jetty, uint64_t count, const std::atomic<bool>&
 }
 
 TEST_CASE(
-    "an engine is served whether the application polls, waits, sleeps at a descriptor or does "
-    "nothing") {
+    "an engine runs whether the application polls, waits, sleeps at a descriptor or does nothing") {
   constexpr uint64_t rounds = 2100;
   for (const std::string_view driver : media) {
     for (const unsigned seed : {1U, 2U}) {
@@ -124,7 +124,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("so are several threads that do so at once with queues of their own") {
+TEST_CASE("an engine runs while several threads poll, wait or sleep, each at its own queue") {
   constexpr uint64_t rounds = 900;
   for (const std::string_view driver : media) {
     const Medium medium(driver);
@@ -153,7 +153,8 @@ TEST_CASE("so are several threads that do so at once with queues of their own") 
   }
 }
 
-// The service thread ran pass after pass until the one that waited next looked around.
+// Guards against an error that was found: the service thread ran one pass after another until the
+// waiting thread next looked at the keeper.
 TEST_CASE("a thread asleep at a descriptor keeps no processor busy while another thread waits") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
@@ -179,8 +180,10 @@ TEST_CASE("a thread asleep at a descriptor keeps no processor busy while another
   }
 }
 
-// Once the counters had been shown, a tenth of a second after the last work, it looked and looked.
-TEST_CASE("a thread that waits without a completion sleeps, also after events") {
+// Guards against an error that was found: after the report of the counters, 100 ms after the last
+// work, the waiting thread polled without sleeping.
+TEST_CASE(
+    "a thread that waits for a completion sleeps, also after other completions have arrived") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side side = Side::open(medium.text());
@@ -218,7 +221,7 @@ uint64_t sleeps_in_a_second() {
   return sleeps_so_far() - before;
 }
 
-// Both poll, and one sleeps at its descriptor now and then.
+// Both sides poll, and one of them sometimes sleeps at its descriptor.
 void exchange(Side& owner, Side& user) {
   const Imported remote = user.device.import(owner.line()).value();
   const auto bytes = bytes_like(100, 1);
@@ -234,7 +237,8 @@ void exchange(Side& owner, Side& user) {
   }
 }
 
-TEST_CASE("an application that does nothing is not woken, nor are all by one thread that waits") {
+TEST_CASE(
+    "a thread that does nothing is not woken, and one waiting thread does not wake the others") {
   const Medium udp("udp:");
   const Medium cxl("cxl:");
   std::vector<Side> sides;
@@ -242,7 +246,7 @@ TEST_CASE("an application that does nothing is not woken, nor are all by one thr
     for (int i = 0; i < 2; ++i) sides.push_back(Side::open(medium->text()));
     exchange(sides[sides.size() - 2], sides.back());
   }
-  std::this_thread::sleep_for(2500ms);  // the last timers have fired
+  std::this_thread::sleep_for(2500ms);  // by then the last timers have expired
   CHECK(sleeps_in_a_second() <= 20);
   std::atomic<bool> waiting{true};
   std::atomic<size_t> unasked{0};

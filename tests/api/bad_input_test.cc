@@ -1,5 +1,5 @@
 // Memory that no process can have, and values that their enumerations do not have: works with them
-// complete as bad_work, once each, and control calls answer invalid_argument.
+// complete once, as bad_work, and control calls return invalid_argument.
 
 #include <array>
 #include <functional>
@@ -48,7 +48,7 @@ struct Peers {
         remote(user.device.import(owner.line()).value()),
         remote_words(user.device.import(words.descriptor()).value().segment) {}
 
-  // The only completion of a work, which must not have used up anything.
+  // Returns the only completion of a work, and checks that the work has used up no berth or slot.
   Completion end_of(Jetty& jetty, const Work& work) {
     const uint32_t vacant = jetty.vacant_berths();
     const uint32_t receives = jetty.vacant_receives();
@@ -73,7 +73,7 @@ struct Peers {
   RemoteSegment remote_words;
 };
 
-// Each way to name memory in a work. Buffers are read by `post`: they lie in `buffers`.
+// Each way to name memory in a work. `post` reads the array of buffers, so it lies in `buffers`.
 struct Shape {
   const char* name;
   std::function<Work(const Peers&, const Range&, std::array<Buffer, 3>&)> make;
@@ -140,7 +140,7 @@ TEST_CASE("works with memory that no process can have complete as bad_work") {
   }
 }
 
-TEST_CASE("works whose buffers are counted but lie at null complete as bad_work") {
+TEST_CASE("works whose array of buffers is null but not empty complete as bad_work") {
   const Medium medium("cxl:");
   Peers peers(medium.text());
   peers.still_works();
@@ -152,7 +152,7 @@ TEST_CASE("works whose buffers are counted but lie at null complete as bad_work"
     CHECK(peers.end_of(send(none, peers.remote.jetty)).status == Status::bad_work);
     CHECK_FALSE(peers.user.jetty.receive(none));
   }
-  // Spans of what is posted and polled hold nothing then.
+  // A null span of works or completions, on the other hand, is empty and does nothing.
   CHECK(peers.user.jetty.post(std::span(static_cast<const Work*>(nullptr), 3)) == 0);
   CHECK(peers.user.jetty.post(write(good, peers.remote.segment)) == 1);
   CHECK(peers.user.jetty.poll(std::span(static_cast<Completion*>(nullptr), 3)) == 0);
@@ -163,7 +163,7 @@ TEST_CASE("works whose buffers are counted but lie at null complete as bad_work"
   peers.still_works();
 }
 
-TEST_CASE("buffers for messages that no process can have are refused, and hold no slot") {
+TEST_CASE("receive buffers that no process can have are refused and occupy no slot") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Peers peers(medium.text());
@@ -203,12 +203,13 @@ TEST_CASE("memory that no process can have is not registered") {
   }
 }
 
-TEST_CASE("places in a remote segment that wrap around the address space are refused") {
+TEST_CASE("offsets in a remote segment that wrap around the address space are refused") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Peers peers(medium.text());
     peers.still_works();
-    // Segments that an owner never describes: written by hand, or received over a descriptor.
+    // Segments that no owner would describe: their descriptors were made by hand, or received from
+    // a peer.
     RemoteSegment around = peers.remote_words;
     around.address = UINT64_MAX - 63;
     around.bytes = 4096;
@@ -223,7 +224,8 @@ TEST_CASE("places in a remote segment that wrap around the address space are ref
         const Work works[] = {write(some, segment, at), read(some, segment, at),
                               write(some, peers.remote.segment).notify(segment, at, 1),
                               fetch_add(segment, at, 1), compare_swap<uint8_t>(segment, at, 1, 2)};
-        if (at == 56 && segment.bytes == peers.remote_words.bytes) continue;  // inside
+        if (at == 56 && segment.bytes == peers.remote_words.bytes)
+          continue;  // this one is inside the segment
         for (const Work& work : works) {
           const Status status = peers.end_of(work).status;
           INFO(name(status));
@@ -359,7 +361,7 @@ TEST_CASE("durations that are negative or too long are refused") {
     mode = sel_rack;
     mode.ack_delay = negative;
     refused(urma::open("udp:", {.retransmission = mode}), "ack_delay");
-    // These return what is there.
+    // These calls return immediately, with what is there.
     CHECK(side.jetty.wait(negative).empty());
     CHECK(side.device.jfce().value().wait(negative).empty());
   }
@@ -369,7 +371,7 @@ TEST_CASE("durations that are negative or too long are refused") {
   }
   refused(side.device.jetty({.operation_timeout = 1us}), "operation_timeout");
   CHECK(side.device.jetty({.operation_timeout = 1h, .receiver_timeout = Duration{}}).ok());
-  // With a timeout of zero it looks once.
+  // With a timeout of zero, import looks once.
   CHECK(side.device.import("urma://localhost/nothing-here", Duration{}).status() ==
         Status::not_found);
 }

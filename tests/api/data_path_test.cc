@@ -23,7 +23,7 @@ namespace {
 std::atomic<bool> armed{false};
 std::atomic<uint64_t> allocations{0};
 std::atomic<uint64_t> locks{0};
-std::atomic<uint64_t> looks{0};  // at directories
+std::atomic<uint64_t> looks{0};  // calls that look at directories
 
 void note(std::atomic<uint64_t>& counter) {
   if (armed.load(std::memory_order_relaxed)) counter.fetch_add(1);
@@ -64,14 +64,14 @@ DIR* fdopendir(int descriptor) {
 namespace urma::test {
 namespace {
 
-// Everything an application does after set-up, on both sides.
+// All that an application does after set-up, on both sides.
 uint64_t exchange(Side& a, Side& b, const Imported& to_b, const Imported& to_a, uint64_t rounds) {
   std::array<Completion, 32> out;
   uint64_t done = 0;
   const std::span<std::byte> large = a.segment.bytes().first(200'000);
   const std::span<std::byte> small = a.segment.bytes().first(64);
   for (uint64_t i = 0; i < rounds; ++i) {
-    // Seven completions follow, if all is taken.
+    // Seven completions follow if all works are accepted.
     uint64_t waiting = b.jetty.receive(b.segment.bytes().subspan(500'000, 64), i);
     waiting += a.jetty.post(write(large, to_b.segment).to(to_b.jetty).immediate(i)) * 2;
     waiting += a.jetty.post(write(small, to_b.segment).notify(to_b.segment, 400'000, i));
@@ -124,7 +124,7 @@ uint64_t exchange_on_two_threads(Jetty& jetty, Queue& completions, const Importe
     ended = true;
   });
   const auto bytes = bytes_like(3000, 1);
-  std::this_thread::sleep_for(10ms);  // a thread that begins allocates
+  std::this_thread::sleep_for(10ms);  // a thread that has just started may allocate
   allocations = locks = 0;
   armed = true;
   for (uint64_t posted = 0; posted < works && !ended;)
@@ -135,7 +135,7 @@ uint64_t exchange_on_two_threads(Jetty& jetty, Queue& completions, const Importe
   return done;
 }
 
-TEST_CASE("nor does a served device, posted to by one thread and polled by another") {
+TEST_CASE("a served device neither allocates nor locks when one thread posts and another polls") {
   Side a = Side::open("udp:");
   Side b = Side::open("udp:");
   const Imported to_b = a.device.import(b.line()).value();
@@ -145,7 +145,9 @@ TEST_CASE("nor does a served device, posted to by one thread and polled by anoth
   CHECK(locks == 0);
 }
 
-TEST_CASE("nor does a shared completion queue, when one of its Jetties has gone") {
+TEST_CASE(
+    "a shared completion queue neither allocates nor locks after one of its Jetties was "
+    "destroyed") {
   Side a = Side::open("udp:");
   Side b = Side::open("udp:");
   const Imported to_b = a.device.import(b.line()).value();
@@ -170,7 +172,7 @@ TEST_CASE("nor does a shared completion queue, when one of its Jetties has gone"
   CHECK(locks == 0);
 }
 
-TEST_CASE("nor do Jetties that share a receive queue") {
+TEST_CASE("Jetties that share a receive queue neither allocate nor lock") {
   Side a = Side::open("udp:", {.threads = Threads::inlined});
   Side b = Side::open("udp:", {.threads = Threads::inlined});
   Jfr jfr = b.device.jfr({.receives = 8}).value();
@@ -206,7 +208,7 @@ TEST_CASE("nor do Jetties that share a receive queue") {
   CHECK(locks == 0);
 }
 
-TEST_CASE("neither sleeping at a descriptor nor waking a thread there allocates") {
+TEST_CASE("neither sleeping at a descriptor nor waking the thread that sleeps there allocates") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side a = Side::open(medium.text());
@@ -240,7 +242,7 @@ TEST_CASE("neither sleeping at a descriptor nor waking a thread there allocates"
   }
 }
 
-TEST_CASE("nor does a device that is observed, and that compares its counters for a log") {
+TEST_CASE("a device that is observed and has a log neither allocates nor locks") {
   const DeviceOptions options{.threads = Threads::inlined,
                               .log = {.call = [](const LogLine&) {}, .level = LogLevel::error}};
   const auto reports = [] {
@@ -267,13 +269,14 @@ TEST_CASE("nor does a device that is observed, and that compares its counters fo
   CHECK(locks == 0);
 }
 
-TEST_CASE("an engine does not look at files for each question of a stranger about names") {
+TEST_CASE("an engine does not read files each time that an unknown peer asks for a name") {
   Side asked = Side::open("udp:127.0.0.226");
   REQUIRE(asked.device.endpoint().port == ub_port);
   asked.device.publish("something", asked.segment).value();  // so that there is a directory
   std::atomic<uint64_t> found{0};
   const auto ask = [&](uint64_t questions) {
-    Side stranger = Side::open("udp:", {.observable = false});  // else it looks for old pages
+    Side stranger = Side::open(
+        "udp:", {.observable = false});  // otherwise its open looks for old pages of counters
     for (uint64_t i = 0; i < questions; ++i) {
       found += stranger.device.import("urma://127.0.0.226:4792/nothing", 1ms).ok();
     }
@@ -292,7 +295,7 @@ TEST_CASE("an engine does not look at files for each question of a stranger abou
   CHECK(looks <= static_cast<uint64_t>(took / 10ms) + 2);
 }
 
-TEST_CASE("the traps are set") {
+TEST_CASE("the traps of this test catch an allocation and a lock") {
   armed = true;
   void* volatile memory = malloc(10);
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr JettyOptions unreliable = {.berths = 64, .receives = 0, .mode = ServiceMode::unreliable};
 
-TEST_CASE("datagrams of all sizes come over each medium, without a channel") {
+TEST_CASE("datagrams of all sizes arrive over each medium, without a channel") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side owner = Side::open(medium.text());
@@ -35,7 +35,7 @@ TEST_CASE("datagrams of all sizes come over each medium, without a channel") {
   }
 }
 
-TEST_CASE("datagrams to oneself come, too") {
+TEST_CASE("datagrams that a device sends to itself arrive") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side self = Side::open(medium.text());
@@ -50,10 +50,10 @@ TEST_CASE("datagrams to oneself come, too") {
   }
 }
 
-TEST_CASE("datagrams: a receiver that stands still does not delay the sender") {
+TEST_CASE("datagrams: a stopped receiver does not delay the sender") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
-    // No thread runs it.
+    // No thread runs this device.
     Side owner = Side::open(medium.text(), {.threads = Threads::inlined});
     Side user = Side::open(medium.text(), {}, unreliable);
     const RemoteJetty target = user.device.import(owner.jetty.descriptor()).value().jetty;

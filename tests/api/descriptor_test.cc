@@ -21,7 +21,7 @@ class Epoll {
     epoll_event event{.events = EPOLLIN, .data = {.u64 = what}};
     REQUIRE(epoll_ctl(descriptor_, EPOLL_CTL_ADD, descriptor, &event) == 0);
   }
-  // -1: nothing in time.
+  // Returns -1 if nothing arrives in time.
   int wait(int limit_ms = 10'000) {
     epoll_event event{};
     return epoll_wait(descriptor_, &event, 1, limit_ms) == 1 ? static_cast<int>(event.data.u64)
@@ -32,7 +32,8 @@ class Epoll {
   int descriptor_;
 };
 
-// The loop of `Jetty::fd`, until `count` arrivals were seen; how many of them were new.
+// The loop that `Jetty::fd` documents, until it has seen `count` arrivals. Returns how many of them
+// were new.
 template <class Queue>
 uint64_t receive_asleep(Queue& queue, uint64_t count, uint64_t& sleeps) {
   Epoll epoll;
@@ -56,7 +57,8 @@ uint64_t receive_asleep(Queue& queue, uint64_t count, uint64_t& sleeps) {
   return fresh;
 }
 
-// Immediates 0, 1, ... with pauses at random; returns when all have completed, and how many well.
+// Posts immediates 0, 1, ... with random pauses. Returns the number of successful ones once all
+// have completed.
 uint64_t send_with_pauses(Jetty& jetty, const Imported& to, uint64_t count, unsigned seed,
                           uint64_t first = 0, uint64_t step = 1) {
   Prng prng(seed);
@@ -76,7 +78,7 @@ uint64_t send_with_pauses(Jetty& jetty, const Imported& to, uint64_t count, unsi
     } else if (!take(patience)) {
       return done;
     }
-    // Some come alone, some in batches.
+    // Some are posted alone, some in batches.
     if (prng.below(16) == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(prng.below(400)));
   }
@@ -113,7 +115,7 @@ TEST_CASE("a thread that sleeps at a descriptor is woken by another process") {
     int lines[2];
     REQUIRE(pipe(lines) == 0);
 #if defined(__SANITIZE_THREAD__)
-    break;  // it starts no thread in a child
+    break;  // the thread sanitizer starts no thread in a child
 #endif
     const pid_t child = fork();
     if (child == 0) {
@@ -139,7 +141,7 @@ TEST_CASE("a thread that sleeps at a descriptor is woken by another process") {
   }
 }
 
-TEST_CASE("several Jetties and a Jfr in one queue have one descriptor") {
+TEST_CASE("several Jetties and a Jfr that share a completion queue have one descriptor") {
   constexpr uint64_t jetty_count = 3;
   constexpr uint64_t each = 1000;
   for (const std::string_view driver : media) {
@@ -177,7 +179,7 @@ TEST_CASE("several Jetties and a Jfr in one queue have one descriptor") {
   }
 }
 
-TEST_CASE("one thread sleeps at the descriptors of several queues, another one waits") {
+TEST_CASE("one thread sleeps at the descriptors of several queues while another one waits") {
   constexpr uint64_t each = 1000;
   for (const std::string_view driver : media) {
     const Medium medium(driver);
@@ -225,7 +227,7 @@ TEST_CASE("one thread sleeps at the descriptors of several queues, another one w
   }
 }
 
-TEST_CASE("arming says when there is something, and a descriptor is readable once") {
+TEST_CASE("arm reports that completions are there, and a descriptor is signalled once") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side peer = Side::open(medium.text());
@@ -241,7 +243,8 @@ TEST_CASE("arming says when there is something, and a descriptor is readable onc
       REQUIRE(side.jetty.arm());
       REQUIRE(side.jetty.arm());
       REQUIRE(side.jetty.post(write(bytes, remote.segment)) == 1);
-      // The service thread may still be about to ring for what the wait before has taken.
+      // The service thread may still be about to signal for the completion that the wait before has
+      // taken.
       do REQUIRE(readable(descriptor));
       while (side.jetty.arm());
       REQUIRE(side.jetty.poll(out) == 1);
@@ -255,7 +258,8 @@ TEST_CASE("arming says when there is something, and a descriptor is readable onc
   }
 }
 
-TEST_CASE("an armed descriptor is rung also for what a look of its own thread brings") {
+TEST_CASE(
+    "an armed descriptor is signalled also when a poll of its own thread brings the completion") {
   for (const std::string_view driver : media) {
     INFO(driver);
     const Medium medium(driver);
@@ -269,7 +273,7 @@ TEST_CASE("an armed descriptor is rung also for what a look of its own thread br
       REQUIRE(side.jetty.arm());
       const Work work = write(bytes, remote.segment);
       REQUIRE(peer.jetty.post(Work(work).to(remote.jetty).immediate(round)) == 1);
-      // Looks that take nothing, as nothing fits.
+      // Polls that take no completion, because they have no room for one.
       for (int looks = 0; looks < 20; ++looks) {
         (void)peer.jetty.poll({&completion, 1});
         REQUIRE(side.jetty.poll({&completion, 0}) == 0);
@@ -281,7 +285,7 @@ TEST_CASE("an armed descriptor is rung also for what a look of its own thread br
   }
 }
 
-TEST_CASE("closing a device makes its descriptors readable, also where nothing is outstanding") {
+TEST_CASE("closing a device makes its descriptors readable, even if nothing is outstanding") {
   for (const std::string_view driver : media) {
     for (const Threads threads : {Threads::automatic, Threads::served}) {
       const Medium medium(driver);
@@ -333,8 +337,7 @@ TEST_CASE("a thread that arms while another thread closes is not left asleep") {
 }
 
 TEST_CASE(
-    "an inlined or simulated device refuses descriptors, since no thread would wake their "
-    "sleepers") {
+    "an inlined or simulated device refuses descriptors, because no thread would signal them") {
   Side inlined = Side::open("udp:", {.threads = Threads::inlined});
   Side simulated = Side::open("sim:descriptors");
   for (const auto& [side, cure] :
@@ -346,7 +349,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a child of fork can arm nothing and harms no descriptor of its parent") {
+TEST_CASE("a child of fork can arm no queue and changes no descriptor of its parent") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side peer = Side::open(medium.text());
@@ -359,7 +362,8 @@ TEST_CASE("a child of fork can arm nothing and harms no descriptor of its parent
       const bool armed = side.jetty.arm();
       const bool refused = side.jetty.fd().status() == Status::forked;
       const uint64_t one = 1;
-      // The parent's descriptor is not the child's: its number may name another file there.
+      // The child's descriptor of the same number may be another file, so the child does not have
+      // the parent's.
       const bool written = ::write(descriptor, &one, sizeof one) == sizeof one;
       { const Side goes = std::move(side); }
       _exit(!armed && refused && written ? 0 : 1);

@@ -9,10 +9,11 @@
 namespace urma::test {
 namespace {
 
-#if !defined(__SANITIZE_THREAD__)  // which starts no thread in a child
+#if !defined(__SANITIZE_THREAD__)  // the thread sanitizer starts no thread in a child
 constexpr int cannot = 77;
 
-// Runs `body` where the interface lo is down. It returns 0 if all is well.
+// Runs `body` in a network namespace in which the interface lo is down. `body` returns 0 if all is
+// well.
 void where_lo_is_down(int (*body)()) {
   const int result = in_child([&] { return unshare(CLONE_NEWNET) != 0 ? cannot : body(); });
   if (result == cannot) {
@@ -27,8 +28,9 @@ bool says_lo_is_down(std::string_view message) {
          message.find("Fix: ") != std::string_view::npos;
 }
 
-// Without this, fourteen copies of this program in namespaces of their own did not end in 110 s.
-TEST_CASE("tests say at once that the interface lo is down") {
+// Without this check, fourteen copies of this program, each in a namespace of its own, had not
+// ended after 110 s.
+TEST_CASE("tests report immediately that the interface lo is down") {
   where_lo_is_down([] {
     try {
       const Side side = Side::open("udp:");
@@ -48,7 +50,7 @@ TEST_CASE("an import from an address of this host says that the interface lo is 
 }
 #endif
 
-TEST_CASE("a process that makes no call is written to and read from") {
+TEST_CASE("peers write to and read from a process that makes no call") {
   Side owner = Side::open("udp:");
   Side user = Side::open("udp:");
   const Imported remote = user.device.import(owner.line()).value();
@@ -61,10 +63,10 @@ TEST_CASE("a process that makes no call is written to and read from") {
   CHECK(back == bytes);
 }
 
-TEST_CASE("what the system refuses to send is counted") {
+TEST_CASE("packets that the system refuses to send are counted") {
   Side user = Side::open("udp:127.0.0.1");
   REQUIRE(user.device.stats().value().send_failures == 0);
-  // A broadcast address, which a socket may not send to unless it has asked for it.
+  // A broadcast address: a socket may send to it only with SO_BROADCAST.
   CHECK(user.device.import("urma://127.255.255.255:4792/x", 100ms).status() ==
         Status::peer_unreachable);
   const Statistics statistics = user.device.stats().value();
@@ -90,8 +92,8 @@ TEST_CASE("inlined devices work while they are polled") {
         ++i;
       }
     }
-    // The last answers leave while the device is polled, and completions of the others may be
-    // there.
+    // The last answers leave while this device is polled, and the completions of the other works
+    // may already be there.
     while (!b.jetty.wait(20ms).empty()) {
     }
   });
@@ -112,7 +114,7 @@ TEST_CASE("inlined devices work while they are polled") {
   CHECK(failed == 0);
 }
 
-TEST_CASE("closing with works in flight completes them, and later calls say closed") {
+TEST_CASE("close completes the works in flight, and later calls return closed") {
   Side owner = Side::open("udp:", {}, {.berths = 1, .receives = 1});
   Side user = Side::open("udp:", {}, {.berths = 256});
   const Imported remote = user.device.import(owner.line()).value();
@@ -136,7 +138,7 @@ TEST_CASE("closing with works in flight completes them, and later calls say clos
   CHECK(user.segment.unregister().status() == Status::closed);
 }
 
-TEST_CASE("objects are destroyed in any order") {
+TEST_CASE("objects can be destroyed in any order") {
   for (int order = 0; order < 6; ++order) {
     Side owner = Side::open("udp:");
     auto user = std::make_unique<Side>(Side::open("udp:"));
@@ -156,7 +158,7 @@ TEST_CASE("objects are destroyed in any order") {
   }
 }
 
-TEST_CASE("several devices live in one process, each with peers of its own") {
+TEST_CASE("one process can have several devices, each with peers of its own") {
   std::vector<Side> sides;
   for (int i = 0; i < 4; ++i) sides.push_back(Side::open("udp:"));
   for (Side& from : sides) {
@@ -167,7 +169,7 @@ TEST_CASE("several devices live in one process, each with peers of its own") {
       CHECK(collect(from.jetty, 1).at(0).ok());
     }
   }
-  // A target of another device is not one of ours.
+  // A target that another device imported is refused.
   const Imported foreign = sides[0].device.import(sides[1].line()).value();
   RemoteSegment stranger = foreign.segment;
   stranger.peer.index += 500;
@@ -206,7 +208,7 @@ TEST_CASE("invalid calls are refused with the reason and the fix") {
   says(side.device.unpublish("never").error(), "does not publish");
 }
 
-TEST_CASE("a device reports its settings and where each of them comes from") {
+TEST_CASE("a device reports its settings and the source of each") {
   Device device =
       urma::open("fault(loss=5%):sim:settings?mtu=2K", {.operation_timeout = 3s}).value();
   const SettingList settings = device.settings().value();
@@ -236,7 +238,7 @@ TEST_CASE("a device reports its settings and where each of them comes from") {
   CHECK(device.settings().status() == Status::closed);
 }
 
-TEST_CASE("a device reaches itself, also before it has met anybody") {
+TEST_CASE("a device reaches itself, even before it has met any peer") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     Side side = Side::open(medium.text());
@@ -249,7 +251,7 @@ TEST_CASE("a device reaches itself, also before it has met anybody") {
   }
 }
 
-TEST_CASE("ids and tokens of objects that are made anew differ") {
+TEST_CASE("ids and tokens of objects that are created again differ") {
   Side side = Side::open("udp:");
   std::string last;
   for (int i = 0; i < 100; ++i) {

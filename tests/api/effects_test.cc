@@ -1,5 +1,4 @@
-// The side effects that a process sees of the devices it uses: none on state that the whole process
-// shares.
+// The side effects of a device on its process: it changes no state that the whole process shares.
 
 #include <fcntl.h>
 #include <fenv.h>
@@ -38,7 +37,7 @@ std::string members_of(const sigset_t& set) {
 std::string handler_of(int number) {
   struct sigaction action {};
   if (sigaction(number, nullptr, &action) != 0) return "none";
-  constexpr int by_libc = 0x04000000;  // SA_RESTORER: what it adds to all
+  constexpr int by_libc = 0x04000000;  // SA_RESTORER: the C library adds it to all handlers
   action.sa_flags &= ~by_libc;
   return bytes_of(action.sa_handler) + std::to_string(action.sa_flags) + members_of(action.sa_mask);
 }
@@ -80,13 +79,13 @@ Shared look_around() {
   return found;
 }
 
-// The parts that exist while a device is open, and not afterwards.
+// The state that may differ while a device is open, and not afterwards.
 Shared look_at_parts() {
   return {{"descriptors", std::to_string(entries_of("/proc/self/fd"))},
           {"threads", std::to_string(entries_of("/proc/self/task"))}};
 }
 
-// The first that differs; empty when none does.
+// Returns the first difference; empty if there is none.
 std::string difference(const Shared& before, const Shared& after, const std::string& but = {}) {
   for (const auto& [what, value] : before) {
     const auto now = after.find(what);
@@ -95,7 +94,7 @@ std::string difference(const Shared& before, const Shared& after, const std::str
   return {};
 }
 
-// Everything that an application does with a device, once; what is not right says so.
+// Does once all that an application does with a device. Returns an empty text, or what failed.
 std::string use_everything(const std::string& text, const std::string& but, const Shared& before) {
   Side owner = Side::open(text);
   Side user = Side::open(text);
@@ -127,7 +126,7 @@ std::string notices(const std::string& text, const std::string& but) {
   return {};
 }
 
-// The result of `notices`, and what the process printed meanwhile.
+// Runs `notices` in a child. Returns its result, or what the process printed meanwhile.
 std::string noticed_in_child(const std::string& text, const std::string& but) {
   const int output = memfd_create("output", MFD_CLOEXEC);
   const int report = memfd_create("report", MFD_CLOEXEC);
@@ -147,11 +146,11 @@ std::string noticed_in_child(const std::string& text, const std::string& but) {
   return said;
 }
 
-TEST_CASE("nothing that belongs to the whole process is changed by a device") {
+TEST_CASE("a device changes no state that belongs to the whole process") {
   CHECK(noticed_in_child("udp:", "") == "");
   CHECK(noticed_in_child("fault(loss=1%,seed=1):udp:", "") == "");
   const WindowFile window("effects");
-  // But this one, as long as it is open (drivers/cxl/guard.h).
+  // The exception is the handler of SIGBUS, while the device is open (drivers/cxl/guard.h).
   CHECK(noticed_in_child(window.device("?size=16M"), name_of(SIGBUS)) == "");
 }
 

@@ -1,5 +1,5 @@
-// Event channels: one descriptor for several queues, for some completions only, and for events that
-// are not completions.
+// Event channels: one descriptor for several queues, for chosen completions only, and for events
+// that are not completions.
 
 #include <poll.h>
 
@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::span<const std::byte> nothing;
 
-// Arms; what is still there from before is taken.
+// Arms the queue, and first takes the completions that are still there.
 void arm(Jetty& jetty, Wake wake = Wake::any) {
   std::array<Completion, 16> out;
   while (!jetty.arm(wake)) REQUIRE(jetty.poll(out) > 0);
 }
 
-// One side's Jetties, at one channel, and a peer that tells them.
+// The Jetties of one side, attached to one channel, and a peer that sends to them.
 struct Party {
   explicit Party(std::string_view driver, size_t count, Threads threads = Threads::automatic)
       : medium(driver),
@@ -49,7 +49,7 @@ struct Party {
   std::vector<RemoteJetty> targets;
 };
 
-TEST_CASE("one descriptor tells which of many queues have something") {
+TEST_CASE("one descriptor reports which of many queues have completions") {
   for (const std::string_view driver : media) {
     for (const Threads threads : {Threads::automatic, Threads::served}) {
       Party party(driver, 8, threads);
@@ -66,7 +66,7 @@ TEST_CASE("one descriptor tells which of many queues have something") {
       while (told.size() < 2) {
         for (const uint64_t tag : party.events.wait(patience)) ++told[tag];
       }
-      // Each once, until it is armed again.
+      // Each queue is reported once, until it is armed again.
       CHECK(told == std::map<uint64_t, int>{{3, 1}, {5, 1}});
       CHECK_FALSE(readable(party.events.fd(), 0));
       CHECK(collect(party.jetties[3], 2).size() == 2);
@@ -75,7 +75,7 @@ TEST_CASE("one descriptor tells which of many queues have something") {
   }
 }
 
-TEST_CASE("no thread is left asleep at a channel of many queues") {
+TEST_CASE("no wake-up is lost at a channel of many queues") {
   constexpr uint64_t messages = 3'000;
   constexpr size_t queues = 5;
   for (const std::string_view driver : media) {
@@ -106,7 +106,7 @@ TEST_CASE("no thread is left asleep at a channel of many queues") {
     };
     for (Jetty& jetty : party.jetties) take(jetty);
     while (arrived < messages && readable(party.events.fd())) {
-      // More may have something than fit at once.
+      // More queues may be ready than fit into one `take`.
       while (const size_t count = party.events.take(tags)) {
         for (size_t i = 0; i < count; ++i) take(party.jetties[tags[i]]);
       }
@@ -116,7 +116,8 @@ TEST_CASE("no thread is left asleep at a channel of many queues") {
   }
 }
 
-TEST_CASE("a channel serves queues of several devices, and outlives them or goes before them") {
+TEST_CASE(
+    "a channel serves queues of several devices, and is destroyed after them or before them") {
   Medium window("cxl:");
   Side near = Side::open(window.text());
   Side far = Side::open("udp:");
@@ -136,7 +137,7 @@ TEST_CASE("a channel serves queues of several devices, and outlives them or goes
   };
   for (Side* side : {&far, &near}) {
     REQUIRE(side->jetty.post(send(nothing, side->jetty.local())) == 1);
-    // Refused, as there is no buffer yet: it waits for one.
+    // The send is not accepted yet, because there is no buffer: it waits for this one.
     std::array<std::byte, 8> buffer;
     REQUIRE(side->jetty.receive(buffer));
     CHECK(told(side == &far ? 2 : 1));
@@ -148,7 +149,7 @@ TEST_CASE("a channel serves queues of several devices, and outlives them or goes
   { const Jetty gone = std::move(near.jetty); }
   far.device.close();
   { const Jetty gone = std::move(far.jetty); }
-  // The tag of a queue that is gone is not told.
+  // The tag of a destroyed queue is not reported.
   CHECK(events->wait(0ms).empty());
   Side last = Side::open("udp:");
   Jfce again = last.device.jfce().value();
@@ -160,7 +161,7 @@ TEST_CASE("a channel serves queues of several devices, and outlives them or goes
   CHECK(collect(last.jetty, 1, 50ms).empty());
 }
 
-TEST_CASE("a thread that takes some of the notified tags is told that there are more") {
+TEST_CASE("a thread that takes some of the reported tags learns that there are more") {
   Party party("udp:", 5);
   std::vector<std::byte> buffer(8);
   for (Jetty& jetty : party.jetties) {
@@ -193,7 +194,7 @@ TEST_CASE("a queue is attached once, and has no other descriptor") {
   CHECK(side.device.jfce().status() == Status::closed);
 }
 
-TEST_CASE("a sleeper for solicited completions is woken by these, and by failed works") {
+TEST_CASE("a thread that sleeps for solicited completions is woken by these, and by failed works") {
   for (const std::string_view driver : media) {
     Party party(driver, 1);
     Jetty& jetty = party.jetties[0];
@@ -213,7 +214,7 @@ TEST_CASE("a sleeper for solicited completions is woken by these, and by failed 
         CHECK(arrived[i].immediate == i + 1);
         CHECK(arrived[i].solicited == (i == 2));
       }
-      // Too long for its buffer.
+      // The message is too long for its buffer.
       arm(jetty, Wake::solicited);
       const auto bytes = bytes_like(100, 1);
       REQUIRE(party.user.jetty.post(send(bytes, party.targets[0])) == 1);
@@ -225,7 +226,7 @@ TEST_CASE("a sleeper for solicited completions is woken by these, and by failed 
   }
 }
 
-// Until one of this kind came; how many there were of it.
+// Waits until an event of this kind comes. Returns how many there were of it.
 uint64_t told(Device& device, EventKind kind, Event& last) {
   const int descriptor = device.events_fd().value();
   std::array<Event, 4> out;
@@ -238,7 +239,7 @@ uint64_t told(Device& device, EventKind kind, Event& last) {
   return 0;
 }
 
-TEST_CASE("events: a peer that leaves, wrong tokens, a Jetty in error, the end") {
+TEST_CASE("events report a peer that leaves, wrong tokens, a Jetty in error, and close") {
   for (const std::string_view driver : media) {
     INFO(driver);
     const Medium medium(driver);

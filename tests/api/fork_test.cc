@@ -9,7 +9,7 @@
 namespace urma::test {
 namespace {
 
-// Returns the fault that the child found, as its exit status.
+// Returns the first fault that the child found, as its exit status; 0 if all is well.
 int child_finds(Side& side, const Imported& remote) {
   const auto bytes = bytes_like(10, 1);
   if (side.jetty.post(write(bytes, remote.segment)) != 0) return 1;
@@ -22,13 +22,13 @@ int child_finds(Side& side, const Imported& remote) {
   if (side.device.publish("x", side.segment).status() != Status::forked) return 6;
   side.device.close();
 #if !defined(__SANITIZE_THREAD__)
-  // A device of its own works. (The thread sanitizer starts no thread in a child.)
+  // A device that the child opens works. (The thread sanitizer starts no thread in a child.)
   const Side own = Side::open("udp:");
 #endif
   return 0;
 }
 
-TEST_CASE("a child of fork is told so, and neither uses nor harms its parent's device") {
+TEST_CASE("calls of a child of fork return forked, and leave its parent's device unharmed") {
   // Other copies of this test may run at the same time.
   const std::string name = "fork-test-" + std::to_string(getpid());
   for (const Threads threads : {Threads::served, Threads::inlined}) {
@@ -55,10 +55,10 @@ TEST_CASE("a child of fork is told so, and neither uses nor harms its parent's d
   }
 }
 
-TEST_CASE("an address is free when its device is closed, though a child of fork lives on") {
+TEST_CASE("an address is free when its device is closed, even if a child of fork still runs") {
   std::optional<Side> side = Side::open("udp:127.0.0.225");
   REQUIRE(side->device.endpoint().port == ub_port);
-  // Until a child has run for the first time it has all that its parent has.
+  // A child that has not run yet still has all descriptors of its parent, so wait until it runs.
   int running[2];
   REQUIRE(pipe(running) == 0);
   const pid_t child = fork();

@@ -1,4 +1,4 @@
-// Memory that its owner cannot be sure of: read-only where it must not be, or gone.
+// Memory that may not be what its owner believes: read-only where peers are to write, or cut off.
 
 #include <sys/mman.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t page = 4096;
 
-// Pages of the application's, of a file that can be cut off.
+// Pages of a file that the application maps. The file can be truncated.
 struct FilePages {
   explicit FilePages(size_t count) : bytes(count * page) {
     REQUIRE(ftruncate(file, static_cast<off_t>(bytes)) == 0);
@@ -65,7 +65,7 @@ TEST_CASE("rights to write are refused for memory that this process may not writ
         CHECK_FALSE(refused(pages.all().first(2 * page), options));
       }
     }
-    // Memory that others only read may be of any kind.
+    // Memory that peers may only read can be of any kind.
     std::vector<std::byte> data(100);
     for (const bool guarded : {false, true}) {
       pages.at[page] = std::byte{5};
@@ -80,7 +80,7 @@ TEST_CASE("rights to write are refused for memory that this process may not writ
   }
 }
 
-TEST_CASE("guarded memory that is there is memory as any other, whatever the size") {
+TEST_CASE("guarded memory that exists behaves like other memory, for any size of work") {
   for (const std::string_view driver : media) {
     GuardedEnds ends(driver);
     FilePages pages(80);
@@ -94,7 +94,7 @@ TEST_CASE("guarded memory that is there is memory as any other, whatever the siz
       REQUIRE(ends.run(read(back, there, 3)) == Status::ok);
       CHECK(back == data);
     }
-    // More of them than there are places for copies.
+    // More works than there are buffers for guarded copies.
     std::vector<std::byte> back(200);
     uint64_t wrong = 0;
     for (size_t i = 0; i < 2500; ++i) {
@@ -107,8 +107,8 @@ TEST_CASE("guarded memory that is there is memory as any other, whatever the siz
   }
 }
 
-// Each way in which it can go, and come again.
-TEST_CASE("guarded memory that is gone answers a status") {
+// Each way in which the memory can disappear, and come back.
+TEST_CASE("works on guarded memory that has disappeared complete with a status") {
   for (const std::string_view driver : media) {
     GuardedEnds ends(driver);
     FilePages pages(32);
@@ -159,7 +159,7 @@ TEST_CASE("guarded memory that is gone answers a status") {
   }
 }
 
-TEST_CASE("what guarded segments cannot do is refused") {
+TEST_CASE("works that guarded segments cannot support are refused") {
   for (const std::string_view driver : media) {
     GuardedEnds ends(driver);
     FilePages pages(2);
@@ -169,7 +169,7 @@ TEST_CASE("what guarded segments cannot do is refused") {
     CHECK(ends.run(write(data, there).notify(there, 64, 5)) == Status::remote_access);
     CHECK(pages.at[0] == std::byte{0});
     CHECK(pages.at[64] == std::byte{0});
-    // The data may go there, where the notification goes elsewhere.
+    // Such memory may receive the data if the notification goes to another segment.
     const Segment plain = ends.owner.device.allocate(page, Rights::write).value();
     CHECK(ends.run(write(data, there).notify(ends.import(plain), 64, 5)) == Status::ok);
     CHECK(std::equal(data.begin(), data.end(), pages.at));

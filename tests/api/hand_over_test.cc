@@ -1,6 +1,6 @@
 // share=segment: each segment is a file of its own, and a peer that shows its token gets the
-// descriptor. Any process that can open the window may ask, keep what it was given, or send
-// nonsense.
+// descriptor. Any process that can open the window may ask, may keep a descriptor that it got, and
+// may send nonsense.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ using drivers::cxl::FileRequest;
 
 constexpr size_t given_bytes = 300'000;
 
-// A descriptor that was handed over, and what is mapped by it.
+// A descriptor that the owner has handed over, and its mapping.
 class Given {
  public:
   explicit Given(int descriptor) : descriptor_(descriptor) {}
@@ -38,7 +38,7 @@ class Given {
   }
   explicit operator bool() const { return descriptor_ >= 0; }
   int number() const { return descriptor_; }
-  // Returns null if the mapping is refused. Unmapped when the process ends.
+  // Returns null if the mapping is refused. The mapping stays until the process ends.
   std::byte* map(int how) const { return map_of(descriptor_, how); }
   static std::byte* map_of(int descriptor, int how) {
     void* const at = mmap(nullptr, given_bytes, how, MAP_SHARED, descriptor, 0);
@@ -49,7 +49,7 @@ class Given {
   int descriptor_;
 };
 
-// Counts those of this process, which is owner and user.
+// Counts the mapped segment files of this process, which is both owner and user.
 size_t mapped_files() {
   std::ifstream maps("/proc/self/maps");
   size_t count = 0;
@@ -95,7 +95,7 @@ struct Handing {
   Given ask(const FileRequest& what) {
     const int to = say(&what, sizeof what);
     REQUIRE(to >= 0);
-    REQUIRE(owner.device.stats().ok());  // a pass of its
+    REQUIRE(owner.device.stats().ok());  // returns after a pass of the owner
     char byte = 0;
     iovec piece{&byte, 1};
     alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))]{};
@@ -103,7 +103,7 @@ struct Handing {
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
     message.msg_control = control;
-    message.msg_controllen = CMSG_LEN(sizeof(int));  // one, and no room for another
+    message.msg_controllen = CMSG_LEN(sizeof(int));  // room for one descriptor and not for another
     int descriptor = -1;
     const ssize_t count = recvmsg(to, &message, 0);
     close(to);
@@ -112,9 +112,9 @@ struct Handing {
     }
     return Given(descriptor);
   }
-  // How often, since it was asked last.
+  // Returns how often this event was raised since the last call.
   uint32_t told_of(EventKind kind) {
-    std::this_thread::sleep_for(3ms);  // they are gathered
+    std::this_thread::sleep_for(3ms);  // events are merged for a millisecond
     REQUIRE(owner.device.stats().ok());
     const size_t count = owner.device.events(std::span(events).subspan(events_known));
     uint32_t sum = 0;
@@ -130,12 +130,13 @@ struct Handing {
     return completions[0].status;
   }
   uint64_t copied() { return user.device.stats().value().copied; }
-  // Once the owner's thread has done what came by packets.
+  // Returns the memory, once the owner's thread has executed what packets have brought.
   std::span<std::byte> landed(size_t offset, size_t size) {
     REQUIRE(owner.device.stats().ok());
     return segment.bytes().subspan(offset, size);
   }
-  // Whether works become copies, in time; until then they go by packets, and succeed.
+  // Returns whether the works become copies within the limit. Until then they go by packets, and
+  // succeed.
   bool becomes_copies(const Work& work, Duration limit = 2s) {
     for (const Time begun = read_clock(); read_clock() - begun < limit;) {
       const uint64_t before = copied();
@@ -155,7 +156,8 @@ struct Handing {
   size_t events_known = 0;
 };
 
-TEST_CASE("handed over: works go by packets until the memory has come, and are copies then") {
+TEST_CASE(
+    "handed over: works go by packets until the user has the memory, and are copies afterwards") {
   Handing handing;
   const auto data = bytes_like(200'000, 5);
   std::vector<std::byte> back(data.size());
@@ -165,16 +167,16 @@ TEST_CASE("handed over: works go by packets until the memory has come, and are c
   CHECK(handing.run(read(back, handing.there, 40)) == Status::ok);
   CHECK(handing.copied() > before);
   CHECK(back == data);
-  // No record tells a token.
+  // No record contains a token.
   CHECK(handing.anybody.segment(handing.number()).token == 0);
   CHECK(handing.anybody.segment(handing.number()).older_token == 0);
-  // The window has none of it.
+  // The window contains none of the data.
   const std::span all = handing.anybody.all();
   CHECK(std::search(all.begin() + static_cast<ptrdiff_t>(handing.anybody.parts().memory_at),
                     all.end(), data.begin(), data.begin() + 64) == all.end());
 }
 
-TEST_CASE("handed over: tokens that are rotated are asked for anew, and copies stay copies") {
+TEST_CASE("handed over: after rotate the user asks with the new token, and works stay copies") {
   Handing handing;
   const auto data = bytes_like(1000, 5);
   REQUIRE(handing.becomes_copies(write(data, handing.there)));
@@ -191,7 +193,7 @@ TEST_CASE("handed over: tokens that are rotated are asked for anew, and copies s
   CHECK(handing.run(write(data, old)) == Status::remote_access);
 }
 
-TEST_CASE("handed over: memory without the right to read is not handed over") {
+TEST_CASE("handed over: a segment without the right to read is not handed over") {
   for (const Rights rights : {Rights::write, Rights::write | Rights::atomic}) {
     Handing handing("segment", {.rights = rights});
     CHECK(handing.anybody.segment(handing.number()).file == 0);
@@ -202,7 +204,7 @@ TEST_CASE("handed over: memory without the right to read is not handed over") {
   }
 }
 
-TEST_CASE("handed over: memory is had in a process with a timer, too") {
+TEST_CASE("handed over: allocate succeeds in a process that a timer interrupts") {
   for (const char* share : {"segment", "window"}) {
     WindowFile window("timer");
     Side owner = Side::open(window.device("?size=512M&share=" + std::string(share)),
@@ -222,7 +224,8 @@ TEST_CASE("handed over: memory is had in a process with a timer, too") {
   }
 }
 
-TEST_CASE("handed over: larger than all segments of the window, as many as it has records") {
+TEST_CASE(
+    "handed over: a segment may be larger than all segments in the window's memory together") {
   Handing handing;
   Segment large = handing.owner.device.allocate(64 << 20).value();
   REQUIRE(large.mapped());
@@ -230,7 +233,7 @@ TEST_CASE("handed over: larger than all segments of the window, as many as it ha
   CHECK(handing.becomes_copies(write(bytes_like(100, 1), there, (64 << 20) - 100)));
 }
 
-TEST_CASE("handed over: a peer that keeps a descriptor has no access after unregister") {
+TEST_CASE("handed over: a peer that keeps the descriptor has no access after unregister") {
   for (const bool revoke : {false, true}) {
     Handing handing;
     const Given given = handing.ask(handing.request());
@@ -252,7 +255,7 @@ TEST_CASE("handed over: a peer that keeps a descriptor has no access after unreg
   }
 }
 
-TEST_CASE("handed over: when its device has been closed unregister takes it away all the same") {
+TEST_CASE("handed over: unregister revokes the memory even if the device has been closed") {
   Handing handing;
   const Given given = handing.ask(handing.request());
   REQUIRE(given);
@@ -261,12 +264,14 @@ TEST_CASE("handed over: when its device has been closed unregister takes it away
   handing.owner.device.close();
   kept[5] = std::byte{3};
   CHECK(handing.segment.bytes()[5] == std::byte{3});
-  REQUIRE(handing.segment.unregister().status() == Status::closed);  // and is fenced
+  REQUIRE(handing.segment.unregister().status() == Status::closed);  // and the memory is revoked
   kept[5] = std::byte{9};
   CHECK(handing.segment.bytes()[5] == std::byte{3});
 }
 
-TEST_CASE("handed over: what cannot be moved is listed until it is, and it is said why") {
+TEST_CASE(
+    "handed over: pages that cannot be replaced are listed until they are, and the error says "
+    "why") {
   if (!NoAddressSpace::possible) return;
   Handing handing;
   const Given given = handing.ask(handing.request());
@@ -317,7 +322,9 @@ TEST_CASE("handed over: a read-only descriptor cannot be made writable, however 
   CHECK(handing.becomes_copies(read(back, handing.there)));
 }
 
-TEST_CASE("handed over: nothing without the token, and a peer that guesses many is ignored") {
+TEST_CASE(
+    "handed over: requests without the token are refused, and a peer that guesses often is "
+    "ignored") {
   Handing handing;
   for (uint32_t i = 0; i < 16; ++i) {
     FileRequest wrong = handing.request();
@@ -330,13 +337,13 @@ TEST_CASE("handed over: nothing without the token, and a peer that guesses many 
   wrong.token ^= 1;
   REQUIRE_FALSE(handing.ask(wrong));
   CHECK_FALSE(handing.ask(handing.request()));
-  // Works do not need it.
+  // Works of that peer do not need the socket.
   CHECK(handing.run(write(bytes_like(100, 1), handing.there)) == Status::ok);
   std::this_thread::sleep_for(150ms);
   CHECK(handing.ask(handing.request()));
 }
 
-TEST_CASE("handed over: a token that was good once is late, and no guess") {
+TEST_CASE("handed over: a token that has been valid counts as late, not as a guess") {
   Handing handing;
   const FileRequest old = handing.request();
   REQUIRE(handing.segment.rotate().ok());
@@ -349,7 +356,7 @@ TEST_CASE("handed over: a token that was good once is late, and no guess") {
   CHECK(handing.ask(handing.request()));
 }
 
-TEST_CASE("handed over: after a token that was late the next one is asked for at once") {
+TEST_CASE("handed over: after a request with a late token the user asks again immediately") {
   Handing handing;
   const auto data = bytes_like(1000, 5);
   for (int round = 0; round < 20; ++round) {
@@ -362,7 +369,7 @@ TEST_CASE("handed over: after a token that was late the next one is asked for at
   }
 }
 
-TEST_CASE("handed over: the owner is told of guesses at its socket") {
+TEST_CASE("handed over: an event reports guesses at the owner's socket to the owner") {
   Handing handing;
   for (uint32_t i = 0; i < 16; ++i) {
     FileRequest wrong = handing.request();
@@ -378,7 +385,7 @@ TEST_CASE("handed over: the owner is told of guesses at its socket") {
   CHECK(handing.told_of(EventKind::guessing) == 1);
 }
 
-TEST_CASE("handed over: a process that guesses shuts no other one out") {
+TEST_CASE("handed over: a process that guesses does not lock out other processes") {
   Handing handing;
   const auto data = bytes_like(1000, 5);
   const Bystander guesser([&] {
@@ -414,7 +421,7 @@ TEST_CASE("handed over: nonsense at the socket is counted, and has no other effe
     request.token ^= 1;
     std::memcpy(some.data(), &request, sizeof request);
     const size_t size = prng.chance(0.5) ? sizeof request : prng.below(some.size());
-    // Never its token and its TokenID together.
+    // The nonsense never contains the token together with its TokenID.
     for (size_t at = 0; at < size; at += prng.between(1, 12)) {
       some[at] = static_cast<std::byte>(prng.below(256));
     }
@@ -430,7 +437,7 @@ TEST_CASE("handed over: nonsense at the socket is counted, and has no other effe
   CHECK(handing.becomes_copies(write(bytes_like(100, 1), handing.there)));
 }
 
-TEST_CASE("handed over: memory that was taken back belongs to no segment any longer") {
+TEST_CASE("handed over: after unregister the user unmaps the memory") {
   Handing handing;
   const auto data = bytes_like(1000, 5);
   const size_t before = mapped_files();
@@ -443,7 +450,7 @@ TEST_CASE("handed over: memory that was taken back belongs to no segment any lon
   REQUIRE(handing.becomes_copies(write(data, handing.there)));
   CHECK(mapped_files() > before + 20);
   all.clear();
-  // A user that does something, or that would be woken, is notified.
+  // A user that makes calls, or that can be woken, is notified.
   for (int i = 0; i < 1000 && mapped_files() > before + 1; ++i) {
     REQUIRE(handing.run(write(data, handing.there)) == Status::ok);
     std::this_thread::sleep_for(1ms);
@@ -451,7 +458,8 @@ TEST_CASE("handed over: memory that was taken back belongs to no segment any lon
   CHECK(mapped_files() <= before + 1);
 }
 
-TEST_CASE("handed over: a peer that opens the window with other options uses packets, both ways") {
+TEST_CASE(
+    "handed over: peers whose windows have different options use packets, in both directions") {
   Handing handing("window");
   const auto data = bytes_like(50'000, 9);
   for (int i = 0; i < 20; ++i) {
@@ -473,9 +481,9 @@ TEST_CASE("handed over: a peer that opens the window with other options uses pac
   CHECK(handing.owner.device.stats().value().copied == 0);
 }
 
-// If its record says that it has no file, the window's memory of that number belongs to another
-// segment.
-TEST_CASE("handed over: a segment that is not handed over is not memory of the window either") {
+// If a record says that its segment has no file, the window's memory with that number belongs to
+// another segment.
+TEST_CASE("handed over: a segment that has no file is not taken for memory of the window") {
   for (const Rights rights : {Rights::write, Rights::write | Rights::atomic}) {
     Handing handing("window", {.rights = rights, .policy = TokenPolicy::none});
     Segment beside = handing.user.device.allocate(given_bytes).value();
@@ -488,7 +496,7 @@ TEST_CASE("handed over: a segment that is not handed over is not memory of the w
   }
 }
 
-TEST_CASE("handed over: a slot whose socket name is already taken is passed over") {
+TEST_CASE("handed over: a slot whose socket name is already taken is skipped") {
   WindowFile window("taken");
   const std::string name = window.path() + ".0";
   const std::string victim = window.path() + ".victim";
@@ -508,7 +516,7 @@ TEST_CASE("handed over: a slot whose socket name is already taken is passed over
   unlink(victim.c_str());
 }
 
-TEST_CASE("handed over: nothing is left beside the window when its devices are closed") {
+TEST_CASE("handed over: no file remains beside the window after its devices are closed") {
   std::string socket;
   {
     Handing handing;

@@ -18,8 +18,8 @@ namespace urma::test {
 
 using namespace std::chrono_literals;
 
-// Throws if the loopback interface is down, as in a new network namespace: devices open there, but
-// each work fails after 2 s, and a program of tests would need minutes to say nothing but that.
+// Throws if the loopback interface is down, as in a new network namespace. Otherwise devices open
+// there, but each work fails after 2 s, and a program of tests needs minutes to fail.
 inline void require_loopback() {
   if (!loopback_is_down()) return;
   throw std::runtime_error("the interface lo is down. Fix: ip link set dev lo up");
@@ -46,7 +46,7 @@ struct Side {
   }
 };
 
-// A device string, and the window that it names for as long as it lives.
+// A device string. It owns the window that the string names.
 class Medium {
  public:
   explicit Medium(std::string_view driver) : text_(driver) {
@@ -86,7 +86,7 @@ struct UserAndOwner {
     REQUIRE(user.jetty.post(work) == 1);
     const auto completions = collect(user.jetty, 1);
     REQUIRE(completions.size() == 1);
-    // The thread sanitizer sees no order in what goes through a window, but it does in this call.
+    // The thread sanitizer sees no order between accesses through a window, but it sees this call.
     REQUIRE(owner.device.stats().ok());
     return completions[0].status;
   }

@@ -1,4 +1,4 @@
-// Memory that is more than a process has, of a file, or shared with a child.
+// Memory that is larger than the machine's, that belongs to a file, or that is shared with a child.
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -14,7 +14,7 @@ namespace {
 
 struct LargeEnds : UserAndOwner {
   using UserAndOwner::UserAndOwner;
-  // Returns whether what is written there is read back.
+  // Returns whether a read returns what a write has stored there.
   bool works(const RemoteSegment& there, uint64_t offset, size_t bytes = 5000) {
     const auto data = bytes_like(bytes, static_cast<unsigned>(offset));
     std::vector<std::byte> back(bytes);
@@ -33,11 +33,12 @@ uint64_t resident_pages() {
   return resident;
 }
 
-// Out of 16 Mi pages. A page that is touched may be a huge one.
+// A few of 16 Mi pages. A touched page may be a huge one.
 constexpr uint64_t few_pages = 16 * 1024;
 
-// That it takes the time of a small one, `urma_perf reg --self` says; here it takes no memory.
-TEST_CASE("64 GiB are registered without being touched, and used at both ends") {
+// `urma_perf reg --self` shows that this takes as long as for a small segment; this test shows that
+// it takes no memory.
+TEST_CASE("64 GiB are registered without touching their pages, and can be used from start to end") {
   constexpr size_t bytes = size_t{64} << 30;
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -68,8 +69,9 @@ TEST_CASE("64 GiB are registered without being touched, and used at both ends") 
   munmap(at, bytes);
 }
 
-// Reserved huge pages, where the system has some, and those that the kernel makes of small ones.
-TEST_CASE("huge pages are memory as any other") {
+// Both kinds: reserved huge pages, where the system has some, and huge pages that the kernel makes
+// of small ones.
+TEST_CASE("huge pages work like other memory") {
   constexpr size_t bytes = 8 << 20;
   for (const std::string_view driver : media) {
     LargeEnds ends(driver);
@@ -92,7 +94,7 @@ TEST_CASE("huge pages are memory as any other") {
   }
 }
 
-// Nothing is pinned, so a limit on that is none on segments.
+// The library pins no memory, so a limit on locked memory does not limit segments.
 TEST_CASE("segments may be larger than the memory that this process may lock") {
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_MEMLOCK, &before) == 0);
@@ -112,7 +114,7 @@ TEST_CASE("segments may be larger than the memory that this process may lock") {
   REQUIRE(setrlimit(RLIMIT_MEMLOCK, &before) == 0);
 }
 
-TEST_CASE("what is written to a mapped file is in the file") {
+TEST_CASE("a write to a segment of a mapped file is in the file") {
   for (const std::string_view driver : media) {
     LargeEnds ends(driver);
     const std::string path = "/tmp/urma-mapped-" + std::to_string(getpid());
@@ -132,7 +134,7 @@ TEST_CASE("what is written to a mapped file is in the file") {
       REQUIRE(pread(fileno(file), found.data(), found.size(), 12'345) ==
               static_cast<ssize_t>(found.size()));
       CHECK(found == data);
-      // The other way round.
+      // The other direction: a change of the file is read through the segment.
       const std::byte byte{77};
       REQUIRE(pwrite(fileno(file), &byte, 1, bytes - 1) == 1);
       std::vector<std::byte> back(1);
@@ -144,9 +146,9 @@ TEST_CASE("what is written to a mapped file is in the file") {
   }
 }
 
-// The parent's device goes on with the parent's memory. A child has what was there when it was
-// made, but for the window's memory, which it shares.
-TEST_CASE("an owner that forks keeps its segments, and its child has no part in them") {
+// The parent's device continues to use the parent's memory. The child has a copy as of the fork,
+// except that it shares the window's memory.
+TEST_CASE("an owner that forks keeps its segments, and its child cannot change them") {
   for (const std::string_view driver : media) {
     LargeEnds ends(driver);
     std::vector<std::byte> own(1 << 16, std::byte{1});
@@ -160,7 +162,7 @@ TEST_CASE("an owner that forks keeps its segments, and its child has no part in 
     if (child == 0) {
       char byte = 0;
       if (::read(go[0], &byte, 1) != 1) _exit(9);
-      // The parent's memory has been written over meanwhile.
+      // A peer has written to the parent's memory meanwhile.
       if (own[0] != std::byte{1}) _exit(1);
       if ((allocated->bytes()[0] == std::byte{1}) == mapped) _exit(2);
       if (private_one->unregister().status() != Status::forked) _exit(3);
@@ -192,7 +194,7 @@ TEST_CASE("an owner that forks keeps its segments, and its child has no part in 
   }
 }
 
-TEST_CASE("where there are no descriptors for a guard, it is said") {
+TEST_CASE("if there are no descriptors for a guard, the error says so") {
   LargeEnds ends("udp:");
   std::vector<std::byte> own(4096);
   rlimit before{};

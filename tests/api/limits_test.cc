@@ -29,7 +29,8 @@ size_t address_space() {
   return pages * 4096;
 }
 
-// Lets this process have so much more address space than it has; SIZE_MAX: without limit.
+// Limits the address space of this process to what it uses now plus `bytes`; SIZE_MAX means no
+// limit.
 void allow(size_t bytes) {
   rlimit limit{};
   getrlimit(RLIMIT_AS, &limit);
@@ -39,7 +40,7 @@ void allow(size_t bytes) {
 
 bool fair(Status status) { return status == Status::ok || status == Status::no_resources; }
 
-// Everything that allocates, as far as it comes.
+// Makes each call that allocates, until one fails.
 bool use_device() {
   auto device = urma::open("udp:");
   if (!device) return fair(device.status());
@@ -76,9 +77,9 @@ size_t descriptors() {
   return static_cast<size_t>(std::distance(begin(all), end(all)));
 }
 
-TEST_CASE("open and all that is made of a device end in an error when memory is short") {
+TEST_CASE("open and each call that creates an object return an error when memory runs out") {
   CHECK(in_a_child(600 << 20, 10 << 20, [](size_t bytes) {
-    // Descriptors that a process opens once are not counted.
+    // Descriptors that a process opens only once are not counted.
     static const bool once = urma::open("udp:").ok();
     const size_t before = descriptors();
     allow(bytes);
@@ -88,7 +89,7 @@ TEST_CASE("open and all that is made of a device end in an error when memory is 
   }));
 }
 
-TEST_CASE("a Jetty for which there is no memory is refused, and the engine lives") {
+TEST_CASE("a Jetty for which there is no memory is refused, and the engine continues") {
   CHECK(in_a_child(40 << 20, 1 << 18, [](size_t bytes) {
     static std::optional<Device> device;
     if (!device) device = urma::open("udp:").value();
@@ -99,7 +100,7 @@ TEST_CASE("a Jetty for which there is no memory is refused, and the engine lives
   }));
 }
 
-TEST_CASE("an error says what to do about it when its text finds memory") {
+TEST_CASE("an error says how to fix it if there is memory for its text") {
   CHECK(in_a_child(0, 1, [](size_t) {
     auto device = urma::open("udp:").value();
     allow(64 << 20);
@@ -123,7 +124,7 @@ bool says_why(const Result<Value>& result) {
   return result.error().message.find("Fix: ") != std::string::npos;
 }
 
-// As far as it comes; whatever refuses says why.
+// Publishes and imports until a call fails. A failure says why.
 bool use_names(const std::string& text) {
   auto device = urma::open(text);
   if (!device) return says_why(device);
@@ -136,12 +137,12 @@ bool use_names(const std::string& text) {
          says_why(device->import("urma://localhost/" + name, 1ms));
 }
 
-TEST_CASE("a process that may have no more descriptors is told so") {
+TEST_CASE("an error says that the process may have no more descriptors") {
   const WindowFile window("descriptors");
   for (const std::string& text : {std::string("udp:"), window.device()}) {
     INFO(text);
     CHECK(in_a_child(24, 1, [&](size_t more) {
-      // The first call has to open the descriptors of the process as well, later calls do not.
+      // The first call opens the descriptors that a process needs once; later calls do not.
       static const size_t before = descriptors();
       limit(RLIMIT_NOFILE, before - 1 + more);
       const bool fine = use_names(text) && (more < 24 || urma::open(text).ok());
@@ -151,12 +152,12 @@ TEST_CASE("a process that may have no more descriptors is told so") {
   }
 }
 
-TEST_CASE("a process that may have no more threads is told so") {
+TEST_CASE("an error says that the process may have no more threads") {
   const WindowFile window("threads");
   for (const std::string& text : {std::string("udp:"), window.device()}) {
     INFO(text);
     CHECK(in_a_child(0, 1, [&](size_t) {
-      // Root may start as many as it likes.
+      // Root may start any number of threads.
       if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(0);
       limit(RLIMIT_NPROC, 0);
       const auto refused = urma::open(text);
@@ -167,7 +168,7 @@ TEST_CASE("a process that may have no more threads is told so") {
   }
 }
 
-// As a sandbox that does not know the call.
+// Simulates a sandbox that does not allow the call.
 bool refuse_random_numbers() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -180,15 +181,15 @@ bool refuse_random_numbers() {
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-TEST_CASE("a process that may have no random numbers is told so") {
+TEST_CASE("an error says that the system refuses random numbers") {
   CHECK(in_a_child(0, 1, [](size_t) {
-    if (!refuse_random_numbers()) _exit(0);  // a kernel without filters
+    if (!refuse_random_numbers()) _exit(0);  // the kernel has no filters
     const auto refused = urma::open("udp:");
     return refused.status() == Status::permission_denied && says_why(refused);
   }));
 }
 
-TEST_CASE("a process whose files may not be so large is told so, and not ended by SIGXFSZ") {
+TEST_CASE("exceeding the limit on file sizes is an error, and SIGXFSZ does not end the process") {
   const WindowFile window("file-size");
   CHECK(in_a_child(2 << 20, 1 << 16, [&](size_t most) {
     limit(RLIMIT_FSIZE, most);
@@ -201,7 +202,8 @@ TEST_CASE("a process whose files may not be so large is told so, and not ended b
   }));
 }
 
-TEST_CASE("a segment whose file would be too large is refused or lies elsewhere, without SIGXFSZ") {
+TEST_CASE(
+    "a segment whose file would be too large is refused or placed elsewhere, without SIGXFSZ") {
   const WindowFile window("segment-size");
   CHECK(in_a_child(2 << 20, 1 << 16, [&](size_t most) {
     auto device = urma::open(window.device("?size=16M&share=segment"));

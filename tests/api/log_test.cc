@@ -58,7 +58,7 @@ class Heard {
   std::vector<Line> lines_;
 };
 
-TEST_CASE("a device tells when it is opened, meets a peer, loses it and is closed") {
+TEST_CASE("a device logs when it is opened, meets a peer, loses it, and is closed") {
   Heard heard;
   Side side = Side::open("udp:", {.log = heard.options()});
   {
@@ -80,7 +80,9 @@ TEST_CASE("a device tells when it is opened, meets a peer, loses it and is close
   CHECK(all.size() == 4);
 }
 
-TEST_CASE("what comes too soon is in the next line's sum, at the latest at the end") {
+TEST_CASE(
+    "events that come too soon are counted in the next line, at the latest when the device "
+    "closes") {
   Heard heard;
   const auto bytes = bytes_like(10, 1);
   {
@@ -97,7 +99,7 @@ TEST_CASE("what comes too soon is in the next line's sum, at the latest at the e
   }
   uint64_t sum = 0;
   for (const Heard::Line& line : heard.all()) {
-    CHECK(line.kind == "refused");  // and none is of a level that was not asked for
+    CHECK(line.kind == "refused");  // no line has a level that was not asked for
     CHECK(line.level == LogLevel::warning);
     CHECK(line.text.find("Fix: ") != std::string::npos);
     sum += line.count;
@@ -106,7 +108,7 @@ TEST_CASE("what comes too soon is in the next line's sum, at the latest at the e
   CHECK(heard.all().size() == 2);
 }
 
-TEST_CASE("what the system refuses is an error, with what it said") {
+TEST_CASE("a refusal of the system is logged as an error with the system's reason") {
   Heard heard;
   Side user = Side::open("udp:127.0.0.1", {.log = heard.options(LogLevel::error)});
   CHECK(user.device.import("urma://127.255.255.255:4792/x", 100ms).status() ==
@@ -136,10 +138,10 @@ TEST_CASE("a slow log handler delays neither the device nor its peers") {
   CHECK(owner.device.stats().ok());
   waits.unlock();
   owner.device.close();
-  CHECK(told >= 3);  // opened, the channel, closed
+  CHECK(told >= 3);  // opened, channel made, closed
 }
 
-TEST_CASE("a listener may ask its device, and the device may be asked for no log") {
+TEST_CASE("a log handler may call its device, and a device may have no log") {
   Side* asked = nullptr;
   std::atomic<bool> ready{false};
   std::atomic<uint64_t> answers{0};
@@ -163,7 +165,7 @@ TEST_CASE("a listener may ask its device, and the device may be asked for no log
   }
 }
 
-TEST_CASE("nothing is logged in a child of fork") {
+TEST_CASE("a child of fork logs nothing") {
   Heard heard;
   std::optional<Side> side = Side::open("udp:", {.log = heard.options()});
   REQUIRE(heard.of("opened").size() == 1);

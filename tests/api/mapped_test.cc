@@ -1,5 +1,5 @@
-// Segments that lie in a window: what its processors copy themselves, with the same checks and the
-// same completions as packets.
+// Segments that lie in a window: processors copy them without packets, with the same checks and the
+// same completions as with packets.
 
 #include <atomic>
 #include <cstring>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t segment_bytes = 1 << 20;
 
-// Two devices in a window, and a segment of the right one's: the window's memory, or its own.
+// Two devices on a window, and a segment of the right one. The segment lies in the window's memory
+// or in the application's.
 struct Pair {
   explicit Pair(bool mapped)
       : segment(mapped ? right.device.allocate(segment_bytes).value()
@@ -39,13 +40,14 @@ struct Pair {
   uint64_t copied() { return left.device.stats().value().copied; }
 };
 
-// Its record's in the window.
+// The number of the segment's record in the window.
 uint32_t number_of(const RemoteSegment& segment) {
   return static_cast<uint32_t>((segment.address & ~drivers::cxl::in_the_window) >>
                                drivers::cxl::offset_bits);
 }
 
-TEST_CASE("a write into the window and a read of it are copies, of which the owner hears nothing") {
+TEST_CASE(
+    "a write to and a read of memory in the window are copies, without a packet to the owner") {
   Pair pair(true);
   REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());  // makes the channel
   const uint64_t before = pair.right.device.stats().value().executed;
@@ -66,7 +68,7 @@ TEST_CASE("a write into the window and a read of it are copies, of which the own
   CHECK(pair.right.device.stats().value().executed == before);
 }
 
-TEST_CASE("what is larger than caches goes past them where that was measured to be faster") {
+TEST_CASE("a copy larger than the caches bypasses them where that was measured to be faster") {
   constexpr size_t bytes = 17'000'001;
   const WindowFile window("large");
   Side left = Side::open(window.device("?size=64M"), {.threads = Threads::inlined});
@@ -90,7 +92,7 @@ TEST_CASE("what is larger than caches goes past them where that was measured to 
   CHECK(statistics.copied_past_caches == (bytes >= from ? statistics.copied : 0));
 }
 
-TEST_CASE("pieces are gathered into the window and scattered from it") {
+TEST_CASE("writes gather buffers into the window, and reads scatter from it") {
   Pair pair(true);
   const auto data = bytes_like(150'000, 3);
   std::vector<std::byte> from = data;
@@ -111,7 +113,8 @@ TEST_CASE("pieces are gathered into the window and scattered from it") {
   CHECK(pair.copied() == 6);
 }
 
-TEST_CASE("an immediate and a notification come after all the data, and say how much it was") {
+TEST_CASE(
+    "an immediate and a notification come after all the data, and the immediate reports its size") {
   Pair pair(true);
   for (const size_t bytes : {0, 8, 4096, 70'000, 1'000'000}) {
     INFO("bytes " << bytes);
@@ -127,8 +130,8 @@ TEST_CASE("an immediate and a notification come after all the data, and say how 
     CHECK(arrived[0].immediate == 77);
     CHECK(arrived[0].bytes == bytes);
     CHECK(same(pair.segment.bytes().first(bytes), data));
-    // That was before what its service thread places next. The thread sanitizer sees no order in
-    // what goes through a window, which is mapped twice here.
+    // Orders these reads before the next stores of the service thread. The thread sanitizer sees no
+    // order between accesses through a window, which is mapped twice here.
     REQUIRE(pair.right.device.stats().ok());
 
     const uint64_t value = 1000 + bytes;
@@ -139,7 +142,7 @@ TEST_CASE("an immediate and a notification come after all the data, and say how 
 }
 
 // An access that is refused for one kind of memory is refused for the other with the same status.
-TEST_CASE("token, bounds and rights are asked of the window as they are of a peer") {
+TEST_CASE("token, bounds and rights are checked in the window as a peer would check them") {
   Pair mapped(true);
   Pair own(false);
   const auto ends = [](Pair& pair) {
@@ -153,7 +156,7 @@ TEST_CASE("token, bounds and rights are asked of the window as they are of a pee
     };
     both(pair.there, 0);
     both(pair.there, segment_bytes - 100'000);
-    // Hides from the initiator what it could check by itself.
+    // Hides from the initiator a mistake that it could find by itself.
     RemoteSegment forged = pair.there;
     forged.bytes += 100'000;
     both(forged, segment_bytes - 99'999);
@@ -203,7 +206,7 @@ TEST_CASE(
   CHECK(same(pair.segment.bytes().first(5000), bytes));
   { const Segment gone = std::move(pair.segment); }
   pair.segment = pair.right.device.allocate(segment_bytes).value();
-  // Where the old one lay: it is zeros, and the old token opens nothing.
+  // The new segment lies where the old one lay: its memory is zeros, and the old token is refused.
   const RemoteSegment next = pair.left.device.import(pair.segment.descriptor()).value().segment;
   REQUIRE(next.address == pair.there.address);
   CHECK(pair.segment.bytes()[0] == std::byte{});
@@ -217,7 +220,8 @@ TEST_CASE("a device whose window was removed gets no memory in its replacement")
   Pair pair(true);
   REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());
   pair.window.cut(0);
-  CHECK(pair.left.segment.bytes()[0] == std::byte{});  // the fault tells that it is lost
+  CHECK(pair.left.segment.bytes()[0] ==
+        std::byte{});  // the fault tells the device that its window is lost
   const Side other = Side::open(pair.window.device("?size=64M"), {.threads = Threads::inlined});
   REQUIRE(other.segment.mapped());
   std::ranges::fill(other.segment.bytes(), std::byte{0xab});
@@ -228,7 +232,7 @@ TEST_CASE("a device whose window was removed gets no memory in its replacement")
   CHECK(std::ranges::all_of(other.segment.bytes(), same));
 }
 
-TEST_CASE("a false size of a segment in the window's record does no harm beyond it") {
+TEST_CASE("a false size in a segment's record does not harm other segments") {
   Pair pair(true);
   std::vector<Segment> all;
   for (int i = 0; i < 3; ++i) all.push_back(pair.right.device.allocate(65536).value());
@@ -238,7 +242,7 @@ TEST_CASE("a false size of a segment in the window's record does no harm beyond 
   CHECK(all[1].bytes()[0] == std::byte{0xab});
 }
 
-TEST_CASE("from a mapped segment onto itself: what arrives is what was there before") {
+TEST_CASE("a write from a mapped segment onto itself copies the bytes that were there before") {
   const WindowFile window("mapped-self");
   Side side = Side::open(window.device("?size=64M"), {.threads = Threads::inlined});
   const RemoteSegment self = side.device.import(side.line()).value().segment;
@@ -252,7 +256,7 @@ TEST_CASE("from a mapped segment onto itself: what arrives is what was there bef
 }
 
 TEST_CASE(
-    "a large write is copied in parts, between which others go on; cut short, it is unknown") {
+    "a large write is copied in parts, so other works progress; flushed halfway, it ends unknown") {
   Pair pair(true);
   REQUIRE(pair.run(write(bytes_like(8, 1), pair.there)).ok());
   Jetty other = pair.left.device.jetty({.berths = 4}).value();
@@ -273,7 +277,8 @@ TEST_CASE(
   CHECK(same(pair.segment.bytes(), large));
 }
 
-TEST_CASE("more than there is of a window takes nothing from anybody") {
+TEST_CASE(
+    "allocating more than the window has is refused, and takes no memory from other segments") {
   Pair pair(true);
   std::ranges::fill(pair.segment.bytes(), std::byte{0xab});
   for (const size_t bytes :
@@ -289,7 +294,7 @@ TEST_CASE("more than there is of a window takes nothing from anybody") {
   CHECK(pair.run(write(bytes_like(100, 1), pair.there)).ok());
 }
 
-TEST_CASE("a word of 1 to 8 bytes changes by one store") {
+TEST_CASE("a write of an aligned word of 1 to 8 bytes is one store") {
   Pair pair(true);
   const auto changes_whole = [&]<class Word>(Word ones) {
     Word& word = *reinterpret_cast<Word*>(pair.segment.bytes().data());
@@ -315,11 +320,12 @@ TEST_CASE("a word of 1 to 8 bytes changes by one store") {
   changes_whole(~uint64_t{0});
 }
 
-TEST_CASE("a copy whose notification did not leave ends unknown, not as not executed") {
+TEST_CASE(
+    "a copy whose notification was not sent ends unknown, because the data has been written") {
   const WindowFile window("untold");
   Side left = Side::open(window.device("?size=64M"), {.threads = Threads::inlined});
   Jetty other = left.device.jetty({.berths = 256}).value();
-  // Never polled once the channel is there: the ring to it fills.
+  // The right device is not polled once there is a channel, so the ring to it fills up.
   Side right = Side::open(window.device(""), {.threads = Threads::inlined});
   const Imported there = left.device.import(right.line()).value();
   const auto message = bytes_like(4000, 1);
@@ -333,7 +339,7 @@ TEST_CASE("a copy whose notification did not leave ends unknown, not as not exec
   }
   for (int i = 0; i < 200; ++i) REQUIRE(other.post(send(message, there.jetty)) == 1);
   REQUIRE(left.jetty.wait(1ms).empty());
-  // The first work posted after a completion is copied, and sent, immediately if possible.
+  // The first work posted after a completion is copied and, if possible, sent immediately.
   std::vector<std::byte> word(8);
   REQUIRE(left.jetty.post(read(word, there.segment)) == 1);
   REQUIRE(collect(left.jetty, 1).at(0).ok());
@@ -347,14 +353,15 @@ TEST_CASE("a copy whose notification did not leave ends unknown, not as not exec
   CHECK(collect(left.jetty, 1).at(0).status == Status::unknown);
 }
 
-// As if a process had been stopped in the middle of a copy: its place names the segment.
+// As if a process had been stopped in the middle of a copy: its slot says that it holds the
+// segment.
 TEST_CASE("memory of a segment that a process holds is not given to others") {
   Pair pair(true);
   const auto bytes = bytes_like(100, 1);
   REQUIRE(pair.run(write(bytes, pair.there)).ok());
   Intruder stopped(pair.window);
   const uint32_t number = number_of(pair.there);
-  // A third one's, which lives.
+  // The hold is recorded in the slot of a third device, which is alive.
   const Side third = Side::open(pair.window.device(""), {.threads = Threads::inlined});
   auto& hold = stopped.place(2).hold.segment;
   REQUIRE(stopped.place(2).record.generation.load() % 2 == 1);
@@ -362,7 +369,7 @@ TEST_CASE("memory of a segment that a process holds is not given to others") {
   CHECK(pair.segment.unregister().ok());  // does not wait for the hold, which never ends
   CHECK(pair.run(write(bytes, pair.there)).status == Status::remote_access);
   pair.segment = pair.right.device.allocate(4096).value();
-  // All memory that there is but this.
+  // Allocates all memory that is left; the held memory is not part of it.
   std::vector<Segment> all;
   for (;;) {
     Segment more = pair.right.device.allocate(drivers::cxl::least_granule_bytes).value();
@@ -381,7 +388,7 @@ TEST_CASE("holds of a dead process end, and its memory is given to others") {
   const WindowFile window("mapped-dead");
   Side here = Side::open(window.device("?size=16M"), {.threads = Threads::inlined});
   const uint32_t granules = Intruder(window).parts().granules;
-  // It takes all of the memory, records a hold on our segment, and dies.
+  // The child takes all of the memory, records a hold on the parent's segment, and dies.
   const uint32_t ours = number_of(here.segment.local());
   const int taken = in_child([&] {
     Side there = Side::open(window.device(""), {.threads = Threads::inlined});

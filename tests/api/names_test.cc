@@ -11,7 +11,7 @@
 namespace urma::test {
 namespace {
 
-// A runtime directory of the test's own.
+// A runtime directory of this test alone.
 struct RuntimeDirectory {
   std::filesystem::path path;
   std::string before;
@@ -35,7 +35,7 @@ bool works(Side& user, const Result<Imported>& imported) {
   return collect(user.jetty, 1).at(0).ok();
 }
 
-TEST_CASE("a name is found on this host, at its address, and at its port") {
+TEST_CASE("a name is found on this host, at its device's address, and at its device's port") {
   RuntimeDirectory directory;
   Side owner = Side::open("udp:127.0.0.211");
   Side user = Side::open("udp:");
@@ -59,9 +59,9 @@ TEST_CASE("names may be published to this user here, to listed entities, or to e
   Side stranger = Side::open("udp:127.0.0.214");
   owner.device.publish("mine", owner.segment).value();
   owner.device.publish("yours", owner.segment, Audience{.eids = {user.device.eid()}}).value();
-  // By the directory, which is this user's.
+  // Through the runtime directory, which belongs to this user.
   CHECK(works(user, user.device.import("urma://127.0.0.212/mine")));
-  // By the network, where only addresses are known.
+  // Through the network, where only addresses are known.
   CHECK(user.device.import("urma://127.0.0.212:4792/mine", 300ms).status() == Status::not_found);
   CHECK(works(user, user.device.import("urma://127.0.0.212:4792/yours")));
   CHECK(stranger.device.import("urma://127.0.0.212:4792/yours", 300ms).status() ==
@@ -83,7 +83,7 @@ TEST_CASE("a name may be asked for before it is published") {
   }
 }
 
-TEST_CASE("a device that holds the loopback address it asks finds the next one's names") {
+TEST_CASE("a device that asks its own loopback address finds the names of other devices there") {
   RuntimeDirectory directory;
   Side user = Side::open("udp:127.0.0.221");
   Side owner = Side::open("udp:127.0.0.222");
@@ -93,7 +93,7 @@ TEST_CASE("a device that holds the loopback address it asks finds the next one's
   });
   CHECK(works(user, user.device.import("urma://127.0.0.221/thing", 5s)));
   publisher.join();
-  // Its own name comes first.
+  // Once it publishes the name itself, its own comes first.
   user.device.publish("thing", user.segment, user.jetty).value();
   const auto own = user.device.import("urma://127.0.0.221/thing");
   REQUIRE(own.ok());
@@ -102,7 +102,7 @@ TEST_CASE("a device that holds the loopback address it asks finds the next one's
   CHECK_FALSE(owner.device.import("urma://127.0.0.223/thing", 20ms).ok());
 }
 
-TEST_CASE("a device that asks itself in vain is told so") {
+TEST_CASE("if a device asks its own address and the name is missing, the error says so") {
   RuntimeDirectory directory;
   Side user = Side::open("udp:127.0.0.224");
   for (const char* url : {"urma://127.0.0.224/nothing", "urma://127.0.0.224:4792/nothing"}) {
@@ -114,14 +114,14 @@ TEST_CASE("a device that asks itself in vain is told so") {
     CHECK(error.message.find("Fix: ") != std::string::npos);
     CHECK(error.message.find("udp:127.0.0.224:0") != std::string::npos);
   }
-  // Does what the error advises.
+  // Follows the advice of the error.
   Side asks = Side::open("udp:127.0.0.224:0");
   REQUIRE(asks.device.endpoint().port != ub_port);
   user.device.publish("nothing", user.segment, user.jetty, everyone()).value();
   CHECK(works(asks, asks.device.import("urma://127.0.0.224:4792/nothing")));
 }
 
-TEST_CASE("names that were not published, hosts without a device") {
+TEST_CASE("import reports names that were not published and hosts without a device") {
   RuntimeDirectory directory;
   Side user = Side::open("udp:");
   Side owner = Side::open("udp:127.0.0.216");
@@ -131,7 +131,8 @@ TEST_CASE("names that were not published, hosts without a device") {
         Status::peer_unreachable);
 }
 
-TEST_CASE("a name is one's own until it is given up, and names of the dead are free") {
+TEST_CASE(
+    "a name belongs to its device until it is withdrawn, and names of dead processes are free") {
   RuntimeDirectory directory;
   Side first = Side::open("udp:127.0.0.218");
   Side second = Side::open("udp:127.0.0.218");
@@ -140,7 +141,8 @@ TEST_CASE("a name is one's own until it is given up, and names of the dead are f
   first.device.unpublish("taken").value();
   CHECK(second.device.publish("taken", second.segment).ok());
   CHECK(second.device.publish("taken", second.segment).status() == Status::address_in_use);
-  // The same name at another address is another name; "localhost" then asks which.
+  // The same name at another address is another name, so an import from "localhost" asks which one
+  // is meant.
   Side elsewhere = Side::open("udp:127.0.0.219");
   elsewhere.device.publish("taken", elsewhere.segment).value();
   const auto which = elsewhere.device.import("urma://localhost/taken");
@@ -173,7 +175,7 @@ TEST_CASE("a runtime directory that others may enter is not trusted") {
   CHECK(refused.error().message.find("0700") != std::string::npos);
 }
 
-// A window of the test's own.
+// Returns the device string of a window of this test alone.
 std::string window_in(const RuntimeDirectory& directory, const char* name) {
   return "cxl:" + (directory.path / name).string() + "?size=8M";
 }
@@ -191,19 +193,20 @@ TEST_CASE("names in a window are found in that window, and nowhere else") {
   const std::string at = "[" + to_string(owner.device.endpoint().address) + "]";
   CHECK(works(user, user.device.import("urma://localhost/thing")));
   CHECK(works(user, user.device.import("urma://" + at + "/thing")));
-  // Devices of each host find and reach their own, although others have the same name.
+  // The devices of each host find and reach the other devices of that host, although names are the
+  // same on both hosts.
   remote.device.publish("thing", remote.segment).value();
   stranger.device.publish("thing", stranger.segment).value();
   CHECK(works(user, user.device.import("urma://localhost/thing")));
   CHECK(neighbour.device.import("urma://localhost/thing").ok());
   CHECK(works(remote, remote.device.import("urma://localhost/thing")));
-  // Without files, by asking.
+  // Devices without files of names ask over the network.
   CHECK(user.device.import("urma://" + at + ":4792/thing", 300ms).status() == Status::not_found);
   owner.device.publish("open", owner.segment, everyone()).value();
   CHECK(works(user, user.device.import("urma://" + at + ":4792/open")));
 }
 
-TEST_CASE("if a device cannot reach a name, the error says which device can") {
+TEST_CASE("if a device cannot reach a published name, the error says which device can") {
   RuntimeDirectory directory;
   Side inside = Side::open(window_in(directory, "one"));
   Side outside = Side::open("udp:");
@@ -217,7 +220,8 @@ TEST_CASE("if a device cannot reach a name, the error says which device can") {
   CHECK(outer.message.ends_with("Fix: open udp:"));
 }
 
-TEST_CASE("descriptors and addresses out of reach are refused at once, with the device to open") {
+TEST_CASE(
+    "descriptors and addresses out of reach are refused immediately, naming the device to open") {
   RuntimeDirectory directory;
   Side inside = Side::open(window_in(directory, "one"));
   Side elsewhere = Side::open(window_in(directory, "another"));
@@ -241,7 +245,7 @@ TEST_CASE("descriptors and addresses out of reach are refused at once, with the 
   }
 }
 
-TEST_CASE("a name that is missing in a simulated network is not looked for in other processes") {
+TEST_CASE("a name in a simulated network is not looked for in other processes") {
   Side owner = Side::open("sim:names");
   Side user = Side::open("sim:names");
   const std::string there = "urma://[" + to_string(owner.device.endpoint().address) + "]/x";
@@ -256,7 +260,7 @@ TEST_CASE("a name that is missing in a simulated network is not looked for in ot
   CHECK(user.device.import(there, 1s).ok());
 }
 
-TEST_CASE("a question makes no directory") {
+TEST_CASE("import does not create the runtime directory") {
   RuntimeDirectory directory;
   Side asked = Side::open("udp:127.0.0.227");
   Side user = Side::open("udp:");

@@ -15,7 +15,7 @@
 namespace urma::test {
 namespace {
 
-// The devices of this process: other tests have some, too.
+// The devices of this process. Other tests have devices, too.
 std::vector<ObservedDevice> seen_here() {
   std::vector<ObservedDevice> out;
   Observed all = observe_devices().value();
@@ -25,7 +25,8 @@ std::vector<ObservedDevice> seen_here() {
   return out;
 }
 
-// Whether the only device of this process is at last seen so.
+// Waits until the page of this process's only device satisfies `what`. Returns false after a
+// timeout.
 bool comes_to(const std::function<bool(const ObservedDevice&)>& what) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (std::chrono::steady_clock::now() < until) {
@@ -36,7 +37,7 @@ bool comes_to(const std::function<bool(const ObservedDevice&)>& what) {
   return false;
 }
 
-TEST_CASE("what a device counts is seen from outside, also when it sleeps, until it is closed") {
+TEST_CASE("other processes see a device's counters, also while it sleeps, until it is closed") {
   for (const Threads threads : {Threads::automatic, Threads::served}) {
     for (const std::string_view driver : media) {
       const Medium medium(driver);
@@ -50,7 +51,7 @@ TEST_CASE("what a device counts is seen from outside, also when it sleeps, until
         REQUIRE(collect(jetty, 1).at(0).ok());
       }
       const Statistics stats = device.stats().value();
-      // The application makes no more calls, and all of this is reported all the same.
+      // The application makes no further calls, and the counters are reported nevertheless.
       CHECK(comes_to([&](const ObservedDevice& seen) {
         return *seen.find("works") == 10 && *seen.find("completions") == stats.completions &&
                *seen.find("segments") == 1;
@@ -59,7 +60,7 @@ TEST_CASE("what a device counts is seen from outside, also when it sleeps, until
       CHECK(seen.device == medium.text());
       CHECK(seen.endpoint == to_string(device.endpoint()));
       CHECK(device.description().starts_with(seen.device + ": " + seen.description));
-      // A sleeping device does not report, since each report would wake a thread unnecessarily.
+      // A sleeping device does not report, because each report would wake a thread unnecessarily.
       CHECK(comes_to([&](const ObservedDevice& before) {
         std::this_thread::sleep_for(250ms);
         return seen_here().at(0).reports == before.reports;
@@ -85,16 +86,16 @@ TEST_CASE("an inlined device reports while it is polled, often while it has much
   const uint64_t before = seen_here().at(0).reports;
   works_for(1s);
   const uint64_t reports = seen_here().at(0).reports - before;
-  CHECK(reports >= 2);   // on a machine however busy
-  CHECK(reports <= 11);  // more would cost
+  CHECK(reports >= 2);   // even on a busy machine
+  CHECK(reports <= 11);  // more reports would cost time
   std::array<Completion, 1> out;
   CHECK(comes_to([&](const ObservedDevice& seen) {
-    (void)side.jetty.poll(out);  // runs the device
+    (void)side.jetty.poll(out);  // polling runs the device
     return *seen.find("works") == done;
   }));
 }
 
-TEST_CASE("a device that declines its page has none, and neither has a simulated device") {
+TEST_CASE("a device with observable = false has no page, and neither has a simulated device") {
   const Device hidden = open("udp:", {.observable = false}).value();
   const Device simulated = open("sim:here").value();
   CHECK(seen_here().empty());
@@ -122,8 +123,8 @@ TEST_CASE("a child of fork neither keeps its parent's page nor removes it") {
   REQUIRE(waitpid(child, nullptr, 0) == child);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // which starts no thread in a child
-// As a user whose directory another user has made.
+#if !defined(__SANITIZE_THREAD__)  // the thread sanitizer starts no thread in a child
+// Opens a device as a user whose runtime directory was created by another user.
 int opens_unseen(uid_t user) {
   if (setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0) return 2;
   const Result<Device> device = open("udp:");
@@ -134,7 +135,7 @@ int opens_unseen(uid_t user) {
   return observe_devices().status() == Status::permission_denied ? 0 : 6;
 }
 
-TEST_CASE("a device opens though it cannot be seen, and says so") {
+TEST_CASE("a device that cannot publish its page opens nevertheless, and says so") {
   if (geteuid() != 0) return;  // only root can act as another user
   // Several copies of this test may run at once: each uses a user ID of its own.
   const uid_t user = 1'000'000 + static_cast<uid_t>(getpid());

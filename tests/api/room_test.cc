@@ -1,5 +1,6 @@
-// A file system without room: what failed, which file system it is, how large it is, what is free
-// and what is needed, and a command that cures it, which is typed here.
+// A file system without room. The error says what failed, which file system it is, how large it is,
+// how much is free and how much is needed; and it names a command that cures it. The test runs that
+// command.
 
 #include <fcntl.h>
 
@@ -21,7 +22,7 @@ constexpr int cannot = 77;
 constexpr const char* shm = "/dev/shm";
 
 // Runs `body` in a child whose /dev/shm is a tmpfs with these options. `body` returns what is
-// wrong, or nothing.
+// wrong, or an empty text.
 template <class Body>
 void with_shm(const char* options, Body&& body) {
   const int result = in_child([&] {
@@ -54,9 +55,9 @@ bool names(const std::string& message, std::string_view directory, std::string_v
 
 const bool root_of_the_host = geteuid() == 0;
 
-// Types what the message says that root is to type. Returns false if it names no such command, or
-// the command fails. In a user namespace mount(8) repeats options that are refused there, so that
-// the system call is made instead.
+// Runs the command that the message tells root to run. Returns false if the message names no such
+// command, or the command fails. In a user namespace mount(8) repeats options that are refused
+// there, so the test makes the system call instead.
 bool cure(const std::string& message) {
   std::smatch found;
   const std::regex command("as root: (mount -o remount,([^ ,;]+) ([^ ,;]+))");
@@ -67,7 +68,8 @@ bool cure(const std::string& message) {
 
 DeviceOptions quick() { return {.threads = Threads::served, .operation_timeout = 200ms}; }
 
-// Writes from one new device in the default window to another one.
+// Writes from one new device in the default window to another one. Returns what failed, or an empty
+// text.
 std::string write_once() {
   Side left = Side::open("cxl:", quick());
   Side right = Side::open("cxl:", quick());
@@ -88,7 +90,7 @@ class Logged {
     lines_[std::string(line.kind)] = line.text;
     came_.notify_all();
   }
-  // The latest line of this kind; empty if none comes.
+  // Returns the latest line of this kind, or an empty text after a timeout.
   std::string wait_for(const std::string& kind) {
     std::unique_lock lock(mutex_);
     came_.wait_for(lock, patience, [&] { return lines_.count(kind) > 0; });
@@ -101,20 +103,21 @@ class Logged {
   std::map<std::string, std::string> lines_;
 };
 
-TEST_CASE("a window that its file system is too small for is refused with the cure") {
+TEST_CASE(
+    "a window that does not fit in its file system is refused, and the error names the cure") {
   with_shm("size=400k", [] {
     const auto device = urma::open("cxl:");
     if (device) return std::string("opens");
     const std::string message = device.error().message;
     if (device.status() != Status::no_resources || !names(message, shm, "400K")) return message;
     if (message.find("cxl:/another/path") == message.npos) return message;
-    if (!cure(message)) return "not cured by what it says: " + message;
+    if (!cure(message)) return "its advice does not cure it: " + message;
     const std::string then = write_once();
     return then == "ok" ? std::string() : "afterwards: " + then;
   });
 }
 
-TEST_CASE("a window without memory for one more peer says so in the log and in imports by name") {
+TEST_CASE("if a window has no memory for another peer, the log and imports by name say so") {
   with_shm("size=800k", [] {
     if (const std::string status = write_once(); status != "no_resources") return status;
     Logged logged;
@@ -124,13 +127,13 @@ TEST_CASE("a window without memory for one more peer says so in the log and in i
     Device server = urma::open("cxl:", quick()).value();
     const auto found =
         client.import("urma://" + to_string(server.endpoint().address) + "/none", {.limit = 1s});
-    if (found) return std::string("found what is not published");
+    if (found) return std::string("found a name that is not published");
     const std::string message = found.error().message;
     if (found.status() != Status::no_resources || !names(message, shm, "800K")) return message;
     if (message.find("Limits::peers") != message.npos) return message;
     if (const std::string line = logged.wait_for("no_room"); !names(line, shm, "800K"))
       return "logged: " + line;
-    if (!cure(message)) return "not cured by what it says: " + message;
+    if (!cure(message)) return "its advice does not cure it: " + message;
     const std::string then = write_once();
     return then == "ok" ? std::string() : "afterwards: " + then;
   });
@@ -152,7 +155,7 @@ TEST_CASE("a segment for which a full file system has no room is not mapped, and
     const Segment more = right.device.allocate(1 << 20).value();
     if (more.mapped()) return std::string("mapped without memory");
     if (!write_to(left.device.import(more.descriptor()).value().segment))
-      return std::string("what is not mapped cannot be written");
+      return std::string("a segment that is not mapped cannot be written");
     if (!write_to(there.segment)) return std::string("mapped before");
     unlink("/dev/shm/filler");
     const Segment again = right.device.allocate(1 << 20).value();
@@ -160,7 +163,7 @@ TEST_CASE("a segment for which a full file system has no room is not mapped, and
   });
 }
 
-TEST_CASE("names and statistics for which there is no room name the file system, too") {
+TEST_CASE("if names or statistics do not fit, the error names the file system") {
   with_shm("size=2m,nr_inodes=100", [] {
     Side side = Side::open("cxl:", quick());
     fill_up(shm);
@@ -179,7 +182,7 @@ TEST_CASE("names and statistics for which there is no room name the file system,
   });
 }
 
-TEST_CASE("a file system without inodes is an error that says so") {
+TEST_CASE("an error says that the file system has no free inode") {
   with_shm("size=64m,nr_inodes=2", [] {
     const int file = ::open("/dev/shm/filler", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     ::close(file);

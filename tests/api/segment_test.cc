@@ -1,4 +1,4 @@
-// Tokens and what they protect, on both ways: packets, and copies in a window.
+// Tokens and what they protect, both for packets and for copies in a window.
 
 #include <atomic>
 #include <cstring>
@@ -18,10 +18,10 @@ struct Way {
   bool mapped;
   std::string_view share;
 };
-// Packets, copies in the window, copies in what was handed over.
+// Packets, copies in the window, and copies in segments that were handed over.
 constexpr Way all_ways[] = {{false, "window"}, {true, "window"}, {true, "segment"}};
 
-// An owner and a user of its memory, which is the window's or the owner's own.
+// An owner and a user of its segment, which lies in the window's memory or in the owner's own.
 struct Ends {
   explicit Ends(bool mapped, std::string_view share = "window")
       : is_mapped(mapped), opened("?size=32M&share=" + std::string(share)) {}
@@ -62,7 +62,7 @@ struct Ends {
   }
 };
 
-TEST_CASE("after rotate both tokens are good, after retire the second one alone") {
+TEST_CASE("both tokens are valid after rotate, and only the second one after retire") {
   for (const auto [mapped, share] : all_ways) {
     INFO("mapped " << mapped << " share " << share);
     Ends ends(mapped, share);
@@ -96,8 +96,8 @@ TEST_CASE("after rotate both tokens are good, after retire the second one alone"
   }
 }
 
-// A peer that has either of two valid tokens is never refused; a peer that kept the old one always
-// is.
+// A peer that has either of two valid tokens is never refused. After `retire`, a peer that kept the
+// old one is always refused.
 TEST_CASE("tokens are rotated under full load") {
   for (const auto [mapped, share] : all_ways) {
     INFO("mapped " << mapped << " share " << share);
@@ -137,7 +137,7 @@ TEST_CASE("tokens are rotated under full load") {
         wanted = false;
       }
       while (used_number < round) std::this_thread::yield();
-      // A user that has no processor in the middle of a copy holds what it copies to.
+      // If the user is preempted in the middle of a copy, it holds the segment.
       Result<void> retired = segment.retire();
       for (int i = 0; i < 500 && retired.status() == Status::not_fenced; ++i) {
         retired = segment.retire();
@@ -157,7 +157,7 @@ TEST_CASE("tokens are rotated under full load") {
   }
 }
 
-TEST_CASE("segments that share a TokenID go alone or together") {
+TEST_CASE("segments that share a TokenID are unregistered alone or revoked together") {
   for (const auto [mapped, share] : all_ways) {
     INFO("mapped " << mapped << " share " << share);
     Ends ends(mapped, share);
@@ -194,7 +194,7 @@ TEST_CASE("segments that share a TokenID go alone or together") {
   }
 }
 
-TEST_CASE("what cannot be registered is refused, and it is said why") {
+TEST_CASE("memory that cannot be registered is refused with the reason") {
   Ends ends(true);
   Device& device = ends.owner.device;
   std::vector<std::byte> memory(8192);
@@ -217,7 +217,7 @@ TEST_CASE("what cannot be registered is refused, and it is said why") {
   CHECK(refused(all, {.with = &gone}) == Status::invalid_argument);
 }
 
-TEST_CASE("a segment that needs no token opens to any, within its bounds and rights") {
+TEST_CASE("a segment without token check accepts any token, within its bounds and rights") {
   for (const auto [mapped, share] : all_ways) {
     INFO("mapped " << mapped << " share " << share);
     Ends ends(mapped, share);
@@ -236,8 +236,8 @@ TEST_CASE("a segment that needs no token opens to any, within its bounds and rig
   }
 }
 
-// The advice of `rotate`'s errors, done as it says.
-TEST_CASE("rotate says why there is no new token, and what it advises gives one") {
+// The test follows the advice in the errors of `rotate`.
+TEST_CASE("rotate says why there is no new token, and its advice gives one") {
   for (const auto [mapped, share] : all_ways) {
     INFO("mapped " << mapped << " share " << share);
     Ends ends(mapped, share);
@@ -269,13 +269,13 @@ TEST_CASE("rotate says why there is no new token, and what it advises gives one"
 
 // ---- S6
 
-// A segment with a page of the owner's own on both sides.
+// A segment with a page of the owner's own memory on both sides, which must not change.
 struct Fenced {
   static constexpr size_t page = 4096;
   explicit Fenced(Ends& ends, Rights rights, size_t size) : bytes(size) {
     if (ends.is_mapped) {
       segment.emplace(ends.owner.device.allocate(size, rights).value());
-      // The bytes behind it in its granule. In front lies memory of others.
+      // Only the bytes behind it in its granule. The memory in front belongs to others.
       const size_t unit = ends.opened.ends_with("segment") ? page : granule_bytes;
       all = {segment->bytes().data(), (size + unit - 1) / unit * unit};
       front = 0;
@@ -301,8 +301,9 @@ struct Fenced {
   RemoteSegment there{};
 };
 
-// Hides from the initiator what it could check by itself: it takes the segment for a larger one.
-TEST_CASE("bounds and rights: every edge, every operation, packets and copies") {
+// Hides from the initiator a mistake that it could find by itself: the initiator takes the segment
+// for a larger one.
+TEST_CASE("bounds and rights hold at every edge, for every operation, with packets and copies") {
   for (const auto [mapped, share] : all_ways) {
     Ends ends(mapped, share);
     const std::string way = std::string(mapped ? "mapped " : "packets ") + std::string(share);
@@ -351,7 +352,7 @@ TEST_CASE("bounds and rights: every edge, every operation, packets and copies") 
         each(0, 1, false);
       }
     }
-    // Where a notification goes is checked like any write.
+    // The target of a notification is checked like that of a write.
     for (const uint64_t at : {uint64_t{4096}, uint64_t{4088} + 4096, uint64_t{0} - 8}) {
       Work work = write(std::span<const std::byte>(), where).notify(where, 0, 5);
       work.notify_address = where.address + at;
@@ -362,7 +363,8 @@ TEST_CASE("bounds and rights: every edge, every operation, packets and copies") 
 
 // ---- mapped memory with a hold on it
 
-// As if a process had been stopped in the middle of a copy: its place says that it holds it.
+// As if a process had been stopped in the middle of a copy: its slot says that it holds the
+// segment.
 struct Held {
   Held() {
     std::ranges::fill(segment.bytes(), std::byte{7});
@@ -393,9 +395,7 @@ struct Held {
   RemoteSegment remote = segment.local();
 };
 
-TEST_CASE(
-    "late stores of a stopped process that holds revoked memory go into private copies of its "
-    "pages") {
+TEST_CASE("late stores of a stopped process that holds revoked memory do not reach the owner") {
   Held held;
   Device& device = held.ends.owner.device;
   CHECK(device.quarantined().value().empty());
@@ -412,7 +412,7 @@ TEST_CASE(
   CHECK(held.segment.unregister().ok());
   CHECK(device.stats().value().not_fenced == 0);
   { const Segment gone = std::move(held.segment); }
-  // The memory is not allocated again before the hold ends; then it is the window's again.
+  // The memory is not allocated again before the hold ends. Then it belongs to the window again.
   held.segment = held.ends.segment(Held::bytes);
   CHECK(held.segment.local().address != held.remote.address);
   held.hold() = 0;
@@ -424,7 +424,7 @@ TEST_CASE(
   CHECK(next.bytes()[0] == std::byte{5});
 }
 
-TEST_CASE("segments of a TokenID of which one is held are revoked together") {
+TEST_CASE("segments that share a TokenID are revoked together even if one of them is held") {
   Held held;
   Segment other = held.ends.segment(Held::bytes, {.with = &held.segment});
   Segment own_memory = [&] {
@@ -443,7 +443,7 @@ TEST_CASE("segments of a TokenID of which one is held are revoked together") {
   CHECK(held.segment.unregister().ok());
 }
 
-TEST_CASE("what was unregistered alone revokes nothing else") {
+TEST_CASE("revoking a segment that was unregistered alone leaves the others of its TokenID valid") {
   Held held;
   Segment other = held.ends.segment(Held::bytes, {.with = &held.segment});
   const RemoteSegment there = held.ends.import(other);
@@ -453,7 +453,7 @@ TEST_CASE("what was unregistered alone revokes nothing else") {
   CHECK(other.unregister().ok());
 }
 
-TEST_CASE("where pages cannot be moved it is said that revoked memory may still change") {
+TEST_CASE("if pages cannot be replaced, the error says that revoked memory may still change") {
   if (!NoAddressSpace::possible) return;
   Held held;
   Device& device = held.ends.owner.device;
@@ -485,7 +485,7 @@ TEST_CASE("a token is not reported as retired while a peer may still copy with i
   CHECK(held.ends.user.device.stats().value().copied == copied + 1);
 }
 
-TEST_CASE("revoke that could not be ensured is asked again: it still cannot, until it can") {
+TEST_CASE("revoke returns not_fenced each time it is repeated, until the pages can be replaced") {
   if (!NoAddressSpace::possible) return;
   Held held;
   Segment other = held.ends.segment(Held::bytes, {.with = &held.segment});

@@ -1,4 +1,4 @@
-// Queues that several Jetties share, and several threads use.
+// Queues that several Jetties share and several threads use.
 
 #include <atomic>
 #include <mutex>
@@ -9,13 +9,15 @@
 namespace urma::test {
 namespace {
 
-TEST_CASE("Jetties posted to by their own threads complete into one queue that yet another polls") {
+TEST_CASE(
+    "Jetties, each posted to by its own thread, complete into one queue that another thread "
+    "polls") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     Side owner = Side::open("udp:");
     Side user = Side::open("udp:", {.threads = mode});
     const Imported remote = user.device.import(owner.line()).value();
     constexpr size_t posters = 4;
-    constexpr uint64_t works = 3000;  // of each
+    constexpr uint64_t works = 3000;  // of each Jetty
     Jfc jfc = user.device.jfc(posters * 16).value();
     std::vector<Jetty> jetties;
     for (size_t i = 0; i < posters; ++i) {
@@ -53,7 +55,7 @@ TEST_CASE("Jetties posted to by their own threads complete into one queue that y
   }
 }
 
-TEST_CASE("polling goes from thread to thread, and so do waiting and posting") {
+TEST_CASE("threads may take turns at polling, at waiting and at posting") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     Side owner = Side::open("udp:");
     Side user = Side::open("udp:", {.threads = mode});
@@ -91,7 +93,7 @@ TEST_CASE("polling goes from thread to thread, and so do waiting and posting") {
   }
 }
 
-TEST_CASE("Jetties come and go on a completion queue while another thread polls it") {
+TEST_CASE("Jetties are created and destroyed on a completion queue while another thread polls it") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     Side owner = Side::open("udp:");
     Side user = Side::open("udp:", {.threads = mode});
@@ -118,7 +120,7 @@ TEST_CASE("Jetties come and go on a completion queue while another thread polls 
       threads.emplace_back([&] {
         for (int i = 0; i < 300; ++i) {
           auto jetty = user.device.jetty({.berths = 20, .receives = 5, .completions = &jfc});
-          if (!jetty) {  // its predecessors' completions have not been polled yet
+          if (!jetty) {  // the completions of the Jetties before have not been polled yet
             std::this_thread::yield();
             continue;
           }
@@ -138,7 +140,7 @@ TEST_CASE("Jetties come and go on a completion queue while another thread polls 
   }
 }
 
-TEST_CASE("a completion queue that is destroyed before its Jetties: their works still end") {
+TEST_CASE("works still complete after their completion queue was destroyed before its Jetties") {
   Side owner = Side::open("udp:");
   Side user = Side::open("udp:");
   const Imported remote = user.device.import(owner.line()).value();
@@ -160,7 +162,7 @@ TEST_CASE("several Jetties on one Jfr: buffers posted by one thread, arrivals po
     for (int i = 0; i < 3; ++i) {
       jetties.push_back(owner.device.jetty({.berths = 4, .receives_from = &jfr}).value());
     }
-    constexpr uint64_t messages = 2000;  // of each sender
+    constexpr uint64_t messages = 2000;  // from each sender
     const uint64_t all = messages * jetties.size();
     std::vector<std::vector<std::byte>> inbox(32, std::vector<std::byte>(600));
     std::array<std::atomic<bool>, 32> free;
@@ -218,7 +220,7 @@ TEST_CASE("several Jetties on one Jfr: buffers posted by one thread, arrivals po
   }
 }
 
-TEST_CASE("one thread posts works, one posts receives, one polls: the same Jetty") {
+TEST_CASE("three threads use one Jetty: one posts works, one posts receives, one polls") {
   Side side = Side::open("udp:", {}, {.berths = 16, .receives = 16});
   const RemoteJetty self = side.jetty.local();
   constexpr uint64_t messages = 5000;
@@ -251,7 +253,7 @@ TEST_CASE("a Jfr and its Jetties are destroyed in any order, by any thread") {
     for (size_t i = 0; i < 8; ++i)
       REQUIRE(jfr->receive(std::span(inbox).subspan(i * 3000, 3000), i));
     REQUIRE(peer.jetty.post(send(bytes, to_one)) == 1);
-    REQUIRE(collect(peer.jetty, 1).at(0).ok());  // there is a channel
+    REQUIRE(collect(peer.jetty, 1).at(0).ok());  // now there is a channel
     REQUIRE(peer.jetty.post({send(bytes, to_one), send(bytes, to_two), send(bytes, to_one)}) == 3);
     const auto end = [&](int which) {
       if (which == 0) jfr.reset();
@@ -271,7 +273,7 @@ TEST_CASE("a Jfr and its Jetties are destroyed in any order, by any thread") {
   }
 }
 
-TEST_CASE("what cannot be shared is refused with the reason and the fix") {
+TEST_CASE("queues that cannot be shared are refused with the reason and the fix") {
   const auto says = [](const Error& error, std::string_view what) {
     INFO(error.message);
     CHECK(error.message.find(what) != std::string::npos);
@@ -306,7 +308,7 @@ TEST_CASE("what cannot be shared is refused with the reason and the fix") {
   CHECK(side.device.jfr().status() == Status::closed);
 }
 
-TEST_CASE("a published Jfr is found, and its buffers wait for messages of any importer") {
+TEST_CASE("a published Jfr is found, and its buffers receive messages of any importer") {
   Side owner = Side::open("udp:");
   Side user = Side::open("udp:");
   Jfr jfr = owner.device.jfr({.receives = 4}).value();

@@ -1,5 +1,5 @@
-// A process may have closed stdin, stdout and stderr. No descriptor of the library's may get their
-// numbers: a line that the process prints to stderr would go into a window's header.
+// A process may have closed stdin, stdout and stderr. No descriptor of the library may get their
+// numbers: otherwise a line that the process prints to stderr would overwrite a window's header.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 namespace urma::test {
 namespace {
 
-// Closes descriptors 0 to 2 of this process, and puts them back when it is destroyed.
+// Closes descriptors 0 to 2 of this process, and restores them when it is destroyed.
 class StandardClosed {
  public:
   StandardClosed() {
@@ -35,8 +35,8 @@ class StandardClosed {
     }
   }
 
-  // Notes what is open at 0 to 2. Until the library has moved a new descriptor, another of its
-  // threads may be seen to have it there, so that only one that stays counts.
+  // Records which of the descriptors 0 to 2 are open. Another thread of the library may briefly
+  // have a new descriptor there until the library has moved it, so only one that stays open counts.
   void look(const std::string& after) {
     for (int i = 0; i < standard; ++i) {
       bool stays = true;
@@ -46,7 +46,7 @@ class StandardClosed {
       }
       if (stays) found_.push_back(after + ": " + std::to_string(i) + " is " + file_at(i));
     }
-    // A line that a program prints without asking whether there is a stderr.
+    // A line that a program prints without checking whether there is a stderr.
     constexpr std::string_view line = "a line that a program prints to its closed stderr\n";
     if (::write(STDERR_FILENO, line.data(), line.size()) >= 0) {
       found_.push_back(after + ": a line that was printed went somewhere");
@@ -68,20 +68,20 @@ class StandardClosed {
   std::vector<std::string> found_;
 };
 
-// While stdout is closed an assertion that fails could not be printed.
+// A check that needs no stdout: while stdout is closed, a failed assertion could not be printed.
 void must(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(std::string("failed: ") + what);
 }
 
 std::string header_of(const std::string& path) {
-  std::string header(64, '\0');  // later words change as the window is used
+  std::string header(64, '\0');  // the words after these change while the window is used
   std::ifstream file(path, std::ios::binary);
   file.read(header.data(), static_cast<std::streamsize>(header.size()));
   return header;
 }
 
-// Uses whatever makes descriptors: each kind of queue to sleep at, guarded memory, names, the page
-// of counters, the log, and memory that is handed over.
+// Makes each call that creates descriptors: each kind of queue to sleep at, guarded memory, names,
+// the page of counters, the log, and memory that is handed over.
 void use_descriptors(StandardClosed& closed, const std::string& owners, const std::string& users,
                      const std::string& another_path = "") {
   std::atomic<int> lines{0};
@@ -105,7 +105,7 @@ void use_descriptors(StandardClosed& closed, const std::string& owners, const st
   const Imported careful = user.device.import(guarded.descriptor()).value();
   const auto bytes = bytes_like(1000, 1);
   std::vector<std::byte> back(bytes.size());
-  // Several rounds, so that memory that is handed over has been.
+  // Several rounds, because handing memory over takes time.
   for (int round = 0; round < 50; ++round) {
     const std::array works{write(bytes, remote.segment).to(remote.jetty).immediate(1),
                            read(std::span(back), remote.segment), write(bytes, careful.segment)};
@@ -122,7 +122,7 @@ void use_descriptors(StandardClosed& closed, const std::string& owners, const st
   closed.look(owners + ", closed");
 }
 
-TEST_CASE("no descriptor of a device lies at 0, 1 or 2 when the process has closed these") {
+TEST_CASE("if a process has closed 0, 1 and 2, no descriptor of a device gets these numbers") {
   const std::string window = "/dev/shm/urma-test-standard-" + std::to_string(getpid());
   const std::string capture = window + ".pcapng";
   std::vector<std::string> found;

@@ -8,7 +8,7 @@
 namespace urma::test {
 namespace {
 
-TEST_CASE("128 Jetties on 8 threads towards one peer: one channel, every work once") {
+TEST_CASE("128 Jetties on 8 threads share one channel to a peer, and each work executes once") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     Side owner = Side::open("udp:");
     Side user = Side::open("udp:", {.threads = mode});
@@ -59,11 +59,13 @@ class OneProcessor {
   cpu_set_t before_;
 };
 
-// A thread that polls in vain for a slice of the scheduler keeps the threads that serve it waiting.
-TEST_CASE("threads that poll give way: many of them on one processor look a few times for a work") {
+// A thread that polls for its whole slice of the scheduler delays the threads that would serve it.
+TEST_CASE(
+    "threads that poll yield: on one processor, many of them need only a few polls for a work") {
   constexpr size_t pollers = 32;
   constexpr uint64_t pairs = 25;
-  constexpr uint64_t most_polls = 100;  // for each pair: it takes 4, and 900 without giving way
+  constexpr uint64_t most_polls =
+      100;  // for each pair: 4 are needed, and 900 if threads do not yield
   const OneProcessor one;
   for (const Threads mode : {Threads::automatic, Threads::served, Threads::inlined}) {
     INFO("mode " << static_cast<int>(mode));
@@ -115,7 +117,7 @@ TEST_CASE("threads that poll give way: many of them on one processor look a few 
   }
 }
 
-TEST_CASE("a Jetty posted to by one thread and polled by another") {
+TEST_CASE("one thread posts to a Jetty while another polls it") {
   Side owner = Side::open("udp:");
   Side user = Side::open("udp:");
   const Imported remote = user.device.import(owner.line()).value();
@@ -140,8 +142,8 @@ TEST_CASE("a Jetty posted to by one thread and polled by another") {
   poster.join();
 }
 
-// The waiting thread calls nothing of the library: it reads its memory.
-TEST_CASE("a thread that looks at the notified word finds the data when it finds the value") {
+// The waiting thread makes no call of the library: it reads its own memory.
+TEST_CASE("a thread that sees the notified value sees the data, too") {
   constexpr uint64_t word_at = 1'000'000;
   constexpr uint64_t rounds = 100;
   Side owner = Side::open("udp:");
@@ -180,7 +182,7 @@ TEST_CASE("a thread that looks at the notified word finds the data when it finds
   CHECK(wrong == 0);
 }
 
-TEST_CASE("control calls from many threads while traffic flows") {
+TEST_CASE("control calls from many threads succeed while works are in flight") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     Side owner = Side::open("udp:");
     Side user = Side::open("udp:", {.threads = mode});
@@ -219,7 +221,7 @@ TEST_CASE("control calls from many threads while traffic flows") {
   }
 }
 
-TEST_CASE("control calls that wait do not keep others waiting") {
+TEST_CASE("control calls that wait do not delay other control calls") {
   Side side = Side::open("udp:");
   Side owner = Side::open("udp:127.0.0.77");
   std::atomic<int> found{0};
@@ -237,7 +239,7 @@ TEST_CASE("control calls that wait do not keep others waiting") {
   CHECK(found == 20);
 }
 
-TEST_CASE("close ends each wait, and each poll reports it") {
+TEST_CASE("close ends each wait, and each later poll returns closed") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     Side side = Side::open("udp:", {.threads = mode});
     std::vector<Completion> told;
@@ -258,7 +260,7 @@ TEST_CASE("close ends each wait, and each poll reports it") {
   }
 }
 
-TEST_CASE("what is posted while the device closes completes") {
+TEST_CASE("works that are posted while the device closes complete") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     for (int round = 0; round < 30; ++round) {
       Side side = Side::open("udp:", {.threads = mode}, {.berths = 4096, .receives = 1});
@@ -289,9 +291,7 @@ TEST_CASE("what is posted while the device closes completes") {
   }
 }
 
-TEST_CASE(
-    "a thread that polls while another thread closes gets every completion before it learns of "
-    "it") {
+TEST_CASE("a thread that polls while another thread closes gets every completion before closed") {
   for (const Threads mode : {Threads::served, Threads::inlined}) {
     for (int round = 0; round < 20; ++round) {
       Side owner = Side::open("udp:", {}, {.berths = 1, .receives = 1});
@@ -302,7 +302,7 @@ TEST_CASE(
       const auto bytes = bytes_like(100, 1);
       for (int i = 0; i < 4; ++i) {
         jetties.push_back(user.device.jetty({.berths = 32, .completions = &jfc}).value());
-        // Messages that are never received: they end when the device does.
+        // Messages that are never received: they end when the device is closed.
         const std::vector<Work> works(32, send(bytes, remote.jetty));
         REQUIRE(jetties.back().post(works) == works.size());
       }
@@ -327,8 +327,10 @@ TEST_CASE(
   }
 }
 
-// The sleeper plans by what it saw last; another thread's pass may bring an earlier deadline.
-TEST_CASE("a device that falls asleep while control calls send for it wakes in time") {
+// The sleeping thread has chosen its wake-up time in its last pass. A pass of another thread may
+// bring an earlier deadline.
+TEST_CASE(
+    "a sleeping device wakes in time for packets that control calls of another thread have sent") {
   Side owner = Side::open("udp:");
   Side user = Side::open("fault(loss=50%):udp:");
   const Imported remote = user.device.import(owner.line()).value();
@@ -341,7 +343,7 @@ TEST_CASE("a device that falls asleep while control calls send for it wakes in t
   }
 }
 
-TEST_CASE("a Jetty that finds no place reserves nothing, whatever the engine writes meanwhile") {
+TEST_CASE("a Jetty that is refused reserves no entries of its shared queue, also during traffic") {
   Side owner = Side::open("udp:");
   const DeviceOptions options{.limits = {.jetties = 1}};
   Device device = urma::open("udp:", options).value();
@@ -352,7 +354,7 @@ TEST_CASE("a Jetty that finds no place reserves nothing, whatever the engine wri
   size_t posted = 0;
   for (int i = 0; i < 10; ++i) {
     posted += jetty.post(write(bytes, remote.segment));
-    // Were it not given back at once, the second one would hear that the queue is full.
+    // If the refused Jetty kept its reservation, the next error would say that the queue is full.
     const auto refused = device.jetty({.berths = 48, .completions = &jfc});
     REQUIRE(refused.status() == Status::no_resources);
     CHECK(refused.error().message.find("Limits::jetties") != std::string::npos);
@@ -364,7 +366,7 @@ TEST_CASE("a Jetty that finds no place reserves nothing, whatever the engine wri
   }
 }
 
-TEST_CASE("Jetties that come and go on a shared queue return what they had reserved of it") {
+TEST_CASE("a destroyed Jetty returns the entries that it had reserved of a shared queue") {
   Side owner = Side::open("udp:");
   Device device = urma::open("udp:").value();
   Jfc jfc = device.jfc(64).value();
@@ -375,7 +377,7 @@ TEST_CASE("Jetties that come and go on a shared queue return what they had reser
       Jetty jetty = device.jetty({.berths = 32, .completions = &jfc}).value();
       REQUIRE(jetty.post({write(bytes, remote.segment), write(bytes, remote.segment)}) == 2);
     }
-    // Completions of a destroyed Jetty can still be polled; its entries are released with that.
+    // Completions of a destroyed Jetty can still be polled. Polling them releases its entries.
     std::array<Completion, 8> out;
     for (size_t polled = 0; polled < 2;) {
       const size_t count = jfc.poll(out);
@@ -393,10 +395,10 @@ TEST_CASE("an idle device sleeps") {
   const auto bytes = bytes_like(10, 1);
   REQUIRE(side.jetty.post(write(bytes, remote.segment)) == 1);
   REQUIRE(collect(side.jetty, 1).at(0).ok());
-  std::this_thread::sleep_for(2500ms);  // the last timers have fired
+  std::this_thread::sleep_for(2500ms);  // by then the last timers have expired
   const uint64_t before = side.device.stats().value().passes;
   std::this_thread::sleep_for(500ms);
-  CHECK(side.device.stats().value().passes - before <= 4);  // the two calls themselves
+  CHECK(side.device.stats().value().passes - before <= 4);  // the two calls of `stats` themselves
 }
 
 }  // namespace

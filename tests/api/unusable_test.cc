@@ -1,5 +1,5 @@
-// The answers of each call of each public class on an object that was moved from, after its device
-// was closed, and in a child of fork, where the device is not the child's.
+// The answers of each call of each public class on an object that was moved from, on an object
+// whose device was closed, and in a child of fork, to which the device does not belong.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,8 +53,8 @@ std::string reaches(const Remote& remote) {
   return remote.peer ? "peer" : "empty";
 }
 
-// The answers on an object that was moved from, after close, and in a child of fork; an empty text
-// where the call answers as ever.
+// The expected answers on an object that was moved from, after close, and in a child of fork. An
+// empty text means that the call answers as usual.
 struct Call {
   const char* name;
   std::function<std::string(Objects&)> call;
@@ -194,7 +194,7 @@ const std::vector<Call> calls = {
      "0"},
 };
 
-// An error says which call failed, by the name that the caller wrote, and what to do.
+// Checks that an error names the failed call as the caller wrote it, and says what to do.
 bool message_is_wrong(const Call& call) {
   const std::string_view whole = call.name;
   const std::string begins = std::string(whole.substr(whole.rfind(':') + 1)) + ": ";
@@ -202,7 +202,7 @@ bool message_is_wrong(const Call& call) {
          (!message.starts_with(begins) || message.find(". Fix: ") == message.npos);
 }
 
-// How many calls answer something else than they should; each is printed.
+// Counts the calls whose answer is not the expected one, and prints each.
 int wrong_answers(Objects& objects, const char* Call::*expected, const char* when) {
   int wrong = 0;
   for (const Call& one : calls) {
@@ -227,7 +227,7 @@ TEST_CASE("each call answers on an object that was moved from, as urma.hpp says"
     const Objects moved_to = std::move(objects);
     CHECK(wrong_answers(objects, &Call::moved, "moved from") == 0);
   }
-  // It may be assigned to, and is a whole object again.
+  // The object may be assigned to, and can then be used again.
   objects = Objects();
   CHECK(objects.segment.unregister().ok());
   CHECK(objects.jetty.flush().ok());
@@ -272,13 +272,13 @@ TEST_CASE("an object that was moved from is refused as an argument") {
   refused(objects.device.jfr({.completions = &others.jfc}));
   refused(objects.device.allocate(64, {.with = &others.segment}));
   refused(objects.device.register_memory(memory, {.with = &others.segment}));
-  // Nor does a name describe memory of one device and a Jetty of another.
+  // A name cannot describe memory of one device and a Jetty of another either.
   const Objects foreign;
   refused(objects.device.publish("a", foreign.segment, objects.jetty));
   refused(objects.device.publish("a", objects.segment, foreign.jetty));
 }
 
-TEST_CASE("each public method is among the calls that are tried on unusable objects") {
+TEST_CASE("each public method is among the calls that this test makes on unusable objects") {
   std::ifstream header(URMA_SOURCE_DIR "/urma/urma.hpp");
   REQUIRE(header);
   const std::regex opens("^class URMA_API (\\w+) \\{");
