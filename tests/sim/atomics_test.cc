@@ -1,4 +1,4 @@
-// Atomics by packets: executed once, whatever is lost, and their results told.
+// Atomics by packets: each is executed once, whatever is lost, and its initiator gets the result.
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A host's segment of words, beside what every host has.
+// A host's segment of words. Each host has it besides its usual segment.
 struct Words {
   explicit Words(Device& device, AtomicDomain domain = AtomicDomain::processor)
       : memory(512),
@@ -40,7 +40,7 @@ Completion run(SimHosts::Host& host, const Work& work) {
   return completions[0];
 }
 
-TEST_CASE("each atomic goes by a packet and brings back what the word was") {
+TEST_CASE("each atomic goes by a packet and returns the previous value of the word") {
   SimHosts hosts("atomics-each");
   auto here = hosts.start("delay=20us");
   auto there = hosts.start("delay=20us");
@@ -68,7 +68,7 @@ TEST_CASE("each atomic goes by a packet and brings back what the word was") {
     check(atomic_load<int64_t>(at, 24, Update::signed_max, -3).tag(9), all, all, all);
     check(atomic_load(at, 24, Update::unsigned_min, 3).tag(9), all, all, 3);
     check(atomic_store(at, 24, Update::clear, 6).tag(9), 7, 0, 1);
-    // Parts of a word, at the other end of it.
+    // A small part of a word, at its other end.
     check(fetch_add<uint8_t>(at, 31, 0xff).tag(9), uint64_t{3} << 56, 3, uint64_t{2} << 56);
     check(swap<uint16_t>(at, 30, 0xabcd).tag(9), 7, 0, 0xabcd'0000'0000'0007);
     check(compare_swap<int32_t>(at, 28, -1, 2).tag(9), 0xffff'ffff'0000'0000, 0xffff'ffff,
@@ -77,13 +77,13 @@ TEST_CASE("each atomic goes by a packet and brings back what the word was") {
   CHECK(there.device.stats().value().refused == 0);
 }
 
-TEST_CASE("what may not be is refused, and the word is as it was") {
+TEST_CASE("invalid atomics are refused and leave the word as it was") {
   SimHosts hosts("atomics-refused");
   auto here = hosts.start("delay=20us");
   auto there = hosts.start("delay=20us");
   Words words(there.device);
   const RemoteSegment at = words.from(here.device);
-  // The importer believes in a larger segment than the owner has.
+  // The importer is made to believe that the segment is larger than it is.
   RemoteSegment forged = at;
   forged.bytes += 8;
   CHECK(run(here, fetch_add(forged, at.bytes, 1)).status == Status::remote_access);
@@ -110,7 +110,7 @@ TEST_CASE("what may not be is refused, and the word is as it was") {
   CHECK(run(here, fetch_add(at, 0, 1)).status == Status::remote_access);
 }
 
-TEST_CASE("a device's atomics on its own memory are posted like any others") {
+TEST_CASE("a device posts atomics on its own memory like any others") {
   SimHosts hosts("atomics-own");
   auto here = hosts.start();
   Words words(here.device, AtomicDomain::engine);
@@ -119,8 +119,9 @@ TEST_CASE("a device's atomics on its own memory are posted like any others") {
   CHECK(words.memory[1] == 6);
 }
 
-// More than the target keeps results of: the rest waits in line, and nothing else is in its way.
-TEST_CASE("many atomics at a time, over a wire that loses, repeats and reorders: each once") {
+// More atomics than the target keeps results of: the rest waits in line, and delays no other work.
+TEST_CASE(
+    "many concurrent atomics over a wire that loses, repeats and reorders execute once each") {
   for (const char* wire : {"delay=100us", "delay=100us&loss=5%&dup=5%&reorder=20%"}) {
     SimHosts hosts(std::string("atomics-many-") + (wire[11] == '&' ? "lossy" : "calm"));
     auto here = hosts.start(wire, {.berths = 512});
@@ -147,8 +148,8 @@ TEST_CASE("many atomics at a time, over a wire that loses, repeats and reorders:
   }
 }
 
-// As exactly_once_test.cc has it: answers are lost from a moment on when some have been executed
-// and some have not, until the channel is given up.
+// As in exactly_once_test.cc: from a moment at which some atomics have been executed and some have
+// not, answers are lost until the channel is declared dead.
 TEST_CASE("channels are killed between execution and answer: no atomic is executed again") {
   const unsigned rounds = long_run() ? 100 : 12;
   SimHosts hosts("atomics-killed");
@@ -159,8 +160,8 @@ TEST_CASE("channels are killed between execution and answer: no atomic is execut
   const RemoteSegment at = words.from(here.device);
   constexpr size_t counters = 4;
   std::map<uint64_t, Work> posted;
-  uint64_t sum[counters] = {};        // of what is ok
-  uint64_t uncertain[counters] = {};  // of what is unknown
+  uint64_t sum[counters] = {};        // of the atomics that ended ok
+  uint64_t uncertain[counters] = {};  // of those that ended unknown
   std::set<std::pair<size_t, uint64_t>> fetched;
   uint64_t next_tag = 0;
   const auto drain = [&] {
@@ -207,8 +208,8 @@ TEST_CASE("channels are killed between execution and answer: no atomic is execut
   CHECK(there.device.stats().value().repeated > 0);
 }
 
-// Requests of another implementation, and the answers to them.
-TEST_CASE("an atomic that comes again is answered with the same result; a wrong one is refused") {
+// Requests as another implementation would send them, and the answers to them.
+TEST_CASE("a repeated atomic is answered with the same result; an invalid one is refused") {
   SimHosts hosts("atomics-stranger");
   auto server = hosts.start();
   Words words(server.device);
@@ -249,13 +250,13 @@ TEST_CASE("an atomic that comes again is answered with the same result; a wrong 
   CHECK(is(ask(TaOpcode::fetch_add, 2, 4, 8, 8), TaOpcode::answer, error, refused));
   CHECK(is(ask(TaOpcode::fetch_add, 3, 0, 16, 16), TaOpcode::answer, error, refused));
   CHECK(is(ask(TaOpcode::fetch_add, 4, 0, 0, 0), TaOpcode::answer, error, refused));
-  // Operands that do not fit make no sense: no answer.
+  // A packet whose operands have the wrong size is malformed, and is not answered.
   CHECK(ask(TaOpcode::compare_swap, 5, 0, 8, 8).opcode == 0);
   CHECK(ask(TaOpcode::swap, 6, 0, 8, 16).opcode == 0);
   CHECK(words.memory[0] == 42);
 }
 
-TEST_CASE("a peer that keeps no results is sent no atomics") {
+TEST_CASE("no atomics are sent to a peer that keeps no results") {
   SimHosts hosts("atomics-no-results");
   auto here = hosts.start();
   Stranger stranger(hosts, "2001:db8::66");

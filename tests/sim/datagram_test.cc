@@ -1,4 +1,4 @@
-// Unreliable messages (ServiceMode::unreliable, UB: UNO), over a network that loses some.
+// Unreliable messages (ServiceMode::unreliable, UB: UNO), over a network that loses some of them.
 
 #include <algorithm>
 #include <map>
@@ -26,7 +26,7 @@ struct Datagrams {
     for (uint32_t i = 0; i < buffers; ++i) REQUIRE(there.jetty.receive(received[i], i));
   }
 
-  // How it ended.
+  // Returns the status of the work.
   Status post(const Work& work) {
     REQUIRE(here.jetty.post(work) == 1);
     return only_status(here.jetty, 10ms);
@@ -52,7 +52,7 @@ struct Datagrams {
   std::vector<std::vector<std::byte>> received;
 };
 
-TEST_CASE("datagrams: they come without a channel, whole, from any sender") {
+TEST_CASE("datagrams: they arrive without a channel, whole, from any sender") {
   Datagrams net("dg-plain");
   REQUIRE(net.here.device.datagram_bytes() == 4096);
   uint64_t sent = 0;
@@ -67,7 +67,7 @@ TEST_CASE("datagrams: they come without a channel, whole, from any sender") {
     CHECK(come[0].with_immediate);
     CHECK(come[0].immediate == size + 7);
     CHECK(come[0].from_jetty == net.here.jetty.id());
-    // The sender has not been introduced.
+    // The receiver does not know the sender.
     CHECK_FALSE(come[0].from);
     ++sent;
   }
@@ -75,7 +75,7 @@ TEST_CASE("datagrams: they come without a channel, whole, from any sender") {
   CHECK(net.here.device.stats().value().datagrams_sent == sent);
   CHECK(net.stats().channels_made == 0);
   CHECK(net.stats().peers == net.here.device.stats().value().peers - 1);
-  // A device knows the peers that it has imported.
+  // A device knows the peers whose descriptors it has imported.
   const PeerId peer = net.there.device.import(net.here.line).value().segment.peer;
   CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
   const auto come = net.arrivals();
@@ -84,7 +84,7 @@ TEST_CASE("datagrams: they come without a channel, whole, from any sender") {
   CHECK(net.stats().channels_made == 0);
 }
 
-TEST_CASE("datagrams: some are lost, none is repeated, and all works end at once") {
+TEST_CASE("datagrams: some are lost, none is repeated, and all works end immediately") {
   Datagrams net("dg-loss", "loss=20%");
   std::map<uint64_t, int> come;
   for (uint64_t i = 0; i < 400; ++i) {
@@ -93,7 +93,7 @@ TEST_CASE("datagrams: some are lost, none is repeated, and all works end at once
     REQUIRE(net.here.jetty.post(send(data, net.target).immediate(i)) == 1);
     CHECK(only_status(net.here.jetty, 1ms) == Status::ok);
     CHECK(net.hosts.now() - begun < 100us);
-    // The memory is the application's again.
+    // The application may use the memory again.
     std::ranges::fill(data, std::byte{0xee});
     for (const Completion& arrival : net.arrivals()) {
       ++come[arrival.immediate];
@@ -108,8 +108,8 @@ TEST_CASE("datagrams: some are lost, none is repeated, and all works end at once
   CHECK(sender.retries + sender.retransmitted + sender.unknown == 0);
 }
 
-// Without a channel no questions test whether a path is alive.
-TEST_CASE("datagrams: a dead path swallows its share of them, with a channel none") {
+// Without a channel, no questions test whether a path works.
+TEST_CASE("datagrams: a dead path loses its share of them without a channel, and none with one") {
   const std::string text = "paths():sim:dg-paths+sim:dg-paths+sim:dg-paths+sim:dg-paths";
   SimHosts hosts("dg-paths");
   SimHosts::Host here = SimHosts::start_at(text, unreliable, {});
@@ -137,7 +137,8 @@ TEST_CASE("datagrams: a dead path swallows its share of them, with a channel non
   CHECK(arrive() == 200);
 }
 
-TEST_CASE("datagrams: as many as are posted leave, however many wait, in several buffers too") {
+TEST_CASE(
+    "datagrams: all that are posted leave, however many wait, also those of several buffers") {
   Datagrams net("dg-many");
   const auto first = bytes_like(700, 1);
   const auto second = bytes_like(900, 2);
@@ -163,7 +164,7 @@ TEST_CASE("datagrams: as many as are posted leave, however many wait, in several
   }
 }
 
-TEST_CASE("datagrams: what waits when its Jetty is flushed is flushed, or has left") {
+TEST_CASE("datagrams: those that wait when their Jetty is flushed are flushed or have left") {
   Datagrams net("dg-flush");
   const std::vector<std::byte> data = bytes_like(4000);
   for (uint32_t i = 0; i < 250; ++i) REQUIRE(net.here.jetty.post(send(data, net.target)) == 1);
@@ -182,7 +183,8 @@ TEST_CASE("datagrams: what waits when its Jetty is flushed is flushed, or has le
   CHECK(net.post(send(bytes_like(1), net.target)) == Status::ok);
 }
 
-TEST_CASE("datagrams: other works, order and too much are refused, and nothing leaves") {
+TEST_CASE(
+    "datagrams: other works, ordered ones and too large ones are refused, and nothing is sent") {
   Datagrams net("dg-refuse");
   const RemoteSegment memory = net.here.device.import(net.there.line).value().segment;
   std::vector<std::byte> data(4097);
@@ -206,7 +208,7 @@ TEST_CASE("datagrams: other works, order and too much are refused, and nothing l
   CHECK(refused.error().message.find("Fix: leave one of them out") != std::string::npos);
 }
 
-TEST_CASE("datagrams: a Jetty without a receive loses them, and counts") {
+TEST_CASE("datagrams: a Jetty without a receive drops and counts them") {
   Datagrams net("dg-none", "", {.berths = 4, .receives = 4});
   for (int i = 0; i < 10; ++i) CHECK(net.post(send(bytes_like(9), net.target)) == Status::ok);
   CHECK(net.arrivals().size() == 4);
@@ -219,7 +221,7 @@ TEST_CASE("datagrams: a Jetty without a receive loses them, and counts") {
   CHECK(net.stats().datagrams_dropped == 7);
 }
 
-TEST_CASE("datagrams: to a Jfr") {
+TEST_CASE("datagrams: a Jfr receives them") {
   Datagrams net("dg-jfr");
   Jfr jfr = net.there.device.jfr({.receives = 2}).value();
   Jetty sharer = net.there.device.jetty({.berths = 1, .receives_from = &jfr}).value();
@@ -240,7 +242,7 @@ TEST_CASE("datagrams: to a Jfr") {
   CHECK(same(std::span(two).first(50), std::span(data).subspan(10)));
 }
 
-TEST_CASE("datagrams: strangers that guess tokens are ignored, known peers are not") {
+TEST_CASE("datagrams: unknown senders that guess tokens are ignored, and known peers are not") {
   Datagrams net("dg-guess");
   SimHosts::Host known = net.hosts.start("", unreliable);
   REQUIRE(net.there.device.import(known.line).ok());
@@ -267,7 +269,7 @@ TEST_CASE("datagrams: strangers that guess tokens are ignored, known peers are n
   CHECK(net.arrivals().size() == 1);
 }
 
-TEST_CASE("datagrams: another life at the address is not told what was meant for the old one") {
+TEST_CASE("datagrams: those for an old incarnation do not reach the new one at its address") {
   Datagrams net("dg-lives", "", {.berths = 4, .receives = 16});
   CHECK(net.post(send(bytes_like(5), net.target)) == Status::ok);
   CHECK(net.arrivals().size() == 1);
@@ -287,8 +289,8 @@ TEST_CASE("datagrams: another life at the address is not told what was meant for
   CHECK(next.jetty.poll(out) == 1);
 }
 
-// Nothing proves whose they are.
-TEST_CASE("datagrams: wrong tokens in a peer's name leave its channel alone") {
+// A datagram does not prove which peer has sent it.
+TEST_CASE("datagrams: wrong tokens under a peer's name do not affect its channel") {
   SimHosts hosts("dg-forged");
   auto owner = hosts.start("address=fd00::31");
   auto honest = hosts.start("address=fd00::32");
@@ -296,7 +298,7 @@ TEST_CASE("datagrams: wrong tokens in a peer's name leave its channel alone") {
   const auto data = bytes_like(8);
   REQUIRE(honest.jetty.post(write(data, target.segment)) == 1);
   REQUIRE(only_status(honest.jetty, 1s) == Status::ok);
-  // The datagrams of another process at that address.
+  // Another process at that address sends datagrams.
   Jetty forger = honest.device.jetty({.berths = 32, .mode = ServiceMode::unreliable}).value();
   for (uint32_t i = 1; i < 18; ++i) {
     RemoteJetty wrong = target.jetty;
@@ -311,7 +313,7 @@ TEST_CASE("datagrams: wrong tokens in a peer's name leave its channel alone") {
   CHECK(only_status(honest.jetty, 50ms) == Status::ok);
 }
 
-TEST_CASE("datagrams: memory that is unregistered takes along those that use it, and no others") {
+TEST_CASE("datagrams: unregistering memory flushes the datagrams that use it, and no others") {
   SimHosts hosts("dg-unregister");
   auto here = hosts.start("", {.berths = 256, .receives = 0, .mode = ServiceMode::unreliable});
   auto there = hosts.start("", {.berths = 4, .receives = 512});

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Takes what has completed, and posts the buffers again that messages came in.
+// Polls all completions, and posts the buffers again that messages came in.
 struct Drained {
   size_t ok = 0;
   size_t failed = 0;
@@ -30,7 +30,8 @@ void drain(SimHosts::Host& host, Drained& into) {
   }
 }
 
-TEST_CASE("D1: both flood the other with sends while neither has a buffer; then all drain") {
+TEST_CASE(
+    "D1: two hosts flood each other with sends while neither has a buffer; then all complete") {
   for (const char* options : {"delay=20us", "delay=20us&loss=2%"}) {
     SimHosts hosts(std::string("d1-") + options);
     constexpr size_t works = 500;
@@ -41,10 +42,10 @@ TEST_CASE("D1: both flood the other with sends while neither has a buffer; then 
     const auto bytes = bytes_like(200);
     REQUIRE(a.jetty.post(std::vector<Work>(works, send(bytes, to_b.jetty))) == works);
     REQUIRE(b.jetty.post(std::vector<Work>(works, send(bytes, to_a.jetty))) == works);
-    hosts.run_for(50ms);  // a storm of "receiver not ready" in both directions
+    hosts.run_for(50ms);  // many "receiver not ready" in both directions
     CHECK(a.device.stats().value().receiver_not_ready > 0);
     CHECK(b.device.stats().value().receiver_not_ready > 0);
-    // One-sided works pass by it.
+    // One-sided works overtake the sends.
     Jetty other = a.device.jetty({.berths = 4}).value();
     REQUIRE(other.post(write(bytes, to_b.segment, 4096)) == 1);
     CHECK(only_status(other, 20ms) == Status::ok);
@@ -68,7 +69,7 @@ TEST_CASE("D1: both flood the other with sends while neither has a buffer; then 
 }
 
 TEST_CASE(
-    "D2: both read all that they may from the other at once: answers need nothing of requests") {
+    "D2: two hosts read as much as they may from each other: answers do not wait for requests") {
   SimHosts hosts("d2");
   constexpr size_t works = 300;
   auto a = hosts.start("delay=20us&loss=1%", {.berths = works, .receives = 4});
@@ -77,7 +78,7 @@ TEST_CASE(
   const Imported to_a = b.device.import(a.line).value();
   std::vector<std::byte> for_a(1 << 20), for_b(1 << 20);
   std::vector<Work> from_a, from_b;
-  // Reads of what the other one is writing back at the same time, more than any window holds.
+  // Each host reads what the other one writes back at the same time, more than any window holds.
   for (size_t i = 0; i < works; ++i) {
     const size_t at = i % 8 * 65'536;
     from_a.push_back(i % 2 == 0 ? read(std::span(for_a).subspan(at, 65'536), to_b.segment, at)
@@ -98,14 +99,14 @@ TEST_CASE(
   CHECK(at_b.ok == works);
 }
 
-TEST_CASE("D6, R12: an application that never polls stops its own posts, and no others") {
+TEST_CASE("D6, R12: an application that never polls blocks its own posts, and no others") {
   SimHosts hosts("d6");
   constexpr uint32_t berths = 16;
   auto here = hosts.start("delay=10us", {.berths = berths, .receives = 4});
   auto there = hosts.start("delay=10us", {.berths = 64, .receives = 64});
   const Imported target = here.device.import(there.line).value();
   const auto bytes = bytes_like(100);
-  // R12: its completion queue is full: what it cannot tell is not taken.
+  // R12: if its completion queue is full, no further work is accepted.
   size_t taken = 0;
   for (int i = 0; i < 1000; ++i) {
     taken += here.jetty.post(write(bytes, target.segment));
@@ -113,19 +114,19 @@ TEST_CASE("D6, R12: an application that never polls stops its own posts, and no 
   }
   CHECK(taken == berths);
   CHECK(here.jetty.vacant_berths() == 0);
-  // Another queue of the same device, over the same channel, goes on.
+  // Another queue of the same device, over the same channel, makes progress.
   Jetty other = here.device.jetty({.berths = 4}).value();
   for (int i = 0; i < 100; ++i) {
     REQUIRE(other.post(write(bytes, target.segment, 4096)) == 1);
     REQUIRE(only_status(other, 10ms) == Status::ok);
   }
-  // None was lost.
+  // No completion was lost.
   Drained own;
   drain(here, own);
   CHECK(own.ok == berths);
   CHECK(here.jetty.vacant_berths() == berths);
 
-  // A receiver that does not poll holds up its senders, and not those beside them.
+  // A receiver that does not poll delays the works to it, and not other works.
   Jetty sender = here.device.jetty({.berths = 256}).value();
   for (uint64_t tag = 0; tag < 64; ++tag)
     REQUIRE(there.jetty.receive(there.segment.bytes().first(256), tag));
@@ -145,9 +146,7 @@ TEST_CASE("D6, R12: an application that never polls stops its own posts, and no 
   CHECK(sent == 256);
 }
 
-TEST_CASE(
-    "R11: 16 peers send to one receiver that is slow; one-sided works beside them are not held "
-    "up") {
+TEST_CASE("R11: while 16 peers send to one slow receiver, one-sided works to it are not delayed") {
   SimHosts hosts("r11");
   constexpr size_t senders = 16;
   constexpr size_t each = 20;
@@ -169,7 +168,7 @@ TEST_CASE(
   size_t asides = 0;
   const Time begun = hosts.now();
   while (ended < senders * each && hosts.now() - begun < 20s) {
-    hosts.run_for(1ms);  // the consumer takes so long for its four
+    hosts.run_for(1ms);  // the time that the receiver takes for four messages
     drain(receiver, arrived);
     for (auto& sender : hosts_of) {
       Drained done;

@@ -1,4 +1,4 @@
-// How works end before their time: memory that is unregistered, flushes, deadlines.
+// How works end early: because memory is unregistered, by flushes, and by deadlines.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("when unregister has returned, no write of a peer that goes on touches the memory") {
+TEST_CASE("after unregister has returned, a peer that still writes does not touch the memory") {
   SimHosts hosts("revoke");
   auto here = hosts.start("delay=20us&hold=5us", {.berths = 256});
   auto there = hosts.start("delay=20us&hold=5us");
@@ -34,7 +34,7 @@ TEST_CASE("when unregister has returned, no write of a peer that goes on touches
   }
 }
 
-TEST_CASE("receives in memory that is unregistered are flushed, and nothing is placed there") {
+TEST_CASE("receives in unregistered memory are flushed, and nothing is placed there") {
   SimHosts hosts("unregister-receives");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -48,7 +48,7 @@ TEST_CASE("receives in memory that is unregistered are flushed, and nothing is p
   REQUIRE(there.jetty.receive(other, 3));
   REQUIRE(there.jetty.receive(inside.last(40'000), 4));
   REQUIRE(there.jetty.receive(other, 5));
-  // The second is being filled: its end is on the way.
+  // A message is filling the second buffer: its last packets are on their way.
   hosts.network().largest_packet = 1200;
   const auto bytes = bytes_like(100);
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
@@ -62,7 +62,7 @@ TEST_CASE("receives in memory that is unregistered are flushed, and nothing is p
     CHECK(completion.status == Status::flushed);
     CHECK(completion.tag % 2 == 0);
   }
-  // The others are there, in the order they were posted.
+  // The other buffers are still posted, in their order.
   for (const uint64_t tag : {3, 5}) {
     REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
@@ -71,7 +71,7 @@ TEST_CASE("receives in memory that is unregistered are flushed, and nothing is p
   CHECK(std::ranges::all_of(memory, [](std::byte byte) { return byte == std::byte{}; }));
 }
 
-TEST_CASE("a message that is arriving in memory that is unregistered is refused") {
+TEST_CASE("a message that is arriving when its memory is unregistered is refused") {
   SimHosts hosts("unregister-arriving");
   auto here = hosts.start("delay=100us&mtu=1024");
   auto there = hosts.start("delay=100us&mtu=1024");
@@ -91,7 +91,7 @@ TEST_CASE("a message that is arriving in memory that is unregistered is refused"
   CHECK(memory == before);
 }
 
-TEST_CASE("a flush towards a silent peer takes no longer than an answer may be waited for") {
+TEST_CASE("a flush towards a silent peer takes no longer than the limit for an answer") {
   SimHosts hosts("flush-silent");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -113,7 +113,7 @@ TEST_CASE("a flush towards a silent peer takes no longer than an answer may be w
     REQUIRE_FALSE(completions.empty());
     ended += completions.size();
     for (const Completion& completion : completions) {
-      // Some found no room in the window.
+      // Some works had found no room in the window.
       const bool never_left = completion.status == Status::flushed;
       CHECK((never_left || completion.status == Status::unknown));
       unknown += !never_left;
@@ -122,7 +122,7 @@ TEST_CASE("a flush towards a silent peer takes no longer than an answer may be w
   CHECK(unknown > 0);
 }
 
-TEST_CASE("a deadline towards one peer is not postponed by traffic to another") {
+TEST_CASE("traffic to one peer does not postpone a deadline towards another") {
   SimHosts hosts("deadlines");
   auto here = hosts.start("", {.berths = 64, .receives = 1, .operation_timeout = 50ms});
   auto silent = hosts.start();
@@ -152,7 +152,7 @@ TEST_CASE("a deadline towards one peer is not postponed by traffic to another") 
   CHECK(hosts.now() - posted <= 62ms);
 }
 
-// Counts what has ended since the last call, by tag.
+// Counts the works with this tag that have ended since the last call.
 size_t ended_with(Jetty& jetty, uint64_t tag) {
   std::array<Completion, 16> out;
   const size_t polled = jetty.poll(out);
@@ -160,9 +160,9 @@ size_t ended_with(Jetty& jetty, uint64_t tag) {
       std::span(out).first(polled), [&](const Completion& one) { return one.tag == tag; }));
 }
 
-// A gap between passes counts, but for no more than 100 ms: a device that is never more than
-// `late` late ends its works within late / 100 ms times the operation_timeout.
-TEST_CASE("works of a device whose passes are late end within the bound that P1 states") {
+// At most 100 ms of a gap between passes count as time. So a device that is never more than `late`
+// late ends its works within late / 100 ms times the operation_timeout.
+TEST_CASE("works of a device whose passes are late end within the bound of P1") {
   const Duration late = GENERATE(90ms, 150ms, 300ms, 700ms);
   SimHosts hosts("late-passes" + std::to_string(late.count()));
   auto here = hosts.start("delay=1ms", {.berths = 64});
@@ -181,7 +181,7 @@ TEST_CASE("works of a device whose passes are late end within the bound that P1 
   const Duration bound = (2s + 10ms) * std::max<int64_t>(late / 10ms, 10) / 10 + late + 10ms;
   size_t ended = 0;
   while (ended == 0 && hosts.now() - posted <= bound) {
-    // Each time the device is not run while it waits for an answer, which it expects soon.
+    // Each time, the device is not run while it waits for an answer that is due soon.
     REQUIRE(here.jetty.post(write(bytes, to_lively.segment).tag(1)) == 1);
     hosts.run_for(100us);
     hosts.stop(here);
@@ -195,8 +195,8 @@ TEST_CASE("works of a device whose passes are late end within the bound that P1 
   CHECK(hosts.now() - posted <= bound);
 }
 
-// Set-up packets pass and packets of data do not: channels are made, and lost after a second.
-TEST_CASE("a new channel on which nothing arrives is not progress of the works that wait for it") {
+// The network passes set-up packets and drops data: channels are made, and are lost after a second.
+TEST_CASE("a new channel on which nothing arrives does not postpone the deadline of works") {
   SimHosts hosts("channels-in-vain");
   auto here = hosts.start("delay=1ms", {.berths = 64});
   auto there = hosts.start("delay=1ms");
@@ -216,7 +216,7 @@ TEST_CASE("a new channel on which nothing arrives is not progress of the works t
   while (ended == 0 && hosts.now() - posted < 10s) {
     hosts.run_for(100us);
     const Statistics statistics = here.device.stats().value();
-    // A packet that leaves on the new channel is on the wire for a millisecond.
+    // Each new channel gets 1 ms in which the first packet is on the wire, and is then cut.
     if (statistics.channels_made > made) cut(true);
     if (statistics.channels == 0) cut(false);
     made = statistics.channels_made;
@@ -227,7 +227,7 @@ TEST_CASE("a new channel on which nothing arrives is not progress of the works t
   CHECK(hosts.now() - posted <= 2s + 10ms);
 }
 
-TEST_CASE("unregistering the source of works under way ends them first") {
+TEST_CASE("unregister of the source of outstanding works ends them before it returns") {
   SimHosts hosts("source");
   auto here = hosts.start("hold=10us", {.berths = 64});
   auto there = hosts.start();
@@ -238,7 +238,7 @@ TEST_CASE("unregistering the source of works under way ends them first") {
                            read(std::span(bytes).first(1000), target.segment).tag(2)}) == 2);
   hosts.run_for(20us);
   source.unregister().value();
-  // Both have been told by now, and the memory is ours again.
+  // Both works have completed by now, and the application may use the memory again.
   std::vector<Completion> out(8);
   CHECK(here.jetty.poll(out) == 2);
 }

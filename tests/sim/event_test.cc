@@ -1,5 +1,5 @@
-// Events, which a device reports beside completions: peers that come and go, and attempts at
-// attack.
+// Events, which a device reports besides completions: peers that come and leave, and attempted
+// attacks.
 
 #include "tests/sim/pair.h"
 
@@ -11,7 +11,7 @@ using Host = SimHosts::Host;
 
 using Kinds = std::vector<EventKind>;
 
-TEST_CASE("events: a path is cut and heals, and its peer is lost once and back") {
+TEST_CASE("events: when a path is cut and heals, its peer is reported as lost once and back once") {
   SimHosts hosts("e-cut");
   Host here = hosts.start("", {}, {.operation_timeout = 20s});
   Host there = hosts.start("address=fd00::21");
@@ -37,7 +37,7 @@ TEST_CASE("events: a path is cut and heals, and its peer is lost once and back")
   CHECK(events[1].peer == target.segment.peer);
 }
 
-TEST_CASE("events: a peer is killed, and another life is at its address") {
+TEST_CASE("events: a killed peer and the next incarnation at its address are reported") {
   SimHosts hosts("e-life");
   Host here = hosts.start();
   Host there = hosts.start("address=fd00::22");
@@ -59,7 +59,7 @@ TEST_CASE("events: a peer is killed, and another life is at its address") {
   CHECK(kinds_of(here) == Kinds{EventKind::peer_left});
 }
 
-TEST_CASE("events: no device at the address") {
+TEST_CASE("events: an address without a device is reported") {
   SimHosts hosts("e-nobody");
   Host here = hosts.start();
   Host there = hosts.start();
@@ -75,14 +75,15 @@ TEST_CASE("events: no device at the address") {
   CHECK(events[0].status == Status::peer_unreachable);
 }
 
-// A flood of one kind is counted, and what else happens is told in its turn.
-TEST_CASE("events: bad tokens without end crowd nothing out, and are all counted") {
+// A flood of one event is merged and counted, and other events are reported in their turn.
+TEST_CASE("events: a flood of bad tokens is counted and displaces no other event") {
   SimHosts hosts("e-flood");
   Host here = hosts.start();
   Host there = hosts.start();
   Host other = hosts.start();
   Imported target = here.device.import(there.line).value();
-  REQUIRE(there.segment.unregister().ok());  // its token is not a guess, but late
+  REQUIRE(
+      there.segment.unregister().ok());  // the token was valid before: it is late, and not a guess
   there.segment = there.device.register_memory(there.memory).value();
   there.line = there.segment.descriptor();
   const auto bytes = bytes_like(100);
@@ -117,14 +118,14 @@ TEST_CASE("events: bad tokens without end crowd nothing out, and are all counted
     if (event.kind == EventKind::bad_tokens) counted += event.count;
   }
   CHECK(left);
-  // Events that were not taken in time are merged and come later.
+  // Events that the application did not take in time are merged and come later.
   hosts.run_for(10ms);
   for (const Event& event : events_of(there)) counted += event.count;
   CHECK(counted == refused);
   CHECK(events.size() <= 256 + 32);
 }
 
-TEST_CASE("events: a Jetty whose Jfr is gone says so") {
+TEST_CASE("events: a Jetty whose Jfr was destroyed is reported") {
   SimHosts hosts("e-jfr");
   Host here = hosts.start();
   Host there = hosts.start();

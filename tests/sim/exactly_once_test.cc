@@ -1,4 +1,4 @@
-// Works across the end of channels, of peers and of devices (docs/reliability.md).
+// Works are executed at most once when channels, peers and devices end (docs/reliability.md).
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,10 +16,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Polls into `told`: by tag, what was said of each work; and into `arrived`: how often each came.
+// Polls the completions into `told`, the status of each work by its tag, and the arrivals into
+// `arrived`, the number of arrivals for each immediate.
 struct Told {
   std::map<uint64_t, Status> ended;
-  std::map<uint64_t, unsigned> arrived;  // by the immediate
+  std::map<uint64_t, unsigned> arrived;  // by immediate
 };
 void drain(SimHosts::Host& host, Told& told) {
   std::array<Completion, 64> out;
@@ -28,7 +29,8 @@ void drain(SimHosts::Host& host, Told& told) {
     for (const Completion& completion : std::span(out).first(count)) {
       if (completion.operation == Operation::receive) {
         if (completion.ok()) ++told.arrived[completion.immediate];
-        // An immediate of a write has taken no buffer, so there may be no slot for one more.
+        // A write with an immediate has used no buffer, so there may be no vacant slot for a
+        // further one.
         if (host.jetty.vacant_receives() > 0) {
           REQUIRE(host.jetty.receive(host.segment.bytes().first(256), completion.tag));
         }
@@ -39,9 +41,9 @@ void drain(SimHosts::Host& host, Told& told) {
   }
 }
 
-// Varuna's case, with many works in flight: whatever was executed before the channel died and had
-// not been answered is not executed again, by whatever channel it comes.
-TEST_CASE("exactly once: channels are killed between execution and answer, again and again") {
+// The case of Varuna, with many works in flight: a work that was executed before the channel died,
+// and was not answered, is not executed again when it comes over the next channel.
+TEST_CASE("exactly once: no work executes twice when channels die between execution and answer") {
   const unsigned rounds = long_run() ? 100 : 12;
   SimHosts hosts("exactly-once");
   Prng prng(11);
@@ -64,7 +66,7 @@ TEST_CASE("exactly once: channels are killed between execution and answer, again
       REQUIRE(here.jetty.post(work) == 1);
       if (i == 12) hosts.run_for(std::chrono::microseconds(prng.below(200)));
     }
-    // Answers are lost from a moment on when some works have been executed, and some have not.
+    // Answers are lost from a moment at which some works have been executed and some have not.
     hosts.run_for(std::chrono::microseconds(prng.below(200)));
     hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
     for (int i = 0; i < 20; ++i) {
@@ -84,7 +86,7 @@ TEST_CASE("exactly once: channels are killed between execution and answer, again
   uint64_t ok = 0;
   for (const auto& [tag, status] : sender.ended) {
     const unsigned times = receiver.arrived[tag];
-    INFO("work " << tag << ", " << describe(status).name << ", came " << times << " times");
+    INFO("work " << tag << ", " << describe(status).name << ", arrived " << times << " times");
     CHECK(times <= 1);
     if (status == Status::ok) CHECK(times == 1);
     if (status != Status::ok) CHECK((status == Status::unknown || times == 0));
@@ -95,7 +97,8 @@ TEST_CASE("exactly once: channels are killed between execution and answer, again
   CHECK(there.device.stats().value().repeated > 0);
 }
 
-TEST_CASE("R7: a peer that stands still for less than the verdict costs 1000 works nothing") {
+TEST_CASE(
+    "R7: a peer that stops for less than the time-out of a channel fails none of 1000 works") {
   SimHosts hosts("r7-short");
   auto here = hosts.start("delay=50us", {.berths = 1000});
   auto there = hosts.start("delay=50us", {.berths = 8, .receives = 1024});
@@ -128,7 +131,7 @@ TEST_CASE("R7: a peer that stands still for less than the verdict costs 1000 wor
 }
 
 TEST_CASE(
-    "R7: a peer that stands still for 5 s is given up after 1 s, and served when it goes on") {
+    "R7: a peer that stops for 5 s is declared dead after 1 s, and served when it continues") {
   SimHosts hosts("r7-long");
   auto here = hosts.start("delay=50us", {.berths = 1000});
   auto there = hosts.start("delay=50us");
@@ -147,7 +150,7 @@ TEST_CASE(
     count += completions.size();
     for (const Completion& completion : completions) ++ended[completion.status];
   }
-  // The verdict after 1 s, and no channel made in 2 s.
+  // The channel is declared dead after 1 s, and no new one is made within 2 s.
   CHECK(hosts.now() - stopped <= 3s + 20ms);
   CHECK(ended[Status::ok] + ended[Status::unknown] + ended[Status::peer_unreachable] == 1000);
   hosts.run_for(2s);
@@ -156,8 +159,10 @@ TEST_CASE(
   CHECK(only_status(here.jetty, 1s) == Status::ok);
 }
 
-// Packets of an old life are still under way when the new one begins, and are sent again to it.
-TEST_CASE("R8: a peer restarts at its address: nothing of its old life reaches the new one") {
+// When a new incarnation begins, packets for the old one are still on their way, and are sent
+// again.
+TEST_CASE(
+    "R8: a peer restarts at its address: no packet for the old incarnation affects the new one") {
   const unsigned lives = long_run() ? 1000 : 100;
   SimHosts hosts("r8");
   constexpr Duration delay = 500us;
@@ -166,21 +171,22 @@ TEST_CASE("R8: a peer restarts at its address: nothing of its old life reaches t
   const auto old_bytes = bytes_like(5000, 3);
   const auto new_bytes = bytes_like(300, 5);
   for (unsigned life = 0; life < lives; ++life) {
-    INFO("life " << life);
+    INFO("incarnation " << life);
     const Imported old = survivor.device.import(peer.line).value();
     REQUIRE(survivor.jetty.post(write(old_bytes, old.segment)) == 1);
     REQUIRE(only_status(survivor.jetty, 1s) == Status::ok);
     REQUIRE(survivor.jetty.post(std::vector<Work>(8, write(old_bytes, old.segment, 8192))) == 8);
-    hosts.run_for(200us);  // they are on the wire
+    hosts.run_for(200us);  // the packets are on the wire
     hosts.kill(std::move(peer));
     peer = hosts.start("delay=500us&address=fd00::79");
     const Imported fresh = survivor.device.import(peer.line).value();
-    // In a queue of its own: the old one's works end one after another.
+    // The write is posted to a Jetty of its own, because the works of the old one still end one
+    // after another.
     Jetty jetty = survivor.device.jetty({.berths = 1}).value();
     const Time posted = hosts.now();
     REQUIRE(jetty.post(write(new_bytes, fresh.segment, 65'536)) == 1);
     REQUIRE(only_status(jetty, 1s) == Status::ok);
-    // There and back once for the channel, once for its cookie, once for the work.
+    // One round trip for the channel, one for its cookie, and one for the work.
     REQUIRE(hosts.now() - posted <= 2 * (2 * delay) + 10ms);
     for (size_t count = 0; count < 8;) {
       const auto completions = survivor.jetty.wait(5s);
@@ -196,14 +202,14 @@ TEST_CASE("R8: a peer restarts at its address: nothing of its old life reaches t
     REQUIRE(std::ranges::all_of(untouched, [](std::byte byte) { return byte == std::byte{0}; }));
     REQUIRE(same(peer.segment.bytes().subspan(65'536, new_bytes.size()), new_bytes));
   }
-  // Nothing is left of those lives: itself, and the last one.
+  // Only two peers are left: the device itself, and the last incarnation.
   const Statistics statistics = survivor.device.stats().value();
   CHECK(statistics.peers == 2);
   CHECK(statistics.channels == 1);
   CHECK(statistics.jetties <= 2);
 }
 
-TEST_CASE("RESETs of strangers, for whatever channel, end nothing") {
+TEST_CASE("RESETs of strangers end no channel, whichever they name") {
   SimHosts hosts("resets");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -226,7 +232,7 @@ TEST_CASE("RESETs of strangers, for whatever channel, end nothing") {
   CHECK(statistics.peers == 2);
 }
 
-TEST_CASE("an OPEN that comes again and again, late too, makes one channel") {
+TEST_CASE("an OPEN that is repeated many times, and late, makes one channel") {
   SimHosts hosts("replayed-open");
   auto server = hosts.start();
   Stranger stranger(hosts, "2001:db8::66");
@@ -237,12 +243,12 @@ TEST_CASE("an OPEN that comes again and again, late too, makes one channel") {
     hosts.run_for(std::chrono::microseconds(100 * i));
   }
   const Statistics statistics = server.device.stats().value();
-  CHECK(statistics.channels_made <= 2);  // the second one when the first was never used
+  CHECK(statistics.channels_made <= 2);  // 2 because the first one was never used
   CHECK(statistics.channels <= 1);
   CHECK(statistics.peers == 2);
 }
 
-TEST_CASE("devices that close in turn leave nothing with those that stay") {
+TEST_CASE("devices that close in turn leave no state in those that stay") {
   SimHosts hosts("graceful");
   auto server = hosts.start("", {.berths = 8, .receives = 16});
   const auto bytes = bytes_like(100);
@@ -266,8 +272,9 @@ TEST_CASE("devices that close in turn leave nothing with those that stay") {
   CHECK(statistics.jetties <= 2);
 }
 
-// Paths close one by one, and open one by one in another order: which finds what nothing else does.
-TEST_CASE("R16: paths among eight hosts are clogged and unclogged in any order; all works end") {
+// Paths are blocked one by one, and unblocked one by one in another order. This has found errors
+// that no other test finds.
+TEST_CASE("R16: paths among eight hosts are blocked and unblocked in any order; all works end") {
   const unsigned worlds = long_run() ? 200 : 4;
   for (unsigned world = 0; world < worlds; ++world) {
     INFO("world " << world);

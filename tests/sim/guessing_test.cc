@@ -1,4 +1,4 @@
-// S1: an attacker tries tokens as fast as the network carries them.
+// S1: an attacker tries tokens as fast as the network carries its packets.
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,14 +13,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// An owner, and a stranger that knows all of its segment but the TokenValue.
+// An owner, and a stranger that knows all of its segment except the TokenValue.
 struct Siege {
   explicit Siege(const std::string& name)
       : hosts(name), owner(hosts.start("address=fd00::31")), segment(owner.segment.local()) {
     std::ranges::fill(owner.memory, std::byte{0});
   }
 
-  // Writes `value` to the first byte. 50 us go by.
+  // Writes `value` to the first byte, and runs the network for 50 us.
   void write(Stranger& who, TokenValue token, std::byte value) {
     TaRequest request;
     request.base.opcode = static_cast<uint8_t>(TaOpcode::write);
@@ -32,12 +32,13 @@ struct Siege {
         .address = segment.address, .token_id = number(segment.token_id), .length = 1};
     who.send({.slice = slices++ & 0xff'ffff}, request, std::span(&value, 1));
   }
-  // Each of them another one, and wrong.
+  // Tries another wrong token with each call.
   void guess(Stranger& who) {
     if (++guessed == number(segment.token)) ++guessed;
     write(who, TokenValue(guessed), std::byte{1});
   }
-  // Slices that were ever answered: what a stranger does not acknowledge comes again.
+  // Counts the slices that were answered since the last call. The owner repeats answers that the
+  // stranger does not acknowledge.
   size_t answered(Stranger& who) {
     for (const Atah& answer : who.answers()) answers.insert(answer.tassn);
     return answers.size();
@@ -63,8 +64,7 @@ struct Siege {
   std::set<uint32_t> answers{};
 };
 
-TEST_CASE(
-    "guessing: after 16 wrong tokens in a second requests are dropped, and no answer says so") {
+TEST_CASE("guessing: after 16 wrong tokens in a second requests are dropped without an answer") {
   Siege siege("g-silent");
   Stranger stranger(siege.hosts, "fd00::66");
   REQUIRE(stranger.connect(siege.owner.device.endpoint()));
@@ -74,13 +74,13 @@ TEST_CASE(
   siege.hosts.run_for(10ms);
   CHECK(siege.told_of_guessing());
   CHECK(siege.owner.device.stats().value().refused == 17);
-  // The right one, too.
+  // A write with the right token is dropped, too.
   for (int i = 0; i < 100; ++i) siege.write(stranger, siege.segment.token, std::byte{2});
   siege.hosts.run_for(1ms);
   CHECK(siege.answered(stranger) == 17);
   CHECK(siege.owner.memory[0] == std::byte{0});
   CHECK(siege.owner.device.stats().value().unheard == 100);
-  // Until it is over.
+  // Until requests are accepted again.
   siege.hosts.run_for(100ms);
   siege.write(stranger, siege.segment.token, std::byte{2});
   siege.hosts.run_for(1ms);
@@ -88,7 +88,7 @@ TEST_CASE(
   CHECK(siege.owner.memory[0] == std::byte{2});
 }
 
-TEST_CASE("guessing: the last answer says no more than the others, in slices of several packets") {
+TEST_CASE("guessing: for slices of several packets, the last answer is the same as the others") {
   Siege siege("g-last");
   Stranger stranger(siege.hosts, "fd00::66");
   REQUIRE(stranger.connect(siege.owner.device.endpoint()));
@@ -115,8 +115,9 @@ TEST_CASE("guessing: the last answer says no more than the others, in slices of 
   CHECK(said.size() == 1);
 }
 
-// The bytes that one of its packets may write are written, though the others never come.
-TEST_CASE("guessing: a wrong token counts though the rest of its slice is never sent") {
+// The bytes of the packets with the right token are written, although the rest of the slice never
+// comes.
+TEST_CASE("guessing: a wrong token counts even if the rest of its slice is never sent") {
   Siege siege("g-part");
   Stranger stranger(siege.hosts, "fd00::66");
   REQUIRE(stranger.connect(siege.owner.device.endpoint()));
@@ -124,7 +125,8 @@ TEST_CASE("guessing: a wrong token counts though the rest of its slice is never 
   const RemoteJetty jetty = siege.owner.jetty.local();
   const auto opcode = GENERATE(TaOpcode::write, TaOpcode::send);
   const bool to_memory = opcode == TaOpcode::write;
-  const uint32_t right_before = to_memory ? GENERATE(0u, 1u) : 0u;  // packets of it
+  const uint32_t right_before =
+      to_memory ? GENERATE(0u, 1u) : 0u;  // packets of the slice with the right token
   for (uint32_t guess = 1; guess <= 17; ++guess, ++siege.slices) {
     TaRequest request;
     request.base.opcode = static_cast<uint8_t>(opcode);
@@ -149,8 +151,8 @@ TEST_CASE("guessing: a wrong token counts though the rest of its slice is never 
   CHECK(siege.owner.device.stats().value().unheard == 1);
 }
 
-// Whatever an operation shows tokens for, all else about it is right.
-TEST_CASE("guessing: a wrong token counts in every operation and in every place that has one") {
+// Everything else about each operation is correct.
+TEST_CASE("guessing: a wrong token counts in every operation and in every field for a token") {
   Siege siege("g-places");
   Stranger stranger(siege.hosts, "fd00::66");
   REQUIRE(stranger.connect(siege.owner.device.endpoint()));
@@ -166,7 +168,8 @@ TEST_CASE("guessing: a wrong token counts in every operation and in every place 
   };
   const TokenValue right = siege.segment.token;
   TaOpcode opcode = TaOpcode::write;
-  std::function<void(TaRequest&, TokenValue)> fill;  // with a token that is tried
+  std::function<void(TaRequest&, TokenValue)>
+      fill;  // writes the token that is tried into the request
   SECTION("write") {
     fill = [&](TaRequest& request, TokenValue token) { to_memory(request, 8, token); };
   }
@@ -182,7 +185,7 @@ TEST_CASE("guessing: a wrong token counts in every operation and in every place 
     opcode = TaOpcode::atomic_store;
     fill = [&](TaRequest& request, TokenValue token) { to_memory(request, 8, token); };
   }
-  SECTION("write_notify, where it writes") {
+  SECTION("write_notify, the token of the data") {
     opcode = TaOpcode::write_notify;
     fill = [&](TaRequest& request, TokenValue token) {
       to_memory(request, 8, token);
@@ -190,7 +193,7 @@ TEST_CASE("guessing: a wrong token counts in every operation and in every place 
           .address = words, .token_id = number(siege.segment.token_id), .token = number(right)};
     };
   }
-  SECTION("write_notify, where it notifies") {
+  SECTION("write_notify, the token of the notification") {
     opcode = TaOpcode::write_notify;
     fill = [&](TaRequest& request, TokenValue token) {
       to_memory(request, 8, right);
@@ -198,7 +201,7 @@ TEST_CASE("guessing: a wrong token counts in every operation and in every place 
           .address = words, .token_id = number(siege.segment.token_id), .token = number(token)};
     };
   }
-  SECTION("write_notify of nothing") {
+  SECTION("write_notify without data") {
     opcode = TaOpcode::write_notify;
     fill = [&](TaRequest& request, TokenValue token) {
       request.notify = {
@@ -212,7 +215,7 @@ TEST_CASE("guessing: a wrong token counts in every operation and in every place 
       request.token.token = number(token);
     };
   }
-  SECTION("write_immediate, its Jetty") {
+  SECTION("write_immediate, the token of its Jetty") {
     opcode = TaOpcode::write_immediate;
     fill = [&](TaRequest& request, TokenValue token) {
       to_memory(request, 8, right);
@@ -236,7 +239,7 @@ TEST_CASE("guessing: a wrong token counts in every operation and in every place 
   CHECK(siege.told_of_guessing());
 }
 
-TEST_CASE("guessing: another life at the same address has one try") {
+TEST_CASE("guessing: a further incarnation at the same address has one try") {
   Siege siege("g-lives");
   for (uint64_t life = 1; life <= 3; ++life) {
     Stranger stranger(siege.hosts, "fd00::66");
@@ -249,7 +252,7 @@ TEST_CASE("guessing: another life at the same address has one try") {
   }
 }
 
-TEST_CASE("guessing: parts of slices that came before are forgotten when they are whole") {
+TEST_CASE("guessing: a slice of which packets came before and during the block is dropped") {
   Siege siege("g-parts");
   Stranger stranger(siege.hosts, "fd00::66");
   REQUIRE(stranger.connect(siege.owner.device.endpoint()));
@@ -272,7 +275,7 @@ TEST_CASE("guessing: parts of slices that came before are forgotten when they ar
   CHECK(siege.owner.memory[0] == std::byte{5});
   for (int i = 0; i < 17; ++i) siege.guess(stranger);
   part(1);
-  siege.hosts.run_for(200ms);  // it is listened to again, but this slice was dropped
+  siege.hosts.run_for(200ms);  // requests are accepted again, but this slice was dropped
   part(2);
   siege.hosts.run_for(1ms);
   CHECK(siege.answered(stranger) == 17);
@@ -281,10 +284,10 @@ TEST_CASE("guessing: parts of slices that came before are forgotten when they ar
   CHECK(siege.owner.device.stats().value().unheard == 1);
 }
 
-// With URMA_LONG the 10^8 of S1.
+// With URMA_LONG: the 10^8 guesses of S1.
 int most_guesses() { return long_run() ? 100'000'000 : 1'000'000; }
 
-TEST_CASE("guessing: a million guesses open nothing, and cost others nothing") {
+TEST_CASE("guessing: a million guesses find no token, and do not slow the works of others") {
   const int guesses = most_guesses();
   Siege siege("g-million");
   SimHosts::Host victim = siege.hosts.start("address=fd00::32");
@@ -329,7 +332,7 @@ TEST_CASE("guessing: a million guesses open nothing, and cost others nothing") {
   const double besieged = static_cast<double>(ended - before) / seconds;
   const Statistics statistics = siege.owner.device.stats().value();
   std::printf(
-      "%d guesses in %.0f s: %llu were compared (%.1f a second: 2^31 take %.0f years); works of "
+      "%d guesses in %.0f s: %llu compared with the token (%.1f/s: 2^31 take %.0f years); works of "
       "others: %.0f a second alone, %.0f meanwhile\n",
       guesses, seconds, static_cast<unsigned long long>(statistics.refused),
       static_cast<double>(statistics.refused) / seconds,

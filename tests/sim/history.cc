@@ -8,7 +8,7 @@ namespace {
 bool fetches(const History::Work& work) {
   return work.kind == History::Kind::reads || work.kind == History::Kind::adds;
 }
-// Whether it is seen when it has been executed.
+// Returns whether the run can observe that this work was executed.
 bool is_seen(const History::Work& work) {
   return work.kind == History::Kind::tells || work.kind == History::Kind::writes;
 }
@@ -18,13 +18,14 @@ std::string both(size_t a, size_t b) {
 
 }  // namespace
 
-// `before` was posted first.
+// Returns whether `before` must be executed before `after`; `before` was posted first.
 bool History::must_precede(size_t before, size_t after) const {
   const Work& first = works[before];
   const Work& second = works[after];
   if (order_of(second) == Order::strong && first.order != Order::none) return true;
   for (size_t i = before + 1; i <= after; ++i) {
-    if (works[i].status == Status::flushed) continue;  // cancelled, and its fence with it
+    if (works[i].status == Status::flushed)
+      continue;  // the work was cancelled, and its fence with it
     if (works[i].fence == Fence::all) return true;
     if (works[i].fence == Fence::reads && fetches(first)) return true;
   }
@@ -37,7 +38,8 @@ std::string History::of_reads(size_t i) const {
   if (*work.status != Status::ok || wrote.status != Status::ok || wrote.peer != work.peer)
     return {};
   const bool saw = work.read == work.cell + 1;
-  if (work.read != 0 && !saw) return "work " + std::to_string(i) + " read what was never written";
+  if (work.read != 0 && !saw)
+    return "work " + std::to_string(i) + " read a value that was never written";
   if (work.cell < i && must_precede(work.cell, i) && !saw) {
     return both(work.cell, i) + ": read too early";
   }
@@ -55,7 +57,7 @@ std::string History::of_pair(size_t before, size_t after) const {
     return both(before, after) + ": completions out of order";
   }
   const bool same = first.peer == second.peer && first.kind == second.kind;
-  // The result that an unsignalled work fetched is not reported.
+  // The value that an unsignalled work fetched is not reported.
   const bool told = first.status == Status::ok && first.signalled && second.signalled;
   if (first.kind == Kind::adds && same && told && second.status == Status::ok) {
     if (first.read == second.read) return both(before, after) + ": added at once";
@@ -78,19 +80,20 @@ std::string History::contradiction() const {
     if (work.times > 1) return it + " was executed twice";
     const bool ok = *work.status == Status::ok;
     if (is_seen(work) && ok && work.times == 0) {
-      return it + " is said to be done and never came";
+      return it + " completed as done and never arrived";
     }
     const bool refused =
         jetty::claims_not_executed(*work.status) || *work.status == Status::remote_access;
-    if (refused && work.times > 0) return it + " came, and is said not to have";
+    if (refused && work.times > 0) return it + " arrived, and completed as not executed";
     if (work.fails && ok) return it + " should have been refused";
     if (!ok && !work.fails && !work.troubled) {
-      return it + " ended as " + std::to_string(static_cast<int>(*work.status)) + " for no reason";
+      return it + " ended as " + std::to_string(static_cast<int>(*work.status)) +
+             " without a reason";
     }
     if (work.kind == Kind::reads) {
       if (const std::string wrong = of_reads(i); !wrong.empty()) return wrong;
     }
-    // A window of works is outstanding at a time, and what is far back has ended.
+    // At most 64 works are outstanding, so works further back have ended.
     for (size_t j = i > 64 ? i - 64 : 0; j < i; ++j) {
       if (const std::string wrong = of_pair(j, i); !wrong.empty()) return wrong;
     }

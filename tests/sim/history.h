@@ -9,35 +9,36 @@
 
 namespace urma::test {
 
-// The works of one Jetty, in post order, and what was seen of them.
+// The works of one Jetty, in post order, and what the run has observed of each.
 struct History {
   enum class Kind : uint8_t { tells, writes, reads, adds };
   struct Work {
     Kind kind = Kind::tells;
-    uint32_t peer = 0;  // another life of it is another peer
+    uint32_t peer = 0;  // each incarnation of a peer has a number of its own
     Order order = Order::none;
     Fence fence = Fence::none;
-    uint32_t cell = 0;   // reads: the work that writes what it reads
-    bool fails = false;  // it is refused
+    uint32_t cell = 0;   // for reads: the work that writes the cell that is read
+    bool fails = false;  // the target must refuse it
     bool signalled = true;
-    bool troubled = false;  // it was cancelled, or its peer ended while it was open
-    // What was seen.
+    bool troubled = false;  // it was cancelled, or its peer ended while it was outstanding
+    // The observations.
     std::optional<Status> status{};
-    uint32_t times = 0;      // that it arrived; writes: 1, if it was found in memory
-    uint64_t place = 0;      // tells: among the arrivals at its peer
-    uint64_t round = 0;      // and when these were looked at, or this was found
-    uint64_t read = 0;       // reads: 0, or the number of the work that wrote it plus one; adds:
-                             // the sum before it
+    uint32_t times = 0;  // number of arrivals; for writes: 1 if the value was found in memory
+    uint64_t place = 0;  // for tells: position among the arrivals at its peer
+    uint64_t round = 0;  // round in which the arrivals were polled, or the value was found
+    // For reads: 0, or 1 + the number of the work that wrote the value; for adds: the sum before
+    // it.
+    uint64_t read = 0;
     uint64_t completed = 0;  // its place among the completions
   };
   bool chain = false;
   bool in_order = false;
   std::vector<Work> works;
 
-  // Returns the first contradiction to docs/reliability.md, or an empty string. A work that is not
-  // known to have been executed may have been, at any time.
+  // Returns the first contradiction to docs/reliability.md, or an empty string. A work that ended
+  // unknown may have been executed at any time.
   std::string contradiction() const;
-  // The sum of adds at this peer, beside what is known of them.
+  // Compares the sum of the adds at this peer with what the completions say.
   std::string contradiction_of_sum(uint32_t peer, uint64_t sum) const;
 
  private:

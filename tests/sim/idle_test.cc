@@ -1,4 +1,4 @@
-// Unused channels are closed, and nothing is lost or reported twice by that.
+// Unused channels are closed. No work is lost or executed twice because of that.
 
 #include <string>
 
@@ -22,7 +22,7 @@ void write_once(Host& from, const Imported& to) {
   REQUIRE(only_status(from.jetty, 1s) == Status::ok);
 }
 
-TEST_CASE("an unused channel is closed, and the next work makes another one") {
+TEST_CASE("an unused channel is closed, and the next work makes a new one") {
   SimHosts hosts("idle");
   auto here = hosts.start("delay=50us", both_ways, {.idle_timeout = 10s});
   auto there = hosts.start("delay=50us", both_ways, {.idle_timeout = Duration{}});
@@ -30,7 +30,7 @@ TEST_CASE("an unused channel is closed, and the next work makes another one") {
   const Imported back = there.device.import(here.line).value();
   write_once(here, target);
   hosts.run_for(9s);
-  write_once(here, target);  // it counts from the last one
+  write_once(here, target);  // the idle time counts from the last packet
   hosts.run_for(9s);
   CHECK(stats_of(here).channels == 1);
   hosts.run_for(2s);
@@ -39,11 +39,11 @@ TEST_CASE("an unused channel is closed, and the next work makes another one") {
     CHECK(statistics.channels == 0);
     CHECK(statistics.channels_idle == 1);
     CHECK(statistics.channels_lost == 0);
-    CHECK(statistics.peers == 2);  // the peer and the device itself
+    CHECK(statistics.peers == 2);  // the peer, and the device itself
     std::array<Event, 8> events;
     CHECK(host->device.events(events) == 0);
   }
-  // Then there is nothing to do at all.
+  // Then the devices have nothing to do at all.
   const uint64_t packets = hosts.network().packets_sent();
   const uint64_t passes = stats_of(here).passes;
   hosts.run_for(1h);
@@ -58,15 +58,14 @@ TEST_CASE("an unused channel is closed, and the next work makes another one") {
   CHECK(stats_of(here).unknown + stats_of(there).unknown == 0);
 }
 
-TEST_CASE(
-    "a channel stays while something is awaited on it, and where no channel shall be closed") {
+TEST_CASE("a channel stays while works wait on it, and where closing idle channels is disabled") {
   SimHosts hosts("idle-not");
   const DeviceOptions short_lived = {.operation_timeout = 20s, .idle_timeout = 5ms};
   auto here = hosts.start("", both_ways, short_lived);
   auto there = hosts.start("", {.berths = 4, .receives = 1}, short_lived);
   const Imported target = here.device.import(there.line).value();
   const auto bytes = bytes_like(10);
-  // The receiver has no buffer for it for a long time.
+  // The receiver has no buffer for the message for a long time.
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   hosts.run_for(3s);
   std::vector<std::byte> inbox(100);
@@ -83,7 +82,7 @@ TEST_CASE(
   CHECK(stats_of(a).channels == 1);
 }
 
-// Counts what a host has received and completed, by number.
+// Counts the arrivals and the completions of a host, by number.
 struct Tally {
   std::vector<unsigned> arrived;
   std::vector<unsigned> ended;
@@ -102,9 +101,9 @@ struct Tally {
   }
 };
 
-// Works are posted at every moment around the close, by either end or both, while the wire loses
-// what the close consists of, or brings it twice: each work executes once and succeeds.
-TEST_CASE("works that race with the close of their channel execute once each") {
+// Works are posted at every moment around a close by either end or both, while the wire loses or
+// repeats the messages of the close. Each work executes once and succeeds.
+TEST_CASE("works that race with the close of their idle channel execute once each") {
   const char* const wire = GENERATE("delay=20us", "delay=20us&loss=20%", "delay=20us&dup=50%");
   INFO(wire);
   SimHosts hosts(std::string("idle-race-") + wire);
@@ -117,7 +116,7 @@ TEST_CASE("works that race with the close of their channel execute once each") {
   constexpr unsigned rounds = 300;
   Tally at_a(rounds), at_b(rounds);
   for (unsigned i = 0; i < rounds; ++i) {
-    // From 100 us before one of them asks to 500 us after.
+    // From 100 us before one of the ends asks for the close to 500 us after it.
     hosts.run_for(1900us + 6us * (i / 3));
     const auto told = [&](const Imported& to) {
       return write(bytes, to.segment).to(to.jetty).immediate(i).tag(i);
@@ -152,9 +151,10 @@ TEST_CASE("works that race with the close of their channel execute once each") {
   CHECK(stats_of(b).channels == 0);
 }
 
-// A send was executed and its answer lost, and the idle channel was closed by the end that does not
-// know of it: the next channel brings the send again, and the record says that it was.
-TEST_CASE("what was executed before its channel was closed is not executed again") {
+// A send was executed and its answer lost, and the end that does not know this closed the idle
+// channel. The next channel carries the send again, and the execution record says that it was
+// executed.
+TEST_CASE("a send that was executed before its idle channel was closed is not executed again") {
   SimHosts hosts("idle-record");
   auto here = hosts.start("", both_ways, {.operation_timeout = 20s, .idle_timeout = 50ms});
   auto there = hosts.start("", both_ways, {.idle_timeout = 50ms});
@@ -173,8 +173,8 @@ TEST_CASE("what was executed before its channel was closed is not executed again
   CHECK(stats_of(there).repeated == 1);
 }
 
-// One timer for each channel, set once when it falls silent: peers that say nothing run no pass.
-TEST_CASE("idle peers cost no timer work, however many they are") {
+// Each channel has one timer, set once when it falls silent. Idle peers cause no passes.
+TEST_CASE("any number of idle peers causes no timer work") {
   SimHosts hosts("idle-many");
   auto here = hosts.start();  // minutes
   std::vector<Host> peers;
@@ -200,7 +200,7 @@ TEST_CASE("a peer that died while its channel was unused costs three packets") {
   auto there = hosts.start("", both_ways, {.idle_timeout = 1s});
   const Imported target = here.device.import(there.line).value();
   write_once(here, target);
-  hosts.run_for(10ms);  // all is acknowledged
+  hosts.run_for(10ms);  // by then all packets are acknowledged
   hosts.kill(std::move(there));
   const uint64_t packets = hosts.network().packets_sent();
   hosts.run_for(10s);
@@ -209,7 +209,7 @@ TEST_CASE("a peer that died while its channel was unused costs three packets") {
   CHECK(stats_of(here).channels_idle == 1);
 }
 
-TEST_CASE("CLOSE and CLOSED of before, or of strangers, end nothing that is used") {
+TEST_CASE("late CLOSE and CLOSED messages, and those of strangers, end no channel in use") {
   SimHosts hosts("idle-stranger");
   auto here = hosts.start("", both_ways, {.idle_timeout = 100ms});
   using SetupType = SetupType;
@@ -238,7 +238,7 @@ TEST_CASE("CLOSE and CLOSED of before, or of strangers, end nothing that is used
   peer.say(to, closed);
   CHECK(stats_of(here).channels == 0);
 
-  // The close was for the channel before: the next one stays open.
+  // The CLOSE was for the previous channel: the present one stays open.
   REQUIRE(peer.connect(to));
   peer.keep_alive();
   CHECK(stats_of(here).channels == 1);
@@ -247,7 +247,7 @@ TEST_CASE("CLOSE and CLOSED of before, or of strangers, end nothing that is used
   SetupMessage close = closed;
   close.type = SetupType::close;
   close.reason = SetupReason::idle;
-  close.from_tpn = asked->to_tpn;  // of the channel before
+  close.from_tpn = asked->to_tpn;  // of the previous channel
   close.cookie = 7;
   peer.say(to, close);
   CHECK(stats_of(here).channels == 1);
@@ -257,8 +257,9 @@ TEST_CASE("CLOSE and CLOSED of before, or of strangers, end nothing that is used
   CHECK(answer->cookie == 7);
 }
 
-// Memory that idle channels held is free for others: many more peers than may have one at a time.
-TEST_CASE("the table of peers serves more than it holds, for idle ones make room") {
+// Memory of idle channels can be used for others, so a device serves many more peers than it can
+// have at a time.
+TEST_CASE("a device serves more peers than its table holds, because idle ones make room") {
   SimHosts hosts("idle-room");
   auto here = hosts.start("", both_ways, {.idle_timeout = 20ms, .limits = {.peers = 8}});
   for (unsigned i = 0; i < 40; ++i) {

@@ -1,6 +1,6 @@
-// Set-up messages name the incarnation that they are meant for and the one that sends them. A
-// message that names another one, be it late, forged or meant for a process that had this address
-// before, has no effect; the same message with the right names has one.
+// Set-up messages name the incarnation that they are meant for and the incarnation that sends them.
+// A message with a wrong name has no effect, whether it is late, forged, or meant for a process
+// that had this address before. The same message with the right names has an effect.
 
 #include "tests/catch.h"
 #include "tests/sim/pair.h"
@@ -16,7 +16,7 @@ constexpr uint64_t another_life = 0x1234;
 
 Statistics stats_of(SimHosts::Host& host) { return host.device.stats().value(); }
 
-// A device, and a stranger that has a channel to it.
+// A device, and a stranger that has a channel to the device.
 struct Known {
   explicit Known(const std::string& name, const std::string& device = "",
                  const DeviceOptions& options = {})
@@ -33,7 +33,7 @@ struct Known {
     }
     REQUIRE(stats_of(here).channels == 1);
   }
-  // The fields that name the channel and both incarnations.
+  // Returns a message with the fields that name the channel and both incarnations.
   Message message(SetupType type) const {
     Message said;
     said.type = type;
@@ -52,7 +52,7 @@ struct Known {
 
 TEST_CASE("CLOSE ends a channel only if it names both of its incarnations") {
   for (const SetupReason reason : {SetupReason::leaving, SetupReason::none, SetupReason::idle}) {
-    INFO("reason " << static_cast<int>(reason));
+    INFO("reason of the close " << static_cast<int>(reason));
     Known known("close-" + std::to_string(static_cast<int>(reason)));
     known.connect();
     Message close = known.message(SetupType::close);
@@ -152,7 +152,7 @@ TEST_CASE("QUESTION is answered only if it names this incarnation") {
   CHECK(answered(known.peer.their_life()));
 }
 
-TEST_CASE("NOTED ends the telling of new paths only if it names this incarnation") {
+TEST_CASE("NOTED ends the announcement of new paths only if it names this incarnation") {
   const std::string path = "sim:noted-life";
   Known known("noted-life", "paths():" + path + "+" + path);
   known.peer.features = feature_new_paths;

@@ -44,12 +44,11 @@ std::vector<Completion> arrivals(Jfr& jfr, size_t count, Duration limit = 1s) {
   return out;
 }
 
-TEST_CASE(
-    "two senders to two Jetties over one receive queue, with loss: each message once, whole") {
+TEST_CASE("two Jetties share a receive queue: despite loss each message arrives once, whole") {
   const std::string path = "loss=5%&reorder=5%&mtu=1024";
   Shared shared("jfr-loss", 8, path);
   auto second = shared.hosts.start(path);
-  constexpr uint64_t messages = 300;  // of each sender
+  constexpr uint64_t messages = 300;  // from each sender
   std::vector<std::vector<std::byte>> inbox(8, std::vector<std::byte>(8000));
   for (uint64_t tag = 0; tag < inbox.size(); ++tag) REQUIRE(shared.jfr->receive(inbox[tag], tag));
   CHECK(shared.jfr->vacant_receives() == 0);
@@ -102,11 +101,12 @@ TEST_CASE(
     CHECK(sender.done == messages);
     CHECK(sender.arrived == messages);
   }
-  // Their own queues tell of their own works only.
+  // The queues of the Jetties report only works of the Jetties.
   for (Jetty& jetty : shared.jetties) CHECK(jetty.wait(1ms).empty());
 }
 
-TEST_CASE("senders wait for the shared queue, and the first message gets its buffer") {
+TEST_CASE(
+    "senders wait while the shared queue is empty, and the first message gets the next buffer") {
   Shared shared("jfr-empty");
   const auto bytes = bytes_like(3000);
   REQUIRE(shared.here.jetty.post(
@@ -142,7 +142,7 @@ TEST_CASE("immediates to Jetties that share a receive queue share its permits") 
   }
 }
 
-TEST_CASE("a receive queue is a target by itself") {
+TEST_CASE("a receive queue can itself be the target of messages") {
   Shared shared("jfr-target");
   const RemoteJetty target = shared.here.device.import(shared.jfr->descriptor()).value().jetty;
   const auto bytes = bytes_like(100);
@@ -158,14 +158,14 @@ TEST_CASE("a receive queue is a target by itself") {
   REQUIRE(came.size() == 2);
   for (const Completion& arrival : came) CHECK(arrival.jetty == shared.jfr->id());
   CHECK(inbox == bytes);
-  // Its token is its own: a Jetty's opens nothing here.
+  // The receive queue has its own token: the token of a Jetty is not valid here.
   RemoteJetty forged = target;
   forged.token = shared.targets[0].token;
   REQUIRE(shared.here.jetty.post(send(bytes, forged)) == 1);
   CHECK(only_status(shared.here.jetty, 1s) == Status::remote_access);
 }
 
-// A message of many packets to the first of the Jetties, of which some have come.
+// Sends the first packets of a long message to the first of the Jetties.
 std::vector<std::byte> begin_message(Shared& shared, std::vector<std::byte>& inbox) {
   const auto bytes = bytes_like(64 * 1024);
   inbox.assign(64 * 1024, std::byte{});
@@ -178,7 +178,7 @@ std::vector<std::byte> begin_message(Shared& shared, std::vector<std::byte>& inb
   return bytes;
 }
 
-TEST_CASE("a Jetty that goes while a message to it arrives gives its buffer to the others") {
+TEST_CASE("a Jetty destroyed while a message arrives returns the buffer to the shared queue") {
   for (const bool destroyed : {true, false}) {
     Shared shared(destroyed ? "jfr-destroyed" : "jfr-flushed", 1, "delay=100us&mtu=1024");
     std::vector<std::byte> inbox;
@@ -191,7 +191,7 @@ TEST_CASE("a Jetty that goes while a message to it arrives gives its buffer to t
     const auto before = inbox;
     CHECK(only_status(shared.here.jetty, 1s) == Status::remote_access);
     CHECK(inbox == before);
-    CHECK(shared.jfr->wait(1ms).empty());  // nothing is flushed: the buffer waits on
+    CHECK(shared.jfr->wait(1ms).empty());  // nothing is flushed: the buffer stays posted
     REQUIRE(shared.here.jetty.post(send(bytes, shared.targets[1])) == 1);
     CHECK(only_status(shared.here.jetty, 1s) == Status::ok);
     const auto came = arrivals(*shared.jfr, 1);
@@ -207,7 +207,7 @@ TEST_CASE("a Jetty that goes while a message to it arrives gives its buffer to t
   }
 }
 
-TEST_CASE("when the receive queue goes while a message arrives, nothing more is placed") {
+TEST_CASE("after a receive queue is destroyed, no further part of an arriving message is placed") {
   Shared shared("jfr-gone", 4, "delay=100us&mtu=1024");
   std::vector<std::byte> inbox;
   const auto bytes = begin_message(shared, inbox);
@@ -216,7 +216,7 @@ TEST_CASE("when the receive queue goes while a message arrives, nothing more is 
   CHECK(only_status(shared.here.jetty, 1s) == Status::remote_unsupported);
   CHECK(std::ranges::all_of(inbox, [](std::byte byte) { return byte == std::byte{0xee}; }));
 
-  // Its Jetties are as if they had no receives, also when another queue is made in its place.
+  // Its Jetties behave as if they had no receives, even when another queue is created.
   Jfr next = shared.there.device.jfr({.receives = 4}).value();
   REQUIRE(next.receive(inbox, 7));
   const Imported memory = shared.memory();
@@ -228,13 +228,13 @@ TEST_CASE("when the receive queue goes while a message arrives, nothing more is 
     }
   }
   CHECK(next.wait(1ms).empty());
-  // Works that they post still complete.
+  // Works that these Jetties post still complete.
   const Imported back = shared.there.device.import(shared.here.line).value();
   REQUIRE(shared.jetties[0].post(write(bytes, back.segment)) == 1);
   CHECK(only_status(shared.jetties[0], 1s) == Status::ok);
 }
 
-TEST_CASE("a receive queue that is destroyed tells its shared completion queue of its buffers") {
+TEST_CASE("a destroyed receive queue completes its buffers into its shared completion queue") {
   Shared shared("jfr-jfc");
   Jfc jfc = shared.there.device.jfc(64).value();
   std::vector<std::byte> inbox(100);
@@ -256,11 +256,11 @@ TEST_CASE("a receive queue that is destroyed tells its shared completion queue o
     CHECK(out[i].tag == i + 1);
     if (i > 0) CHECK(out[i].status == Status::flushed);
   }
-  // All that they had reserved there is free again.
+  // All entries that the destroyed queue and Jetty had reserved are free again.
   Jetty all = shared.there.device.jetty({.berths = 64, .completions = &jfc}).value();
 }
 
-TEST_CASE("memory that is unregistered takes its buffers out of a shared receive queue") {
+TEST_CASE("unregister removes the buffers in its memory from a shared receive queue") {
   Shared shared("jfr-unregister", 4, "delay=100us&mtu=1024");
   std::vector<std::byte> memory(64 * 1024);
   std::vector<std::byte> other(64 * 1024);
@@ -284,7 +284,7 @@ TEST_CASE("memory that is unregistered takes its buffers out of a shared receive
   CHECK(other == bytes);
 }
 
-TEST_CASE("a message on its way when its sender dies gives its buffer back to the shared queue") {
+TEST_CASE("a buffer is returned to the shared queue if the sender dies while its message arrives") {
   Shared shared("jfr-sender", 1, "delay=100us&mtu=1024");
   std::vector<std::byte> inbox;
   const auto bytes = begin_message(shared, inbox);

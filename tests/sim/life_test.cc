@@ -1,4 +1,4 @@
-// Peers that die, restart, part and meet again.
+// Peers that die, restart, leave, and come back.
 
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("no device at the address: the work ends as peer_unreachable, 2 s after its post") {
+TEST_CASE("without a device at the address, a work ends as peer_unreachable 2 s after its post") {
   SimHosts hosts("unreachable");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -24,7 +24,7 @@ TEST_CASE("no device at the address: the work ends as peer_unreachable, 2 s afte
   CHECK(hosts.now() - posted <= 2s + 10ms);
 }
 
-TEST_CASE("a peer dies with 1000 works in flight: each completes in time, unknown or unreachable") {
+TEST_CASE("when a peer dies, each of 1000 works in flight ends in time, unknown or unreachable") {
   SimHosts hosts("dies");
   auto here = hosts.start("delay=100us", {.berths = 1000});
   auto there = hosts.start("delay=100us");
@@ -44,16 +44,16 @@ TEST_CASE("a peer dies with 1000 works in flight: each completes in time, unknow
     count += completions.size();
     for (const Completion& completion : completions) ++ended[completion.status];
   }
-  // Works that had left may have been executed, the others were not; no other status is possible.
+  // Works of which packets had left may have been executed, the others were not; no other status is
+  // possible.
   CHECK(ended[Status::unknown] > 0);
   CHECK(ended[Status::peer_unreachable] > 0);
   CHECK(ended[Status::ok] + ended[Status::unknown] + ended[Status::peer_unreachable] == 1000);
-  // The verdict on a silent peer takes 1 s, making a new channel in vain 2 s.
+  // A silent channel is declared dead after 1 s, and the attempt to make a new one ends after 2 s.
   CHECK(hosts.now() - died <= 3s + 20ms);
 }
 
-TEST_CASE(
-    "a peer that restarts at its address is another one: old works end, new imports work at once") {
+TEST_CASE("a peer that restarts at its address is a new peer: old works end, new imports succeed") {
   SimHosts hosts("restarts");
   auto here = hosts.start();
   auto there = hosts.start("address=fd00::77");
@@ -66,8 +66,10 @@ TEST_CASE(
 
   const Time posted = hosts.now();
   REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
-  CHECK(only_status(here.jetty, 5s) == Status::unknown);  // packets had left for the old one
-  CHECK(hosts.now() - posted < 50ms);                     // it said so itself: no time-out
+  CHECK(only_status(here.jetty, 5s) ==
+        Status::unknown);  // packets for the old incarnation had left
+  CHECK(hosts.now() - posted <
+        50ms);  // the new incarnation reported the restart, so no time-out was needed
   REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
   CHECK(only_status(here.jetty, 5s) == Status::peer_restarted);
 
@@ -79,7 +81,7 @@ TEST_CASE(
   CHECK(same(again.segment.bytes().subspan(16, bytes.size()), bytes));
 }
 
-TEST_CASE("a restarted peer is served although the survivor still has its old channel") {
+TEST_CASE("a restarted peer is served even if the other end still has its old channel") {
   SimHosts hosts("survivor");
   auto survivor = hosts.start();
   auto peer = hosts.start("address=fd00::78");
@@ -95,18 +97,18 @@ TEST_CASE("a restarted peer is served although the survivor still has its old ch
     const Time begun = hosts.now();
     REQUIRE(peer.jetty.post(write(news, target.segment, 4096 * life)) == 1);
     REQUIRE(only_status(peer.jetty, 1s) == Status::ok);
-    REQUIRE(hosts.now() - begun < 1ms);  // a cookie's round trip more
+    REQUIRE(hosts.now() - begun < 1ms);  // the cookie takes one more round trip
     REQUIRE(same(survivor.segment.bytes().subspan(4096 * life, news.size()), news));
   }
-  // Lives that are over leave nothing behind: itself, and the last one.
+  // Only two peers are left: the device itself, and the last incarnation.
   const Statistics statistics = survivor.device.stats().value();
   CHECK(statistics.peers == 2);
   CHECK(statistics.channels == 1);
 }
 
-// Varuna's case: executed, and the path dies before the answer. Also when it stays dead for so long
-// that the target forgets peers that ask for channels and never use them.
-TEST_CASE("a send whose answer is lost with its channel is delivered once and told as done") {
+// The case of Varuna: a send is executed, and the path dies before the answer. The outage is also
+// so long that the target forgets peers that ask for channels and never use them.
+TEST_CASE("a send whose answer is lost with its channel is delivered once and completes as ok") {
   const Duration outage = GENERATE(1'200ms, 6s);
   SimHosts hosts("varuna-" + std::to_string(outage.count()));
   auto here = hosts.start("", {.berths = 64, .receives = 16}, {.operation_timeout = 20s});
@@ -120,14 +122,14 @@ TEST_CASE("a send whose answer is lost with its channel is delivered once and to
   REQUIRE(only_status(there.jetty, 1s) == Status::ok);
 
   const Time cut_at = hosts.now();
-  // Nothing comes back any more; the message and the immediate arrive and are executed.
+  // No answer comes back; the message and the immediate arrive and are executed.
   hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
   REQUIRE(here.jetty.post({send(bytes, target.jetty).tag(2),
                            write(bytes, target.segment).to(target.jetty).immediate(7).tag(3)}) ==
           2);
   size_t arrived = 0;
   for (const Completion& completion : there.jetty.wait(1s)) arrived += completion.ok();
-  hosts.run_for(outage);  // the channel is given up
+  hosts.run_for(outage);  // by then the channel has been declared dead
   hosts.network().cut(there.device.endpoint(), here.device.endpoint(), false);
   size_t done = 0;
   while (done < 2) {
@@ -145,7 +147,7 @@ TEST_CASE("a send whose answer is lost with its channel is delivered once and to
   CHECK(there.device.stats().value().repeated == 2);
 }
 
-TEST_CASE("a path cut for less than the verdict fails no work") {
+TEST_CASE("a path that is cut for less than the time-out of a channel fails no work") {
   SimHosts hosts("short-cut");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -161,7 +163,7 @@ TEST_CASE("a path cut for less than the verdict fails no work") {
   CHECK(here.device.stats().value().channels_lost == 0);
 }
 
-TEST_CASE("both ask for a channel at once: there is one, and both use it") {
+TEST_CASE("when both ends ask for a channel at the same time, there is one, and both use it") {
   for (const char* delay : {"delay=0us", "delay=50us", "delay=5ms"}) {
     SimHosts hosts(std::string("simultaneous-") + delay);
     auto a = hosts.start(delay);
@@ -178,8 +180,7 @@ TEST_CASE("both ask for a channel at once: there is one, and both use it") {
   }
 }
 
-TEST_CASE(
-    "a peer that is asked by address and asks at the same time is one peer, with one channel") {
+TEST_CASE("a peer that is asked by address while it asks is known once, with one channel") {
   for (const char* delay : {"delay=0us", "delay=50us", "delay=5ms"}) {
     SimHosts hosts(std::string("crossing-") + delay);
     auto a = hosts.start(delay);
@@ -188,7 +189,7 @@ TEST_CASE(
     const Imported to_a = b.device.import(a.line).value();
     const auto bytes = bytes_like(10'000);
     REQUIRE(b.jetty.post(write(bytes, to_a.segment)) == 1);
-    // The name is asked for at the address; whose it is, is known with the answer.
+    // The importer knows only the address. Which peer is there becomes known with the answer.
     const std::string name = "urma://" + to_string(b.device.endpoint()) + "/inbox";
     const Imported to_b = a.device.import(name).value();
     CHECK(only_status(b.jetty, 1s) == Status::ok);
@@ -196,13 +197,13 @@ TEST_CASE(
     CHECK(only_status(a.jetty, 1s) == Status::ok);
     for (auto* host : {&a, &b}) {
       const Statistics statistics = host->device.stats().value();
-      CHECK(statistics.peers == 2);  // itself, and the other
+      CHECK(statistics.peers == 2);  // the device itself, and the other one
       CHECK(statistics.channels_made == 1);
     }
   }
 }
 
-TEST_CASE("a device that closes says so: its peers need no time-out") {
+TEST_CASE("a device that closes notifies its peers, so they need no time-out") {
   SimHosts hosts("leaves");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -218,7 +219,7 @@ TEST_CASE("a device that closes says so: its peers need no time-out") {
   CHECK(here.device.stats().value().channels == 0);
 }
 
-TEST_CASE("a path that swallows large packets gets a channel of smaller ones") {
+TEST_CASE("on a path that loses large packets, a channel with smaller packets is made") {
   SimHosts hosts("small-path");
   auto here = hosts.start("mtu=8192");
   auto there = hosts.start("mtu=8192");
@@ -230,7 +231,7 @@ TEST_CASE("a path that swallows large packets gets a channel of smaller ones") {
   CHECK(same(there.segment.bytes().first(bytes.size()), bytes));
 }
 
-TEST_CASE("a process is its own peer") {
+TEST_CASE("a process can be its own peer") {
   SimHosts hosts("self");
   auto here = hosts.start();
   const Imported self = here.device.import(here.line).value();

@@ -1,4 +1,4 @@
-// Limits on what one peer may take from others: their EIDs, their room, their memory.
+// Limits on what one peer may take from others: their EIDs, table entries and memory.
 
 #include <map>
 #include <string>
@@ -33,11 +33,11 @@ TEST_CASE("an EID that is an address is refused from another address") {
   CHECK(itself.connect(server.device.endpoint()));
   CHECK(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
   const Statistics statistics = server.device.stats().value();
-  CHECK(statistics.peers == 3);  // itself, the victim, and the thief as itself
+  CHECK(statistics.peers == 3);  // the device itself, the victim, and the thief under its own EID
   CHECK(victim.device.stats().value().channels_made == 1);
 }
 
-TEST_CASE("a drawn EID with a living channel is refused to others, even if that channel is idle") {
+TEST_CASE("a random EID with a living channel is refused to others, even if that channel is idle") {
   SimHosts hosts("claimed-draw");
   auto server = hosts.start();
   auto victim = hosts.start("address=fd77::1:0:1");
@@ -53,14 +53,14 @@ TEST_CASE("a drawn EID with a living channel is refused to others, even if that 
   CHECK(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
   CHECK(victim.device.stats().value().channels_made == 1);
 
-  // A dead victim has nothing to lose: the same process may have moved.
+  // A victim without a channel has nothing to lose. Its process may have moved to this address.
   hosts.kill(std::move(victim));
   CHECK_FALSE(thief.connect(server.device.endpoint()));
   hosts.run_for(1100ms);
   CHECK(thief.connect(server.device.endpoint()));
 }
 
-TEST_CASE("forged OPENs leave a trace: how many came, and how many were asked for a cookie") {
+TEST_CASE("forged OPENs are counted, and so are the cookies that were asked for") {
   SimHosts hosts("forged-opens");
   auto server = hosts.start();
   Stranger liar(hosts, "2001:db8::66");
@@ -80,19 +80,19 @@ TEST_CASE("forged OPENs leave a trace: how many came, and how many were asked fo
   CHECK(statistics.setup_cookies < count);
   CHECK(statistics.setup_sent >= count);
   CHECK(statistics.setup_unsent == 0);
-  // Answers that it made up.
+  // Answers that the attacker has made up.
   SetupMessage answer;
   answer.from_life = liar.life;
   for (const auto type : {SetupType::accept, SetupType::close}) {
     answer.type = type;
-    answer.to_life = 12345;  // which it has to guess
+    answer.to_life = 12345;  // the attacker has to guess this
     liar.say(server.device.endpoint(), answer);
   }
   CHECK(server.device.stats().value().setup_incarnation == 2);
   CHECK(server.device.stats().value().setup_received == count + 2);
 }
 
-// A packet of a write, as its sender's headers should be.
+// Returns the headers of one packet of a write, as a correct sender would set them.
 TaRequest write_request(const Segment& segment, uint64_t offset, uint32_t length) {
   const Descriptor::Segment target = parse_descriptor(segment.descriptor()).value().segment.value();
   TaRequest request;
@@ -103,13 +103,13 @@ TaRequest write_request(const Segment& segment, uint64_t offset, uint32_t length
   return request;
 }
 
-TEST_CASE("a slice that leaves its segment changes nothing, though most of it lies inside") {
+TEST_CASE("a slice that leaves its segment changes nothing, even if most of it lies inside") {
   SimHosts hosts("half-outside");
   auto here = hosts.start();
   auto there = hosts.start();
   Imported target = here.device.import(there.line).value();
   const auto bytes = bytes_like(12'000);
-  // The initiator can only check against the descriptor: here it was changed.
+  // The initiator checks bounds only against the descriptor, which was changed here.
   target.segment.bytes += 1 << 20;
   const uint64_t offset = there.segment.bytes().size() - 10'000;
   CHECK(status_of(here.jetty, write(bytes, target.segment, offset)) == Status::remote_access);
@@ -118,13 +118,13 @@ TEST_CASE("a slice that leaves its segment changes nothing, though most of it li
   CHECK(status_of(here.jetty, with_immediate) == Status::remote_access);
   const std::vector<std::byte> nothing(10'000);
   CHECK(same(there.segment.bytes().last(nothing.size()), nothing));
-  // To the last byte is inside.
+  // A write that ends with the last byte is inside.
   const auto fitting = std::span(bytes).first(10'000);
   CHECK(status_of(here.jetty, write(fitting, target.segment, offset)) == Status::ok);
   CHECK(same(there.segment.bytes().last(fitting.size()), fitting));
 }
 
-TEST_CASE("the last packet tells too where a slice begins; one in the middle does not") {
+TEST_CASE("the last packet of a slice shows where the slice begins; one in the middle does not") {
   SimHosts hosts("overtaken");
   auto there = hosts.start();
   Stranger stranger(hosts, "2001:db8::66");
@@ -137,18 +137,18 @@ TEST_CASE("the last packet tells too where a slice begins; one in the middle doe
   const auto request = [&](uint64_t start, uint32_t i) {
     return write_request(there.segment, start + size_t{i} * Stranger::mtu, 3 * Stranger::mtu);
   };
-  // The last one first: inside, but the first one would not be.
+  // The last packet comes first. It lies inside, but the first packet of its slice would not.
   const uint64_t before = 0 - uint64_t{Stranger::mtu};
   stranger.send({.slice = 1, .skip = 2}, request(before, 2), packet(2));
   const std::vector<std::byte> nothing(Stranger::mtu);
   CHECK(same(there.segment.bytes().subspan(Stranger::mtu, Stranger::mtu), nothing));
-  // One in the middle, of a slice that ends inside: it may not be refused, wherever it begins.
+  // A packet in the middle of a slice that lies inside is not refused, wherever its slice begins.
   stranger.send({.slice = 2, .last = false, .skip = 1}, request(end - 3 * Stranger::mtu, 1),
                 packet(1));
   CHECK(same(there.segment.bytes().last(2 * Stranger::mtu).first(Stranger::mtu), packet(1)));
 }
 
-TEST_CASE("slices that one peer begins and never ends leave room for those of others") {
+TEST_CASE("slices that one peer begins and never ends leave memory for those of others") {
   SimHosts hosts("unfinished");
   auto server = hosts.start();
   auto client = hosts.start();
@@ -156,7 +156,7 @@ TEST_CASE("slices that one peer begins and never ends leave room for those of ot
   REQUIRE(stranger.connect(server.device.endpoint()));
   const auto bytes = bytes_like(Stranger::mtu);
   TaRequest request = write_request(server.segment, 0, 2 * Stranger::mtu);
-  request.token.token ^= 1;  // not even a token is needed
+  request.token.token ^= 1;  // it works even without a valid token
   for (uint32_t slice = 0; slice < 17'000; ++slice) {
     stranger.send({.slice = slice, .last = false}, request, bytes);
     if (slice % 1024 == 0) stranger.answers();
@@ -173,7 +173,7 @@ TEST_CASE("slices that one peer begins and never ends leave room for those of ot
   CHECK(same(back, more));
 }
 
-TEST_CASE("answers that one peer never acknowledges leave room for those of others") {
+TEST_CASE("answers that one peer never acknowledges leave memory for those of others") {
   SimHosts hosts("unacknowledged");
   auto server = hosts.start();
   auto client = hosts.start();
@@ -191,7 +191,8 @@ TEST_CASE("answers that one peer never acknowledges leave room for those of othe
   CHECK(status_of(client.jetty, write(more, to_server.segment), 100ms) == Status::ok);
 }
 
-// A process that speaks the version after ours: it understands nothing, and says so.
+// A process that speaks the next version of the protocol: it refuses each message that it does not
+// understand.
 class Newer final : public drivers::VirtualClock::Driven {
  public:
   explicit Newer(SimHosts& hosts) : network_(hosts.network()) {
@@ -237,7 +238,7 @@ class Newer final : public drivers::VirtualClock::Driven {
   IcrcPrefix prefix_;
 };
 
-TEST_CASE("another version is told apart from silence: by works, and by imports") {
+TEST_CASE("works and imports distinguish a peer of another version from a silent one") {
   SimHosts hosts("newer");
   auto here = hosts.start();
   Newer newer(hosts);
@@ -252,10 +253,10 @@ TEST_CASE("another version is told apart from silence: by works, and by imports"
   const auto by_name = here.device.import("urma://" + to_string(newer.at()) + "/inbox", 1s);
   REQUIRE_FALSE(by_name.ok());
   CHECK(by_name.status() == Status::version_mismatch);
-  CHECK(newer.asked < 20);  // not as fast as it refuses
+  CHECK(newer.asked < 20);  // the device asks less often than the peer refuses
 }
 
-TEST_CASE("a peer that speaks another version is refused, and told which one is spoken here") {
+TEST_CASE("a peer that speaks another version is refused with the version that is spoken here") {
   SimHosts hosts("older");
   auto here = hosts.start();
   Stranger stranger(hosts, "2001:db8::66");
@@ -268,7 +269,7 @@ TEST_CASE("a peer that speaks another version is refused, and told which one is 
   CHECK(answer->version == setup_version);
 }
 
-TEST_CASE("any number of Jetties, one after the other, use no more of a peer than one does") {
+TEST_CASE("any number of Jetties, one after another, use no more memory of a peer than one") {
   SimHosts hosts("churn");
   auto server = hosts.start("", {.berths = 8, .receives = 64});
   auto churner = hosts.start();
@@ -290,7 +291,8 @@ TEST_CASE("any number of Jetties, one after the other, use no more of a peer tha
   }
 }
 
-TEST_CASE("queues without end cost their own peer, which is told, and no other") {
+TEST_CASE(
+    "a peer that uses too many queues is refused further ones, and no other peer is affected") {
   SimHosts hosts("queues");
   auto server = hosts.start("", {.berths = 8, .receives = 8});
   auto other = hosts.start();
@@ -310,7 +312,7 @@ TEST_CASE("queues without end cost their own peer, which is told, and no other")
     stranger.send({.slice = queue}, message, bytes);
     if (queue % 256 == 0) stranger.answers();
   }
-  REQUIRE(stranger.connect(server.device.endpoint()));  // it has acknowledged nothing
+  REQUIRE(stranger.connect(server.device.endpoint()));  // it has acknowledged no packet
   stranger.send({.slice = 1}, message, bytes);
   hosts.run_for(1ms);
   const auto answers = stranger.answers();
@@ -323,7 +325,7 @@ TEST_CASE("queues without end cost their own peer, which is told, and no other")
 
 DeviceOptions with_peers(uint32_t peers) { return {.limits = {.peers = peers}}; }
 
-TEST_CASE("clients that crash make room for later ones") {
+TEST_CASE("clients that crash leave their places to later ones") {
   SimHosts hosts("crashing");
   auto server = hosts.start("", {.berths = 8}, with_peers(8));
   const auto bytes = bytes_like(100);
@@ -336,7 +338,7 @@ TEST_CASE("clients that crash make room for later ones") {
   }
 }
 
-TEST_CASE("clients that live keep their room: one that comes too late is told so") {
+TEST_CASE("living clients keep their places, and one that finds no place is refused") {
   SimHosts hosts("crowded");
   auto server = hosts.start("", {.berths = 8}, with_peers(8));
   const auto bytes = bytes_like(100);
@@ -354,7 +356,7 @@ TEST_CASE("clients that live keep their room: one that comes too late is told so
     CHECK(status_of(clients[client].jetty, write(bytes, targets[client].segment)) == Status::ok);
     CHECK(clients[client].device.stats().value().channels_made == 1);
   }
-  // A place that becomes free is taken.
+  // When a client leaves, the waiting one takes its place.
   hosts.kill(std::move(clients.front()));
   CHECK(status_of(clients.back().jetty, write(bytes, targets.back().segment)) == Status::ok);
 }
@@ -369,7 +371,8 @@ TEST_CASE("a peer whose execution record was forgotten is not served as a new on
   const auto bytes = bytes_like(100);
   REQUIRE(status_of(here.jetty, send(bytes, target.jetty)) == Status::ok);
 
-  // Executed, and no answer comes; then the server needs the place.
+  // The message is executed and no answer comes. Then the server needs the client's place in its
+  // table.
   hosts.network().cut(server.device.endpoint(), here.device.endpoint(), true);
   REQUIRE(here.jetty.post(send(bytes, target.jetty).tag(2)) == 1);
   hosts.run_for(1500ms);
@@ -386,7 +389,7 @@ TEST_CASE("a peer whose execution record was forgotten is not served as a new on
   CHECK(completions[0].status == Status::unknown);
   CHECK(server.jetty.wait(10ms).size() == 2);
 
-  // Nor for ever: another acquaintance begins with another import, when there is a place again.
+  // This is not permanent: a new import begins a new acquaintance when there is a place again.
   CHECK(status_of(here.jetty, send(bytes, target.jetty)) == Status::peer_restarted);
   others.front().device.close();
   target = here.device.import(server.line).value();
@@ -394,7 +397,8 @@ TEST_CASE("a peer whose execution record was forgotten is not served as a new on
   CHECK(server.jetty.wait(10ms).size() == 1);
 }
 
-TEST_CASE("a peer that forgot us and comes back begins anew, though we remember it") {
+TEST_CASE(
+    "a peer that forgot this device and comes back begins anew, though it is remembered here") {
   SimHosts hosts("begins-anew");
   auto server = hosts.start("", {.berths = 8, .receives = 16});
   Stranger stranger(hosts, "2001:db8::66");
@@ -413,7 +417,8 @@ TEST_CASE("a peer that forgot us and comes back begins anew, though we remember 
   for (uint32_t acquaintance = 1; acquaintance <= 3; ++acquaintance) {
     stranger.acquaintance = acquaintance;
     REQUIRE(stranger.connect(server.device.endpoint()));
-    // The same TASSN is another message each time, and a replay on another channel.
+    // In each acquaintance the same TASSN is a new message. On a second channel of the same
+    // acquaintance it is a replay.
     for (uint32_t channel = 0; channel < 2; ++channel) {
       stranger.send({.slice = 1}, message, bytes);
       CHECK(server.jetty.wait(1ms).size() == (channel == 0 ? 1 : 0));

@@ -1,4 +1,4 @@
-// Writes with notify: the value comes after the data, once, or not at all.
+// Writes with a notification: the value is stored after the data, once, or not at all.
 
 #include <atomic>
 
@@ -18,7 +18,7 @@ std::atomic_ref<uint64_t> word(const Segment& segment, uint64_t at = word_at) {
   return std::atomic_ref(*reinterpret_cast<uint64_t*>(segment.bytes().data() + at));
 }
 
-// Two hosts, and what one of them needs to write to the other.
+// Two hosts, and the segment of one of them as the other imports it.
 struct Pair {
   SimHosts hosts;
   SimHosts::Host here;
@@ -36,7 +36,7 @@ struct Pair {
     REQUIRE(here.jetty.post(work) == 1);
     return collect(here.jetty, 1).at(0).status;
   }
-  // Both poll, as engines without threads need it, until `done` or for 10 s.
+  // Polls both hosts, because inlined engines need it, until `done` or for 10 s.
   template <class Done>
   void run_until(Done&& done) {
     const Time limit = hosts.now() + 10s;
@@ -48,7 +48,7 @@ struct Pair {
   }
 };
 
-TEST_CASE("a thread that sees the notified value sees the data, of every size, whatever is lost") {
+TEST_CASE("a thread that sees the notified value sees data of every size, whatever is lost") {
   const bool inlined = GENERATE(false, true);
   Pair pair(inlined ? "notify-inlined" : "notify", "mtu=1024&loss=5%&reorder=10%&dup=5%",
             {.threads = inlined ? Threads::inlined : Threads::served});
@@ -77,12 +77,13 @@ TEST_CASE("a thread that sees the notified value sees the data, of every size, w
     CHECK(out[0].bytes == size);
     CHECK_FALSE(out[0].with_immediate);
   }
-  // Only the word reports it: there is no completion.
+  // The target's Jetty gets no completion: only the word reports the write.
   CHECK(pair.there.jetty.poll(out) == 0);
   CHECK(pair.here.device.stats().value().retransmitted > 0);
 }
 
-TEST_CASE("a notification into another segment, of inline data, of pieces, behind other works") {
+TEST_CASE(
+    "a notification may go to another segment, and follow inline data, pieces or other works") {
   Pair pair("notify-forms");
   Segment words = pair.there.device.allocate(4096, Rights::write).value();
   const RemoteSegment to = pair.here.device.import(words.descriptor()).value().segment;
@@ -114,7 +115,7 @@ TEST_CASE("invalid notifications are bad works") {
   for (const Work& bad : {
            Work(good).notify(elsewhere, 0, 1),
            Work(good).notify({}, 0, 1),
-           Work(good).notify(segment, word_at + 4, 1),  // not aligned
+           Work(good).notify(segment, word_at + 4, 1),  // offset is not aligned
            Work(good).to(pair.target.jetty).immediate(1).notify(segment, word_at, 1),
            Work(good).notify(segment, word_at, 1).to(pair.target.jetty).immediate(1),
            read(std::span(bytes), segment).notify(segment, word_at, 1),
@@ -123,11 +124,11 @@ TEST_CASE("invalid notifications are bad works") {
     CHECK(pair.status_of(bad) == Status::bad_work);
   }
   CHECK(same(pair.there.segment.bytes().first(16), std::vector<std::byte>(16)));
-  // A word next to the refused ones is accepted.
+  // A valid word between the refused ones is accepted.
   CHECK(pair.status_of(Work(good).to(pair.target.jetty).notify(segment, word_at, 1)) == Status::ok);
 }
 
-TEST_CASE("a notification that is refused takes its slice with it, and leaves the word as it was") {
+TEST_CASE("a refused notification makes its slice fail and leaves the word as it was") {
   Pair pair("notify-refused");
   Segment read_only = pair.there.device.allocate(4096, Rights::read).value();
   const RemoteSegment no_right = pair.here.device.import(read_only.descriptor()).value().segment;
@@ -135,7 +136,7 @@ TEST_CASE("a notification that is refused takes its slice with it, and leaves th
   const uint64_t end = segment.bytes;
   const auto bytes = bytes_like(5000);
   const std::vector<std::byte> nothing(bytes.size());
-  // Checks that the importer makes, and checks that only the owner can make.
+  // A mistake that the importer can find, and the same one if only the owner can find it.
   for (const bool forged : {false, true}) {
     RemoteSegment larger = segment;
     RemoteSegment more_rights = no_right;
@@ -154,7 +155,7 @@ TEST_CASE("a notification that is refused takes its slice with it, and leaves th
   }
   CHECK(same(pair.there.segment.bytes().first(bytes.size()), nothing));
   CHECK(word(pair.there.segment) == 0);
-  // The data is refused, the notification would be allowed: the last slice, or one before it.
+  // The data is refused in the last slice or in an earlier one; the notification would be allowed.
   const auto large = bytes_like(200'000);
   RemoteSegment longer = segment;
   longer.bytes += 1 << 20;
@@ -164,7 +165,7 @@ TEST_CASE("a notification that is refused takes its slice with it, and leaves th
   }
   CHECK(word(read_only, 0) == 0);
   CHECK(word(pair.there.segment, 0) == 0);
-  // The queue goes on.
+  // The queue accepts further works.
   CHECK(pair.status_of(write(bytes, segment).notify(segment, end - 8, 6)) == Status::ok);
   CHECK(word(pair.there.segment, end - 8) == 6);
 }
@@ -187,7 +188,7 @@ TEST_CASE("a segment that is unregistered while the data arrives is not notified
   CHECK(word(pair.there.segment) == 2);
 }
 
-TEST_CASE("a work that is flushed on its way does not notify") {
+TEST_CASE("a work that is flushed in flight does not notify") {
   Pair pair("notify-flush", "delay=100us&mtu=1024");
   const auto bytes = bytes_like(200'000);
   REQUIRE(pair.status_of(write(bytes, pair.target.segment)) == Status::ok);
@@ -201,8 +202,8 @@ TEST_CASE("a work that is flushed on its way does not notify") {
   CHECK(word(pair.there.segment) == 0);
 }
 
-// As a send (life_test.cc): executed, and the path dies before the answer.
-TEST_CASE("a notification whose answer is lost with its channel comes once and is told as done") {
+// As in life_test.cc for a send: the write is executed, and the path dies before the answer.
+TEST_CASE("a notification whose answer is lost with its channel comes once and completes as ok") {
   Pair pair("notify-once", "", {.operation_timeout = 20s});
   const auto bytes = bytes_like(3000);
   REQUIRE(pair.status_of(write(bytes, pair.target.segment)) == Status::ok);
@@ -213,11 +214,11 @@ TEST_CASE("a notification whose answer is lost with its channel comes once and i
               write(bytes, pair.target.segment).notify(pair.target.segment, word_at, 7)) == 1);
   pair.run_until([&] { return word(pair.there.segment) == 7; });
   REQUIRE(word(pair.there.segment) == 7);
-  // The application has seen it and begins its next round.
+  // The application has seen the value and begins its next round.
   word(pair.there.segment) = 0;
   const std::vector<std::byte> later(bytes.size(), std::byte{3});
   std::ranges::copy(later, pair.there.segment.bytes().begin());
-  pair.hosts.run_for(1200ms);  // the channel is given up
+  pair.hosts.run_for(1200ms);  // by then the channel has been declared dead
   pair.hosts.network().cut(there, here, false);
   CHECK(collect(pair.here.jetty, 1, 15s).at(0).ok());
   pair.hosts.run_for(100ms);
@@ -226,7 +227,7 @@ TEST_CASE("a notification whose answer is lost with its channel comes once and i
   CHECK(pair.there.device.stats().value().repeated == 1);
 }
 
-// Two packets of a write with notify, as a stranger sends them.
+// A write with notification in two packets, sent by a stranger.
 struct StrangersWrite {
   SimHosts hosts;
   SimHosts::Host there;
@@ -256,7 +257,7 @@ struct StrangersWrite {
     stranger.send({.slice = slices, .last = index == 1}, packet,
                   std::span(bytes).subspan(size_t{index} * Stranger::mtu, Stranger::mtu));
   }
-  // The whole slice, and how it is answered.
+  // Sends the whole slice and returns the answer.
   Atah answer(const TaRequest& first, const TaRequest& second) {
     ++slices;
     send(0, first);
@@ -266,7 +267,8 @@ struct StrangersWrite {
   bool placed() const { return same(there.segment.bytes().first(bytes.size()), bytes); }
 };
 
-TEST_CASE("the target checks where it is to notify, first and last, and forgets what it refused") {
+TEST_CASE(
+    "the target checks the notification of each packet, and keeps no state of a refused one") {
   StrangersWrite write("notify-checked");
   const TaRequest good = write.request;
   TaRequest misaligned = good;
@@ -281,12 +283,12 @@ TEST_CASE("the target checks where it is to notify, first and last, and forgets 
   CHECK(refused(misaligned, misaligned));
   CHECK(refused(wrong_token, wrong_token));
   CHECK_FALSE(write.placed());
-  // The last packet's word is the one that is stored.
+  // The word that the last packet names is the one that is stored.
   CHECK(refused(good, wrong_token));
   CHECK(refused(good, misaligned));
   CHECK(write.placed());
   CHECK(word(write.there.segment) == 0);
-  // It was the same TASSN all the time, and none of it counts as executed, or as under way.
+  // All attempts had the same TASSN, and none of them counts as executed or in progress.
   CHECK(write.answer(good, good).status == Response::success);
   CHECK(word(write.there.segment) == 9);
   word(write.there.segment) = 0;
@@ -295,7 +297,7 @@ TEST_CASE("the target checks where it is to notify, first and last, and forgets 
   CHECK(write.there.device.stats().value().repeated == 1);
 }
 
-TEST_CASE("a notification that is withdrawn on its way never comes") {
+TEST_CASE("a notification that is withdrawn in flight never comes") {
   StrangersWrite write("notify-withdrawn");
   const TaRequest good = write.request;
   ++write.slices;
@@ -311,7 +313,7 @@ TEST_CASE("a notification that is withdrawn on its way never comes") {
   write.send(1, good);
   CHECK(write.stranger.answers().empty());
   CHECK(word(write.there.segment) == 0);
-  // The next one is another.
+  // The next write notifies another value.
   TaRequest next = good;
   next.base.tassn = 1;
   CHECK(write.answer(next, next).status == Response::success);

@@ -7,8 +7,8 @@
 namespace urma::test {
 namespace {
 
-// Apart from `require`, which is asked for each byte: a frame with strings in it costs some
-// sanitizers more than all the rest.
+// A separate function, because `require` is called for each byte: strings in its frame would make
+// it slower than everything else under some sanitizers.
 [[noreturn, gnu::noinline]] void violated(uint64_t offset, uint64_t work, const char* rule) {
   throw Violation(std::string(rule) + " (work " + std::to_string(work) + " at offset " +
                   std::to_string(offset) + ")");
@@ -45,17 +45,18 @@ void Memory::end_read(uint64_t offset) { ranges_.erase(offset); }
 
 void Memory::check_read(uint64_t offset, std::span<const std::byte> bytes, uint64_t work) const {
   for (size_t i = 0; i < bytes.size() && !gone_; ++i) {
-    require(bytes[i] == expected_[offset + i], offset + i, work, "a read returns what was written");
+    require(bytes[i] == expected_[offset + i], offset + i, work,
+            "a read returns the bytes that were written");
   }
 }
 
 void Memory::arrived(uint64_t offset, uint64_t work) {
   if (gone_) return;
   const auto at = ranges_.find(offset);
-  if (at == ranges_.end() || at->second.work != work) return;  // long over
+  if (at == ranges_.end() || at->second.work != work) return;  // that work has ended long ago
   const auto range = std::span(bytes_).subspan(offset, at->second.bytes);
   require(has_pattern(range, work), offset, work,
-          "the receiver of a notification finds all of the write's data");
+          "a process that sees a notification finds all data of the write");
 }
 
 void Memory::wrote(uint64_t offset, uint64_t work) {
@@ -73,7 +74,7 @@ void Memory::not_written(uint64_t offset, uint64_t work) {
   const Range range = ranges_.at(offset);
   for (uint64_t i = 0; i < range.bytes; ++i) {
     require(bytes_[offset + i] == expected_[offset + i], offset + i, work,
-            "what is told as not executed has changed nothing");
+            "a work that completes as not executed has changed nothing");
   }
   ranges_.erase(offset);
 }
@@ -109,7 +110,7 @@ void Memory::check_all(const std::string& where) const {
     for (uint64_t i = 0; i < range.bytes; ++i) {
       const bool fits = bytes_[offset + i] == expected_[offset + i] ||
                         (range.work != 0 && bytes_[offset + i] == pattern(range.work, i));
-      require(fits, offset + i, range.work, "a byte is the old one or the new one");
+      require(fits, offset + i, range.work, "each byte has its old or its new value");
     }
     done = offset + range.bytes;
   }
@@ -122,7 +123,7 @@ void Memory::check_untouched(uint64_t from, uint64_t to) const {
                                                  expected_.begin() + static_cast<ptrdiff_t>(from));
   const bool same = differs == bytes_.begin() + static_cast<ptrdiff_t>(to);
   require(same, static_cast<uint64_t>(differs - bytes_.begin()), 0,
-          "nothing is written but what was asked for");
+          "only the bytes that a work names are written");
 }
 
 void Counter::added(uint64_t by, std::optional<uint64_t> found, uint64_t work) {
@@ -131,7 +132,7 @@ void Counter::added(uint64_t by, std::optional<uint64_t> found, uint64_t work) {
   const auto next = found_.lower_bound(*found);
   const bool meets_next = next != found_.end() && next->first < *found + by;
   const bool meets_last = next != found_.begin() && std::prev(next)->second > *found;
-  require(!meets_next && !meets_last, *found, work, "no two additions find the same");
+  require(!meets_next && !meets_last, *found, work, "no two additions fetch the same value");
   found_.emplace_hint(next, *found, *found + by);
 }
 
@@ -139,7 +140,7 @@ void Counter::check(uint64_t value, uint64_t under_way) const {
   require(value >= sum_, value, 0, "no addition is lost");
   require(value <= sum_ + doubtful_ + under_way, value, 0, "no addition is executed twice");
   const uint64_t last = found_.empty() ? 0 : found_.rbegin()->second;
-  require(value >= last, value, 0, "a counter does not fall");
+  require(value >= last, value, 0, "a counter does not decrease");
 }
 
 }  // namespace urma::test

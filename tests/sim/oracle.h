@@ -12,49 +12,50 @@
 
 namespace urma::test {
 
-// A rule of the library that a run has broken.
+// Reports that a run has broken a rule of the library.
 struct Violation : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The memory that one incarnation of a host lets others write into, and what it must hold. The
-// memory belongs to the world, so that it can be examined after its host has died.
+// The memory of one incarnation of a host to which others may write, and the bytes that it must
+// contain. The world owns the memory, so that it can be examined after the host has died.
 class Memory {
  public:
   explicit Memory(size_t bytes);
-  // Memory of the host's own, which is freed with it.
+  // Uses memory of the host, which is freed together with the host.
   explicit Memory(std::span<std::byte> bytes);
 
   std::span<std::byte> bytes() { return bytes_; }
   size_t size() const { return bytes_.size(); }
 
-  // A range that a work in progress may change, or that one that ended unknown may still change, is
-  // not given to another work.
+  // Returns false if the range overlaps one that a work in progress may change, or that a work of
+  // unknown outcome may still change.
   bool free_to_write(uint64_t offset, uint64_t bytes) const;
   bool free_to_read(uint64_t offset, uint64_t bytes) const { return free_to_write(offset, bytes); }
   void begin_write(uint64_t offset, uint64_t bytes, uint64_t work);
   void begin_read(uint64_t offset, uint64_t bytes);
   void end_read(uint64_t offset);
-  // The bytes that were read must be those that were there.
+  // Checks that a read returned the bytes that were there.
   void check_read(uint64_t offset, std::span<const std::byte> bytes, uint64_t work) const;
 
-  // The write is done: the range holds the work's bytes.
+  // The write has completed: the range must contain the work's bytes.
   void wrote(uint64_t offset, uint64_t work);
-  // It was not executed: the range holds what it held.
+  // The write was not executed: the range must contain its previous bytes.
   void not_written(uint64_t offset, uint64_t work);
-  // The outcome is unknown: each byte is the old one or the new one, now and later.
+  // The outcome is unknown: from now on each byte may have its old or its new value.
   void unknown(uint64_t offset);
-  // Part of it may have been placed before it was refused; nothing comes any more.
+  // Part of the data may have been placed before the write was refused; no more of it comes.
   void refused(uint64_t offset);
-  // The whole range holds the work's bytes, though its initiator has not been told yet.
+  // The whole range contains the work's bytes, although its initiator has no completion yet.
   void arrived(uint64_t offset, uint64_t work);
 
-  // Everything, at the end of a run.
+  // Checks all bytes, at the end of a run.
   void check_all(const std::string& where) const;
-  // The host is gone: from here on nothing may change, or, if it was the host's, nothing is known.
+  // The host has died. From now on nothing may change; if the memory was the host's own, it is not
+  // checked any longer.
   void freeze();
-  // The same, after its application has used the memory for something else. Not if it is the
-  // host's.
+  // Like freeze, after the application has used the memory for something else. Not for memory of
+  // the host.
   void overwrite(std::byte with);
 
  private:
@@ -72,26 +73,27 @@ class Memory {
   bool gone_ = false;
   std::vector<std::byte> expected_;
   std::vector<std::byte> frozen_;
-  std::map<uint64_t, Range> ranges_;  // by offset: busy or tainted
+  std::map<uint64_t, Range>
+      ranges_;  // by offset: ranges that works in progress or of unknown outcome may change
 };
 
-// A word that works add to. What each found there tells when it was executed.
+// A word to which works add. The values that they fetched show when each was executed.
 class Counter {
  public:
-  // Done; what it found, where that was told.
+  // The addition is done. `found` is the fetched value, if the work returns it.
   void added(uint64_t by, std::optional<uint64_t> found, uint64_t work);
-  // Whether it was added, or will be, is unknown.
+  // The addition may have been executed, or may still be.
   void may_have_added(uint64_t by) { doubtful_ += by; }
-  // Besides, works under way may add so much.
+  // Checks the word. Works in progress may have added up to `under_way` more.
   void check(uint64_t value, uint64_t under_way) const;
 
  private:
   uint64_t sum_ = 0;
   uint64_t doubtful_ = 0;
-  std::map<uint64_t, uint64_t> found_;  // from what it found to what it left
+  std::map<uint64_t, uint64_t> found_;  // from the value before an addition to the value after it
 };
 
-// One work and all that is known of it.
+// One work and everything that is known about it.
 struct WorkRecord {
   enum class Kind : uint8_t {
     write,
@@ -101,15 +103,15 @@ struct WorkRecord {
     forged,
     write_notify,
     add,
-    borrow,  // a read of memory that may be taken back
+    borrow,  // a read of memory that its owner may revoke
   };
 
   uint64_t number = 0;
   Kind kind = Kind::write;
-  uint32_t host = 0;  // initiator, and the life of it
+  uint32_t host = 0;  // the initiator, and its incarnation
   uint32_t life = 0;
   uint32_t jetty = 0;
-  uint32_t target = 0;  // likewise
+  uint32_t target = 0;  // the target, and its incarnation
   uint32_t target_life = 0;
   uint32_t target_jetty = 0;
   uint64_t offset = 0;
@@ -118,16 +120,16 @@ struct WorkRecord {
   bool completed = false;
   bool abandoned = false;  // its initiator died
   Status status = Status::ok;
-  uint32_t arrivals = 0;  // of its message, immediate or notification
+  uint32_t arrivals = 0;  // arrivals of its message, immediate or notification
   Time posted{};
-  std::shared_ptr<Memory> memory;  // the target's
+  std::shared_ptr<Memory> memory;  // of the target
   std::shared_ptr<Counter> counter;
-  std::optional<uint64_t> found;  // in the counter
+  std::optional<uint64_t> found;  // the value that an addition fetched
   std::vector<std::byte> buffer;  // source or destination
   std::vector<Buffer> pieces;
 };
 
-// Whether such a work writes into its target's Memory.
+// Returns whether works of this kind write to their target's Memory.
 inline bool changes_memory(WorkRecord::Kind kind) {
   using Kind = WorkRecord::Kind;
   return kind != Kind::read && kind != Kind::send && kind != Kind::add && kind != Kind::borrow;

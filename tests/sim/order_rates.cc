@@ -1,6 +1,6 @@
-// Prints the table of docs/performance.md that says what each order costs; bench/order puts it
-// there. Time is virtual, so the figures are the same on each machine: a line of 100 Gb/s with a
-// round trip of 20 us, 64 works of 64 bytes outstanding. Processor time is not included.
+// Prints the table of docs/performance.md about the cost of each order; bench/order inserts it.
+// Time is virtual, so the figures are the same on each machine: a line of 100 Gb/s with a round
+// trip of 20 us, and 64 outstanding works of 64 bytes. Processor time is not included.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,8 @@ struct Row {
   const char* name;
   Order order;
   ServiceMode mode;
-  uint32_t strong_every = 0;  // the others are relaxed; 0: all are as `order` says
+  uint32_t strong_every = 0;  // if not 0, one in this many works is strong and the others are
+                              // relaxed; if 0, all have `order`
 };
 constexpr Row rows[] = {
     {"none", Order::none, ServiceMode::automatic},
@@ -35,7 +36,7 @@ constexpr Row rows[] = {
 };
 
 struct Figures {
-  double rate = 0;  // works that were executed, in millions per second
+  double rate = 0;  // executed works, in millions per second
   double p99_us = 0;
 };
 
@@ -51,7 +52,7 @@ class Run {
         segment_(there_.register_memory(memory_).value()),
         jetty_(here_.jetty({.berths = depth, .mode = row.mode}).value()),
         target_(here_.import(segment_.descriptor()).value().segment) {
-    post(0);  // the channel, and the sequence context
+    post(0);  // makes the channel and the sequence context
     while (jetty_.wait(1s).empty()) {
     }
   }

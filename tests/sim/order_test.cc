@@ -1,6 +1,6 @@
-// Works are executed in the order that the application asks for (docs/reliability.md), over
-// networks that lose and reorder packets, across channels that die and peers that restart, while
-// works fail and are cancelled. With URMA_LONG set, a thousand worlds.
+// Works are executed in the order that the application asks for (docs/reliability.md). The network
+// loses and reorders packets, channels die, peers restart, and works fail or are cancelled. With
+// URMA_LONG, a thousand worlds.
 
 #include <algorithm>
 #include <cstdlib>
@@ -27,12 +27,12 @@ constexpr size_t large_bytes = 150'000;  // three slices
 
 // The kinds of trouble that a world may have besides lost packets.
 struct Trouble {
-  bool cuts = false;      // of channels, for longer than they live in silence: 2 s
-  bool restarts = false;  // of peers, at the same address
-  bool cancels = false;   // of works, whose memory is unregistered
+  bool cuts = false;      // the network is cut for longer than a silent channel lives: 2 s
+  bool restarts = false;  // peers restart at the same address
+  bool cancels = false;   // works are cancelled, because their memory is unregistered
 };
 
-// One Jetty here, and hosts whose memory has a cell for each work, and a sum.
+// One Jetty here, and hosts whose memory has a sum and a cell for each work.
 struct World {
   struct Peer {
     SimHosts::Host host;
@@ -41,7 +41,7 @@ struct World {
     std::optional<Segment> sum{};
     RemoteSegment sum_there{};
     std::vector<std::byte> others_memory = std::vector<std::byte>(64);
-    std::optional<Segment> others{};  // not to be written
+    std::optional<Segment> others{};  // a segment that must not be written
     RemoteSegment others_there{};
     uint32_t life = 0;
     uint64_t arrivals = 0;
@@ -60,7 +60,7 @@ struct World {
   uint64_t completions = 0;
   uint64_t rounds = 0;
   std::string wrong_sum;
-  std::vector<size_t> unseen;  // writes that have not been found where they go
+  std::vector<size_t> unseen;  // writes whose values have not yet been found in memory
 
   World(uint64_t seed, size_t works, const JettyOptions& jetty)
       : prng(seed),
@@ -110,7 +110,7 @@ struct World {
     work.fence = dice == 0 ? Fence::all : dice == 1 ? Fence::reads : Fence::none;
     work.fails = work.kind == Kind::writes && prng.below(20) == 0;
     work.signalled = prng.below(8) != 0;
-    // A read looks at a cell that a neighbour writes, earlier or later.
+    // A read reads a cell that an earlier or a later work writes.
     if (work.kind == Kind::reads) {
       const size_t low = at > 8 ? at - 8 : 0;
       work.cell = static_cast<uint32_t>(std::min(works - 1, low + prng.below(16)));
@@ -118,12 +118,12 @@ struct World {
     return work;
   }
 
-  // Cells are in front; large writes go behind them and are not checked.
+  // The cells are at the front. Large writes go behind them and are not checked.
   uint64_t cell_of(size_t work) const { return work * 8; }
   uint64_t large_at() const { return (1 << 20) - 64 - large_bytes; }
 
   void build() {
-    // A read must look at a cell that is written at the same peer; otherwise it becomes a message.
+    // A read must read a cell that is written at the same peer; otherwise it becomes a message.
     for (History::Work& work : history.works) {
       if (work.kind != History::Kind::reads) continue;
       const History::Work& wrote = history.works[work.cell];
@@ -197,11 +197,12 @@ struct World {
       if (completion.bytes == sizeof(uint64_t)) receive(peer.host, completion.tag);
     }
   }
-  // Where the write goes nothing else does.
+  // Looks for the value of write i. No other work writes to its cell.
   bool found(size_t i) {
     History::Work& work = history.works[i];
     const Peer& peer = *there[work.peer % peers];
-    if (work.peer != name_of(work.peer % peers)) return true;  // that incarnation cannot execute it
+    if (work.peer != name_of(work.peer % peers))
+      return true;  // the incarnation that it was for has ended, so it cannot be executed
     uint64_t cell = 0;
     std::memcpy(&cell, peer.host.memory.data() + cell_of(i), sizeof cell);
     if (cell == 0) return false;
@@ -209,7 +210,7 @@ struct World {
     work.round = rounds;
     return true;
   }
-  // A work that succeeded implies that the unsignalled works before it did.
+  // A work that succeeded implies that the unsignalled works before it succeeded.
   void imply(size_t before) {
     for (size_t i = 0; i < before; ++i) {
       History::Work& work = history.works[i];
@@ -235,7 +236,8 @@ struct World {
     }
     hosts.network().cut(here.device.endpoint(), other, false);
   }
-  // Notifications of the last incarnation are read before it ends; works in flight may end unknown.
+  // Notifications of the last incarnation are polled before it ends; works in flight may end
+  // unknown.
   void restart(uint32_t peer, size_t posted) {
     look();
     for (History::Work& work : std::span(history.works).first(posted)) {
@@ -250,7 +252,7 @@ struct World {
     there[peer] = start(wire + "&address=" + to_string(at.address));
     there[peer]->life = life + 1;
   }
-  // Some of what was posted last, all that lies there.
+  // Cancels some of the last works, by unregistering the memory that they use.
   void cancel(size_t posted) {
     const size_t first = posted > 8 ? posted - 8 : 0;
     const auto memory = std::as_writable_bytes(std::span(numbers).subspan(first, 3));
@@ -277,8 +279,9 @@ struct World {
       }
       if (trouble.cancels && prng.below(200) == 0) cancel(posted);
       look();
-      // A completion of this work tells of unsignalled works that nothing else tells of. When no
-      // berth is vacant, completions are still to come, and a later turn posts it.
+      // The completion of this work implies that the unsignalled works before it, of which nothing
+      // else is known, have been executed. If no berth is vacant, completions are still to come,
+      // and a later round posts it.
       if (posted == works && prng.below(50) == 0) {
         (void)here.jetty.post(write(last_word, there[0]->target.segment, large_at()).tag(works));
       }
@@ -294,7 +297,8 @@ struct World {
     return wrong_sum.empty() ? history.contradiction() : wrong_sum;
   }
 
-  std::vector<std::pair<std::vector<std::byte>, uint32_t>> old;  // sums of lives that are over
+  std::vector<std::pair<std::vector<std::byte>, uint32_t>>
+      old;  // sums of incarnations that have ended
 };
 
 JettyOptions random_options(uint64_t seed) {
@@ -305,10 +309,10 @@ JettyOptions random_options(uint64_t seed) {
           .in_order = prng.below(4) == 0};
 }
 
-TEST_CASE("worlds of works with and without order: no history contradicts the rules") {
+TEST_CASE("random works with and without order: no history contradicts the rules") {
   const uint64_t worlds = long_run() ? 1000 : sanitized ? 10 : 100;
   uint64_t ended = 0;
-  uint64_t lost = 0;  // channels, of peers that went on
+  uint64_t lost = 0;  // channels lost to peers that did not restart
   std::map<Status, uint64_t> ends;
   for (uint64_t i = 1; i <= worlds; ++i) {
     // The last fifth changes with the commit.
@@ -322,7 +326,7 @@ TEST_CASE("worlds of works with and without order: no history contradicts the ru
     for (const History::Work& work : world.history.works) ++ends[*work.status];
   }
   CHECK(ended == worlds * 1000);
-  // It was as bad as it should be.
+  // Checks that there was as much trouble as intended.
   CHECK(lost > worlds / 10);
   for (const Status status : {Status::ok, Status::unknown, Status::flushed, Status::peer_restarted,
                               Status::remote_access}) {
@@ -330,8 +334,8 @@ TEST_CASE("worlds of works with and without order: no history contradicts the ru
   }
 }
 
-// The example of the essay that introduced UB: A is A1 A2 A3, B is B1 B2, and A2 is lost. Returns
-// the name of the message that arrived first.
+// The example of the essay that introduced UB: message A is A1 A2 A3, message B is B1 B2, and A2 is
+// lost. Returns the name of the message that arrived first.
 std::string essay(const JettyOptions& options, Order of_b) {
   static unsigned names = 0;
   SimHosts hosts("essay" + std::to_string(++names));
@@ -381,7 +385,7 @@ std::string essay(const JettyOptions& options, Order of_b) {
   return came;
 }
 
-TEST_CASE("the essay's example: B overtakes A, unless it is strong, or they are a chain") {
+TEST_CASE("the essay's example: B overtakes A, unless B is strong or both are in a chain") {
   for (const ServiceMode mode : {ServiceMode::automatic, ServiceMode::initiator}) {
     const JettyOptions free{.berths = 8, .mode = mode};
     CHECK(essay(free, Order::none) == "BA");
@@ -394,13 +398,13 @@ TEST_CASE("the essay's example: B overtakes A, unless it is strong, or they are 
   }
 }
 
-// The checker finds what it is there for: two executions that change places.
+// Checks the checker: it notices when two executions have changed places.
 TEST_CASE("a history of which two executions are swapped contradicts the rules") {
   World world(3, 300, {.berths = 32});
   world.run({});
   REQUIRE(world.history.contradiction().empty());
   unsigned swapped = 0;
-  unsigned swapped_rounds = 0;  // of which one is a write
+  unsigned swapped_rounds = 0;  // of which one was a write
   auto& works = world.history.works;
   for (size_t i = 1; i < works.size(); ++i) {
     for (size_t j = i > 8 ? i - 8 : 0; j < i; ++j) {
@@ -423,7 +427,7 @@ TEST_CASE("a history of which two executions are swapped contradicts the rules")
   CHECK(swapped_rounds > 20);
 }
 
-// Beyond what one peer may have of a device's sequence contexts the initiator keeps the order.
+// If one peer has all sequence contexts that it may have, its initiator keeps the order.
 TEST_CASE("an initiator that gets no sequence context keeps the order itself") {
   SimHosts hosts("contexts");
   auto here = hosts.start("delay=20us", {.berths = 4});
@@ -460,14 +464,14 @@ TEST_CASE("an initiator that gets no sequence context keeps the order itself") {
       look();
     }
     look();
-    // A strong work comes after all before it.
+    // The strong work arrives after all works before it.
     REQUIRE(came.size() == 4);
     CHECK(std::ranges::find(came, 1u) - came.begin() > std::ranges::find(came, 0u) - came.begin());
     CHECK(came.back() == 3);
   }
 }
 
-TEST_CASE("a work that fails suspends its Jetty if it shall: nothing behind it is executed") {
+TEST_CASE("with suspend_on_error a failed work suspends its Jetty: no work behind it is executed") {
   for (const ServiceMode mode : {ServiceMode::automatic, ServiceMode::initiator}) {
     SimHosts hosts("suspend" + std::to_string(static_cast<int>(mode)));
     auto here = hosts.start("delay=20us",
@@ -494,7 +498,7 @@ TEST_CASE("a work that fails suspends its Jetty if it shall: nothing behind it i
     CHECK(told[3] == Status::flushed);
     REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
     CHECK(only_status(here.jetty, 1s) == Status::flushed);
-    // It receives all the while.
+    // Meanwhile the Jetty still receives.
     REQUIRE(here.jetty.receive(here.segment.bytes().first(64), 7));
     REQUIRE(there.jetty.post(send(bytes, back)) == 1);
     CHECK(only_status(here.jetty, 1s) == Status::ok);
@@ -502,12 +506,13 @@ TEST_CASE("a work that fails suspends its Jetty if it shall: nothing behind it i
     REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
     CHECK(only_status(here.jetty, 1s) == Status::ok);
     std::array<Completion, 16> out;
-    CHECK(there.jetty.poll(out) == 2);  // its own work's, and one message
+    CHECK(there.jetty.poll(out) == 2);  // the completion of its own work, and one message
   }
 }
 
-// A fence waits for what is mapped, too, and for reads alone if it is asked to.
-TEST_CASE("a fence for reads waits for these, and for nothing else") {
+// A fence also waits for works on mapped memory, and for reads only if the application asks for
+// that.
+TEST_CASE("a fence for reads waits for reads, and for nothing else") {
   SimHosts hosts("fence-reads");
   auto here = hosts.start("delay=1ms", {.berths = 16});
   auto there = hosts.start("delay=1ms", {.berths = 4, .receives = 16});

@@ -1,4 +1,4 @@
-// Order while something goes wrong: works fail and are cancelled, channels die, peers lie or guess.
+// Order when something fails: works fail or are cancelled, channels die, peers lie or guess tokens.
 
 #include <algorithm>
 #include <map>
@@ -12,7 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How works have ended, by tag; those that have not are like nothing.
+// The statuses of works that have ended, by tag. A work that has not ended compares unequal to
+// each.
 struct Told {
   std::map<uint64_t, Status> ends{};
   std::optional<Status> operator[](uint64_t tag) const {
@@ -36,7 +37,7 @@ struct Ordered {
   Work message() const { return send(bytes, target.jetty); }
   Work update() const { return write(bytes, target.segment); }
   void post(const Work& work) { REQUIRE(here.jetty.post(work) == 1); }
-  // The target keeps the order from here on.
+  // Makes the target keep the order from here on.
   void begin_order() {
     post(message().relaxed());
     REQUIRE(only_status(here.jetty, 1s) == Status::ok);
@@ -54,7 +55,7 @@ struct Ordered {
       }
     }
   }
-  // How many were told this.
+  // Returns how many works ended with this status.
   auto count(Status status) const {
     return std::ranges::count(told.ends, status, [](const auto& end) { return end.second; });
   }
@@ -66,7 +67,7 @@ struct Ordered {
     }
     return came;
   }
-  // Sends wrong tokens by a Jetty of its own, until the target ignores requests.
+  // Sends wrong tokens from another Jetty, until the target ignores requests.
   void guess(Duration there_and_back = 1ms) {
     Jetty guesses = here.device.jetty({.berths = 32}).value();
     for (uint32_t i = 1; i < 18; ++i) {
@@ -85,14 +86,14 @@ struct Ordered {
   Told told{};
 };
 
-TEST_CASE("what is posted while strong works are let go stays behind them") {
+TEST_CASE("a work that is posted while held strong works are released stays behind them") {
   Ordered pair("let-go");
   pair.begin_order();
   std::array<std::byte, 8> into;
   pair.post(read(into, pair.target.segment).relaxed());
   pair.post(pair.message().strong().immediate(1));
   pair.hosts.run_for(5us);
-  pair.hosts.stop(pair.here);  // the answer waits at its port
+  pair.hosts.stop(pair.here);  // the answer waits at the stopped host's port
   pair.hosts.run_for(1ms);
   pair.post(pair.message().strong().immediate(2));
   pair.hosts.stop(pair.here, false);
@@ -100,7 +101,7 @@ TEST_CASE("what is posted while strong works are let go stays behind them") {
   CHECK(pair.arrived() == std::vector<uint64_t>{1, 2});
 }
 
-TEST_CASE("an unsignalled work that fails behind an open one gives its berth back once") {
+TEST_CASE("an unsignalled work that fails behind an outstanding one returns its berth once") {
   Ordered pair("berth-once", {.berths = 4, .in_order = true});
   RemoteSegment wrong = pair.target.segment;
   wrong.bytes = 4;
@@ -112,7 +113,7 @@ TEST_CASE("an unsignalled work that fails behind an open one gives its berth bac
   CHECK(pair.here.jetty.vacant_berths() == 4);
 }
 
-TEST_CASE("a reset right after a failure lets nothing of before begin") {
+TEST_CASE("a reset right after a failure starts no work that was posted before it") {
   Ordered pair("reset-soon", {.berths = 16, .suspend_on_error = true});
   pair.begin_order();
   RemoteSegment wrong = pair.target.segment;
@@ -134,7 +135,7 @@ TEST_CASE("a reset right after a failure lets nothing of before begin") {
   CHECK(pair.told[4] == Status::ok);
 }
 
-TEST_CASE("when a work fails, what waits for its receiver does not wait any longer") {
+TEST_CASE("when a work fails, works of its Jetty that wait for a receiver end") {
   Ordered pair("suspend-soon", {.berths = 16, .suspend_on_error = true});
   Jetty busy = pair.there.device.jetty({.berths = 1, .receives = 4}).value();
   const RemoteJetty target = pair.here.device.import(busy.descriptor()).value().jetty;
@@ -149,8 +150,9 @@ TEST_CASE("when a work fails, what waits for its receiver does not wait any long
   CHECK(pair.told[1] == Status::receiver_not_ready);
 }
 
-// It comes again, like a message, but needs no receive slot.
-TEST_CASE("a write for which there is no place to wait for its turn waits for no receiver") {
+// The write is sent again, like a message for which there is no buffer, but it needs no receive
+// slot.
+TEST_CASE("a write that finds no place to be parked is not ended by the receiver's time-out") {
   Ordered pair("early-write", {.berths = 512, .receiver_timeout = 5ms});
   pair.begin_order();
   Jetty busy = pair.there.device.jetty({.berths = 1, .receives = 4}).value();
@@ -163,7 +165,7 @@ TEST_CASE("a write for which there is no place to wait for its turn waits for no
   CHECK(pair.count(Status::ok) == 400);
 }
 
-TEST_CASE("a work that was held when its Jetty's time was up has a time of its own") {
+TEST_CASE("a work that was held when its Jetty timed out gets a time-out of its own") {
   Ordered pair("held-time", {.berths = 16, .mode = ServiceMode::initiator},
                {.operation_timeout = 60ms});
   pair.begin_order();
@@ -181,7 +183,7 @@ TEST_CASE("a work that was held when its Jetty's time was up has a time of its o
 
 // ---- cancelled TASSNs
 
-TEST_CASE("a work that was cancelled while its channel was dead is not waited for") {
+TEST_CASE("works do not wait for one that was cancelled while its channel was dead") {
   for (const bool before : {true, false}) {
     Ordered pair(std::string("gap") + (before ? "1" : "2"), {.berths = 16},
                  {.operation_timeout = 4s});
@@ -206,7 +208,7 @@ TEST_CASE("a work that was cancelled while its channel was dead is not waited fo
   }
 }
 
-TEST_CASE("a work that is withdrawn on a live channel is not waited for") {
+TEST_CASE("works do not wait for one that is withdrawn on a living channel") {
   Ordered pair("withdrawn");
   pair.begin_order();
   std::vector<std::byte> other = bytes_like(4096);
@@ -222,8 +224,9 @@ TEST_CASE("a work that is withdrawn on a live channel is not waited for") {
   CHECK(pair.arrived() == std::vector<uint64_t>{7});
 }
 
-// So an initiator that asked for a sequence context with it does not know whether there is one.
-TEST_CASE("the answer to what never came says nothing of the order that it asked for") {
+// So an initiator that asked for a sequence context with the withdrawn work does not know whether
+// it has one.
+TEST_CASE("the answer to a withdrawn work does not say whether the target keeps the order") {
   Ordered pair("withdrawn-asks", {.berths = 16}, {}, "delay=20us&rate=1Gbit");
   pair.post(pair.message().tag(1));
   pair.run(1ms);
@@ -247,7 +250,7 @@ TEST_CASE("the answer to what never came says nothing of the order that it asked
   CHECK(pair.told[4] == Status::ok);
 }
 
-TEST_CASE("what is parked behind a work that is withdrawn is executed") {
+TEST_CASE("a slice that is parked behind a withdrawn work is executed") {
   Ordered pair("withdrawn-parked");
   pair.begin_order();
   std::vector<std::byte> other = bytes_like(4096);
@@ -265,7 +268,7 @@ TEST_CASE("what is parked behind a work that is withdrawn is executed") {
   CHECK(pair.arrived() == std::vector<uint64_t>{7});
 }
 
-TEST_CASE("works that ended when no channel could be made are not waited for") {
+TEST_CASE("works do not wait for those that ended because no channel could be made") {
   Ordered pair("unreachable", {.berths = 16}, {.operation_timeout = 300ms});
   pair.begin_order();
   pair.cut(true);
@@ -280,7 +283,7 @@ TEST_CASE("works that ended when no channel could be made are not waited for") {
   }
 }
 
-TEST_CASE("an ignored work, to which no answer comes, is not waited for") {
+TEST_CASE("works do not wait for one that the target ignored and does not answer") {
   for (const ServiceMode mode : {ServiceMode::initiator, ServiceMode::automatic}) {
     Ordered pair("deaf-order" + std::to_string(static_cast<int>(mode)),
                  {.berths = 16, .mode = mode}, {.operation_timeout = 300ms});
@@ -297,7 +300,7 @@ TEST_CASE("an ignored work, to which no answer comes, is not waited for") {
   }
 }
 
-TEST_CASE("until a target has said that it keeps order, nothing follows what asked for it") {
+TEST_CASE("until a target has confirmed that it keeps order, no work follows the one that asked") {
   Ordered pair("asking");
   pair.post(pair.update().tag(0));
   REQUIRE(only_status(pair.here.jetty, 1s) == Status::ok);
@@ -311,10 +314,10 @@ TEST_CASE("until a target has said that it keeps order, nothing follows what ask
   CHECK(pair.arrived() == std::vector<uint64_t>{1, 2, 3});
 }
 
-TEST_CASE("an initiator that was given no sequence context keeps the order of what gets lost") {
+TEST_CASE("an initiator without a sequence context keeps the order even if a packet is lost") {
   Ordered pair("refused");
   std::vector<Jetty> others;
-  // All that one peer may have.
+  // As many sequence contexts as one peer may have.
   for (int i = 0; i < 600; ++i) {
     others.push_back(pair.here.device.jetty({.berths = 1}).value());
     REQUIRE(others.back().post(pair.update().strong()) == 1);
@@ -332,7 +335,7 @@ TEST_CASE("an initiator that was given no sequence context keeps the order of wh
   CHECK(pair.here.device.stats().value().held == held + 1);
 }
 
-TEST_CASE("no more atomics are outstanding than their target keeps results of") {
+TEST_CASE("at most as many atomics are outstanding as their target keeps results") {
   Ordered pair("results", {.berths = 256});
   std::ranges::fill(pair.there.memory, std::byte{0});
   SimHosts::Host& there = pair.there;
@@ -367,12 +370,12 @@ struct Liar {
     uint32_t tassn;
     Order order = Order::none;
     bool allocate = false;
-    uint32_t wrong = 0;  // added to the token
+    uint32_t wrong = 0;  // added to the token, to make it wrong
     uint32_t bytes = 1;
     std::byte value{1};
     bool retry = false;
     TaOpcode opcode = TaOpcode::write;
-    uint32_t as = 0;  // TPMSN; 0: the next one
+    uint32_t as = 0;  // the TPMSN; 0 means the next one
   };
   void put(const Slice& slice) { put(who, slice); }
   void put(Stranger& by, const Slice& slice) {
@@ -402,7 +405,7 @@ struct Liar {
 
 constexpr Liar::Slice first = {.tassn = 0, .order = Order::relaxed, .allocate = true};
 
-TEST_CASE("a peer is not listened to any more while something of it is parked") {
+TEST_CASE("a peer's requests are ignored while one of its slices is parked") {
   Liar liar("deaf-parked");
   liar.put(first);
   const Liar::Slice parked{.tassn = 2, .order = Order::strong, .as = 50};
@@ -417,7 +420,7 @@ TEST_CASE("a peer is not listened to any more while something of it is parked") 
   CHECK(liar.owner.memory[0] == std::byte{5});
 }
 
-TEST_CASE("tokens that are tried by what was parked are tried no faster") {
+TEST_CASE("parked slices do not let a peer try tokens faster") {
   Liar liar("parked-guesses");
   liar.put(first);
   for (uint32_t i = 0; i < 200; ++i) {
@@ -429,7 +432,7 @@ TEST_CASE("tokens that are tried by what was parked are tried no faster") {
   CHECK(liar.stats().refused <= 17);
 }
 
-TEST_CASE("a parked slice has room for its answers, whichever peer takes all the rest") {
+TEST_CASE("a parked slice keeps room for its answers when another peer takes all the rest") {
   Liar liar("parked-answers");
   liar.put(first);
   for (uint32_t i = 0; i < 250; ++i) {
@@ -452,7 +455,7 @@ TEST_CASE("a parked slice has room for its answers, whichever peer takes all the
   CHECK(liar.stats().refused >= refused + 250);
 }
 
-TEST_CASE("a peer may park 256 packets of at most 1 MiB, and what is more comes again") {
+TEST_CASE("a peer may park 256 packets of at most 1 MiB, and further ones are sent again") {
   Liar liar("park-many");
   liar.put(first);
   for (uint32_t i = 0; i < 300; ++i) liar.put({.tassn = 2 + i, .order = Order::strong});
@@ -461,7 +464,7 @@ TEST_CASE("a peer may park 256 packets of at most 1 MiB, and what is more comes 
   liar.put({.tassn = 1});
   liar.hosts.run_for(10ms);
   CHECK(liar.stats().executed == 1 + 1 + 256);
-  // Nothing is left of it.
+  // No parked slice is left.
   liar.put({.tassn = 600, .order = Order::strong});
   CHECK(liar.stats().parked == 257);
 }
@@ -486,7 +489,7 @@ TEST_CASE("a peer's parked slices are at most half of what is free") {
   CHECK(parked > 900);
 }
 
-TEST_CASE("a write that comes again after what followed it in order changes nothing") {
+TEST_CASE("a repeated write that comes after its successors in order changes nothing") {
   Liar liar("late-retry");
   liar.put(first);
   liar.put({.tassn = 1, .value = std::byte{3}});
@@ -499,11 +502,11 @@ TEST_CASE("a write that comes again after what followed it in order changes noth
   CHECK(liar.stats().repeated == 1);
 }
 
-TEST_CASE("one slice that its target dropped does not stop a stream that never pauses") {
+TEST_CASE("one slice that its target dropped does not stop a stream without pauses") {
   Ordered pair("dropped-stream", {.berths = 64}, {.operation_timeout = 300ms});
   pair.begin_order();
   pair.guess();
-  pair.post(pair.update().strong().tag(1));  // requests are ignored for 100 ms
+  pair.post(pair.update().strong().tag(1));  // the target ignores requests for 100 ms
   pair.run(1ms);
   for (uint64_t tag = 2; tag < 102; ++tag) {
     pair.run(100ms);
@@ -515,8 +518,8 @@ TEST_CASE("one slice that its target dropped does not stop a stream that never p
   CHECK(pair.count(Status::ok) > 90);
 }
 
-// A TASSN without an answer would end the window at the 1024th behind it.
-TEST_CASE("one slice that its target dropped does not stop what has no order") {
+// Without an answer to one TASSN, the window of TASSNs would end 1024 behind it.
+TEST_CASE("one slice that its target dropped does not stop works without order") {
   Ordered pair("dropped-window", {.berths = 64}, {.operation_timeout = 300ms});
   pair.guess();
   pair.post(pair.update().tag(1));
@@ -530,8 +533,8 @@ TEST_CASE("one slice that its target dropped does not stop what has no order") {
   CHECK(pair.count(Status::ok) == 2000);
 }
 
-// A slice that its target has no room to remember ends all the same.
-TEST_CASE("a slice that is dropped does not stop its queue where there is no room for records") {
+// The target answers cancelled TASSNs even without a record for their queue.
+TEST_CASE("a dropped slice does not stop its queue when the target has no room for records") {
   Ordered pair("dropped-no-record", {.berths = 64},
                {.operation_timeout = 300ms, .limits = {.jetties = 5000}});
   {
@@ -558,15 +561,15 @@ TEST_CASE("a slice that is dropped does not stop its queue where there is no roo
   CHECK(pair.count(Status::ok) == 1500);
 }
 
-// Its acknowledgement comes before the device has settled its frame, or together with that.
+// The acknowledgement comes before the device has settled the frame, or together with that.
 TEST_CASE(
-    "what is acknowledged and dropped while its device has it still does not stop its queue") {
+    "a slice that is acknowledged and dropped before its frame settles does not stop its queue") {
   for (const std::string late : {"hold=12ms", "settle=12ms", "settle=30ms", "hold=6ms&settle=20ms",
                                  "hold_jitter=12ms&settle_jitter=12ms"}) {
     INFO(late);
     Ordered pair("dropped-held-" + late, {.berths = 64, .suspend_on_error = true}, {}, late,
                  "delay=20us");
-    pair.guess(40ms);  // requests are ignored from 24 ms to 124 ms
+    pair.guess(40ms);  // the target ignores requests from 24 ms to 124 ms
     RemoteSegment wrong = pair.target.segment;
     wrong.bytes = 4;
     pair.post(pair.update().tag(1));
@@ -587,14 +590,15 @@ TEST_CASE(
   }
 }
 
-// It is given up on its way, which takes longer than a withdrawal; there it is dropped.
-TEST_CASE("a slice that is dropped after it was given up keeps nothing from its turn") {
+// The slice is cancelled in flight, which takes longer than a withdrawal, and is then dropped at
+// the target.
+TEST_CASE("a slice that is dropped after it was cancelled does not block later works") {
   Ordered pair("dropped-late", {.berths = 64}, {.operation_timeout = 300ms}, "delay=10ms");
   pair.begin_order();
   std::vector<std::byte> other = bytes_like(4096);
   Segment local = pair.here.device.register_memory(other).value();
   pair.guess(50ms);
-  pair.run(45ms);  // requests are ignored from 10 ms to 110 ms
+  pair.run(45ms);  // the target ignores requests from 10 ms to 110 ms
   pair.post(write(std::span(other).first(8), pair.target.segment, 64).strong().tag(1));
   pair.run(7ms);
   pair.post(pair.update().strong().tag(2));
@@ -610,8 +614,8 @@ TEST_CASE("a slice that is dropped after it was given up keeps nothing from its 
   CHECK(pair.count(Status::ok) == 400);
 }
 
-// The withdrawal of the write takes 8 ms, in which the channel dies, or it does not.
-TEST_CASE("what is being withdrawn when its channel dies keeps nothing from its turn") {
+// The withdrawal of the write takes 8 ms. The channel dies during this time, or before or after it.
+TEST_CASE("a work that is being withdrawn when its channel dies does not block later works") {
   for (int ms = 1970; ms < 1988; ms += 2) {
     INFO("ms " << ms);
     Ordered pair("withdrawn-died-" + std::to_string(ms), {.berths = 16}, {.operation_timeout = 4s});

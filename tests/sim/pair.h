@@ -12,7 +12,7 @@
 
 namespace urma::test {
 
-// Hosts on one simulated network, for scenarios in which something definite happens.
+// Hosts on one simulated network, for scenarios with chosen events.
 class SimHosts {
  public:
   struct Host {
@@ -20,7 +20,7 @@ class SimHosts {
     Device device;
     Segment segment;
     Jetty jetty;
-    std::string line;  // of both
+    std::string line;  // the descriptor of the segment and the Jetty
   };
 
   explicit SimHosts(const std::string& name, uint64_t seed = 1)
@@ -35,7 +35,7 @@ class SimHosts {
   static Host start_at(const std::string& text, const JettyOptions& jetty,
                        const DeviceOptions& device) {
     Device opened = open(text, device).value();
-    // Private, so that all goes by packets.
+    // Memory of the application, so that all works go by packets.
     std::vector<std::byte> memory(1 << 20);
     Segment segment = opened.register_memory(memory).value();
     Jetty made = opened.jetty(jetty).value();
@@ -45,13 +45,13 @@ class SimHosts {
             to_string(both)};
   }
 
-  // The process ends without a word.
+  // Ends the process without a goodbye to its peers.
   void kill(Host&& host) {
     for (const Endpoint& place : host.device.endpoints()) network_->kill(place);
     Host gone = std::move(host);
   }
 
-  // The process is stopped, or goes on.
+  // Stops the process, or lets it continue.
   void stop(Host& host, bool stopped = true) { network_->stop(host.device.endpoint(), stopped); }
 
   drivers::sim::Network& network() { return *network_; }

@@ -1,4 +1,5 @@
-// Attacks on an owner that keeps its order, by a peer that knows the tokens, or not even these.
+// Attacks on an owner that keeps the order for a peer. The attacker knows the tokens, or not even
+// these.
 
 #include <algorithm>
 
@@ -9,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Slices of a stranger's queue that has a sequence context: 0 and 1 are writes, the second one
-// missing, and 2 is what waits for it.
+// Slices of a stranger's queue that has a sequence context. 0 and 1 are writes, of which 1 is
+// missing; 2 waits for it.
 struct Parked {
   explicit Parked(const std::string& name)
       : hosts(name),
@@ -80,7 +81,7 @@ struct Parked {
   std::vector<std::byte> buffer = std::vector<std::byte>(4096);
 };
 
-TEST_CASE("parking: a slice of more packets than it has ends once, and is over") {
+TEST_CASE("parking: a slice with too many packets ends once, and leaves no state") {
   Parked pair("p-more");
   pair.begin_order();
   const bool last_first = GENERATE(true, false);
@@ -93,13 +94,13 @@ TEST_CASE("parking: a slice of more packets than it has ends once, and is over")
   std::array<Completion, 4> out;
   REQUIRE(pair.owner.jetty.poll(out) == 1);
   CHECK(out[0].bytes == 1032);
-  // The application's again.
+  // The application may use the buffer again.
   std::ranges::fill(pair.buffer, std::byte{0xee});
   pair.message({.last = false, .value = std::byte{4}});
   pair.hosts.run_for(1ms);
   CHECK(pair.buffer[0] == std::byte{0xee});
   CHECK(pair.owner.jetty.vacant_receives() == 4);
-  // With its channel all that is left of it goes.
+  // The end of its channel removes all that is left of the slice.
   ++pair.who.life;
   REQUIRE(pair.who.connect(pair.owner.device.endpoint()));
   REQUIRE(pair.owner.jetty.receive(pair.buffer, 2));
@@ -122,7 +123,7 @@ TEST_CASE("parking: a write that leaves its segment changes nothing") {
   CHECK(pair.owner.memory[at] == std::byte{0});
 }
 
-TEST_CASE("parking: nothing stays of what was parked for a peer that is not listened to any more") {
+TEST_CASE("parking: slices of a peer whose requests are now ignored are removed") {
   Parked pair("p-deaf");
   pair.begin_order();
   pair.message({.size = 8});
@@ -137,9 +138,10 @@ TEST_CASE("parking: nothing stays of what was parked for a peer that is not list
   CHECK(pair.arrived() == 1);
 }
 
-// Each takes half of the answers that there may be, and acknowledges none. What is parked needs
-// places for its packets, but one answer.
-TEST_CASE("parking: where answers are scarce, places for packets do not count as answers") {
+// Each stranger takes half of the answers that are left, and acknowledges none. A parked slice
+// needs memory for its packets, but only one answer.
+TEST_CASE(
+    "parking: when answers are scarce, the packets of a parked slice do not count as answers") {
   Parked pair("p-scarce");
   std::vector<std::unique_ptr<Stranger>> others;
   const TaRequest refused = pair.request(TaOpcode::fetch_add, 0, Order::none);

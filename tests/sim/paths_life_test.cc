@@ -1,5 +1,5 @@
-// Peers of several paths that come, go, move and restart while some of the paths are dead; and
-// attackers that name paths of others.
+// Peers with several paths that come, leave, move and restart while some of the paths are dead; and
+// attackers that name addresses of others.
 
 #include <algorithm>
 
@@ -38,13 +38,13 @@ struct SeveralPaths {
     REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
     return only_status(here.jetty, limit);
   }
-  // Long enough to find out which paths there are.
+  // Writes for a time that is long enough to find out which paths there are.
   void write_for(Duration time) {
     for (const Time until = hosts.now() + time; hosts.now() < until; hosts.run_for(1ms)) {
       REQUIRE(write_once() == Status::ok);
     }
   }
-  // The other one is elsewhere.
+  // Moves the other host to other addresses.
   void move() {
     const auto old = there.device.endpoints();
     for (size_t i = 0; i < old.size(); ++i) REQUIRE(there.device.add_path("sim:" + name).ok());
@@ -60,7 +60,7 @@ struct SeveralPaths {
   std::vector<std::byte> bytes = bytes_like(20'000);
 };
 
-TEST_CASE("after an idle close the paths that carried are asked first, whichever are dead") {
+TEST_CASE("after an idle close the paths that worked are asked first, whichever are dead") {
   for (const unsigned dead : {0u, 1u, 3u, 7u}) {
     INFO(dead << " dead");
     const unsigned all = dead == 7 ? 8 : 4;
@@ -76,7 +76,7 @@ TEST_CASE("after an idle close the paths that carried are asked first, whichever
   }
 }
 
-TEST_CASE("a channel that died is made again over whatever path is left") {
+TEST_CASE("a channel that died is made again over the only path that is left") {
   for (const unsigned dead : {0u, 1u, 2u, 3u}) {
     INFO(dead << " of 4 stay dead");
     SeveralPaths pair("again" + std::to_string(dead), 4);
@@ -102,7 +102,7 @@ TEST_CASE("a device that has asked unsuccessfully for minutes still asks over ea
   }
 }
 
-TEST_CASE("a goodbye is heard over the path that carries, be it one of four") {
+TEST_CASE("a goodbye arrives even if only one of four paths works") {
   for (const unsigned dead : {1u, 3u}) {
     for (const bool first : {true, false}) {
       INFO(dead << " dead, " << (first ? "the first ones" : "the last ones"));
@@ -117,7 +117,7 @@ TEST_CASE("a goodbye is heard over the path that carries, be it one of four") {
   }
 }
 
-TEST_CASE("a goodbye from places that the peer was not told of is not lost") {
+TEST_CASE("a goodbye from addresses that the peer does not know is not lost") {
   SeveralPaths pair("goodbye-moved", 2);
   pair.write_for(10ms);
   const auto old = pair.there.device.endpoints();
@@ -138,7 +138,7 @@ TEST_CASE("a goodbye from places that the peer was not told of is not lost") {
   CHECK(pair.stats().peers_left == 1);
 }
 
-TEST_CASE("a peer that moved while no channel was there is found by its new descriptor") {
+TEST_CASE("a peer that moved while there was no channel is found by its new descriptor") {
   SeveralPaths pair("moved-idle", 2, {.idle_timeout = 50ms});
   pair.write_for(5ms);
   pair.hosts.run_for(1s);
@@ -148,7 +148,7 @@ TEST_CASE("a peer that moved while no channel was there is found by its new desc
   CHECK(pair.write_once() == Status::ok);
 }
 
-TEST_CASE("a peer that moved is found by its new descriptor, also while it is asked where it was") {
+TEST_CASE("a peer that moved is found by its new descriptor while its old addresses are asked") {
   for (const unsigned ours : {1u, 2u}) {
     INFO(ours << " paths here");
     SeveralPaths pair("moved-asked" + std::to_string(ours), 2, {.idle_timeout = 50ms});
@@ -168,7 +168,7 @@ TEST_CASE("a peer that moved is found by its new descriptor, also while it is as
   }
 }
 
-TEST_CASE("a place that was taken away and is there again is asked") {
+TEST_CASE("an address that was removed and added again is asked") {
   SimHosts hosts("again-there");
   const auto port = [](int number) {
     return "sim:again-there?address=fd00::a" + std::to_string(number);
@@ -193,8 +193,7 @@ TEST_CASE("a place that was taken away and is there again is asked") {
   CHECK(write_once() == Status::ok);
 }
 
-TEST_CASE(
-    "a peer is found at the place that is left to it, though none of ours was paired with it") {
+TEST_CASE("a peer is found at its last address, even if no path to it existed before") {
   SeveralPaths pair("unpaired", 2, {.idle_timeout = 50ms});
   pair.write_for(5ms);
   REQUIRE(pair.here.device.remove_path(pair.here.device.endpoints()[0]).ok());
@@ -206,7 +205,7 @@ TEST_CASE(
   CHECK(pair.write_once() == Status::ok);
 }
 
-TEST_CASE("a network that carries less than the ports do, over several paths") {
+TEST_CASE("several paths work over a network with a smaller MTU than the ports") {
   for (const unsigned count : {2u, 3u, 4u, 8u}) {
     INFO(count << " paths");
     SeveralPaths pair("small" + std::to_string(count), count, {}, "?mtu=8K");
@@ -215,7 +214,7 @@ TEST_CASE("a network that carries less than the ports do, over several paths") {
   }
 }
 
-TEST_CASE("a path that swallows what is large is lost, and the other one carries on") {
+TEST_CASE("a path that loses large packets is lost, and works continue on the other one") {
   for (const Retransmission& mode : {gbn_fast, sel_fast, sel_rack}) {
     INFO(name(mode));
     SeveralPaths pair("swallows-" + std::string(name(mode)), 2, {.retransmission = mode});
@@ -234,7 +233,7 @@ TEST_CASE("a path that swallows what is large is lost, and the other one carries
 
 // ---- an attacker that names addresses of others
 
-// Counts what arrives where it was not asked for.
+// Counts the packets that arrive at an address of a third party.
 struct Victim {
   explicit Victim(SimHosts& hosts) : hosts_(hosts) {
     drivers::sim::Port::Settings settings{};
@@ -262,7 +261,7 @@ struct Victim {
   SimHosts& hosts_;
   std::unique_ptr<drivers::PacketPort> port;
   static constexpr uint32_t acknowledgement_bytes = 100;
-  uint64_t data = 0;  // all but acknowledgements
+  uint64_t data = 0;  // all except acknowledgements
   uint64_t questions = 0;
   uint64_t others = 0;
 };
@@ -278,7 +277,7 @@ std::vector<std::byte> list_of(std::span<const Endpoint> places, uint32_t number
 }
 
 struct Liar {
-  // Names itself and, so often, the victim.
+  // Announces its own address and, this many times, the victim's.
   Liar(const std::string& name, unsigned times)
       : hosts(name), here(hosts.start()), victim(hosts), who(hosts, "fd00::55") {
     who.features = feature_paths | feature_new_paths;
@@ -299,7 +298,7 @@ struct Liar {
   Stranger who;
 };
 
-TEST_CASE("no data goes where a peer only says that it is") {
+TEST_CASE("no data is sent to an address that a peer only claims") {
   Liar liar("names-data", 1);
   SetupMessage moved;
   moved.type = SetupType::paths;
@@ -329,14 +328,14 @@ TEST_CASE("no data goes where a peer only says that it is") {
   CHECK(liar.victim.questions < 15);
 }
 
-TEST_CASE("no OPEN goes where a peer only says that it is, and questions become seldom") {
+TEST_CASE("no OPEN is sent to an address that a peer only claims, and questions become rare") {
   Liar liar("names-open", 7);
   for (int i = 0; i < 10; ++i) {
     SetupMessage reset;
     reset.type = SetupType::reset;
     reset.from_tpn = liar.who.ours();
     reset.to_tpn = liar.who.theirs();
-    reset.echoed_psn = (liar.who.their_psn() - 1) & 0xffffff;  // which never was sent
+    reset.echoed_psn = (liar.who.their_psn() - 1) & 0xffffff;  // a PSN that was never sent
     liar.who.say(liar.here.device.endpoint(), reset);
     for (int k = 0; k < 5; ++k) {
       liar.who.keep_alive();
@@ -348,7 +347,7 @@ TEST_CASE("no OPEN goes where a peer only says that it is, and questions become 
   CHECK(liar.victim.questions < 7 * 20);
 }
 
-TEST_CASE("RETRYs bring OPENs only to the peer that was asked, and not one for each") {
+TEST_CASE("RETRYs cause OPENs only to the peer that was asked, and fewer than one each") {
   SimHosts hosts("retry-elsewhere");
   Host here = hosts.start("", {.berths = 64}, {.operation_timeout = 5s});
   Victim victim(hosts);
@@ -358,7 +357,7 @@ TEST_CASE("RETRYs bring OPENs only to the peer that was asked, and not one for e
   liar.paths = list_of(places, 0);
   REQUIRE(liar.connect(here.device.endpoint()));
   liar.keep_alive();
-  // One that it may have sent: it is asked whether it has lost its channel.
+  // A PSN that the victim may have sent, so the liar is asked whether it has lost its channel.
   SetupMessage reset;
   reset.type = SetupType::reset;
   reset.to_tpn = liar.theirs();
@@ -398,7 +397,7 @@ TEST_CASE("RETRYs bring OPENs only to the peer that was asked, and not one for e
   CHECK(hosts.network().packets_sent() - sent < 50 + 10);
 }
 
-TEST_CASE("a place that is about to go may still answer, and its peer is found afterwards") {
+TEST_CASE("an address that is being removed may still answer, and its peer is found afterwards") {
   SimHosts hosts("leaving");
   const std::string two_ports = "paths():sim:leaving?delay=1ms+sim:leaving?delay=1ms";
   Host two = SimHosts::start_at(two_ports, {.berths = 64}, {});
@@ -408,7 +407,7 @@ TEST_CASE("a place that is about to go may still answer, and its peer is found a
   const Imported by_deaf = deaf.device.import(two.line).value();
   REQUIRE(deaf.jetty.post(write(bytes, by_deaf.segment)) == 1);
   REQUIRE(only_status(deaf.jetty, 1s) == Status::ok);
-  hosts.stop(deaf);  // does not say that it has noted the new list
+  hosts.stop(deaf);  // so it does not acknowledge the new list of paths
   const Imported to = one.device.import(two.line).value();
   REQUIRE(one.jetty.post(write(bytes, to.segment)) == 1);
   hosts.run_for(10us);
@@ -420,7 +419,7 @@ TEST_CASE("a place that is about to go may still answer, and its peer is found a
   CHECK(one.device.stats().value().channels_lost == 0);
 }
 
-TEST_CASE("a peer that asked and never spoke is forgotten, also if a path is added meanwhile") {
+TEST_CASE("a peer that never uses its channel is forgotten, even if a path is added meanwhile") {
   SimHosts hosts("half-open");
   const std::string ports = "paths():sim:half-open+sim:half-open";
   Host here = SimHosts::start_at(ports, {.berths = 64}, {.idle_timeout = 1s});
@@ -432,7 +431,7 @@ TEST_CASE("a peer that asked and never spoke is forgotten, also if a path is add
   CHECK(here.device.stats().value().channels == 0);
 }
 
-TEST_CASE("datagrams to oneself come when the first place is gone") {
+TEST_CASE("datagrams that a device sends to itself arrive after its first address was removed") {
   SimHosts hosts("dg-self");
   Host self =
       SimHosts::start_at("paths():sim:dg-self+sim:dg-self", {.berths = 64, .receives = 64}, {});

@@ -1,5 +1,5 @@
-// R6: one of four paths fails while data flows, wholly or one way, heals, flaps: what is lost is
-// the time that it takes to see it, and nothing executes twice.
+// R6: one of four paths fails while data flows, in both directions or one, heals, or flaps. The
+// failure costs only the time to detect it, and nothing executes twice.
 
 #include <algorithm>
 #include <cstdio>
@@ -44,16 +44,16 @@ struct FourPaths {
         {.operation_timeout = 20s, .retransmission = mode, .balance = balance});
   }
 
-  // As the other end names this one.
+  // Returns this device as the other one imports it.
   PeerId back() { return there.device.import(here.line).value().segment.peer; }
   std::vector<Path> paths() { return here.device.paths(target.segment.peer).value(); }
-  // Nothing passes, from here to there, back, or both ways.
+  // Drops all packets on a path, from here to there, back, or both ways.
   void cut(unsigned path, bool severed, bool forth = true, bool back = true) {
     const Path ends = paths().at(path);
     if (forth) hosts.network().cut(ends.from, ends.to, severed);
     if (back) hosts.network().cut(ends.to, ends.from, severed);
   }
-  // Writes of 64 KiB, as many as there are berths. Returns Mbit/s.
+  // Keeps as many writes of 64 KiB outstanding as there are berths. Returns Mbit/s.
   double flow(Duration time) {
     static const auto data = bytes_like(64 << 10);
     const Time begin = hosts.now();
@@ -80,7 +80,7 @@ struct FourPaths {
   }
 };
 
-TEST_CASE("R6: one of four paths fails, both ways or one, and heals; the others carry on") {
+TEST_CASE("R6: one of four paths fails in one or both directions and heals; the others carry on") {
   const struct { bool forth, back; } ways[] = {{true, true}, {true, false}, {false, true}};
   for (const Balance balance : {Balance::slice, Balance::packet}) {
     for (const auto way : ways) {
@@ -121,12 +121,12 @@ TEST_CASE("R6: one of four paths fails, both ways or one, and heals; the others 
   }
 }
 
-// A worse path costs its own share, and not that of the others.
+// A worse path reduces only its own share of the traffic.
 TEST_CASE("a path that is slow, far or lossy does not hold the others back") {
   const struct {
     const char* what;
     const char* path;
-    double share;  // of 1 Gbit/s, at least
+    double share;  // in units of 1 Gbit/s, at least
   } kinds[] = {{"as the others", FourPaths::usual, 0.95},
                {"a tenth of the rate", "rate=100Mbit&queue=256K&delay=10us", 0.09},
                {"a tenth of the rate, a small queue", "rate=100Mbit&queue=64K&delay=10us", 0.09},
@@ -148,7 +148,7 @@ TEST_CASE("a path that is slow, far or lossy does not hold the others back") {
                   balance == Balance::packet ? "packets" : "slices", kind.what, all,
                   100.0 * static_cast<double>(paths[3].sent) / static_cast<double>(sent));
       CHECK(all > 0.95 * (3 + kind.share) * 980);
-      // Packets on that path wait behind few others.
+      // Few packets wait in the queue of that path.
       CHECK(paths[3].rtt < 6ms);
       four.drain();
       CHECK(four.here.device.stats().value().channels_lost == 0);
@@ -156,7 +156,7 @@ TEST_CASE("a path that is slow, far or lossy does not hold the others back") {
   }
 }
 
-TEST_CASE("R6: a path that comes and goes ten times a second costs no more than itself") {
+TEST_CASE("R6: a path that fails and heals ten times a second costs no more than its own share") {
   FourPaths four("r6-flap", Balance::packet);
   const double all = four.flow(100ms);
   double least = all;
@@ -181,8 +181,8 @@ void count_arrivals(FourPaths& four, std::vector<uint64_t>& seen) {
   }
 }
 
-// Every message arrives once, whatever was lost with its path: also what had been executed, and
-// whose answer was under way.
+// Each message arrives once, whatever was lost with its path, even if it had been executed and only
+// the answer was lost.
 TEST_CASE("R6: messages over paths that fail in turn execute once each") {
   FourPaths four("r6-once", Balance::packet);
   four.flow(1ms);
@@ -195,7 +195,7 @@ TEST_CASE("R6: messages over paths that fail in turn execute once each") {
   while (ended < seen.size()) {
     const auto path = static_cast<unsigned>(chance.below(path_count));
     severed[path] = !severed[path];
-    // One stays, so that nothing has to end as unknown.
+    // One path stays, so that no work has to end as unknown.
     if (std::count(severed.begin(), severed.end(), true) == path_count) severed[path] = false;
     four.cut(path, severed[path], chance.below(2) == 0 || !severed[path], true);
     for (int i = 0; i < 100 && ended < seen.size(); ++i) {
@@ -213,7 +213,7 @@ TEST_CASE("R6: messages over paths that fail in turn execute once each") {
   CHECK(four.here.device.stats().value().channels_lost == 0);
 }
 
-TEST_CASE("a peer all of whose paths were lost is found again over any of them") {
+TEST_CASE("a peer is found again over any path after all its paths were lost") {
   FourPaths four("paths-all", Balance::slice);
   four.flow(5ms);
   four.drain();
@@ -230,8 +230,9 @@ TEST_CASE("a peer all of whose paths were lost is found again over any of them")
   CHECK_FALSE(paths[0].usable);
 }
 
-// A packet that another one overtakes is lost in these modes, so they use one path, and the next
-// one when that is lost; they return when it is back, without being overtaken.
+// In these modes a packet that is overtaken counts as lost, so they use one path at a time, and
+// change to the next one when it fails. They return when it works again, and no packet is overtaken
+// then.
 TEST_CASE("go-back-N and fast use one path at a time, and fail over") {
   for (const Retransmission& mode : {gbn_fast, gbn_timeout, sel_fast}) {
     for (const Balance balance : {Balance::slice, Balance::packet}) {
@@ -255,7 +256,7 @@ TEST_CASE("go-back-N and fast use one path at a time, and fail over") {
       CHECK(four.paths()[1].sent > 1000);
       CHECK(four.paths()[2].sent < 100);
 
-      // A full queue costs packets on one path, too; to change the path does not cost more.
+      // A full queue costs packets on one path, too. Changing the path does not cost more.
       const auto again = [&] { return four.here.device.stats().value().retransmitted; };
       const uint64_t begun = again();
       four.flow(150ms);
@@ -277,11 +278,11 @@ TEST_CASE("go-back-N and fast use one path at a time, and fail over") {
   }
 }
 
-// The first path is the one that a descriptor names, and it is dead when a peer restarts: its next
-// life is found over another one, and finds others so.
+// The first path, which descriptors name, is dead when a peer restarts. The next incarnation is
+// found over another path, and finds others over it.
 TEST_CASE("a peer that restarts while its first path is dead is found over another one") {
   for (const bool asked_by_us : {true, false}) {
-    INFO((asked_by_us ? "it is asked" : "it asks"));
+    INFO((asked_by_us ? "the survivor asks" : "the restarted peer asks"));
     const std::string net = asked_by_us ? "paths-restart" : "paths-restarted";
     SimHosts hosts(net);
     const auto text = [&](int first) {
@@ -327,9 +328,9 @@ size_t count_of(std::span<const EventKind> kinds, EventKind kind) {
   return static_cast<size_t>(std::count(kinds.begin(), kinds.end(), kind));
 }
 
-// Each end gets a fifth port while data flows, and gives back one of the four it had: the first
-// one, by which it is known.
-TEST_CASE("paths are added and taken away while data flows, and no work notices") {
+// Each end gets a fifth port while data flows, and closes one of its first four: the one that
+// descriptors name.
+TEST_CASE("no work is affected when paths are added and removed while data flows") {
   for (const Balance balance : {Balance::slice, Balance::packet}) {
     INFO((balance == Balance::packet ? "packets" : "slices"));
     const std::string name = "add-" + std::to_string(static_cast<int>(balance));
@@ -372,7 +373,7 @@ TEST_CASE("paths are added and taken away while data flows, and no work notices"
         "the other four\n",
         balance == Balance::packet ? "packets" : "slices", all, five, back);
 
-    // Its place is free for another port at another address.
+    // Its number is free for another port at another address.
     REQUIRE(four.here.device.add_path(another_port(name)).ok());
     four.flow(10ms);
     CHECK(four.flow(50ms) > all + 900);
@@ -383,8 +384,9 @@ TEST_CASE("paths are added and taken away while data flows, and no work notices"
   }
 }
 
-// By both ends, at random, with packets lost: also those that say so.
-TEST_CASE("messages execute once each over paths that are added and taken away") {
+// Both ends add and remove paths at random, and packets are lost, also those that announce the
+// changes.
+TEST_CASE("messages execute once each over paths that are added and removed") {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     INFO("seed " << seed);
     const std::string name = "moving-" + std::to_string(seed);
@@ -422,8 +424,9 @@ TEST_CASE("messages execute once each over paths that are added and taken away")
   }
 }
 
-// It says so again until it is heard, and a peer that was away meanwhile is told when it speaks.
-TEST_CASE("a peer that could not be told of a new path learns of it later") {
+// A device repeats an announcement until it is acknowledged. A peer that was away is informed when
+// it sends again.
+TEST_CASE("a peer that was unreachable when a path was added learns of it later") {
   FourPaths four("told-late", Balance::slice);
   four.flow(5ms);
   four.drain();
@@ -446,8 +449,8 @@ TEST_CASE("a peer that could not be told of a new path learns of it later") {
   for (const Path& path : there) CHECK_FALSE(path.to == old[0]);
 }
 
-// The peer of one port, and a device that once had two and now has one.
-TEST_CASE("the first path may go, down to one, and more come") {
+// A peer with one port, and a device that had two ports and has only the second now.
+TEST_CASE("the first path may be removed, down to one, and further ones added") {
   SimHosts hosts("few-paths");
   Host one = hosts.start();
   Host two = SimHosts::start_at("paths():sim:few-paths+sim:few-paths", {.berths = 64}, {});
@@ -456,7 +459,7 @@ TEST_CASE("the first path may go, down to one, and more come") {
   const auto passes = [&] {
     REQUIRE(one.jetty.post(write(bytes, there.segment)) == 1);
     CHECK(only_status(one.jetty, 5s) == Status::ok);
-    // To itself, too.
+    // Works to the device itself succeed, too.
     RemoteSegment own = two.device.import(two.line).value().segment;
     REQUIRE(two.jetty.post(write(bytes, own)) == 1);
     CHECK(only_status(two.jetty, 5s) == Status::ok);
@@ -470,7 +473,7 @@ TEST_CASE("the first path may go, down to one, and more come") {
   CHECK(last.status() == Status::invalid_argument);
   CHECK(last.error().message.find("Fix: add_path") != std::string::npos);
   CHECK(two.device.remove_path(places[0]).status() == Status::invalid_argument);
-  // A new peer is told only of the present paths.
+  // A new peer learns only the present paths.
   Host late = hosts.start();
   const std::string line = two.segment.descriptor();
   REQUIRE(late.jetty.post(write(bytes, late.device.import(line).value().segment)) == 1);
@@ -490,9 +493,9 @@ TEST_CASE("the first path may go, down to one, and more come") {
   }
 }
 
-// Each packet of an answer from guarded memory is a copy until its frame has settled. Four ports
-// together take more frames than there is room for copies.
-TEST_CASE("guarded memory is read over ports that keep more frames than there are copies") {
+// Each packet of an answer from guarded memory is a copy until its frame has settled. The four
+// ports together hold more frames than there are buffers for copies.
+TEST_CASE("guarded memory is read over ports that hold more frames than there are copy buffers") {
   SimHosts hosts("guarded-paths");
   std::string text = "paths():";
   for (const char* more : {"", "+", "+", "+"}) {
@@ -526,7 +529,7 @@ TEST_CASE("guarded memory is read over ports that keep more frames than there ar
   for (const Reader& reader : readers) CHECK(same(kept, reader.bytes));
 }
 
-TEST_CASE("a device with one path and one with three reach each other over three") {
+TEST_CASE("a device with one path and a device with three reach each other over three") {
   SimHosts hosts("paths-one");
   Host one = hosts.start();
   Host three =
@@ -553,8 +556,8 @@ TEST_CASE("a device with one path and one with three reach each other over three
   CHECK(one.device.paths(PeerId{}).status() == Status::invalid_argument);
 }
 
-// More is due at once than there is room for: it is said a little later, and nothing is concluded
-// from what never left.
+// More questions are due at the same time than there is room for. They are sent a little later, and
+// a question that was not sent is not counted as unanswered.
 struct ManyPeers {
   SimHosts hosts;
   std::string name;
@@ -572,7 +575,7 @@ struct ManyPeers {
   }
 };
 
-TEST_CASE("a device that stood still for a while loses none of the paths of its 80 peers") {
+TEST_CASE("a device that was stopped for a while loses none of the paths of its 80 peers") {
   ManyPeers many("paths-many", 4, 80);
   std::vector<RemoteSegment> targets;
   for (const Host& other : many.others) {
@@ -606,7 +609,7 @@ TEST_CASE("a device that stood still for a while loses none of the paths of its 
   for (Host& other : many.others) CHECK(other.device.stats().value().paths_lost == 0);
 }
 
-TEST_CASE("300 idle peers are told of a path that moves in less than 1 ms") {
+TEST_CASE("300 idle peers are notified of a moved path in less than 1 ms") {
   ManyPeers many("paths-told", 2, 300);
   const auto bytes = bytes_like(2000);
   std::vector<Imported> back;

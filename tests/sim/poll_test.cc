@@ -1,4 +1,4 @@
-// Guarantees for an application that polls its own engine: nothing waits for longer than it must,
+// Guarantees for an application that polls its own engine: nothing waits longer than necessary,
 // although most of its polls end early.
 
 #include "tests/catch.h"
@@ -9,7 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Polls both Jetties once in each microsecond until `jetty` has a completion; how long that took.
+// Polls both Jetties once in each microsecond until `jetty` has a completion. Returns how long that
+// took.
 Duration poll_until(SimHosts& hosts, SimHosts::Host& jetty, SimHosts::Host& other, Duration limit) {
   const Time begin = hosts.now();
   std::array<Completion, 4> out;
@@ -35,7 +36,7 @@ struct Polled {
         target(here.device.import(there.line).value()) {
     REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);  // makes the channel
     REQUIRE(poll_until(hosts, here, there, 10ms) < 10ms);
-    // Nothing is owed any more, and no timer is near.
+    // No answer or acknowledgement is due, and no timer is near.
     for (int i = 0; i < 2000; ++i) poll_once();
   }
   void poll_once() {
@@ -46,7 +47,7 @@ struct Polled {
   }
 };
 
-TEST_CASE("what is posted between two looks that find nothing leaves with the next one") {
+TEST_CASE("a work that is posted between two empty polls leaves with the next poll") {
   Polled polled("poll-post");
   REQUIRE(polled.here.jetty.post(write(polled.bytes, polled.target.segment)) == 1);
   CHECK(poll_until(polled.hosts, polled.here, polled.there, 1ms) < 50us);
@@ -62,8 +63,7 @@ TEST_CASE("a peer that receives a notification and does not reply delays no answ
   }
 }
 
-TEST_CASE(
-    "a thread that waits instead of polling is woken as early, and waits no longer than asked") {
+TEST_CASE("a thread in wait is woken as early as one that polls, and not later than it asked") {
   Polled polled("poll-wait");
   auto served = polled.hosts.start();
   const Imported target = polled.here.device.import(served.line).value();
@@ -78,7 +78,7 @@ TEST_CASE(
   REQUIRE(polled.here.jetty.post(write(polled.bytes, target.segment)) == 1);
   CHECK(only_status(polled.here.jetty, 200us) == Status::ok);
   CHECK(polled.hosts.now() - posted < 50us);
-  // Its own timers too: the packet is lost, and sent again while it waits.
+  // Also for its own timers: the packet is lost, and is sent again while the thread waits.
   const Endpoint from = polled.here.device.endpoint();
   const Endpoint to = served.device.endpoint();
   polled.hosts.network().cut(from, to, true);
@@ -90,7 +90,7 @@ TEST_CASE(
   CHECK(polled.hosts.now() - lost < 1400us);
 }
 
-TEST_CASE("in a conversation answers wait for replies, for a while") {
+TEST_CASE("in a conversation answers wait a limited time for replies") {
   Polled polled("poll-talk");
   const Imported back = polled.there.device.import(polled.here.line).value();
   const auto say = [&](SimHosts::Host& from, const Imported& to) {
@@ -117,11 +117,12 @@ TEST_CASE("in a conversation answers wait for replies, for a while") {
     REQUIRE(polled.hosts.now() - asked < 10ms);
   }
   CHECK(longest < 200us);
-  // The last one is told, and says nothing.
+  // The last message is answered, although no reply to it follows.
   const Time silent_since = polled.hosts.now();
   while (polled.here.jetty.vacant_berths() < 64) polled.poll_once();
   CHECK(polled.hosts.now() - silent_since < 30us);
-  // Fewer packets than one for each message, one for each answer and one for each acknowledgement.
+  // There are fewer packets than three for each message: the message, its answer and its
+  // acknowledgement.
   const Statistics all = polled.there.device.stats().value();
   CHECK(all.packets_sent < 400 + 400 / 4);
   CHECK(all.retransmitted == 0);

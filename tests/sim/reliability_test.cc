@@ -1,5 +1,5 @@
-// The contract under each kind of bad network, in each mode: a work completes once, as what became
-// of it, and its bytes are there. With URMA_LONG set in full size: 50 seeds, 10 000 works.
+// The contract under each kind of bad network, in each mode: each work completes once with a true
+// status, and its bytes are in place. With URMA_LONG in full size: 50 seeds, 10 000 works.
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,8 +21,8 @@ using drivers::Impairment;
 uint64_t seeds() { return long_run() ? 50 : 5; }
 uint32_t works() { return long_run() ? 10'000 : sanitized ? 100 : 1000; }
 
-// Writes of random sizes to random places, 32 at a time. Each ends well, and the last bytes written
-// to each place are there.
+// Writes of random sizes to random offsets, 32 at a time. Each succeeds, and each offset has the
+// bytes that were written last.
 struct Job {
   SimHosts hosts;
   SimHosts::Host here;
@@ -36,7 +36,7 @@ struct Job {
         there(hosts.start("", {}, {.operation_timeout = 10s, .retransmission = mode})),
         target(here.device.import(there.line).value()),
         prng(seed) {
-    // The channel is made on a good wire.
+    // Makes the channel while the wire is still good.
     run(1);
   }
 
@@ -69,7 +69,7 @@ struct Job {
     }
   }
 
-  // Messages of random sizes that are numbered: each number arrives once, whole.
+  // Sends numbered messages of random sizes. Each number arrives once, whole.
   void send(uint32_t count) {
     constexpr size_t most = 20'000;
     auto inbox = there.device.jetty({.receives = 32}).value();
@@ -102,7 +102,7 @@ struct Job {
     CHECK(std::all_of(arrived.begin(), arrived.end(), [](int times) { return times == 1; }));
   }
 
-  // Fetch-adds of one word: each number is fetched once.
+  // Posts fetch-adds of one word. Each value is fetched once.
   void add(uint32_t count) {
     std::vector<uint64_t> words(8);
     const Segment segment =
@@ -140,7 +140,7 @@ void in_each_mode(const std::string& name, Trouble&& trouble) {
   }
 }
 
-TEST_CASE("R1: random loss to 20 %") {
+TEST_CASE("R1: works succeed with random loss of up to 20 %") {
   for (const double loss : {0.0001, 0.001, 0.01, 0.05, 0.1, 0.2}) {
     in_each_mode("r1-" + std::to_string(loss), [&](Job& job, const Retransmission&) {
       job.hosts.network().impairment = {.loss = loss, .delay = 10us};
@@ -149,10 +149,11 @@ TEST_CASE("R1: random loss to 20 %") {
   }
 }
 
-TEST_CASE("R2: bursts, and loss of only acknowledgements, data, first or last packets") {
+TEST_CASE(
+    "R2: works survive bursts, and loss of only acknowledgements, data, first or last packets") {
   // Lengths are in packets. A sender that waits for time-outs sends few packets, so a longer burst
-  // lasts longer than the verdict on a silent peer (1 s); in more works, one burst in a hundred of
-  // any mode does, too.
+  // would take more than the 1 s after which a silent channel is declared dead. With more works,
+  // one burst in a hundred does so in any mode.
   for (const uint64_t length : {1, 5, 30}) {
     in_each_mode("r2-" + std::to_string(length), [&](Job& job, const Retransmission& mode) {
       const bool slow = mode.trigger == Retransmission::Trigger::timeout;
@@ -161,7 +162,7 @@ TEST_CASE("R2: bursts, and loss of only acknowledgements, data, first or last pa
       job.run(std::min(works(), 200u));
     });
   }
-  // A thousand packets and more; longer than that would be a verdict on the peer, after 1 s.
+  // A gap of a thousand packets. A longer one would end the channel after 1 s.
   in_each_mode("r2-hole", [&](Job& job, const Retransmission&) {
     job.hosts.network().impairment = {.delay = 10us, .hole_after = 500us, .hole_for = 300ms};
     job.run(works());
@@ -173,7 +174,8 @@ TEST_CASE("R2: bursts, and loss of only acknowledgements, data, first or last pa
                    job.run(works() / 2);
                  });
   }
-  // Each slice loses its head or its tail: mended within two time-outs of at most 3 ms.
+  // Each slice loses its first or its last packet. It is repaired within two time-outs of at most 3
+  // ms.
   for (const auto only : {Impairment::Only::first, Impairment::Only::last}) {
     in_each_mode("r2-end-" + std::to_string(static_cast<int>(only)),
                  [&](Job& job, const Retransmission&) {
@@ -181,14 +183,15 @@ TEST_CASE("R2: bursts, and loss of only acknowledgements, data, first or last pa
                    for (int i = 0; i < 10; ++i) {
                      const Time from = job.hosts.now();
                      job.run(1);
-                     // The loss of the write, of its answer, and what the answer's loss delayed.
+                     // The loss of the write, of its answer, and the delay that the lost answer
+                     // caused.
                      CHECK(job.hosts.now() - from < 4 * 3ms);
                    }
                  });
   }
 }
 
-TEST_CASE("R3: packets overtake one another, none is lost") {
+TEST_CASE("R3: works succeed when packets overtake one another and none is lost") {
   in_each_mode("r3", [](Job& job, const Retransmission& mode) {
     job.run(100);
     const Statistics before = job.statistics();
@@ -197,12 +200,13 @@ TEST_CASE("R3: packets overtake one another, none is lost") {
     const Statistics after = job.statistics();
     const auto sent = after.packets_sent - before.packets_sent;
     const auto again = after.retransmitted - before.retransmitted;
-    // gbn-fast is the wrong mode for it, sel-fast a poor one: they only have to deliver.
+    // gbn-fast is the wrong mode for this network and sel-fast a poor one; they only have to
+    // deliver.
     if (mode.trigger == Retransmission::Trigger::timeout) CHECK(again * 1000 <= sent);
   });
 }
 
-TEST_CASE("R4: a message that comes again and again arrives once") {
+TEST_CASE("R4: a message that the network repeats many times arrives once") {
   in_each_mode("r4-sends", [](Job& job, const Retransmission&) {
     job.hosts.network().impairment = {
         .loss = 0.02, .duplicate = 0.5, .delay = 10us, .replay = 0.3, .replay_by = 6ms};
@@ -211,7 +215,7 @@ TEST_CASE("R4: a message that comes again and again arrives once") {
   });
 }
 
-TEST_CASE("R4: an atomic that comes again and again is executed once") {
+TEST_CASE("R4: an atomic that the network repeats many times is executed once") {
   in_each_mode("r4-atomics", [](Job& job, const Retransmission&) {
     job.hosts.network().impairment = {
         .loss = 0.02, .duplicate = 0.5, .delay = 10us, .replay = 0.3, .replay_by = 6ms};
@@ -220,7 +224,7 @@ TEST_CASE("R4: an atomic that comes again and again is executed once") {
   });
 }
 
-TEST_CASE("R4: duplicates, and replays of up to two time-outs ago") {
+TEST_CASE("R4: duplicates, and replays after up to two time-outs, have no effect") {
   in_each_mode("r4", [](Job& job, const Retransmission&) {
     job.hosts.network().impairment = {
         .duplicate = 0.5, .delay = 10us, .replay = 0.3, .replay_by = 6ms};
@@ -229,7 +233,7 @@ TEST_CASE("R4: duplicates, and replays of up to two time-outs ago") {
   });
 }
 
-TEST_CASE("R5: flipped bits are never delivered: each packet that has some is found") {
+TEST_CASE("R5: flipped bits are never delivered, because each corrupt packet is detected") {
   in_each_mode("r5", [](Job& job, const Retransmission&) {
     job.hosts.network().impairment = {.corrupt = 0.05, .delay = 10us};
     job.run(works());
@@ -242,9 +246,9 @@ TEST_CASE("R5: flipped bits are never delivered: each packet that has some is fo
   });
 }
 
-// Numbers of 24 bits, counted once round and more: a packet late by less than half a wrap is a
-// duplicate, a later one is dropped; none is taken for a packet that is to come.
-TEST_CASE("R9: PSNs wrap, and packets come that were sent up to nine tenths of a wrap ago") {
+// PSNs have 24 bits, and more than all of them are used. A packet that is late by less than half a
+// wrap is a duplicate, a later one is dropped; none is taken for a future packet.
+TEST_CASE("R9: when PSNs wrap, packets that are up to nine tenths of a wrap late have no effect") {
   using transport::ReceivedWindow;
   ReceivedWindow::Pool pool(1);
   ReceivedWindow received(Psn::first(Psn::modulus - 8), ReceivedWindow::max_window, true);
@@ -255,7 +259,7 @@ TEST_CASE("R9: PSNs wrap, and packets come that were sent up to nine tenths of a
     const Psn psn = Psn::unwrap(received.expected() - 1, wire);
     if (received.receive(psn, pool) != ReceivedWindow::Arrival::fresh) FAIL("in order, at " << i);
     if (i % 1000 != 999) continue;
-    // As a share of a wrap: 0.0 to 0.9.
+    // How late, as a share of a wrap: 0.0 to 0.9.
     const uint64_t late = 1 + prng.below(Psn::modulus / 10 * 9);
     const auto old = static_cast<uint32_t>((wire + Psn::modulus + 1 - late) % Psn::modulus);
     const auto arrival = received.classify(Psn::unwrap(received.expected() - 1, old), pool);
@@ -267,8 +271,8 @@ TEST_CASE("R9: PSNs wrap, and packets come that were sent up to nine tenths of a
   received.release(pool);
 }
 
-// An engine that is not run does not judge its peers by time that it did not live through.
-TEST_CASE("R15: one is stopped for a while, then both for long: no mass time-out") {
+// An engine that was not run does not count that time against its peers.
+TEST_CASE("R15: one host is stopped for a while, then both for long: works do not time out") {
   in_each_mode("r15", [](Job& job, const Retransmission&) {
     job.run(20);
     for (const Duration pause : {50ms, 500ms}) {
@@ -277,7 +281,7 @@ TEST_CASE("R15: one is stopped for a while, then both for long: no mass time-out
       job.hosts.stop(job.there, false);
       job.run(20);
     }
-    // With works under way.
+    // Works are in flight meanwhile.
     const auto bytes = bytes_like(20'000);
     for (int i = 0; i < 16; ++i) REQUIRE(job.here.jetty.post(write(bytes, job.target.segment)));
     job.hosts.run_for(20us);

@@ -1,4 +1,4 @@
-// How a mode of retransmission is chosen: for a device, for a peer; and that each of them delivers.
+// How a mode of retransmission is chosen for a device or for a peer, and that each mode delivers.
 
 #include <set>
 
@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The peer's memory holds what was written to it, on a bad wire, and only so much was sent again.
+// Writes over a bad wire. Checks that the peer's memory has the data, and how much was sent again.
 void write_megabyte(SimHosts& hosts, SimHosts::Host& from, SimHosts::Host& to,
                     const Imported& target) {
   const auto bytes = bytes_like(1'000'000);
@@ -26,7 +26,7 @@ const std::string& error_of(const Result<Device>& opened) {
   return opened.error().message;
 }
 
-TEST_CASE("each mode delivers over a wire that loses, doubles and corrupts, both ways") {
+TEST_CASE("each mode delivers over a wire that loses, duplicates and corrupts in both directions") {
   for (const NamedRetransmission& named : named_retransmissions()) {
     INFO(named.name);
     SimHosts hosts("mode-" + std::string(named.name));
@@ -49,12 +49,12 @@ TEST_CASE("each mode delivers over a wire that loses, doubles and corrupts, both
   }
 }
 
-TEST_CASE("a peer is sent to as its import says, others as the device does") {
+TEST_CASE("a mode given to import applies to that peer, and the device's mode to the others") {
   SimHosts hosts("mode-of-peer");
   auto here = hosts.start();
   auto one = hosts.start();
   auto other = hosts.start();
-  // No window, no selective receiver: what the peer does shows which mode it was asked for.
+  // No window, no selective receiver: the behaviour of the peer shows which mode it was asked for.
   const Imported timeout = here.device.import(one.line, {.retransmission = gbn_timeout}).value();
   const Imported usual = here.device.import(other.line).value();
   hosts.network().impairment = {.loss = 0.05};
@@ -67,12 +67,12 @@ TEST_CASE("a peer is sent to as its import says, others as the device does") {
   CHECK(usual.warning.empty());
 }
 
-TEST_CASE("a mode that is chosen when there is a channel makes it anew; nothing executes twice") {
+TEST_CASE("choosing another mode replaces the channel, and nothing executes twice") {
   SimHosts hosts("mode-late");
   auto here = hosts.start("", {.berths = 64, .receives = 4});
   auto there = hosts.start("", {.berths = 4, .receives = 64});
   const auto bytes = bytes_like(9000);
-  // The channel that is there was made by the other end.
+  // The other end has made the existing channel.
   const Imported back = there.device.import(here.line).value();
   REQUIRE(there.jetty.post(write(bytes, back.segment)) == 1);
   REQUIRE(only_status(there.jetty, 1s) == Status::ok);
@@ -82,13 +82,15 @@ TEST_CASE("a mode that is chosen when there is a channel makes it anew; nothing 
   std::vector<std::vector<std::byte>> inbox(64, std::vector<std::byte>(bytes.size()));
   for (const NamedRetransmission& named : named_retransmissions()) {
     INFO(named.name);
-    const bool other = !(named.mode == sel_rack);  // which the device has
+    const bool other = !(named.mode == sel_rack);  // the mode that the device has
     const uint64_t made = here.device.stats().value().channels_made;
     for (size_t i = 0; i < 20; ++i) REQUIRE(there.jetty.receive(inbox[i], i));
     REQUIRE(here.jetty.post(std::vector<Work>(10, send(bytes, target.jetty))) == 10);
     hosts.run_for(50us);
     CHECK(here.device.import(there.line, {.retransmission = named.mode}));
-    CHECK(here.device.import(there.line, {.retransmission = named.mode}));  // and the same again
+    CHECK(here.device.import(
+        there.line,
+        {.retransmission = named.mode}));  // choosing the same mode again changes nothing
     REQUIRE(here.jetty.post(std::vector<Work>(10, send(bytes, target.jetty))) == 10);
     for (size_t done = 0; done < 20;) {
       const auto completions = here.jetty.wait(10s);
@@ -108,7 +110,7 @@ TEST_CASE("a mode that is chosen when there is a channel makes it anew; nothing 
 }
 
 // UB 4.4.11
-TEST_CASE("a mode that is wrong for the medium is refused, or warned about, with the reason") {
+TEST_CASE("a mode that does not suit the medium is refused, or logged, with the reason") {
   const std::string sim = "sim:mode-wrong";
   for (const std::string many_paths : {"jitter=20us", "reorder=1%"}) {
     const std::string device = sim + "?" + many_paths;
@@ -126,7 +128,7 @@ TEST_CASE("a mode that is wrong for the medium is refused, or warned about, with
   CHECK(open(sim).value().description().find("retransmission sel-rack") != std::string::npos);
 }
 
-TEST_CASE("a mode that cannot be is refused, and what is possible is named") {
+TEST_CASE("an invalid mode is refused, and the error names what is possible") {
   const std::string sim = "sim:mode-refused";
   CHECK(error_of(open(sim + "?retransmit=fast")).find("gbn-timeout") != std::string::npos);
   using Mode = Retransmission;

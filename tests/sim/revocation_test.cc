@@ -1,6 +1,6 @@
-// S4 over packets: memory is taken away and used for something else while others write there at
-// full rate, over a network that loses, repeats and delays. With URMA_LONG a million cycles, or as
-// many as it says.
+// S4 over packets: memory is revoked and reused while others write to it at full rate, over a
+// network that loses, repeats and delays packets. With URMA_LONG a million cycles, or as many as it
+// says.
 
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +30,7 @@ void fill(std::span<std::byte> bytes, std::byte value) {
   std::memset(bytes.data(), static_cast<int>(value), bytes.size());
 }
 
-// Writes and reads wherever it is told to, sixteen at a time.
+// Writes and reads at the addresses it is given, sixteen works at a time.
 class Rushing {
  public:
   explicit Rushing(SimHosts::Host& host) : host_(host), buffers_(16, bytes_like(9000)) {
@@ -60,7 +60,7 @@ class Rushing {
   uint64_t done = 0;
   uint64_t refused = 0;
   uint64_t others = 0;
-  uint64_t leaked = 0;  // bytes of what was not shared any more
+  uint64_t leaked = 0;  // bytes of memory that was no longer shared
 
  private:
   void poll() {
@@ -84,7 +84,7 @@ class Rushing {
   std::array<bool, 16> reads_{};
 };
 
-TEST_CASE("S4: after unregister no packet touches the memory, nor says what is in it") {
+TEST_CASE("S4: after unregister no packet changes the memory or contains bytes of it") {
   SimHosts hosts("s4");
   const std::string bad = "loss=1%&dup=2%&jitter=80us&replay=1%&replay_by=20ms&hold=3us";
   SimHosts::Host owner = hosts.start("address=fd00::41&" + bad);

@@ -1,6 +1,6 @@
 // A device that reads memory long after it was given a frame, as a NIC does, and a device that
-// reports late what it has read. Memory that was given back must not be read any more: each test
-// overwrites it with poison and looks for poison in what leaves a device.
+// reports late what it has read. Memory that was returned to the application must not be read. Each
+// test overwrites it with poison, and looks for poison in the packets that leave a device.
 
 #include <algorithm>
 #include <map>
@@ -22,14 +22,14 @@ bool all_poison(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == poison; });
 }
 
-// Sixteen bytes of it in a row: nothing else that is sent here has that.
+// Looks for sixteen bytes of poison in a row. No other data of these tests contains that.
 bool has_poison(std::span<const std::byte> bytes) {
   std::array<std::byte, 16> row;
   row.fill(poison);
   return !std::ranges::search(bytes, row).empty();
 }
 
-// Looks at each packet when a device has read it from memory.
+// Examines each packet when a device has read it from memory.
 class Wire {
  public:
   explicit Wire(SimHosts& hosts) : hosts_(hosts) {
@@ -47,7 +47,7 @@ class Wire {
     watched = host.device.endpoint();
     packets = bytes = 0;
   }
-  // Until it has sent so many bytes more.
+  // Runs until the device has read this many more bytes.
   void run_until_read(uint64_t more) {
     const uint64_t before = bytes;
     for (int i = 0; i < 1'000'000 && bytes < before + more; ++i) hosts_.run_for(1us);
@@ -72,8 +72,8 @@ void run_until_sent(SimHosts& hosts, SimHosts::Host& host, uint64_t more) {
   REQUIRE(frames_sent(host) >= before + more);
 }
 
-// A reader, and the owner of what it reads, whose device is late. When a test begins, frames that
-// name the owner's memory are in its device.
+// A reader, and the owner of the memory that it reads. The owner's device is late. When a test
+// begins, that device holds frames that name the owner's memory.
 struct HeldAnswer {
   HeldAnswer(const std::string& name, const std::string& late)
       : hosts(name), wire(hosts), owner(hosts.start(late)), reader(hosts.start()) {
@@ -129,19 +129,19 @@ TEST_CASE("revoke waits for the frames of answers that its device has not read")
   CHECK(held.wire.poisoned == 0);
 }
 
-TEST_CASE("retire waits for frames whose readers had the older token") {
+TEST_CASE("retire waits for frames that answer readers with the older token") {
   HeldAnswer held("settle-retire", "hold=1ms");
   held.begin();
   REQUIRE(held.owner.segment.rotate().ok());
   REQUIRE(held.owner.segment.retire().ok());
-  // From here on this memory holds what the older token does not let anybody read.
+  // From here on the memory contains bytes that the older token gives no access to.
   poison_all(held.owner.memory);
   held.hosts.run_for(50ms);
   CHECK(held.wire.packets > 0);
   CHECK(held.wire.poisoned == 0);
 }
 
-// The reader is gone, so nothing else keeps the owner's close waiting for as long.
+// The reader has left, so the owner's close waits for nothing else for this long.
 TEST_CASE("close waits for the frames of answers that its device has not read") {
   HeldAnswer held("settle-close", "hold=400ms");
   held.begin();
@@ -153,7 +153,7 @@ TEST_CASE("close waits for the frames of answers that its device has not read") 
   CHECK(held.wire.poisoned == 0);
 }
 
-TEST_CASE("a path that is taken away has its frames settled") {
+TEST_CASE("remove_path waits until the frames of its path have settled") {
   SimHosts hosts("settled-path");
   for (const char* late : {"hold=3ms", "settle=3ms"}) {
     INFO(late);
@@ -196,7 +196,7 @@ struct HeldWork {
     hosts.network().cut(here.device.endpoint(), there.device.endpoint(), true);
     hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
   }
-  // Its frames are in the device, which has read none of them.
+  // Posts the work. Its frames are in the device, which has read none of them.
   void begin(const Work& work) {
     REQUIRE(here.jetty.post(work) == 1);
     run_until_sent(hosts, here, 1);
@@ -217,7 +217,7 @@ struct HeldWork {
   std::vector<std::byte> source;
 };
 
-TEST_CASE("a flushed work ends when its device has read its memory") {
+TEST_CASE("a flushed work ends only when the device has read its memory") {
   for (const size_t bytes : {size_t{1000}, size_t{60'000}, size_t{200'000}}) {
     for (const bool message : {false, true}) {
       const size_t most = message ? std::min<size_t>(bytes, max_send_bytes) : bytes;
@@ -234,7 +234,7 @@ TEST_CASE("a flushed work ends when its device has read its memory") {
   }
 }
 
-TEST_CASE("a destroyed Jetty's works end when its device has read their memory") {
+TEST_CASE("works of a destroyed Jetty end only when the device has read their memory") {
   HeldWork held("settle-destroy", "hold=30ms");
   held.cut();
   {
@@ -245,7 +245,7 @@ TEST_CASE("a destroyed Jetty's works end when its device has read their memory")
   held.check();
 }
 
-TEST_CASE("unregistering the source of a work that no pass has seen yet ends that work") {
+TEST_CASE("unregister of its source ends a work that no pass has seen yet") {
   SimHosts hosts("unregister-unseen");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -265,7 +265,7 @@ TEST_CASE("unregistering the source of a work that no pass has seen yet ends tha
   CHECK(!has_poison(there.segment.bytes()));
 }
 
-TEST_CASE("unregistering the source of a work waits until its device has read it") {
+TEST_CASE("unregister of the source of a work waits until the device has read it") {
   HeldWork held("settle-source", "hold=30ms");
   held.cut();
   Segment source = held.here.device.register_memory(held.source).value();
@@ -276,7 +276,7 @@ TEST_CASE("unregistering the source of a work waits until its device has read it
   held.check();
 }
 
-TEST_CASE("close of a device ends a work when the device has read its memory") {
+TEST_CASE("close ends a work only when the device has read its memory") {
   HeldWork held("settle-close-work", "hold=400ms");
   held.cut();
   held.begin(write(held.source, held.target.segment));
@@ -287,7 +287,7 @@ TEST_CASE("close of a device ends a work when the device has read its memory") {
 }
 
 // The engine has nothing else to do until then, and no port wakes it for that.
-TEST_CASE("a work that has timed out ends when its device has read its memory, not later") {
+TEST_CASE("a work that has timed out ends as soon as the device has read its memory") {
   for (const Duration settle : {Duration{}, Duration(50ms)}) {
     const std::string late = "hold=50ms&settle=" + std::to_string(settle.count()) + "ns";
     INFO(late);
@@ -304,9 +304,9 @@ TEST_CASE("a work that has timed out ends when its device has read its memory, n
   }
 }
 
-// The peer stands still for so long that the packets are sent a second time, and then answers the
+// The peer is stopped for so long that the packets are sent a second time. Then it answers the
 // first copy while the device still holds the second one.
-TEST_CASE("a work that was answered ends when its device has read the second copy, too") {
+TEST_CASE("an answered work ends only when the device has read its second copy, too") {
   for (const size_t bytes : {size_t{1000}, size_t{200'000}}) {
     INFO("bytes " << bytes);
     HeldWork held("settle-again-" + std::to_string(bytes), "hold=2ms");
@@ -321,9 +321,9 @@ TEST_CASE("a work that was answered ends when its device has read the second cop
   }
 }
 
-// A peer's answer proves nothing about our device: this peer answers before anything was sent to
-// it, to have the memory read after it was given back.
-TEST_CASE("an answer to what has not left yet does not end a work before its memory is read") {
+// An answer of a peer proves nothing about the local device. This peer answers before anything was
+// sent, to make the device read memory that was returned to the application.
+TEST_CASE("an answer that comes before its request left does not end the work early") {
   SimHosts hosts("settle-early");
   Wire wire(hosts);
   SimHosts::Host here = hosts.start("hold=5ms", {.berths = 4});
@@ -341,7 +341,7 @@ TEST_CASE("an answer to what has not left yet does not end a work before its mem
   REQUIRE(here.jetty.post(write(source, target.segment)) == 1);
   run_until_sent(hosts, here, 1);
   REQUIRE(wire.packets == 0);
-  // It is the first slice of the first queue that it is sent.
+  // The work is the first slice of the first queue, so the peer can guess its numbers.
   peer.answer(here.jetty.id(), 0);
   for (Completion out; here.jetty.poll({&out, 1}) == 0;) hosts.run_for(1us);
   poison_all(source);
@@ -350,7 +350,7 @@ TEST_CASE("an answer to what has not left yet does not end a work before its mem
   CHECK(wire.poisoned == 0);
 }
 
-TEST_CASE("datagrams that a late device holds keep their bytes, however many follow") {
+TEST_CASE("datagrams in a late device keep their bytes, however many follow") {
   for (const char* late : {"hold=2ms&hold_jitter=1ms", "settle=2ms", "hold=1ms&ring=16"}) {
     INFO(late);
     SimHosts hosts(std::string("settle-datagrams-") + late);
@@ -382,7 +382,7 @@ TEST_CASE("datagrams that a late device holds keep their bytes, however many fol
 
 // ---- receives
 
-TEST_CASE("nothing is placed in unregistered memory by a message whose sender's device is late") {
+TEST_CASE("a message from a late device is not placed in unregistered memory") {
   for (const char* late : {"hold=1ms", "hold_jitter=1ms", "hold=100us&settle=1ms"}) {
     INFO(late);
     SimHosts hosts(std::string("settle-receive-") + late);
@@ -402,7 +402,7 @@ TEST_CASE("nothing is placed in unregistered memory by a message whose sender's 
     poison_all(memory);
     const auto received = there.jetty.wait(1s);
     REQUIRE(received.size() == 1);
-    // All of it may have come already.
+    // All of the message may have arrived before.
     CHECK((received[0].ok() || received[0].status == Status::flushed));
     hosts.run_for(50ms);
     CHECK(all_poison(memory));
@@ -411,7 +411,7 @@ TEST_CASE("nothing is placed in unregistered memory by a message whose sender's 
 
 // ---- a device that has few frames, and is slow to give them back
 
-TEST_CASE("works end well with a device that lends, takes and settles little at a time") {
+TEST_CASE("works succeed on a device that has few frames and settles them slowly") {
   for (const char* late : {"ring=1", "ring=3&hold=20us", "hold=100us&hold_jitter=300us",
                            "settle=500us&settle_jitter=500us", "ring=5&settle=50us",
                            "hold=50us&settle=2ms&loss=5%&reorder=5%"}) {

@@ -1,5 +1,5 @@
-// How Jetties of one device share a channel: small works do not wait behind large ones, and a Jetty
-// that floods leaves the others their share.
+// How the Jetties of one device share a channel: small works do not wait behind large ones, and a
+// Jetty that floods leaves the others their share.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// 100 Gb/s, 20 us there and back, a window of twice what is on its way then.
+// 100 Gb/s, a round trip of 20 us, and a window of twice the data that is then in flight.
 constexpr const char* line = "delay=10us&rate=100Gbit&mtu=4096&buffer=500000";
 
 struct Ends {
@@ -59,7 +59,7 @@ std::vector<Duration> small_writes(Ends& ends, Jetty& jetty, size_t count,
   return times;
 }
 
-// All that its Jetty has berths for. Returns how many bytes have been written since the last call.
+// Posts as many works as the Jetty has berths for. Returns the bytes written since the last call.
 uint64_t flood(Ends& ends, std::span<const std::byte> large) {
   std::array<Completion, 64> out;
   const size_t ended = ends.here.jetty.poll(out);
@@ -83,7 +83,8 @@ TEST_CASE("small writes beside a transfer of 1 GiB take at most twice as long as
   REQUIRE(ends.here.jetty.flush().ok());
 }
 
-TEST_CASE("likewise when they are rare, and when the transfer weighs sixteen times as much") {
+TEST_CASE(
+    "rare small writes take at most twice as long beside a transfer of 16 times their weight") {
   for (const uint32_t weight : sanitized ? std::vector{16u} : std::vector{1u, 16u}) {
     Ends ends("shares-rare" + std::to_string(weight), weight);
     Jetty small = ends.here.device.jetty({.berths = 4}).value();
@@ -102,7 +103,8 @@ TEST_CASE("likewise when they are rare, and when the transfer weighs sixteen tim
 
 constexpr Duration while_they_share = sanitized ? 4ms : 20ms;
 
-// The works per second that each of the Jetties completes, with as much outstanding as it likes.
+// Returns the works per second that each of the Jetties completes, with as many outstanding as its
+// options allow.
 std::vector<double> works_of(Ends& ends, const std::vector<JettyOptions>& options, size_t bytes) {
   const auto data = bytes_like(bytes);
   std::vector<Jetty> jetties;
@@ -121,7 +123,8 @@ std::vector<double> works_of(Ends& ends, const std::vector<JettyOptions>& option
   return done;
 }
 
-// Beside one that has a hundred times as much outstanding, as beside one that has as much as they.
+// A Jetty with a hundred times as many outstanding works takes no more than one with as many as the
+// others.
 TEST_CASE("a Jetty that floods leaves the others at least nine tenths of what they had") {
   for (const size_t bytes : {64u, 4096u, 65536u, 1000000u}) {
     const JettyOptions usual{.berths = 40};
@@ -134,7 +137,7 @@ TEST_CASE("a Jetty that floods leaves the others at least nine tenths of what th
   }
 }
 
-TEST_CASE("shares are as weights say") {
+TEST_CASE("Jetties share the channel in proportion to their weights") {
   Ends ends("shares-weights");
   auto got = works_of(
       ends, {{.berths = 64, .weight = 1}, {.berths = 64, .weight = 2}, {.berths = 64, .weight = 4}},

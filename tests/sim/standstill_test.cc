@@ -1,4 +1,4 @@
-// Hosts that are not scheduled for a while. Nothing is lost meanwhile, so little is sent again.
+// Hosts that are not scheduled for a while. No packet is lost meanwhile, so few are sent again.
 
 #include <array>
 
@@ -16,7 +16,7 @@ enum class Stands : uint8_t { none, receiver, both };
 struct Load {
   const char* name;
   size_t work_bytes;
-  size_t depth;  // works that are outstanding
+  size_t depth;  // outstanding works
 };
 constexpr Load bulk{"bulk", 64 * 1024, 32};
 constexpr Load small{"small", 64, 4};
@@ -25,7 +25,7 @@ constexpr Load single{"single", 64, 1};
 struct Case {
   const Load& load;
   Stands stands_still = Stands::both;
-  Duration runs = 40ms;  // between two standstills, on average
+  Duration runs = 40ms;  // average time between two standstills
   Duration least = 1ms;
   Duration most = 20ms;
   std::string wire = "delay=10us&rate=2Gbit&queue=16M";
@@ -33,7 +33,7 @@ struct Case {
 };
 
 struct Outcome {
-  uint64_t sent = 0;  // data packets, both ways
+  uint64_t sent = 0;  // data packets, in both directions
   uint64_t again = 0;
   uint64_t duplicates = 0;
   uint64_t timeouts = 0;
@@ -42,7 +42,8 @@ struct Outcome {
   double spurious() const { return static_cast<double>(duplicates) / static_cast<double>(sent); }
 };
 
-// One host writes to the other, always so many works at a time, while they stand still at random.
+// One host writes to the other, always with the same number of works outstanding, while hosts stop
+// at random.
 class Standstills {
  public:
   explicit Standstills(const Case& what)
@@ -131,8 +132,8 @@ Outcome run(const Case& what, Duration time) {
   return world.run(time);
 }
 
-// Without what was learnt, 4 % of the bulk stream was sent again.
-TEST_CASE("standstills: hosts that do not run for 1 to 20 ms make 0.2 % be sent again at most") {
+// Without adapting to late peers, 4 % of the bulk stream were sent again.
+TEST_CASE("standstills: hosts that stop for 1 to 20 ms cause at most 0.2 % retransmissions") {
   for (const Load* load : {&bulk, &small, &single}) {
     for (const Stands who : {Stands::receiver, Stands::both}) {
       for (const uint64_t seed : {1, 6}) {
@@ -146,9 +147,9 @@ TEST_CASE("standstills: hosts that do not run for 1 to 20 ms make 0.2 % be sent 
   }
 }
 
-// A host that runs again finds more acknowledgements than one pass reads. It reads them all before
-// it judges its time-outs: 0.49 % were sent again where it did not.
-TEST_CASE("standstills: a host reads what has come before it judges its time-outs") {
+// A host that runs again finds more acknowledgements than one pass reads. It reads all of them
+// before it judges time-outs; otherwise 0.49 % were sent again.
+TEST_CASE("standstills: a host reads all packets that have come before it judges time-outs") {
   const Outcome seen = run({.load = bulk,
                             .stands_still = Stands::receiver,
                             .runs = 4ms,
@@ -160,15 +161,15 @@ TEST_CASE("standstills: a host reads what has come before it judges its time-out
   CHECK(seen.spurious() <= 0.0005);
 }
 
-// The receiver does not run for a fifth of the time, and nothing else may be missing.
-TEST_CASE("standstills: a bulk stream goes on with the window that it had") {
+// The receiver is stopped for a fifth of the time. No more than that may be missing from the rate.
+TEST_CASE("standstills: a bulk stream continues with its previous window") {
   const Outcome steady = run({.load = bulk, .stands_still = Stands::none}, 1s);
   const Outcome seen = run({.load = bulk, .stands_still = Stands::receiver}, 1s);
   CHECK(seen.works * 10 > steady.works * 9);
 }
 
-// A peer that was late is waited for only while nothing is lost.
-TEST_CASE("standstills: where packets are lost, a late peer costs no more than its standstills") {
+// A sender waits longer for a late peer only while no packets are lost.
+TEST_CASE("standstills: if packets are lost, a late peer costs no more than its standstills") {
   const std::string wire = "delay=10us&rate=2Gbit&queue=16M&loss=1%";
   const Outcome steady = run({.load = small, .stands_still = Stands::none, .wire = wire}, 500ms);
   const Outcome seen = run({.load = small, .stands_still = Stands::receiver, .wire = wire}, 500ms);

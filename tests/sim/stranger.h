@@ -11,19 +11,19 @@
 
 namespace urma::test {
 
-// A process that is not of this library, or lies: what it says is written by hand.
+// A process that does not use this library, or that lies: a test writes its packets by hand.
 class Stranger {
  public:
   static constexpr uint64_t a_life = 0x5742;
   static constexpr uint32_t mtu = 1024;
 
-  // `as` is the EID that it claims; if zero, its address.
+  // `as` is the EID that it claims; if it is zero, its address is the EID.
   Stranger(SimHosts& hosts, const std::string& address, const Eid& as = {})
       : hosts_(hosts),
         port_(opened(hosts, address)),
         eid_(as == Eid{} ? port_->facts().self.address : as) {}
 
-  // A valid OPEN.
+  // Returns a valid OPEN.
   SetupMessage open() {
     SetupMessage message;
     message.mtu_log2 = 10;
@@ -40,26 +40,28 @@ class Stranger {
     return message;
   }
 
-  // Says it, and gives back what comes in answer; a cookie is brought back.
+  // Sends the message and returns the answer. If a cookie is asked for, repeats the message with
+  // the cookie.
   std::optional<SetupMessage> ask(const Endpoint& to, SetupMessage message) {
     for (;;) {
       send(to, [&](TxFrame& frame) { write(frame, message); });
       std::optional<SetupMessage> answer;
       hear([&](const SetupMessage& said) {
-        if (said.type != SetupType::question) answer = said;  // where several paths are
+        if (said.type != SetupType::question)
+          answer = said;  // a question, of a device with several paths, is not an answer
       });
       if (!answer || answer->type != SetupType::retry) return answer;
       message.cookie = answer->cookie;
     }
   }
 
-  // Any other set-up message, as it is.
+  // Sends any other set-up message unchanged.
   void say(const Endpoint& to, const SetupMessage& message) {
     send(to, [&](TxFrame& frame) { write(frame, message); });
   }
-  // The last set-up message that came.
+  // Returns the last set-up message that came.
   std::optional<SetupMessage> heard() { return listen(); }
-  // The last one of this type; all others are dropped.
+  // Returns the last message of this type and drops all others.
   std::optional<SetupMessage> heard(SetupType type) {
     std::optional<SetupMessage> out;
     hear([&](const SetupMessage& message) {
@@ -67,7 +69,7 @@ class Stranger {
     });
     return out;
   }
-  // How many of this type have come; all are dropped.
+  // Counts the messages of this type that have come, and drops all messages.
   size_t count(SetupType type) {
     size_t out = 0;
     hear([&](const SetupMessage& message) { out += message.type == type; });
@@ -89,12 +91,12 @@ class Stranger {
   }
 
   struct Sent {
-    uint32_t slice = 0;  // TPMSN
+    uint32_t slice = 0;  // the TPMSN
     bool last = true;
     bool fake = false;
-    uint32_t skip = 0;  // PSNs left out before it
+    uint32_t skip = 0;  // number of PSNs that are left out before this packet
   };
-  // One packet on the channel.
+  // Sends one packet on the channel.
   void send(const Sent& how, TaRequest request, std::span<const std::byte> data) {
     send(to_, [&](TxFrame& frame) {
       psn_ += how.skip;
@@ -116,7 +118,7 @@ class Stranger {
     });
   }
 
-  // Says that this slice of a queue was executed, whether it has come or not.
+  // Answers that this slice of a queue was executed, whether it has arrived or not.
   void answer(JettyId queue, uint32_t tassn) {
     send(to_, [&](TxFrame& frame) {
       const Rtph header{.last = true,
@@ -132,7 +134,8 @@ class Stranger {
     });
   }
 
-  // A sign of life: a packet of no slice, which nothing answers but an acknowledgement.
+  // Sends a packet that belongs to no slice, as a sign of life. It is acknowledged and not
+  // answered.
   void keep_alive() {
     send(to_, [&](TxFrame& frame) {
       const Rtph header{.last = true,
@@ -147,7 +150,7 @@ class Stranger {
     });
   }
 
-  // The answers (ATAH) that came lately.
+  // Returns the answers (ATAH) that have come since the last call.
   std::vector<Atah> answers() {
     std::vector<Atah> out;
     receive([&](std::span<const std::byte> packet) {
@@ -160,7 +163,7 @@ class Stranger {
     return out;
   }
 
-  // From now on it claims to be this one.
+  // Claims this EID from now on.
   void claim(const Eid& eid) { eid_ = eid; }
 
   const Endpoint& at() const { return port_->facts().self; }
@@ -168,10 +171,10 @@ class Stranger {
   uint32_t ours() const { return ours_; }
   uint32_t theirs() const { return theirs_; }
   uint64_t their_life() const { return their_life_; }
-  uint32_t their_psn() const { return their_psn_; }  // the first one
+  uint32_t their_psn() const { return their_psn_; }  // the first PSN of the peer
 
   uint64_t life = a_life;
-  uint32_t features = 0;         // besides those that it must have
+  uint32_t features = 0;         // in addition to the necessary ones
   std::vector<std::byte> paths;  // as emit_paths writes them
   uint32_t acquaintance = 1;
   Duration patience = std::chrono::microseconds(50);  // after each packet that it sends
@@ -211,7 +214,7 @@ class Stranger {
     }
   }
 
-  // The last set-up message that came.
+  // Returns the last set-up message that came.
   std::optional<SetupMessage> listen() {
     std::optional<SetupMessage> out;
     hear([&](const SetupMessage& message) { out = message; });

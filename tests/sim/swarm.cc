@@ -1,6 +1,6 @@
-// Runs worlds. A seed decides everything: swarm --seeds 17-17 repeats world 17. With --windows
-// those in a window only; with --not-coherent all of them in windows that are not coherent; with
-// --fresh 100 a hundred worlds more, from URMA_TEST_SEED on if that is set.
+// Runs worlds. A seed decides everything: swarm --seeds 17-17 repeats world 17. With --windows only
+// worlds in a window; with --not-coherent all of them in windows that are not cache-coherent; with
+// --fresh 100 a hundred more worlds, whose seeds begin at URMA_TEST_SEED if that is set.
 
 #include <cstdio>
 #include <cstdlib>
@@ -35,7 +35,7 @@ Outcome run_world(uint64_t seed) {
 bool run_seed(const char* program, uint64_t seed, bool verbose, Outcome& total) {
   try {
     const Outcome outcome = run_world(seed);
-    // Now and then: the same seed is the same world, to the last byte.
+    // In one of ten cases: the same seed must give the same world, to the last byte.
     if (seed % 10 == 0 && run_world(seed).hash != outcome.hash) {
       throw Violation("the same seed gives the same trace");
     }
@@ -60,7 +60,7 @@ bool run_seed(const char* program, uint64_t seed, bool verbose, Outcome& total) 
 int main(int count, char** arguments) {
   uint64_t first = 1;
   uint64_t last = 40;
-  uint64_t fresh = 0;  // this many worlds more
+  uint64_t fresh = 0;  // number of additional worlds
   bool verbose = false;
   bool windows = false;
   for (int i = 1; i < count; ++i) {

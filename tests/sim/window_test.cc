@@ -1,4 +1,5 @@
-// Peers in one window: rings that are full, owners that are stopped, doubted, given up and killed.
+// Peers in one window: rings that are full, and owners that are stopped, silent, replaced or
+// killed.
 
 #include <map>
 #include <optional>
@@ -15,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr size_t ring_bytes = drivers::cxl::ring_lines * drivers::cxl::line_bytes;
 
-// Hosts that share a window. They die as if they were killed.
+// Hosts that share a window. A killed host ends as a killed process does.
 class WindowHosts : public SimHosts {
  public:
   explicit WindowHosts(const std::string& name, uint64_t bytes = 16 << 20)
@@ -37,13 +38,14 @@ class WindowHosts : public SimHosts {
 
 using Host = SimHosts::Host;
 
-// Two, and a channel between them.
+// Two hosts, and a channel between them.
 struct Two {
-  std::vector<std::byte> bytes = bytes_like(100);  // longer than the works that use them
+  std::vector<std::byte> bytes =
+      bytes_like(100);  // declared first, so it outlives the works that use it
   WindowHosts hosts;
   Host here;
   Host there;
-  Imported target;  // there, as seen from here
+  Imported target;  // `there`, as imported by `here`
 
   explicit Two(const std::string& name, const JettyOptions& jetty = {.berths = 64, .receives = 16},
                const DeviceOptions& device = {})
@@ -57,7 +59,7 @@ struct Two {
     REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
     return only_status(here.jetty, limit);
   }
-  // Sends wrong tokens by a Jetty of its own, until the target ignores requests.
+  // Sends wrong tokens from another Jetty, until the target ignores requests.
   void guess() {
     Jetty guesses = here.device.jetty({.berths = 32}).value();
     for (uint32_t i = 1; i < 18; ++i) {
@@ -94,10 +96,10 @@ size_t arrivals(Jetty& jetty, Duration limit) {
 
 // ---- dead peers
 
-TEST_CASE("window: a peer is killed with works in flight: all end at once, as what can be said") {
+TEST_CASE("window: when a peer is killed, all works in flight end at once with a true status") {
   Two two("w-killed", {.berths = 1000});
   const auto bytes = bytes_like(3000);
-  // More than a ring has room for: some have left, others have not.
+  // More works than a ring has room for: some have left, others have not.
   const std::vector<Work> works(400, write(bytes, two.target.segment));
   two.hosts.stop(two.there);
   REQUIRE(two.here.jetty.post(works) == 400);
@@ -106,7 +108,8 @@ TEST_CASE("window: a peer is killed with works in flight: all end at once, as wh
   two.hosts.kill(std::move(two.there));
   const Time died = two.hosts.now();
   auto ended = ends(two.here.jetty, 400, 5s);
-  CHECK(two.hosts.now() - died <= 21ms);  // the owner's lock is looked at, no silence is waited for
+  CHECK(two.hosts.now() - died <=
+        21ms);  // the owner's lock is checked, so no time of silence is needed
   CHECK(ended[Status::unknown] > 0);
   CHECK(ended[Status::peer_restarted] > 0);
   CHECK(ended[Status::unknown] + ended[Status::peer_restarted] == 400);
@@ -122,7 +125,7 @@ TEST_CASE(
     two.hosts.kill(std::move(two.there));
     two.there = two.hosts.start();
     REQUIRE(two.there.device.endpoint() == place);
-    // The new one asks before the old one's end has been seen.
+    // The new device asks before the end of the old one was noticed.
     const Imported back = two.there.device.import(two.here.line).value();
     const auto news = bytes_like(2000, life);
     const Time begun = two.hosts.now();
@@ -135,11 +138,11 @@ TEST_CASE(
     REQUIRE(two.one_write(1s) == Status::ok);
   }
   const Statistics statistics = statistics_of(two.here);
-  CHECK(statistics.peers == 2);  // itself, and the last one
+  CHECK(statistics.peers == 2);  // the device itself, and the last one
   CHECK(statistics.channels == 1);
 }
 
-TEST_CASE("window: what a dead process has written into its ring arrives whole, and once") {
+TEST_CASE("window: messages that a dead process has written into its ring arrive whole, and once") {
   Two two("w-last-words");
   const Imported back = two.there.device.import(two.here.line).value();
   std::vector<std::byte> inbox(4096);
@@ -155,8 +158,9 @@ TEST_CASE("window: what a dead process has written into its ring arrives whole, 
   CHECK(same(std::span(inbox).first(two.bytes.size()), two.bytes));
 }
 
-// Swarm's seed 16334: the survivor was not run while its peer died and lived again. What it still
-// had for the one went to the other, behind its OPEN, and was taken for the new channel's.
+// Found by swarm, seed 16334: the survivor was not run while its peer died and restarted. Packets
+// for the old incarnation, behind its OPEN, reached the new one and were taken for packets of the
+// new channel.
 TEST_CASE("window: packets for a dead device do not reach the next one in its slot") {
   WindowHosts hosts("w-next-life");
   Host here = hosts.start({.berths = 64}, {.threads = Threads::inlined});
@@ -187,7 +191,7 @@ TEST_CASE("window: packets for a dead device do not reach the next one in its sl
   CHECK(statistics_of(here).dropped_malformed == 0);
 }
 
-TEST_CASE("window: a device that closes says so, and its partner lets go") {
+TEST_CASE("window: a device that closes notifies its partner, which releases the ring") {
   Two two("w-leaves");
   for (int round = 0; round < 50; ++round) {
     two.there.device.close();
@@ -203,8 +207,8 @@ TEST_CASE("window: a device that closes says so, and its partner lets go") {
 
 // ---- order
 
-// A message that waits for its turn is not taken for the slices that come behind it.
-TEST_CASE("window: strong messages for which there is no receive come in order when there are") {
+// A message that waits for its turn is not confused with the slices behind it.
+TEST_CASE("window: strong messages that wait for receives arrive in order") {
   Two two("w-order");
   REQUIRE(two.here.jetty.post(write(two.bytes, two.target.segment).relaxed()) == 1);
   REQUIRE(only_status(two.here.jetty, 1s) == Status::ok);
@@ -221,8 +225,8 @@ TEST_CASE("window: strong messages for which there is no receive come in order w
   for (uint64_t i = 0; i < 8; ++i) CHECK(came[i].immediate == i);
 }
 
-// A drop is never reported: a target without room for a packet does not report it either.
-TEST_CASE("window: one slice that its target dropped stops neither what follows it nor the rest") {
+// The sender is not told about a drop, not even by a target that has no room for the packet.
+TEST_CASE("window: one dropped slice stops neither the works behind it nor other works") {
   for (const Order order : {Order::none, Order::strong}) {
     Two two("w-dropped" + std::to_string(static_cast<int>(order)), {.berths = 64},
             {.operation_timeout = 300ms});
@@ -236,7 +240,7 @@ TEST_CASE("window: one slice that its target dropped stops neither what follows 
     size_t posted = 0;
     for (int round = 0; round < 3000; ++round) {
       two.hosts.run_for(1ms);
-      // Some of what follows is always open, at times all 64 berths: then none is posted.
+      // Some works are always outstanding, at times as many as all 64 berths; then none is posted.
       if (round > 100) posted += two.here.jetty.post(work);
       std::array<Completion, 64> out;
       const size_t count = two.here.jetty.poll(out);
@@ -251,7 +255,7 @@ TEST_CASE("window: one slice that its target dropped stops neither what follows 
 // ---- peers that do not read
 
 // UB 4.1.2
-TEST_CASE("window: works wait for a full ring, those to others do not, and all of them end well") {
+TEST_CASE("window: works wait for a full ring, works to others do not, and all succeed") {
   Two two("w-full", {.berths = 1000});
   Host other = two.hosts.start();
   const Imported elsewhere = two.here.device.import(other.line).value();
@@ -277,7 +281,7 @@ TEST_CASE("window: works wait for a full ring, those to others do not, and all o
   CHECK(statistics_of(two.here).channels_lost == 0);
 }
 
-TEST_CASE("window: two that fill each other's rings with reads both get them") {
+TEST_CASE("window: two devices that fill each other's rings with reads both get their data") {
   Two two("w-reads", {.berths = 64});
   const Imported back = two.there.device.import(two.here.line).value();
   std::vector<std::byte> from_there(200'000);
@@ -292,7 +296,7 @@ TEST_CASE("window: two that fill each other's rings with reads both get them") {
 
 // ---- silent peers
 
-TEST_CASE("window: a peer that is stopped for less than the verdict fails no work") {
+TEST_CASE("window: a peer that is stopped for less than 1 s fails no work") {
   Two two("w-short");
   two.hosts.stop(two.there);
   REQUIRE(two.here.jetty.post(write(two.bytes, two.target.segment)) == 1);
@@ -310,7 +314,7 @@ TEST_CASE("window: a peer that is stopped for long keeps its channel, and gets e
   REQUIRE(two.here.jetty.post(
               {send(two.bytes, two.target.jetty), send(two.bytes, two.target.jetty)}) == 2);
   two.hosts.run_for(1200ms);
-  // Silent: this one is not even put in the ring.
+  // The peer is silent, so this work is not even put in the ring.
   std::array<Event, 4> events;
   REQUIRE(two.here.device.events(events) == 1);
   CHECK(events[0].kind == EventKind::peer_lost);
@@ -326,8 +330,9 @@ TEST_CASE("window: a peer that is stopped for long keeps its channel, and gets e
   CHECK(events[0].kind == EventKind::peer_back);
 }
 
-// It owes only to take an answer: that ends its silence, though it sends nothing.
-TEST_CASE("window: a peer that takes an answer late is not silent any more") {
+// The only thing that the peer has to do is to take an answer. That ends its silence, although it
+// sends nothing.
+TEST_CASE("window: a peer that takes an answer late is no longer silent") {
   Two two("w-taken");
   const Imported back = two.there.device.import(two.here.line).value();
   std::vector<std::byte> bytes(1000);
@@ -343,7 +348,8 @@ TEST_CASE("window: a peer that takes an answer late is not silent any more") {
   CHECK(two.hosts.now() - begun < 1ms);
 }
 
-TEST_CASE("window: what a stopped peer is asked ends in time, and it is asked no more than fits") {
+TEST_CASE(
+    "window: works to a stopped peer end in time, and no more are sent than fit in the ring") {
   Two two("w-asked", {.berths = 4000, .receives = 16}, {.operation_timeout = 1500ms});
   two.hosts.stop(two.there);
   std::map<Status, size_t> ended;
@@ -361,22 +367,23 @@ TEST_CASE("window: what a stopped peer is asked ends in time, and it is asked no
   size_t left = posted;
   for (const auto& [status, count] : ended) left -= count;
   for (const auto& [status, count] : ends(two.here.jetty, left, 1s)) ended[status] += count;
-  // The works in the ring, and those of a second more.
+  // The works that are in the ring, and those of one more second.
   CHECK(ended[Status::unknown] > 0);
   CHECK(ended[Status::unknown] < 1100);
   CHECK(ended[Status::ok] > 1000);
-  // Flushed: its time was up just when the peer went on.
+  // Flushed: the work timed out just when the peer continued.
   ended[Status::peer_unreachable] += ended[Status::flushed];
   CHECK(ended[Status::flushed] <= 64);
   CHECK(ended[Status::ok] + ended[Status::unknown] + ended[Status::peer_unreachable] == posted);
   CHECK(two.one_write(1s) == Status::ok);
 }
 
-// More of it would fill the ring with what one of them says.
-TEST_CASE("window: a stopped peer is not told again what is void, and is told when it goes on") {
+// Repeated messages about the cancelled slice would fill the ring.
+TEST_CASE(
+    "window: a cancelled slice is announced to a stopped peer once, and again when it continues") {
   Two two("w-told", {.berths = 64, .receives = 16}, {.operation_timeout = 1500ms});
   two.guess();
-  REQUIRE(two.here.jetty.post(write(two.bytes, two.target.segment)) == 1);  // it is dropped
+  REQUIRE(two.here.jetty.post(write(two.bytes, two.target.segment)) == 1);  // the target drops it
   two.hosts.run_for(50ms);
   const uint64_t filler = statistics_of(two.here).filler;
   two.hosts.stop(two.there);
@@ -384,20 +391,20 @@ TEST_CASE("window: a stopped peer is not told again what is void, and is told wh
   CHECK(only_status(two.here.jetty, 1s) == Status::unknown);
   CHECK(statistics_of(two.here).filler < filler + 3);
   two.hosts.stop(two.there, false);
-  // It would be the end of the window of numbers.
+  // Without the announcement the window of numbers would end.
   for (int i = 0; i < 2000; ++i) {
     REQUIRE(two.one_write(1s) == Status::ok);
   }
   CHECK(statistics_of(two.here).filler < filler + 5);
 }
 
-TEST_CASE("window: a sender that waits for room does not look for it while nothing may leave") {
+TEST_CASE("window: a sender that waits for room does not poll for it while nothing may leave") {
   Two two("w-paused", {.berths = 1000}, {.operation_timeout = 5s});
   const auto bytes = bytes_like(3000);
   two.hosts.stop(two.there);
   REQUIRE(two.here.jetty.post(std::vector<Work>(400, write(bytes, two.target.segment))) == 400);
   two.hosts.run_for(1500ms);
-  // Another life is asked for where this one stands still.
+  // Another incarnation is asked for at the address of the stopped one.
   Descriptor other = parse_descriptor(two.there.line).value();
   other.life = Incarnation(number(other.life) + 1);
   Jetty second = two.here.device.jetty().value();
@@ -410,11 +417,12 @@ TEST_CASE("window: a sender that waits for room does not look for it while nothi
   CHECK(ends(two.here.jetty, 400, 10s)[Status::ok] == 400);
 }
 
-// A table of peers that is full has no room for one that stands still.
-TEST_CASE("window: a stopped peer is forgotten for another one, and is told so when it goes on") {
+// A full table of peers keeps no entry for a stopped peer.
+TEST_CASE(
+    "window: a stopped peer is forgotten in favour of another, and is notified when it continues") {
   WindowHosts hosts("w-doubt");
   const JettyOptions jetty{.berths = 256, .receives = 256};
-  Host here = hosts.start(jetty, {.limits = {.peers = 2}});  // itself, and one
+  Host here = hosts.start(jetty, {.limits = {.peers = 2}});  // the device itself, and one peer
   Host there = hosts.start(jetty);
   const auto bytes = bytes_like(100);
   const Imported seen = there.device.import(here.line).value();
@@ -430,7 +438,7 @@ TEST_CASE("window: a stopped peer is forgotten for another one, and is told so w
   std::vector<std::byte> inbox(4096);
   for (uint64_t tag = 0; tag < 256; ++tag) REQUIRE(here.jetty.receive(inbox, tag));
   hosts.stop(there, false);
-  // Some are in the ring before it is told, and others are held back.
+  // Some works are in the ring before the device is notified, and others are held back.
   for (int i = 0; i < 200; ++i) {
     REQUIRE(there.jetty.post(send(bytes, seen.jetty)) == 1);
     hosts.run_for(100ns);
@@ -443,16 +451,16 @@ TEST_CASE("window: a stopped peer is forgotten for another one, and is told so w
   CHECK(only_status(there.jetty, 5s) == Status::ok);
 }
 
-TEST_CASE("window: both were stopped and gave each other up: there is one channel again") {
+TEST_CASE("window: after both were stopped and gave up their channel, there is one again") {
   Two two("w-both", {.berths = 64, .receives = 16}, {.operation_timeout = 20s});
   const Imported back = two.there.device.import(two.here.line).value();
   two.hosts.stop(two.there);
   REQUIRE(two.here.jetty.post(write(two.bytes, two.target.segment)) == 1);
-  two.hosts.run_for(1200ms);  // here asks for another channel now
+  two.hosts.run_for(1200ms);  // `here` asks for another channel now
   REQUIRE(two.there.jetty.post(write(two.bytes, back.segment)) == 1);
   two.hosts.stop(two.here);
   two.hosts.stop(two.there, false);
-  two.hosts.run_for(1200ms);  // and so does there
+  two.hosts.run_for(1200ms);  // and so does `there`
   two.hosts.stop(two.here, false);
   CHECK(only_status(two.here.jetty, 5s) == Status::ok);
   CHECK(only_status(two.there.jetty, 5s) == Status::ok);
@@ -473,7 +481,7 @@ TEST_CASE("window: a peer is killed while it is stopped and asked for another ch
   CHECK(two.hosts.now() - died <= 21s);
 }
 
-// Three, in a window with two rings.
+// Three hosts, in a window with two rings.
 struct Few {
   WindowHosts hosts;
   Host a = hosts.start();
@@ -497,15 +505,14 @@ TEST_CASE("window: a pair for which there is no ring waits until a device leaves
   REQUIRE(few.one_write(few.a, Few::seen(few.a, few.b)) == Status::ok);
   const Imported to_c = Few::seen(few.a, few.c);
   CHECK(few.one_write(few.a, to_c) == Status::no_resources);
-  few.hosts.run_for(500ms);  // that attempt is over
+  few.hosts.run_for(500ms);  // by then that attempt has ended
   few.post(few.a, to_c);
   few.hosts.run_for(500ms);
   few.hosts.kill(std::move(few.b));
   CHECK(only_status(few.a.jetty, 5s) == Status::ok);
 }
 
-TEST_CASE(
-    "window: a device without a ring to itself is still itself, and gets one when another leaves") {
+TEST_CASE("window: a device that has no ring to itself gets one when another device leaves") {
   Few few("w-self");
   REQUIRE(few.one_write(few.a, Few::seen(few.a, few.b)) == Status::ok);
   REQUIRE(few.one_write(few.a, Few::seen(few.a, few.a)) == Status::ok);
@@ -518,8 +525,8 @@ TEST_CASE(
   CHECK(few.one_write(few.c, to_self) == Status::ok);
 }
 
-// That there was no ring for one peer says nothing of the device that took its slot.
-TEST_CASE("window: a peer that was replaced is over, also where another one found no ring") {
+// The missing ring for one peer says nothing about the device that took the slot of another.
+TEST_CASE("window: a replaced peer is reported as restarted, even if another pair found no ring") {
   Few few("w-replaced");
   const Imported to_b = Few::seen(few.a, few.b);
   REQUIRE(few.one_write(few.a, to_b) == Status::ok);
@@ -535,7 +542,7 @@ TEST_CASE("window: a peer that was replaced is over, also where another one foun
   CHECK(few.one_write(few.a, to_b) == Status::peer_restarted);
 }
 
-TEST_CASE("window: while it is locked, works to the device itself wait, and do not fail") {
+TEST_CASE("window: while the window is locked, works to the device itself wait and do not fail") {
   WindowHosts hosts("w-locked");
   Host here = hosts.start();
   const Imported to_self = here.device.import(here.line).value();

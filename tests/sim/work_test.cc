@@ -56,9 +56,9 @@ TEST_CASE("writes, reads and sends of every size around the packet and slice bou
   }
 }
 
-// Vacant berths say how many works have completed, not which: a buffer may be used again only after
-// its own work's completion.
-TEST_CASE("a lost packet holds back its own work only, whose buffer is read again") {
+// Vacant berths show how many works have completed, not which: a buffer may be reused only after
+// the completion of its own work.
+TEST_CASE("a lost packet delays only its own work, whose buffer is read again") {
   SimHosts hosts("overtaken");
   auto here = hosts.start("", {.berths = 15});
   auto there = hosts.start();
@@ -83,7 +83,7 @@ TEST_CASE("a lost packet holds back its own work only, whose buffer is read agai
   CHECK(same(there.segment.bytes().first(100), newer));
 }
 
-TEST_CASE("writes whose sources are filled again after their completions arrive whole") {
+TEST_CASE("writes whose sources are overwritten after their completions arrive whole") {
   SimHosts hosts("numbered");
   auto here = hosts.start("mtu=1024&loss=2%", {.berths = 15});
   auto there = hosts.start("mtu=1024&loss=2%", {.receives = 64});
@@ -100,7 +100,7 @@ TEST_CASE("writes whose sources are filled again after their completions arrive 
       ++arrivals;
     }
   }
-  // The sources go before the devices do.
+  // The sources are destroyed before the devices, so wait until no work uses them.
   for (int turn = 0; here.jetty.vacant_berths() < 15; ++turn) {
     REQUIRE(turn < 1'000'000);
     hosts.run_for(1us);
@@ -108,9 +108,9 @@ TEST_CASE("writes whose sources are filled again after their completions arrive 
   }
 }
 
-// The device reads what it was given late, and what is lost is written again: each packet has a
-// copy of its own until then, also when the memory has gone meanwhile.
-TEST_CASE("guarded memory is read by a device that reads late, and goes under its hands") {
+// The device reads its frames late, and lost packets are read again. Until then each packet has a
+// copy of its own, even if the memory has disappeared meanwhile.
+TEST_CASE("guarded memory may disappear before a late device has read it") {
   SimHosts hosts("guarded");
   const auto bytes = bytes_like(300'000);
   for (const Duration gone_after :
@@ -145,19 +145,18 @@ TEST_CASE("guarded memory is read by a device that reads late, and goes under it
       if (!one.ok()) CHECK(one.status == Status::remote_access);
       refused += !one.ok();
     }
-    INFO("gone after " << gone_after.count() << " ns: " << refused << " refused");
+    INFO("cut off after " << gone_after.count() << " ns: " << refused << " refused");
     CHECK((refused > 0) == goes);
     REQUIRE(guarded.unregister().ok());
     if (!goes) munmap(at, bytes.size());
   }
 }
 
-TEST_CASE("a gigabyte goes in one work") {
+TEST_CASE("one work writes a gigabyte") {
   SimHosts hosts("gigabyte");
   auto here = hosts.start("mtu=8192", {.berths = 4});
   auto there = hosts.start("mtu=8192");
-  // Pages that are never touched: what is written is what lies in the source, zeroes but for its
-  // ends.
+  // Pages that are never touched: the source contains zeroes except at its ends.
   Segment large = there.device.allocate(max_write_bytes).value();
   Segment source = here.device.allocate(max_write_bytes).value();
   source.bytes().front() = std::byte{1};
@@ -171,7 +170,7 @@ TEST_CASE("a gigabyte goes in one work") {
   CHECK(large.bytes().back() == std::byte{2});
 }
 
-TEST_CASE("invalid works are taken and complete with bad_work") {
+TEST_CASE("invalid works are accepted and complete with bad_work") {
   SimHosts hosts("bad-works");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -211,7 +210,7 @@ TEST_CASE("refused accesses have no effect: bounds, overflow, token, stale handl
   const uint64_t end = target.segment.bytes;
   const auto bytes = bytes_like(64);
   std::vector<std::byte> sink(64, std::byte{9});
-  // Checks that the importer makes, and checks that only the owner can make.
+  // A mistake that the importer can find, and the same one if only the owner can find it.
   for (const bool forged : {false, true}) {
     RemoteSegment whole = target.segment;
     RemoteSegment from_before = target.segment;
@@ -245,12 +244,12 @@ TEST_CASE("refused accesses have no effect: bounds, overflow, token, stale handl
   CHECK(std::all_of(sink.begin(), sink.end(), [](std::byte b) { return b == std::byte{9}; }));
   CHECK(std::all_of(gone_bytes.begin(), gone_bytes.end(),
                     [](std::byte b) { return b == std::byte{0}; }));
-  // Length 0 touches nothing and is not checked.
+  // An access of 0 bytes touches nothing and is not checked.
   RemoteSegment nowhere = target.segment;
   nowhere.token = TokenValue(number(nowhere.token) ^ 1);
   REQUIRE(here.jetty.post(write(std::span<const std::byte>{}, nowhere, 0)) == 1);
   CHECK(collect(here.jetty, 1).at(0).ok());
-  // The last byte is still inside.
+  // An access of the last byte is inside.
   REQUIRE(here.jetty.post(write(std::span(bytes).first(1), target.segment, end - 1)) == 1);
   CHECK(collect(here.jetty, 1).at(0).ok());
 }
@@ -274,7 +273,7 @@ TEST_CASE("a Jetty's token is checked on every message and immediate, also witho
   CHECK(there.jetty.wait(1ms).empty());
 }
 
-TEST_CASE("inline data is the application's again when post returns, whatever the path loses") {
+TEST_CASE("inline data may be overwritten as soon as post returns, whatever the path loses") {
   SimHosts hosts("inline-data");
   auto here = hosts.start("loss=30%", {.berths = 64, .inline_bytes = 100});
   auto there = hosts.start("", {.berths = 1, .receives = 64});
@@ -305,7 +304,7 @@ TEST_CASE("inline data is the application's again when post returns, whatever th
   CHECK(sizes.size() == 32);
 }
 
-TEST_CASE("inline data that does not fit, or of a read, is a bad work") {
+TEST_CASE("inline data that does not fit, or in a read, is a bad work") {
   SimHosts hosts("inline-limits");
   auto here = hosts.start("", {.berths = 8, .inline_bytes = 64});
   auto there = hosts.start();
@@ -328,7 +327,7 @@ TEST_CASE("inline data that does not fit, or of a read, is a bad work") {
   CHECK(collect(none, 1).at(0).ok());
 }
 
-TEST_CASE("a message longer than the buffer that waits for it: both sides are told") {
+TEST_CASE("a message longer than its buffer completes with an error on both sides") {
   SimHosts hosts("too-long");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -345,8 +344,7 @@ TEST_CASE("a message longer than the buffer that waits for it: both sides are to
   CHECK(told[0].tag == 3);
 }
 
-TEST_CASE(
-    "a receiver that is not ready is asked again until it is, and others do not wait for it") {
+TEST_CASE("a receiver that is not ready is asked until it is, and other works do not wait for it") {
   SimHosts hosts("not-ready");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -357,7 +355,7 @@ TEST_CASE(
   auto done = collect(here.jetty, 1);
   REQUIRE(done.size() == 1);
   CHECK(done[0].tag == 2);
-  hosts.run_for(3s);  // longer than the operation time-out: it is alive and says so
+  hosts.run_for(3s);  // longer than the operation time-out: the receiver answers, so it is alive
   std::vector<std::byte> inbox(4096);
   REQUIRE(there.jetty.receive(inbox, 9));
   const Time ready = hosts.now();
@@ -366,13 +364,13 @@ TEST_CASE(
   CHECK(done[0].ok());
   CHECK(hosts.now() - ready < 2ms);
   CHECK(same(std::span(inbox).first(3000), bytes));
-  // Asking costs little: a millisecond apart.
+  // Asking costs little: once each millisecond.
   const Statistics statistics = here.device.stats().value();
   CHECK(statistics.receiver_not_ready > 100);
   CHECK(statistics.receiver_not_ready < 6000);
 }
 
-TEST_CASE("a receiver that is never ready is given up when it was allowed to") {
+TEST_CASE("a work to a receiver that is never ready ends after the receiver's time-out") {
   SimHosts hosts("never-ready");
   auto here = hosts.start("", {.berths = 8, .receiver_timeout = 100ms});
   auto there = hosts.start();
@@ -382,7 +380,7 @@ TEST_CASE("a receiver that is never ready is given up when it was allowed to") {
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   CHECK(collect(here.jetty, 1).at(0).status == Status::receiver_not_ready);
   CHECK(hosts.now() - posted < 103ms);
-  // It was withdrawn, so it does not arrive later.
+  // The message was withdrawn, so it does not arrive later.
   std::vector<std::byte> inbox(100);
   REQUIRE(there.jetty.receive(inbox));
   hosts.run_for(100ms);
@@ -391,7 +389,7 @@ TEST_CASE("a receiver that is never ready is given up when it was allowed to") {
   CHECK(collect(here.jetty, 1).at(0).ok());
 }
 
-TEST_CASE("a Jetty without receive slots refuses what it could never take, and says so") {
+TEST_CASE("a Jetty without receive slots refuses messages, and the status says why") {
   SimHosts hosts("no receives");
   auto here = hosts.start("", {.berths = 64});
   auto there = hosts.start("", {.berths = 1, .receives = 0});
@@ -452,7 +450,7 @@ TEST_CASE("posting without a vacant berth takes nothing, and nothing is lost") {
   for (const auto& [tag, times] : completed) REQUIRE(times == 1);
 }
 
-TEST_CASE("an unsignalled work is silent unless it fails, and its berth comes home with the next") {
+TEST_CASE("an unsignalled work completes only if it fails, and its berth returns with the next") {
   SimHosts hosts("unsignalled");
   auto here = hosts.start("", {.berths = 8});
   auto there = hosts.start();
@@ -474,8 +472,7 @@ TEST_CASE("an unsignalled work is silent unless it fails, and its berth comes ho
   CHECK(here.jetty.vacant_berths() == 8);
 }
 
-TEST_CASE(
-    "flushing one of eight Jetties with 1000 works in flight costs the others one round trip") {
+TEST_CASE("flushing one of eight Jetties, with 1000 works, delays the others by one round trip") {
   SimHosts hosts("flush");
   const std::string delay = "delay=100us";
   auto here = hosts.start(delay, {.berths = 1000});
@@ -485,7 +482,7 @@ TEST_CASE(
   for (int i = 0; i < 7; ++i) others.push_back(here.device.jetty({.berths = 16}).value());
   const auto bytes = bytes_like(4096);
   const auto small = bytes_like(64);
-  // How long a small write of the others takes, undisturbed and while the flush is under way.
+  // Returns how long a small write of the others takes, undisturbed and during the flush.
   const auto slowest = [&] {
     Duration worst{};
     for (Jetty& other : others) {
@@ -529,7 +526,8 @@ TEST_CASE("many Jetties towards one peer share one channel") {
   CHECK(there.device.stats().value().channels == 1);
 }
 
-TEST_CASE("a JFC shared by Jetties completes for all of them, and refuses more than it can hold") {
+TEST_CASE(
+    "a shared JFC has the completions of all its Jetties, and refuses Jetties that do not fit") {
   SimHosts hosts("shared-jfc");
   auto here = hosts.start();
   auto there = hosts.start();
@@ -554,7 +552,7 @@ TEST_CASE("a JFC shared by Jetties completes for all of them, and refuses more t
       ++seen[completion.tag];
     }
   }
-  // A Jetty that goes leaves its room to another one, once its completions are polled.
+  // The entries of a destroyed Jetty are free for another one once its completions are polled.
   REQUIRE(jetties[0].post(write(bytes, target.segment)) == 1);
   hosts.run_for(10ms);
   jetties.erase(jetties.begin());

@@ -7,12 +7,12 @@ namespace {
 
 using Kind = WorkRecord::Kind;
 
-// Rings enough for all pairs, and for those that the dead leave to devices that do not look.
+// Enough rings for all pairs, and for the rings of dead devices that others have not released yet.
 constexpr uint64_t many_rings = 128 << 20;
 
-constexpr double take_back_chance = 0.05;  // per act
+constexpr double take_back_chance = 0.05;  // for each act
 
-// With a ring for each direction of each pair, and to oneself.
+// Room for one ring in each direction of each pair, and to the device itself.
 uint64_t least_window(uint64_t hosts) {
   using namespace drivers::cxl;
   uint64_t bytes = least_window_bytes;
@@ -54,7 +54,8 @@ World::World(uint64_t seed, const WorldOptions& options)
 
 World::~World() {
   network_->on_leave = nullptr;
-  // After a violation works are under way: they must not touch what goes with the world.
+  // After a violation works are still in flight: they must not touch memory that is destroyed with
+  // the world.
   for (Host& host : hosts_) {
     if (host.device) network_->kill(host.device->endpoint());
   }
@@ -71,7 +72,7 @@ World::~World() {
 
 // ---- hosts
 
-// Other evictions in each life.
+// Each incarnation may evict differently.
 std::string World::window_options(const Host& host) const {
   if (options_.handed) return "?share=segment";
   if (!options_.acted) return "";
@@ -92,7 +93,7 @@ std::string World::device_of(const Host& host) const {
 
 void World::start(uint32_t index) {
   Host& host = hosts_[index];
-  // Some poll for the shortest way, others are served.
+  // Some hosts poll their engine, so that fast paths are used; others are served by a thread.
   host.inlined = prng_.chance(0.5);
   DeviceOptions device{.threads = host.inlined ? Threads::inlined : Threads::served,
                        .operation_timeout = options_.operation_timeout};
@@ -121,7 +122,7 @@ void World::start(uint32_t index) {
   make_queues(host);
 }
 
-// Memory that others may read until it is taken back.
+// Registers memory that others may read until it is revoked.
 void World::lend(Host& host) {
   std::ranges::fill(host.lent, lent_byte);
   host.lent_segment.emplace(
@@ -129,7 +130,8 @@ void World::lend(Host& host) {
   host.lent_descriptor = host.lent_segment->descriptor();
 }
 
-// From here on no application and no device reads it: its present contents must never leave.
+// Revokes it. From here on no application and no device reads it: its present contents must never
+// be sent.
 void World::take_back(uint32_t index) {
   Host& host = hosts_[index];
   if (host.stopped) return;
@@ -183,7 +185,7 @@ void World::make_queues(Host& host) {
   }
 }
 
-// The process is dead: it sends nothing, its works have no owner, its memory must not change.
+// The process is dead: it sends nothing, its works have no owner, and its memory must not change.
 void World::kill(uint32_t index) {
   Host& host = hosts_[index];
   const bool leaves = options_.leave > 0 && prng_.chance(options_.leave);
@@ -191,7 +193,7 @@ void World::kill(uint32_t index) {
   check_counter(index);
   leaves ? host.device->close() : network_->kill(host.device->endpoint());
   abandon_works(index, leaves);
-  // In half of the worlds only, because memory that was overwritten can no longer be checked.
+  // Only in half of the worlds, because memory that was overwritten can no longer be checked.
   if (leaves && !options_.mapped && prng_.chance(0.5)) {
     host.memory->overwrite(scribble);
     std::ranges::fill(host.lent, scribble);
@@ -208,7 +210,7 @@ void World::kill(uint32_t index) {
   ++host.life;
 }
 
-// `ended`: by a close, so their buffers are the application's again.
+// `ended` says that a close has ended the works, so the application may use their buffers again.
 void World::abandon_works(uint32_t index, bool ended) {
   const Host& host = hosts_[index];
   for (WorkRecord& work : works_) {
@@ -234,7 +236,8 @@ void World::stop(uint32_t index) {
   if (host.stopped) return;
   host.stopped = true;
   network_->stop(host.device->endpoint(), true);
-  // Long enough for the verdict on a silent peer, some for giving it up.
+  // Some stops are long enough for a silent channel to be declared dead, some for the works to time
+  // out.
   const bool long_one = prng_.chance(0.2);
   const auto length = static_cast<int64_t>(prng_.below(long_one ? 5'000'000'000 : 5'000'000));
   stops_.push_back({network_->now() + Duration(length), index, long_one});
@@ -252,7 +255,7 @@ template <class Queue>
 void World::post_receives(Queue& queue, Buffers& buffers) {
   for (uint64_t tag = 0; tag < buffers.size(); ++tag) {
     if (!queue.receive(buffers[tag], tag))
-      throw Violation("a receive is refused, with slots vacant");
+      throw Violation("a receive is refused although slots are vacant");
   }
 }
 
@@ -261,8 +264,8 @@ void World::post_receives(Queue& queue, Buffers& buffers) {
 void World::advance(Duration by) {
   const Time until = network_->now() + by;
   while (network_->now() < until && network_->step(until)) {
-    if (leaked_) throw Violation("memory that was given back leaves no device");
-    // An inlined engine lives by its application's polls alone.
+    if (leaked_) throw Violation("no device sends memory that was returned to the application");
+    // Only the application's polls run an inlined engine.
     for (uint32_t host = 0; host < hosts_.size(); ++host) {
       if (hosts_[host].inlined && prng_.chance(0.2)) poll(host);
     }
@@ -270,7 +273,7 @@ void World::advance(Duration by) {
   if (network_->now() < until) network_->step(until);
 }
 
-// Between two acts. A long stop lasts for many of them, too.
+// The time between two acts. A long stop lasts for many of them, too.
 Duration World::pace() {
   const Duration usual(static_cast<int64_t>(prng_.between(1'000, 100'000)));
   return std::ranges::any_of(stops_, &Stop::long_one) ? 1000 * usual : usual;
@@ -280,7 +283,7 @@ void World::run() {
   for (uint32_t round = 0; works_.size() < options_.works; ++round) {
     act();
     advance(pace());
-    if (round > 200'000) throw Violation("the world does not get anywhere");
+    if (round > 200'000) throw Violation("the world makes no progress");
   }
   end_peacefully();
   check_end();
@@ -306,7 +309,7 @@ void World::make_trouble() {
   if (options_.stop > 0 && prng_.chance(options_.stop)) stop(any());
 }
 
-// Ends the troubles that have lasted long enough.
+// Ends the cuts and stops that have lasted long enough.
 void World::end_trouble() {
   const Time now = network_->now();
   std::erase_if(healings_, [&](const Healing& healing) {
@@ -339,7 +342,7 @@ void World::flush(uint32_t host) {
   jetty.jetty->flush().value();
   poll(host);
   jetty.flushing = false;
-  // All have ended; what was unsignalled and did not fail has succeeded.
+  // All works have ended, so unsignalled ones that did not fail have succeeded.
   imply(host, which, works_.size());
   if (jetty.outstanding != 0) throw Violation("a flush leaves no work outstanding");
   jetty.jetty->reset().value();
@@ -358,12 +361,12 @@ void World::end_peacefully() {
   for (const Healing& healing : healings_) network_->cut(healing.from, healing.to, false);
   healings_.clear();
   for (uint32_t host = 0; host < hosts_.size(); ++host) go_on(host);
-  // The last unsignalled works are implied by one more work of each Jetty.
+  // One more work of each Jetty implies its last unsignalled works.
   for (uint32_t host = 0; host < hosts_.size(); ++host) {
     for (uint32_t j = 0; j < options_.jetties; ++j) closers_.push_back({host, j});
   }
-  // Whatever waits may need its whole time-out, and a receiver's; nothing needs more. What is
-  // behind a fence begins when that has ended.
+  // A work ends within its own time-out and that of a receiver. A work behind a fence begins when
+  // those before it have ended.
   const Duration longest = 3 * options_.operation_timeout + std::chrono::seconds(5);
   Time until = network_->now() + longest;
   uint64_t completed = completed_;
@@ -374,13 +377,13 @@ void World::end_peacefully() {
     advance(std::chrono::microseconds(500));
   }
   for (const WorkRecord& work : works_) {
-    if (!work.completed) fail(work, "when the trouble is over every work ends in time");
+    if (!work.completed) fail(work, "after all cuts and stops have ended, every work ends in time");
   }
   advance(std::chrono::milliseconds(50));
   for (uint32_t host = 0; host < hosts_.size(); ++host) poll(host);
 }
 
-// Each partner of the dead has been told, and has let go of the shared ring.
+// Each partner of a dead device has noticed its end, and has released the shared ring.
 void World::check_rings() {
   Intruder shared(*window_);
   for (uint32_t number = 0; number < shared.rings(); ++number) {
@@ -391,7 +394,7 @@ void World::check_rings() {
     if (sends == receives) continue;
     const drivers::cxl::RingControl& control = shared.ring(number).control;
     if ((sends ? control.sender.let_go : control.receiver.let_go) != record.serial) {
-      throw Violation("a ring of the dead is let go by the device that shared it");
+      throw Violation("a device releases the ring that it shared with a dead device");
     }
   }
 }

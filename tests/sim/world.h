@@ -15,14 +15,15 @@
 
 namespace urma::test {
 
-// A world with one seed: the real engines on simulated wires under virtual time, applications that
-// do random things, and an oracle that knows what may come of it. Any breach throws a Violation.
+// A world made from one seed: the real engines on simulated wires under virtual time, applications
+// that do random things, and an oracle that knows which outcomes are allowed. A wrong outcome
+// throws a Violation.
 class World {
  public:
   World(uint64_t seed, const WorldOptions& options);
   ~World();
 
-  // Runs to the end: trouble first, then peace, in which everything must end.
+  // Runs to the end: first with failures, then without, until every work has ended.
   void run();
 
   uint64_t trace_hash() const { return network_->trace_hash(); }
@@ -40,7 +41,7 @@ class World {
   using Buffers = std::vector<std::vector<std::byte>>;  // of receives, by tag
   struct HostJetty {
     std::optional<Jetty> jetty;
-    Buffers receive_buffers;  // none: it takes those of its host's Jfr
+    Buffers receive_buffers;  // empty if the Jetty takes buffers from its host's Jfr
     uint64_t outstanding = 0;
     bool flushing = false;
   };
@@ -48,27 +49,27 @@ class World {
     uint32_t life = 0;
     Eid address;  // on a wire
     bool stopped = false;
-    std::vector<bool> left;  // by life: it closed its device, which takes its memory back
+    std::vector<bool> left;  // by incarnation: it closed its device, so its memory may be reused
     std::optional<Device> device;
-    bool inlined = false;  // its engine is run by polls, not by a thread
+    bool inlined = false;  // polls run its engine, not a thread
     std::shared_ptr<Memory> memory;
     std::optional<Segment> segment;
     std::optional<Jfr> jfr;
-    Buffers receive_buffers;  // Work i notifies Word i with its number; the process that sees it
-                              // sets it to 0.
+    Buffers receive_buffers;  // Work i notifies Word i with its number. The process that sees the
+                              // value sets the word to 0. sets it to 0.
     std::vector<uint64_t> words;
     std::optional<Segment> word_segment;
-    uint64_t own_word = 0;  // unless it lies in the window
+    uint64_t own_word = 0;  // unless the counter lies in the window
     uint64_t* counted = nullptr;
     std::optional<Segment> counter_segment;
     std::shared_ptr<Counter> counter;
     std::vector<std::byte> lent;
     std::optional<Segment> lent_segment;
-    std::string lent_descriptor;         // also while it is taken back
-    std::vector<uint64_t> not_notified;  // works whose words have not been seen to change
+    std::string lent_descriptor;         // valid even after the memory was revoked
+    std::vector<uint64_t> not_notified;  // works whose notified words have not been seen to change
     std::vector<HostJetty> jetties;
-    std::vector<std::string> descriptors;  // segment and Jetty i
-    // By host and Jetty: what this host has imported, and of which life.
+    std::vector<std::string> descriptors;  // of segment and Jetty i
+    // What this host has imported, by host and Jetty, and of which incarnation.
     struct Import {
       uint32_t life = UINT32_MAX;
       Imported what;
@@ -149,11 +150,12 @@ class World {
   std::vector<std::shared_ptr<Memory>> memories_;
   std::vector<Healing> healings_;
   std::vector<Stop> stops_;
-  std::vector<std::pair<uint32_t, uint32_t>> closers_;  // host and Jetty: a last work to be posted
+  std::vector<std::pair<uint32_t, uint32_t>>
+      closers_;  // host and Jetty that still have to post a last work
   uint64_t first_closer_ = UINT64_MAX;
   uint64_t completed_ = 0;
   uint64_t unknown_ = 0;
-  bool leaked_ = false;  // a device has sent memory that it had given back
+  bool leaked_ = false;  // a device has sent memory that was returned to the application
 };
 
 }  // namespace urma::test

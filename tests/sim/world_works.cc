@@ -51,7 +51,7 @@ void World::post_something(uint32_t index) {
   if (work) work->tag(record.number).signalled = record.signalled;
   if (work && prng_.chance(options_.ordered)) draw_order(*work);
   if (!work || jetty.jetty->post(*work) == 0) {
-    // No room in the memory or among the berths: as if it had not been thought of.
+    // There is no room in the memory or no vacant berth: undo what was prepared.
     if (work && record.kind == Kind::read) record.memory->end_read(record.offset);
     if (work && changes_memory(record.kind)) {
       record.memory->not_written(record.offset, record.number);
@@ -80,7 +80,8 @@ std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& imp
     record.kind = Kind::write_notify;
   }
   if (record.kind == Kind::send) record.bytes %= message_bytes + 1;
-  // One packet, whatever MTU is agreed: of a longer one what lies inside may be placed.
+  // One packet, whatever MTU is agreed: if a longer one is refused, packets of it that lie inside
+  // may be placed.
   if (record.kind == Kind::forged) record.bytes = std::clamp<uint64_t>(record.bytes, 1, 1024);
   record.offset = prng_.below(memory_bytes - record.bytes);
   if (record.kind != Kind::send && !record.memory->free_to_write(record.offset, record.bytes)) {
@@ -108,7 +109,7 @@ std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& imp
       return work.immediate(record.number);
     }
     case Kind::forged: {
-      // A wrong token, or a range that leaves the segment: it must change nothing.
+      // A wrong token, or a range that leaves the segment: the work must change nothing.
       RemoteSegment forged = target.segment;
       if (prng_.chance(0.5)) {
         forged.token = TokenValue(number(forged.token) ^ 1u << prng_.below(32));
@@ -129,7 +130,7 @@ std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& imp
   return work;
 }
 
-// Each adds its number, so that no two of them can be taken for one another.
+// Each work adds its own number, so that no two of them can be confused.
 Work World::make_add(WorkRecord& record, const Host::Import& import) {
   record.kind = Kind::add;
   record.counter = hosts_[record.target].counter;
@@ -157,7 +158,7 @@ void World::draw_order(Work& work) {
 
 const World::Host::Import& World::import(uint32_t host, uint32_t target, uint32_t jetty) {
   Host::Import& import = hosts_[host].imports[target][jetty];
-  // Even a fresh import may be of a life that ends before the work arrives.
+  // Even a fresh import may be of an incarnation that ends before the work arrives.
   import.what = hosts_[host].device->import(hosts_[target].descriptors[jetty]).value();
   import.words =
       hosts_[host].device->import(hosts_[target].word_segment->descriptor()).value().segment;
@@ -254,11 +255,11 @@ void World::completed(uint32_t index, HostJetty& jetty, const Completion& comple
   --jetty.outstanding;
   settle(record);
   if (completion.ok()) return imply(index, record.jetty, completion.tag - 1);
-  // A host that has forged too much is not listened to for a while, not even by itself.
+  // A host that has forged too much is ignored for a while, even by itself.
   if (completion.tag >= first_closer_) closers_.push_back({index, record.jetty});
 }
 
-// A signalled success implies the unsignalled works of its Jetty that were posted before it.
+// A signalled success implies that the unsignalled works that its Jetty posted before it succeeded.
 void World::imply(uint32_t index, uint32_t jetty, uint64_t before) {
   for (uint64_t i = before; i-- > 0;) {
     WorkRecord& earlier = works_[i];
@@ -278,7 +279,7 @@ bool World::not_executed(Status status) const {
          (options_.window && options_.scarce && status == Status::no_resources);
 }
 
-// Whether it was refused because its target was about to go.
+// Returns whether the work was refused because its target was about to close.
 bool World::taken_back(const WorkRecord& record) const {
   const Host& target = hosts_[record.target];
   const bool left = record.target_life < target.left.size() && target.left[record.target_life];
@@ -307,9 +308,9 @@ void World::settle(WorkRecord& record) {
       } else if (taken_back(record)) {
         memory.refused(record.offset);
       } else if (record.kind == Kind::write_immediate && record.status == Status::remote_access) {
-        memory.refused(record.offset);  // the data was welcome, the Jetty was not (flushed)
+        memory.refused(record.offset);  // the data was accepted, but the Jetty was flushed
       } else {
-        fail(record, "a good write is not refused");
+        fail(record, "a valid write is not refused");
       }
       break;
     case Kind::forged:
@@ -323,14 +324,15 @@ void World::settle(WorkRecord& record) {
     case Kind::send:
       if (!ok && !not_executed(record.status) && record.status != Status::unknown &&
           record.status != Status::remote_access && !taken_back(record)) {
-        fail(record, "a good message is not refused");
+        fail(record, "a valid message is not refused");
       }
       break;
     case Kind::add:
     case Kind::borrow:
       break;
   }
-  // The buffer is the application's again: whatever still reads or writes it will be seen.
+  // The application may use the buffer again: overwrite it, so that later reads and writes of it
+  // are detected.
   std::fill(record.buffer.begin(), record.buffer.end(), scribble);
 }
 
@@ -340,27 +342,28 @@ void World::settle_add(WorkRecord& record) {
   } else if (record.status == Status::unknown) {
     record.counter->may_have_added(record.number);
   } else if (!not_executed(record.status) && !taken_back(record)) {
-    fail(record, "a good addition is not refused");
+    fail(record, "a valid addition is not refused");
   }
 }
 
-// It may have been taken back before or meanwhile, but never part of it: what was there then must
-// not come.
+// The memory may have been revoked before or meanwhile. Then the read must not return what was
+// there afterwards.
 void World::settle_borrow(WorkRecord& record) {
   const auto good = [](std::byte byte) { return byte == lent_byte; };
   if (record.status == Status::ok) {
-    if (!std::ranges::all_of(record.buffer, good)) fail(record, "a read returns what was lent");
+    if (!std::ranges::all_of(record.buffer, good))
+      fail(record, "a read returns the bytes that its owner shared");
   } else if (!not_executed(record.status) && record.status != Status::unknown &&
              record.status != Status::remote_access && !taken_back(record)) {
-    fail(record, "a good read is not refused otherwise");
+    fail(record, "a valid read is not refused for another reason");
   }
   std::ranges::fill(record.buffer, scribble);
 }
 
-// Sixteen bytes of it in a row: no work's pattern has that.
+// Looks for sixteen scribbled bytes in a row. No work's pattern contains that.
 bool World::has_scribble(std::span<const std::byte> packet) {
   constexpr size_t row = 16;
-  // Each row holds one of these bytes.
+  // Each such row contains one of these bytes.
   for (size_t at = row - 1; at < packet.size(); at += row) {
     if (packet[at] != scribble) continue;
     size_t first = at;
@@ -372,7 +375,7 @@ bool World::has_scribble(std::span<const std::byte> packet) {
   return false;
 }
 
-// At the end of a life, or of the world.
+// Called at the end of an incarnation, or of the world.
 void World::check_counter(uint32_t index) const {
   const Host& host = hosts_[index];
   uint64_t under_way = 0;
@@ -382,19 +385,20 @@ void World::check_counter(uint32_t index) const {
   host.counter->check(std::atomic_ref(*host.counted).load(), under_way);
 }
 
-// The tag of the buffer that is free again, if it filled one.
+// Returns the tag of the buffer that is free again, if the arrival filled one.
 std::optional<uint64_t> World::arrived(uint32_t index, Buffers& buffers,
                                        const Completion& completion) {
-  if (completion.status == Status::flushed) return std::nullopt;  // posted again after the flush
+  if (completion.status == Status::flushed)
+    return std::nullopt;  // the receive is posted again after the flush
   if (!completion.ok() || completion.immediate == 0 || completion.immediate > works_.size()) {
-    throw Violation("an arrival makes no sense");
+    throw Violation("an arrival is impossible");
   }
   WorkRecord& record = works_[completion.immediate - 1];
   if (completion.jetty != hosts_[index].jetties[record.target_jetty].jetty->id()) {
     fail(record, "an arrival names the Jetty it came to");
   }
   count_arrival(index, record);
-  if (completion.bytes != record.bytes) fail(record, "an arrival tells its length");
+  if (completion.bytes != record.bytes) fail(record, "an arrival reports its length");
   if (record.kind == Kind::write_immediate) {
     record.memory->arrived(record.offset, record.number);
     return std::nullopt;
@@ -418,7 +422,9 @@ void World::look_at_words(uint32_t index) {
     if (seen != number) fail(record, "a notification is the value that was posted");
     count_arrival(index, record);
     record.memory->arrived(record.offset, number);
-    word.store(0, std::memory_order_relaxed);  // what comes again will be seen at the end
+    word.store(
+        0,
+        std::memory_order_relaxed);  // if the notification is repeated, that is detected at the end
     return true;
   });
 }
@@ -455,11 +461,12 @@ void World::check_end() {
     }
     check_counter(static_cast<uint32_t>(&host - hosts_.data()));
     const Statistics statistics = host.device->stats().value();
-    // A read's data may be sent again after it was answered, from memory that has changed since.
+    // The data of a read may be sent again after it was answered, from memory that has changed
+    // since.
     if (options_.impairment.corrupt == 0 && !options_.reads && statistics.dropped_icrc > 0) {
       throw Violation("a packet left with another ICRC than its bytes': memory was read too late");
     }
-    if (statistics.dropped_malformed > 0) throw Violation("a packet of ours was malformed");
+    if (statistics.dropped_malformed > 0) throw Violation("this library sent a malformed packet");
   }
 }
 
