@@ -11,9 +11,9 @@ namespace urma::test {
 namespace {
 
 constexpr size_t header_bytes = 12;
-using Bytes = std::array<std::byte, header_bytes>;
+using OneHeader = std::array<std::byte, header_bytes>;
 
-bool bit(const Bytes& bytes, size_t i) {
+bool bit(const OneHeader& bytes, size_t i) {
   return (static_cast<unsigned>(bytes[i / 8]) >> (7 - i % 8) & 1) != 0;
 }
 
@@ -22,7 +22,7 @@ bool bit(const Bytes& bytes, size_t i) {
 template <size_t Position, size_t Width>
 bool field_is_right(Prng& prng) {
   using TheField = Field<Position, Width>;
-  Bytes bytes;
+  OneHeader bytes;
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng.next());
   uint64_t expected = 0;
   for (size_t i = 0; i < Width; ++i) expected = expected << 1 | bit(bytes, Position + i);
@@ -32,18 +32,18 @@ bool field_is_right(Prng& prng) {
   HeaderWords<header_bytes> words;
   const uint64_t value = prng.next();
   TheField::set(words, value);
-  Bytes written;
+  OneHeader written;
   words.store(written);
   for (size_t i = 0; i < header_bytes * 8; ++i) {
     const bool inside = i >= Position && i < Position + Width;
     right &= bit(written, i) == (inside && (value >> (Position + Width - 1 - i) & 1) != 0);
   }
   // Other fields stay as they are.
-  Bytes full;
+  OneHeader full;
   full.fill(std::byte{0xff});
   HeaderWords<header_bytes> ones{full};
   TheField::set(ones, TheField::mask);
-  Bytes stored;
+  OneHeader stored;
   ones.store(stored);
   return right && stored == full;
 }
