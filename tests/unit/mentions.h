@@ -4,7 +4,8 @@
 
 namespace urma::test {
 
-// Whether a message has these words in it. (Catch2's own matcher changed its name in version 3.)
+// Returns whether a message contains these words. (Catch2's own matcher changed its name in version
+// 3.)
 inline bool mentions(std::string_view message, std::string_view words) {
   return message.find(words) != message.npos;
 }

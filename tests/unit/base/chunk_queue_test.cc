@@ -38,7 +38,7 @@ TEST_CASE("queues that share a pool each hold what a deque would") {
   uint64_t refused = 0;
   for (uint64_t step = 0; step < 30'000; ++step) {
     const size_t q = prng.below(queues);
-    // Waves, so that the pool runs out and empties again.
+    // The load comes in waves, so that the pool becomes full and empty again.
     if (prng.chance(step / 200 % 2 == 0 ? 0.7 : 0.3)) {
       const uint32_t used = pool.size();
       if (queue[q].push(pool, step)) {

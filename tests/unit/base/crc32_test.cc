@@ -24,7 +24,7 @@ std::vector<std::byte> random_bytes(Prng& prng, size_t count) {
   return bytes;
 }
 
-TEST_CASE("the checksum of \"123456789\" is the one that every CRC-32 is checked with") {
+TEST_CASE("the checksum of \"123456789\" is the published check value of CRC-32") {
   constexpr std::string_view check = "123456789";
   for (const auto& implementation : crc32_implementations()) {
     INFO(implementation.name);
@@ -72,7 +72,7 @@ TEST_CASE("a checksum made in pieces is the checksum of the whole") {
   }
 }
 
-TEST_CASE("the portable implementation is always there, and the last one is in use") {
+TEST_CASE("the portable implementation is always available, and the last of the list is used") {
   const auto list = crc32_implementations();
   REQUIRE_FALSE(list.empty());
   CHECK(std::string_view(list.front().name) == "portable");

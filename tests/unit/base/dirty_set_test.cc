@@ -17,7 +17,7 @@ std::vector<uint32_t> take_all(DirtySet& set) {
   return taken;
 }
 
-// At the edges of both levels' words: 64 members to a word, 4096 to a summary word.
+// Members at the edges of the words of both levels: 64 members to a word, 4096 to a summary word.
 TEST_CASE("each member can be marked and is taken once, alone and in order") {
   constexpr uint32_t members = 3 * 4096 + 65;
   DirtySet set(members);
@@ -51,7 +51,7 @@ TEST_CASE("a member that is taken repeatedly is not confused with another one") 
   }
 }
 
-TEST_CASE("marks and takes in any order give what a set would") {
+TEST_CASE("marks and takes in any order give the same result as std::set") {
   constexpr uint32_t members = 10'000;
   DirtySet set(members);
   std::set<uint32_t> model;

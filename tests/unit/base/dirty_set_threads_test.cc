@@ -9,16 +9,17 @@
 namespace urma::test {
 namespace {
 
-// The data that a poster publishes before it marks its queue. Not atomic, so that the thread
-// sanitizer checks whether mark and take order it.
+// The data that a posting thread publishes before it marks its queue. It is not atomic, so that the
+// thread sanitizer checks whether mark and take order the accesses.
 struct Mailbox {
   uint64_t posted = 0;
-  std::atomic<uint64_t> taken{0};  // gives `posted` back to its poster
+  std::atomic<uint64_t> taken{0};  // returns `posted` to its posting thread
 };
 
-TEST_CASE("no mark of any thread is lost, and the taking thread sees what was stored before it") {
+TEST_CASE("no mark of any thread is lost, and the taking thread sees stores made before the mark") {
   constexpr uint32_t posters = 3;
-  constexpr uint32_t each = 70;  // queues of one poster, interleaved with the others'
+  constexpr uint32_t each =
+      70;  // queues of one posting thread, interleaved with those of the others
   constexpr uint64_t posts = 3000;
   DirtySet set(posters * each);
   std::vector<Mailbox> boxes(posters * each);
@@ -31,7 +32,7 @@ TEST_CASE("no mark of any thread is lost, and the taking thread sees what was st
       for (uint64_t i = 1; i <= posts; ++i) {
         const auto member = static_cast<uint32_t>(prng.below(each)) * posters + poster;
         Mailbox& box = boxes[member];
-        // A queue that is still marked belongs to the engine.
+        // As long as a queue is marked, it belongs to the engine.
         while (box.taken.load(std::memory_order_acquire) != box.posted) std::this_thread::yield();
         ++box.posted;
         set.mark(member);
@@ -42,7 +43,7 @@ TEST_CASE("no mark of any thread is lost, and the taking thread sees what was st
   uint64_t seen = 0;
   uint64_t spurious = 0;
   for (bool last = false; !last;) {
-    // Read first, so that this take sees all marks of posters that have ended.
+    // Read before the take, so that this take sees all marks of posting threads that have ended.
     last = running == 0;
     set.take([&](uint32_t member) {
       Mailbox& box = boxes[member];

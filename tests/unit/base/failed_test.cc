@@ -30,7 +30,7 @@ TEST_CASE("a part of an error's message can depend on a condition") {
   }
 }
 
-TEST_CASE("the usual fix of an error is its status's cure") {
+TEST_CASE("the default fix of an error is the cure of its status") {
   const Error error = failed(Status::timed_out, "import: no answer").usual_fix();
   CHECK(error.message == urma::error(Status::timed_out, "import: no answer").message);
 }

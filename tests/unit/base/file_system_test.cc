@@ -36,7 +36,7 @@ TEST_CASE("the mount in which a file lies is found by its device and its path") 
   CHECK(find_mount("nonsense\n- - -\n", makedev(0, 25), "/x").mount_point.empty());
 }
 
-TEST_CASE("a file that is not there is asked for in the directory above it") {
+TEST_CASE("the file system of a missing file is that of the directory above it") {
   const FileSystem there = file_system_of(std::string("/proc/self"));
   CHECK(there.mount_point == "/proc");
   CHECK(there.kind == "proc");
@@ -54,7 +54,7 @@ FileSystem shm_of(uint64_t bytes, uint64_t free_bytes) {
           .free_files = 50};
 }
 
-TEST_CASE("a full tmpfs is explained by its size, what is free, what is needed, and a command") {
+TEST_CASE("a full tmpfs is explained by its size, the free and the needed bytes, and a command") {
   const Shortage full = explain_shortage(shm_of(64 << 20, 12'500), 925'696, ENOSPC);
   CHECK(full.why == "the file system /dev/shm (tmpfs, 64M) has 12K free, and 904K are needed");
   CHECK(mentions(full.cure, "mount -o remount,size=128M /dev/shm;"));
@@ -67,7 +67,7 @@ TEST_CASE("a full tmpfs is explained by its size, what is free, what is needed, 
 
 TEST_CASE("each lack of room has its own explanation") {
   FileSystem at = shm_of(64 << 20, 32 << 20);
-  // There is room, so the memory behind it is what lacks.
+  // The file system has room, so the machine lacks memory for it.
   CHECK(mentions(explain_shortage(at, 4096, ENOSPC).cure, "free -m"));
   CHECK(mentions(explain_shortage(at, 4096, ENOMEM).why, "no memory for 4K"));
   CHECK(mentions(explain_shortage(at, 4096, EDQUOT).cure, "quota -s"));
@@ -86,7 +86,7 @@ TEST_CASE("each lack of room has its own explanation") {
   for (const int error : {0, EACCES, EIO, EFBIG}) CHECK_FALSE(is_shortage(error));
 }
 
-TEST_CASE("sizes are rounded to the safe side") {
+TEST_CASE("free sizes are rounded down, needed sizes up") {
   CHECK(size_for_people(0, Rounded::down) == "0K");
   CHECK(size_for_people(1, Rounded::up) == "1K");
   CHECK(size_for_people(2047, Rounded::down) == "1K");

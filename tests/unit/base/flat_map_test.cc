@@ -9,11 +9,11 @@
 namespace urma::test {
 namespace {
 
-// All keys want the table's last places, so that every chain wraps round its end.
+// All keys hash to the last slots of the table, so that every chain wraps around its end.
 struct Clumped {
   uint64_t operator()(uint64_t key) const { return ~uint64_t{0} - key % 3; }
 };
-// Long runs of neighbours, in which each removal moves many.
+// Keys that hash to long runs of neighbouring slots, so that each removal moves many entries.
 struct InOrder {
   uint64_t operator()(uint64_t key) const { return key / 2; }
 };
@@ -50,13 +50,13 @@ void churn(uint32_t capacity, uint64_t keys, int steps) {
   }
 }
 
-TEST_CASE("a flat map holds what std::map holds after any churn") {
+TEST_CASE("a flat map has the same content as std::map after any inserts and removals") {
   churn<MixBits>(1, 4, 500);
   churn<MixBits>(30, 60, 20'000);
   churn<MixBits>(200, 300, 20'000);
 }
 
-TEST_CASE("a flat map whose keys collide and wrap is still right") {
+TEST_CASE("a flat map whose keys collide and wrap has the right content") {
   churn<Clumped>(7, 20, 20'000);
   churn<Clumped>(40, 60, 20'000);
   churn<InOrder>(31, 62, 20'000);
@@ -72,7 +72,7 @@ TEST_CASE("a flat map has room for all of its capacity") {
   }
 }
 
-TEST_CASE("mixing bits loses none: every single bit of a key changes about half of the result") {
+TEST_CASE("each single bit of a key changes about half of the bits of its hash") {
   Prng prng(3);
   for (unsigned bit = 0; bit < 64; ++bit) {
     uint64_t changed = 0;

@@ -100,7 +100,7 @@ TEST_CASE("copying behind the end of a truncated file fails") {
   close(file);
 }
 
-TEST_CASE("whether memory may be written is found out without changing it") {
+TEST_CASE("the check whether memory may be written does not change the memory") {
   Pages pages(4);
   for (size_t i = 0; i < pages.bytes; ++i) pages.at[i] = static_cast<std::byte>(i * 3);
   pages.protect(1, PROT_READ);

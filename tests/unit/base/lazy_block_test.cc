@@ -52,7 +52,7 @@ TEST_CASE("blocks are disjoint, begin at a cache line, and are zero when their m
   }
 }
 
-TEST_CASE("a child of fork makes blocks of its own, and leaves its parent's alone") {
+TEST_CASE("a child of fork makes blocks of its own, and does not touch its parent's") {
   auto parents = std::make_unique<LazyBlock>(1000);
   parents->touch();
   parents->data()[0] = std::byte{1};

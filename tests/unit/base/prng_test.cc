@@ -9,7 +9,7 @@
 namespace urma::test {
 namespace {
 
-// A failing seed is a bug report: the numbers of a seed never change.
+// Bug reports name seeds, so the numbers of a seed never change.
 TEST_CASE("a seed gives the numbers that xoshiro256** gives everywhere") {
   Prng zero(0);
   for (const uint64_t expected :
@@ -23,14 +23,14 @@ TEST_CASE("a seed gives the numbers that xoshiro256** gives everywhere") {
   }
 }
 
-TEST_CASE("a copied generator goes on with the same numbers") {
+TEST_CASE("a copied generator continues with the same numbers") {
   Prng one(5);
   one.next();
   Prng two = one;
   for (int i = 0; i < 100; ++i) REQUIRE(one.next() == two.next());
 }
 
-// Every value about as often as every other.
+// Checks that each value occurs about as often as every other.
 template <class Draw>
 void check_even(uint64_t low, uint64_t high, Draw&& draw) {
   constexpr int each = 2000;
@@ -47,7 +47,7 @@ void check_even(uint64_t low, uint64_t high, Draw&& draw) {
   }
 }
 
-TEST_CASE("numbers below a bound are even over all of it, and never reach it") {
+TEST_CASE("numbers below a bound are uniform, and never reach the bound") {
   Prng prng(1);
   for (const uint64_t bound : {1, 2, 3, 10, 37}) {
     check_even(0, bound - 1, [&] { return prng.below(bound); });
@@ -58,7 +58,7 @@ TEST_CASE("numbers below a bound are even over all of it, and never reach it") {
   check_even(0, 6, [&] { return entropy.below(7); });
 }
 
-TEST_CASE("bounds of more than 32 bits are respected and used") {
+TEST_CASE("numbers below a bound of more than 32 bits use all of its bits") {
   Prng prng(2);
   constexpr uint64_t bound = uint64_t{3} << 60;
   uint64_t highest = 0;
@@ -67,7 +67,7 @@ TEST_CASE("bounds of more than 32 bits are respected and used") {
   CHECK(highest > bound / 100 * 98);
 }
 
-TEST_CASE("chance comes as often as it says; never and always are exact") {
+TEST_CASE("chance is true as often as its argument says; for 0 and 1, exactly") {
   Prng prng(3);
   int hits = 0;
   for (int i = 0; i < 20'000; ++i) {

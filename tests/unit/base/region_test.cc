@@ -10,7 +10,7 @@ namespace {
 
 uintptr_t address(const Region& region) { return reinterpret_cast<uintptr_t>(region.data()); }
 
-TEST_CASE("a region is zero wherever it is looked at, and keeps what is written") {
+TEST_CASE("a region reads as zeros everywhere, and keeps what is written") {
   constexpr size_t bytes = (1 << 20) + 3;
   Region region(bytes);
   REQUIRE(region.bytes() == bytes);
@@ -63,7 +63,7 @@ TEST_CASE("a region moves without its memory moving") {
   CHECK(three.data()[5] == std::byte{9});
 }
 
-TEST_CASE("an array of a region has all its elements, zero and apart") {
+TEST_CASE("an array of a region has distinct elements, all zero") {
   RegionArray<uint64_t> array(1000);
   REQUIRE(array.size() == 1000);
   for (size_t i = 0; i < array.size(); ++i) {

@@ -10,8 +10,9 @@
 namespace urma::test {
 namespace {
 
-// SipHash-2-4 of bytes, as the paper's section 2 words it; ours takes whole words only, so the
-// paper's own example (15 bytes) pins this one, and this one pins ours.
+// SipHash-2-4 of bytes, as section 2 of the paper describes it. The library's version takes whole
+// words only, so the example of the paper (15 bytes) checks this one, and this one checks the
+// library's.
 uint64_t siphash_of_bytes(uint64_t key0, uint64_t key1, std::vector<uint8_t> message) {
   uint64_t v0 = key0 ^ 0x736f6d6570736575, v1 = key1 ^ 0x646f72616e646f6d;
   uint64_t v2 = key0 ^ 0x6c7967656e657261, v3 = key1 ^ 0x7465646279746573;
@@ -48,7 +49,7 @@ uint64_t siphash_of_bytes(uint64_t key0, uint64_t key1, std::vector<uint8_t> mes
   return v0 ^ v1 ^ v2 ^ v3;
 }
 
-// 00 01 02 ... 0f, and messages that count the same way.
+// The key 00 01 02 ... 0f; the messages also consist of the bytes 00 01 02 ...
 constexpr uint64_t key0 = 0x0706050403020100;
 constexpr uint64_t key1 = 0x0f0e0d0c0b0a0908;
 
@@ -58,11 +59,11 @@ std::vector<uint8_t> counting(size_t bytes) {
   return message;
 }
 
-TEST_CASE("the paper's example comes out of the paper's procedure") {
+TEST_CASE("the test's own SipHash gives the result of the paper's example") {
   CHECK(siphash_of_bytes(key0, key1, counting(15)) == 0xa129ca6149be45e5);
 }
 
-TEST_CASE("whole words hash to the reference implementation's vectors") {
+TEST_CASE("whole words hash to the test vectors of the reference implementation") {
   constexpr uint64_t expected[] = {0x726fdb47dd0e0e31, 0x93f5f5799a932462, 0x3f2acc7f57c29bdb,
                                    0xb8ad50c6f649af94, 0x7127512f72f27cce, 0x0e3ea96b5304a7d0,
                                    0xe612a3cb9ecba951, 0xb78dbfaf3a8d83bd};
@@ -75,7 +76,7 @@ TEST_CASE("whole words hash to the reference implementation's vectors") {
   }
 }
 
-TEST_CASE("any words under any key hash as their bytes do, least significant first") {
+TEST_CASE("words hash like their bytes, least significant first, under any key") {
   Prng prng(1);
   for (int round = 0; round < 200; ++round) {
     const uint64_t k0 = prng.next(), k1 = prng.next();
@@ -89,7 +90,7 @@ TEST_CASE("any words under any key hash as their bytes do, least significant fir
   }
 }
 
-TEST_CASE("each bit of either key matters") {
+TEST_CASE("each bit of both keys changes the hash") {
   const std::array<uint64_t, 2> words{1, 2};
   std::set<uint64_t> seen{SipHash(key0, key1)(words)};
   for (int bit = 0; bit < 64; ++bit) {

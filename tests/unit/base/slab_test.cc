@@ -67,7 +67,7 @@ TEST_CASE("a slab finds living objects, and never destroyed ones, however its sl
   CHECK(alive == 0);
 }
 
-TEST_CASE("a handle of zeros, a fresh one and one from beyond find nothing") {
+TEST_CASE("a zero handle, one of an unused slot and one beyond the slab find nothing") {
   int alive = 0;
   Slab<Thing> slab(4);
   CHECK(slab.find(Handle{0, 0}) == nullptr);
@@ -80,7 +80,7 @@ TEST_CASE("a handle of zeros, a fresh one and one from beyond find nothing") {
   CHECK_FALSE(Handle{});
 }
 
-TEST_CASE("objects of a slab keep what their type demands of an address") {
+TEST_CASE("objects of a slab have the alignment of their type") {
   struct alignas(64) Line {
     uint8_t byte = 0;
   };

@@ -36,7 +36,8 @@ class WheelModel {
   std::map<uint32_t, std::multimap<Time, uint32_t>::iterator> place_;
 };
 
-// All orders of magnitude are equally likely, up to what the wheels hold: 2^30 ticks.
+// A random duration up to what the wheels hold: 2^30 ticks. All orders of magnitude are equally
+// likely.
 Duration some_time(Prng& prng) {
   constexpr uint64_t longest = Duration(1095s).count();
   return Duration(static_cast<int64_t>(prng.below((longest >> prng.below(41)) + 1)));
@@ -68,7 +69,7 @@ void poll(TimerWheel& wheel, WheelModel& model, Time now, size_t room) {
   if (count < room) REQUIRE(all_fired);
 }
 
-TEST_CASE("a timer wheel fires what a multimap of deadlines would, up to a tick later") {
+TEST_CASE("a timer wheel fires the same timers as a multimap of deadlines, up to a tick later") {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     INFO("seed " << seed);
     Prng prng(seed);
@@ -92,7 +93,7 @@ TEST_CASE("a timer wheel fires what a multimap of deadlines would, up to a tick 
   }
 }
 
-TEST_CASE("a thread that sleeps until the next deadline wakes at most once per wheel before it") {
+TEST_CASE("a thread that sleeps until next_deadline wakes early at most once per wheel") {
   Prng prng(7);
   for (int round = 0; round < 2000; ++round) {
     TimerWheel wheel(1);
@@ -114,7 +115,7 @@ TEST_CASE("a thread that sleeps until the next deadline wakes at most once per w
   }
 }
 
-TEST_CASE("a wheel without armed timers has no deadline, at the latest after one spurious wake") {
+TEST_CASE("a wheel without armed timers has no deadline after at most one spurious wake-up") {
   Prng prng(8);
   for (int round = 0; round < 500; ++round) {
     TimerWheel wheel(timers);
@@ -146,7 +147,7 @@ TEST_CASE("a timer that is armed again fires only at its new deadline") {
   CHECK(wheel.poll(Time(10ms), fired) == 0);
 }
 
-TEST_CASE("when time goes back, no timer fires twice and none is lost") {
+TEST_CASE("if time moves backwards, no timer fires twice and none is lost") {
   TimerWheel wheel(2);
   std::array<uint32_t, 2> fired;
   wheel.arm(0, Time(1s));
@@ -156,7 +157,7 @@ TEST_CASE("when time goes back, no timer fires twice and none is lost") {
   CHECK(fired[0] == 1);
 }
 
-// Beyond the last wheel's turn of 18 minutes.
+// Farther away than one turn of the last wheel, which is 18 minutes.
 TEST_CASE("a deadline hours away does not fire before it") {
   TimerWheel wheel(1);
   std::array<uint32_t, 1> fired;
@@ -165,7 +166,7 @@ TEST_CASE("a deadline hours away does not fire before it") {
   CHECK(wheel.poll(Time(5h) + TimerWheel::tick, fired) == 1);
 }
 
-// CLOCK_MONOTONIC counts from boot.
+// CLOCK_MONOTONIC counts from the boot of the machine.
 TEST_CASE("a wheel made on the machine's second day can be armed before it is polled") {
   TimerWheel wheel(1);
   std::array<uint32_t, 1> fired;

@@ -1,5 +1,6 @@
-// S2: a million values that an outsider must not predict look random: Jetty ids (Shuffle), TPNs and
-// first PSNs (24 bits), incarnations and tokens (64 and 32), cookies of similar endpoints.
+// S2: a million values of each kind that an outsider must not predict look random: Jetty ids
+// (Shuffle), TPNs and first PSNs (24 bits), incarnations and tokens (64 and 32 bits), and cookies
+// of similar endpoints.
 
 #include <cmath>
 #include <vector>
@@ -39,7 +40,7 @@ void check_chance(const std::vector<uint32_t>& values, unsigned bits, double of_
   CHECK(std::abs(correlation) < 7 / std::sqrt(n));
 }
 
-TEST_CASE("S2: ids, TPNs, PSNs, incarnations and cookies look like chance") {
+TEST_CASE("S2: ids, TPNs, PSNs, incarnations and cookies look random") {
   SecureEntropy entropy;
   std::vector<uint32_t> values(draws);
   for (uint32_t& value : values) value = entropy.next32();

@@ -13,7 +13,7 @@ Descriptor random_descriptor(Prng& prng) {
                  .life = Incarnation(random64(prng)),
                  .segment = {},
                  .jetty = {}};
-  // Three fit in any case.
+  // At most three more addresses, which always fit.
   for (auto places = prng.below(4); places > 0; --places) {
     out.also.push_back({random_eid(prng), static_cast<uint16_t>(prng.between(1, 65535))});
   }
@@ -29,7 +29,7 @@ Descriptor random_descriptor(Prng& prng) {
   return out;
 }
 
-TEST_CASE("any descriptor comes back from its line, within the longest that is read") {
+TEST_CASE("any descriptor can be read back from its line, which is not too long") {
   Prng prng(1);
   for (int round = 0; round < 3000; ++round) {
     const Descriptor descriptor = random_descriptor(prng);
@@ -46,7 +46,7 @@ const std::string good =
     "urma1 at=127.0.0.1:4792 eid=10.0.0.1 life=9c0f segment=1f:8b2d90aa:7f1200000000:1048576:rwa "
     "jetty=417:90aa8b2d";
 
-TEST_CASE("a line names other paths as far as it is long, and no more than there can be") {
+TEST_CASE("a line lists as many other addresses as fit, and not more than a device can have") {
   Descriptor descriptor = parse_descriptor(good).value();
   descriptor.also = {{ipv4(10, 0, 1, 1), 4792}, {ipv4(10, 0, 2, 1), 5000}};
   const std::string line = to_string(descriptor);
@@ -72,7 +72,7 @@ TEST_CASE("a line names other paths as far as it is long, and no more than there
   }
 }
 
-TEST_CASE("a line means what it says") {
+TEST_CASE("each field of a line is read into the right member") {
   const Descriptor descriptor = parse_descriptor(good).value();
   CHECK(descriptor.at == Endpoint{ipv4(127, 0, 0, 1), 4792});
   CHECK(descriptor.eid == ipv4(10, 0, 0, 1));
@@ -109,7 +109,7 @@ std::string with(std::string_view part, std::string_view instead) {
   return line.replace(at, part.size(), instead);
 }
 
-TEST_CASE("what is not exactly a descriptor is refused, quoting the word that is wrong") {
+TEST_CASE("a line that is not a descriptor is refused, and the error quotes the wrong word") {
   const struct {
     std::string line;
     std::string quoted;
@@ -157,7 +157,7 @@ TEST_CASE("what is not exactly a descriptor is refused, quoting the word that is
   }
 }
 
-TEST_CASE("a line without address, EID or incarnation is refused; segment and Jetty may lack") {
+TEST_CASE("a line without address, EID or incarnation is refused; segment and Jetty are optional") {
   for (const std::string_view word : {"at=127.0.0.1:4792 ", "eid=10.0.0.1 ", "life=9c0f "}) {
     CHECK(mentions(parse_descriptor(with(word, "")).error().message, "lacks"));
   }
@@ -169,7 +169,7 @@ TEST_CASE("a line without address, EID or incarnation is refused; segment and Je
                    .jetty = {}});
 }
 
-TEST_CASE("a line is refused for its length alone, and its error stays short") {
+TEST_CASE("a line that is too long is refused, with a short error") {
   const std::string line = good + std::string(max_descriptor_bytes, ' ');
   const auto descriptor = parse_descriptor(line);
   REQUIRE_FALSE(descriptor);

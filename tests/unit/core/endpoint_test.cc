@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-TEST_CASE("addresses are read and written in the usual way") {
+TEST_CASE("addresses are read and written in their usual notation") {
   const Eid loopback = parse_address("127.0.0.1").value();
   CHECK(loopback == ipv4(127, 0, 0, 1));
   CHECK(to_string(loopback) == "127.0.0.1");
@@ -25,7 +25,7 @@ TEST_CASE("addresses are read and written in the usual way") {
   CHECK(parse_address("::ffff:10.0.0.1").value() == ipv4(10, 0, 0, 1));
 }
 
-TEST_CASE("any address and endpoint comes back from its text") {
+TEST_CASE("any address and endpoint can be read back from its text") {
   Prng prng(1);
   for (int round = 0; round < 5000; ++round) {
     Eid eid = random_eid(prng);
@@ -37,7 +37,7 @@ TEST_CASE("any address and endpoint comes back from its text") {
   }
 }
 
-TEST_CASE("a port may be left out, and is then UB's") {
+TEST_CASE("a missing port means the UB port") {
   CHECK(parse_endpoint("10.0.0.1").value() == Endpoint{ipv4(10, 0, 0, 1), 4792});
   CHECK(parse_endpoint("10.0.0.1:1").value() == Endpoint{ipv4(10, 0, 0, 1), 1});
   CHECK(parse_endpoint("10.0.0.1:65535").value() == Endpoint{ipv4(10, 0, 0, 1), 65535});
@@ -45,7 +45,7 @@ TEST_CASE("a port may be left out, and is then UB's") {
   CHECK(parse_endpoint("::1").value() == Endpoint{one, 4792});
   CHECK(parse_endpoint("[::1]").value() == Endpoint{one, 4792});
   CHECK(parse_endpoint("[::1]:4000").value() == Endpoint{one, 4000});
-  // Without brackets the last group is a group.
+  // Without brackets the last group belongs to the address, and is not a port.
   CHECK(parse_endpoint("::1:4000").value() == Endpoint{parse_address("::1:4000").value(), 4792});
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("which endpoints reach each other: both IPv4, both IPv6, both in one w
   CHECK_FALSE(in_window(six[1]));
 }
 
-TEST_CASE("an invalid endpoint is refused with its own words") {
+TEST_CASE("an invalid endpoint is refused, and the error quotes it") {
   for (const std::string_view text : {"",
                                       ":",
                                       ":4792",
@@ -110,7 +110,7 @@ TEST_CASE("an invalid endpoint is refused with its own words") {
   CHECK(mentions(parse_address("me").error().message, "\"me\""));
 }
 
-TEST_CASE("text behind a zero byte is not overlooked") {
+TEST_CASE("text behind a zero byte is not ignored") {
   CHECK_FALSE(parse_address("127.0.0.1\0 and more"sv));
   CHECK_FALSE(parse_endpoint("[::1\0x]:4792"sv));
 }

@@ -9,7 +9,8 @@ namespace {
 
 using Tiny = Sequence<struct TinySpace, 4>;
 
-// Returns the nearest of all numbers with these wire bits; of two equally near, the later.
+// Returns the number with these wire bits that is nearest to the reference; of two equally near,
+// the later.
 uint64_t nearest(uint64_t reference, uint32_t wire) {
   uint64_t best = 0;
   uint64_t least = UINT64_MAX;
@@ -31,7 +32,7 @@ TEST_CASE("unwrapping finds the nearest number, for every reference and wire val
   }
 }
 
-TEST_CASE("bits beyond the wire's are not looked at") {
+TEST_CASE("bits above those on the wire are ignored") {
   CHECK(Tiny::unwrap({40}, 0xfffffff9) == Tiny::unwrap({40}, 9));
   CHECK(Tiny::first(0x35) == Tiny::first(5));
 }
@@ -53,7 +54,7 @@ void follow(uint64_t seed) {
   }
 }
 
-TEST_CASE("PSNs and TASSNs can be followed over many wraps, both ways") {
+TEST_CASE("unwrapping follows PSNs and TASSNs over many wraps, forwards and backwards") {
   follow<Psn>(1);
   follow<Tpmsn>(2);
   follow<Tassn>(3);

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("numbers are written in the largest unit of which they are whole") {
+TEST_CASE("numbers are written in the largest unit of which they are multiples") {
   CHECK(size_text(0) == "0");
   CHECK(size_text(1023) == "1023");
   CHECK(size_text(1024) == "1K");

@@ -8,7 +8,7 @@
 namespace urma::test {
 namespace {
 
-TEST_CASE("each number has its own row, in the order in which they lie") {
+TEST_CASE("each counter has its own row, in the order of the members") {
   Statistics statistics;
   const uint64_t* at = &statistics.works;
   for (const Metric& metric : all_metrics()) {
@@ -18,7 +18,7 @@ TEST_CASE("each number has its own row, in the order in which they lie") {
   CHECK(at == &statistics.works + sizeof statistics / sizeof(uint64_t));
 }
 
-TEST_CASE("each row can be read by people and found by programs") {
+TEST_CASE("each row has a text for people and a name for programs") {
   std::set<std::string_view> names;
   for (const Metric& metric : all_metrics()) {
     INFO(metric.name);

@@ -14,7 +14,7 @@ bool is_sentence(std::string_view text) {
   return text.size() > 4 && text.front() >= 'A' && text.front() <= 'Z' && text.back() == '.';
 }
 
-TEST_CASE("every status is explained: a name like the enumerator's, a meaning, causes, a cure") {
+TEST_CASE("every status has a name like its enumerator, a meaning, causes and a cure") {
   std::set<std::string_view> names, meanings;
   size_t count = 0;
   for (const StatusInfo& info : all_statuses()) {
@@ -28,7 +28,7 @@ TEST_CASE("every status is explained: a name like the enumerator's, a meaning, c
     CHECK(is_sentence(info.cure));
     CHECK(info.causes().empty() == (info.status == Status::ok));
     for (const std::string_view cause : info.causes()) CHECK(is_sentence(cause));
-    // The cure of a message stands behind the message, so it must not speak of it.
+    // A message ends with the cure of its status, so the cure must not refer to the message.
     CHECK(info.cure.find("The message") == std::string_view::npos);
     CHECK(names.insert(info.name).second);
     CHECK(meanings.insert(info.meaning).second);
@@ -36,8 +36,8 @@ TEST_CASE("every status is explained: a name like the enumerator's, a meaning, c
   CHECK(count == static_cast<size_t>(Status::not_fenced) + 1);
 }
 
-// Programs print names and compare them in logs; numbers cross the C API.
-TEST_CASE("names are the enumerators'") {
+// Programs print names and compare them in logs, and the numbers are part of the C API.
+TEST_CASE("names are those of the enumerators") {
 #define URMA_TEST_NAME(status) CHECK(name(Status::status) == #status)
   URMA_TEST_NAME(ok);
   URMA_TEST_NAME(flushed);
@@ -65,7 +65,7 @@ TEST_CASE("names are the enumerators'") {
 #undef URMA_TEST_NAME
 }
 
-TEST_CASE("a number that is not a status is described all the same, and not as success") {
+TEST_CASE("a number that is not a status is described as an error, too") {
   const auto last = static_cast<unsigned>(Status::not_fenced);
   for (unsigned number = last + 1; number < 256; ++number) {
     const StatusInfo& info = describe(static_cast<Status>(number));
@@ -77,8 +77,8 @@ TEST_CASE("a number that is not a status is described all the same, and not as s
   }
 }
 
-// "Not executed" is a promise: no status that makes it may be one that cannot know.
-TEST_CASE("only a status that can know says that nothing was executed") {
+// "Not executed" is a promise, so a status makes it only if the library can know that.
+TEST_CASE("a status that may follow an execution does not say that nothing was executed") {
   CHECK(describe(Status::unknown).meaning.find("may or may not") != std::string_view::npos);
   for (const Status status : {Status::flushed, Status::peer_unreachable}) {
     CHECK(describe(status).meaning.find("not executed") != std::string_view::npos);
@@ -91,7 +91,7 @@ TEST_CASE("an error says what happened and ends with the cure of its status") {
   CHECK(closed.message == "posting to Jetty 7. Fix: " + std::string(describe(Status::closed).cure));
 }
 
-TEST_CASE("a result is a value or an error, and asking an error for its value throws its words") {
+TEST_CASE("a result is a value or an error, and value() of an error throws its message") {
   Result<int> five = 5;
   CHECK(five.ok());
   CHECK(five.status() == Status::ok);

@@ -10,7 +10,7 @@ namespace {
 using drivers::DeviceString;
 using drivers::parse_device_string;
 
-// Writes what was understood; the grammar leaves no choice, so it is what was given.
+// Writes the parsed device string. The grammar allows one spelling only, so this must be the input.
 std::string written(const DeviceString& device) {
   std::string options;
   for (const auto& option : device.options) {
@@ -34,7 +34,7 @@ void check_places(const DeviceString& device) {
   CHECK(device.text.substr(device.address_place, device.address.size()) == device.address);
 }
 
-TEST_CASE("what the grammar allows is understood, and its places are right") {
+TEST_CASE("every string of the grammar is parsed, with the right positions") {
   for (const std::string text :
        {"udp:", "udp:127.0.0.1", "udp:[::1]:4792", "udp:[::1]?mtu=4096",
         "udp:127.0.0.1?mtu=4096&batch=32", "fault():udp:", "fault(loss=5%):udp:127.0.0.1",
@@ -49,7 +49,7 @@ TEST_CASE("what the grammar allows is understood, and its places are right") {
   }
 }
 
-TEST_CASE("names, addresses, options and what is wrapped are told apart") {
+TEST_CASE("a device string is divided into name, address, options and wrapped device") {
   const auto device = parse_device_string("fault(loss=5%,seed=7):udp:[::1]:9?mtu=4096");
   REQUIRE(device);
   CHECK(device->name == "fault");
@@ -67,7 +67,7 @@ TEST_CASE("names, addresses, options and what is wrapped are told apart") {
   CHECK_FALSE(device->inner->inner);
 }
 
-TEST_CASE("what the grammar forbids is refused at its place, with its words and a cure") {
+TEST_CASE("a string outside the grammar is refused with the position, the reason and a cure") {
   const struct {
     std::string text;
     size_t character;  // counted from 1
@@ -115,13 +115,13 @@ TEST_CASE("a device string may have 512 characters") {
   const std::string longest = "udp:" + std::string(508, 'x');
   CHECK(parse_device_string(longest));
   CHECK_FALSE(parse_device_string(longest + "x"));
-  // The deepest nesting that fits.
+  // The deepest nesting that fits in the limit.
   std::string nested;
   for (int i = 0; i < 127; ++i) nested += "a():";
   CHECK(written(*parse_device_string(nested + "udp:")) == nested + "udp:");
 }
 
-TEST_CASE("whatever is accepted is understood completely") {
+TEST_CASE("no character of an accepted string is ignored") {
   constexpr std::string_view characters = "ab1=?&,():[]%.\"\0x";
   Prng prng(1);
   int accepted = 0;

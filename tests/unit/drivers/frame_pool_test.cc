@@ -31,7 +31,7 @@ TEST_CASE("a frame is free or lent, never both and never lent twice") {
   }
 }
 
-TEST_CASE("the head rooms of all frames lie apart") {
+TEST_CASE("the head rooms of different frames do not overlap") {
   FramePool pool(3);
   std::array<TxFrame*, 4> frame{};
   REQUIRE(pool.lend(frame) == 3);

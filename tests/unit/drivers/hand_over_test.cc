@@ -1,5 +1,5 @@
-// share=segment: two ends of the hand-over, and what either does when the other is none of this
-// library's, or when a process has run out of something for a moment.
+// share=segment: the two ends of the hand-over, and what each does if the other end does not use
+// this library, or if a process has run out of something for a moment.
 
 #include "drivers/cxl/hand_over.h"
 
@@ -32,7 +32,7 @@ size_t descriptors() {
   return static_cast<size_t>(std::distance(begin(all), end(all)));
 }
 
-// While it lives, this process gets no more descriptors.
+// While this object exists, this process gets no further descriptors.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -49,7 +49,7 @@ class NoDescriptors {
   rlimit before_{};
 };
 
-// Sockets beside a window; the owner at place 0, the user at 1.
+// Sockets beside a window, of an owner at slot 0 and a user at slot 1.
 struct Beside {
   Beside() { REQUIRE(user.listen(window.path(), 1, file)); }
   Beside(const Beside&) = delete;
@@ -88,7 +88,7 @@ struct Beside {
   Time now{1h};
 };
 
-// With an owner of this library's.
+// The owner uses this library.
 struct Pair : Beside {
   explicit Pair(bool makes = true) {
     REQUIRE(owner.listen(window.path(), 0, file));
@@ -102,7 +102,7 @@ struct Pair : Beside {
   }
   ~Pair() { owner.stop_listening(); }
 
-  // Works are done, a microsecond apart, until there is a copy; or a second is over.
+  // Executes works, 1 us apart, until one is a copy; returns false after a second.
   bool becomes_copies() {
     for (const Time until = now + 1s; now < until; now += 1us) {
       if (find() != nullptr) return true;
@@ -120,7 +120,7 @@ struct Pair : Beside {
   bool told_user = false;
 };
 
-// An owner that is none of this library's.
+// The owner does not use this library.
 struct Hostile : Beside {
   Hostile() {
     sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
@@ -133,7 +133,7 @@ struct Hostile : Beside {
     unlink(path.c_str());
   }
 
-  // Sends the answer, which the user checks.
+  // Sends this answer, which the user checks.
   void answer(std::span<const int> given) {
     const int one = accept(owner, nullptr, nullptr);
     FileRequest asked{};
@@ -162,7 +162,7 @@ struct Hostile : Beside {
 
 // ---- answers
 
-// A file of so many bytes; what it is sealed against.
+// Makes a file of this size, with these seals.
 int sealed_file(uint64_t bytes, int seals) {
   const int file = memfd_create("another", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   REQUIRE(ftruncate(file, static_cast<off_t>(bytes)) == 0);
@@ -170,7 +170,7 @@ int sealed_file(uint64_t bytes, int seals) {
   return file;
 }
 
-TEST_CASE("hand-over: an owner that answers with many descriptors leaves none of them here") {
+TEST_CASE("hand-over: if an owner answers with many descriptors, the user closes all of them") {
   for (const size_t many : {2, 3, 20}) {
     Hostile hostile;
     const int good = sealed_file(page, F_SEAL_SHRINK);
@@ -197,7 +197,7 @@ TEST_CASE("hand-over: a file that its owner could truncate is not mapped") {
     REQUIRE(hostile.ask());
     hostile.answer({&one, 1});
     CHECK(hostile.find() == nullptr);
-    // It is not a shortage, so the user does not ask again.
+    // This is not a shortage, so the user does not ask again.
     CHECK_FALSE(hostile.user.ask(hostile.request(), hostile.there(), hostile.now + 1h));
   }
   CHECK(hostile.user.malformed() == all.size());
@@ -205,7 +205,7 @@ TEST_CASE("hand-over: a file that its owner could truncate is not mapped") {
   close(all[2]);
 }
 
-TEST_CASE("hand-over: a file is used as far as it goes, whatever its record says") {
+TEST_CASE("hand-over: a file is used up to its real size, whatever its record says") {
   Hostile hostile;
   hostile.record_bytes = 16 * page;
   const int file = sealed_file(2 * page, F_SEAL_SHRINK);
@@ -223,7 +223,7 @@ TEST_CASE("hand-over: a file is used as far as it goes, whatever its record says
   close(file);
 }
 
-TEST_CASE("hand-over: of a file that is longer than its segment only that is mapped") {
+TEST_CASE("hand-over: of a file that is longer than its segment, only the segment is mapped") {
   Hostile hostile;
   hostile.record_bytes = 100;
   const int file = sealed_file(uint64_t{1} << 46, F_SEAL_SHRINK);
@@ -234,7 +234,7 @@ TEST_CASE("hand-over: of a file that is longer than its segment only that is map
   close(file);
 }
 
-TEST_CASE("hand-over: what may not be written is found to be read alone") {
+TEST_CASE("hand-over: a file that may not be written is mapped for reading only") {
   Hostile hostile;
   constexpr int future_writes = 0x0010;
   const int file = sealed_file(page, F_SEAL_SHRINK | future_writes);
@@ -245,7 +245,7 @@ TEST_CASE("hand-over: what may not be written is found to be read alone") {
   close(file);
 }
 
-TEST_CASE("hand-over: what was given is found by its token, in its epoch, and not by another") {
+TEST_CASE("hand-over: a mapping is found by its token and epoch, and not by others") {
   Pair pair;
   REQUIRE(pair.becomes_copies());
   HandOver::There there = pair.there();
@@ -329,7 +329,7 @@ TEST_CASE("hand-over: an ignored peer gets no answer, and wrong tokens are judge
   CHECK(judge.judged == 1);
 }
 
-TEST_CASE("hand-over: many that ask together are answered, though the owner is told once") {
+TEST_CASE("hand-over: all users that ask together are answered, although the owner is woken once") {
   Pair pair;
   std::vector<int> all;
   for (int i = 0; i < 50; ++i) {
@@ -368,8 +368,7 @@ TEST_CASE("hand-over: an owner that had no descriptor for a moment answers after
   CHECK(pair.owner.malformed() == 0);
 }
 
-TEST_CASE(
-    "hand-over: a user without an answer asks again after a while, and then less and less often") {
+TEST_CASE("hand-over: a user without an answer asks again, at growing intervals") {
   Pair pair(false);
   Time last{};
   Duration before{};
@@ -387,7 +386,7 @@ TEST_CASE(
   CHECK(before >= 1s);
 }
 
-TEST_CASE("hand-over: a user that has no descriptor left for an answer was not refused") {
+TEST_CASE("hand-over: a user that has no descriptor left for an answer asks again") {
   Pair pair;
   REQUIRE(pair.ask());
   REQUIRE(pair.owner.look(pair.now).count == 1);
@@ -436,7 +435,7 @@ TEST_CASE("hand-over: a user that has connected and not sent yet is served when 
   close(to);
 }
 
-TEST_CASE("hand-over: a silent user is not waited for, and does not delay others") {
+TEST_CASE("hand-over: the owner does not wait for a silent user, which delays no other user") {
   Pair pair;
   const size_t before = descriptors();
   std::vector<int> silent;

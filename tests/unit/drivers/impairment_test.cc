@@ -17,13 +17,13 @@ struct Totals {
   Duration least = Duration::max(), most{};
 };
 
-// `late` counts copies that are held back by more than delay and jitter.
+// `late` counts the copies that are delayed by more than delay and jitter.
 Totals run(const Impairment& impairment, int packets = 20'000) {
   Prng prng(1);
   Totals totals;
   for (; totals.packets < packets; ++totals.packets) {
     const auto fate = impairment.decide(prng);
-    REQUIRE(fate.count <= 2);  // replays are not asked for
+    REQUIRE(fate.count <= 2);  // no replays were asked for
     totals.lost += fate.count == 0;
     totals.doubled += fate.count == 2;
     for (size_t i = 0; i < fate.count; ++i) {
@@ -42,7 +42,7 @@ bool about(int count, double expected) {
   return count > expected * 0.85 && count < expected * 1.15;
 }
 
-TEST_CASE("without impairment every packet arrives once, whole and at once") {
+TEST_CASE("without impairment every packet arrives once, unchanged and without delay") {
   const Impairment nothing;
   CHECK(nothing.none());
   const Totals totals = run(nothing);
@@ -51,13 +51,13 @@ TEST_CASE("without impairment every packet arrives once, whole and at once") {
   CHECK(totals.most == 0ns);
 }
 
-TEST_CASE("certain loss, doubling and corruption are certain") {
+TEST_CASE("loss, duplication and corruption with a chance of 1 happen to each packet") {
   CHECK(run({.loss = 1}).copies == 0);
   CHECK(run({.duplicate = 1}).doubled == 20'000);
   CHECK(run({.duplicate = 1, .corrupt = 1}).corrupt == 40'000);
 }
 
-TEST_CASE("each fault comes as often as it says, and independently of the others") {
+TEST_CASE("each fault occurs as often as its option says, independently of the others") {
   const Totals totals = run({.loss = 0.1, .duplicate = 0.2, .corrupt = 0.3, .reorder = 0.05});
   CHECK(about(totals.lost, 20'000 * 0.1));
   CHECK(about(totals.doubled, 20'000 * 0.9 * 0.2));
@@ -65,7 +65,7 @@ TEST_CASE("each fault comes as often as it says, and independently of the others
   CHECK(about(totals.late, totals.copies * 0.05));
 }
 
-TEST_CASE("jitter is spread over its range on top of the delay; reordering holds back further") {
+TEST_CASE("jitter is uniform and added to the delay; reordering delays further") {
   const Totals steady = run({.delay = 3ms});
   CHECK(steady.least == 3ms);
   CHECK(steady.most == 3ms);
@@ -77,13 +77,13 @@ TEST_CASE("jitter is spread over its range on top of the delay; reordering holds
   CHECK(run({.reorder = 1, .delay = 1ms, .reorder_by = 5ms}).least == 6ms);
 }
 
-TEST_CASE("a world with no impairment of a kind draws nothing for it: seeds stay comparable") {
+TEST_CASE("an impairment that is off draws no random number, so seeds stay comparable") {
   Prng one(4), two(4);
   for (int i = 0; i < 100; ++i) (void)Impairment{.delay = 5ms}.decide(one);
   CHECK(one.next() == two.next());
 }
 
-TEST_CASE("every kind of impairment has its option, and each alone is noticed") {
+TEST_CASE("every impairment has an option, and each alone counts as an impairment") {
   for (const std::string option :
        {"loss=5%", "dup=5%", "corrupt=5%", "reorder=5%", "delay=1ms", "jitter=1ms", "burst=1%",
         "replay=1%", "hole_for=1ms", "rate=1Gbit"}) {
@@ -128,7 +128,7 @@ std::array<std::byte, 16> packet_of(const Data& data) {
   return bytes;
 }
 
-// Whether packets of 100 bytes, one after the other at once, are lost.
+// Returns for each packet of 100 bytes, sent one after another without pauses, whether it is lost.
 std::string lost(const Impairment& impairment, const std::vector<Data>& packets) {
   Prng prng(1);
   ImpairedLine line;
@@ -148,7 +148,7 @@ TEST_CASE("only data, acknowledgements, or the first and last packets of slices 
                                      {.opcode = 2},
                                      {.psn = 0, .slice = 1, .last = true},
                                      {.psn = 1, .slice = 2, .last = true},
-                                     // Sent again: out of order, and at last.
+                                     // Packets that are sent again: out of order, and at the end.
                                      {.psn = 0, .slice = 1, .last = true},
                                      {.opcode = 5},
                                      {.psn = 0xfffffe, .slice = 1},
@@ -175,7 +175,7 @@ TEST_CASE("bursts begin as often, and last as long, as they should") {
   CHECK(about(gone, bursts * 20.0));
 }
 
-TEST_CASE("a black hole opens after a while, swallows all, and closes") {
+TEST_CASE("a black hole begins after a while, loses all packets, and ends") {
   Prng prng(1);
   ImpairedLine line;
   const Impairment hole{.hole_after = 10ms, .hole_for = 5ms};
@@ -186,11 +186,10 @@ TEST_CASE("a black hole opens after a while, swallows all, and closes") {
   }
 }
 
-TEST_CASE(
-    "a line of a rate takes its time for each packet, and no more wait than the queue holds") {
+TEST_CASE("a line of limited rate delays each packet, and drops those that its queue cannot hold") {
   Prng prng(1);
   ImpairedLine line;
-  // A microsecond for a byte.
+  // 1 us for each byte.
   const Impairment slow{.bits_per_second = 8'000'000, .queue_bytes = 300};
   const auto send = [&](Time now) { return line.decide(slow, {}, 100, now, prng); };
   for (int i = 1; i <= 4; ++i) {
@@ -203,7 +202,7 @@ TEST_CASE(
   CHECK(send(Time(10ms)).copies[0].delay == 100us);
 }
 
-TEST_CASE("a replay is one more copy, much later") {
+TEST_CASE("a replay is a further copy, much later") {
   Prng prng(1);
   const auto fate =
       Impairment{.duplicate = 1, .delay = 1ms, .replay = 1, .replay_by = 7ms}.decide(prng);
@@ -234,7 +233,7 @@ int changed_bits(size_t bytes, Prng& prng) {
   return changed;
 }
 
-TEST_CASE("corruption changes one to 64 bits, each of those numbers now and then, few most often") {
+TEST_CASE("corruption changes 1 to 64 bits, small numbers most often, and each number occurs") {
   Prng prng(1);
   std::array<int, 65> seen{};
   for (int round = 0; round < 64'000; ++round) {
@@ -247,8 +246,9 @@ TEST_CASE("corruption changes one to 64 bits, each of those numbers now and then
   for (size_t flips = 5; flips <= 64; ++flips) CHECK(about(seen[flips], 500));
 }
 
-// A packet that is counted as corrupted and is not makes an oracle's "the ICRC caught it" wrong.
-TEST_CASE("a corrupted packet is never the packet that was sent") {
+// If a packet counted as corrupted were unchanged, an oracle would expect the ICRC to refuse a
+// valid packet.
+TEST_CASE("a corrupted packet always differs from the packet that was sent") {
   Prng prng(1);
   for (int round = 0; round < 20'000; ++round) REQUIRE(changed_bits(20, prng) > 0);
 }

@@ -11,7 +11,7 @@ using drivers::DeviceString;
 using drivers::OptionReader;
 using drivers::parse_device_string;
 
-// Reads "udp:?it=VALUE" with `read(reader, value)`; nothing when it is refused.
+// Reads "udp:?it=VALUE" with `read(reader, value)`. Returns nothing if the value is refused.
 template <class Value, class Read>
 std::optional<Value> read_it(const std::string& text, Value value, Read&& read) {
   const auto device = parse_device_string("udp:?it=" + text);
@@ -65,7 +65,7 @@ TEST_CASE("a fraction is a number from 0 to 1, or percents up to 100") {
   }
 }
 
-TEST_CASE("a time has a unit and is at most an hour") {
+TEST_CASE("a duration has a unit and is at most an hour") {
   const auto duration = [](const std::string& text) {
     return read_it(text, Duration(5),
                    [](OptionReader& reader, Duration& value) { reader.duration("it", value); });
@@ -83,7 +83,7 @@ TEST_CASE("a time has a unit and is at most an hour") {
   }
 }
 
-TEST_CASE("numbers, flags and addresses are what they say, and nothing else") {
+TEST_CASE("numbers, flags and addresses are read exactly, and other texts are refused") {
   const auto whole = [](const std::string& text) {
     return read_it(text, uint64_t{5},
                    [](OptionReader& reader, uint64_t& value) { reader.number("it", value); });
@@ -170,8 +170,8 @@ TEST_CASE("each option that was read reports its value, its origin, and the alte
   CHECK(reader.rows()[0].expected == "a size from 1K to 8K");
 }
 
-// The documented values are what the parser takes: defaults go in as values, and change nothing.
-TEST_CASE("each driver documents what its device strings take") {
+// The parser accepts the documented values: defaults are passed as values, and change nothing.
+TEST_CASE("each driver documents the options that its device strings accept") {
   for (const DriverInfo& driver : drivers::describe_drivers()) {
     INFO(driver.name);
     CHECK_FALSE(driver.summary.empty());
@@ -194,7 +194,7 @@ TEST_CASE("each driver documents what its device strings take") {
   }
 }
 
-TEST_CASE("of several mistakes the first one read is told") {
+TEST_CASE("of several mistakes, the first one that is read is reported") {
   const auto device = parse_device_string("udp:x?a=one&b=two&c=3");
   REQUIRE(device);
   OptionReader reader(*device);
@@ -207,7 +207,7 @@ TEST_CASE("of several mistakes the first one read is told") {
   CHECK_FALSE(mentions(done.error().message, "the value of a"));
 }
 
-TEST_CASE("a wrapper's options and its device's are apart") {
+TEST_CASE("options of a wrapper and of the wrapped device are separate") {
   const auto device = parse_device_string("fault(seed=1):udp:x?seed=2");
   REQUIRE(device);
   uint64_t outer = 0, inner = 0;

@@ -30,7 +30,7 @@ struct Owner {
     grant.checked = checked;
     good.file = files.grant(segment, grant);
   }
-  // With the descriptor, while it is the owner's.
+  // Returns the answer with the owner's descriptor.
   Answer ask(const FileRequest& request) {
     descriptor = -1;
     const Answer answer = files.answer(request, descriptor);
@@ -78,7 +78,7 @@ TEST_CASE("own files: a peer that shows the TokenID and either token gets the de
   CHECK(open.ask(open.good) == Answer::bad_token);
 }
 
-TEST_CASE("own files: a refused request hands nothing over") {
+TEST_CASE("own files: a refused request gets no descriptor") {
   Owner owner;
   FileRequest wrong = owner.good;
   wrong.token ^= 1;
@@ -86,7 +86,9 @@ TEST_CASE("own files: a refused request hands nothing over") {
   CHECK_FALSE(owner.files.handed_over(segment));
 }
 
-TEST_CASE("own files: what names no file of now is late or nonsense, not a guess") {
+TEST_CASE(
+    "own files: a request for a file that does not exist counts as late or malformed, not as a "
+    "guess") {
   Owner owner;
   const auto refused = [&](auto&& change) {
     FileRequest request = owner.good;
@@ -105,7 +107,7 @@ TEST_CASE("own files: what names no file of now is late or nonsense, not a guess
   CHECK(owner.ask(owner.good) == Answer::late);
   owner.files.drop(segment);
   CHECK(owner.ask(owner.good) == Answer::late);
-  // The next one at the same number is another.
+  // The next file with the same number is another file.
   REQUIRE(owner.files.reserve(segment, bytes) != nullptr);
   REQUIRE(owner.files.make(segment));
   CHECK(owner.ask(owner.good) == Answer::late);
@@ -118,7 +120,7 @@ TEST_CASE("own files: what names no file of now is late or nonsense, not a guess
   CHECK(owner.ask(owner.good) == Answer::late);
 }
 
-TEST_CASE("own files: peers can neither truncate nor extend them, nor write what is to be read") {
+TEST_CASE("own files: peers can neither truncate nor extend them, nor write to read-only ones") {
   for (const bool writable : {true, false}) {
     Owner owner(writable ? Rights::read | Rights::write : Rights::read);
     REQUIRE(owner.ask(owner.good) == Answer::granted);
@@ -137,7 +139,7 @@ TEST_CASE("own files: peers can neither truncate nor extend them, nor write what
   }
 }
 
-TEST_CASE("own files: a quarter of the process's descriptors is left to the application") {
+TEST_CASE("own files: a quarter of the process's descriptors remains for the application") {
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
   rlimit few = before;
@@ -155,7 +157,7 @@ TEST_CASE("own files: a quarter of the process's descriptors is left to the appl
   close(next);
 }
 
-TEST_CASE("own files: of whole pages, all zeros, and gone when they are dropped") {
+TEST_CASE("own files: they consist of whole zeroed pages, and are removed when dropped") {
   Owner owner;
   CHECK(owner.files.bytes(segment) == 12'288);
   REQUIRE(owner.ask(owner.good) == Answer::granted);

@@ -1,4 +1,4 @@
-// Holding and revoking memory of a window, on two openings of one window.
+// Holding and revoking memory of a window, with two openings of one window.
 
 #include <array>
 #include <atomic>
@@ -37,7 +37,7 @@ struct Two {
   }
   uint32_t generation() const { return owner_window->mapping().generation(own); }
   std::byte* hold(const MemoryRange& range) { return copier.hold(own, generation(), range); }
-  // The same place in the copier's mapping.
+  // The same range in the copier's mapping.
   MemoryRange range(uint64_t offset, uint64_t size) const {
     return {.address = lease.address + offset,
             .bytes = static_cast<uint32_t>(size),
@@ -57,11 +57,11 @@ struct Two {
   drivers::cxl::Segments& owner = owner_window->segments();
   drivers::cxl::Holder& copier = copier_window->holder();
   uint32_t own = 0;
-  uint32_t place = 0;  // the copier's
+  uint32_t place = 0;  // the slot of the copier
   Lease lease;
 };
 
-TEST_CASE("what a record of the window lets be held, and nothing more") {
+TEST_CASE("a hold succeeds within the rights and bounds of the record, and not beyond") {
   Two two;
   CHECK(two.may(two.range(0, bytes)));
   CHECK(two.may(two.range(bytes - 1, 1)));
@@ -92,7 +92,7 @@ TEST_CASE("what a record of the window lets be held, and nothing more") {
   CHECK(two.may(range));
 }
 
-TEST_CASE("what was closed while it was held is said when it is let go") {
+TEST_CASE("releasing a hold reports whether the segment was closed meanwhile") {
   Two two;
   REQUIRE(two.hold(two.range(0, 8)) != nullptr);
   CHECK(two.owner.held(two.lease));
@@ -104,7 +104,7 @@ TEST_CASE("what was closed while it was held is said when it is let go") {
   CHECK_FALSE(two.copier.let_go());
   CHECK_FALSE(two.owner.held(two.lease));
   CHECK(two.hold(two.range(0, 8)) == nullptr);
-  // Closed and open again is not as it was.
+  // A segment that was closed and opened again counts as closed.
   two.owner.grant(two.lease, granted);
   REQUIRE(two.hold(two.range(0, 8)) != nullptr);
   two.owner.revoke(two.lease);
@@ -112,7 +112,7 @@ TEST_CASE("what was closed while it was held is said when it is let go") {
   CHECK_FALSE(two.copier.let_go());
 }
 
-TEST_CASE("another token, while memory is held, changes nothing for its holder") {
+TEST_CASE("adding a second token does not affect the holder of the memory") {
   Two two;
   REQUIRE(two.hold(two.range(0, 8)) != nullptr);
   Grant rotated = granted;
@@ -128,7 +128,7 @@ TEST_CASE("another token, while memory is held, changes nothing for its holder")
   CHECK_FALSE(two.may(range));
 }
 
-TEST_CASE("memory that is held is moved, and not given away before it is let go") {
+TEST_CASE("revoked memory that is held is moved, and not reused before it is released") {
   Two two;
   std::memset(two.lease.base, 7, bytes);
   std::byte* const late = two.hold(two.range(0, 8));
@@ -155,10 +155,10 @@ TEST_CASE("memory that is held is moved, and not given away before it is let go"
   CHECK(other.number == two.lease.number);
 }
 
-// The copier stores its hold and then checks the epoch; the owner closes the epoch and then looks
-// for holds. Without a fence on either side, sometimes neither sees the other. On the owner's side
-// this is what `revoke` and `held` do, without the system calls around it, which would give the
-// copier time.
+// The copier stores its hold and then checks the epoch. The owner closes the epoch and then looks
+// for holds. Without a fence on both sides, it can happen that neither sees the other. On the
+// owner's side this does the same as `revoke` and `held`, without the system calls around it, which
+// would give the copier time.
 TEST_CASE("either the copier sees that memory is closed, or its owner sees that it is held") {
   Two two;
   constexpr int rounds = 100'000;
@@ -167,7 +167,8 @@ TEST_CASE("either the copier sees that memory is closed, or its owner sees that 
   std::atomic<uint64_t>& epoch = record.epoch;
   auto& hold = owner.place(two.place).hold.segment;
   const uint64_t open = epoch;
-  // Both wait here for one another, and then a while each: the last to arrive continues first.
+  // Both threads wait here for each other, and then a random time. The last to arrive continues
+  // first.
   alignas(64) std::atomic<int> arrived{0};
   const auto meet = [&](int time, int a_while) {
     arrived.fetch_add(1);
@@ -199,7 +200,7 @@ TEST_CASE("either the copier sees that memory is closed, or its owner sees that 
   }
   copier.join();
   CHECK(neither == 0);
-  INFO("closed before it was held: " << late);
+  INFO("closes that the copier saw: " << late);
   CHECK((late > 0 && late < rounds));
 }
 

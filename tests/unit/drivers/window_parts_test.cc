@@ -1,4 +1,5 @@
-// The parts of a window by themselves, on a plain file: which slots, rings and granules are whose.
+// The parts of a window, each alone, on a plain file: which slots, rings and granules belong to
+// which opening.
 
 #include <unistd.h>
 
@@ -27,7 +28,7 @@ struct PlainFile {
   std::string path = "/tmp/urma-test-" + std::to_string(getpid()) + "-window";
 };
 
-// One opening of the window, as one process has it.
+// One opening of the window, as a process has it.
 struct Opening {
   explicit Opening(const PlainFile& file, uint64_t bytes = 8 << 20)
       : mapping(file.open(bytes)), slots(*mapping, nullptr), rings(*mapping, slots) {}
@@ -36,7 +37,7 @@ struct Opening {
   Rings rings;
 };
 
-TEST_CASE("a window is made once, found by others, and refused with another size or content") {
+TEST_CASE("a window is created once, found by others, and refused with another size or content") {
   const PlainFile file;
   const auto first = file.open(1 << 20);
   const auto second = file.open(0);
@@ -52,7 +53,7 @@ TEST_CASE("a window is made once, found by others, and refused with another size
   CHECK(Opener(same).open().status() == Status::invalid_argument);
 }
 
-TEST_CASE("a mapping reads what another one stores, and gives pages back as zeros") {
+TEST_CASE("a mapping reads what another one stores, and released pages read as zeros") {
   const PlainFile file;
   const auto first = file.open(8 << 20);
   const auto second = file.open(0);
@@ -69,7 +70,7 @@ TEST_CASE("a mapping reads what another one stores, and gives pages back as zero
   CHECK_FALSE(first->here());
 }
 
-TEST_CASE("a slot belongs to one opening until it leaves, and is ended when its lock is gone") {
+TEST_CASE("a slot belongs to one opening until it leaves or its process dies") {
   const PlainFile file;
   Opening first(file);
   Opening second(file);
@@ -82,7 +83,7 @@ TEST_CASE("a slot belongs to one opening until it leaves, and is ended when its 
   CHECK(first.slots.endpoint_of(slot) == second.slots.endpoint_of(slot));
   CHECK_FALSE(first.slots.endpoint_of(slot) == first.slots.endpoint_of(slot + 1));
 
-  // Dies: its lock is released and its record stays, until the other one looks.
+  // The opening dies: its lock is released and its record stays until the other one looks.
   const uint32_t generation = second.mapping->generation(slot);
   const uint64_t changes = second.mapping->changes().count;
   first.mapping->abandon();
@@ -94,7 +95,7 @@ TEST_CASE("a slot belongs to one opening until it leaves, and is ended when its 
   CHECK(second.slots.own() == Slots::none);
 }
 
-TEST_CASE("a pair has two rings of its own, and they are free when both ends have let go") {
+TEST_CASE("a pair has two rings of its own, which are free when both ends have released them") {
   const PlainFile file;
   Opening first(file, 1 << 20);  // two rings
   Opening second(file, 0);
@@ -105,7 +106,7 @@ TEST_CASE("a pair has two rings of its own, and they are free when both ends hav
   using Claim = Rings::Claim;
   CHECK(first.rings.claim_pair(a, c + 1) == Claim::nobody_there);
   REQUIRE(first.rings.claim_pair(a, b) == Claim::made);
-  CHECK(second.rings.claim_pair(b, a) == Claim::made);  // the same two
+  CHECK(second.rings.claim_pair(b, a) == Claim::made);  // the same two rings
   const RingOwner owner = owner_of(*third.mapping, 0);
   CHECK(owner.from == a);
   CHECK(owner.to == b);
@@ -115,7 +116,7 @@ TEST_CASE("a pair has two rings of its own, and they are free when both ends hav
     const WindowLock lock(second.mapping->descriptor());
     CHECK(third.rings.claim_pair(c, a) == Claim::not_now);
   }
-  // One end leaves. The other one has to let go, too.
+  // One end leaves. The other one has to release the rings, too.
   first.slots.leave();
   REQUIRE(first.slots.join().value() == a);
   CHECK(third.rings.claim_pair(c, a) == Claim::no_ring);
@@ -129,14 +130,14 @@ TEST_CASE("a pair has two rings of its own, and they are free when both ends hav
   CHECK(third.rings.claim_pair(c, a) == Claim::made);
 }
 
-TEST_CASE("granules are taken in rows, and are free when given back and held by no device") {
+TEST_CASE("granules are taken in rows, and are free when returned and held by no device") {
   const PlainFile file;
   Opening first(file, 16 << 20);
   Opening second(file, 0);
   Granules granules(*first.mapping, first.slots, false);
   Granules others(*second.mapping, second.slots, false);
   uint32_t one = 0;
-  CHECK(granules.take(1, one) == Taken::no_room);  // without a slot
+  CHECK(granules.take(1, one) == Taken::no_room);  // this device has no slot
   first.slots.join().value();
   const uint32_t copier = second.slots.join().value();
   const uint64_t granule = first.mapping->parts().granule_bytes;
@@ -152,7 +153,7 @@ TEST_CASE("granules are taken in rows, and are free when given back and held by 
   REQUIRE(granules.zero(one, granule + 1));
   CHECK(granules.at(one)[granule] == std::byte{});
 
-  // A device that still holds it keeps it from being given to others.
+  // As long as a device holds it, it is not given to others.
   second.slots.own_hold()->segment.store(one + 1);
   CHECK(granules.holds(copier, one));
   granules.give_back(one);
@@ -176,7 +177,7 @@ TEST_CASE("arrivals read each ring in turn, and one incarnation of a sender afte
   Arrivals arrivals(*first.mapping, first.slots);
   CHECK(arrivals.quiet());
   REQUIRE(arrivals.add(0, owner));
-  REQUIRE(arrivals.add(0, owner));  // known already
+  REQUIRE(arrivals.add(0, owner));  // this ring is known already
   CHECK(arrivals.quiet());
 
   MarkedLines marked{};
@@ -195,7 +196,7 @@ TEST_CASE("arrivals read each ring in turn, and one incarnation of a sender afte
   CHECK(frames[1].data[0] == std::byte{2});
   CHECK(*frames[0].from == first.slots.endpoint_of(from));
 
-  // The sender leaves and comes back; what it left is still being read.
+  // The sender leaves and comes back. What it has left in the ring is still read.
   second.slots.leave();
   REQUIRE(second.slots.join().value() == from);
   arrivals.note_ended();

@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 using engine::EngineTime;
 
-TEST_CASE("an engine that runs when it should lives in the machine's time") {
+TEST_CASE("engine time equals machine time for an engine that runs when planned") {
   EngineTime time;
   Time machine(5s);
   Time now = time.advance(machine, never);
@@ -23,22 +23,23 @@ TEST_CASE("an engine that runs when it should lives in the machine's time") {
   CHECK(time.to_machine(never) == never);
 }
 
-TEST_CASE("of a gap beyond the plan 100 ms count") {
+TEST_CASE("of a delay beyond the plan, at most 100 ms count") {
   EngineTime time;
   time.advance(Time(5s), never);
-  // Planned for one second later, run three seconds later: of two seconds 100 ms count.
+  // Planned for one second later, run three seconds later: of the two seconds of delay, 100 ms
+  // count.
   CHECK(time.advance(Time(8s), Time(6s)) == Time(6s) + 100ms);
   CHECK(time.to_machine(Time(6s) + 100ms) == Time(8s));
   CHECK(time.advance(Time(8s) + 100ms, Time(6s)) == Time(6s) + 200ms);
   CHECK(time.advance(Time(8s) + 201ms, Time(6s)) == Time(6s) + 300ms);
 }
 
-TEST_CASE("a deadline is reached by a device that is late each time") {
+TEST_CASE("a device that is always late still reaches its deadlines") {
   EngineTime time;
   Time machine(5s);
   const Time begun = time.advance(machine, never);
   Time now = begun;
-  // It wants to run each millisecond, and is run each 300.
+  // The device plans to run each millisecond, and runs every 300 ms.
   while (now < begun + 2s) now = time.advance(machine += 300ms, now + 1ms);
   CHECK(machine - Time(5s) <= 6s);
 }
@@ -47,9 +48,9 @@ TEST_CASE("waiting as planned is not a gap, however long") {
   EngineTime time;
   time.advance(Time(5s), never);
   CHECK(time.advance(Time(1000s), Time(1000s)) == Time(1000s));
-  // Nor is waiting for nothing in particular.
+  // Waiting without a plan is not a gap either.
   CHECK(time.advance(Time(5000s), never) == Time(5000s));
-  // Nor waking early, for a packet.
+  // Neither is waking early, for a packet.
   CHECK(time.advance(Time(5001s), Time(9000s)) == Time(5001s));
 }
 
@@ -60,14 +61,15 @@ TEST_CASE("a plan for the past is a plan for now") {
   CHECK(time.advance(Time(5s) + 191ms, Time(1s)) == Time(5s) + 190ms);
 }
 
-TEST_CASE("engine time never goes back, not even with the machine's") {
+TEST_CASE("engine time never goes back, even if machine time does") {
   EngineTime time;
   CHECK(time.advance(Time(5s), never) == Time(5s));
   CHECK(time.advance(Time(4s), never) == Time(5s));
   CHECK(time.advance(Time(5s) + 1ms, never) == Time(5s) + 1ms);
 }
 
-TEST_CASE("over any life, engine time is the machine's with 100 ms of each gap") {
+TEST_CASE(
+    "for any sequence of passes, engine time is machine time with at most 100 ms of each delay") {
   Prng prng(1);
   for (int life = 0; life < 200; ++life) {
     EngineTime time;

@@ -9,7 +9,7 @@
 
 namespace urma::test {
 
-// A port to which nothing ever comes, and which has no frames to send.
+// A port to which no packet ever comes, and which has no frames to send.
 class IdlePort final : public drivers::PacketPort {
  public:
   const drivers::PortFacts& facts() const override { return facts_; }
@@ -26,7 +26,7 @@ class IdlePort final : public drivers::PacketPort {
   drivers::PortFacts facts_;
 };
 
-// No simulation drives these engines.
+// These engines are not part of a simulation.
 class NotDriven final : public drivers::VirtualClock::Driven {
  public:
   Time pass(Time) override { return never; }

@@ -16,7 +16,7 @@ namespace {
 using engine::NameFiles;
 using engine::Publication;
 
-// A directory of names of the test's own.
+// A directory of names of this test alone.
 struct Names {
   std::filesystem::path path;
   std::string before;
@@ -68,7 +68,7 @@ TEST_CASE("a name is found only where the device reaches it") {
   CHECK_FALSE(mentions(which.message, "127.0.0.1"));
 }
 
-TEST_CASE("where no name is in reach, the error lists those elsewhere and how to reach them") {
+TEST_CASE("if no name is in reach, the error lists names elsewhere and how to reach them") {
   Names names;
   const Error nowhere = names.find(v4).error();
   CHECK(nowhere.status == Status::not_found);
@@ -87,13 +87,13 @@ TEST_CASE("where no name is in reach, the error lists those elsewhere and how to
   CHECK(names.find(v4).ok());
 }
 
-// The file of "x" at this address, as a process of this network namespace names it.
+// The file of "x" at this address in the present network namespace.
 std::filesystem::path file_of(const Names& names, const Eid& at) {
   const std::string file = in_window(at) ? "x" : "x@" + engine::network_namespace();
   return names.path / "urma/names" / to_string(at) / file;
 }
 
-TEST_CASE("an address of another network namespace is another one, but not a window's") {
+TEST_CASE("names at addresses differ between network namespaces, and names in windows do not") {
   Names names;
   names.publish(v4, "line", "udp:");
   names.publish(in_one, "line", "cxl:");
@@ -104,13 +104,13 @@ TEST_CASE("an address of another network namespace is another one, but not a win
     CHECK(text.starts_with("line\n"));
     CHECK((text.find("netns") == text.npos) == in_window(at));
   }
-  // The number of a namespace that has ended may be given to another one.
+  // A new namespace may get the number of one that has ended.
   std::ofstream(file_of(names, v4)) << "line\nnetns 1\n";
   CHECK(names.find(v4).status() == Status::not_found);
   CHECK(names.find(in_one).ok());
 }
 
-// Containers that share a directory of names each have a 127.0.0.1.
+// Containers that share a directory of names each have their own 127.0.0.1.
 TEST_CASE("two network namespaces publish the same name at the same address, and find their own") {
   constexpr int cannot = 77;
   Names names;

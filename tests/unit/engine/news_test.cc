@@ -15,7 +15,7 @@ using engine::all_news;
 using engine::NewsKind;
 using engine::Snapshot;
 
-// Everything has happened this often.
+// A snapshot in which each event has happened this often.
 Snapshot everything(uint64_t times) {
   Snapshot out;
   for (const Metric& metric : all_metrics()) out.counts.*metric.value = times;
@@ -29,7 +29,7 @@ Snapshot everything(uint64_t times) {
   return out;
 }
 
-TEST_CASE("each line is one line, says how many, and how to cure what should not be") {
+TEST_CASE("each piece of news is one line, with a count, and a fix for problems") {
   const Snapshot now = everything(7);
   std::set<std::string_view> names;
   for (const NewsKind& kind : all_news()) {
@@ -48,7 +48,7 @@ TEST_CASE("each line is one line, says how many, and how to cure what should not
   CHECK(names.contains("peer_restarted"));
 }
 
-TEST_CASE("peers are named, and so is what the system said") {
+TEST_CASE("news names the peer and the error of the system") {
   const Snapshot now = everything(3);
   for (const NewsKind& kind : all_news()) {
     const std::string text = kind.text(now, 3);

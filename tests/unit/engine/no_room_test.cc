@@ -8,8 +8,8 @@ namespace {
 
 using test::mentions;
 
-TEST_CASE("a peer that cannot be reached for lack of room is explained by what is short") {
-  // A pseudo file system: it has no room for any file.
+TEST_CASE("if a peer cannot be reached for lack of room, the error says what is short") {
+  // A pseudo file system, which has no room for any file.
   const drivers::PortFacts::Backing backing{
       .path = "/proc/urma-window", .bytes_for_each_peer = 925'696, .cure = "take a larger one"};
   const std::string peer = "the process at 1";

@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace engine;
 
-// The parts of a Runner, on a port to which nothing comes.
+// The parts of a Runner, on a port to which no packet comes.
 struct Parts {
   explicit Parts(Threads threads) : keeper(threads, waker) { REQUIRE(waker.start()); }
 
@@ -39,7 +39,7 @@ struct Parts {
   OpenState state;
 };
 
-// Waits for what another thread does soon.
+// Waits until another thread makes the condition true.
 template <class Condition>
 bool soon(Condition&& condition) {
   const Time limit = read_clock() + 10s;
@@ -50,7 +50,7 @@ bool soon(Condition&& condition) {
   return true;
 }
 
-TEST_CASE("one thread at a time has the engine token, and sees what the one before wrote") {
+TEST_CASE("one thread at a time has the engine token, and sees what the previous one wrote") {
   EngineToken token;
   REQUIRE(token.take());
   CHECK_FALSE(token.take());
@@ -73,7 +73,7 @@ TEST_CASE("one thread at a time has the engine token, and sees what the one befo
   CHECK(passes == 2000);
 }
 
-TEST_CASE("a child of fork knows that it did not make the object") {
+TEST_CASE("an object knows whether it is used in a child of fork") {
   const ForkMark mark;
   CHECK(mark.here());
   CHECK(survives([&] {
@@ -94,7 +94,7 @@ TEST_CASE("one thread closes a device, and the others wait for it") {
   CHECK(state.closed());
 }
 
-TEST_CASE("a waker wakes a thread that drowses, also before it rests, and no other") {
+TEST_CASE("a waker wakes a thread that is about to sleep or sleeps, and no other") {
   Parts parts(Threads::inlined);
   Waker& waker = parts.waker;
   CHECK_FALSE(waker.asleep());
@@ -124,7 +124,7 @@ TEST_CASE("in automatic mode many empty polls or a wait recall the application a
   keeper.hand_over();
   CHECK(keeper.service_keeps());
   keeper.await_timer();  // which the hand-over has set
-  // The polls between two hand-overs do not add up.
+  // Polls between different hand-overs are not added up.
   for (int sleep = 0; sleep < 100; ++sleep) {
     keeper.polled_empty();
     keeper.hand_over();
@@ -149,7 +149,7 @@ TEST_CASE("a control call is run again in each pass until it is done") {
     return ++runs == 3;
   });
   CHECK(runs == 3);
-  // While one waits, the alarm is near.
+  // While a control call waits, the alarm is near.
   bool again = false;
   Time alarm = never;
   parts.calls.call([&](Engine&, Time) {
@@ -159,7 +159,7 @@ TEST_CASE("a control call is run again in each pass until it is done") {
   CHECK(alarm <= read_clock() + Passes::command_patience);
 }
 
-TEST_CASE("a pass inside a pass is refused, and an idle engine says so") {
+TEST_CASE("a pass inside a pass is refused, and an idle engine reports that it is idle") {
   Parts parts(Threads::inlined);
   Passes::Ran inner = Passes::Ran::idle;
   parts.calls.call([&](Engine&, Time) {
@@ -184,7 +184,7 @@ TEST_CASE("one thread at a time sleeps at the descriptors, and not beside posted
   CHECK(parts.descriptors.occupy());
 }
 
-TEST_CASE("the service thread takes over when no application polls, and ends when told to") {
+TEST_CASE("the service thread takes over when no application polls, and ends when it is stopped") {
   Parts parts(Threads::automatic);
   REQUIRE(parts.service.start());
   CHECK(soon([&] { return parts.keeper.service_keeps(); }));
@@ -194,7 +194,7 @@ TEST_CASE("the service thread takes over when no application polls, and ends whe
   CHECK(parts.keeper.stopping());
 }
 
-TEST_CASE("the service thread gives back to a thread that sleeps at the descriptors") {
+TEST_CASE("the service thread hands over to a thread that sleeps at the descriptors") {
   Parts parts(Threads::automatic);
   REQUIRE(parts.descriptors.occupy());
   REQUIRE(parts.service.start());
@@ -206,7 +206,7 @@ TEST_CASE("the service thread gives back to a thread that sleeps at the descript
   parts.service.stop();
 }
 
-TEST_CASE("a thread that waits returns at its time, or when the device is closed") {
+TEST_CASE("a thread that waits returns at its time limit, or when the device is closed") {
   Parts parts(Threads::inlined);
   Waiting waiting(parts.passes, parts.keeper, parts.descriptors, parts.state);
   jetty::Jfc jfc(16);
@@ -222,7 +222,7 @@ TEST_CASE("a thread that waits returns at its time, or when the device is closed
   waiting.be_served(jfc, never);
 }
 
-TEST_CASE("a thread that polls alone is not taken for several, and two are for a while") {
+TEST_CASE("a thread that polls alone does not count as several, and two threads do for a while") {
   Pollers pollers;
   CHECK(pollers.several());  // the first poll of any thread
   for (int i = 0; i < 1024; ++i) pollers.several();
@@ -235,7 +235,7 @@ TEST_CASE("a thread that polls alone is not taken for several, and two are for a
   CHECK_FALSE(pollers.several());
 }
 
-TEST_CASE("a device with one path neither gets another one nor loses its own") {
+TEST_CASE("on a device with one path, paths can be neither added nor removed") {
   Parts parts(Threads::inlined);
   const drivers::PortFacts& facts = parts.engine.port().facts();
   DevicePaths paths(parts.engine, parts.calls, facts, nullptr, parts.not_driven);

@@ -18,7 +18,7 @@ namespace {
 using engine::StatsFile;
 using engine::StatsFiles;
 
-// A directory of pages of the test's own.
+// A directory of pages of this test alone.
 struct PageFolder {
   std::filesystem::path path;
 
@@ -40,7 +40,7 @@ struct PageFolder {
   std::filesystem::path only() const { return std::filesystem::directory_iterator(path)->path(); }
 };
 
-TEST_CASE("a page is seen by this user alone, with what was written last, until it is closed") {
+TEST_CASE("until it is closed, only this user sees a page, with the values written last") {
   const PageFolder pages;
   CHECK(pages.look().devices.empty());
   {
@@ -92,7 +92,7 @@ TEST_CASE("a page of a dead process is not shown, and is removed by the next loo
   CHECK(pages.look().devices.size() == 1);
 }
 
-TEST_CASE("a child of fork neither keeps a page nor takes it along") {
+TEST_CASE("a child of fork neither keeps its parent's page alive nor removes it") {
   const PageFolder pages;
   int running[2];
   REQUIRE(pipe(running) == 0);

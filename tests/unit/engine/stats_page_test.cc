@@ -27,7 +27,7 @@ ObservedDevice facts() {
   return out;
 }
 
-// The values differ between any two moments, everywhere.
+// All values differ between any two seeds.
 Statistics numbers(uint64_t seed) {
   Statistics out;
   uint64_t value = seed * 1'000'000;
@@ -35,7 +35,7 @@ Statistics numbers(uint64_t seed) {
   return out;
 }
 
-// The file as its process writes it.
+// The file, as its process writes it.
 struct File {
   StatsPage page{facts()};
   Bytes bytes{page.bytes().begin(), page.bytes().end()};
@@ -55,7 +55,7 @@ bool of_moment(const ObservedDevice& device, uint64_t seed) {
   return device.moment == Time(Duration(static_cast<int64_t>(seed)));
 }
 
-TEST_CASE("a device has metrics of its own beside those of all") {
+TEST_CASE("the page of a device has the common metrics and those of its driver") {
   ObservedDevice one = facts();
   one.metrics = {{"path0_sent", "packets", "since open", "paths", "Sent."},
                  {"path0_rtt", "ns", "now", "paths", "Round trip."}};
@@ -76,7 +76,7 @@ TEST_CASE("a device has metrics of its own beside those of all") {
   }
 }
 
-TEST_CASE("a page says what its writer wrote, explains it, and shows nothing that moves a cursor") {
+TEST_CASE("a page shows what its writer wrote, with explanations and without control characters") {
   File file;
   const ObservedDevice before = StatsPage::parse(file.bytes).value();
   CHECK(*before.find("works") == 0);
@@ -108,7 +108,7 @@ TEST_CASE("a page says what its writer wrote, explains it, and shows nothing tha
   CHECK(device.find("nonsense") == nullptr);
 }
 
-TEST_CASE("texts of any length fit") {
+TEST_CASE("texts of any length fit in a page") {
   ObservedDevice long_ones = facts();
   long_ones.description.assign(100'000, 'd');
   long_ones.device.assign(100'000, 'u');
@@ -117,7 +117,7 @@ TEST_CASE("texts of any length fit") {
   CHECK(StatsPage::parse(page.bytes())->description == std::string(1000, 'd'));
 }
 
-TEST_CASE("a writer that stops in the middle of a write leaves the moment before") {
+TEST_CASE("if a writer stops in the middle of a write, the page has the values from before") {
   for (uint64_t seed : {1, 2}) {
     File file;
     for (uint64_t i = 1; i <= seed; ++i) file.write(i);
@@ -127,7 +127,7 @@ TEST_CASE("a writer that stops in the middle of a write leaves the moment before
       Bytes torn = file.bytes;
       std::copy_n(next.bytes.begin(), stopped_after,
                   torn.begin() + static_cast<ptrdiff_t>(next.offset));
-      // The last bytes of a number may be what they were before.
+      // The last bytes of a number may have the same values as before.
       const bool all_there = std::equal(next.bytes.begin(), next.bytes.end(),
                                         torn.begin() + static_cast<ptrdiff_t>(next.offset));
       REQUIRE(of_moment(StatsPage::parse(torn).value(), all_there ? seed + 1 : seed));
@@ -135,7 +135,7 @@ TEST_CASE("a writer that stops in the middle of a write leaves the moment before
   }
 }
 
-TEST_CASE("cut off anywhere it is refused, and says so") {
+TEST_CASE("a page that is cut off anywhere is refused with the reason") {
   File file;
   file.write(1);
   for (size_t bytes = 0; bytes < file.bytes.size(); ++bytes) {
@@ -147,7 +147,7 @@ TEST_CASE("cut off anywhere it is refused, and says so") {
   }
 }
 
-TEST_CASE("whatever is wrong with its bytes, it is one of the moments written or an error") {
+TEST_CASE("a page with any wrong bytes shows values as they were written, or an error") {
   File file;
   file.write(1);
   file.write(2);
@@ -170,7 +170,7 @@ TEST_CASE("whatever is wrong with its bytes, it is one of the moments written or
     Bytes bytes = file.bytes;
     for (uint64_t changes = 1 + prng.below(8); changes > 0; --changes) {
       const size_t at = prng.below(static_cast<uint32_t>(bytes.size()));
-      // The header, too, though it is small.
+      // Often in the header, although it is small.
       bytes[prng.below(2) == 0 ? at : at % 32] = static_cast<std::byte>(prng.below(256));
     }
     bytes.resize(prng.below(4) == 0 ? prng.below(static_cast<uint32_t>(bytes.size()))
@@ -179,7 +179,7 @@ TEST_CASE("whatever is wrong with its bytes, it is one of the moments written or
   }
 }
 
-// Its text changed, and said to be whole.
+// Changes a text and makes the checksum match.
 Bytes with_text(Bytes bytes, std::string_view old_one, std::string_view new_one) {
   REQUIRE(old_one.size() == new_one.size());
   const auto found =
@@ -217,7 +217,7 @@ TEST_CASE("a page of another version is shown as that version explains it") {
   CHECK(mentions(error.message, "layout 2"));
 }
 
-TEST_CASE("a text that makes no sense is damaged, though its checksum is right") {
+TEST_CASE("a page with an invalid text is damaged, even if its checksum is right") {
   File file;
   file.write(1);
   for (const auto& [old_one, new_one] :

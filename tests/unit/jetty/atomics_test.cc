@@ -81,7 +81,7 @@ void for_all_atomics(Each&& each) {
   }
 }
 
-TEST_CASE("each atomic, of each width, does to its word what the model says, and no more") {
+TEST_CASE("each atomic of each width changes its word as the model says, and no other bytes") {
   Prng prng(1);
   for_all_atomics([&](Atomic what, Update update) {
     for (const uint32_t bytes : {1u, 2u, 4u, 8u}) {
@@ -90,7 +90,8 @@ TEST_CASE("each atomic, of each width, does to its word what the model says, and
         alignas(8) std::array<std::byte, 24> memory;
         memory.fill(std::byte{0xa5});
         const std::span<std::byte> word = std::span(memory).subspan(8, bytes);
-        // Bits that affect signs and carries, more often than random values have them.
+        // Values at which signs and carries change are more frequent than random values would make
+        // them.
         const auto some = [&]() -> uint64_t {
           const uint64_t edges[] = {0, 1, UINT64_MAX, model.mask() / 2, model.mask() / 2 + 1};
           return coin(prng) ? edges[prng.below(5)] : random64(prng);
@@ -130,7 +131,7 @@ TEST_CASE("the results of exactly the last R atomics of a queue are kept") {
   const auto tassn = [](uint32_t number) { return Tassn::first(0) + number; };
   CHECK_FALSE(results.find(tassn(0)));
   constexpr uint32_t kept = jetty::AtomicResults::kept;
-  // Across the wrap of the counter, and of TASSNs.
+  // The numbers wrap meanwhile: those of the counter, and TASSNs.
   for (uint32_t i = 0; i < 70'000; ++i) {
     results.keep(tassn(i * 3), i, 1 + i % 8);
     if (i % 1000 != 0 || i < kept) continue;
@@ -141,12 +142,12 @@ TEST_CASE("the results of exactly the last R atomics of a queue are kept") {
       REQUIRE(result->bytes == 1 + (i - back) % 8);
     }
     REQUIRE_FALSE(results.find(tassn((i - kept) * 3)));
-    // A TASSN with the same wire bits is another one.
+    // A later TASSN with the same wire bits is not found.
     REQUIRE_FALSE(results.find(tassn(i * 3 + 65'536)));
   }
 }
 
-// Invalid works are refused when they are posted.
+// Returns the status with which an invalid work is refused when it is posted.
 Status verdict(const Work& work) {
   const auto queues = jetty::Queues::with_own_jfc(4, 4, 64);
   REQUIRE(queues->post({&work, 1}) == 1);

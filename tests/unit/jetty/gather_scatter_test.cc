@@ -53,7 +53,7 @@ TEST_CASE("gathering refers to memory without copying, behind pieces that the fr
   CHECK(at == frame.piece_count);
 }
 
-TEST_CASE("every range is scattered as if memory lay in one piece, and its neighbours stay") {
+TEST_CASE("every range is scattered as if memory lay in one piece, and bytes around it stay") {
   Prng prng(3);
   for (int round = 0; round < 40; ++round) {
     const size_t size = prng.below(32);
@@ -75,8 +75,8 @@ TEST_CASE("every range is scattered as if memory lay in one piece, and its neigh
   }
 }
 
-// Ranges of some kilobytes, so that whole lines are among them.
-TEST_CASE("copies past the caches store every range where ordinary copies do") {
+// The ranges have some kilobytes, so that they contain whole cache lines.
+TEST_CASE("copies that bypass the caches store every range where ordinary copies do") {
   Prng prng(4);
   for (int round = 0; round < 300; ++round) {
     const auto size = static_cast<uint32_t>(1 + prng.below(5000));
@@ -95,7 +95,7 @@ TEST_CASE("copies past the caches store every range where ordinary copies do") {
   }
 }
 
-TEST_CASE("a slice takes as many packets as its bytes fill, and one if it has none") {
+TEST_CASE("a slice takes as many packets as its bytes need, and one if it has no bytes") {
   for (const uint32_t packet_bytes : {1u, 3u, 1024u, 4096u}) {
     for (uint32_t bytes = 0; bytes <= 4 * packet_bytes; ++bytes) {
       uint32_t packets = 0;

@@ -35,8 +35,8 @@ uint64_t value_at(const std::byte* at) {
   return value;
 }
 
-// Fills of any size that settle late, in order, or never all at once.
-TEST_CASE("a copy of guarded memory stays what it was until its fill has settled") {
+// Reads of any size settle late: in order, or only some of them at a time.
+TEST_CASE("a copy of guarded memory does not change until its frame has settled") {
   for (const uint64_t most_late : {1u, 3u, 30u}) {
     Reads reads;
     Prng prng(most_late);
@@ -63,7 +63,7 @@ TEST_CASE("a copy of guarded memory stays what it was until its fill has settled
   }
 }
 
-TEST_CASE("when more copies are read than there is room for, no more are made") {
+TEST_CASE("when all buffers for copies are in use, no further copy is made") {
   Reads reads;
   reads.reads.begin_fill(1);
   const std::byte* const first = reads.copy(7);
@@ -83,7 +83,7 @@ TEST_CASE("when more copies are read than there is room for, no more are made") 
   CHECK(reads.copy(9) == first);
 }
 
-TEST_CASE("unmapped memory is not copied, and takes no slot") {
+TEST_CASE("unmapped memory is not copied, and uses no buffer") {
   Reads reads;
   constexpr size_t page = 4096;
   void* const gone = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

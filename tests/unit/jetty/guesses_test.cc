@@ -17,7 +17,7 @@ Eid address(uint8_t last) {
   return out;
 }
 
-TEST_CASE("sixteen wrong tokens in a second are mistakes, the next one is not") {
+TEST_CASE("sixteen wrong tokens in a second are tolerated, and the next one counts as guessing") {
   Guesses guesses;
   Time now{1h};
   for (int second = 0; second < 3; ++second) {
@@ -53,7 +53,7 @@ TEST_CASE("a peer is ignored for twice as long each time, up to 10 s; 20 s of qu
   CHECK(guesses.wrong(address(1), now) == now + 100ms);
 }
 
-TEST_CASE("another peer at an ignored address has one try") {
+TEST_CASE("a new peer at an ignored address has one try") {
   Guesses guesses;
   Time now{1h};
   for (int i = 0; i < 17; ++i) guesses.wrong(address(1), now);
@@ -64,11 +64,11 @@ TEST_CASE("another peer at an ignored address has one try") {
       until = guesses.wrong(address(1), now);
     }
   }
-  now -= 1500ms;  // of 3.2 s; the second in which the last guesses were counted is long over
+  now -= 1500ms;  // of 3.2 s; the second in which the last guesses were counted has ended long ago
   CHECK(guesses.wrong(address(1), now) == now + 6400ms);
 }
 
-// A peer that guesses as fast as it can, from more addresses than are remembered, or from few.
+// A peer guesses as fast as it can, from more addresses than are remembered, or from few.
 TEST_CASE("the number of guesses stays within its limit") {
   for (const uint8_t count : {uint8_t{1}, uint8_t{3}, uint8_t{60}}) {
     Guesses guesses;
@@ -82,7 +82,7 @@ TEST_CASE("the number of guesses stays within its limit") {
       ++heard;
       if (const auto until = guesses.wrong(address(one), now)) deaf[one] = *until;
     }
-    INFO("addresses " << unsigned{count} << ", heard " << heard);
+    INFO("addresses " << unsigned{count} << ", accepted " << heard);
     CHECK(heard >= count * 17u);
     CHECK(heard <= count * (17u * 10));
   }

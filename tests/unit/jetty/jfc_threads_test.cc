@@ -9,8 +9,8 @@
 namespace urma::jetty {
 namespace {
 
-// An entry is reused when its reservation has gone from a destroyed Jetty to a new one, through the
-// thread that polled it.
+// An entry is reused when its reservation has passed from a destroyed Jetty to a new one, through
+// the thread that polled it.
 TEST_CASE("entries of destroyed Jetties are reused only after they were polled") {
   constexpr uint16_t entries = 8;
   constexpr uint64_t jetties = 2000;
@@ -40,7 +40,7 @@ TEST_CASE("entries of destroyed Jetties are reused only after they were polled")
   CHECK(jfc.reserved() == 0);
 }
 
-TEST_CASE("permits for immediates return through the thread that polls") {
+TEST_CASE("the thread that polls returns the permits for immediates") {
   constexpr uint16_t permits = 4;
   constexpr uint32_t immediates = 20'000;
   Jfc jfc(2 * permits);

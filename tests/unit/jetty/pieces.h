@@ -12,7 +12,7 @@ namespace urma::test {
 // Memory in several pieces, and its content from the first byte to the last.
 class Scattered {
  public:
-  // 1 to max_pieces pieces, some of them empty, with `bytes` bytes in all.
+  // Makes 1 to max_pieces pieces, some of them empty, with `bytes` bytes in total.
   Scattered(size_t bytes, Prng& prng) {
     std::vector<size_t> cuts{0, bytes};
     for (uint64_t i = prng.below(max_pieces); i > 0; --i) cuts.push_back(prng.below(bytes + 1));
@@ -36,7 +36,7 @@ class Scattered {
   std::vector<Piece> pieces_;
 };
 
-// The content of a frame's payload.
+// Returns the content of a frame's payload.
 inline std::vector<std::byte> payload_of(const TxFrame& frame) {
   std::vector<std::byte> out;
   for (unsigned i = 0; i < frame.piece_count; ++i) {

@@ -13,7 +13,7 @@ using jetty::Berth;
 
 using jetty::SlicePacket;
 
-constexpr uint16_t room = 16;  // of the transport header, in front
+constexpr uint16_t room = 16;  // for the transport header, in front
 
 // A work in its berth, with memory of its own.
 struct Posted {
@@ -60,7 +60,7 @@ Written written(const SlicePacket& packet) {
   const auto request = parse_request(wire);
   REQUIRE(request);
   REQUIRE(request->info != nullptr);
-  return {std::move(wire), *request};  // whose data lies in `wire`
+  return {std::move(wire), *request};  // its data lies in `wire`
 }
 
 // Cuts a work as the initiator does and calls `function` with every packet.
@@ -165,7 +165,7 @@ TEST_CASE("the packets of a send have the offset of their bytes in the message")
                 (with_immediate ? TaOpcode::send_immediate : TaOpcode::send));
         REQUIRE(headers.target.target == number(posted.berth.target));
         REQUIRE(headers.token.token == number(posted.berth.target_token));
-        // INFERRED: in a send, IMMETAH's last two fields are zero.
+        // INFERRED: in a send, the last two fields of IMMETAH are zero.
         if (with_immediate) {
           REQUIRE(headers.immediate == Immetah{.immediate = posted.berth.immediate});
         }
@@ -217,7 +217,7 @@ TEST_CASE("every packet names its slice, and all but a slice's last are full") {
   }
 }
 
-TEST_CASE("a packet written again is the same packet") {
+TEST_CASE("a packet that is written again has the same bytes") {
   Prng prng(5);
   const Posted posted(Operation::write, true, 150'000, prng);
   std::vector<std::vector<std::byte>> first, second;

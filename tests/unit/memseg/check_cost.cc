@@ -20,7 +20,7 @@ double nanoseconds(const SegmentTable& table, const std::vector<SegmentTable::Ma
   uint64_t found = 0;
   const auto begun = std::chrono::steady_clock::now();
   for (int i = 0; i < checks; ++i) {
-    // The next check depends on this one, as work behind a check does.
+    // The next check depends on the result of this one, as work behind a check does.
     const uint32_t which = order[(static_cast<size_t>(i) + (found & 1)) % order.size()];
     const SegmentTable::Token& token = made[which].token;
     found += 2 * (table.check(token.id, token.value, addresses[which] + 8, 64,

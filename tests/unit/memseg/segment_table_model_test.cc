@@ -15,7 +15,7 @@ using Added = SegmentTable::Added;
 constexpr uint32_t capacity = 24;
 constexpr uint64_t arena_bytes = 512;
 
-// The model: segments as sets of bytes, and the tokens that each name ever had.
+// The model: segments as sets of bytes, and the tokens that each TokenID ever had.
 struct Model {
   struct Name {
     std::vector<uint32_t> valid;
@@ -159,7 +159,7 @@ class Walk {
       const std::vector<uint32_t>& valid = model_.names[near->id].valid;
       if (prng_.chance(0.7)) token = TokenValue(valid[prng_.below(valid.size())]);
       if (prng_.chance(0.6)) {
-        // Around its ends.
+        // An offset around the ends of a segment.
         offset = near->what.base - arena_.data() + static_cast<int64_t>(prng_.below(3)) - 1;
         bytes = std::max<uint64_t>(near->what.bytes + prng_.below(3), 2) - 1;
         if (prng_.chance(0.7)) wanted = near->what.rights;
@@ -181,7 +181,8 @@ class Walk {
   static bool opens(const Model::Name& name, uint32_t token) {
     return !name.checked || std::ranges::count(name.valid, token) > 0;
   }
-  // `offset`: from the arena's first byte; may be outside of it. Byte by byte, in one segment.
+  // Checks byte by byte whether the access is inside one segment. `offset` counts from the arena's
+  // first byte, and may be outside of the arena.
   bool allowed(uint32_t id, uint32_t token, int64_t offset, uint64_t bytes, Rights wanted) const {
     const auto name = model_.names.find(id);
     if (name == model_.names.end() || !opens(name->second, token)) return false;
@@ -207,7 +208,7 @@ class Walk {
   int granted_ = 0;
 };
 
-TEST_CASE("a hundred thousand operations end as they would on sets of bytes") {
+TEST_CASE("a hundred thousand operations have the same results as on a model of sets of bytes") {
   int granted = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
@@ -215,7 +216,7 @@ TEST_CASE("a hundred thousand operations end as they would on sets of bytes") {
     for (int i = 0; i < 5000; ++i) walk.step();
     granted += walk.granted();
   }
-  // Neither always nor never.
+  // Checks that accesses were granted and refused often enough.
   CHECK(granted > 2'000);
   CHECK(granted < 60'000);
 }

@@ -84,13 +84,13 @@ TEST_CASE("a range whose end wraps round the address space is refused") {
   CHECK_FALSE(one.allowed(one.base, UINT64_MAX));
   CHECK_FALSE(one.allowed(one.base + 1, UINT64_MAX));
   CHECK_FALSE(one.allowed(one.base + 4095, UINT64_MAX - one.base - 4094));
-  CHECK_FALSE(one.allowed(one.base + 10, UINT64_MAX - 9));  // ends at base
+  CHECK_FALSE(one.allowed(one.base + 10, UINT64_MAX - 9));  // the end wraps around to `base`
   CHECK_FALSE(one.allowed(UINT64_MAX, 1));
   CHECK_FALSE(one.allowed(UINT64_MAX, UINT64_MAX));
   CHECK_FALSE(one.allowed(0, one.base + 1));
 }
 
-TEST_CASE("ranges are compared as sets of addresses would be, at both ends of the space") {
+TEST_CASE("bounds are checked correctly at both ends of the address space") {
   // An address space of 32 bytes, moved to where base or size is near its 64-bit end.
   for (const uint64_t origin : {uint64_t{0}, UINT64_MAX - 31}) {
     for (uint64_t base = 0; base < 32; ++base) {
@@ -106,7 +106,7 @@ TEST_CASE("ranges are compared as sets of addresses would be, at both ends of th
   }
 }
 
-TEST_CASE("a token that differs in any one bit is refused") {
+TEST_CASE("a token that differs in a single bit is refused") {
   OneSegment one;
   for (unsigned bit = 0; bit < 32; ++bit) {
     const TokenValue other{number(one.token) ^ 1u << bit};
@@ -114,7 +114,7 @@ TEST_CASE("a token that differs in any one bit is refused") {
   }
 }
 
-TEST_CASE("a right that the segment does not grant is refused, alone or among others") {
+TEST_CASE("a right that the segment does not grant is refused, alone or together with others") {
   std::array<std::byte, 16> memory{};
   const auto base = reinterpret_cast<uint64_t>(memory.data());
   for (unsigned granted = 0; granted < 8; ++granted) {
@@ -156,7 +156,7 @@ TEST_CASE("while a token is replaced both are valid, and then only the newer one
   CHECK(token.older == first);
   CHECK(token.value != first);
   CHECK((one.opens(first) && one.opens(token.value)));
-  CHECK_FALSE(one.table.rotate(one.made.segment));  // there are two already
+  CHECK_FALSE(one.table.rotate(one.made.segment));  // there are two tokens already
   REQUIRE(one.table.retire(one.made.segment));
   CHECK_FALSE(one.opens(first));
   CHECK(one.opens(token.value));
@@ -206,14 +206,14 @@ TEST_CASE("segments of one TokenID are found by address, and withdrawn alone or 
   CHECK(table.size() == 666);
   const uint32_t all = table.withdraw(made[1].segment, true);
   for (uint32_t i = 0; i < 1000; ++i) REQUIRE(at(64 * i, 1) == nullptr);
-  CHECK(table.size() == 666);  // still withdrawn, not yet released
+  CHECK(table.size() == 666);  // still withdrawn and not yet released
   CHECK(table.join(made[1].segment, segment(0), made[0]) == Added::gone);
   table.release(all);
   CHECK(table.size() == 0);
 }
 
 // S5. A former token of an identifier is invalid, however often the identifier is used again.
-TEST_CASE("an identifier is reused after all others, and its tokens never come again") {
+TEST_CASE("an identifier is reused after all others, and its former tokens stay invalid") {
   SegmentTable table(3, SipHash(7, 8));
   std::byte memory{};
   const SegmentTable::Segment segment{&memory, 1, read_write};
@@ -275,7 +275,7 @@ TEST_CASE("an empty table refuses every access") {
 
 // ---- S2: tokens cannot be predicted from earlier ones
 
-// Chi-square of counts that should be equal, in standard deviations from random counts.
+// Returns the chi-square of counts that should be equal, in standard deviations of random counts.
 double surprise(const std::vector<uint32_t>& counts, double expected) {
   double sum = 0;
   for (const uint32_t count : counts) sum += (count - expected) * (count - expected) / expected;
@@ -327,7 +327,7 @@ TEST_CASE("TokenIDs and TokenValues look random") {
   }
   looks_random(ids, id_bits);
   looks_random(values, 32);
-  // The values of one TokenID, too.
+  // The values that one TokenID gets, too.
   SegmentTable::Made made;
   REQUIRE(table.add(segment, TokenPolicy::plain_text, made) == Added::added);
   values.clear();

@@ -175,7 +175,8 @@ TEST_CASE("RTP: after unanswered OPENs half of the MTU is proposed, and at least
   CHECK(parts.medium.as_large_as(1024) > 1024);
 }
 
-TEST_CASE("RTP: a RESET counts only for the PSN of a packet that may have been sent") {
+TEST_CASE(
+    "RTP: a RESET has an effect only if it names the PSN of a packet that may have been sent") {
   RtpParts parts;
   Peer& peer = parts.linked(2);
   SetupMessage reset;

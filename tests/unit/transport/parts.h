@@ -92,13 +92,13 @@ class Parts {
     message.buffer_bytes = 1 << 20;
     return message;
   }
-  // As the peer `number` sends it to this device.
+  // The message as it arrives from the peer `number`.
   transport::ArrivedSetup arrived(const SetupMessage& message, uint8_t number = 2) {
     from_ = host(number);
     addresses_ = {.source = from_.address, .destination = settings.eid};
     return {.addresses = addresses_, .message = message, .from = from_, .path = 0, .now = now};
   }
-  // The set-up messages that leave now.
+  // Returns the set-up messages that leave now.
   std::vector<SetupMessage> sent() {
     std::vector<SetupMessage> out;
     while (outbox.waits()) {

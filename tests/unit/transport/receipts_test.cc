@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using transport::Receipts;
 using Arrival = Receipts::Arrival;
 
-// An acknowledgement as it leaves.
+// An acknowledgement as it leaves the channel.
 struct Written {
   Rtph header;
   std::optional<Saetph> holes;

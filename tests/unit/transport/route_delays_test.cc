@@ -22,7 +22,7 @@ TEST_CASE("a packet may arrive later than on the fastest route by twice the diff
   with.delays.judge(1ms, moment(15ms));
   CHECK(with.delays.later(0) == 0ms);
   CHECK(with.delays.later(1) == 8ms);
-  // A route that is not usable is not compared with.
+  // A route that is not usable is ignored in the comparison.
   with.table[0].usable = false;
   CHECK(with.delays.least_taken() == 5ms);
 }
@@ -31,7 +31,7 @@ TEST_CASE("an arrival overtakes packets of its own route only, after the toleran
   Delays with(2);
   with.delays.note_arrival(0, moment(10ms), moment(12ms));
   with.delays.judge(1ms, moment(12ms));
-  // It took 2 ms; one that was sent at 9 ms or later may still come.
+  // The packet took 2 ms. One that was sent at 9 ms or later may still arrive.
   CHECK(with.delays.overtaken_before(0) == moment(9ms));
   CHECK(with.delays.overtaken_before(1) < moment(0s));
   CHECK(with.delays.patience(0, moment(9ms), 1ms) == moment(12ms) + Duration(1));
@@ -43,7 +43,7 @@ TEST_CASE("an arrival overtakes packets of its own route only, after the toleran
   CHECK(with.delays.least_taken() == 2ms);
 }
 
-TEST_CASE("what is measured is smoothed, belongs to the route that carried it, and ends with it") {
+TEST_CASE("measured times are smoothed, and belong to the route that carried the packet") {
   Delays with(1);
   with.delays.note_arrival(0, moment(10ms), moment(11ms));
   with.delays.note_arrival(0, moment(20ms), moment(29ms));

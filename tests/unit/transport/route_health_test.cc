@@ -9,7 +9,7 @@ namespace {
 using transport::RouteHealth;
 using transport::RouteTable;
 
-// So many routes, all of which are asked immediately.
+// A table with this many routes, on which questions are due immediately.
 struct Health : TableOf {
   explicit Health(uint8_t count) : TableOf(count) {
     for (uint8_t i = 0; i < count; ++i) health.add(i, false, moment(0s));
@@ -19,7 +19,7 @@ struct Health : TableOf {
   RouteHealth health{table};
 };
 
-TEST_CASE("a route becomes usable by an answer with the nonce of its last question only") {
+TEST_CASE("a route becomes usable only by an answer with the nonce of its last question") {
   Health with(2);
   RouteHealth& health = with.health;
   transport::AllPathTotals totals{};
@@ -46,7 +46,7 @@ TEST_CASE("a route on which the peer never answered stays unusable, and is not r
   CHECK_FALSE(with.health.any_news());
 }
 
-TEST_CASE("questions: at growing intervals without answers, and none on an idle channel") {
+TEST_CASE("unanswered questions are repeated at growing intervals, and never on an idle channel") {
   Health with(2);
   std::map<uint8_t, int> asked;
   for (Duration now{}; now < 10s; now += 1ms) {
@@ -109,9 +109,9 @@ TEST_CASE("six packets lost in a row raise a doubt, if others carried what was s
   const auto lose = [&](int count, Duration sent) {
     for (int i = 0; i < count; ++i) health.note_lost(1, moment(sent));
   };
-  lose(20, 60ms);  // the other route is as silent
+  lose(20, 60ms);  // the other route has no arrivals either
   with.table[0].latest.note(moment(70ms), moment(71ms));
-  lose(20, 75ms);  // sent after the last arrival
+  lose(20, 75ms);  // these were sent after the last arrival
   lose(5, 65ms);
   health.note_arrived(1, moment(66ms), moment(72ms));
   lose(5, 67ms);

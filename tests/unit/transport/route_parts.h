@@ -35,7 +35,8 @@ inline void ask(transport::Routes& routes, Duration from, Duration until, uint8_
   ask(routes.health(), from, until, silent);
 }
 
-// A table of so many routes, the n-th from our n-th address to the peer's n-th.
+// A table of this many routes. The n-th leads from the n-th address here to the peer's n-th
+// address.
 struct TableOf {
   explicit TableOf(uint8_t count) {
     table.lead(addresses(count, 1), addresses(count, 2), Time{}, moment(0s));

@@ -7,7 +7,7 @@ namespace {
 using transport::RouteScheduler;
 using transport::RouteWindows;
 
-// So many routes, of which those in `usable` are, as bits.
+// This many routes; the bits of `usable` say which of them are usable.
 struct Scheduler : TableOf {
   Scheduler(uint8_t count, uint8_t usable) : TableOf(count) {
     for (uint8_t i = 0; i < count; ++i) set_usable(i, (usable >> i & 1) != 0);
@@ -33,7 +33,7 @@ TEST_CASE("the usable route with the least in flight is picked, and equal ones i
   CHECK(with.scheduler.pick(1000) == 0);
 }
 
-TEST_CASE("a route with room goes before one with less in flight") {
+TEST_CASE("a route with room is preferred to one with less in flight") {
   Scheduler with(2, 0b11);
   with.windows.open(*congestion::find_controller("fixed"),
                     {.packet_bytes = 1000, .limit_bytes = 10'000});
@@ -46,7 +46,7 @@ TEST_CASE("a route with room goes before one with less in flight") {
 }
 
 TEST_CASE(
-    "nothing is sent before the peer has answered, and a known route does while none is usable") {
+    "nothing is sent before the peer answers; later a known route is used if none is usable") {
   Scheduler with(3, 0);
   CHECK_FALSE(with.scheduler.any_room(1));
   with.set_usable(1, true);
@@ -84,10 +84,10 @@ TEST_CASE("an acknowledgement takes the route of the last packet, if that is usa
   CHECK(with.scheduler.for_answer() == 0);
 }
 
-TEST_CASE("tries of a message: usable routes, then known ones, and each fourth a new one") {
+TEST_CASE("tries of a message take usable routes, then known ones, and each fourth a new one") {
   Scheduler with(4, 0b0011);
   with.set_usable(0, false);
-  // 1 is usable, 0 was once, 2 and 3 never were.
+  // Route 1 is usable, route 0 was usable once, routes 2 and 3 never were.
   const auto way = [&](unsigned number) { return with.scheduler.way(number); };
   CHECK(way(0) == 1);
   CHECK(way(1) == 0);

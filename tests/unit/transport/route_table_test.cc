@@ -7,8 +7,7 @@ namespace {
 using transport::Route;
 using transport::RouteTable;
 
-TEST_CASE(
-    "the n-th route leads from our n-th address to the peer's n-th; the shorter list repeats") {
+TEST_CASE("the n-th route connects the n-th addresses of both ends; the shorter list repeats") {
   for (uint8_t ours = 1; ours <= 8; ++ours) {
     for (uint8_t theirs = 1; theirs <= 8; ++theirs) {
       Slab<RouteTable::Four> more(1);
@@ -42,7 +41,8 @@ TEST_CASE("a route that is removed is found until another one has its addresses 
   CHECK(table.leads_to(address(1, 2)));
   CHECK_FALSE(table.goes_to(address(1, 2)));
   CHECK(table.goes_to(address(2, 2)));
-  // The same addresses with another number: packets of the removed route are the new one's.
+  // The same addresses with another number: the new route takes over the packets of the removed
+  // one.
   PathList ours = addresses(3, 1);
   ours.set(0, address(1, 1));
   ours.set(1, {});
@@ -60,7 +60,8 @@ TEST_CASE("packets that were sent before a route was added did not take it") {
   PathList ours = addresses(2, 1);
   ours.set(1, address(1, 9));
   CHECK(with.table[1].carried(moment(0s)));
-  // Our number, not the address, is what the route starts at: nothing has changed for it.
+  // A route starts at the number of an address here, not at the address itself, so this route has
+  // not changed.
   CHECK(with.table.lead(ours, addresses(2, 2), moment(10ms), moment(10ms)).added == 0);
   PathList theirs = addresses(2, 2);
   theirs.set(1, address(1, 9));
@@ -72,7 +73,7 @@ TEST_CASE("packets that were sent before a route was added did not take it") {
   CHECK(with.table[0].carried(moment(0s)));
 }
 
-TEST_CASE("where no number has an address at both ends, the first addresses are paired") {
+TEST_CASE("if no number has an address at both ends, the first addresses are paired") {
   TableOf with(3);
   PathList ours = addresses(3, 1);
   PathList theirs = addresses(3, 2);
@@ -87,7 +88,7 @@ TEST_CASE("where no number has an address at both ends, the first addresses are 
   CHECK(with.table.count() == 1);
 }
 
-TEST_CASE("eight lists within 100 ms are often, and are forgotten after that") {
+TEST_CASE("eight lists within 100 ms count as frequent changes, and not after that") {
   TableOf with(2);
   RouteTable& table = with.table;
   const PathList ours = addresses(2, 1);
@@ -101,7 +102,7 @@ TEST_CASE("eight lists within 100 ms are often, and are forgotten after that") {
   CHECK_FALSE(table.led_often(moment(100ms)));
 }
 
-TEST_CASE("totals are kept per path of ours, not per route") {
+TEST_CASE("totals are kept for each path of this device, not for each route") {
   RouteTable table(nullptr);
   table.lead(addresses(1, 1), addresses(3, 2), Time{}, moment(0s));
   CHECK(table.totals(2) == nullptr);
@@ -111,7 +112,7 @@ TEST_CASE("totals are kept per path of ours, not per route") {
   CHECK(table.totals(2) == &totals[0]);
 }
 
-TEST_CASE("which of two lists is newer goes round") {
+TEST_CASE("the numbers of lists wrap when the newer of two is found") {
   PathList list;
   for (const uint32_t number : {0u, 5u, PathList::number_mask}) {
     list.number = (number + 1) & PathList::number_mask;

@@ -17,7 +17,7 @@ struct Windows : TableOf {
   RouteWindows windows{table};
 };
 
-TEST_CASE("there is room for anything until the windows are open, and on an empty route") {
+TEST_CASE("any packet has room before the windows are in use, and on an empty route") {
   Windows with(2);
   with.send(0, 1000);
   CHECK(with.windows.has_room(0, 1000));
@@ -44,7 +44,7 @@ TEST_CASE("a lost packet shrinks the window of its route only; a probe shrinks n
   CHECK(with.table[0].inflight_bytes == 31'000);
 }
 
-TEST_CASE("a window grows by what arrives, unless its route takes more than twice the fastest") {
+TEST_CASE("a window grows with arrivals, unless its route takes more than twice the fastest time") {
   Windows with(2);
   with.windows.open(*congestion::find_controller("aimd"), thousands);
   with.table[0].took = 4ms;
@@ -61,7 +61,7 @@ TEST_CASE("a window grows by what arrives, unless its route takes more than twic
   CHECK_FALSE(flows(1, 1ms));  // 4 ms are more than twice 1 ms and 1 ms
 }
 
-TEST_CASE("what is planned counts until the next plan begins") {
+TEST_CASE("planned packets count as in flight until the next plan begins") {
   Windows with(1);
   with.windows.open(*congestion::find_controller("aimd"), thousands);
   with.send(0, 20);
@@ -77,7 +77,7 @@ TEST_CASE("what is planned counts until the next plan begins") {
   CHECK(with.windows.load(0) == 0);
 }
 
-TEST_CASE("a new route has a new window, and its counters are its own") {
+TEST_CASE("a new route has a new window and counters of its own") {
   Windows with(1);
   transport::AllPathTotals totals{};
   with.table.count_in(totals);
@@ -90,7 +90,8 @@ TEST_CASE("a new route has a new window, and its counters are its own") {
   with.windows.add(0);
   CHECK(with.table[0].inflight_bytes == 20'000);
   CHECK(with.windows.has_room(0, 12'000));
-  // Packets of the earlier route leave, and are neither losses nor arrivals of the new one.
+  // Packets of the earlier route are acknowledged or lost. They count neither as losses nor as
+  // arrivals of the new one.
   for (int i = 0; i < 10; ++i) with.windows.lost(0, 1000, moment(1ms), false);
   for (int i = 0; i < 10; ++i) with.windows.arrived(0, 1000, moment(1ms));
   with.windows.update(0ms, true, moment(6ms));

@@ -22,7 +22,7 @@ constexpr Reason reasons[] = {&Counters::malformed,         &Counters::wrong_par
                               &Counters::setup_incarnation, &Counters::setup_late,
                               &Counters::setup_declined};
 
-// The layer above: notes the channel that is up.
+// The layer above. It records the channel that is up.
 class Upper final : public transport::PacketSink, public transport::PacketSource {
  public:
   bool admits(const transport::Received&, size_t) override { return true; }
@@ -38,7 +38,7 @@ class Upper final : public transport::PacketSink, public transport::PacketSource
     }
   }
 
-  transport::Channel* channel = nullptr;  // the latest one that is up
+  transport::Channel* channel = nullptr;  // the latest channel that is up
 };
 
 Endpoint place(uint8_t number) { return {ipv4(10, 0, 0, number), ub_port}; }
@@ -52,7 +52,7 @@ class Setup {
       : several_paths_(several_paths),
         transport(settings(several_paths, idle_timeout), entropy_, upper) {}
 
-  // A valid message of the peer.
+  // A valid message from the peer.
   static SetupMessage message(SetupType type) {
     SetupMessage out;
     out.type = type;
@@ -259,15 +259,15 @@ TEST_CASE("an OPEN that is refused is answered and counted as refused") {
   CHECK(setup.transport.counters().setup_sent == 3);
 }
 
-TEST_CASE("an old OPEN, and one that crosses our own, are counted") {
+TEST_CASE("an old OPEN, and one that crosses an OPEN of this device, are counted") {
   Setup setup;
   const Setup::Link link = setup.connect();
-  // Our answer was lost: it is repeated, and no message is counted as ignored.
+  // The answer was lost: it is repeated, and no message is counted as ignored.
   setup.answered(SetupType::accept, link.open);
   SetupMessage earlier = link.open;
   earlier.from_tpn = 999;
   setup.ignored(&Counters::setup_late, earlier);
-  // Our EID is the lower one, so the peer answers our OPEN.
+  // This device has the lower EID, so the peer answers its OPEN.
   Setup asking;
   asking.ask();
   asking.ignored(&Counters::setup_declined, asking.open());
@@ -408,7 +408,7 @@ TEST_CASE("a CLOSE of another incarnation, another address or a channel in use i
   idle.cookie = 4;
   REQUIRE(setup.upper.channel->offer({1, 0}, transport::Class::request, 100));
   setup.ignored(&Counters::setup_declined, idle);
-  // The channel is right and the incarnation is not: the CLOSE is answered, and ends no channel.
+  // The channel is right and the incarnation is wrong: the CLOSE is answered, and ends no channel.
   wrong = right;
   wrong.reason = SetupReason::leaving;
   ++wrong.from_life;
@@ -418,7 +418,7 @@ TEST_CASE("a CLOSE of another incarnation, another address or a channel in use i
   CHECK(setup.transport.counters().setup_incarnation == before.setup_incarnation + 1);
   CHECK(Setup::total(setup.transport.counters()) == Setup::total(before) + 1);
   CHECK(setup.transport.channel_count() == 1);
-  // A CLOSE of a channel that has ended is answered, because our first answer may have been lost.
+  // A CLOSE of a channel that has ended is answered, because the first answer may have been lost.
   wrong = right;
   ++wrong.from_tpn;
   wrong.to_tpn ^= 1;
@@ -444,7 +444,7 @@ TEST_CASE("questions and lists of paths that are ignored are counted") {
   answer.attempt = 0;
   answer.cookie = 1;  // no question had this cookie
   setup.ignored(&Counters::setup_late, answer);
-  answer.attempt = 1;  // this path leads from another address of ours
+  answer.attempt = 1;  // this path leads from another address of this device
   setup.ignored(&Counters::wrong_source, answer);
 
   SetupMessage paths = Setup::on(link, SetupType::paths);
@@ -488,7 +488,7 @@ TEST_CASE("RESETs beyond ten in 10 ms are counted as not sent") {
   CHECK(setup.sent().size() == 10);
 }
 
-TEST_CASE("set-up messages whose path was taken away are counted as not sent") {
+TEST_CASE("set-up messages whose path was removed are counted as not sent") {
   Setup setup(true);
   SetupMessage open = setup.open();
   open.version = 2;

@@ -1,4 +1,4 @@
-// The parts of set-up, each alone: TPNs, cookies, own paths, the outbox, links.
+// The parts of set-up, each alone: TPNs, cookies, the device's paths, the outbox, links.
 
 #include "tests/unit/transport/rtp_parts.h"
 
@@ -23,7 +23,7 @@ TEST_CASE("a TPN names a channel, or is promised to a peer, but never both") {
   CHECK(tpns.promised_to(number(bound)) == Tpns::none);
   CHECK(tpns.promised_to(number(promised)) == 2);
   CHECK(tpns.channel(number(promised)) !=
-        Tpns::none);  // known, although not the index of a channel
+        Tpns::none);  // taken, although it is not the index of a channel
   CHECK(tpns.channel(number(promised)) >= 1u << 31);
   CHECK(tpns.channel(0) == Tpns::none);
   tpns.release(promised);
@@ -31,7 +31,7 @@ TEST_CASE("a TPN names a channel, or is promised to a peer, but never both") {
   CHECK(tpns.channel(number(promised)) == Tpns::none);
 }
 
-TEST_CASE("a cookie is valid for 4 to 8 s, for its address and its OPEN only") {
+TEST_CASE("a cookie is valid for 4 to 8 s, only for its address and its OPEN") {
   SeededEntropy entropy(1);
   const Cookies cookies(entropy);
   const Addresses addresses;
@@ -164,9 +164,7 @@ TEST_CASE("a link is made, found by the fields of a message, and ended completel
   CHECK(parts.peers.find(id) == nullptr);
 }
 
-TEST_CASE(
-    "an incarnation that has spoken ends the others, and a full table ends a peer that is not "
-    "needed") {
+TEST_CASE("a message of an incarnation ends the others, and a full table ends a peer not needed") {
   RtpParts parts;
   Peer& old = parts.linked(2);
   const PeerId old_id = parts.peers.id_of(old);

@@ -136,7 +136,7 @@ TEST_CASE("the channel of a device to itself needs no message") {
   CHECK(parts.sink.downs.back() == Why::restarted);
 }
 
-TEST_CASE("another mode of retransmission replaces a channel, and only then") {
+TEST_CASE("a channel is replaced if another mode of retransmission is asked for, and only then") {
   Opening parts;
   Peer& peer = parts.linked(2);
   parts.openings.choose(peer, parts.settings.retransmission, parts.now);
@@ -172,7 +172,7 @@ struct Admitting : RtpParts {
   Admission admission;
 };
 
-TEST_CASE("an OPEN is accepted, and the same OPEN is accepted again as before") {
+TEST_CASE("a repeated OPEN is accepted again with the same answer") {
   Admitting parts;
   parts.handle(Admitting::open());
   const SetupMessage first = parts.only_sent(SetupType::accept);

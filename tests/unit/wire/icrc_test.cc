@@ -10,7 +10,7 @@
 namespace urma::test {
 namespace {
 
-// One prefix has cached results, the other is new: their results must agree.
+// One prefix has cached results, and the other one is new: their results must agree.
 bool verify(std::span<const std::byte> packet, const Endpoint& from, const Endpoint& to) {
   static IcrcPrefix remembers;
   IcrcPrefix forgets;
@@ -32,7 +32,7 @@ struct Sealed {
   bool valid() const { return verify(packet, from, to); }
 };
 
-// A frame with a head, several pieces and padding, sealed and laid flat.
+// A frame with a head, several pieces and padding, sealed and written to one block of memory.
 Sealed random_packet(Prng& prng, bool four) {
   static drivers::FramePool pool(1);
   static IcrcPrefix prefix;
@@ -67,7 +67,7 @@ TEST_CASE("a sealed packet verifies, however its payload was divided in memory")
   }
 }
 
-TEST_CASE("flipping any single bit of a packet or of the addresses is noticed") {
+TEST_CASE("a packet does not verify if any bit of it or of the addresses is flipped") {
   Prng prng(2);
   for (int round = 0; round < 6; ++round) {
     const bool four = round % 2 == 0;
@@ -88,7 +88,7 @@ TEST_CASE("flipping any single bit of a packet or of the addresses is noticed") 
   }
 }
 
-TEST_CASE("a packet that is cut, lengthened, or sent back to its sender is noticed") {
+TEST_CASE("a packet that is cut, extended, or sent back to its sender does not verify") {
   Prng prng(3);
   for (int round = 0; round < 20; ++round) {
     const Sealed sealed = random_packet(prng, round % 2 == 0);

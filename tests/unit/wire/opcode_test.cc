@@ -7,7 +7,7 @@
 namespace urma::test {
 namespace {
 
-TEST_CASE("rows are found by the wire's opcodes, and by no other number") {
+TEST_CASE("rows are found by the opcodes of the specification, and by no other number") {
   // UB 5.1.
   constexpr struct {
     uint8_t number;
@@ -36,7 +36,7 @@ TEST_CASE("rows are found by the wire's opcodes, and by no other number") {
 TEST_CASE("the table does not contradict itself") {
   for (const OpcodeInfo& info : opcodes) {
     INFO(info.name);
-    // A request has a target, a response goes back to the queue of its TASSN.
+    // A request has a target; a response returns to the queue of its TASSN.
     CHECK((info.to_jetty || info.to_memory) == info.request);
     // An opcode that takes a receive slot must not take two (UB 5.4: sends and immediates run
     // once).

@@ -24,14 +24,14 @@ TEST_CASE("a set-up body of an unknown type is refused") {
   }
 }
 
-// The whole packet without its ICRC.
+// Returns the whole packet without its ICRC.
 std::vector<std::byte> packet_of(const Addresses& addresses, const SetupMessage& message,
                                  size_t padded_to, std::span<const std::byte> paths = {}) {
   drivers::FramePool pool(1);
   TxFrame* frame = nullptr;
   REQUIRE(pool.lend({&frame, 1}) == 1);
   std::fill_n(frame->head, TxFrame::head_room, std::byte{0xee});
-  // Bytes that an earlier packet has left in the frame.
+  // Bytes that an earlier packet left in the frame.
   frame->pieces[0] = {frame->head, 10};
   frame->piece_count = 1, frame->tail_bytes = 3;
   write_setup(*frame, addresses, message, padded_to, Carrier::unreliable, paths);
@@ -132,7 +132,7 @@ TEST_CASE("a set-up packet has at least the length that it is padded to") {
 }
 
 TEST_CASE("a set-up packet that is cut off, or is another Send, is refused") {
-  // With features that look like a type if a token moves the body by four bytes.
+  // The features look like a type if a token moves the body by four bytes.
   const auto wire = packet_of({}, {.features = 0x01000000}, 200);
   REQUIRE(parse_setup(wire));
   for (size_t size = 0; size < bare_bytes; ++size) {
@@ -167,7 +167,7 @@ TEST_CASE("a set-up packet that is cut off, or is another Send, is refused") {
 
 // A peer that does not know retransmission modes sends 1, ignores these bits, and receives as
 // sel-rack needs it.
-TEST_CASE("the mode in `features` is understood, and an older peer is asked for none") {
+TEST_CASE("the mode in `features` is read, and an older peer is asked for the default mode") {
   for (const NamedRetransmission& named : named_retransmissions()) {
     INFO(named.name);
     const uint32_t features = feature_filler | features_of(named.mode);
@@ -179,7 +179,7 @@ TEST_CASE("the mode in `features` is understood, and an older peer is asked for 
   }
   CHECK(features_of(sel_rack) == feature_retransmission);
   CHECK(asked_by(feature_filler) == sel_rack);
-  // A trigger that is unknown, and bits without a meaning.
+  // A trigger that is unknown, and bits that have no meaning.
   CHECK(asked_by(features_of(sel_fast) | 3u << 9) == sel_rack);
   CHECK(asked_by(features_of(gbn_fast) | 0xffff0000) == gbn_fast);
 }

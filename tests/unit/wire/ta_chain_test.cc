@@ -65,7 +65,7 @@ void for_all_requests(Function&& function) {
   }
 }
 
-TEST_CASE("the headers of a message are read as its whole chain is, or not at all") {
+TEST_CASE("reading only the headers of a message agrees with reading its whole chain") {
   for_all_requests([](const OpcodeInfo& info, TaRequest& request) {
     const auto wire = emitted(request, 5);
     const bool message = info.to_jetty && info.offset && request.base.token_present;
@@ -88,7 +88,7 @@ TEST_CASE("the headers of a message are read as its whole chain is, or not at al
   });
 }
 
-TEST_CASE("a request's chain has the specified length and comes back with its data") {
+TEST_CASE("the chain of a request has the specified length and can be read back with its data") {
   for_all_requests([](const OpcodeInfo& info, TaRequest& request) {
     const size_t data = info.data ? 33 : 0;
     const auto wire = emitted(request, data);
@@ -128,7 +128,7 @@ void append(std::vector<std::byte>& wire, const Header& header) {
   wire.insert(wire.end(), bytes.begin(), bytes.end());
 }
 
-TEST_CASE("a request's headers stand in the specified order, the token last") {
+TEST_CASE("the headers of a request are in the specified order, with the token last") {
   for_all_requests([](const OpcodeInfo& info, TaRequest& request) {
     const auto wire = emitted(request);
     std::vector<std::byte> expected;
@@ -147,7 +147,7 @@ TEST_CASE("a request's headers stand in the specified order, the token last") {
   });
 }
 
-TEST_CASE("the size of the longest chain is the room left for it") {
+TEST_CASE("the room reserved for headers is the size of the longest chain") {
   size_t longest = 0;
   for_all_requests([&](const OpcodeInfo&, TaRequest& request) {
     longest = std::max(longest, emitted(request).size());
@@ -174,7 +174,7 @@ TEST_CASE("a request of an opcode without data is refused if data follows") {
   CHECK_FALSE(parse_request(emitted(read, 1)));
 }
 
-TEST_CASE("a target header where the opcode has none, or a missing one, is malformed") {
+TEST_CASE("a packet is malformed if its target header is missing or is not allowed") {
   for_all_requests([](const OpcodeInfo&, TaRequest& request) {
     auto wire = emitted(request);
     wire[4] ^= std::byte{0x08};  // MT_EN
@@ -182,14 +182,14 @@ TEST_CASE("a target header where the opcode has none, or a missing one, is malfo
   });
 }
 
-TEST_CASE("a request of an unknown kind is known by its BTAH, so that it can be refused") {
+TEST_CASE("the BTAH of an unknown request can be read, so that the request can be refused") {
   Prng prng(3);
   for (unsigned opcode = 0; opcode < 256; ++opcode) {
     Btah base = random_header<Btah>(prng);
     base.opcode = static_cast<uint8_t>(opcode);
     const OpcodeInfo* info = find_opcode(base.opcode);
     if (info != nullptr && !info->request) continue;
-    // A header that the opcode does not have, or that it lacks, is as bad as an unknown opcode.
+    // A header that the opcode does not allow, or a missing one, is treated like an unknown opcode.
     if (info != nullptr) base.user_data = !info->user_data;
     std::vector<std::byte> wire(Btah::size);
     base.emit(std::span(wire).first<Btah::size>());
@@ -213,7 +213,8 @@ TEST_CASE("a packet that begins like a response is not a request") {
   }
 }
 
-TEST_CASE("a response comes back with its data; cut off, or with forbidden data, it is refused") {
+TEST_CASE(
+    "a response can be read back with its data; cut off, or with forbidden data, it is refused") {
   Prng prng(4);
   for (const OpcodeInfo& info : opcodes) {
     INFO(info.name);

@@ -8,21 +8,21 @@ namespace {
 
 // UB 5.2, 5.3. The bits listed here are those that liburma neither uses nor understands.
 
-TEST_CASE("a BTAH comes back as it was sent, and each of its bits is a field's or ignored") {
+TEST_CASE("a BTAH is read as it was written, and each bit belongs to a field or is ignored") {
   const Bits ignored = bits(10, 11)           // EE_bits
                        + bits(13, 14)         // Poison, reserved
                        + bits(32, 33)         // No_TAACK, ODR[2]
                        + bits(40, 41)         // reserved, E_bit
                        + bits(43, 43);        // of INI_RC_Type
-  check_header<Btah>(ignored, bits(11, 11));  // EE_bits 01: not trusted
+  check_header<Btah>(ignored, bits(11, 11));  // EE_bits 01 (data not trusted) is refused
 }
 
-TEST_CASE("an ATAH comes back as it was sent, and each of its bits is a field's or ignored") {
+TEST_CASE("an ATAH is read as it was written, and each bit belongs to a field or is ignored") {
   check_header<Atah>(bits(10, 15)      // reserved, SV, Poison, reserved
                      + bits(40, 43));  // reserved, INI_RC_Type
 }
 
-TEST_CASE("the extended headers come back as they were sent, reserved bits zero and ignored") {
+TEST_CASE("extended headers are read as they were written; reserved bits are zero and ignored") {
   check_header<Maetah>(bits(64, 67) + bits(88, 95));
   check_header<Mtetah>(bits(0, 11));  // Hint, reserved, TGT_TC_Type
   check_header<Tvetah>({});

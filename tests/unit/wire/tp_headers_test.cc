@@ -11,15 +11,15 @@ namespace {
 // UB 4.2, 3.4.
 
 // UB 4.2.2, among others
-TEST_CASE("an RTPH comes back as it was sent, and each of its bits is a field's or reserved") {
+TEST_CASE("an RTPH is read as it was written, and each bit belongs to a field or is reserved") {
   check_header<Rtph>(bits(66, 71));
 }
 
-TEST_CASE("a UTPH says its padding and what follows; the rest is reserved") {
+TEST_CASE("a UTPH contains its padding and the next header; the rest is reserved") {
   check_header<Utph>(bits(16, 127));
 }
 
-TEST_CASE("addresses come back as they were sent, the partition in the low 24 bits of its word") {
+TEST_CASE("addresses are read as they were written, the partition in the low 24 bits of its word") {
   check_header<Addresses>(bits(0, 7));
 }
 
@@ -49,7 +49,7 @@ std::vector<std::byte> emitted(const Saetph& header) {
   return wire;
 }
 
-TEST_CASE("a SAETPH of each bitmap size comes back; cut off anywhere it is refused") {
+TEST_CASE("a SAETPH of each bitmap size is read as written; cut off anywhere it is refused") {
   Prng prng(1);
   for (uint32_t code = 0; code <= 4; ++code) {
     for (int round = 0; round < 20; ++round) {
@@ -80,7 +80,7 @@ TEST_CASE("a SAETPH of an undefined bitmap size is refused, however long") {
   }
 }
 
-// INFERRED: the specification's drawing does not say.
+// INFERRED: the drawing in the specification does not show this.
 TEST_CASE("bit i of a SAETPH is bit i modulo 8 of byte i / 8, least significant first") {
   for (uint32_t i = 0; i < Saetph::max_bits; ++i) {
     Saetph header{.max_received = 0, .bit_count = Saetph::max_bits, .bits = {}};
