@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What idle objects cost, in a small form: urma_perf --budget of 20 000 Jetties and 256 peers.
+"""Does urma_perf --budget report what idle objects cost? A small run: urma_perf --budget of 20 000
+Jetties and 256 peers.
 usage: budget_test.py URMA_PERF"""
 
 import subprocess
 import sys
 
-# How fast this machine is decides nothing here.
+# Only figures that do not depend on the speed of the machine are checked.
 HOLD = ["an idle Jetty", "a peer and its idle channel", "Jetty, idle", "peer, idle",
         "channel, idle", "packet in flight, idle", "a peer with 4 paths and its idle channel",
         "10 000 peers with 4 paths each, idle"]
@@ -18,7 +19,7 @@ def main():
         sys.exit(f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
     missed = [line for line in done.stdout.splitlines() if line.endswith("MISSED")]
     if (done.returncode == 3) != bool(missed):
-        sys.exit(f"exit code {done.returncode}, though\n{done.stdout}")
+        sys.exit(f"exit code {done.returncode}, but it should be 0\n{done.stdout}")
     for what in HOLD:
         lines = [line for line in done.stdout.splitlines() if line.strip().startswith(what)]
         if len(lines) != 1 or lines[0].endswith("MISSED"):

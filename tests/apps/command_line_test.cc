@@ -58,7 +58,7 @@ class Line {
   CommandLine line_{"program"};
 };
 
-// The message of the refusal; empty if the words are accepted.
+// Returns the message of the refusal; empty if the words are accepted.
 std::string refusal(std::vector<std::string> words) {
   try {
     Line().parse(std::move(words));
@@ -127,7 +127,7 @@ TEST_CASE("command line: a word that belongs to no option is refused") {
   CHECK(refusal({"--loud=maybe"}).find(". Fix: see program --help") != std::string::npos);
 }
 
-TEST_CASE("command line: values do not count when the user asks for help") {
+TEST_CASE("command line: values are not checked when the user asks for help") {
   using Asked = CommandLine::Asked;
   CHECK(Line().parse({"--depth", "x", "--help"}) == Asked::help);
   CHECK(Line().parse({"-h", "--version"}) == Asked::help);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""bench/compare without its peers: compare_test.py ROOT. What they print was recorded."""
+"""Tests bench/compare without UCX and libfabric: compare_test.py ROOT. Their output was
+recorded."""
 
 import json
 import os
@@ -29,7 +30,8 @@ PINGPONG = """\
 bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
 4m      2k      =2k      15g         1.37s  12223.75     343.13       0.00
 """
-# Other programs in their place: they take the same arguments, find each other, and print that.
+# Programs that replace those of UCX and libfabric: they take the same arguments, find each other,
+# and print the recorded output.
 FAKE = '''#!%s
 import json, os, signal, socket, sys, time
 name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
@@ -71,7 +73,7 @@ def fails(action, *words):
     raise AssertionError("nothing failed: " + " ".join(words))
 
 
-# ---- the parts
+# ---- the parts of bench/compare
 
 
 def test_what_ucx_prints():
@@ -118,7 +120,7 @@ def run_of(key, number, good=True, **figures):
 def test_medians_and_ratios():
     assert report.median([]) is None
     assert report.median([3, 1, 2]) == 2 and report.median([4, 1, 2, 3]) == 2.5
-    # In the third round the peer has no good run; the fourth was repeated.
+    # The peer failed in its third round, and the repeated fourth one counts.
     runs = [run_of("a", i, us=us) for i, us in enumerate((2, 3, 100, 4))]
     runs += [run_of("b", i, i != 2, us=us) for i, us in enumerate((1, 2, 1, 1))]
     runs += [run_of("b", 3, False, us=50)]
@@ -165,11 +167,11 @@ def test_picture():
     assert whole.find("{http://www.w3.org/2000/svg}rect").get("fill") == plot.PAPER
 
 
-# ---- the program
+# ---- the whole program
 
 
 class Place:
-    """A directory with programs in the peers' place."""
+    """A directory with programs that replace those of the peers."""
 
     def __init__(self, folder, *present):
         self.folder = pathlib.Path(folder)
@@ -192,7 +194,7 @@ class Place:
         return process.returncode, out, err
 
     def living(self):
-        """Numbers of the processes that run from here."""
+        """The ids of the processes whose programs lie in this directory."""
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             try:
@@ -221,7 +223,7 @@ def test_a_whole_run(folder):
     assert page.read_text() == "x\n%s\n%s%s\ny\n" % (report.BEGIN, out, report.END)
     whole = json.loads(figures.read_text())
     assert whole["schema"] == "urma_compare/1" and whole["rounds"] == 2
-    # Each program in each round.
+    # Each program has run once in each round.
     assert len({(run["key"], run["round"]) for run in whole["runs"]}) == 8
     for run in whole["runs"]:
         assert run["us"] > 0 and run["wait_percent"] >= 0 and run["command"]

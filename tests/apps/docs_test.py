@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The programs in README.md and docs/tutorial.md: docs_test.py ROOT COMPILER STATIC_LIBRARY
+"""Do the programs in README.md and docs/tutorial.md compile and run? docs_test.py ROOT COMPILER
+STATIC_LIBRARY
 
 Every ```cpp block is a whole program, compiled without a warning and linked; one marked ```cpp run
 is also run."""

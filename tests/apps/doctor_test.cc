@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t mebibyte = 1 << 20;
 
-// A machine of the test's own: files below a directory, and answers to what no file says.
+// A simulated machine: files below a directory, and answers to questions that no file answers.
 class Machine {
  public:
   Machine() {
@@ -50,7 +50,7 @@ class Machine {
     REQUIRE(chmod(host.at(path).c_str(), mode) == 0);
   }
   void remove(const std::string& path) const { fs::remove_all(host.at(path)); }
-  // Made some minutes ago.
+  // Makes a file that is some minutes old.
   void old(const std::string& path) const {
     fs::last_write_time(host.at(path), fs::file_time_type::clock::now() - std::chrono::minutes(5));
   }
@@ -58,9 +58,9 @@ class Machine {
 
   Host host;
   std::optional<Host::Space> space = Host::Space{1024 * mebibyte, 512 * mebibyte};
-  std::set<std::string> closed;  // paths that this user may not write to
-  std::set<std::string> held;    // paths with a living owner
-  std::string broken;            // a device that does not open
+  std::set<std::string> closed;  // paths that this user may not write
+  std::set<std::string> held;    // paths that a living process holds
+  std::string broken;            // a device that cannot be opened
   Error error;
 
  private:
@@ -78,7 +78,7 @@ void says(const Finding& finding, Level level, std::string_view what, std::strin
 }
 
 TEST_CASE(
-    "doctor: every check has a name of its own, and an answer on a machine without any file") {
+    "doctor: every check has a name of its own, and has a result on a machine without any file") {
   Machine machine;
   std::set<std::string_view> names;
   for (const Check& check : all_checks()) {
@@ -90,7 +90,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("doctor: a device that does not open is told with its own words and cure") {
+TEST_CASE("doctor: if a device cannot be opened, its own error and cure are reported") {
   Machine machine;
   says(check_window_device(machine.host), Level::ok, "opens");
   says(check_network_device(machine.host), Level::ok, "opens");
@@ -115,7 +115,7 @@ TEST_CASE("doctor: shared memory is there, writable, and has room") {
   says(check_shared_memory(machine.host), Level::fix, "not there", "mount -t tmpfs");
 }
 
-TEST_CASE("doctor: the window's file is this user's, a file, or does not exist yet") {
+TEST_CASE("doctor: the window's file is a file of this user, or does not exist yet") {
   Machine machine;
   const std::string path = "/dev/shm/urma-" + machine.user();
   says(check_window_file(machine.host), Level::ok, "does not exist yet");
@@ -124,7 +124,7 @@ TEST_CASE("doctor: the window's file is this user's, a file, or does not exist y
   machine.remove(path);
   machine.directory(path);
   says(check_window_file(machine.host), Level::fix, "is not a file", "rm -r " + path);
-  machine.host.uid += 1;  // what lies at its path is not its own
+  machine.host.uid += 1;  // this user does not own the file at the window's path
   machine.file("/dev/shm/urma-" + machine.user());
   says(check_window_file(machine.host), Level::fix, "another user", "rm /dev/shm/urma-");
 }
@@ -142,7 +142,7 @@ TEST_CASE("doctor: names lie in a directory of this user alone") {
   says(check_names(machine.host), Level::ok, "/mine/urma");
   machine.closed.insert("/mine");
   says(check_names(machine.host), Level::warn, "names are in " + run, "unset");
-  machine.host.environment["XDG_RUNTIME_DIR"] = "mine";  // not from the root
+  machine.host.environment["XDG_RUNTIME_DIR"] = "mine";  // not an absolute path
   says(check_names(machine.host), Level::warn, "names are in " + run, "unset");
 
   machine.host.environment.clear();
@@ -168,14 +168,14 @@ TEST_CASE("doctor: reports files that no process holds, but not held or young fi
   machine.held.insert(names + "/dead");
   says(check_stale_files(machine.host), Level::ok, "none");
   machine.file("/dev/shm/urma_perf.0123456789abcdef");
-  machine.file("/dev/shm/urma-" + machine.user());  // a window remains when no process uses it
+  machine.file("/dev/shm/urma-" + machine.user());  // a window's file stays when no process uses it
   says(check_stale_files(machine.host), Level::warn, "1 file of",
        "find /dev/shm -name 'urma_perf.*'");
   machine.held.clear();
   says(check_stale_files(machine.host), Level::warn, "3 files of", "find");
 }
 
-TEST_CASE("doctor: dax devices may be opened, or none is there") {
+TEST_CASE("doctor: says whether dax devices exist and may be opened") {
   Machine machine;
   says(check_dax(machine.host), Level::ok, "none here");
   machine.file("/dev/dax0.0");
@@ -185,7 +185,7 @@ TEST_CASE("doctor: dax devices may be opened, or none is there") {
   says(check_dax(machine.host), Level::warn, "may not open /dev/dax0.0", "chmod a+rw /dev/dax0.0");
 }
 
-TEST_CASE("doctor: huge pages are on, asked for, off, or unknown to the kernel") {
+TEST_CASE("doctor: says whether huge pages are on, on request, off, or unknown to the kernel") {
   Machine machine;
   const std::string enabled = "/sys/kernel/mm/transparent_hugepage/enabled";
   says(check_huge_pages(machine.host), Level::ok, "no transparent ones");
@@ -203,12 +203,12 @@ TEST_CASE("doctor: huge pages are on, asked for, off, or unknown to the kernel")
   says(check_huge_pages(machine.host), Level::ok, "nonsense; windows in /dev/shm have pages of 4K");
 }
 
-// As /proc/self/limits has them.
+// A line in the format of /proc/self/limits.
 std::string limits_line(const std::string& name, const std::string& soft) {
   return "Limit  Soft Limit  Hard Limit  Units\n" + name + "    " + soft + "    unlimited  any\n";
 }
 
-TEST_CASE("doctor: limits of the process") {
+TEST_CASE("doctor: reports the limits of the process") {
   Machine machine;
   const auto limit = [&](const std::string& name, const std::string& soft) {
     machine.file("/proc/self/limits", limits_line(name, soft));
@@ -249,7 +249,7 @@ TEST_CASE("doctor: limits of the process") {
   says(check_processes(machine.host), Level::ok, "not limited");
 }
 
-TEST_CASE("doctor: control groups of either version, their parents, and those out of sight") {
+TEST_CASE("doctor: reads control groups of both versions, their parents, and hidden ones") {
   Machine machine;
   const auto groups = [&](const char* controller) {
     return control_groups(machine.host, controller);
@@ -272,7 +272,7 @@ TEST_CASE("doctor: control groups of either version, their parents, and those ou
   CHECK(groups("cpu") == std::vector<std::string>{"/sys/fs/cgroup/cpu,cpuacct"});
 }
 
-TEST_CASE("doctor: a container's memory") {
+TEST_CASE("doctor: reports the memory limit of a container") {
   Machine machine;
   machine.file("/proc/self/cgroup", "0::/c\n");
   const std::string group = "/sys/fs/cgroup/c";
@@ -300,7 +300,7 @@ TEST_CASE("doctor: a container's memory") {
        "docker");
 }
 
-TEST_CASE("doctor: a container's processors") {
+TEST_CASE("doctor: reports the processor limit of a container") {
   Machine machine;
   machine.file("/proc/self/cgroup", "0::/c\n");
   const std::string quota = "/sys/fs/cgroup/c/cpu.max";
@@ -315,7 +315,7 @@ TEST_CASE("doctor: a container's processors") {
   says(check_container_processors(machine.host), Level::warn, "1.5 processors", "--cpus=2");
   machine.file(quota, "400000 100000\n");
   says(check_container_processors(machine.host), Level::ok, "4 processors");
-  machine.file("/sys/fs/cgroup/cpu.max", "20000 100000\n");  // whose parent has less
+  machine.file("/sys/fs/cgroup/cpu.max", "20000 100000\n");  // the parent group has less
   says(check_container_processors(machine.host), Level::fix, "0.2 processors", "--cpus=2");
 
   machine.file("/proc/self/cgroup", "2:cpu:/one\n");
@@ -326,7 +326,7 @@ TEST_CASE("doctor: a container's processors") {
   says(check_container_processors(machine.host), Level::fix, "0.25 processors", "--cpus=2");
 }
 
-TEST_CASE("doctor: a container's processes") {
+TEST_CASE("doctor: reports the limit of processes in a container") {
   Machine machine;
   machine.file("/proc/self/cgroup", "0::/c\n");
   machine.file("/sys/fs/cgroup/c/pids.max", "max\n");
@@ -342,7 +342,7 @@ TEST_CASE("doctor: a container's processes") {
   says(check_processes(machine.host), Level::ok, "not limited");
 }
 
-TEST_CASE("doctor: processors that may be used, and whether they are cores") {
+TEST_CASE("doctor: reports the usable processors, and on how many cores they are") {
   Machine machine;
   const auto allow = [&](const std::string& list) {
     machine.file("/proc/self/status", "Name: x\nCpus_allowed_list:\t" + list + "\n");
@@ -370,7 +370,7 @@ TEST_CASE("doctor: processors that may be used, and whether they are cores") {
   says(check_processors(machine.host), Level::warn, "1 of 1", "Threads::served");
 }
 
-TEST_CASE("doctor: a clock that is read without the kernel") {
+TEST_CASE("doctor: reports whether the clock is read without a system call") {
   Machine machine;
   const std::string folder = "/sys/devices/system/clocksource/clocksource0/";
   machine.host.clock_ns = 25;
@@ -387,7 +387,7 @@ TEST_CASE("doctor: a clock that is read without the kernel") {
   says(check_clock(machine.host), Level::warn, "no faster one", "stable TSC");
 }
 
-TEST_CASE("doctor: interfaces that are up and carry a packet") {
+TEST_CASE("doctor: reports interfaces that are down, or whose MTU is too small for a packet") {
   Machine machine;
   const auto interface = [&](const std::string& name, const char* flags, const char* mtu) {
     machine.file("/sys/class/net/" + name + "/flags", flags);
@@ -408,7 +408,7 @@ TEST_CASE("doctor: interfaces that are up and carry a packet") {
        "ip link set dev eth0 mtu 1500");
 }
 
-TEST_CASE("doctor: socket buffers, their limits, and the users that may exceed them") {
+TEST_CASE("doctor: reports the limits of socket buffers, and whether this user may exceed them") {
   Machine machine;
   const auto limits = [&](const char* receive, const char* send) {
     machine.file("/proc/sys/net/core/rmem_max", receive);
@@ -426,7 +426,7 @@ TEST_CASE("doctor: socket buffers, their limits, and the users that may exceed t
   says(check_socket_buffers(machine.host), Level::ok, "may exceed them");
 }
 
-TEST_CASE("doctor: what the kernel must have, and what it should have") {
+TEST_CASE("doctor: reports features that the kernel lacks") {
   Machine machine;
   machine.file("/proc/sys/kernel/osrelease", "6.1.0\n");
   Host::Kernel& kernel = machine.host.kernel;
@@ -442,7 +442,7 @@ TEST_CASE("doctor: what the kernel must have, and what it should have") {
   }
 }
 
-TEST_CASE("doctor: this machine answers every check") {
+TEST_CASE("doctor: every check has a result on this machine") {
   const Host host = this_host();
   CHECK(host.clock_ns > 0);
   CHECK(host.text("/proc/self/limits"));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Either side may start first, also where both are on 127.0.0.1:
+"""Either side may start first, also if both are on 127.0.0.1:
 either_first_test.py PATH_TO_URMA_PERF PATH_TO_URMA_NOTIFY PATH_TO_URMA_FEED
 
 In a network namespace with nothing but a loopback interface, and with an empty /dev/shm."""
@@ -20,7 +20,7 @@ ATTEMPTS = 10
 
 
 def sockets():
-    """How many UDP sockets there are in this network namespace."""
+    """Returns the number of UDP sockets in this network namespace."""
     return len(pathlib.Path("/proc/net/udp").read_text(encoding="ascii").splitlines()) - 1
 
 
@@ -35,7 +35,7 @@ def finish(process):
 
 
 def client_first(client_words, server_words):
-    """The client's exit code and what it said, and what the server said."""
+    """Returns the exit code and the output of the client, and the output of the server."""
     for _ in range(ATTEMPTS):
         client = start(client_words)
         while sockets() == 0 and client.poll() is None:
@@ -52,7 +52,8 @@ def client_first(client_words, server_words):
         finally:
             server.send_signal(signal.SIGINT)
             said = finish(server)
-        # A client looks for its server for 2 s. A busy machine may need longer to start one.
+        # A client looks for its server for 2 s. On a busy machine, a server may take longer to
+        # start.
         if code == 0 or not late:
             return code, out, err, line, said
     raise AssertionError("no server started within 2 s")
@@ -71,7 +72,7 @@ def main_inside(folder):
                 ([FEED, "produce", "127.0.0.1", "--count", "100"], [FEED, "consume"])):
             code, out, err, line, said = client_first(client, server)
             assert code == 0, (client, out, err, line, said)
-            # The client has not taken the address that it asks.
+            # The client must not have taken the address that it asks.
             assert " 127.0.0.1:4792" in line, (client, line)
         assert (taken / f"file{number}").read_bytes() == file.read_bytes()
 

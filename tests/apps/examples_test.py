@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples, each as its README row says: examples_test.py FOLDER_OF_PROGRAMS"""
+"""Runs each example as its row in the README says: examples_test.py FOLDER_OF_PROGRAMS"""
 
 import os
 import pathlib
@@ -29,7 +29,7 @@ def end(process, how=signal.SIGKILL):
 
 
 class Server:
-    """A program that says when it is ready, on a window of its own."""
+    """Starts a program on a window of its own, and waits until it says that it is ready."""
 
     def __init__(self, name):
         self.window = f"/dev/shm/urma-examples-{OWN}-{name}"
@@ -109,8 +109,8 @@ def test_kv():
         for i in range(20):
             assert run("kv", "get", f"key {i}", *where)[1] == f"value {i}"
 
-        # One writes, two read all the while: no value is ever half of one, half of another. Where
-        # there is little processor, the readers may be done before the writer has begun.
+        # One process writes, and two read all the time: no value that they read may be partly old
+        # and partly new. On a busy machine, the readers may end before the writer has begun.
         for _ in range(20):
             writer = start("kv", "churn", "hot", "8000", *where)
             readers = [start("kv", "watch", "hot", "10000", *where) for _ in range(2)]
@@ -121,7 +121,7 @@ def test_kv():
             if all(int(line.split("changes ")[1].split(",")[0]) > 1 for line in seen):
                 break
         else:
-            raise AssertionError(f"twenty times no reader saw anything change: {seen}")
+            raise AssertionError(f"in twenty rounds no reader saw a change:  {seen}")
 
 
 def main():

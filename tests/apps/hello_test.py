@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The README's two programs: hello_test.py ROOT OWNER WRITER"""
+"""Tests the two programs of README.md: hello_test.py ROOT OWNER WRITER"""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ PROGRAMS = sys.argv[2:4]
 
 
 def run(first, second):
-    """Starts two programs, one some time after the other; returns what each printed."""
+    """Starts two programs, one some time after the other. Returns the output of each."""
     started = [subprocess.Popen([first], stdout=subprocess.PIPE, text=True)]
     time.sleep(0.3)
     started.append(subprocess.Popen([second], stdout=subprocess.PIPE, text=True))
@@ -23,9 +23,9 @@ def run(first, second):
 
 
 def run_without_names(program):
-    """Runs a program where names cannot be published or found; returns what it prints on stderr."""
+    """Runs a program where names can be neither published nor found. Returns its stderr."""
     with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "urma").write_text("a file, where the directory of names should be")
+        (pathlib.Path(folder) / "urma").write_text("a file instead of the directory of names")
         done = subprocess.run([program], env={**os.environ, "XDG_RUNTIME_DIR": folder}, timeout=30,
                               capture_output=True, text=True)
         assert done.returncode == 1, done

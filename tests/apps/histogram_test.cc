@@ -8,7 +8,7 @@
 
 namespace urma::perf {
 
-TEST_CASE("histogram buckets are 1/128 wide and follow one another") {
+TEST_CASE("histogram buckets are 1/128 of their value wide and adjacent") {
   size_t previous = 0;
   for (uint64_t value = 0; value < 100'000; ++value) {
     const size_t bucket = Histogram::bucket(value);
@@ -42,7 +42,7 @@ TEST_CASE("histogram percentiles agree with a sorted list") {
   REQUIRE(histogram.count() == values.size());
 }
 
-TEST_CASE("merging histograms loses nothing") {
+TEST_CASE("a merged histogram contains all values of both") {
   Histogram all;
   Histogram halves[2];
   for (uint64_t i = 0; i < 5000; ++i) {
@@ -57,7 +57,7 @@ TEST_CASE("merging histograms loses nothing") {
   REQUIRE(halves[0].max() == all.max());
 }
 
-TEST_CASE("an empty histogram says zero, and one value is itself") {
+TEST_CASE("an empty histogram reports zero, and a single value is reported exactly") {
   Histogram histogram;
   REQUIRE(histogram.percentile(0.5) == 0);
   REQUIRE(histogram.max() == 0);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Ctrl-C while a program cannot look up: interrupt_test.py URMA_PERF URMA_NOTIFY URMA_FEED"""
+"""Does Ctrl-C end a program that is in a slow call? interrupt_test.py URMA_PERF URMA_NOTIFY
+URMA_FEED"""
 
 import os
 import signal
@@ -9,17 +10,17 @@ import tempfile
 import time
 
 PERF, NOTIFY, FEED = sys.argv[1:]
-# Nothing listens there.
+# No program listens at this address.
 VACANT = f"127.3.{os.getpid() % 250}.9"
 
 
 def interrupted(*command):
-    """The exit code of a program that is interrupted while it does what takes it two seconds."""
+    """Returns the exit code of a program that is interrupted in a call of two seconds."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(0.4)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=100)
-    # Before the program handles signals, the system ends it; a shell says 130 of both.
+    # Until the program handles signals, the system ends it. A shell reports 130 in both cases.
     assert process.returncode in (130, -signal.SIGINT), (command, process.returncode, out, err)
     assert "reaching the" not in err, (command, err)
 

@@ -9,7 +9,7 @@
 namespace urma::perf {
 namespace {
 
-// One side of a case on a device of its own.
+// One side of a case, with its own device.
 struct End {
   End(const Case& what, Place place)
       : device(must(open("udp:", {.threads = Threads::served, .congestion = {}, .limits = {}}),
@@ -28,7 +28,7 @@ struct End {
 
 }  // namespace
 
-TEST_CASE("each limit of each test measures something, in rounds") {
+TEST_CASE("each limit of each test measures something in each round") {
   constexpr int64_t slice = millisecond;
   for (const LimitKind kind : {LimitKind::sockets, LimitKind::shared_memory}) {
     for (const Test& test : all_tests()) {
@@ -50,7 +50,7 @@ TEST_CASE("each limit of each test measures something, in rounds") {
             while (!over) theirs->run(now() + slice);
           });
           ours->begin();
-          // A busy machine needs many slices for something to come back.
+          // On a busy machine it takes many slices until an answer comes.
           const auto done = [&] {
             if (!test.bandwidth()) return ours->round_trips().count() > 2;
             return ours->receives() && ours->tally().bytes > 0;
@@ -61,7 +61,7 @@ TEST_CASE("each limit of each test measures something, in rounds") {
             ours->run(now() + slice);
           over = true;
           there.join();
-          // The other thread may not have had the processor: then by turns.
+          // The other thread may not have had the processor: then the sides take turns.
           while (theirs->receives() && theirs->tally().bytes == 0 && now() < begin + 10 * second) {
             ours->run(now() + slice);
             theirs->run(now() + slice);

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The texts that arrive at a mailbox until `count` receives have completed.
+// Returns the texts that arrive at a mailbox until `count` receives have completed.
 std::vector<std::string> arrivals(Mailbox& mailbox, size_t count) {
   std::vector<std::string> texts;
   size_t seen = 0;
@@ -31,7 +31,8 @@ TEST_CASE("writes and sends with an immediate are not taken for control messages
   Device ours = urma::open("sim:mailbox").value();
   Device theirs = urma::open("sim:mailbox").value();
   Mailbox mailbox(ours, nullptr);
-  // More than all buffers of the mailbox together: a text of so many bytes would lie outside.
+  // More bytes than all buffers of the mailbox together: if they were taken for the length of a
+  // text, it would be out of bounds.
   std::vector<std::byte> bytes(size_t{4} << 20);
   const Segment memory = ours.allocate(bytes.size()).value();
   const RemoteSegment segment = theirs.import(memory.descriptor()).value().segment;
@@ -42,7 +43,7 @@ TEST_CASE("writes and sends with an immediate are not taken for control messages
   REQUIRE(peer.jetty().post(
               urma::send(std::span<const std::byte>(bytes).first(8), jetty).immediate(8)) == 1);
   CHECK(arrivals(mailbox, 1).empty());
-  // Each buffer is in use again: more messages arrive than there are buffers.
+  // More messages arrive than there are buffers, so each buffer is used again.
   for (uint64_t id = 1; id <= 70; ++id) {
     peer.send(jetty, {.id = id, .type = "bye", .body = nullptr});
     const auto texts = arrivals(mailbox, 1);

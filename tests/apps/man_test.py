@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do the man pages name what the tools take, and nothing else? man_test.py ROOT TOOL...
+"""Do the man pages have exactly the options that the tools have? man_test.py ROOT TOOL...
 
 Compares the options of each page with the tool's help, and the device strings that urma_info(1)
 lists with the table of drivers that this build has.
@@ -28,20 +28,20 @@ def help_of(tool):
 
 
 def device_strings_of(page):
-    """What the page says under DEVICE, as one line."""
+    """Returns the text of the page under DEVICE, as one line."""
     entry = re.search(r"^\.B DEVICE\n(.*?)^\.", page.replace("\\-", "-"), re.MULTILINE | re.DOTALL)
     assert entry, "the page has no entry DEVICE"
     return " ".join(entry.group(1).split())
 
 
 def check_drivers(urma_info, page):
-    """The page lists every form of every driver, in the order of the table."""
+    """Checks that the page lists every form of every driver, in the order of the table."""
     listed = json.loads(subprocess.run([urma_info, "--json"], capture_output=True, text=True,
                                        timeout=20, check=True).stdout)
     forms = list(dict.fromkeys(device["form"] for device in listed["devices"]))
     assert len(forms) >= len({device["driver"] for device in listed["devices"]}) >= 5, forms
     wanted, has = ", ".join(forms), device_strings_of(page)
-    assert has == wanted, f"urma_info.1: DEVICE is\n  {has}\nand the drivers take\n  {wanted}"
+    assert has == wanted, f"urma_info.1: DEVICE is\n  {has}\nbut the drivers accept\n  {wanted}"
 
 
 def warnings_of(page):

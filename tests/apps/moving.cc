@@ -1,6 +1,7 @@
-// One end of a flow whose paths come and go: `moving DEVICE` receives, and prints its descriptor;
-// `moving DEVICE DESCRIPTOR` writes 16 KiB at a time there, each with its number. Lines on stdin,
-// each answered by one: "add DEVICE", "remove ADDRESS:PORT", "paths", "count", "end".
+// One end of a flow whose paths are added and removed. `moving DEVICE` receives, and prints its
+// descriptor. `moving DEVICE DESCRIPTOR` sends writes of 16 KiB to that descriptor, each with its
+// number. Each line on stdin is a command, and is answered by one line: "add DEVICE",
+// "remove ADDRESS:PORT", "paths", "count", "end".
 
 #include <poll.h>
 
@@ -23,12 +24,12 @@ struct End {
   Imported target{};
   uint64_t posted = 0;
   uint64_t failed = 0;
-  uint64_t ended = 0;           // works, or arrivals
+  uint64_t ended = 0;           // works that have ended, or arrivals
   std::vector<uint8_t> seen{};  // arrivals, by number
   PeerId peer{};
 };
 
-// Works go on, and arrivals are counted.
+// Posts further works if `more`, and counts arrivals.
 void go_on(End& end, bool more) {
   const bool writes = end.target.segment.bytes > 0;
   const auto data = end.memory.bytes().first(16 << 10);

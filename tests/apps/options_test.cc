@@ -17,7 +17,7 @@ Options parse(std::vector<std::string> words) {
   return parse_options(static_cast<int>(arguments.size()), arguments.data());
 }
 
-// The message of the refusal; empty when there is none.
+// Returns the message of the refusal; empty if there is none.
 std::string refusal(std::vector<std::string> words) {
   try {
     parse(std::move(words));
@@ -30,7 +30,7 @@ std::string refusal(std::vector<std::string> words) {
 
 }  // namespace
 
-TEST_CASE("the options of the command line become cases") {
+TEST_CASE("the command line's options become cases") {
   const Options options =
       parse({"--self", "write_bw", "--size", "64,4K,1M", "--depth", "8", "--threads", "2"});
   const std::vector<Case> cases = options.cases();
@@ -46,7 +46,7 @@ TEST_CASE("the options of the command line become cases") {
   REQUIRE(parse({"send_lat"}).host == "localhost");
 }
 
-TEST_CASE("a sweep is a list of sizes, as far as messages go") {
+TEST_CASE("a sweep is a list of sizes, up to the largest message of the test") {
   const std::vector<Case> writes = parse({"--self", "write_bw", "--sweep"}).cases();
   REQUIRE(writes.size() == 20);
   REQUIRE(writes.front().bytes == 8);
@@ -54,7 +54,7 @@ TEST_CASE("a sweep is a list of sizes, as far as messages go") {
   REQUIRE(parse({"--self", "send_lat", "--sweep"}).cases().back().bytes == max_send_bytes);
 }
 
-TEST_CASE("--signal-every sets how many works have one completion") {
+TEST_CASE("--signal-every sets after how many works there is a completion") {
   const Case deep =
       parse({"--self", "send_bw", "--size", "8", "--depth", "256", "--signal-every", "64"})
           .cases()
@@ -120,7 +120,7 @@ TEST_CASE("an invalid command line is refused, with a fix") {
   }
 }
 
-TEST_CASE("messages are read as they were written") {
+TEST_CASE("control messages are read as they were written") {
   const Options options = parse({"--self", "read_bw", "--size", "4K", "--no-verify"});
   const Setup sent{.what = options.cases().front(),
                    .side = {.segment = "urma1 ...", .jetties = {{1, 2}, {3, 4}}},
@@ -137,7 +137,7 @@ TEST_CASE("messages are read as they were written") {
   REQUIRE(got.raw == sent.raw);
 }
 
-TEST_CASE("a text that is not a message is refused") {
+TEST_CASE("a text that is not a control message is refused") {
   for (const char* text : {"", "{", "[]", "{}", "7", "{\"id\":-1,\"type\":3,\"body\":{}}",
                            "{\"id\":1,\"type\":\"x\"}"}) {
     REQUIRE_THROWS_AS(parse_message(text), Failure);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tools when their output cannot be written: output_test.py TOOL..."""
+"""Do the tools report that their output cannot be written? output_test.py TOOL..."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ ENDED = "ended"  # a pipe without a reader
 
 
 def run(words, stdout=None, stderr=None):
-    """The exit code and the text of the other one of the two, when one is no good."""
+    """Returns the exit code, and the output on the stream that can still be written."""
     def close():
         for descriptor, what in ((1, stdout), (2, stderr)):
             if what is CLOSED:
@@ -45,7 +45,8 @@ def main():
             assert run([tool, "--bogus"], stderr=bad) == (2, ""), (tool, bad)
             code, text = run([tool, "--version"], stderr=bad)
             assert code == 0 and text.startswith(os.path.basename(tool)), (tool, bad, text)
-    # The first file opened would be where messages go, if 2 were vacant.
+    # If descriptor 2 were free, the first opened file would get it, and with it the messages of the
+    # program.
     notify = [tool for tool in sys.argv[1:] if tool.endswith("urma_notify")]
     for tool in notify:
         with tempfile.NamedTemporaryFile("w+") as file:

@@ -1,6 +1,6 @@
-"""urma_perf between two network namespaces with four cables: one is pulled and put back while it
-writes and verifies, either end's process is killed and started again. Skipped where no namespaces
-can be made."""
+"""urma_perf between two network namespaces with four cables: a cable is pulled and put back while
+urma_perf writes and verifies, and the process at either end is killed and started again. Skipped if
+no namespaces can be made."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def ip(*arguments):
 
 
 class Machines:
-    """Two namespaces, and a cable for each path between them."""
+    """Makes two namespaces, and a cable between them for each path."""
 
     def __init__(self):
         self.names = [f"urmap{os.getpid()}{side}" for side in "ab"]
@@ -57,7 +57,7 @@ class Machines:
         assert ip("-n", self.names[1], "link", "set", f"c{n}", "down" if out else "up")
 
     def take_address(self, side, n, away=True):
-        """Of a port that is in use: the socket stays, and its address goes."""
+        """Removes the address of a port in use. The port keeps its socket."""
         assert ip("-n", self.names[side], "addr", "del" if away else "add",
                   f"10.98.{n}.{side + 1}/24", "dev", f"c{n}")
 
@@ -76,7 +76,7 @@ def stop(process):
 
 
 def write(machines, options, seconds, during):
-    """A measurement, and what is done meanwhile. Returns its JSON."""
+    """Runs a measurement, and calls `meanwhile`. Returns the JSON of the measurement."""
     client = subprocess.Popen(
         machines.command(0, "write_bw", "10.98.0.2", "--size", "64K", "--depth", "16", "--seconds",
                          str(seconds), "--device", machines.device(0, options), "--json"),
@@ -129,7 +129,7 @@ def test_a_port_loses_its_address_and_gets_it_back(machines):
 
 
 def many_works(machines, seconds):
-    """A client with 1000 writes in flight."""
+    """Starts a client with 1000 writes in flight."""
     return subprocess.Popen(
         machines.command(0, "write_bw", "10.98.0.2", "--size", "4K", "--depth", "1000",
                          "--seconds", str(seconds), "--device", machines.device(0), "--json"),
@@ -158,8 +158,8 @@ def test_r7_a_peer_is_stopped_for_5_s(machines, server):
     began = time.monotonic()
     out, err = client.communicate(timeout=30)
     took = time.monotonic() - began
-    print(f"R7: the works towards a stopped peer ended {took:.1f} s later")
-    # The client has ended although its peer is still stopped.
+    print(f"R7: the works to a stopped peer ended {took:.1f} s after it was stopped")
+    # The client ends although its peer is still stopped.
     assert client.returncode == 5 and "Fix: " in err, (client.returncode, out, err)
     time.sleep(max(0, 5 - took))
     signal_all(children, signal.SIGCONT)
@@ -167,7 +167,7 @@ def test_r7_a_peer_is_stopped_for_5_s(machines, server):
 
 
 def test_r8_a_peer_restarts_at_its_address(machines, server):
-    """Each time packets of the works towards its last life are still on the way to the new one."""
+    """Each time, packets for the last incarnation are still on their way to the new one."""
     for life in range(5):
         client = many_works(machines, 30)
         time.sleep(1)
@@ -180,7 +180,7 @@ def test_r8_a_peer_restarts_at_its_address(machines, server):
 
 
 def pids_below(pid):
-    """`ip netns exec` becomes the program, or is its parent."""
+    """Returns the id of the program: `ip netns exec` becomes it, or is its parent."""
     found = [pid]
     for one in found:
         with open(f"/proc/{one}/task/{one}/children", encoding="ascii") as children:
@@ -246,7 +246,7 @@ def test_a_server_is_killed_and_started_again(machines, server):
 
 
 class Moving:
-    """One end of a flow whose paths come and go (moving.cc)."""
+    """One end of a flow whose paths are added and removed (moving.cc)."""
 
     def __init__(self, machines, side, *peer):
         device = "paths():" + "+".join(f"udp:10.98.{n}.{side + 1}" for n in range(2))
@@ -260,7 +260,7 @@ class Moving:
         return self.process.stdout.readline().strip()
 
     def paths(self):
-        """By where they leave from: where to, whether they carry, how many packets left."""
+        """For each local address of a path: the other end, whether it works, the packets sent."""
         out = {}
         for path in filter(None, self.say("paths").split(";")):
             one, other, state, sent = path.split()
@@ -268,7 +268,7 @@ class Moving:
         return out
 
     def wait_for(self, place):
-        """Until it carries. Returns how long that took."""
+        """Waits until the path works. Returns how long that took."""
         began = time.monotonic()
         while True:
             path = self.paths().get(place)
@@ -278,7 +278,7 @@ class Moving:
 
 
 def is_free(machines, side, address):
-    """Whether another process can be at this address now."""
+    """Returns whether another process could bind this address now."""
     code = f"import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).bind({address!r})"
     return subprocess.run(["ip", "netns", "exec", machines.names[side], sys.executable, "-c", code],
                           capture_output=True).returncode == 0
@@ -299,7 +299,7 @@ def test_paths_are_added_and_removed_while_data_flows(machines):
         assert is_free(machines, 0, ("10.98.0.1", 4792))
         assert "10.98.0.1:4792" not in here.paths()
         assert there.say("remove 10.98.1.2:4792") == "removed"
-        # The remaining path was added later, and carries all traffic.
+        # The remaining path was added later, and carries all packets.
         (before,) = here.paths().values()
         time.sleep(0.3)
         (after,) = here.paths().values()
@@ -311,8 +311,8 @@ def test_paths_are_added_and_removed_while_data_flows(machines):
         time.sleep(0.2)
         arrived, again = map(int, there.say("end").split())
         assert failed == 0 and again == 0 and posted == arrived > 1000, (posted, arrived, again)
-        print(f"a path that was added carried after {took * 1000:.0f} ms; one was removed within "
-              f"{removing * 1000:.0f} ms; {arrived} messages came once each")
+        print(f"an added path worked after {took * 1000:.0f} ms; one was removed within "
+              f"{removing * 1000:.0f} ms; {arrived} messages arrived once each")
     finally:
         for end in (here, there):
             stop(end.process)
@@ -320,7 +320,7 @@ def test_paths_are_added_and_removed_while_data_flows(machines):
 
 
 def test_two_ports_at_one_address_are_two_paths():
-    """What switches that balance flows tell apart is the UDP ports."""
+    """Switches that balance flows distinguish these paths by their UDP ports."""
     server = subprocess.Popen(
         [PROGRAM, "server", "--device", "paths():udp:127.0.0.77+udp:127.0.0.77"],
         stdout=subprocess.PIPE, text=True)

@@ -22,7 +22,7 @@ std::span<const std::byte> window(const std::vector<std::byte>& source, uint32_t
 
 }  // namespace
 
-TEST_CASE("a message is right in its own window only") {
+TEST_CASE("a message matches the pattern only in its own window") {
   const Pattern pattern(7);
   for (const size_t bytes : {8, 9, 15, 64, 65, 1000, 8193}) {
     const auto source = source_of(pattern, bytes);
@@ -36,7 +36,7 @@ TEST_CASE("a message is right in its own window only") {
   }
 }
 
-TEST_CASE("each single wrong byte is found where it is") {
+TEST_CASE("each single wrong byte is found, at its position") {
   const Pattern pattern(7);
   for (const size_t bytes : {1, 7, 8, 64, 77}) {
     const auto source = source_of(pattern, bytes);
@@ -49,7 +49,7 @@ TEST_CASE("each single wrong byte is found where it is") {
   }
 }
 
-TEST_CASE("a message in parts is the whole message") {
+TEST_CASE("a message that is checked in parts gives the same result as the whole message") {
   const Pattern pattern(7);
   constexpr size_t bytes = 1003;
   constexpr size_t part = 256;
@@ -66,7 +66,7 @@ TEST_CASE("a message in parts is the whole message") {
   }
 }
 
-TEST_CASE("messages too short to say which they are, are some window's") {
+TEST_CASE("messages that are too short to contain their number match some window") {
   const Pattern pattern(7);
   const auto source = source_of(pattern, 3);
   for (uint32_t sent = 0; sent < Pattern::windows; ++sent) {
@@ -86,7 +86,7 @@ TEST_CASE("bytes of another seed and untouched bytes do not match any window") {
   REQUIRE(!pattern.window_of(untouched));
 }
 
-TEST_CASE("the places of a layout do not overlap") {
+TEST_CASE("the slots of a layout do not overlap") {
   for (const Test& test : all_tests()) {
     for (const uint64_t bytes : {1, 64, 100, 5000, 65536}) {
       Case what{.test = &test, .bytes = bytes, .depth = test.bandwidth() ? 7u : 1u, .jetties = 3};

@@ -18,7 +18,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Long enough for some slices, short enough for a busy machine.
+// Long enough for some messages, short enough for a busy machine.
 constexpr int64_t slice = millisecond;
 constexpr int64_t patience = 20 * second;
 
@@ -28,12 +28,12 @@ Bytes pattern_bytes(size_t count) {
   return bytes;
 }
 
-// A case with memory that is not mapped, so that both sides have something to do.
+// A case with memory that is not mapped, so that both sides have work to do.
 Case case_of(std::string_view test, uint64_t bytes) {
   return {.test = find_test(test), .bytes = bytes, .own_memory = true};
 }
 
-// Two lanes in one window, as two processes have them.
+// The two lanes of one window, as two processes have them.
 struct Lanes {
   explicit Lanes(const ShmPlan& plan)
       : window(ShmWindow::make(plan.there.lane_bytes() + plan.back.lane_bytes())),
@@ -45,7 +45,7 @@ struct Lanes {
   Lane back;
 };
 
-// The child answers until it is ended.
+// The child answers until the test ends it.
 template <class Answer>
 pid_t forked(Answer&& answer) {
   const pid_t child = fork();
@@ -64,7 +64,7 @@ bool has_name(const std::string& name) { return std::filesystem::exists("/dev/sh
 }  // namespace
 
 TEST_CASE("each raw ping-pong brings the bytes of another process") {
-  // Two that spin on one processor take milliseconds for a round trip.
+  // Two processes that spin on one processor need milliseconds for a round trip.
   constexpr uint64_t enough = 50;
   for (const auto& [test, bytes] : {std::pair("send_lat", 8),
                                     {"send_lat", 48},
@@ -103,13 +103,13 @@ TEST_CASE("each raw ping-pong brings the bytes of another process") {
   }
 }
 
-TEST_CASE("each raw stream brings all bytes, in order, through the slices of both sides") {
+TEST_CASE("each raw stream brings all bytes in order while both sides run in slices") {
   for (const uint64_t bytes : {8, 56, 64, 1000, 1024, 5000, 65536, 100'000, 1 << 20}) {
     CAPTURE(bytes);
     ShmPlan plan = shm_plan(case_of("write_bw", bytes));
     plan.there.use = Use::copy;
     const Lanes lanes(plan);
-    const Bytes source = pattern_bytes(bytes);  // one place: each message is the same
+    const Bytes source = pattern_bytes(bytes);  // one slot: each message is the same
     const pid_t child = forked(
         [sender = ShmSender(lanes.there, source)](int64_t until) mutable { sender.run(until); });
     Bytes landing(bytes);
@@ -163,7 +163,7 @@ TEST_CASE("the pattern of the limit follows from test and size") {
   }
 }
 
-TEST_CASE("a copier copies each place in turn, and counts what it has copied") {
+TEST_CASE("a copier copies each slot in turn, and counts the copied bytes") {
   const Bytes source = pattern_bytes(4096);
   Bytes landing(3 * 4096 + 100);
   ShmCopier copier(source, landing, 4096, 4096);
@@ -177,8 +177,8 @@ TEST_CASE("a copier copies each place in turn, and counts what it has copied") {
   REQUIRE(times.count() > 0);
 }
 
-TEST_CASE("a copier that is spread copies from lines all over its source") {
-  // Each line holds its own number.
+TEST_CASE("with a spread, a copier copies from lines in all parts of its source") {
+  // Each cache line contains its own number.
   Bytes source(64 * 64);
   for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i / 64);
   Bytes landing(64);
@@ -193,7 +193,7 @@ TEST_CASE("a copier that is spread copies from lines all over its source") {
   REQUIRE(lines.size() == 64);
 }
 
-TEST_CASE("the driver of a device string says what it is compared with") {
+TEST_CASE("the driver of a device string decides what it is compared with") {
   REQUIRE(limit_kind("udp:") == LimitKind::sockets);
   REQUIRE(limit_kind("udp:[::1]?mtu=4096: UDP socket on ::1") == LimitKind::sockets);
   REQUIRE(limit_kind("fault(loss=5%,seed=7):udp:127.0.0.1") == LimitKind::sockets);
@@ -206,7 +206,7 @@ TEST_CASE("the driver of a device string says what it is compared with") {
   REQUIRE(limit_kind("fault(") == LimitKind::sockets);
 }
 
-TEST_CASE("a window is one memory, and its name is gone when both have it") {
+TEST_CASE("both sides map one window, whose name is removed once both have it") {
   ShmWindow ours = ShmWindow::make(8192);
   const std::string name = ours.name();
   REQUIRE(has_name(name));
@@ -218,7 +218,7 @@ TEST_CASE("a window is one memory, and its name is gone when both have it") {
   REQUIRE(theirs.bytes()[5000] == std::byte{7});
 }
 
-TEST_CASE("only windows of ours are opened") {
+TEST_CASE("files that are not windows of this user are not opened") {
   for (const char* name :
        {"", "127.0.0.1:5", "urma_perf.", "urma_perf.0123456789abcdef", "urma_perf.../../etc/passwd",
         "../../etc/passwd", "urma_perf.0123456789ABCDEF"}) {
@@ -232,7 +232,7 @@ TEST_CASE("only windows of ours are opened") {
   }
 }
 
-TEST_CASE("what a maker that was killed has left is removed by the next one") {
+TEST_CASE("the file that a killed process has left is removed by the next process") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   const pid_t child = fork();
@@ -249,7 +249,7 @@ TEST_CASE("what a maker that was killed has left is removed by the next one") {
   REQUIRE(length > 0);
   const std::string name(made, static_cast<size_t>(length));
   ShmWindow::make(4096);
-  REQUIRE(has_name(name));  // its maker lives
+  REQUIRE(has_name(name));  // its creator is alive
   end(child);
   REQUIRE(has_name(name));
   ShmWindow::make(4096);

@@ -20,7 +20,7 @@ Result latency_result() {
 
 }  // namespace
 
-TEST_CASE("the ratio is the median of the rounds' ratios") {
+TEST_CASE("the ratio is the median of the ratios of the rounds") {
   Result result = latency_result();
   for (const auto& [ours, limit] : {std::pair(4.0, 2.0), {3.0, 2.0}, {9.0, 3.0}}) {
     Round round = round_of(ours, limit);
@@ -35,7 +35,7 @@ TEST_CASE("the ratio is the median of the rounds' ratios") {
   REQUIRE(result.limit_unit() == "us");
 }
 
-TEST_CASE("a rate's ratio is above one when we are slower") {
+TEST_CASE("the ratio of a rate is above one if liburma is slower") {
   Result result;
   result.what = {.test = find_test("write_bw"), .bytes = 64};
   Round round{.messages_per_second = 500, .limit = 1000, .times = {}};
@@ -47,7 +47,7 @@ TEST_CASE("a rate's ratio is above one when we are slower") {
   REQUIRE(round.times_limit == 0.5);
 }
 
-TEST_CASE("rounds that had no processor are discarded while others are left") {
+TEST_CASE("rounds without enough processor time are discarded if there are others") {
   Result result = latency_result();
   result.rounds = {round_of(4, 2), round_of(40, 2, 60), round_of(5, 2)};
   result.settle(3);
@@ -62,7 +62,7 @@ TEST_CASE("rounds that had no processor are discarded while others are left") {
   REQUIRE(busy.times.count() == 3);
 }
 
-TEST_CASE("a limit can be borrowed from the same case on another network") {
+TEST_CASE("a limit can be taken from the same case on another network") {
   Result clean = latency_result();
   clean.rounds = {round_of(4, 2), round_of(4, 2)};
   clean.settle(2);
@@ -76,7 +76,7 @@ TEST_CASE("a limit can be borrowed from the same case on another network") {
   REQUIRE(lossy.limit_of_clean_network);
 }
 
-TEST_CASE("numbers are printed with three digits") {
+TEST_CASE("numbers are printed with three significant digits") {
   REQUIRE(three_digits(0) == "0");
   REQUIRE(three_digits(0.0123) == "0.0123");
   REQUIRE(three_digits(2.041) == "2.04");

@@ -22,7 +22,7 @@ TEST_CASE("a named device on which no server can be made ends the program") {
   CHECK(lines.empty());
 }
 
-TEST_CASE("of the devices of this host, one without a server is reported, all throw the first") {
+TEST_CASE("one device without a server is reported; if all lack one, the first error is thrown") {
   std::vector<std::string> lines;
   const auto complain = [&](const std::string& line) { lines.push_back(line); };
   std::string first;

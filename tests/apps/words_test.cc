@@ -10,7 +10,7 @@ namespace {
 
 constexpr NamedAtomic both_kinds[] = {named_atomics[0], named_atomics[1]};
 
-// A word as memory has it, and what a work does to it.
+// Executes the work on a word in memory, and returns the previous value of the word.
 uint64_t execute(Atomic atomic, const Work& work, uint64_t& word, uint64_t mask) {
   const uint64_t before = word;
   if (atomic == Atomic::fetch_add) word = (word + work.immediate_value) & mask;
@@ -18,7 +18,7 @@ uint64_t execute(Atomic atomic, const Work& work, uint64_t& word, uint64_t mask)
   return before;
 }
 
-TEST_CASE("atomics: each compare-swap changes its word, and each work fetches what is expected") {
+TEST_CASE("atomics: each compare-swap changes its word, and each work fetches the expected value") {
   for (const NamedAtomic& kind : both_kinds) {
     for (const uint64_t bytes : {1u, 2u, 4u, 8u}) {
       INFO(kind.name << ", " << bytes);
@@ -54,7 +54,7 @@ TEST_CASE("atomics: a wrong word is counted, once") {
     };
     run();
     CHECK(verdict.wrong == 0);
-    memory ^= 1;  // as if a work had executed twice, or not at all
+    memory ^= 1;  // as if a work had been executed twice, or not at all
     run();
     CHECK(verdict.wrong == 1);
     CHECK(verdict.first.find("was fetched") != std::string::npos);
@@ -87,7 +87,7 @@ struct BothSides {
     out.signal_every = signal_every;
     return out;
   }
-  // A round, as `CaseRun` runs it. Returns the messages that were found to be wrong.
+  // Runs a round as `CaseRun` does. Returns the number of wrong messages.
   uint64_t round(bool spoil_after = false) {
     std::ranges::fill(client.ledger(), Side::never_written);
     responder.begin();
@@ -111,7 +111,7 @@ struct BothSides {
   bool spoil_before = false;
 };
 
-TEST_CASE("atomics: a word that is not what the works have made of it is noticed") {
+TEST_CASE("atomics: a word whose value differs from the result of the works is noticed") {
   for (const NamedAtomic& kind : both_kinds) {
     for (const uint32_t signal_every : {1u, 4u}) {
       INFO(kind.name << ", one of " << signal_every << " signalled");
@@ -125,7 +125,7 @@ TEST_CASE("atomics: a word that is not what the works have made of it is noticed
       }
       CHECK(sides.round() == 0);
       CHECK(sides.round(true) == 1);
-      // A word changes before a round, and the client does not know of it.
+      // A word changes before a round without an update of the client's model.
       CHECK(sides.round() == 0);
       std::ranges::copy(sides.server.landing(), sides.client.landing().begin());
       sides.spoil_before = true;

@@ -1,4 +1,5 @@
-// Ports under a network's time: which can be, and what becomes of their time and of them.
+// Ports that run under the virtual time of a simulated network: which ports can, how their time
+// passes, and how they end.
 
 #include "drivers/sim/network.h"
 #include "tests/catch.h"
@@ -16,8 +17,7 @@ std::string why_not(const std::string& device) {
   return port.error().message;
 }
 
-TEST_CASE(
-    "only what sleeps at a bell can be put under a network's time, and the network is named") {
+TEST_CASE("only ports with a bell can run under a network's time, and the network must be named") {
   CHECK(why_not("sim(net=clocked):udp:127.0.0.1").find("only that of a window") !=
         std::string::npos);
   CHECK(why_not("sim(net=clocked):sim:other").find("only that of a window") != std::string::npos);
@@ -25,7 +25,7 @@ TEST_CASE(
   CHECK(why_not("sim(net=clocked,loss=1%):cxl:").find("no such option") != std::string::npos);
 }
 
-// Runs when its time has come, and counts how often.
+// Runs when its time has come, and counts its passes.
 struct Sleeper final : drivers::VirtualClock::Driven {
   drivers::PacketPort& port;
   int passes = 0;
@@ -44,7 +44,7 @@ struct Sleeper final : drivers::VirtualClock::Driven {
   }
 };
 
-TEST_CASE("a ring of the bell wakes its owner after the network's delay, unless it is stopped") {
+TEST_CASE("ringing a bell wakes its owner after the network's delay, unless the owner is stopped") {
   const WindowFile window("clocked");
   const std::string text = "sim(net=clocked-bell):" + window.device("");
   PortPair ports(text, text);
@@ -76,7 +76,7 @@ TEST_CASE("a ring of the bell wakes its owner after the network's delay, unless 
   CHECK(sleeper.passes == 3);
   CHECK(state_of(*ports.a, ports.b->facts().self).empty);
 
-  // A port that was killed reads nothing more, and its packets are dropped.
+  // A killed port reads no further packets, and packets to it are dropped.
   send_packet(ports, *ports.a, ports.b->facts().self, packet);
   network->kill(ports.b->facts().self);
   run_for(1ms);

@@ -1,4 +1,4 @@
-// The promises that every driver keeps. A new driver is tested by being built in.
+// The promises that every driver keeps. The suite runs on each driver that is built.
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,11 +17,11 @@ namespace {
 using drivers::Driver;
 using drivers::PacketPort;
 
-// Reads memory late and settles later still: what any port may do, a NIC's does.
+// Reads memory late and settles even later. Any port may do this, and that of a NIC does.
 constexpr std::string_view late =
     "fault(hold=20us,hold_jitter=20us,settle=30us,settle_jitter=30us,ring=150):";
 
-// Each driver's ports as they are, and behind a wrapper that is late.
+// Calls `function` with the ports of each driver, directly and behind a wrapper that is late.
 template <class Function>
 void for_each_driver(Function&& function) {
   const auto open = [&](const std::string& first, const std::string& second) {
@@ -50,7 +50,7 @@ std::vector<TxFrame*> lend_all(PacketPort& port) {
   return frames;
 }
 
-TEST_CASE("a port states what its medium is") {
+TEST_CASE("a port states the properties of its medium") {
   for_each_driver([](PortPair& ports) {
     for (const PacketPort* port : {ports.a.get(), ports.b.get()}) {
       const drivers::PortFacts& facts = port->facts();
@@ -67,7 +67,7 @@ TEST_CASE("a port states what its medium is") {
   });
 }
 
-TEST_CASE("frames are lent once, given back, and lent again") {
+TEST_CASE("a frame is lent once at a time, and again after it was returned") {
   for_each_driver([](PortPair& ports) {
     const auto first = lend_all(*ports.a);
     CHECK(first.size() >= 128);
@@ -79,7 +79,7 @@ TEST_CASE("frames are lent once, given back, and lent again") {
   });
 }
 
-TEST_CASE("packets of every size and form arrive as they were, with their sender's address") {
+TEST_CASE("packets of every size and form arrive unchanged, with their sender's address") {
   for_each_driver([](PortPair& ports) {
     const size_t largest = ports.a->facts().mtu + 75;
     unsigned seed = 0;
@@ -104,7 +104,8 @@ TEST_CASE("packets of every size and form arrive as they were, with their sender
 
 TEST_CASE("bursts of mixed sizes to mixed destinations arrive, each packet whole") {
   for_each_driver([](PortPair& ports) {
-    // Equal sizes in rows, single ones, shrinking ones: what segmentation offload has to get right.
+    // Rows of equal sizes, single sizes, and shrinking sizes: segmentation offload must handle all
+    // of them.
     const size_t sizes[] = {132,  132,  132, 28, 132, 132, 1100, 1100,
                             1100, 1100, 400, 20, 28,  28,  1000, 999};
     std::vector<Packet> sent;
@@ -141,7 +142,7 @@ TEST_CASE("bursts of mixed sizes to mixed destinations arrive, each packet whole
   });
 }
 
-TEST_CASE("everything that was sent settles, in order, and its frames come home") {
+TEST_CASE("every frame that was sent settles, in order, and can be lent again") {
   for_each_driver([](PortPair& ports) {
     const auto all = lend_all(*ports.a);
     ports.a->unlend(all);
@@ -157,7 +158,7 @@ TEST_CASE("everything that was sent settles, in order, and its frames come home"
       settled = now;
     }
     CHECK(receive_packets(ports, *ports.b, count).size() == count);
-    // In the end all of it has, though nothing more is sent.
+    // In the end all frames have settled, although nothing more is sent.
     const Time until = ports.now() + std::chrono::seconds(10);
     while (ports.a->settled() < before + count && ports.now() < until) ports.pass_time();
     CHECK(ports.a->settled() == before + count);
@@ -167,7 +168,7 @@ TEST_CASE("everything that was sent settles, in order, and its frames come home"
   });
 }
 
-// `send_packet` overwrites what has settled, so what arrives was read before.
+// `send_packet` overwrites memory that has settled, so data that arrives unchanged was read before.
 TEST_CASE("a port reads the memory of a frame until it has settled, and not after") {
   for_each_driver([](PortPair& ports) {
     const Endpoint there = ports.b->facts().self;
@@ -183,7 +184,7 @@ TEST_CASE("a port reads the memory of a frame until it has settled, and not afte
       CHECK(now >= settled);
       CHECK(now <= before + sent.size());
       settled = now;
-      // No more than any port has room for.
+      // As many frames as every port has room for.
       if (sent.size() % 20 != 0) continue;
       auto some = receive_packets(ports, *ports.b, sent.size() - arrived.size());
       std::ranges::move(some, std::back_inserter(arrived));
@@ -194,7 +195,7 @@ TEST_CASE("a port reads the memory of a frame until it has settled, and not afte
   });
 }
 
-TEST_CASE("a port that is destroyed reads no memory any more") {
+TEST_CASE("a destroyed port no longer reads memory") {
   for_each_driver([](PortPair& ports) {
     std::vector<Packet> sent;
     for (unsigned i = 0; i < 16; ++i) {
@@ -240,7 +241,7 @@ TEST_CASE("received frames may be kept while others come, and released in any or
   });
 }
 
-TEST_CASE("a flood without a receiver is dropped; the port goes on") {
+TEST_CASE("a flood without a receiver is dropped, and the port continues to work") {
   for_each_driver([](PortPair& ports) {
     const Packet packet = packet_of(1000, 3);
     for (unsigned i = 0; i < 20'000; ++i) {
@@ -299,21 +300,21 @@ TEST_CASE("sending to an address without a receiver is not an error") {
   });
 }
 
-TEST_CASE("a descriptor becomes readable when something has come") {
+TEST_CASE("a descriptor becomes readable when a packet has come") {
   for_each_driver([](PortPair& ports) {
     if (ports.b->descriptors().empty()) return;
     REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60, 1)));
-    // Wrappers may hold the packet back: receive until none is due.
+    // Wrappers may hold the packet back, so receive until no arrival is pending.
     while (ports.a->next_arrival() != never) ports.a->receive({}, ports.now());
     CHECK(readable(*ports.b, 1000));
     CHECK(receive_packets(ports, *ports.b, 1).size() == 1);
   });
 }
 
-// ---- what not every port has
+// ---- properties that only some ports have
 
 TEST_CASE(
-    "a thread that sleeps at a port's bell is woken by a send; one that is awake is not rung") {
+    "a send wakes a thread that sleeps at a port's bell, and does not ring for one that is awake") {
   for_each_driver([](PortPair& ports) {
     Bell* const bell = ports.b->bell();
     if (bell == nullptr) return;
@@ -333,7 +334,7 @@ TEST_CASE(
       });
       const Time begun = read_clock();
       Time now = begun;
-      // It may wake for nothing.
+      // The thread may wake spuriously.
       while (ports.b->receive({&frame, 1}, now) == 0 && now - begun < std::chrono::seconds(10)) {
         bell->rest(begun + std::chrono::seconds(10));
         now = read_clock();
@@ -346,14 +347,14 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a lossless port has ways, and what it promised room arrives, in order") {
+TEST_CASE("a lossless port has ways, and packets with reserved room arrive in order") {
   for_each_driver([](PortPair& ports) {
     Ways* const ways = ports.a->ways();
     CHECK((ways != nullptr) == ports.a->facts().lossless);
     if (ways == nullptr) return;
     const Endpoint there = ports.b->facts().self;
     const uint32_t way = ways->way_to(there);
-    // The first packet makes the way.
+    // The first packet makes the way, so nothing can be reserved before it.
     CHECK_FALSE(ways->reserve(way, 100));
     REQUIRE(send_packet(ports, *ports.a, there, packet_of(50, 0)));
     REQUIRE(receive_packets(ports, *ports.b, 1).size() == 1);
@@ -363,7 +364,7 @@ TEST_CASE("a lossless port has ways, and what it promised room arrives, in order
     uint64_t taken = ways->state(way).taken;
     for (const size_t bytes : {size_t{64}, size_t{1000}, size_t{ports.a->facts().mtu} + 75}) {
       INFO("bytes " << bytes);
-      // As much as there is room for, in bursts as an engine sends them.
+      // As many packets as there is room for, in bursts as an engine sends them.
       std::vector<Packet> sent;
       bool full = false;
       while (!full) {
@@ -392,7 +393,8 @@ TEST_CASE("a lossless port has ways, and what it promised room arrives, in order
   });
 }
 
-TEST_CASE("what is written into a lossless port's own memory arrives in order with frames") {
+TEST_CASE(
+    "packets that are written into a lossless port's own memory arrive in order with frames") {
   for_each_driver([](PortPair& ports) {
     Ways* const ways = ports.a->ways();
     if (ways == nullptr) return;
@@ -405,7 +407,7 @@ TEST_CASE("what is written into a lossless port's own memory arrives in order wi
       ways->end();
       return true;
     };
-    CHECK_FALSE(write(packet_of(50, 0)));  // a frame makes the way
+    CHECK_FALSE(write(packet_of(50, 0)));  // only a frame makes the way
     REQUIRE(send_packet(ports, *ports.a, there, packet_of(50, 0)));
     REQUIRE(receive_packets(ports, *ports.b, 1).size() == 1);
     unsigned seed = 0;
@@ -418,7 +420,7 @@ TEST_CASE("what is written into a lossless port's own memory arrives in order wi
         full = !write(sent.back());
         if (full) sent.pop_back();
         if (full || seed % 5 != 0 || !ways->reserve(way, 200)) continue;
-        // Packets with reserved room leave first.
+        // Packets whose room was reserved leave first.
         CHECK_FALSE(write(packet_of(9, 1)));
         sent.push_back(packet_of(100, seed));
         REQUIRE(send_packet(ports, *ports.a, there, sent.back()));

@@ -1,5 +1,5 @@
-// Windows of shared memory: which cannot be opened, which devices are in one, and how resources of
-// the dead are recovered.
+// Windows of shared memory: which ones cannot be opened, which devices are in them, and how the
+// resources of dead devices are recovered.
 
 #include <signal.h>
 
@@ -46,7 +46,7 @@ std::unique_ptr<PacketPort> open_port_at(const WindowFile& window) {
   return PortPair::open(window.device(""));
 }
 
-// Two that live in the same window.
+// Two ports in the same window.
 PortPair pair_at(const WindowFile& window) {
   return PortPair(window.device("?size=1M"), window.device(""));
 }
@@ -63,7 +63,7 @@ Packet send_to(PacketPort& from, const Endpoint& to, unsigned seed = 1) {
   return packet;
 }
 
-// Whether what is sent arrives.
+// Returns whether a packet arrives.
 bool reach(PacketPort& from, PacketPort& at, unsigned seed = 1) {
   const Packet packet = send_to(from, at.facts().self, seed);
   RxFrame got;
@@ -77,7 +77,7 @@ bool reach(PacketPort& from, PacketPort& at, unsigned seed = 1) {
   return false;
 }
 
-// Lets both do what they do of themselves.
+// Lets the ports do their regular work.
 void look(std::initializer_list<PacketPort*> ports) {
   for (PacketPort* port : ports) port->receive({}, read_clock());
   for (PacketPort* port : ports) {
@@ -86,9 +86,9 @@ void look(std::initializer_list<PacketPort*> ports) {
   }
 }
 
-// ---- what cannot be opened
+// ---- windows that cannot be opened
 
-TEST_CASE("a window that cannot be opened says why and what to do") {
+TEST_CASE("the error for a window that cannot be opened says why, and what to do") {
   const WindowFile window("bad");
   check_refused("cxl:here", Status::invalid_argument, "whole path");
   check_refused(window.device("?size=1000"), Status::invalid_argument, "size");
@@ -104,7 +104,7 @@ TEST_CASE("a window that cannot be opened says why and what to do") {
   check_refused(window.device(""), Status::io_error, "symbolic link");
 }
 
-TEST_CASE("a file that is something else is left as it is") {
+TEST_CASE("a file that is not a window is left unchanged") {
   const WindowFile window("else");
   Prng prng(1);
   std::string noise(2 << 20, ' ');
@@ -119,7 +119,7 @@ TEST_CASE("a file that is something else is left as it is") {
   }
 }
 
-TEST_CASE("a window of another version, another size, or cut off, is refused with its cure") {
+TEST_CASE("a window of another version or size, or that is cut off, is refused with a cure") {
   const WindowFile window("other");
   REQUIRE(try_open_port(window.device("?size=4M")).ok());
   check_refused(window.device("?size=8M"), Status::invalid_argument, "has 4M, not 8M");
@@ -143,7 +143,7 @@ TEST_CASE("a window of another version, another size, or cut off, is refused wit
   check_refused(window.device(""), Status::invalid_argument, "written over");
 }
 
-TEST_CASE("a window that a dead process has left half made is made anew") {
+TEST_CASE("a window that a dead process has left incomplete is created again") {
   const WindowFile window("half");
   window.write("");
   window.cut(1 << 20);
@@ -179,8 +179,8 @@ TEST_CASE("another user's window is refused until its owner allows it") {
   CHECK(as(54321, window.device("")) == 1);
   chmod(window.path().c_str(), 0666);
   CHECK(as(54321, window.device("")) == 0);
-  // The default one is never another's, however open it is: its name could be taken in advance.
-  // Several copies of this test may run at once: each plays a user of its own.
+  // The default window is never another user's, even if it is open to all: its name could be taken
+  // in advance. Several copies of this test may run at once, so each acts as a user of its own.
   const uid_t user = 1'000'000 + static_cast<uid_t>(getpid());
   const std::string taken = "/dev/shm/urma-" + std::to_string(user);
   const int file = open(taken.c_str(), O_CREAT | O_EXCL | O_RDWR, 0666);
@@ -191,8 +191,8 @@ TEST_CASE("another user's window is refused until its owner allows it") {
   unlink(taken.c_str());
 }
 
-// Calls `function` in a child with a file system of its own at this folder, and checks what it
-// returns, unless the file system cannot be mounted.
+// Calls `function` in a child with a separate file system mounted at this folder, and checks that
+// it returns 0. Skipped if the file system cannot be mounted.
 template <class Function>
 void on_file_system(const char* kind, const char* options, Function&& function) {
   const std::string folder = "/tmp/urma-test-" + std::to_string(getpid());
@@ -208,7 +208,7 @@ void on_file_system(const char* kind, const char* options, Function&& function) 
   CHECK(result == 0);
 }
 
-TEST_CASE("a full file system is an error at open, and later a connection refused: never a fault") {
+TEST_CASE("a full file system makes open fail, and later refuses a connection: it never faults") {
   on_file_system("tmpfs", "size=2M", [](const std::string& folder) {
     const std::string path = "cxl:" + folder + "/w";
     const auto port = try_open_port(path + "?size=4M");
@@ -216,10 +216,10 @@ TEST_CASE("a full file system is an error at open, and later a connection refuse
     if (port.error().message.find("the file system " + folder +
                                   " (tmpfs, 2M) has 2M free, and 4M") == std::string::npos)
       return 2;
-    // Nothing is left of it that would be in the way.
+    // No remains of the failed attempt are in the way.
     if (!try_open_port(path + "?size=1M").ok()) return 3;
     unlink((folder + "/w").c_str());
-    // Little is taken at first, and the rest when it is used.
+    // An open window takes little memory at first, and the rest when it is used.
     const auto a = try_open_port(path);
     const auto b = try_open_port(path);
     const auto c = try_open_port(path);
@@ -227,7 +227,7 @@ TEST_CASE("a full file system is an error at open, and later a connection refuse
     if (!reach(**a, **b) || !reach(**b, **a)) return 5;
     if (reach(**a, **c) || reach(**c, **b)) return 6;
     if (!reach(**a, **b)) return 7;
-    // Not a single page is left for other files.
+    // No page is left for other files.
     const WindowFile other("unused");
     const std::string rest = folder + "/rest";
     const int file = open(rest.c_str(), O_CREAT | O_RDWR, 0600);
@@ -242,7 +242,7 @@ TEST_CASE("a full file system is an error at open, and later a connection refuse
 bool says(const drivers::PacketPort& port, std::string_view what) {
   return port.facts().description.find(what) != std::string::npos;
 }
-// Returns whether memory that was written and given back is zeros for its next owner.
+// Returns whether memory that was written and returned is zeros for its next owner.
 bool begins_with_zeros(drivers::PacketPort& port) {
   constexpr size_t bytes = 100'000;
   for (int turn = 0; turn < 2; ++turn) {
@@ -259,7 +259,7 @@ bool begins_with_zeros(drivers::PacketPort& port) {
   return true;
 }
 
-TEST_CASE("a processor holds memory for atomics only where they are the processors'") {
+TEST_CASE("a hold for atomics succeeds only if processors execute the atomics of the segment") {
   const WindowFile window;
   const auto owner = try_open_port(window.device("?size=64M"));
   const auto other = try_open_port(window.device(""));
@@ -295,7 +295,7 @@ TEST_CASE("a processor holds memory for atomics only where they are the processo
   memory.give_back(lease);
 }
 
-TEST_CASE("a window is opened by its maker's words, whatever its pages") {
+TEST_CASE("a window can be opened with the options of its creator, whatever its page size") {
   const WindowFile window;
   const auto maker = try_open_port(window.device("?size=1500000"));
   CHECK(maker.ok());
@@ -303,7 +303,7 @@ TEST_CASE("a window is opened by its maker's words, whatever its pages") {
   CHECK_FALSE(try_open_port(window.device("?size=2500000")).ok());
 }
 
-TEST_CASE("huge pages are used where there are any, and a port says so") {
+TEST_CASE("huge pages are used if the system has any, and the port's settings say so") {
   const WindowFile small;
   CHECK(says(**try_open_port(small.device("?size=64M")), "pages"));
   on_file_system("tmpfs", "huge=always", [](const std::string& folder) {
@@ -318,7 +318,7 @@ TEST_CASE("huge pages are used where there are any, and a port says so") {
   on_file_system("hugetlbfs", "pagesize=2M", [](const std::string& folder) {
     const auto port = try_open_port("cxl:" + folder + "/w?size=16M");
     if (!port.ok()) {
-      // There are no such pages in the system's pool: an error that says what is missing.
+      // The pool of the system has no such pages: the error must say what is missing.
       return port.error().message.find("huge") != std::string::npos ? 0 : 1;
     }
     if (!says(**port, "pages of 2M")) return 2;
@@ -328,7 +328,8 @@ TEST_CASE("huge pages are used where there are any, and a port says so") {
   });
 }
 
-TEST_CASE("a file system that takes nothing in advance will do, as a BAR's resource file does") {
+TEST_CASE(
+    "a file system that cannot allocate in advance, like a BAR's resource file, is accepted") {
   on_file_system("ramfs", nullptr, [](const std::string& folder) {
     const auto a = try_open_port("cxl:" + folder + "/w?size=4M");
     const auto b = try_open_port("cxl:" + folder + "/w");
@@ -337,7 +338,7 @@ TEST_CASE("a file system that takes nothing in advance will do, as a BAR's resou
   });
 }
 
-TEST_CASE("a window that a stopped process has locked is an error within a moment") {
+TEST_CASE("opening a window that a stopped process has locked fails within a moment") {
   const WindowFile window("locked");
   PortPair ports = pair_at(window);
   Bystander stopped([&] {
@@ -351,17 +352,18 @@ TEST_CASE("a window that a stopped process has locked is an error within a momen
   });
   REQUIRE(stopped.ready());
   stopped.stop();
-  // The lock is held until the process goes on, so what returns does not wait for it.
+  // The lock is held until the process continues, so the error came without waiting for the lock.
   check_refused(window.device(""), Status::io_error, "/proc/locks");
-  CHECK_FALSE(reach(*ports.a, *ports.b));  // a new pair needs rings, and rings need the lock
+  CHECK_FALSE(
+      reach(*ports.a, *ports.b));  // a new pair needs rings, and allocating rings needs the lock
   stopped.kill();
   CHECK(reach(*ports.a, *ports.b));
   CHECK(try_open_port(window.device("")).ok());
 }
 
-// ---- places
+// ---- slots
 
-TEST_CASE("all slots of a window are taken: an error, until a device leaves") {
+TEST_CASE("if all slots of a window are taken, open fails until a device leaves") {
   const WindowFile window("crowd");
   std::vector<std::unique_ptr<PacketPort>> ports;
   ports.push_back(PortPair::open(window.device()));
@@ -374,7 +376,7 @@ TEST_CASE("all slots of a window are taken: an error, until a device leaves") {
   check_refused(window.device(""), Status::no_resources, "no free slot");
 }
 
-TEST_CASE("slots and descriptors are given back when devices leave or die") {
+TEST_CASE("slots and descriptors are released when devices leave or die") {
   const WindowFile window("loop");
   const auto keeper = PortPair::open(window.device("?size=4M"));
   const size_t descriptors = descriptor_count();
@@ -401,7 +403,7 @@ TEST_CASE("slots and descriptors are given back when devices leave or die") {
   }
 }
 
-TEST_CASE("an abandoned port leaves what a killed process leaves, beside others of its process") {
+TEST_CASE("a port that is abandoned leaves the same state as a killed process") {
   const WindowFile window("abandoned");
   const auto keeper = PortPair::open(window.device("?size=4M"));
   for (int round = 0; round < 30; ++round) {
@@ -411,8 +413,8 @@ TEST_CASE("an abandoned port leaves what a killed process leaves, beside others 
     const Endpoint there = doomed->facts().self;
     const Packet last = send_to(*doomed, keeper->facts().self, 7);
     doomed->abandon();
-    // The sender died without ringing: its frame lies in the ring, and a receiver that looks finds
-    // that the sender is gone.
+    // The sender died without ringing. Its frame lies in the ring; a receiver that looks finds it,
+    // and finds that the sender is dead.
     RxFrame got;
     REQUIRE(keeper->receive({&got, 1}, read_clock()) == 1);
     CHECK(got.bytes == last.size());
@@ -427,7 +429,7 @@ TEST_CASE("an abandoned port leaves what a killed process leaves, beside others 
   }
 }
 
-TEST_CASE("a window of dead processes is taken over with all that they held") {
+TEST_CASE("a window of dead processes can be used again, with all that they held") {
   const WindowFile window("graves");
   const auto die = [&] {
     Bystander dead([&] {
@@ -444,7 +446,7 @@ TEST_CASE("a window of dead processes is taken over with all that they held") {
   CHECK(reach(*ports.a, *ports.b));
 }
 
-TEST_CASE("a child of fork neither keeps its parent's place nor gives it away") {
+TEST_CASE("a child of fork neither keeps its parent's slot nor releases it") {
   const WindowFile window("fork");
   PortPair ports = pair_at(window);
   REQUIRE(reach(*ports.a, *ports.b));
@@ -458,7 +460,7 @@ TEST_CASE("a child of fork neither keeps its parent's place nor gives it away") 
   CHECK(reach(*ports.a, *ports.b));
   const auto third = open_port_at(window);
   CHECK(third->facts().self.address.bytes[15] == std::byte{3});
-  // The parent dies; its child lives on.
+  // The parent dies while its child lives on.
   int pipes[2];
   REQUIRE(pipe(pipes) == 0);
   pid_t child = -1;
@@ -470,7 +472,7 @@ TEST_CASE("a child of fork neither keeps its parent's place nor gives it away") 
         for (;;) pause();
       }
       [[maybe_unused]] const ssize_t told = write(pipes[1], &heir, sizeof heir);
-      usleep(20'000);  // until it has run, it has all that its parent has
+      usleep(20'000);  // a child that has not run yet still has all descriptors of its parent
       return port;
     });
     REQUIRE(read(pipes[0], &child, sizeof child) == sizeof child);
@@ -482,9 +484,9 @@ TEST_CASE("a child of fork neither keeps its parent's place nor gives it away") 
 
 // ---- rings
 
-TEST_CASE("a pair for which there is no ring is refused; others go on, and it gets the next ones") {
+TEST_CASE("a pair without rings is refused; other pairs work on, and it gets the next free rings") {
   const WindowFile window("few");
-  PortPair first = pair_at(window);  // 1 MiB: two rings
+  PortPair first = pair_at(window);  // 1 MiB has room for two rings
   const auto third = open_port_at(window);
   REQUIRE(reach(*first.a, *first.b));
   CHECK_FALSE(reach(*first.a, *third));
@@ -492,13 +494,14 @@ TEST_CASE("a pair for which there is no ring is refused; others go on, and it ge
   CHECK(third->counters().send_failures > 0);
   CHECK(reach(*first.b, *first.a));
   first.a.reset();
-  // The remaining device has to look once.
+  // The remaining device releases the rings when it looks.
   look({first.b.get()});
   CHECK(reach(*third, *first.b));
   CHECK(reach(*first.b, *third));
 }
 
-// Whether a sleeper at its bell was woken in time. It has looked before, and found nothing.
+// Returns whether a thread that sleeps at its bell was woken in time. It has looked before, and
+// found nothing.
 template <class Function>
 bool woken(PacketPort& sleeper, Function&& by) {
   Bell& bell = *sleeper.bell();
@@ -514,7 +517,8 @@ bool woken(PacketPort& sleeper, Function&& by) {
   return in_time;
 }
 
-TEST_CASE("rings that a sleeper shared with the dead are given to others that need them") {
+TEST_CASE(
+    "rings that a sleeping device shared with a dead one are given to others that need them") {
   const WindowFile window("sleeper");
   const auto sleeper = PortPair::open(window.device());
   const auto third = open_port_at(window);
@@ -527,8 +531,8 @@ TEST_CASE("rings that a sleeper shared with the dead are given to others that ne
     REQUIRE(doomed.ready());
     look({sleeper.get()});
   }
-  // No device has noticed the death, and the sleeper is rung only because another device needs the
-  // ring it holds.
+  // No device has noticed the death. The sleeping device is rung only because another device needs
+  // the ring that it holds.
   CHECK(woken(*sleeper, [&] { CHECK_FALSE(reach(*third, *third)); }));
   look({sleeper.get()});
   CHECK(reach(*third, *sleeper));
@@ -541,7 +545,7 @@ TEST_CASE("a sleeping device is rung when a partner leaves") {
   CHECK(woken(*ports.b, [&] { ports.a.reset(); }));
 }
 
-TEST_CASE("rings are reused without end, whichever device leaves or dies") {
+TEST_CASE("rings can be reused any number of times, whichever device leaves or dies") {
   const WindowFile window("round");
   const auto keeper = PortPair::open(window.device());
   for (int round = 0; round < 500; ++round) {
@@ -554,7 +558,7 @@ TEST_CASE("rings are reused without end, whichever device leaves or dies") {
   }
 }
 
-TEST_CASE("rings of devices that left before any other looked are not lost") {
+TEST_CASE("rings of devices that left before any other device looked are not lost") {
   const WindowFile window("unseen");
   const auto keeper = PortPair::open(window.device());
   for (int round = 0; round < 10; ++round) {
@@ -568,7 +572,7 @@ TEST_CASE("rings of devices that left before any other looked are not lost") {
   }
 }
 
-TEST_CASE("what was sent before its sender left is received") {
+TEST_CASE("packets that were sent before their sender left are received") {
   const WindowFile window("legacy");
   PortPair ports = pair_at(window);
   for (unsigned i = 0; i < 20; ++i) {
@@ -588,7 +592,7 @@ TEST_CASE("what was sent before its sender left is received") {
   CHECK(reach(*later, *ports.b));
 }
 
-// How many of the messages with this seed come, of all that do.
+// Receives until nothing comes. Returns how many of the messages have this seed.
 unsigned count_of(PacketPort& at, unsigned seed) {
   const Packet wanted = packet_of(100, seed);
   unsigned count = 0;
@@ -601,10 +605,11 @@ unsigned count_of(PacketPort& at, unsigned seed) {
   return count;
 }
 
-TEST_CASE("what a life left unread is not taken for what the next one at its place says") {
+TEST_CASE(
+    "unread messages of an incarnation are not taken for messages of the next one in its slot") {
   constexpr unsigned earlier = 1;
   constexpr unsigned later = 2;
-  // The ring of the later life lies behind that of the earlier one, and in front of it.
+  // The ring of the later incarnation lies behind that of the earlier one, or in front of it.
   for (const bool in_front : {false, true}) {
     INFO("in front: " << in_front);
     const WindowFile window("lives");
@@ -633,7 +638,7 @@ TEST_CASE("what a life left unread is not taken for what the next one at its pla
   }
 }
 
-TEST_CASE("a later life waits for what is still being read of the earlier one") {
+TEST_CASE("a later incarnation waits while messages of the earlier one are still being read") {
   const WindowFile window("kept");
   PortPair ports = pair_at(window);
   send_to(*ports.a, ports.b->facts().self, 1);
@@ -641,7 +646,8 @@ TEST_CASE("a later life waits for what is still being read of the earlier one") 
   REQUIRE(ports.b->receive({&kept, 1}, read_clock()) == 1);
   ports.a.reset();
   ports.a = open_port_at(window);
-  // The window has rings for one pair; those of the dead are free when they have been let go.
+  // The window has rings for one pair. Those of the dead device are free when both ends have
+  // released them.
   look({ports.b.get()});
   const Packet first = packet_of(100, 1);
   CHECK(std::equal(first.begin(), first.end(), kept.data));
@@ -650,9 +656,9 @@ TEST_CASE("a later life waits for what is still being read of the earlier one") 
   CHECK(reach(*ports.a, *ports.b, 2));
 }
 
-TEST_CASE("a partner that never lets go has no more than a few rings of one place") {
+TEST_CASE("a partner that never releases its rings holds only a few rings of one slot") {
   const WindowFile window("greedy");
-  const auto asleep = PortPair::open(window.device("?size=16M"));  // it never looks
+  const auto asleep = PortPair::open(window.device("?size=16M"));  // this device never looks
   const auto third = open_port_at(window);
   uint64_t refused = 0;
   for (int life = 0; life < 30; ++life) {
@@ -664,7 +670,7 @@ TEST_CASE("a partner that never lets go has no more than a few rings of one plac
   CHECK(reach(*third, *third));
 }
 
-TEST_CASE("a ring whose mark makes no sense is counted, and read no more") {
+TEST_CASE("a ring with an invalid mark is counted, and is not read any further") {
   const WindowFile window("broken");
   PortPair ports = pair_at(window);
   REQUIRE(reach(*ports.a, *ports.b));
@@ -678,8 +684,7 @@ TEST_CASE("a ring whose mark makes no sense is counted, and read no more") {
   CHECK_FALSE(reach(*ports.a, *ports.b));
 }
 
-TEST_CASE(
-    "a window of another kernel is refused, and one whose record is incomplete has no owner") {
+TEST_CASE("a window of another kernel is refused, and an incomplete slot record has no owner") {
   const WindowFile window("kernel");
   {
     PortPair ports = pair_at(window);
@@ -694,7 +699,7 @@ TEST_CASE(
 
 // ---- a file that is cut off while it is used
 
-TEST_CASE("a window that is cut off while it is used is lost, and its processes live on") {
+TEST_CASE("a window that is cut off while it is used is lost, and its processes survive") {
   for (const uint64_t left : {uint64_t{0}, uint64_t{4096}, uint64_t{100'000}, uint64_t{700'000}}) {
     INFO("bytes left " << left);
     const WindowFile window("cut");
@@ -705,7 +710,7 @@ TEST_CASE("a window that is cut off while it is used is lost, and its processes 
             send_packet(ports, *ports.a, ports.b->facts().self, packet_of(60'000, 1));
             if (ports.b->receive({&kept, 1}, read_clock()) != 1) return 2;
             window.cut(left);
-            // All is read, whatever it is now.
+            // Reads all bytes, whatever they are now.
             unsigned sum = 0;
             for (uint32_t i = 0; i < kept.bytes; ++i) sum += static_cast<unsigned>(kept.data[i]);
             ports.b->release({&kept, 1});
@@ -720,7 +725,7 @@ TEST_CASE("a window that is cut off while it is used is lost, and its processes 
   }
 }
 
-TEST_CASE("faults outside the window go to the previous handler") {
+TEST_CASE("faults outside the window are passed to the previous handler") {
   const WindowFile window("chain");
   const WindowFile elsewhere("chain-other");
   const auto fault = [&] {

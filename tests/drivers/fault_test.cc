@@ -4,7 +4,7 @@
 namespace urma::test {
 namespace {
 
-// How many of `count` packets of 100 bytes arrive, and how many of those are damaged.
+// How many of `count` packets of 100 bytes arrive, and how many of these are damaged.
 struct Toll {
   size_t arrived = 0;
   size_t damaged = 0;
@@ -31,7 +31,7 @@ Toll toll_of(const std::string& from, const std::string& to, unsigned count) {
   return toll;
 }
 
-TEST_CASE("faults happen as often as they were asked for, in the direction they were asked for") {
+TEST_CASE("faults happen as often as the options say, and in their direction") {
   constexpr unsigned count = 4000;
   const auto about = [](size_t value, double expected) {
     return std::abs(static_cast<double>(value) - expected) < 0.25 * expected + 20;
@@ -45,7 +45,7 @@ TEST_CASE("faults happen as often as they were asked for, in the direction they 
   CHECK(about(toll_of("sim:f7", "fault(in.corrupt=10%):sim:f7", count).damaged, 0.1 * count));
 }
 
-TEST_CASE("the same seed does the same") {
+TEST_CASE("the same seed gives the same faults") {
   const Toll first = toll_of("fault(loss=30%,corrupt=10%,seed=9):sim:f8", "sim:f8", 500);
   const Toll again = toll_of("fault(loss=30%,corrupt=10%,seed=9):sim:f9", "sim:f9", 500);
   const Toll other = toll_of("fault(loss=30%,corrupt=10%,seed=10):sim:f10", "sim:f10", 500);
@@ -54,8 +54,9 @@ TEST_CASE("the same seed does the same") {
   CHECK((first.arrived != other.arrived || first.damaged != other.damaged));
 }
 
-// At its time, and once: the same of a device in the simulator and of one behind the wrapper.
-TEST_CASE("a late port reads memory and settles when it was asked to, in order") {
+// Each frame is read and settled at its time, and once. The same holds for a simulated device and
+// for one behind the wrapper.
+TEST_CASE("a late port reads memory and settles after the given delays, in order") {
   using namespace std::chrono_literals;
   for (const std::string from :
        {"fault(hold=100us,settle=50us):sim:late-fault", "sim:late-fault?hold=100us&settle=50us"}) {
@@ -116,8 +117,8 @@ TEST_CASE("a late port takes no more frames than its ring has, until some have s
   }
 }
 
-// Each of them has buffers of its own, and must get back those and no others.
-TEST_CASE("of two wrappers each gets its buffers back, however many packets come") {
+// Each wrapper has buffers of its own, and must get back those and no others.
+TEST_CASE("two wrappers each get their own buffers back, however many packets come") {
   for (const std::string in : {"", "in.delay=3us"}) {
     PortPair ports("sim:nested", "fault(" + in + "):fault(in.delay=2us):sim:nested");
     for (unsigned i = 0; i < 10'000; ++i) {
@@ -130,7 +131,7 @@ TEST_CASE("of two wrappers each gets its buffers back, however many packets come
   }
 }
 
-TEST_CASE("a delayed packet comes when its time has come") {
+TEST_CASE("a delayed packet arrives when its delay has passed") {
   PortPair ports("fault(delay=100us):sim:f11", "sim:f11");
   const Time sent = ports.now();
   send_packet(ports, *ports.a, ports.b->facts().self, packet_of(50, 1));
@@ -139,7 +140,7 @@ TEST_CASE("a delayed packet comes when its time has come") {
   Time arrived{};
   while (arrived == Time{}) {
     ports.pass_time();
-    ports.a->receive({&frame, 1}, ports.now());  // which lets go what is due
+    ports.a->receive({&frame, 1}, ports.now());  // which releases the packets that are due
     if (ports.b->receive({&frame, 1}, ports.now()) == 1) arrived = ports.now();
   }
   ports.b->release({&frame, 1});

@@ -1,5 +1,5 @@
-// An interface that cannot segment says so only when it is asked to send. This program's own
-// sendmsg and sendmmsg are such an interface, when they are told to be.
+// Some interfaces cannot segment, and report this only when a program sends. This program defines
+// its own sendmsg and sendmmsg, which act like such an interface when a test asks for it.
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -38,8 +38,8 @@ extern "C" int sendmmsg(int socket, mmsghdr* messages, unsigned count, int flags
 namespace urma::test {
 namespace {
 
-// The data path does not allocate, and what a port has said of itself is read by others meanwhile.
-TEST_CASE("where an interface refuses GSO, bursts arrive and the port's facts stay as they were") {
+// The data path does not allocate, and other threads may read the port's facts meanwhile.
+TEST_CASE("if an interface refuses GSO, bursts arrive and the port's facts do not change") {
   PortPair ports("udp:", "udp:");
   const std::string before = ports.a->facts().description;
   const std::vector<Packet> sent(8, packet_of(500, 1));
@@ -57,7 +57,7 @@ TEST_CASE("where an interface refuses GSO, bursts arrive and the port's facts st
     CHECK(receive_packets(ports, *ports.b, sent.size()) == sent);
   }
   refuses = false;
-  CHECK(refused == 1);  // asked once only
+  CHECK(refused == 1);  // GSO was tried only once
   CHECK(ports.a->facts().description == before);
   CHECK(ports.a->counters().send_failures == 0);
 }

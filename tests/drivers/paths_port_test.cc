@@ -12,7 +12,7 @@ namespace {
 
 using drivers::PacketPort;
 
-// Always has as many frames as there is room for.
+// A port that always has as many frames as there is room for.
 class BusyPort final : public PacketPort {
  public:
   explicit BusyPort(uint16_t port) {
@@ -35,7 +35,7 @@ class BusyPort final : public PacketPort {
   drivers::PortFacts facts_;
 };
 
-TEST_CASE("ports that always have something take turns, however many there are") {
+TEST_CASE("ports that always have packets take turns, however many there are") {
   for (uint16_t count = 1; count <= most_paths; ++count) {
     std::vector<std::unique_ptr<PacketPort>> ports;
     for (uint16_t i = 0; i < count; ++i) {
@@ -57,7 +57,7 @@ TEST_CASE("ports that always have something take turns, however many there are")
     INFO(count << " ports");
     for (unsigned i = 0; const unsigned had : turns(count)) CHECK(had == (i++ < count ? 100 : 0));
     if (count == 1) continue;
-    // Where one goes, the others have its turns in equal parts.
+    // When one port is stopped, the others share its turns equally.
     port.path_ports()->stop(0);
     unsigned i = 0;
     for (const unsigned had : turns(count - 1u)) {

@@ -1,4 +1,4 @@
-// The contents of a capture, and the errors of one that cannot be written.
+// The contents of a capture, and the errors if one cannot be written.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ using drivers::PacketPort;
 using drivers::pcap::CaptureFile;
 using drivers::pcap::Direction;
 
-// A path of a test's own, and the device that captures there.
+// A path of one test, and the device that captures to it.
 struct CapturePath {
   explicit CapturePath(const std::string& name)
       : path("/dev/shm/urma-test-" + std::to_string(getpid()) + "-" + name + ".pcapng") {
@@ -51,7 +51,7 @@ uint32_t folded(std::span<const std::byte> bytes, uint32_t sum = 0) {
   return sum;
 }
 
-// Where the UB packet begins in an IP packet whose headers are right, checksums included.
+// Returns where the UB packet begins in an IP packet. Checks the headers, including checksums.
 size_t check_headers(const Packet& packet, const Endpoint& from, const Endpoint& to) {
   const std::byte* const at = packet.data();
   const bool four = packet[0] >> 4 == std::byte{4};
@@ -90,7 +90,7 @@ size_t check_headers(const Packet& packet, const Endpoint& from, const Endpoint&
   return udp + 8;
 }
 
-TEST_CASE("a capture's IP and UDP headers are those of a network, checksums included") {
+TEST_CASE("the IP and UDP headers of a capture are valid, checksums included") {
   const Endpoint four[] = {{ipv4(10, 0, 0, 1), 4792}, {ipv4(10, 1, 255, 2), 5000}};
   const Endpoint six[] = {{parse_address("fd00::1").value(), 4792},
                           {parse_address("fd00::ffff:2").value(), 1}};
@@ -114,9 +114,9 @@ TEST_CASE("a capture's IP and UDP headers are those of a network, checksums incl
   for (const size_t bytes : {65527, 65528, 65535, 65611}) check(six[1], six[0], bytes, false);
 }
 
-// ---- what is in it
+// ---- contents
 
-// As they are to be found, in this order.
+// The packets that must be in the file, in this order.
 struct Expected {
   Direction direction;
   Packet packet;
@@ -172,12 +172,12 @@ TEST_CASE("packets of both directions are in the file, whole and in order") {
     CHECK(capture.seen == 300);
     CHECK(capture.missing == 0);
     CHECK(capture.comment.empty());
-    // Simulated time is the file's.
+    // The file has simulated time.
     CHECK(capture.packets.back().nanoseconds < 10'000'000'000);
   }
 }
 
-TEST_CASE("real time is the calendar's") {
+TEST_CASE("a capture of a real device has the time of the calendar") {
   const CapturePath path("calendar");
   const Duration before = read_calendar();
   {
@@ -192,7 +192,7 @@ TEST_CASE("real time is the calendar's") {
   CHECK(stamped <= read_calendar());
 }
 
-TEST_CASE("a capture shows what its place in a row of wrappers sees") {
+TEST_CASE("a capture contains the packets at its position among several wrappers") {
   const CapturePath inner("inner");
   const CapturePath outer("outer");
   size_t arrived = 0;
@@ -209,7 +209,7 @@ TEST_CASE("a capture shows what its place in a row of wrappers sees") {
   CHECK(inner.read().packets.size() == arrived);
 }
 
-TEST_CASE("of each packet so many bytes as were asked for") {
+TEST_CASE("a capture with snap= keeps that many bytes of each packet") {
   const CapturePath path("snap");
   {
     PortPair ports(path.device("sim:pcap-snap", ",snap=101"), "sim:pcap-snap");
@@ -226,7 +226,7 @@ TEST_CASE("of each packet so many bytes as were asked for") {
   CHECK(sizes == expected);
 }
 
-// A port that takes as many frames as it is told to.
+// A port that accepts as many frames as the test allows.
 class StubbornPort final : public PacketPort {
  public:
   StubbornPort() {
@@ -253,7 +253,7 @@ class StubbornPort final : public PacketPort {
   drivers::PortFacts facts_;
 };
 
-TEST_CASE("what a port did not take is not in the file, and is when it takes it") {
+TEST_CASE("a packet is in the file only once the port has accepted it") {
   const CapturePath path("partial");
   constexpr size_t count = 200;
   std::vector<Expected> expected;
@@ -286,7 +286,7 @@ TEST_CASE("what a port did not take is not in the file, and is when it takes it"
   CHECK(capture.seen == count);
 }
 
-TEST_CASE("what is written into a window's own memory is captured, too, and nothing is mapped") {
+TEST_CASE("packets written into a window's own memory are captured, too, and no memory is mapped") {
   const WindowFile window("pcap");
   const CapturePath path("window");
   const std::string plain = window.device("?size=16M");
@@ -324,9 +324,9 @@ TEST_CASE("what is written into a window's own memory is captured, too, and noth
   check_packets(path.read(), expected, a, b, drivers::pcap::ctp_port);
 }
 
-// ---- when it is written
+// ---- times of writing
 
-TEST_CASE("a killed process leaves all that was captured 10 ms before") {
+TEST_CASE("a killed process leaves all packets that were captured more than 10 ms before") {
   const CapturePath path("killed");
   PortPair ports(path.device("sim:pcap-killed"), "sim:pcap-killed");
   CHECK(ports.a->next_arrival() == never);
@@ -347,7 +347,7 @@ TEST_CASE("a killed process leaves all that was captured 10 ms before") {
   CHECK_FALSE(path.read().ended);
 }
 
-TEST_CASE("a child of fork leaves its parent's capture alone") {
+TEST_CASE("a child of fork does not change its parent's capture") {
   const CapturePath path("fork");
   {
     PortPair ports(path.device("udp:"), "udp:");
@@ -367,7 +367,7 @@ TEST_CASE("a child of fork leaves its parent's capture alone") {
   CHECK(path.read().ended);
 }
 
-// ---- what cannot be written
+// ---- captures that cannot be written
 
 std::string why_not(const std::string& device, Status status) {
   INFO(device);
@@ -380,7 +380,7 @@ std::string why_not(const std::string& device, Status status) {
   return port.error().message;
 }
 
-TEST_CASE("a capture is its owner's alone, also one that was there for all to read") {
+TEST_CASE("only its owner can read a capture, even if the file was readable to all before") {
   const CapturePath there("open to all");
   std::ofstream(there.path) << "\n\r\r\nof before";
   REQUIRE(chmod(there.path.c_str(), 0666) == 0);
@@ -392,7 +392,7 @@ TEST_CASE("a capture is its owner's alone, also one that was there for all to re
   CHECK((about.st_mode & 0777) == 0600);
 }
 
-TEST_CASE("a capture that cannot be opened says why and what to do") {
+TEST_CASE("the error for a capture that cannot be opened says why, and what to do") {
   constexpr Status bad = Status::invalid_argument;
   CHECK(mentions(why_not("pcap:", bad), "wraps another device"));
   CHECK(mentions(why_not("pcap():sim:x", bad), "is missing. Fix: pcap(file="));
@@ -410,7 +410,7 @@ TEST_CASE("a capture that cannot be opened says why and what to do") {
   const int reader = ::open(fifo.path.c_str(), O_RDONLY | O_NONBLOCK);
   CHECK(mentions(why_not(fifo.device("sim:x"), bad), "is not a regular file"));
   close(reader);
-  // An existing file stays when the device itself cannot be opened.
+  // An existing file is not changed if the device itself cannot be opened.
   const CapturePath kept("kept");
   std::ofstream(kept.path) << "an older capture";
   why_not(kept.device("udp:192.0.2.1"), Status::invalid_argument);
@@ -419,7 +419,7 @@ TEST_CASE("a capture that cannot be opened says why and what to do") {
   CHECK(line == "an older capture");
 }
 
-TEST_CASE("a file that is there is written over, but not while another device writes it") {
+TEST_CASE("an existing file is overwritten, but not while another device writes it") {
   const CapturePath path("again");
   std::ofstream(path.path) << "\n\r\r\n" << std::string(100'000, 'x');
   for (int round = 0; round < 2; ++round) {
@@ -435,7 +435,7 @@ TEST_CASE("a file that is there is written over, but not while another device wr
   }
 }
 
-// Sends so many packets of 1000 bytes, a tenth of them at a time.
+// Sends this many packets of 1000 bytes, a tenth of them at a time.
 void send_many(PortPair& ports, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     REQUIRE(send_packet(ports, *ports.a, ports.b->facts().self, packet_of(1000, i)));
@@ -454,7 +454,7 @@ void check_stopped(const Capture& capture, size_t sent, const std::string& why) 
   for (const Captured& one : capture.packets) CHECK(one.bytes.size() == 1048);
 }
 
-TEST_CASE("a limit is kept, and what is beyond it counted") {
+TEST_CASE("a capture stops at its limit, and counts the packets beyond it") {
   for (const uint64_t limit : {4096, 65'537, 300'000, 300'001, 300'002, 300'003}) {
     INFO(limit);
     const CapturePath path("limit");
@@ -473,8 +473,9 @@ TEST_CASE("a limit is kept, and what is beyond it counted") {
   }
 }
 
-TEST_CASE("a file that takes no more is cut to its last whole packet, and says so") {
-  // Memory that may not grow beyond some bytes: as a full disk, a write is cut short there.
+TEST_CASE("a file that cannot grow is cut to its last whole packet, and the settings say so") {
+  // A file in memory that may not grow beyond some bytes. As on a full disk, a write ends there
+  // early.
   for (const off_t room : {8192, 100'000, 123'456, 400'000}) {
     INFO(room);
     const int memory = memfd_create("full", MFD_ALLOW_SEALING | MFD_CLOEXEC);
@@ -495,7 +496,7 @@ TEST_CASE("a file that takes no more is cut to its last whole packet, and says s
   }
 }
 
-TEST_CASE("a process is not killed for a file that is longer than it may write") {
+TEST_CASE("a capture that reaches the limit on file sizes does not kill the process") {
   const CapturePath path("rlimit");
   const pid_t child = fork();
   if (child == 0) {

@@ -13,13 +13,13 @@
 
 namespace urma::test {
 
-// Reads a pcapng file by the format alone, independently of the writer under test.
+// Reads a pcapng file according to the format, independently of the writer under test.
 
 struct Captured {
   drivers::pcap::Direction direction;
   uint64_t nanoseconds;
   size_t had_bytes;
-  std::vector<std::byte> bytes;  // that are kept, from the IP header on
+  std::vector<std::byte> bytes;  // the captured bytes, from the IP header on
 };
 
 struct Capture {
@@ -56,7 +56,7 @@ class Cursor {
     return high << 32 | take<uint32_t>();
   }
   bool empty() const { return left_.empty(); }
-  // The options that end a block, by their numbers.
+  // Returns the options at the end of a block, by their numbers.
   std::map<int, std::span<const std::byte>> options() {
     std::map<int, std::span<const std::byte>> found;
     for (;;) {
@@ -77,7 +77,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Fails at whatever is not as the format has it, a cut block included.
+// Fails at anything that violates the format, including a block that is cut off.
 inline Capture read_capture(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

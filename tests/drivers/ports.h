@@ -19,11 +19,11 @@ namespace urma::test {
 
 using Packet = std::vector<std::byte>;
 
-// The memory of packets that ports have been given to send. A port may read it until `settled` has
-// passed its frame; then it is overwritten and freed, so what a port reads later is seen.
+// The memory of packets that ports were given to send. A port may read it until `settled` has
+// passed its frame. Then it is overwritten and freed, so a later read by the port is noticed.
 class SentMemory {
  public:
-  // For the next frame that `port` is given.
+  // Memory for the next frame that `port` is given.
   std::span<std::byte> keep(drivers::PacketPort& port, const Packet& packet) {
     reclaim(port);
     Kept& kept = kept_.try_emplace(&port, Kept{port.settled(), {}}).first->second;
@@ -38,7 +38,7 @@ class SentMemory {
       kept.packets.pop_front();
     }
   }
-  // All ports that were given anything are gone.
+  // Frees everything, after all ports have been destroyed.
   void reclaim_all() {
     for (auto& [port, kept] : kept_) {
       for (Packet& packet : kept.packets) overwrite(packet);
@@ -48,7 +48,7 @@ class SentMemory {
 
  private:
   struct Kept {
-    uint64_t settled;  // frames of the port's, up to the first of these
+    uint64_t settled;  // released once the port has settled this many frames
     std::deque<Packet> packets;
   };
   static void overwrite(Packet& packet) { std::ranges::fill(packet, std::byte{0xdb}); }
@@ -56,7 +56,7 @@ class SentMemory {
   std::map<const drivers::PacketPort*, Kept> kept_;
 };
 
-// Two ports that reach each other, and the time they live in.
+// Two ports that reach each other, and their clock.
 struct PortPair {
   SentMemory memory;  // outlives the ports
   std::unique_ptr<drivers::PacketPort> a;
@@ -69,7 +69,8 @@ struct PortPair {
   }
   drivers::VirtualClock* clock() const { return (a != nullptr ? a : b)->clock(); }
   Time now() const { return clock() != nullptr ? clock()->now() : read_clock(); }
-  // Ports are looked at again and again, as an engine does: some have something to let go.
+  // Lets time pass. Ports are polled repeatedly, as an engine does, because some have delayed
+  // packets.
   void pass_time() {
     for (const auto* port : {&a, &b}) {
       if (*port != nullptr) (*port)->receive({}, now());
@@ -78,14 +79,15 @@ struct PortPair {
   }
 };
 
-// Whether an engine that sleeps at the port's descriptors is woken within so many milliseconds.
+// Returns whether an engine that sleeps at the port's descriptors would be woken within this many
+// milliseconds.
 inline bool readable(const drivers::PacketPort& port, int milliseconds) {
   std::vector<pollfd> descriptors;
   for (const int one : port.descriptors()) descriptors.push_back({one, POLLIN, 0});
   return ::poll(descriptors.data(), descriptors.size(), milliseconds) > 0;
 }
 
-// The state of the way from a lossless port to this endpoint.
+// Returns the state of the way from a lossless port to this endpoint.
 inline Ways::State state_of(drivers::PacketPort& from, const Endpoint& to) {
   return from.ways()->state(from.ways()->way_to(to));
 }
@@ -97,8 +99,8 @@ inline Packet packet_of(size_t bytes, unsigned seed) {
   return packet;
 }
 
-// Sends one packet, its first bytes in the head, the rest in `pieces` pieces. Returns false if
-// there is no frame.
+// Sends one packet, with its first bytes in the head and the rest in `pieces` pieces. Returns false
+// if there is no frame.
 inline bool send_packet(PortPair& ports, drivers::PacketPort& from, const Endpoint& to,
                         const Packet& packet, unsigned pieces = 1) {
   TxFrame* frame = nullptr;

@@ -1,5 +1,5 @@
-// Compares a ring of the window with a list of its contents, also while another process scribbles
-// over it.
+// Compares a ring of the window with a list of its expected contents, also while another process
+// overwrites parts of it.
 
 #include "drivers/cxl/ring.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace drivers::cxl;
 
-// Both ends of a ring, and what should be in it.
+// Both ends of a ring, and its expected contents.
 class RingModel {
  public:
   enum class Memory : uint8_t { coherent, not_coherent };
@@ -50,7 +50,7 @@ class RingModel {
     in_.push_back({number_++, bytes});
     return true;
   }
-  // Fills everything that is written from now on with this mark.
+  // Fills all messages that are written from now on with this mark.
   void write_full_of(uint32_t mark) {
     for (size_t i = 0; i + sizeof mark <= pattern_.size(); i += sizeof mark) {
       std::memcpy(&pattern_[i], &mark, sizeof mark);
@@ -73,7 +73,7 @@ class RingModel {
     in_.pop_front();
     return true;
   }
-  // It is still what it was; then it is given back.
+  // Checks that the oldest kept message is unchanged, and releases it.
   void release() {
     const Kept& one = kept_.front();
     check(one.message, one.at);
@@ -126,7 +126,7 @@ class RingModel {
   std::deque<Kept> kept_;
 };
 
-TEST_CASE("messages of every size go through a ring as they were") {
+TEST_CASE("messages of every size pass through a ring unchanged") {
   RingModel model(1);
   for (uint32_t bytes = 1; bytes <= most_message_bytes; ++bytes) {
     REQUIRE(model.write(bytes));
@@ -162,19 +162,20 @@ void read_and_write_at_random(RingModel& model) {
   CHECK(model.empty());
 }
 
-TEST_CASE("a reader that keeps messages, a writer that fills the ring, sizes of all kinds") {
+TEST_CASE(
+    "messages of all sizes stay intact while a reader keeps some and a writer fills the ring") {
   RingModel coherent(2);
   read_and_write_at_random(coherent);
   RingModel not_coherent(2, RingModel::Memory::not_coherent);
   read_and_write_at_random(not_coherent);
 }
 
-TEST_CASE("what was promised room has it, and not everything is refused") {
+TEST_CASE("messages with reserved room fit, and reservations succeed if there is room") {
   RingModel model(3);
   Prng& prng = model.prng();
   uint64_t refused = 0;
   for (int turn = 0; turn < 20'000; ++turn) {
-    // A burst: promises first, of what the messages may have at most, then the messages.
+    // A burst: first reservations of the largest possible sizes, then the messages.
     std::vector<uint32_t> promised;
     for (uint64_t count = prng.between(1, 64); count > 0; --count) {
       const auto most =
@@ -198,7 +199,7 @@ TEST_CASE("what was promised room has it, and not everything is refused") {
   CHECK(refused > 100);
 }
 
-TEST_CASE("a full ring takes nothing more, and loses nothing") {
+TEST_CASE("a full ring accepts no further message, and loses none") {
   RingModel model(4);
   for (const uint32_t bytes : {1u, 60u, 61u, 4096u, most_message_bytes}) {
     for (int lap = 0; lap < 5; ++lap) {
@@ -206,14 +207,14 @@ TEST_CASE("a full ring takes nothing more, and loses nothing") {
       CHECK(model.unread() * lines_of(bytes) > ring_lines - 2 * lines_of(bytes) - 2);
       while (model.read()) {
       }
-      CHECK_FALSE(model.write(bytes));  // kept is not taken
+      CHECK_FALSE(model.write(bytes));  // a message that the reader keeps still occupies its room
       while (model.kept() > 0) model.release();
     }
   }
   CHECK(model.empty());
 }
 
-TEST_CASE("payload that looks like the marks to come is not taken for them") {
+TEST_CASE("payload that looks like future marks is not taken for marks") {
   for (const uint32_t ahead : {1U, 2U}) {
     RingModel model(ahead);
     uint64_t lines = 0;
@@ -234,7 +235,7 @@ TEST_CASE("payload that looks like the marks to come is not taken for them") {
   }
 }
 
-TEST_CASE("marks that no writer makes end in nothing worse than silence") {
+TEST_CASE("marks that no writer makes only stop the ring") {
   Prng prng(5);
   const auto ring = std::make_unique<Ring>();
   const auto* const from = reinterpret_cast<const std::byte*>(ring->lines);
@@ -263,7 +264,7 @@ TEST_CASE("marks that no writer makes end in nothing worse than silence") {
       REQUIRE(bytes <= static_cast<size_t>(end - at));
       reader.release(reader.next());
     }
-    // Nor is a reader believed that has taken what was never there.
+    // A reader that claims to have taken more than was written is not believed either.
     ring->control.receiver.taken = prng.next() >> prng.below(64);
     while (writer.reserve(1000)) {
     }

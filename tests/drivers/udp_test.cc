@@ -14,7 +14,7 @@ Result<std::unique_ptr<drivers::PacketPort>> try_open(std::string_view text) {
   return drivers::open_port(*device);
 }
 
-TEST_CASE("without an address, the first free loopback address on the UB port") {
+TEST_CASE("without an address, a port gets the first free loopback address with the UB port") {
   const auto first = PortPair::open("udp:");
   const auto second = PortPair::open("udp:");
   for (const auto* port : {first.get(), second.get()}) {
@@ -25,7 +25,7 @@ TEST_CASE("without an address, the first free loopback address on the UB port") 
   }
 }
 
-TEST_CASE("an occupied UB port gives a port of one's own and an EID that is not the address") {
+TEST_CASE("if the UB port is occupied, a device gets another port and a random EID") {
   const auto first = PortPair::open("udp:127.0.0.201");
   const auto second = PortPair::open("udp:127.0.0.201");
   CHECK(first->facts().self.port == ub_port);
@@ -35,7 +35,7 @@ TEST_CASE("an occupied UB port gives a port of one's own and an EID that is not 
   CHECK(to_string(second->facts().eid).starts_with("fd"));
 }
 
-TEST_CASE("port 0 asks for any free port, and leaves the UB port to others") {
+TEST_CASE("port 0 means any free port except the UB port") {
   for (const std::string address : {"127.0.0.204", "[::1]"}) {
     const auto client = try_open("udp:" + address + ":0");
     REQUIRE(client.ok());
@@ -48,7 +48,7 @@ TEST_CASE("port 0 asks for any free port, and leaves the UB port to others") {
   CHECK_FALSE(try_open("udp:127.0.0.204:00").ok());
 }
 
-TEST_CASE("a port that is asked for is got or refused") {
+TEST_CASE("a port number that is given is used or refused") {
   const auto first = PortPair::open("udp:127.0.0.202:5001");
   CHECK(first->facts().self.port == 5001);
   const auto second = try_open("udp:127.0.0.202:5001");
@@ -57,7 +57,7 @@ TEST_CASE("a port that is asked for is got or refused") {
   CHECK(second.error().message.find("127.0.0.202:5001") != std::string::npos);
 }
 
-TEST_CASE("IPv6, by the same rules") {
+TEST_CASE("the same rules hold for IPv6") {
   PortPair ports("udp:[::1]", "udp:[::1]:5002");
   CHECK(ports.b->facts().self.port == 5002);
   const Packet packet = packet_of(300, 1);
@@ -67,7 +67,7 @@ TEST_CASE("IPv6, by the same rules") {
   CHECK(arrived[0] == packet);
 }
 
-TEST_CASE("what cannot be opened says why and what to do") {
+TEST_CASE("the error for a device that cannot be opened says why, and what to do") {
   struct Case {
     const char* device;
     Status status;
@@ -115,7 +115,7 @@ TEST_CASE("without GSO and GRO the same packets arrive") {
   CHECK(receive_packets(ports, *ports.b, 50) == sent);
 }
 
-TEST_CASE("an ICMP report that no socket listens is read, and does not keep the socket readable") {
+TEST_CASE("an ICMP report of an unreachable port is read, so the socket does not stay readable") {
   PortPair ports("udp:", "udp:");
   Endpoint nobody = ports.a->facts().self;
   nobody.port = 9;
@@ -129,13 +129,14 @@ TEST_CASE("an ICMP report that no socket listens is read, and does not keep the 
   CHECK(!readable(*ports.a, 0));
 }
 
-// The error of a datagram is told to the next call on its socket, and lies in a queue beside: both
-// are one message.
-TEST_CASE("each message of the network is counted once, whichever call is told of it") {
+// The kernel reports the error of a datagram twice: to the next call on the socket, and in the
+// socket's error queue. Both are the same ICMP message.
+TEST_CASE("each ICMP message is counted once, whichever call reports it") {
   for (const auto& [first, second] : {std::pair("udp:", "udp:"), {"udp:[::1]", "udp:[::1]:5011"}}) {
     INFO(first);
     constexpr unsigned times = 30;
-    // The loopback interface answers at once, so each of them has been told when `send` returns.
+    // The loopback interface answers immediately, so each error has been reported when `send`
+    // returns.
     const auto look = [](PortPair& ports) {
       RxFrame frame;
       for (int i = 0; i < 3; ++i) CHECK(ports.a->receive({&frame, 1}, read_clock()) == 0);
@@ -143,17 +144,17 @@ TEST_CASE("each message of the network is counted once, whichever call is told o
     PortPair ports(first, second);
     Endpoint nobody = ports.a->facts().self;
     nobody.port = 9;
-    // `send` alone is told, of all but the last one.
+    // Only `send` gets the errors, of all datagrams except the last.
     for (unsigned i = 0; i < times; ++i) send_packet(ports, *ports.a, nobody, packet_of(50, i));
     look(ports);
     CHECK(ports.a->counters().unreachable == times);
-    // `receive` alone.
+    // Only `receive` gets the errors.
     for (unsigned i = 0; i < times; ++i) {
       send_packet(ports, *ports.a, nobody, packet_of(50, i));
       look(ports);
     }
     CHECK(ports.a->counters().unreachable == 2 * times);
-    // Bursts: one message for each datagram.
+    // In bursts there is one ICMP message for each datagram.
     const uint64_t before = ports.a->counters().frames_sent;
     for (unsigned i = 0; i < times; ++i) {
       send_packet(ports, *ports.a, nobody, packet_of(3000, i));
@@ -168,7 +169,7 @@ TEST_CASE("each message of the network is counted once, whichever call is told o
 
 TEST_CASE("a datagram too large for this host is a failed send, and no peer becomes unreachable") {
   PortPair ports("udp:", "udp:");
-  const Packet packet(65'530, std::byte{1});  // more than a UDP datagram can be
+  const Packet packet(65'530, std::byte{1});  // longer than a UDP datagram can be
   TxFrame* frame = nullptr;
   REQUIRE(ports.a->lend({&frame, 1}) == 1);
   frame->head_bytes = frame->tail_bytes = 0;
@@ -182,11 +183,11 @@ TEST_CASE("a datagram too large for this host is a failed send, and no peer beco
   CHECK(!readable(*ports.a, 0));
 }
 
-// ---- talk: a peer with which small datagrams are exchanged, one at a time
+// ---- talk: a peer with which small datagrams are exchanged one at a time
 
 constexpr unsigned enough_to_talk = 100;
 
-// One each way, so often.
+// Sends one datagram in each direction, this many times.
 void talk(PortPair& ports, drivers::PacketPort& a, drivers::PacketPort& b, unsigned rounds) {
   for (unsigned i = 0; i < rounds; ++i) {
     for (const auto& [from, at] : {std::pair(&a, &b), std::pair(&b, &a)}) {
@@ -199,7 +200,7 @@ void talk(PortPair& ports, drivers::PacketPort& a, drivers::PacketPort& b, unsig
   }
 }
 
-// Whether the port has a socket that is connected to this one.
+// Returns whether the port has a socket that is connected to the other port.
 bool talks_to(const drivers::PacketPort& port, const drivers::PacketPort& other) {
   drivers::udp::SocketAddress partner{};
   socklen_t length = sizeof partner;
@@ -207,7 +208,7 @@ bool talks_to(const drivers::PacketPort& port, const drivers::PacketPort& other)
          drivers::udp::from_sockaddr(partner) == other.facts().self;
 }
 
-TEST_CASE("talk with one peer, and everybody else is heard as before") {
+TEST_CASE("during talk with one peer, datagrams of all others arrive as before") {
   for (const auto& [first, second] : {std::pair("udp:", "udp:"), {"udp:[::1]", "udp:[::1]:5003"}}) {
     PortPair ports(first, second);
     const auto third =
@@ -221,13 +222,13 @@ TEST_CASE("talk with one peer, and everybody else is heard as before") {
       send_packet(ports, *third, ports.a->facts().self, packet_of(60, 5));
       CHECK(readable(*ports.a, 1000));
       CHECK(receive_packets(ports, *ports.a, 1).size() == 1);
-      talk(ports, *ports.b, *third, enough_to_talk);  // and the partner finds another one
+      talk(ports, *ports.b, *third, enough_to_talk);  // and the talk changes to another partner
       CHECK(talks_to(*ports.b, *third));
     }
   }
 }
 
-// One call's worth of datagrams.
+// As many datagrams as one call sends.
 std::vector<Packet> send_burst(drivers::PacketPort& from, const Endpoint& to, unsigned count,
                                size_t bytes, Time now) {
   std::vector<Packet> sent;
@@ -245,9 +246,10 @@ std::vector<Packet> send_burst(drivers::PacketPort& from, const Endpoint& to, un
   return sent;
 }
 
-// The kernel numbers what a connected socket sends, and what it cuts up itself. What it sends from
-// an unconnected one is 0: tests/scapy/literal_reader.py reads it from the wire.
-TEST_CASE("with ipid=0 nothing is talked on a connected socket, and nothing is segmented") {
+// The kernel numbers the datagrams that a connected socket sends, and those that it segments.
+// Datagrams from an unconnected socket have identification 0; tests/scapy/literal_reader.py reads
+// it from the wire.
+TEST_CASE("with ipid=0 no socket is connected, and the kernel segments nothing") {
   PortPair ports("udp:?ipid=0", "udp:?ipid=0");
   talk(ports, *ports.a, *ports.b, 2 * enough_to_talk);
   CHECK_FALSE(talks_to(*ports.a, *ports.b));
@@ -263,14 +265,14 @@ TEST_CASE("with ipid=0 nothing is talked on a connected socket, and nothing is s
   CHECK(setting(*ports.a, "segmentation") == "no");
   CHECK(setting(*ports.a, "udp.ipid") == "0");
   CHECK(ports.a->facts().description.find("IPv4 ID 0") != std::string::npos);
-  // IPv6 has no identification: nothing is given up for it.
+  // IPv6 has no identification, so there ipid=0 changes nothing.
   PortPair six("udp:[::1]?ipid=0", "udp:[::1]:5012");
   talk(six, *six.a, *six.b, enough_to_talk);
   CHECK(talks_to(*six.a, *six.b));
   CHECK(six.a->facts().description.find("IPv4 ID") == std::string::npos);
 }
 
-TEST_CASE("after talk a bulk arrives, and talk goes on after it") {
+TEST_CASE("bulk data arrives during talk, and talk continues after it") {
   PortPair ports("udp:", "udp:");
   for (const size_t bytes : {4000u, 700u, 60u}) {
     talk(ports, *ports.a, *ports.b, enough_to_talk);
@@ -279,8 +281,8 @@ TEST_CASE("after talk a bulk arrives, and talk goes on after it") {
   }
 }
 
-TEST_CASE("what came coalesced just before talk begins again is taken apart") {
-  // One of these numbers of turns is the one after which it begins.
+TEST_CASE("datagrams that came coalesced just before talk begins are split again") {
+  // After one of these numbers of turns talk begins.
   for (unsigned turns = 1; turns < enough_to_talk; ++turns) {
     PortPair ports("udp:", "udp:");
     talk(ports, *ports.a, *ports.b, enough_to_talk);
@@ -293,7 +295,7 @@ TEST_CASE("what came coalesced just before talk begins again is taken apart") {
   }
 }
 
-TEST_CASE("while one socket has more and more, the other one is heard in good time") {
+TEST_CASE("while one socket always has datagrams, those of the other are received in good time") {
   for (const bool partner_floods : {true, false}) {
     PortPair ports("udp:", "udp:");
     const auto third = PortPair::open("udp:");
@@ -302,7 +304,7 @@ TEST_CASE("while one socket has more and more, the other one is heard in good ti
     auto& speaker = partner_floods ? *third : *ports.b;
     const Endpoint here = ports.a->facts().self;
     std::array<RxFrame, 16> frames;
-    // The port's own time, so that it passes as this test says.
+    // The test sets the time of the port.
     Time now = ports.now();
     const auto look = [&] {
       now += std::chrono::microseconds(20);
@@ -335,7 +337,7 @@ TEST_CASE("while one socket has more and more, the other one is heard in good ti
   }
 }
 
-TEST_CASE("a datagram from anybody is there in the next look after a pause") {
+TEST_CASE("a datagram from any sender is received by the first poll after a pause") {
   PortPair ports("udp:", "udp:");
   const auto third = PortPair::open("udp:");
   talk(ports, *ports.a, *ports.b, enough_to_talk);
@@ -359,7 +361,7 @@ bool can_be_taken(const Endpoint& address, int option) {
   return taken;
 }
 
-TEST_CASE("the address stays taken while it is talked at") {
+TEST_CASE("the address stays occupied during talk") {
   PortPair ports("udp:127.0.0.203:5005", "udp:");
   talk(ports, *ports.a, *ports.b, enough_to_talk);
   REQUIRE(talks_to(*ports.a, *ports.b));
@@ -373,7 +375,7 @@ TEST_CASE("the address stays taken while it is talked at") {
   CHECK(try_open("udp:127.0.0.203:5005").ok());
 }
 
-TEST_CASE("a partner that goes is noticed, and is talked to again when it is back") {
+TEST_CASE("talk ends when the partner leaves, and begins again when it is back") {
   PortPair ports("udp:", "udp:127.0.0.204:5006");
   talk(ports, *ports.a, *ports.b, enough_to_talk);
   const Endpoint there = ports.b->facts().self;
@@ -383,7 +385,7 @@ TEST_CASE("a partner that goes is noticed, and is talked to again when it is bac
     RxFrame frame;
     CHECK(ports.a->receive({&frame, 1}, read_clock()) == 0);
   }
-  // Told to its own socket: by `send`, and by `receive` of one datagram.
+  // Reported to the connected socket: by `send`, and by a `receive` of one datagram.
   CHECK(ports.a->counters().unreachable == 5);
   CHECK(readable(*ports.a, 0) == false);
   ports.b = PortPair::open("udp:127.0.0.204:5006");

@@ -15,7 +15,7 @@
 
 namespace urma::test {
 
-// A file for a window of a test's own, removed with it and by it.
+// A file for a window of one test. It is removed together with this object.
 class WindowFile {
  public:
   explicit WindowFile(const std::string& name = "window")
@@ -50,7 +50,7 @@ class WindowFile {
   pid_t owner_;
 };
 
-// Writes into the window as any process that may open it can.
+// Writes into the window, as any process that may open it can.
 class Intruder {
  public:
   explicit Intruder(const WindowFile& window) : bytes_(window.bytes()) {
@@ -98,8 +98,8 @@ inline Result<std::unique_ptr<drivers::PacketPort>> try_open_port(std::string_vi
   return drivers::open_port(*device);
 }
 
-// Returns the result of `function` in a process of its own: 0 to 255; -1 if it was ended by a
-// signal.
+// Runs `function` in a process of its own. Returns its result, 0 to 255, or -1 if a signal has
+// ended the process.
 template <class Function>
 int in_child(Function&& function) {
   const pid_t child = fork();
@@ -112,7 +112,7 @@ int in_child(Function&& function) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// A child that does something, says so, and then nothing more until it is killed.
+// A child that does something, reports it, and then does nothing until it is killed.
 class Bystander {
  public:
   template <class Function>

@@ -1,8 +1,7 @@
 // The bell (base/bell.h) with one sleeper and two bringers, in every order of their steps: stores
-// reach memory late (each processor has a queue of them, which a fence waits for), bringers die
-// between any two steps, sleepers wake spuriously. The steps are those of Bell and of
-// DescriptorSleep::sleep_for, written down again as a table; mutants show that each of them is
-// needed.
+// reach memory late (each processor has a queue of stores, and a fence waits for it), bringers die
+// between any two steps, and sleepers wake spuriously. The steps are those of Bell and of
+// DescriptorSleep::sleep_for, written again as a table. Mutants show that each of them is needed.
 
 #include <array>
 #include <cstdint>
@@ -17,11 +16,11 @@
 namespace urma::test::bell {
 namespace {
 
-// How a bringer that finds the word rung decides whether to rely on that ring.
+// If a bringer finds the word rung: decides whether it relies on that ring.
 enum class Trust : uint8_t {
-  own_mark,   // its own, which it knows by its number in the word
-  own_sleep,  // what it wrote itself, if the word had the number of the sleep instead
-  anybody,    // everybody's
+  own_mark,   // on its own ring, which it recognises by its number in the word
+  own_sleep,  // on its own ring, if the word contained the number of the sleep instead
+  anybody,    // on the ring of any bringer
 };
 
 struct Rules {
@@ -33,14 +32,14 @@ struct Rules {
 };
 
 constexpr uint8_t bringers = 2;
-constexpr uint8_t brings = 2;  // each of them, so often
+constexpr uint8_t brings = 2;  // how often each of them brings something
 constexpr uint8_t asleep = 1;
 constexpr uint8_t rang = 2;
 constexpr uint8_t state_mask = 3;
 constexpr uint8_t sleep_numbers = 8;
 
-// A queue of stores that have not reached memory. Places: what each bringer has brought, then the
-// word.
+// A queue of stores that have not reached memory. Their addresses: the data of each bringer, then
+// the word.
 constexpr uint8_t word = bringers;
 struct Store {
   uint8_t place;
@@ -54,17 +53,17 @@ struct Queue {
 enum Sleeper : uint8_t { drowse, fence, look, look_more, rest, wait, sleeping, awake };
 enum Bringer : uint8_t { publish, bringers_fence, read, ring, wake, dead };
 
-// All of it, with no padding: compared and hashed by its bytes.
+// The whole state, without padding: it is compared and hashed by its bytes.
 struct State {
   std::array<uint8_t, bringers + 1> memory;
-  std::array<Queue, bringers + 1> queues;  // the bringers', then the sleeper's
+  std::array<Queue, bringers + 1> queues;  // those of the bringers, then that of the sleeper
   uint8_t sleeper;
-  uint8_t expected;  // what the sleeper has read in the word
+  uint8_t expected;  // the value of the word that the sleeper has read
   std::array<uint8_t, bringers> seen;
   uint8_t wakes_for_nothing;
   struct {
     uint8_t at;
-    uint8_t value;  // read in the word
+    uint8_t value;  // the value that it has read in the word
     uint8_t rung;
     uint8_t brought;
   } bringer[bringers];
@@ -75,7 +74,7 @@ class Explorer {
  public:
   explicit Explorer(const Rules& rules) : rules_(rules) {}
 
-  // Returns whether the sleeper can sleep for ever though a living bringer has brought something.
+  // Returns whether the sleeper may sleep for ever although a living bringer has brought something.
   bool misses_something() {
     visit(State{});
     while (!open_.empty()) {
@@ -99,7 +98,7 @@ class Explorer {
     if (known_.insert(std::move(bytes)).second) open_.push_back(state);
   }
 
-  // Nothing will happen any more, but a wake for nothing perhaps.
+  // Nothing can happen any longer except a spurious wake-up.
   static bool is_lost(const State& state) {
     if (state.sleeper != sleeping) return false;
     bool something = false;
@@ -124,7 +123,7 @@ class Explorer {
   }
   static bool store(State& state, uint8_t queue, uint8_t place, uint8_t value) {
     Queue& own = state.queues[queue];
-    if (own.count == own.stores.size()) return false;  // a processor waits then
+    if (own.count == own.stores.size()) return false;  // then a processor waits
     own.stores[own.count++] = {place, value};
     return true;
   }
@@ -174,7 +173,7 @@ class Explorer {
         state.sleeper = (now & state_mask) == asleep ? wait : awake;
         return visit(state);
       case wait:
-        if (!drained) return;  // the system call's own fence
+        if (!drained) return;  // the fence that is part of the system call
         state.sleeper =
             !rules_.recheck_in_kernel || state.memory[word] == state.expected ? sleeping : awake;
         return visit(state);
@@ -219,7 +218,7 @@ class Explorer {
         bringer.at = wake;
         return visit(state);
       case wake:
-        if (!drained) return;  // the system call's own fence
+        if (!drained) return;  // the fence that is part of the system call
         if (state.sleeper == sleeping) state.sleeper = awake;
         finish(bringer);
         return visit(state);
@@ -245,11 +244,11 @@ bool misses_something(const Rules& rules) {
   return misses;
 }
 
-TEST_CASE("whatever a bringer that lives has brought, its sleeper sees or is woken") {
+TEST_CASE("if a living bringer has brought something, its sleeper sees it or is woken") {
   CHECK_FALSE(misses_something({}));
 }
 
-TEST_CASE("each step of the bell is needed: without any of them something is slept through") {
+TEST_CASE("each step of the bell is needed: without it, a sleeper misses something") {
   CHECK(misses_something({.fence_of_sleeper = false}));
   CHECK(misses_something({.fence_of_bringer = false}));
   CHECK(misses_something({.ring_changes_word = false}));
@@ -257,7 +256,8 @@ TEST_CASE("each step of the bell is needed: without any of them something is sle
   CHECK(misses_something({.trust = Trust::anybody}));
 }
 
-// A dead one's ring, meant for this very sleep, or late and over the next one, looks like ours.
+// The ring of a dead bringer, for this very sleep or late for the next one, would look like the own
+// ring.
 TEST_CASE("the word must name the bringer that rang, not the sleep that it ended") {
   CHECK(misses_something({.trust = Trust::own_sleep}));
 }

@@ -11,7 +11,7 @@
 namespace urma::test {
 namespace {
 
-// The rule, said as plainly as possible: which of the works that are done may be shown?
+// The rule, as plainly as possible: the completions of which ended works may be shown?
 struct Model {
   struct Work {
     bool signalled;
@@ -60,7 +60,7 @@ uint64_t all_histories(bool in_order) {
     Gate gate;
     gate.in_order = in_order;
     uint32_t open = 0;
-    // Posts and ends in every order; a work fails or succeeds.
+    // Posts works and ends them in every order; a work fails or succeeds.
     while (model.works.size() < works || open > 0) {
       const bool may_post = model.works.size() < works;
       const uint32_t choice = choose(open + (may_post ? 2 : 0));
@@ -69,7 +69,8 @@ uint64_t all_histories(bool in_order) {
         model.works.push_back({.signalled = signalled});
         gate.post(signalled);
         ++open;
-        // Keep the number of histories down: the last three end in any order, but are posted first.
+        // Limits the number of histories: the last three works end in any order, but are posted
+        // first.
         if (model.works.size() >= 3) {
           while (model.works.size() < works) {
             const bool next = choose.boolean();
@@ -84,7 +85,7 @@ uint64_t all_histories(bool in_order) {
         while (model.works[which].done || skip-- > 0) ++which;
         Model::Work& work = model.works[which];
         work.done = true;
-        // One failure mode per history position is enough to meet every neighbourhood.
+        // One kind of failure for each position is enough to cover every neighbourhood.
         work.failed = which == 1 && choose.boolean();
         gate.done(which, work.failed);
         --open;
@@ -98,12 +99,13 @@ uint64_t all_histories(bool in_order) {
   return histories;
 }
 
-TEST_CASE("every history of up to six works shows what the rule says, when it says so") {
+TEST_CASE("in every history of up to six works, completions are shown exactly as the rule says") {
   CHECK(all_histories(false) > 50'000);
   CHECK(all_histories(true) > 50'000);  // each completion in post order
 }
 
-TEST_CASE("berths go round for ever, also while an old unsignalled work is open and others fail") {
+TEST_CASE(
+    "berths are reused for ever, even while an old unsignalled work is open and others fail") {
   std::array<ordering::CompleteGate::Slot, 4> slots{};
   ordering::CompleteGate gate(slots.data());
   for (uint32_t lap = 0; lap < 1000; ++lap) {

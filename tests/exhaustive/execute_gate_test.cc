@@ -17,8 +17,8 @@ using ordering::ExecuteGate;
 
 constexpr size_t most = 7;
 
-// The rule: a strong slice may be executed when those before it have come, and of these the relaxed
-// and strong ones have been executed.
+// The rule: a strong slice may be executed once all slices before it have arrived, and those of
+// them that are relaxed or strong have been executed.
 bool may(const std::array<Order, most>& orders, const std::array<bool, most>& came,
          const std::array<bool, most>& executed, size_t which) {
   if (orders[which] != Order::strong) return true;
@@ -28,7 +28,7 @@ bool may(const std::array<Order, most>& orders, const std::array<bool, most>& ca
   return true;
 }
 
-TEST_CASE("every string of up to seven orders, come in every order, is executed by the rule") {
+TEST_CASE("slices of up to seven orders, arriving in every order, are executed by the rule") {
   uint64_t histories = 0;
   for (Choices choose; choose.next_round(); ++histories) {
     std::array<Order, most> orders{};
@@ -49,21 +49,21 @@ TEST_CASE("every string of up to seven orders, come in every order, is executed 
         for (size_t i = 0; i < most; ++i) {
           if (!came[i] || executed[i]) continue;
           const bool opens = orders[i] != Order::strong || gate.open(first + i);
-          if (opens != may(orders, came, executed, i)) FAIL("not as the rule says");
+          if (opens != may(orders, came, executed, i)) FAIL("executed against the rule");
           if (!opens) continue;
           executed[i] = any = true;
           if (orders[i] != Order::none) gate.pass(first + i);
         }
       }
     }
-    if (std::ranges::count(executed, true) != most) FAIL("something waits for ever");
-    if (gate.first() != first + most) FAIL("not all has passed");
+    if (std::ranges::count(executed, true) != most) FAIL("a slice waits for ever");
+    if (gate.first() != first + most) FAIL("a slice has not passed");
   }
   CHECK(histories == 3 * 3 * 3 * 3 * 3 * 3 * 3 * uint64_t{5040});
 }
 
-// Many times the window, compared with a set of the numbers that have passed.
-TEST_CASE("the gate passes, begins and slides as a plain set of numbers does, in any order") {
+// Covers the window many times, and compares the gate with a set of the numbers that have passed.
+TEST_CASE("the gate agrees with a plain set of numbers, in any order") {
   Prng prng(7);
   ExecuteGate gate(Tassn::first(0));
   const Tassn base = Tassn::first(0);
@@ -95,8 +95,8 @@ TEST_CASE("the gate passes, begins and slides as a plain set of numbers does, in
   }
 }
 
-// A sender that keeps to the window does not get there.
-TEST_CASE("what passes beyond the window moves it on, by as much as it must") {
+// A sender that respects the window does not send such numbers.
+TEST_CASE("a number that passes beyond the window moves the window, by as little as possible") {
   const Tassn first = Tassn::first(7);
   for (const uint64_t ahead : {1023u, 1024u, 1025u, 3000u}) {
     ordering::ExecuteGate gate(first);

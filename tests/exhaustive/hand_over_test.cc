@@ -1,7 +1,7 @@
-// Threads::automatic (engine/keeper.h) in every order of its steps: the service thread, an
-// application that polls, waits, hands over and at last does nothing more, and a peer that brings
-// messages. Each message is seen by a pass. Loads and stores take effect at once here; what late
-// ones would do is bell_test.cc's.
+// Threads::automatic (engine/keeper.h) in every order of its steps: the service thread; an
+// application that polls, waits, hands over and finally stops; and a peer that brings messages.
+// Each message must be seen by a pass. Loads and stores take effect immediately here; bell_test.cc
+// covers late ones.
 
 #include <cstdint>
 #include <cstring>
@@ -17,8 +17,8 @@ namespace {
 
 struct Rules {
   bool timer_when_leaving =
-      true;                      // a thread that slept at the descriptors sets the service's timer
-  bool look_before_rest = true;  // once more, when it has said that it sleeps
+      true;  // a thread that slept at the descriptors sets the timer of the service thread
+  bool look_before_rest = true;  // looks once more after it has announced that it sleeps
   bool timer_when_watching = true;
 };
 
@@ -61,11 +61,11 @@ constexpr uint8_t calls = 3;
 
 struct State {
   uint8_t service;
-  uint8_t noted;  // by the service: how many passes were polled
+  uint8_t noted;  // by the service thread: how many passes were polled
   uint8_t application;
   uint8_t calls_made;
   uint8_t published;
-  uint8_t to_ring;  // the peer has published, and not looked at the word yet
+  uint8_t to_ring;  // the peer has published, and has not looked at the word yet
   uint8_t seen;
   uint8_t service_keeps;
   uint8_t at_descriptors;
@@ -188,7 +188,8 @@ class Explorer {
         ++state.calls_made;
         application_goes(state, polls);
         if (state.service_keeps == 0) {
-          // Relaxed as it is: the service may have taken over in between.
+          // These loads and stores are relaxed, as in the code: the service thread may have taken
+          // over in between.
           State handed = state;
           handed.service_keeps = 1;
           return application_goes(handed, sets_timer), application_goes(state, passes);
@@ -213,7 +214,7 @@ class Explorer {
         return application_goes(state, nothing ? claims : free);
       }
       case claims:
-        // It sleeps elsewhere then, and for a time only.
+        // Then the application sleeps elsewhere, and only for a limited time.
         if (state.at_descriptors != 0) return application_goes(state, free);
         state.at_descriptors = 1;
         return application_goes(state, says);
@@ -229,7 +230,7 @@ class Explorer {
       case rests:
         return application_goes(state, state.word == drowsy ? sleeps : is_up);
       case sleeps:
-        return application_goes(state, is_up);  // it timed out
+        return application_goes(state, is_up);  // the wait timed out
       case is_up:
         state.word = awake;
         state.asleep = 0;
@@ -262,13 +263,13 @@ class Explorer {
 };
 
 TEST_CASE(
-    "a message is seen, whichever thread keeps the engine and whatever the application does last") {
+    "a message is seen, whichever thread is the keeper and whatever the application does last") {
   Explorer explorer(Rules{});
   CHECK_FALSE(explorer.misses_something());
   CHECK(explorer.states() > 5'000);
 }
 
-TEST_CASE("without a step of the hand-over a message is slept through") {
+TEST_CASE("without any one step of the hand-over a message is missed") {
   CHECK(Explorer({.timer_when_leaving = false}).misses_something());
   CHECK(Explorer({.look_before_rest = false}).misses_something());
   CHECK(Explorer({.timer_when_watching = false}).misses_something());

@@ -54,7 +54,8 @@ TEST_CASE("each permit is in exactly one place, in every order of taking and giv
   }
 }
 
-TEST_CASE("post takes as many works as there are berths, and keeps the last for a signalled one") {
+TEST_CASE(
+    "post accepts as many works as there are berths, and keeps the last for a signalled one") {
   const RemoteSegment segment{.peer = {1, 1}, .bytes = 64, .rights = Rights::write};
   for (uint16_t berths = 1; berths <= 4; ++berths) {
     for (Choices choose; choose.next_round();) {
@@ -78,7 +79,7 @@ TEST_CASE("post takes as many works as there are berths, and keeps the last for 
   }
 }
 
-TEST_CASE("berths chained behind a completion return with it") {
+TEST_CASE("berths of unsignalled works return with the completion behind them") {
   Jfc jfc(Queues::entries_of(4, 0));
   Queues queues(4, 0, jfc);
   REQUIRE(jfc.reserve(queues.entries()));

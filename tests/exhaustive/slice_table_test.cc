@@ -53,7 +53,7 @@ TEST_CASE("a status is decided exactly when the slice ends or settles, and never
   });
 }
 
-TEST_CASE("memory that a driver may read is never given back, and settling ends by settled alone") {
+TEST_CASE("memory that a driver may read is never returned, and only `settled` ends settling") {
   for_all([](SliceState state, SliceEvent event, bool in_device, const SliceStep& next) {
     if (state == SliceState::settling) {
       CHECK((next.state == SliceState::done) == (event == SliceEvent::settled));
@@ -63,11 +63,10 @@ TEST_CASE("memory that a driver may read is never given back, and settling ends 
   });
 }
 
-TEST_CASE(
-    "\"not executed\" is never claimed once a packet has left, but by the target's own word") {
+TEST_CASE("after a packet has left, only an answer of the target can give \"not executed\"") {
   for_all([](SliceState state, SliceEvent event, bool, const SliceStep& next) {
     if (!next.decided || !left_before(state)) return;
-    if (event == SliceEvent::answered) return;  // the answer's status
+    if (event == SliceEvent::answered) return;  // the status comes from the answer
     const bool target_said_so = state == SliceState::waiting || event == SliceEvent::not_ready;
     if (target_said_so) {
       CHECK((next.status == Status::receiver_not_ready || next.status == Status::unknown));
@@ -77,7 +76,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("what never left is never unknown") {
+TEST_CASE("a slice of which no packet has left never ends unknown") {
   for_all([](SliceState state, SliceEvent, bool, const SliceStep& next) {
     if (next.decided && !left_before(state)) CHECK(next.status != Status::unknown);
   });
@@ -107,10 +106,10 @@ TEST_CASE("every cancelled slice ends when the withdrawal times out") {
   });
 }
 
-TEST_CASE("every slice ends when its peer is gone or unreachable") {
+TEST_CASE("every slice ends when its peer has ended or is unreachable") {
   for (const SliceEvent event : {SliceEvent::peer_over, SliceEvent::unreachable}) {
     for (unsigned s = 0; s < states; ++s) {
-      // The channel dies first; the verdict on the peer follows.
+      // The channel dies first, and the peer is declared dead afterwards.
       SliceState state = step(static_cast<SliceState>(s), SliceEvent::channel_died, false).state;
       state = step(state, event, false).state;
       INFO("state " << s);
@@ -119,7 +118,7 @@ TEST_CASE("every slice ends when its peer is gone or unreachable") {
   }
 }
 
-TEST_CASE("a slice goes out again after its channel died, as a retry if it had left") {
+TEST_CASE("after its channel died a slice is offered again, as a retry if packets had left") {
   for (unsigned s = 0; s < states; ++s) {
     const auto state = static_cast<SliceState>(s);
     const SliceStep died = step(state, SliceEvent::channel_died, false);
@@ -144,8 +143,8 @@ TEST_CASE("a slice goes out again after its channel died, as a retry if it had l
   }
 }
 
-TEST_CASE("from any state every state is left again: no event sequence is a trap") {
-  // All states that can be reached, by any events in any order, lead to done.
+TEST_CASE("from every reachable state some events lead to done") {
+  // All states that any sequence of events can reach.
   for (unsigned s = 0; s < states; ++s) {
     std::set<SliceState> seen{static_cast<SliceState>(s)};
     std::vector<SliceState> open(seen.begin(), seen.end());

@@ -11,7 +11,7 @@ namespace {
 
 using ordering::SubmitGate;
 
-// The rule, said as plainly as possible: which of the works have begun?
+// The rule, as plainly as possible: which of the works have begun?
 struct Model {
   struct Work {
     SubmitGate::Work asked;
@@ -29,7 +29,7 @@ struct Model {
   }
   bool begun(size_t which) const {
     for (size_t i = 0; i <= which; ++i) {
-      // One that was cancelled is gone, and its fence with it.
+      // A cancelled work has ended, and its fence with it.
       if (!works[i].done && !fence_passed(i)) return false;
     }
     const SubmitGate::Work& asked = works[which].asked;
@@ -65,13 +65,13 @@ struct Gate {
   }
   void done(size_t work) {
     model.works[work].done = true;
-    begun[work] = true;  // or never will
+    begun[work] = true;  // or will never begin
     gate.done(slots.data(), static_cast<uint16_t>(work));
   }
   void release() {
     while (const auto berth = gate.next_released(slots.data(), model.open())) begin(*berth);
   }
-  // Not too early, and within an ordered group not before older works.
+  // Checks that a work does not begin too early, and not before older works of its ordered group.
   void begin(size_t work) {
     if (begun[work]) FAIL("begun twice");
     if (!model.begun(work)) FAIL("begun too early");
@@ -95,33 +95,33 @@ struct Gate {
   }
 };
 
-// `cancels`: a work that has not begun may end, too.
+// `cancels`: works that have not begun may end, too.
 void end_in_every_order(Gate& gate, Choices& choose, bool cancels) {
   for (size_t left = gate.model.works.size(); left > 0; --left) {
     std::vector<size_t> may_end;
     for (size_t i = 0; i < gate.model.works.size(); ++i) {
       if (!gate.model.works[i].done && (cancels || gate.begun[i])) may_end.push_back(i);
     }
-    if (may_end.empty()) FAIL("nothing can go on");
+    if (may_end.empty()) FAIL("no work can continue");
     gate.done(may_end[choose(static_cast<uint32_t>(may_end.size()))]);
     gate.release();
-    if (!gate.as_the_rule_says()) FAIL("not as the rule says");
+    if (!gate.as_the_rule_says()) FAIL("begun against the rule");
   }
-  if (gate.gate.busy()) FAIL("something is left");
+  if (gate.gate.busy()) FAIL("a work is left");
 }
 
-TEST_CASE("every string of seven orders, ended in every order, begins when the rule says so") {
+TEST_CASE("seven works of any orders, ended in every order, begin as the rule says") {
   uint64_t histories = 0;
   for (Choices choose; choose.next_round(); ++histories) {
     Gate gate;
     for (int i = 0; i < 7; ++i) gate.post({.order = static_cast<Order>(choose(3))});
-    if (!gate.as_the_rule_says()) FAIL("not as the rule says");
+    if (!gate.as_the_rule_says()) FAIL("begun against the rule");
     end_in_every_order(gate, choose, false);
   }
   CHECK(histories > 500'000);
 }
 
-TEST_CASE("likewise with fences and groups, posted at any time, and cancelled before they begin") {
+TEST_CASE("works with fences and groups, posted or cancelled at any time, begin as the rule says") {
   constexpr std::array<SubmitGate::Work, 11> kinds = {{
       {},
       {.fetches = true},
@@ -141,13 +141,13 @@ TEST_CASE("likewise with fences and groups, posted at any time, and cancelled be
     constexpr size_t most = 4;
     while (gate.model.works.size() < most) {
       gate.post(kinds[choose(kinds.size())]);
-      // One of those before may end now, and the next be posted before any is let go.
+      // One of the earlier works may end now, and the next may be posted before any is released.
       const uint32_t ends = choose(static_cast<uint32_t>(gate.model.works.size()) + 1);
       const bool ended = ends < gate.model.works.size() && !gate.model.works[ends].done;
       if (ended) gate.done(ends);
       if (ended && gate.model.works.size() < most && choose.boolean()) continue;
       gate.release();
-      if (!gate.as_the_rule_says()) FAIL("not as the rule says");
+      if (!gate.as_the_rule_says()) FAIL("begun against the rule");
     }
     std::vector<size_t> left;
     for (size_t i = 0; i < most; ++i) {
@@ -158,9 +158,9 @@ TEST_CASE("likewise with fences and groups, posted at any time, and cancelled be
       gate.done(left[which]);
       gate.release();
       left.erase(left.begin() + which);
-      if (!gate.as_the_rule_says()) FAIL("not as the rule says");
+      if (!gate.as_the_rule_says()) FAIL("begun against the rule");
     }
-    if (gate.gate.busy()) FAIL("something is left");
+    if (gate.gate.busy()) FAIL("a work is left");
   }
   CHECK(histories > 500'000);
 }

@@ -14,7 +14,7 @@ using transport::ReceivedWindow;
 using transport::SentWindow;
 using transport::SliceRef;
 
-TEST_CASE("the received window says of every short sequence of PSNs what a set would say") {
+TEST_CASE("the received window agrees with a set for every short sequence of PSNs") {
   constexpr uint32_t window = 4;
   constexpr uint32_t length = 6;
   for (const uint32_t first_wire : {100u, 0xfffffeu}) {
@@ -26,7 +26,7 @@ TEST_CASE("the received window says of every short sequence of PSNs what a set w
       uint64_t expected = first.value;
       uint64_t highest = first.value - 1;
       for (uint32_t i = 0; i < length; ++i) {
-        // One behind the first to one beyond the window.
+        // From one before the first to one beyond the window.
         const uint64_t psn = first.value - 1 + choose(window + 3);
         auto arrival = ReceivedWindow::Arrival::fresh;
         if (psn < expected || model.contains(psn)) arrival = ReceivedWindow::Arrival::duplicate;
@@ -52,7 +52,7 @@ TEST_CASE("the received window says of every short sequence of PSNs what a set w
   }
 }
 
-TEST_CASE("out of memory, a packet out of order is refused and still raises the highest PSN") {
+TEST_CASE("without memory, a packet out of order is refused and still raises the highest PSN") {
   ReceivedWindow::Pool pool(0);
   ReceivedWindow received(Psn::first(7), 16, true);
   CHECK(received.receive(Psn::first(9), pool) == ReceivedWindow::Arrival::no_memory);
@@ -61,7 +61,7 @@ TEST_CASE("out of memory, a packet out of order is refused and still raises the 
   CHECK(received.receive(Psn::first(9), pool) == ReceivedWindow::Arrival::no_memory);
 }
 
-TEST_CASE("the sent window acknowledges, loses and retires like a list would") {
+TEST_CASE("the sent window agrees with a list about acknowledged, lost and retired packets") {
   constexpr uint32_t packets = 4;
   for (Choices choose; choose.next_round();) {
     SentWindow::Pool pool(4);
@@ -116,10 +116,11 @@ TEST_CASE("the sent window acknowledges, loses and retires like a list would") {
   }
 }
 
-TEST_CASE("the execution record remembers what a map of the last W would") {
+TEST_CASE("the execution record agrees with a map of the last W slices") {
   using jetty::ExecutionRecord;
   using Mark = ExecutionRecord::Mark;
-  // Steps that reach across the window's edge, both ways and over a wrap of the wire's 16 bits.
+  // Steps that cross the edges of the window in both directions, and the wrap of the 16 bits on the
+  // wire.
   constexpr int64_t steps[] = {
       1, 2, ExecutionRecord::window - 1, ExecutionRecord::window, -1, -1023, -1024, 32'000};
   for (Choices choose; choose.next_round();) {

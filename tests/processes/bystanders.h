@@ -13,7 +13,7 @@
 
 namespace urma::test {
 
-// More by URMA_TEST_ROUNDS=200.
+// Set URMA_TEST_ROUNDS=200 for more.
 inline int rounds() {
   const char* const asked = std::getenv("URMA_TEST_ROUNDS");
   return asked != nullptr ? std::atoi(asked) : 20;
@@ -27,10 +27,11 @@ inline size_t entries_of(const std::string& folder, const std::string& beginning
   return count;
 }
 
-// A pair of processes that exchange works all the time, beside those that are stopped or killed.
+// A pair of processes that exchange works all the time, beside processes that are stopped or
+// killed.
 class Pair {
  public:
-  // `serve_calm`: the other one's command line.
+  // `serve_calm`: the command line of the other process.
   Pair(const std::string& device, std::vector<std::string> serve_calm)
       : other_(std::move(serve_calm)),
         side_(Side::open(device)),
@@ -38,7 +39,7 @@ class Pair {
         thread_([this] { run(); }) {}
   ~Pair() { end(); }
 
-  // Waits until the pair has completed `works` more. Returns false if it has stopped.
+  // Waits until the pair has completed `works` more works. Returns false if it has stopped.
   [[nodiscard]] bool goes_on(uint64_t works = 100) const {
     const uint64_t before = completed_;
     for (const Time begun = read_clock(); completed_ < before + works;) {

@@ -10,7 +10,7 @@
 
 namespace urma::test {
 
-#ifdef URMA_TEST_PEER  // else the program is not built beside peer.cc
+#ifdef URMA_TEST_PEER  // not set if the program is built without peer.cc
 // The command line of a peer (peer.cc) that publishes a segment under `name` and serves it. Without
 // `bytes` the peer chooses the segment's size.
 inline std::vector<std::string> serve(const std::string& device, const std::string& name,
@@ -21,10 +21,10 @@ inline std::vector<std::string> serve(const std::string& device, const std::stri
 }
 #endif
 
-// Another process, killed at the latest with this object.
+// Another process. It is killed at the latest when this object is destroyed.
 class Child {
  public:
-  // Returns when it has said its first line.
+  // Returns when the process has printed its first line.
   explicit Child(std::vector<std::string> arguments) {
     int pipes[2];
     if (pipe(pipes) != 0) return;
@@ -50,7 +50,7 @@ class Child {
   pid_t pid() const { return pid_; }
   void stop() const {
     kill(pid_, SIGSTOP);
-    // A signal takes effect when it likes.
+    // A signal does not take effect immediately.
     int status = 0;
     waitpid(pid_, &status, WUNTRACED);
   }

@@ -7,16 +7,16 @@
 
 namespace urma::test {
 
-// Where a process writes without end, told anew all the time, by one that shares this with it.
+// Says where a process writes. The process that shares this with it changes it all the time.
 struct Churn {
-  std::atomic<uint64_t> number;  // odd while the others change
+  std::atomic<uint64_t> number;  // odd while the other members change
   std::atomic<uint64_t> address;
   std::atomic<uint64_t> bytes;
   std::atomic<uint32_t> token_id;
   std::atomic<uint32_t> token;
 
-  std::atomic<uint64_t> seen;       // the last number it has begun to use
-  std::atomic<uint64_t> ended[32];  // its works, by status
+  std::atomic<uint64_t> seen;       // the last number that the writer has begun to use
+  std::atomic<uint64_t> ended[32];  // the works of the writer, by status
 };
 
 }  // namespace urma::test

@@ -10,7 +10,8 @@
 
 namespace urma::test {
 
-// Where works go without end, one at a time in each stripe: of one slice, and of several.
+// The segment to which a process writes without end, one work at a time in each stripe: works of
+// one slice and of several.
 inline constexpr size_t canvas_bytes = 2 << 20;
 struct Stripe {
   size_t at;
@@ -19,17 +20,17 @@ struct Stripe {
 inline constexpr std::array<Stripe, 4> stripes{
     {{0, 65'536}, {65'536, 200'000}, {265'536, 500'000}, {765'536, 1 << 20}}};
 
-// A process that posts records its works here, so that the test can read them after it was stopped
-// or killed.
+// A process that posts works records them here, so that the test can read the record after the
+// process was stopped or killed.
 struct Report {
   struct {
     std::atomic<uint64_t> begun;  // the number that is being written
-    std::atomic<uint64_t> done;   // the last one of which it was said that it is
+    std::atomic<uint64_t> done;   // the last number whose work has completed as ok
   } stripe[stripes.size()];
-  std::atomic<uint64_t> ended[32];  // by status
-  std::atomic<uint64_t> late[32];   // of these: posted when one had failed
-  std::atomic<uint64_t> torn;       // what was read back was not what had been written
-  std::atomic<uint64_t> over;       // segments of which all works have ended
+  std::atomic<uint64_t> ended[32];  // works that have ended, by status
+  std::atomic<uint64_t> late[32];   // of these, works that were posted after one had failed
+  std::atomic<uint64_t> torn;       // reads that did not return what had been written
+  std::atomic<uint64_t> over;       // segments whose works have all ended
 
   void begin_again() {
     for (auto& one : stripe) one.begun = one.done = 0;
@@ -44,8 +45,8 @@ struct Report {
   }
 };
 
-// Whether the segment's bytes are what the report says: of each stripe all that was said to be
-// written, or something newer that may have been.
+// Returns whether the bytes of the segment agree with the report: each stripe contains the last
+// completed number, or newer ones that were being written.
 inline bool whole(std::span<const std::byte> canvas, const Report& report) {
   for (size_t i = 0; i < stripes.size(); ++i) {
     const uint64_t done = report.stripe[i].done;
@@ -60,8 +61,8 @@ inline bool whole(std::span<const std::byte> canvas, const Report& report) {
   return true;
 }
 
-// Writes a number into each word of a stripe, then the next one, and reads some of them back. Once
-// a work has failed, posts one more for each stripe, and is over.
+// Writes a number into each word of a stripe, then the next number, and reads some of them back.
+// Once a work has failed, it posts one more for each stripe, and ends.
 class Copies {
  public:
   Copies(Jetty& jetty, const RemoteSegment& segment, Report& report)
@@ -73,7 +74,7 @@ class Copies {
     }
   }
 
-  // Posts what can be posted, and waits for a work to end. Returns false when all stripes have
+  // Posts all works that it can, and waits for a work to end. Returns false when all stripes have
   // ended.
   bool turn(Duration limit) {
     for (size_t i = 0; i < stripes.size(); ++i) {
@@ -81,7 +82,7 @@ class Copies {
     }
     return wait(limit);
   }
-  // The same, but posts nothing more.
+  // Waits like `turn`, and posts nothing more.
   bool wait(Duration limit) {
     if (outstanding_ == 0) return false;
     for (const Completion& completion : jetty_.wait(limit)) end(completion);

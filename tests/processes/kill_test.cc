@@ -1,4 +1,4 @@
-// Processes that are killed or stopped in the middle of traffic, and what it costs the others.
+// Processes that are killed or stopped in the middle of traffic, and the effect on others.
 
 #include <map>
 
@@ -11,7 +11,7 @@
 namespace urma::test {
 namespace {
 
-// Where processes meet, and where one lives that comes back.
+// The device string of most processes, and that of a process that restarts.
 struct Medium {
   std::string any;
   std::string home;
@@ -27,8 +27,7 @@ void on_each_medium(const std::string& home, Function&& function) {
   }
 }
 
-TEST_CASE(
-    "a target is killed in the middle of traffic: its works end in time, others do not notice") {
+TEST_CASE("a target is killed in the middle of traffic: its works end in time, others continue") {
   on_each_medium("127.0.0.221", [](const Medium& medium) {
     Side here = Side::open(medium.any);
     Jetty other = here.device.jetty({.berths = 64}).value();
@@ -45,7 +44,7 @@ TEST_CASE(
       while (read_clock() < until) doomed.turn(), calm.turn();
       target.end(SIGKILL);
       const Time killed = read_clock();
-      // Works posted to the dead process end too, as long as works are posted.
+      // Works posted to the dead process end too, however long works are posted.
       while (since(killed) < 200ms) doomed.turn(), calm.turn();
       while (!doomed.all_completed() && since(killed) < patience) {
         calm.turn();
@@ -63,7 +62,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a killed target that is started again is known as another one, and served at once") {
+TEST_CASE("a killed target that is started again is a new peer, and is served immediately") {
   on_each_medium("127.0.0.222", [](const Medium& medium) {
     Side here = Side::open(medium.any);
     const auto bytes = bytes_like(20'000, 7);
@@ -76,7 +75,7 @@ TEST_CASE("a killed target that is started again is known as another one, and se
       REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
       target.end(SIGKILL);
       Child again(serve(medium.home, "phoenix"));
-      // The one under way ends as it must; the old import is told that its owner is gone.
+      // The outstanding work ends somehow; a work with the old import ends as peer_restarted.
       REQUIRE(collect(here.jetty, 1, 10s).size() == 1);
       REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
       const auto told = collect(here.jetty, 1, 10s);
@@ -91,12 +90,12 @@ TEST_CASE("a killed target that is started again is known as another one, and se
   });
 }
 
-// The notifications that two writers at `NumberedWrites` of a segment have sent to its owner.
+// The notifications that two writers with `NumberedWrites` have sent to the owner of a segment.
 class Told {
  public:
   explicit Told(Side& here) : here_(here) {}
 
-  // Receives until `enough`. Fails if nothing arrives for 10 s.
+  // Receives until `enough` returns true. Fails if nothing arrives for 10 s.
   template <class Enough>
   void receive_until(Enough&& enough) {
     while (!enough()) {
@@ -117,8 +116,8 @@ class Told {
     for (const auto& [jetty, sender] : senders_) out.push_back(jetty);
     return out;
   }
-  // Returns how many of the numbers that each source of the sender told last lie in `region`,
-  // whole.
+  // Returns how many of the numbers that each source of the sender has last notified lie whole in
+  // `region`.
   size_t whole(uint64_t jetty, std::span<const std::byte> region) {
     return static_cast<size_t>(std::ranges::count_if(senders_[jetty].last, [&](uint64_t last) {
       return last != 0 && NumberedWrites::whole(region, last);
@@ -135,7 +134,7 @@ class Told {
 };
 
 TEST_CASE(
-    "an initiator is killed in the middle of writes: what it told arrived whole, others go on") {
+    "an initiator is killed in the middle of writes: notified writes are whole, others continue") {
   on_each_medium("127.0.0.223", [](const Medium& medium) {
     Side here = Side::open(medium.any, {}, {.berths = 16, .receives = 256});
     here.device.publish("victim", here.segment, here.jetty).value();
@@ -161,8 +160,8 @@ TEST_CASE(
         return doomed != 0 && told.arrivals(doomed) >= 20 * NumberedWrites::sources;
       });
       writer.end(SIGKILL);
-      // The last writes of the dead writer are received before the bystander's next ones, or at the
-      // latest while its next hundreds of writes are.
+      // The last writes of the dead writer are received before the next ones of the bystander, or
+      // at the latest during its next hundreds of writes.
       uint64_t before = told.arrivals(steady);
       uint64_t of_the_dead = told.arrivals(doomed);
       told.receive_until([&] {
@@ -176,7 +175,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a target that is stopped for less than the verdict costs no work") {
+TEST_CASE("a target that is stopped for less than the time-out of a channel fails no work") {
   on_each_medium("127.0.0.226", [](const Medium& medium) {
     Side here = Side::open(medium.any);
     Child target(serve(medium.any, "sleeper"));
@@ -195,7 +194,8 @@ TEST_CASE("a target that is stopped for less than the verdict costs no work") {
   });
 }
 
-TEST_CASE("a target that is stopped for long is given up, and taken back when it wakes") {
+TEST_CASE(
+    "a target that is stopped for long is declared dead, and served again when it continues") {
   on_each_medium("127.0.0.227", [](const Medium& medium) {
     Side here = Side::open(medium.any);
     Child target(serve(medium.any, "dozer"));
@@ -204,7 +204,7 @@ TEST_CASE("a target that is stopped for long is given up, and taken back when it
     REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
     REQUIRE(collect(here.jetty, 1).at(0).ok());
     target.stop();
-    // Its memory can be written while it is stopped, but it cannot be told.
+    // Its memory can be written while it is stopped, but it cannot take a notification.
     REQUIRE(here.jetty.post(write(bytes, remote.segment).to(remote.jetty).immediate(1)) == 1);
     CHECK(collect(here.jetty, 1, 10s).at(0).status == Status::unknown);
     target.go_on();
@@ -213,7 +213,7 @@ TEST_CASE("a target that is stopped for long is given up, and taken back when it
   });
 }
 
-TEST_CASE("a killed process leaves its name and its port, though a child that it forked lives on") {
+TEST_CASE("a killed process leaves its name and port to others, even if a child of it lives on") {
   on_each_medium("127.0.0.224", [](const Medium& medium) {
     Child publisher({URMA_TEST_PEER, medium.home, "fork", "heirloom"});
     const pid_t sleeper = std::stoi(publisher.said());

@@ -1,5 +1,5 @@
-// Processes that are stopped or killed in the middle of a copy into memory of another one's, and
-// those into whose memory others copy.
+// Processes that are stopped or killed in the middle of a copy into another process's memory, and
+// processes into whose memory others copy.
 
 #include <cstdio>
 #include <functional>
@@ -16,7 +16,7 @@ namespace urma::test {
 namespace {
 
 constexpr size_t granule_bytes = drivers::cxl::least_granule_bytes;
-constexpr size_t slice_bytes = 64 << 10;  // what is copied under one hold
+constexpr size_t slice_bytes = 64 << 10;  // the bytes that are copied under one hold
 
 std::vector<std::string> copy(const std::string& device, const SharedMemory<Report>& report) {
   return {URMA_TEST_PEER, device, "copy", "urma://localhost/canvas", report.path()};
@@ -46,7 +46,7 @@ uint64_t of(const std::atomic<uint64_t> (&counts)[32], Status status) {
   return true;
 }
 
-// The memory of a segment, whatever it belongs to now.
+// The memory where a segment was, whatever it is used for now.
 std::span<std::byte> memory_of(Intruder& window, const RemoteSegment& segment) {
   const drivers::cxl::Parts parts = window.parts();
   const uint64_t number =
@@ -54,7 +54,7 @@ std::span<std::byte> memory_of(Intruder& window, const RemoteSegment& segment) {
   return window.all().subspan(parts.memory_at + number * parts.granule_bytes, segment.bytes);
 }
 
-// All that a window has left: large ones, then whatever fits in between.
+// Allocates all memory that a window has left: large segments, then whatever fits in between.
 std::vector<Segment> take_the_rest(Device& device) {
   std::vector<Segment> out;
   for (const size_t bytes : {canvas_bytes, granule_bytes}) {
@@ -73,7 +73,7 @@ size_t bytes_of(const std::vector<Segment>& segments) {
   return bytes;
 }
 
-// From the first byte that differs to the last: how many.
+// Returns the number of bytes from the first to the last that differ.
 size_t changed(std::span<const std::byte> before, std::span<const std::byte> now) {
   if (std::memcmp(before.data(), now.data(), now.size()) == 0) return 0;
   size_t first = 0;
@@ -87,18 +87,18 @@ Duration moment(Prng& prng, Duration most) {
   return Duration(static_cast<int64_t>(prng.below(static_cast<uint64_t>(most.count()))));
 }
 
-// The findings about stopped processes.
+// The findings of a test about stopped processes.
 struct Stopped {
   int fenced = 0;
-  int moved = 0;  // of these: its pages were taken away from it
+  int moved = 0;  // of these: its pages were replaced
   int not_fenced = 0;
-  int finished = 0;  // of these: the copy went on when its process did
+  int finished = 0;  // of these: the copy continued when the process did
   Duration shortest = 1h;
 };
 
-// Takes memory away from a process that was stopped while it writes there. The process finishes its
-// current copy in private pages; if pages cannot be moved, it may finish in the memory itself,
-// provided that the hold was recorded. It touches no memory of others.
+// Revokes memory while a stopped process is writing to it. The process finishes its current copy in
+// private pages. If pages cannot be replaced, it may finish in the memory itself, provided that the
+// hold was recorded. It touches no memory of others.
 void stop_and_take_away(Side& here, const WindowFile& window, const Child& writer, Report& report,
                         Duration after, bool movable, Stopped& found) {
   Intruder any(window);
@@ -127,11 +127,11 @@ void stop_and_take_away(Side& here, const WindowFile& window, const Child& write
   found.moved += moved;
   int& count = fenced ? found.fenced : found.not_fenced;
   if (held) found.shortest = std::min(found.shortest, since(begun));
-  // As its owner sees it, and as it lies in the window.
+  // The memory as its owner sees it, and as it lies in the window.
   const std::span<std::byte> seen = canvas->bytes();
   const std::vector<std::byte> before(seen.begin(), seen.end());
   CHECK(changed(before, memory) == 0);
-  // The memory is allocated again, or left behind: then other segments take all that is free.
+  // The memory is allocated again, or it is quarantined: then other segments take all that is free.
   const bool left_behind = ++count % 2 == 0;
   std::vector<Segment> others;
   if (left_behind) {
@@ -150,7 +150,7 @@ void stop_and_take_away(Side& here, const WindowFile& window, const Child& write
   CHECK(finished <= slice_bytes);
   if (canvas && fenced) CHECK(changed(before, seen) == 0);
   found.finished += finished > 0;
-  // Works that completed are in memory, and no work is after one was refused.
+  // Works that completed are in memory, and none completes after one was refused.
   CHECK(whole(canvas ? std::span<const std::byte>(seen) : before, report));
   CHECK(only(report.ended, {Status::ok, Status::unknown, Status::remote_access}));
   CHECK(only(report.late, {Status::remote_access}));
@@ -161,8 +161,7 @@ void stop_and_take_away(Side& here, const WindowFile& window, const Child& write
   CHECK(bytes_of(take_the_rest(here.device)) == room + canvas_bytes);
 }
 
-TEST_CASE(
-    "a process stopped in the middle of a copy is waited for, and touches no memory of others") {
+TEST_CASE("revoke waits for a process stopped in a copy, which touches no memory of others") {
   const WindowFile window("stopped");
   const std::string device = window.device("?size=16M");
   Side here = Side::open(device);
@@ -185,7 +184,7 @@ TEST_CASE(
     stop_and_take_away(here, window, writer, *report, moment(prng, 3ms), movable, found);
   }
   std::printf(
-      "stopped %d times: %d fenced, of which %d by moving the memory, %d not fenced; %d finished a "
+      "stopped %d times: %d fenced, %d of these by replacing pages; %d not fenced; %d finished a "
       "copy\n",
       round, found.fenced, found.moved, found.not_fenced, found.finished);
   CHECK(found.fenced > found.moved);
@@ -195,7 +194,8 @@ TEST_CASE(
 }
 
 // As above, but the owner was killed, so it could not look for holds.
-TEST_CASE("a process stopped in the middle of a copy, its target killed: others get free memory") {
+TEST_CASE(
+    "after a target was killed while a process is stopped in a copy, others get only free memory") {
   const WindowFile window("both");
   const std::string device = window.device("?size=16M");
   Side here = Side::open(device);
@@ -252,7 +252,7 @@ TEST_CASE("a process stopped in the middle of a copy, its target killed: others 
   CHECK(held > 0);
 }
 
-TEST_CASE("a process killed in the middle of a copy holds nothing") {
+TEST_CASE("a process killed in the middle of a copy holds no memory") {
   const WindowFile window("killed");
   const std::string device = window.device("?size=32M");
   Side here = Side::open(device);
@@ -283,7 +283,7 @@ TEST_CASE("a process killed in the middle of a copy holds nothing") {
     CHECK((*report).torn == 0);
     here.device.unpublish("canvas").value();
     { const Segment gone = std::move(canvas); }
-    // Before anybody else can have the place of the dead.
+    // Checked before another process can have the slot of the dead one.
     CHECK(bytes_of(take_the_rest(here.device)) == room);
   };
   for (int round = 0; round < 3; ++round) kill_one(10ms, false);
@@ -298,7 +298,7 @@ TEST_CASE("a process killed in the middle of a copy holds nothing") {
   CHECK(entries_of("/dev/shm", "urma-test-" + std::to_string(getpid())) == 1);
 }
 
-TEST_CASE("a target is killed while others copy: works end, and the next one has its memory") {
+TEST_CASE("a target is killed while others copy: works end, and the next process has its memory") {
   const WindowFile window("target");
   const std::string device = window.device("?size=64M");
   Side here = Side::open(device);
@@ -323,7 +323,7 @@ TEST_CASE("a target is killed while others copy: works end, and the next one has
     }
     target->end(SIGKILL);
     CHECK(calm.goes_on());
-    // Sometimes it is there again before anybody can have noticed.
+    // In some rounds it is back before any other process can have noticed its death.
     const bool at_once = round % 2 == 1;
     if (at_once) target.emplace(command);
     const Time killed = read_clock();
@@ -374,7 +374,7 @@ struct Sleeper {
         target(serve(device, "sleeper", canvas_bytes)),
         remote(here.device.import("urma://localhost/sleeper").value()) {}
 
-  // A word behind the stripes.
+  // Notifies a word behind the stripes.
   void tell() {
     const Work work = write(std::as_bytes(std::span(&number, 1)), remote.segment, canvas_bytes - 8);
     REQUIRE(telling.post(Work(work).to(remote.jetty).immediate(1)) == 1);
@@ -399,7 +399,7 @@ struct Sleeper {
   uint64_t number = 0x0123'4567'89ab'cdef;
 };
 
-TEST_CASE("a target is stopped while others copy: they go on, and what it is told waits for it") {
+TEST_CASE("copies continue while their target is stopped, and notifications wait for it") {
   const WindowFile window("sleeper");
   Sleeper sleeper(window, window.device("?size=64M"));
   Copies copies(sleeper.here.jetty, sleeper.remote.segment, sleeper.report);
@@ -430,9 +430,9 @@ TEST_CASE("a target is stopped while others copy: they go on, and what it is tol
   CHECK(sleeper.all_is_there());
 }
 
-// Copies need its processor no more than before. What is told while it stands still ends in time:
-// as unknown what it has in its ring, as unreachable what was never put there.
-TEST_CASE("a target is stopped and told in vain: that ends in time, copies go on") {
+// Copies still do not need the target's processor. Notifications while it is stopped end in time:
+// as unknown if they are in its ring, as unreachable if they were never put there.
+TEST_CASE("notifications to a stopped target end in time, and copies continue") {
   const WindowFile window("dozer");
   Sleeper sleeper(window, window.device("?size=64M"));
   Copies copies(sleeper.here.jetty, sleeper.remote.segment, sleeper.report);

@@ -10,8 +10,9 @@
 
 namespace urma::test {
 
-// Writes numbers into a peer's segment for as long as `turn` is called, and tells the peer each
-// one. A write carries its number in every word, so its target can see whether it arrived whole.
+// Writes numbers into a peer's segment for as long as `turn` is called, and notifies the peer of
+// each one. A write carries its number in every word, so its target can see whether it arrived
+// whole.
 //
 // Works complete in any order, so a source is filled again only once the work that reads it has
 // completed, whatever the number of berths. Each source owns two slots at the target and uses them
@@ -30,12 +31,12 @@ class NumberedWrites {
   }
 
   static size_t source_of(uint64_t number) { return number % sources; }
-  // Returns where the write of `number` lies, from the first byte that this object writes to.
+  // Returns the offset of the write of `number` from the first byte that this object writes.
   static size_t slot_of(uint64_t number) {
     return (source_of(number) * 2 + number / sources % 2) * slot_bytes;
   }
-  // Returns whether the slot of `number` holds that number in every word. `region` is what this
-  // object writes to.
+  // Returns whether the slot of `number` contains that number in every word. `region` is the memory
+  // that this object writes.
   static bool whole(std::span<const std::byte> region, uint64_t number) {
     std::array<uint64_t, words> found;
     std::memcpy(found.data(), region.subspan(slot_of(number)).data(), slot_bytes);
@@ -58,7 +59,7 @@ class NumberedWrites {
       source.next += sources;
     }
   }
-  // Takes note of completions of this object's works.
+  // Records completions of this object's works.
   void note(std::span<const Completion> completions) {
     for (const Completion& done : completions) sources_[source_of(done.tag)].busy = false;
   }
@@ -73,7 +74,7 @@ class NumberedWrites {
   Jetty& jetty_;
   Imported target_;
   size_t offset_;
-  size_t turn_ = 0;  // the source that is looked at next, so that none is passed over for good
+  size_t turn_ = 0;  // the source that is tried next, so that each gets its turn
   std::vector<Source> sources_;
 };
 

@@ -1,17 +1,18 @@
-// peer DEVICE serve NAME [BYTES] publishes a segment and a Jetty, receives whatever comes
-// peer DEVICE write NAME TARGET OFFSET  publishes too, and writes numbers into what TARGET names,
+// peer DEVICE serve NAME [BYTES] publishes a segment and a Jetty, and receives all that comes
+// peer DEVICE write NAME TARGET OFFSET  publishes, too, and writes numbers into the segment TARGET,
 //                                from byte OFFSET on (numbered_writes.h)
 //
-// peer DEVICE pause NAME BYTES   publishes so much memory, and makes no call any more
+// peer DEVICE pause NAME BYTES   publishes a segment of this size, and makes no further call
 //
 // peer DEVICE fork NAME          as serve, with a child of fork that does nothing for a minute
 //
-// peer DEVICE copy TARGET REPORT writes into what TARGET names and reads it, large works; when it
-//                                is refused, into what has the name next (REPORT: a file for it)
+// peer DEVICE copy TARGET REPORT writes to the segment TARGET and reads it, with large works; when
+//                                a work is refused, continues with the segment that has the name
+//                                next (REPORT: a file for the results)
 //
-// peer DEVICE churn TARGET CHURN writes into memory of TARGET's owner, wherever CHURN says
+// peer DEVICE churn TARGET CHURN writes into memory of TARGET's owner, where the file CHURN says
 //
-// Says "ready" when it is (the last one: its child's number), and never ends by itself.
+// Prints "ready" when it is (with fork: the process id of its child), and never ends by itself.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -50,7 +51,7 @@ void write_for_ever(urma::Jetty& jetty, const urma::Imported& target, size_t off
   }
 }
 
-// The library has no help from this thread.
+// This thread makes no call, so the library gets no help from it.
 void sit_in_pause(urma::Device& device, const char* name, size_t bytes) {
   urma::Segment segment = device.allocate(bytes).value();
   device.publish(name, segment).value();

@@ -1,6 +1,5 @@
-// S4 over bypass: memory of a window is taken away and used for something else while another
-// process copies there at full rate, and is stopped at random moments. With URMA_LONG 10^5 cycles,
-// or as many as it says.
+// S4 over bypass: memory of a window is revoked and reused while another process copies to it at
+// full rate and is stopped at random moments. With URMA_LONG 10^5 cycles, or as many as it says.
 
 #include <sys/mman.h>
 
@@ -43,7 +42,7 @@ void tell(Churn& churn, const RemoteSegment& segment) {
   churn.number += 1;
 }
 
-// Stops a process for a millisecond or two, every ten, wherever it and we are.
+// Stops a process for a millisecond or two, every ten, whatever it and this process are doing.
 class Stopping {
  public:
   explicit Stopping(const Child& child) : child_(child), thread_([this] { loop(); }) {}
@@ -135,20 +134,20 @@ void take_away_and_reuse(const std::string& options) {
   CHECK(ended(Status::remote_access) > 0);
 }
 
-TEST_CASE("S4: after unregister no copy touches the memory, wherever its process was stopped") {
+TEST_CASE("S4: after unregister no copy changes the memory, wherever its process was stopped") {
   take_away_and_reuse("?size=16M");
 }
 
-TEST_CASE("S4: nor of memory that was handed over") {
+TEST_CASE("S4: after unregister no copy changes memory that was handed over") {
   take_away_and_reuse("?size=16M&share=segment");
 }
 
-// Sockets beside the window: each of a device that has one.
+// Counts the sockets beside the window. Each device that has one owns it.
 size_t sockets(const WindowFile& window) {
   return entries_of("/dev/shm", std::filesystem::path(window.path()).filename().string() + ".");
 }
 
-// Works succeed whatever way they go; in time they are copies.
+// Works succeed whether they are packets or copies; after some time they are copies.
 bool becomes_copies(Side& here, const RemoteSegment& there) {
   const auto bytes = bytes_like(5000, 3);
   const uint64_t before = here.device.stats().value().copied;
@@ -162,8 +161,7 @@ bool becomes_copies(Side& here, const RemoteSegment& there) {
 }
 
 TEST_CASE(
-    "an owner that has handed over memory is killed: its socket is removed, the next one hands "
-    "over") {
+    "when an owner that handed over memory is killed, its socket is removed and the next works") {
   const WindowFile window("given");
   const std::string device = window.device("?size=16M&share=segment");
   Side here = Side::open(device);
@@ -175,7 +173,7 @@ TEST_CASE(
     REQUIRE(becomes_copies(here, there.segment));
     CHECK(sockets(window) == 2);
     owner.end(SIGKILL);
-    // Until the death is noticed, the memory that was mapped stays: as in the window.
+    // Until the death is noticed, the memory stays mapped, as memory in the window does.
     const auto bytes = bytes_like(5000, 3);
     REQUIRE(here.jetty.post(write(bytes, there.segment)) == 1);
     CHECK(collect(here.jetty, 1).size() == 1);
@@ -189,7 +187,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a user of handed-over memory is killed: its owner takes it back, and gives it to the next") {
+    "when a user of handed-over memory is killed, its owner revokes it, and the next one gets it") {
   const WindowFile window("taker");
   const std::string device = window.device("?size=16M&share=segment");
   Side here = Side::open(device);
@@ -205,7 +203,7 @@ TEST_CASE(
     REQUIRE(segment.mapped());
     tell(churn, segment.local());
     const auto done = [&] { return churn.ended[static_cast<size_t>(Status::ok)].load(); };
-    // Not by packets: those we would count.
+    // This must be a copy, not a packet: packets would be counted.
     for (const Time begun = read_clock();;) {
       REQUIRE(since(begun) < patience);
       const uint64_t executed = here.device.stats().value().executed;

@@ -8,8 +8,8 @@
 
 namespace urma::test {
 
-// An object in memory that belongs to no file. Another process maps it by its path for as long as
-// this object exists.
+// An object in memory that belongs to no file. Another process maps it by its path as long as this
+// object exists.
 template <class T>
 class SharedMemory {
  public:

@@ -10,7 +10,7 @@ namespace urma::test {
 
 inline Duration since(Time begun) { return read_clock() - begun; }
 
-// Keeps a Jetty busy and notes how its works ended.
+// Keeps a Jetty busy and counts how its works ended.
 class Traffic {
  public:
   Traffic(Jetty& jetty, const Imported& target) : jetty_(jetty), target_(target) {}

@@ -1,5 +1,5 @@
-// Processes in one window: killed again and again beside a pair that must not notice, asleep in
-// pause() while they are written and read, idle among many.
+// Processes in one window: killed repeatedly beside a pair that must not be affected, in pause()
+// while peers write to and read from them, and idle among many.
 
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +20,7 @@ uint64_t memory_of(const WindowFile& window) {
   return static_cast<uint64_t>(about.st_blocks) * 512;
 }
 
-// Our target dies in the middle of our works.
+// The target of this process dies in the middle of its works.
 void kill_target(Side& here, const Pair& calm, const std::string& device, Duration after) {
   Child target(serve(device, "doomed"));
   REQUIRE(target.said() == "ready");
@@ -33,7 +33,7 @@ void kill_target(Side& here, const Pair& calm, const std::string& device, Durati
   CHECK(traffic.all_completed());
 }
 
-// A writer to this device dies in the middle of its works.
+// A process that writes to this device dies in the middle of its works.
 void kill_writer(Side& here, const Pair& calm, const std::string& device, Duration after) {
   Child writer({URMA_TEST_PEER, device, "write", "doomed", "urma://localhost/victim", "0"});
   uint64_t arrivals = 0;
@@ -50,7 +50,7 @@ void kill_writer(Side& here, const Pair& calm, const std::string& device, Durati
   }
 }
 
-// A process that has just started is found and written to.
+// A process that has just started is found, and a work to it completes.
 void first_operation(Side& here, const std::string& device) {
   Child phoenix(serve(device, "phoenix"));
   REQUIRE(phoenix.said() == "ready");
@@ -60,7 +60,7 @@ void first_operation(Side& here, const std::string& device) {
   REQUIRE(collect(here.jetty, 1).at(0).ok());
 }
 
-TEST_CASE("processes are killed again and again, and a pair in the same window goes on") {
+TEST_CASE("processes are killed repeatedly, and a pair in the same window continues") {
   const WindowFile window("rounds");
   const std::string device = window.device("?size=64M");
   Side here = Side::open(device, {}, {.berths = 64, .receives = 256});
@@ -68,7 +68,7 @@ TEST_CASE("processes are killed again and again, and a pair in the same window g
   Pair calm(device, serve(device, "calm"));
   Prng prng(static_cast<uint64_t>(read_clock().time_since_epoch().count()));
   const auto moment = [&] { return 1ms + Duration(static_cast<int64_t>(prng.below(30'000'000))); };
-  // Objects that a process makes once exist before descriptors and memory are counted.
+  // Objects that a process creates only once must exist before descriptors and memory are counted.
   first_operation(here, device);
   kill_target(here, calm, device, 50ms);
   kill_writer(here, calm, device, 50ms);
@@ -86,7 +86,7 @@ TEST_CASE("processes are killed again and again, and a pair in the same window g
   CHECK(memory_of(window) <= memory + 8 * drivers::cxl::ring_bytes);
 }
 
-TEST_CASE("works of a pair for which there is no ring end as no_resources, and others go on") {
+TEST_CASE("works of a pair for which there is no ring end as no_resources, and others continue") {
   const WindowFile window("few");
   Side first = Side::open(window.device());  // 1 MiB: rings for one pair
   std::optional<Side> second = Side::open(window.device(""));
@@ -103,16 +103,16 @@ TEST_CASE("works of a pair for which there is no ring end as no_resources, and o
   CHECK(write_to(*second, second->device.import(first.line()).value()) == Status::ok);
   CHECK(write_to(first, first.device.import(second->line()).value()) == Status::ok);
   second.reset();
-  // The attempt that is under way may end as the first one did.
+  // The attempt in progress may end as the first one did.
   Status status = write_to(third, to_first);
   if (status == Status::no_resources) status = write_to(third, to_first);
   CHECK(status == Status::ok);
 }
 
-TEST_CASE("the memory of a process that sits in pause() is written and read back by another one") {
+TEST_CASE("a process writes and reads the memory of another one that is in pause()") {
   const size_t bytes = std::getenv("URMA_TEST_ROUNDS") != nullptr ? size_t{1} << 30 : 256 << 20;
   constexpr size_t at_once = 16 << 20;
-  // The window is this user's, and other copies of this test may use it at the same time.
+  // The window belongs to this user, and other copies of this test may use it at the same time.
   const std::string name = "sleeping-" + std::to_string(getpid());
   Child sleeper({URMA_TEST_PEER, "cxl:", "pause", name, std::to_string(bytes)});
   REQUIRE(sleeper.said() == "ready");
@@ -137,9 +137,9 @@ struct Used {
   double seconds = 0;
   uint64_t switches = 0;
 
-  // In a second.
+  // For one second.
   bool is_nothing() const {
-#if defined(__SANITIZE_THREAD__)  // its runtime wakes up by itself
+#if defined(__SANITIZE_THREAD__)  // the runtime of this sanitizer wakes up by itself
     return seconds < 0.01;
 #else
     return seconds < 0.01 && switches < 10;
@@ -156,7 +156,7 @@ Used used_by(pid_t process) {
     out.seconds += nanoseconds / 1e9;
     std::ifstream status(task.path() / "status");
     for (std::string line; std::getline(status, line);) {
-      // Those of its own will.
+      // Only voluntary switches count.
       constexpr std::string_view what = "voluntary_ctxt_switches:";
       if (line.starts_with(what)) out.switches += std::stoull(line.substr(what.size()));
     }
@@ -164,7 +164,7 @@ Used used_by(pid_t process) {
   return out;
 }
 
-TEST_CASE("a process that is idle among a hundred peers uses nothing") {
+TEST_CASE("a process that is idle among a hundred peers uses no processor time") {
   const WindowFile window("idle");
   const std::string device = window.device("");
   Child idle({URMA_TEST_PEER, device, "pause", "idle", "1048576"});
@@ -177,8 +177,8 @@ TEST_CASE("a process that is idle among a hundred peers uses nothing") {
     REQUIRE(peers.back().jetty.post(write(bytes, remote.segment)) == 1);
     REQUIRE(collect(peers.back().jetty, 1).at(0).ok());
   }
-  // It looks after what it sent until all of them have read it. Where the processors have other
-  // things to do, a hundred service threads take their time to do that.
+  // The process looks after its messages until all peers have read them. On a busy machine, a
+  // hundred service threads need some time for that.
   Used used;
   for (int second = 0; second < 10; ++second) {
     const Used before = used_by(idle.pid());
@@ -193,8 +193,9 @@ TEST_CASE("a process that is idle among a hundred peers uses nothing") {
   CHECK(used.is_nothing());
 }
 
-#if !defined(__SANITIZE_THREAD__)  // it takes the mapping that mends a window for a racing write
-TEST_CASE("a window that is cut off in the middle of traffic: all works end, and devices close") {
+#if !defined(__SANITIZE_THREAD__)  // for this sanitizer, the mapping that replaces a cut window
+                                   // looks like a racing write
+TEST_CASE("when a window is cut off in the middle of traffic, all works end and devices close") {
   for (const uint64_t left : {uint64_t{0}, uint64_t{1} << 20}) {
     const WindowFile window("cut");
     const std::string device = window.device("?size=16M");
@@ -212,7 +213,7 @@ TEST_CASE("a window that is cut off in the middle of traffic: all works end, and
     CHECK(traffic->ended(Status::ok) > 0);
     CHECK(kill(target.pid(), 0) == 0);
     here.reset();
-    // The other one was not killed by it either.
+    // The cut did not kill the other process either.
     int status = 0;
     CHECK(waitpid(target.pid(), &status, WNOHANG) == 0);
   }
