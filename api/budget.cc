@@ -3,7 +3,7 @@
 namespace urma {
 namespace {
 
-// The bytes that malloc takes for it: one more word, rounded up to 16.
+// Returns the bytes that malloc takes for a block of `bytes`: one more word, rounded up to 16.
 constexpr uint32_t from_malloc(size_t bytes) {
   return static_cast<uint32_t>((bytes + sizeof(size_t) + 15) / 16 * 16);
 }

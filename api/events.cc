@@ -84,7 +84,8 @@ Result<int> Device::events_fd() {
   if (!state_) return moved_from("events_fd");
   return guarded("events_fd", [&]() -> Result<int> {
     engine::EventQueue& events = state_->runner->events();
-    // Returned also after close, for applications that remove it from an epoll set.
+    // The descriptor is returned also after close, so that applications can remove it from an epoll
+    // set.
     if (state_->runner->here() && events.descriptor() >= 0) return events.descriptor();
     if (auto able = usable(state_, "events_fd"); !able) return able.error();
     if (!events.make_descriptor()) return no_descriptor("events_fd");
@@ -104,7 +105,7 @@ size_t Device::events(std::span<Event> out) {
   const bool closed = runner.closed();
   const size_t count = runner.events().take(out);
   ring_when_closed(runner);
-  // There is room now for the events that found none before.
+  // There is room now for the events that did not fit before.
   if (count > 0 && runner.events().full() && runner.open()) {
     runner.call([](engine::Engine& engine, Time now) {
       engine.events().hand_over(now);

@@ -30,7 +30,7 @@ struct Device::State {
 };
 
 struct URMA_LOCAL Segment::State {
-  // Shared by all segments of a TokenID.
+  // The state that all segments of a TokenID share.
   struct Shared {
     std::atomic<TokenValue> newer{};
     std::mutex mutex;  // guards the members below; held while a segment is withdrawn
@@ -46,7 +46,7 @@ struct URMA_LOCAL Segment::State {
   Rights rights = Rights::local_only;
   AtomicDomain atomics = AtomicDomain::processor;
   bool guarded = false;
-  Handle handle;  // in the engine's table
+  Handle handle;  // of the segment in the engine's table
   TokenId id{};
   std::shared_ptr<Shared> token;
   State* previous = nullptr;  // the list of segments of the same TokenID
@@ -66,7 +66,7 @@ struct URMA_LOCAL Segment::State {
   bool take_memory();
   Descriptor::Segment describe() const;
   engine::Engine::Segments::Segment described() const;  // for the engine's table
-  // The address of its first byte, as peers name it.
+  // Returns the address of the segment's first byte, as peers name it.
   uint64_t address() const { return leased ? leased->address : reinterpret_cast<uint64_t>(base); }
 };
 
@@ -91,7 +91,7 @@ struct Jfc::State {
 };
 
 struct Jfce::State {
-  std::shared_ptr<engine::Runner> runner;  // of the device that made it
+  std::shared_ptr<engine::Runner> runner;  // the runner of the device that made the queue
   std::shared_ptr<urma::jetty::Jfce> events;
   std::array<uint64_t, 64> taken;
 };
@@ -108,14 +108,15 @@ struct Jetty::State {
 // Returns an error if control calls can no longer be made: closed, or forked.
 Result<void> usable(const engine::Runner& runner, std::string_view call);
 
-// Whether it is a valid operation timeout.
+// Returns whether the duration is a valid operation timeout.
 constexpr bool may_time_out_after(Duration limit) {
   return limit >= std::chrono::milliseconds(10) && limit <= std::chrono::hours(1);
 }
 
-// The error of a control call on an object that was moved from.
+// Makes the error of a control call on an object that was moved from.
 Error moved_from(std::string_view call);
-// The same for a call of a public object, whose state this is: null if it was moved from.
+// As above, for a call of a public object: `state` is the object's state, which is null if the
+// object was moved from.
 template <class State>
 Result<void> usable(const std::unique_ptr<State>& state, std::string_view call) {
   if (state == nullptr) return moved_from(call);
@@ -131,7 +132,8 @@ Result<void> usable(const std::unique_ptr<State>& state, std::string_view call) 
 // The completion that polling an object that was moved from returns.
 inline constexpr Completion end_of_moved{.status = Status::closed, .from = {}};
 
-// The error of a call that ran out of memory. Without a text if there is no memory for one.
+// Makes the error of a call that ran out of memory. Its message is empty if there is not enough
+// memory for the text.
 Error no_memory(std::string_view call);
 
 // Makes a control call, and turns std::bad_alloc into an error, since no call of this library
@@ -145,7 +147,8 @@ auto guarded(std::string_view call, Function&& function) -> std::invoke_result_t
   }
 }
 
-// A descriptor with the addresses and the identity of this device, without a segment or a Jetty.
+// Makes a descriptor with the addresses and the identity of this device, without a segment or a
+// Jetty.
 Descriptor describe_device(const engine::Runner& runner);
 
 }  // namespace urma

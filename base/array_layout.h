@@ -6,9 +6,10 @@
 
 namespace urma {
 
-// Several arrays that lie one behind the other in one block of zeroed memory, declared by what they
-// hold and how long they are. `Counts` is a struct of the numbers that the lengths depend on.
-// Offsets are computed from these whenever an array is used, so a layout takes no memory.
+// The layout of several arrays that lie one behind the other in one block of zeroed memory. It is
+// declared by the arrays' items and lengths. `Counts` is a struct of the numbers that the lengths
+// depend on. Offsets are computed from these whenever an array is used, so a layout takes no
+// memory.
 
 // An array of `Count` times `Each` items.
 template <class Item_, auto Count, size_t Each = 1>
@@ -20,14 +21,14 @@ struct ArrayOf {
   }
 };
 
-// The arrays in order; each has another type of item, by which it is found. The block begins at a
-// multiple of 8.
+// The arrays in order. Each has a different type of item, by which callers name the array. The
+// block begins at a multiple of 8.
 template <class Counts, class... Arrays>
 class ArrayLayout {
  public:
   static constexpr size_t bytes(const Counts& counts) { return (Arrays::bytes(counts) + ... + 0); }
 
-  // Where the array of this type begins.
+  // Returns where the array of this type begins.
   template <class Item>
   static constexpr size_t offset(const Counts& counts) {
     static_assert((std::is_same_v<Item, typename Arrays::Item> + ... + 0) == 1);

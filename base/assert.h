@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-// States an invariant of this library. Always on: on a data path that writes into other processes'
-// memory, going on with a broken invariant is worse than stopping. Never used to check input, peers
-// or the environment.
+// States an invariant of this library. The check is always on, because on a data path that writes
+// into other processes' memory it is worse to continue with a broken invariant than to stop. Never
+// used to check input, peers or the environment.
 #define URMA_ASSERT(condition, invariant)                                                          \
   do {                                                                                             \
     if (!(condition)) [[unlikely]] {                                                               \

@@ -28,16 +28,16 @@ namespace urma {
 // look and the sleep changes the word, so the sleep does not begin.
 // A word in state "rang" may come from a ringer that died before it woke the sleeper, or from a
 // late ringer that overwrote the next sleep. So the word contains the ringer's number, and each
-// ringer trusts only a ring of its own. A number of the sleep instead would not do: the ring of a
-// dead ringer would look like one's own. (tests/exhaustive/bell_test.cc)
+// ringer trusts only a ring of its own. If the word contained a number of the sleep instead, the
+// ring of a dead ringer would look like a ringer's own ring. (tests/exhaustive/bell_test.cc)
 class Bell {
  public:
   explicit Bell(std::atomic<uint32_t>& word) : word_(&word) {}
 
   // ---- sleeper
 
-  // From here on ringers ring. The caller then looks for its events; if there are none it calls
-  // `rest`, and afterwards `awake`.
+  // After this call ringers ring the bell. The caller then looks for its events; if there are none
+  // it calls `rest`, and afterwards `awake`.
   void drowse() {
     word_->store(asleep, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -57,7 +57,7 @@ class Bell {
     }
     if (syscall(SYS_futex, word_, FUTEX_WAIT, value, patience, nullptr, 0) == 0) return;
     if (errno != EFAULT && errno != EINVAL) return;
-    // In device memory the kernel may refuse to wait at a word. Poll it instead.
+    // The kernel may refuse to wait at a word in device memory; then the word is polled.
     set(timeout, until == never ? nap : std::min<Duration>(nap, until - read_clock()));
     ppoll(nullptr, 0, &timeout, nullptr);
   }

@@ -10,7 +10,8 @@
 namespace urma {
 
 // FIFO queues that share one pool of chunks. An empty queue holds no chunk, so a million idle
-// queues take 20 bytes each. An element keeps its address until it is popped. One thread.
+// queues take 20 bytes each. An element keeps its address until it is popped. Used by one thread at
+// a time.
 template <class T, uint32_t PerChunk = 32>
 class ChunkQueue {
  public:

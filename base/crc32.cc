@@ -55,7 +55,7 @@ constexpr uint64_t reverse33(uint64_t value) {
   return reversed;
 }
 
-// The quotient of x^64 by the polynomial, for Barrett's reduction.
+// Returns the quotient of x^64 by the polynomial, for Barrett's reduction.
 constexpr uint64_t barrett_quotient() {
   uint64_t quotient = 0;
   uint64_t high = uint64_t{1} << 32;  // the top 33 bits of the running dividend

@@ -9,7 +9,7 @@
 
 namespace urma {
 
-// The set of queues that have something in them, out of many. Any thread marks a queue; only the
+// The set of the queues that are not empty, out of many queues. Any thread marks a queue; only the
 // engine takes marked ones. It is a pyramid of flags, one byte each, with eight flags below each
 // flag, so that the engine finds the one marked queue among a million by reading a few words. No
 // thread needs a locked instruction: marking takes one fence, taking another.
@@ -24,10 +24,10 @@ namespace urma {
 // fences, and looks at the flag of the previous one; a thread that marks the previous one fences
 // and then reads which one is usual. One of the two sees the other.
 //
-// A flag that is set again just before the engine clears it is cleared, too. That the engine then
-// still sees what was published with it, after its fence, is guaranteed by processors that keep
-// stores of one thread in order (all that we run on), but not by C++.
-// Writers: all flags - posters set, the engine clears and sets; `usual_` - the engine.
+// A flag that is set again just before the engine clears it is cleared, too. The engine then still
+// sees, after its fence, what was published with that flag. Processors that keep the stores of one
+// thread in order guarantee this (all that this library runs on do), C++ does not. Posting threads
+// set flags, the engine clears and sets them; only the engine writes `usual_`.
 class DirtySet {
  public:
   explicit DirtySet(uint32_t members) {
@@ -101,7 +101,7 @@ class DirtySet {
   Flag& usual_flag() { return levels_[0][usual_.load(std::memory_order_relaxed)]; }
   const Flag& usual_flag() const { return levels_[0][usual_.load(std::memory_order_relaxed)]; }
   bool any_other() const { return word(levels_.size() - 1, 0) != 0; }
-  // Eight flags at once.
+  // Returns eight flags as one word.
   uint64_t word(size_t level, size_t index) const {
     const Flag& first = levels_[level][index * fan];
     return reinterpret_cast<const Word&>(first).load(std::memory_order_acquire);
@@ -120,7 +120,7 @@ class DirtySet {
       const auto place = static_cast<size_t>(std::countr_zero(flags)) / fan;
       flags &= ~(uint64_t{0xff} << place * fan);
       const size_t flag = index * fan + place;
-      // From here on, what was published before this flag was set is visible.
+      // After this load, what was published before this flag was set is visible.
       if (levels_[level][flag].load(std::memory_order_acquire) == 0) continue;
       levels_[level][flag].store(0, std::memory_order_relaxed);
       if (level > 0) {

@@ -14,13 +14,13 @@ class Entropy {
   virtual uint64_t next() = 0;
 
   uint32_t next32() { return static_cast<uint32_t>(next() >> 32); }
-  // Uniform in [0, bound); bound > 0.
+  // Returns a number that is uniform in [0, bound); bound > 0.
   uint32_t below(uint32_t bound) {
     return static_cast<uint32_t>((uint64_t{next32()} * bound) >> 32);
   }
 };
 
-// getrandom(2), 256 bytes at a time. One thread at a time.
+// getrandom(2), 256 bytes at a time. Used by one thread at a time.
 class SecureEntropy final : public Entropy {
  public:
   // Returns whether this process may use getrandom: a sandbox may forbid it.

@@ -30,7 +30,8 @@ requires(!std::same_as<Number, bool> && !std::same_as<Number, char>) void append
 //       .fix("make it with ", more, " entries, or poll it");
 //
 // The message reads "CALL: the queue has ... Fix: make it with ...". Parts are strings, integers,
-// addresses and endpoints. For calls that refuse, never on the data path: it allocates.
+// addresses and endpoints. Used by control calls that fail, never on the data path, because it
+// allocates.
 class [[nodiscard]] Failed {
  public:
   explicit Failed(Status status) : error_{status, {}} {}
@@ -51,7 +52,7 @@ class [[nodiscard]] Failed {
   Error fix(const Parts&... parts) && {
     return std::move(*this).add(". Fix: ", parts...).error_;
   }
-  // The cure that the catalogue has for every error of this status.
+  // Completes the error with the cure that urma/core/status.cc has for this status.
   Error usual_fix() && { return std::move(*this).fix(describe(error_.status).cure); }
 
  private:

@@ -70,7 +70,7 @@ bool lies_below(std::string_view path, std::string_view mount_point) {
          (path.size() == mount_point.size() || path[mount_point.size()] == '/');
 }
 
-// The real path of an open file, also of one that has no name any more.
+// Returns the real path of an open file, also of one that has no name any more.
 std::string path_of(int descriptor) {
   std::array<char, PATH_MAX> path;
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);

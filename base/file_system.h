@@ -8,8 +8,9 @@
 
 namespace urma {
 
-// The file system that a file lies in: where it is mounted, and how much room it has. For messages
-// about a lack of room. Reads files in /proc and allocates, so it is not for the data path.
+// The file system that a file lies in: where it is mounted, and how much room it has. Used for
+// messages about a lack of room. Making it reads files in /proc and allocates, so it is not for the
+// data path.
 struct FileSystem {
   std::string mount_point = {};  // empty: unknown
   std::string kind = {};         // as in /proc/filesystems: "tmpfs", "hugetlbfs", "ext4"
@@ -21,25 +22,28 @@ struct FileSystem {
   uint64_t free_files = 0;
 };
 FileSystem file_system_of(int descriptor);
-// The file need not exist: then its directory is asked, or the next one above that exists.
+// Returns the file system of a file. If the file does not exist, that of the nearest directory
+// above it that exists.
 FileSystem file_system_of(const std::string& path);
 
-// The mount, of those that `mountinfo` lists (proc(5)), in which `path` lies on `device`. Only its
-// mount point, kind and options are filled in.
+// Returns the mount in which `path` lies on `device`, out of those that `mountinfo` lists
+// (proc(5)). Only its mount point, kind and options are filled in.
 FileSystem find_mount(std::string_view mountinfo, dev_t device, std::string_view path);
 
-// Whether a system call failed with this errno for lack of room: space, inodes, quota or memory.
+// Returns whether a system call that failed with this errno lacked room: space, inodes, quota or
+// memory.
 bool is_shortage(int error);
 
-// Why there is no room, and what to do about it: a text for behind "Fix: " that names commands.
+// Says why there is no room, and how to make room: `cure` follows "Fix: " in an error's message,
+// and names the commands to type.
 struct Shortage {
   std::string why;
   std::string cure;
 };
-// `error`: the errno of what failed. `needed_bytes`: how many bytes it wanted.
+// `error` is the errno of the system call that failed, `needed_bytes` how many bytes it asked for.
 Shortage explain_shortage(const FileSystem& at, uint64_t needed_bytes, int error);
 
-// "904K", "64M": of what is free rounded down, of what is needed rounded up.
+// The direction in which a size such as "904K" or "64M" is rounded: free room down, needed room up.
 enum class Rounded : uint8_t { down, up };
 std::string size_for_people(uint64_t bytes, Rounded to);
 

@@ -19,15 +19,15 @@ struct MixBits {
   uint64_t operator()(uint64_t key) const { return mix_bits(key); }
 };
 
-// Key to index, up to `capacity` entries in reserved memory, at most half full. Linear probing with
-// backward-shift removal: no tombstones, so a map that churns for years stays as fast as a new one.
-// Keys are trivially copyable. One thread.
+// A map from keys to indices, with up to `capacity` entries in reserved memory, of which at most
+// half are used. Linear probing with backward-shift removal: no tombstones, so a map that churns
+// for years stays as fast as a new one. Keys are trivially copyable. Used by one thread at a time.
 template <class Key, class Hash = MixBits>
 class FlatMap {
  public:
   static constexpr uint32_t none = UINT32_MAX;
 
-  // The size of an entry. At most half of the entries are used.
+  // Returns the size of an entry. At most half of the entries are used.
   static constexpr size_t entry_bytes() { return sizeof(Entry); }
 
   explicit FlatMap(uint32_t capacity)

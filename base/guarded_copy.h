@@ -8,7 +8,7 @@ namespace urma {
 // Copies to and from memory that may not be mapped. If it was unmapped, is read-only, or lies
 // behind the end of a truncated file, `copy` returns false instead of faulting. The kernel does the
 // copying, through a pipe. That needs neither a signal handler nor a privilege, works in containers
-// that forbid process_vm_writev, and is as fast for a packet. One thread at a time.
+// that forbid process_vm_writev, and is as fast for a packet. Used by one thread at a time.
 class GuardedCopy {
  public:
   GuardedCopy() = default;

@@ -6,8 +6,8 @@
 
 namespace urma {
 
-// xoshiro256**: the one generator of simulations, faults and jitter. Same seed, same numbers, on
-// every machine; not for secrets.
+// xoshiro256**: the one generator of simulations, faults and jitter. The same seed gives the same
+// numbers on every machine. Not for secrets.
 class Prng {
  public:
   explicit Prng(uint64_t seed) {
@@ -26,13 +26,13 @@ class Prng {
     return result;
   }
 
-  // Uniform in [0, bound); bound > 0.
+  // Returns a number that is uniform in [0, bound); bound > 0.
   uint64_t below(uint64_t bound) {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
   }
-  // Uniform in [low, high].
+  // Returns a number that is uniform in [low, high].
   uint64_t between(uint64_t low, uint64_t high) { return low + below(high - low + 1); }
-  // Uniform in [0, 1).
+  // Returns a number that is uniform in [0, 1).
   double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   bool chance(double probability) { return unit() < probability; }
 

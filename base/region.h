@@ -20,8 +20,8 @@ class Region {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // For regions of which all parts are used: with huge pages they take fewer faults and TLB
-  // entries. Returns false if the system has none.
+  // Asks for huge pages, for regions of which all parts are used: they then need fewer page faults
+  // and TLB entries. Returns false if the system has no huge pages.
   bool use_huge_pages() const;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace urma {
 
-// All numbers below 2^20, each once, in an order that an outsider cannot predict. It is a Feistel
+// An order of all numbers below 2^20, each once, that an outsider cannot predict. It is a Feistel
 // network over halves of ten bits, so it need not store which numbers were used.
 class Shuffle {
  public:

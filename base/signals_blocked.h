@@ -7,9 +7,9 @@
 
 namespace urma {
 
-// While this object exists, the calling thread takes no signals, and neither do threads that it
-// starts, ever. For threads of the library: signals are the application's, which may block them
-// later and wait for them in a thread of its own.
+// While this object exists, the calling thread takes no signals. Threads that it starts meanwhile
+// never take signals. For threads of the library: signals are the application's, which may block
+// them later and wait for them in a thread of its own.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -11,7 +11,8 @@
 namespace urma {
 
 // Up to `capacity` objects of one type in address space that is reserved at construction. Slots are
-// reused last in, first out, so that a busy engine stays in few cache lines. One thread.
+// reused last in, first out, so that a busy engine stays in few cache lines. Used by one thread at
+// a time.
 template <class T>
 class Slab {
  public:

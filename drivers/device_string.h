@@ -41,8 +41,8 @@ struct DeviceString {
 
 Result<DeviceString> parse_device_string(std::string_view text);
 
-// An invalid_argument that quotes the text from offset `place`. If `why` has no fix, the grammar is
-// the fix.
+// Returns an invalid_argument that quotes the text from offset `place`. If `why` has no fix, the
+// grammar is the fix.
 Error device_error(const DeviceString& device, size_t place, std::string_view why);
 
 // For people: what an option does, and what happens without it, if its default is not a value.
@@ -92,9 +92,9 @@ class OptionReader {
   // Returns the first error: an invalid value, or an option that was not read.
   Result<void> finish();
 
-  // All options that were read, in order.
+  // Returns all options that were read, in order.
   const std::vector<Row>& rows() const { return rows_; }
-  // The same, as settings of this driver.
+  // Returns the same, as settings of this driver.
   SettingList settings() const;
 
  private:

@@ -29,7 +29,7 @@ struct MappedMemory {
   unsigned offset_bits = 0;
   bool in_a_row = true;  // whether `at` is valid: otherwise each segment is mapped elsewhere
 
-  // The local address of the byte that has this address in the medium.
+  // Returns the local address of the byte that has this address in the medium.
   const std::byte* at(uint64_t address) const {
     const uint64_t granule = address << 1 >> (offset_bits + 1);
     const uint64_t offset = address & ((uint64_t{1} << offset_bits) - 1);
@@ -117,16 +117,18 @@ class VirtualClock {
 class TokenJudge {
  public:
   virtual ~TokenJudge() = default;
-  // Whether requests of `sender` are answered. Returns false for a while after too many wrong
-  // tokens. `sender` identifies a process or a user, always by the same value for the same one.
+  // Returns whether requests of `sender` are answered. Returns false for a while after too many
+  // wrong tokens. `sender` identifies a process or a user, always by the same value for the same
+  // one.
   virtual bool hears(const Eid& sender, Time now) = 0;
   // Reports that `sender` has sent a token that is not valid: an old one, or a guess.
   virtual void wrong(const Eid& sender, TokenId id, TokenValue token, Time now) = 0;
 };
 
 // Memory for segments that the other devices on this medium map as well, so that they read and
-// write it by themselves (Ways::hold). For the thread that runs the port. Functions that are marked
-// "not in a pass" may take long; any thread may call them, and the port may be run meanwhile.
+// write it by themselves (Ways::hold). Called by the thread that runs the port. Functions that are
+// marked "not in a pass" may take long; any thread may call them, and the port may be run
+// meanwhile.
 class SegmentMemory {
  public:
   virtual ~SegmentMemory() = default;
@@ -142,7 +144,7 @@ class SegmentMemory {
   enum class Taken : uint8_t { taken, not_now, no_room };
   virtual Taken take(uint64_t bytes, Lease& lease) = 0;
   // Fills the memory with zeros, after `take`. Returns false if the system has no memory for all of
-  // it. Not in a pass.
+  // it. Not to be called in a pass.
   virtual bool prepare(const Lease& lease) = 0;
   // Rights and tokens of a segment.
   struct Grant {
@@ -160,23 +162,23 @@ class SegmentMemory {
   // another moment.
   virtual void revoke(const Lease& lease) = 0;
   virtual void revoke_all() = 0;
-  // Whether a device still holds the memory. May ask the system whether its process exists.
+  // Returns whether a device still holds the memory. May ask the system whether its process exists.
   virtual bool held(const Lease& lease) = 0;
   // For memory that is revoked, and held for longer than its owner waits: replaces the owner's
   // pages by private copies with the same content, so that later stores of the holder have no
   // effect. The owner must not write meanwhile. Returns false if pages of this medium cannot be
-  // replaced, or there is not enough memory. Not in a pass.
+  // replaced, or there is not enough memory. Not to be called in a pass.
   virtual bool move(const Lease& lease) = 0;
-  // Whether other devices may use the memory without holding it. Such memory must be moved as soon
-  // as it is revoked.
+  // Returns whether other devices may use the memory without holding it. Such memory must be moved
+  // as soon as it is revoked.
   virtual bool loose(const Lease& lease) const = 0;
-  // Whether it was moved, so that only its owner can access it.
+  // Returns whether it was moved, so that only its owner can access it.
   virtual bool moved(const Lease& lease) const = 0;
   // Undoes `move`; the content is undefined afterwards. Returns false if that failed: the lease
-  // must then be kept. Not in a pass.
+  // must then be kept. Not to be called in a pass.
   virtual bool restore(const Lease& lease) = 0;
-  // Returns the pages to the system, for memory that is revoked, restored and not held. Not in a
-  // pass.
+  // Returns the pages to the system, for memory that is revoked, restored and not held. Not to be
+  // called in a pass.
   virtual void empty(const Lease& lease) = 0;
   // Ends the lease of revoked memory. As long as a device still holds the memory, it may write to
   // it, so it is not allocated again until then.
@@ -192,8 +194,8 @@ class SegmentMemory {
 
 class PacketPort;
 
-// A port that consists of several ports, which can be added and removed while it is open. For the
-// thread that runs the port, except `prepare`.
+// A port that consists of several ports, which can be added and removed while it is open. Called by
+// the thread that runs the port, except `prepare`.
 class PathPorts {
  public:
   virtual ~PathPorts() = default;
@@ -233,8 +235,8 @@ class PacketPort {
   virtual size_t send(std::span<TxFrame* const> frames, Time now) = 0;
   // Returns lent frames unsent.
   virtual void unlend(std::span<TxFrame* const> frames) = 0;
-  // The number of frames, of those that `send` has taken since open, that the port will not read
-  // again, counted in the order in which `send` took them. It never decreases, and reaches all
+  // Returns the number of frames, of those that `send` has taken since open, that the port will not
+  // read again, counted in the order in which `send` took them. It never decreases, and reaches all
   // frames even if nothing more is sent. It may lag behind the packets that were sent, and even
   // behind those that peers have answered. A port may advance it only in `send` and `receive`, and
   // does not wake a thread for it: callers that wait for it poll it. A port that is destroyed reads
@@ -250,20 +252,20 @@ class PacketPort {
   // the medium has none.
   static constexpr size_t most_descriptors = 4 * most_paths;
   virtual std::span<const int> descriptors() const = 0;
-  // The bell at which the thread that runs this port sleeps, and which senders ring. Null if it
-  // sleeps at the descriptors.
+  // Returns the bell at which the thread that runs this port sleeps, and which senders ring. Null
+  // if it sleeps at the descriptors.
   virtual Bell* bell() { return nullptr; }
-  // The ways to the peers of a lossless medium, on which frames are sent only if there is room for
-  // them. Null if the medium is not lossless.
+  // Returns the ways to the peers of a lossless medium, on which frames are sent only if there is
+  // room for them. Null if the medium is not lossless.
   virtual Ways* ways() { return nullptr; }
-  // The memory of the medium for segments. Null if it has none.
+  // Returns the memory of the medium for segments. Null if it has none.
   virtual SegmentMemory* memory() { return nullptr; }
   // Adds and removes ports. Null if this port does not consist of several.
   virtual PathPorts* path_ports() { return nullptr; }
-  // The time at which `receive` must be called even if nothing arrives, because a delayed frame or
-  // the gathered data of a wrapper is due then. `never` if there is none.
+  // Returns the time at which `receive` must be called even if nothing arrives, because a delayed
+  // frame or the gathered data of a wrapper is due then. `never` if there is none.
   virtual Time next_arrival() const { return never; }
-  // The clock of a simulated medium. Null otherwise.
+  // Returns the clock of a simulated medium. Null otherwise.
   virtual VirtualClock* clock() { return nullptr; }
   // Ends as if its process had been killed: notifies no peer, leaves what the system would leave,
   // and does not release received frames. Only destruction may follow. For simulations; a port that
@@ -291,7 +293,7 @@ struct Driver {
   std::span<const Form> forms = {};
 };
 
-// All drivers in this build.
+// Returns all drivers in this build.
 std::span<const Driver* const> all_drivers();
 // Their descriptions, for list_drivers. Opens nothing.
 std::vector<DriverInfo> describe_drivers();

@@ -9,7 +9,7 @@
 namespace urma::drivers {
 
 // The transmit frames of a driver, with their head room, in ordinary memory. All memory is
-// allocated at construction. For one thread at a time.
+// allocated at construction. Used by one thread at a time.
 class FramePool {
  public:
   explicit FramePool(uint32_t frames)
@@ -39,7 +39,7 @@ class FramePool {
   uint32_t count_;
 };
 
-// The beginning of the packet, which contains its transport header.
+// Returns the beginning of the packet, which contains its transport header.
 inline std::span<const std::byte> beginning_of(const TxFrame& frame) {
   if (frame.head_bytes > 0) return {frame.head, frame.head_bytes};
   if (frame.piece_count > 0) return {frame.pieces[0].data, frame.pieces[0].bytes};

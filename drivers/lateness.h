@@ -44,9 +44,9 @@ class LateFrames {
   TxFrame* read(Time now);
   // Returns the next frame that was read and is due to be settled, or null.
   TxFrame* settle(Time now);
-  // How many frames have been settled.
+  // Returns how many frames have been settled.
   uint64_t settled() const { return settled_; }
-  // When `read` or `settle` will return a frame again; `never` if the device holds none.
+  // Returns when `read` or `settle` will return a frame again; `never` if the device holds none.
   Time next() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace urma::engine {
 
 // The JFCs that have a descriptor or belong to a channel, so that threads that wait there learn
-// that the device has closed. It owns no JFC. Any thread; not for the data path.
+// that the device has closed. It owns no JFC. Called by any thread, but not on the data path.
 class AwaitedJfcs {
  public:
   // Creates the JFC's descriptor. Returns false, and errno. Throws std::bad_alloc.

@@ -28,7 +28,7 @@ struct Command {
   }
 };
 
-// Commands from any thread to the engine. Control path only.
+// Commands from any thread to the engine. Used on the control path only.
 // Writers: `first_` - callers push, the engine takes all.
 class Mailbox {
  public:

@@ -7,10 +7,11 @@
 namespace urma::engine {
 
 // Carries a control call to a pass and its result back. The calling thread runs passes itself, or
-// waits for those of another thread. Any thread; not for the data path.
+// waits for those of another thread. Called by any thread, but not on the data path.
 class ControlCalls {
  public:
-  // Nothing is owned; all of it outlives this object. `clock`: of a simulation, else null.
+  // This object owns none of these, and all of them outlive it. `clock`: of a simulation, else
+  // null.
   ControlCalls(Engine& engine, Passes& passes, Waker& waker, drivers::VirtualClock* clock)
       : engine_(engine), passes_(passes), waker_(waker), clock_(clock) {}
 

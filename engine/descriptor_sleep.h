@@ -16,7 +16,7 @@ namespace urma::engine {
 // Writers: `occupied_` - the thread that sleeps there.
 class DescriptorSleep {
  public:
-  // Nothing is owned; all of it outlives this object.
+  // This object owns none of these, and all of them outlive it.
   DescriptorSleep(Engine& engine, Passes& passes, Waker& waker, Keeper& keeper)
       : engine_(engine), passes_(passes), waker_(waker), keeper_(keeper) {}
 
@@ -28,8 +28,8 @@ class DescriptorSleep {
   bool occupied() const { return occupied_.load(); }
 
   // Between `occupy` and `leave`. Sleeps until the alarm, at most until `until` in the machine's
-  // time. A thread that waits for `jfc` sleeps until that has something; the service thread (null)
-  // as long as it keeps. May return spuriously.
+  // time. A thread that waits for `jfc` sleeps until that queue has a completion; the service
+  // thread, for which `jfc` is null, sleeps as long as it is the keeper. May return spuriously.
   void sleep_for(jetty::Jfc* jfc, Time until);
 
  private:

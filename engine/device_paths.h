@@ -9,11 +9,12 @@
 namespace urma::engine {
 
 // The addresses at which a device is reached, one for each of its paths, and the calls that add and
-// remove a path. It does not know which paths a peer uses. Any thread; not for the data path.
+// remove a path. It does not know which paths a peer uses. Called by any thread, but not on the
+// data path.
 class DevicePaths {
  public:
-  // Nothing is owned; all of it outlives this object. In a simulation, `clock` runs the passes of
-  // `driven` when something arrives at one of the addresses; else it is null.
+  // This object owns none of these, and all of them outlive it. In a simulation, `clock` runs the
+  // passes of `driven` when something arrives at one of the addresses; else it is null.
   DevicePaths(Engine& engine, ControlCalls& calls, const drivers::PortFacts& facts,
               drivers::VirtualClock* clock, drivers::VirtualClock::Driven& driven);
 

@@ -32,8 +32,8 @@ struct EngineSettings {
   Limits limits{};
 };
 
-// One driver queue and all that runs on it. Everything but `mailbox` and `dirty` is
-// for the one thread that holds the token.
+// One driver queue and all that runs on it. Only the thread that holds the engine token calls it,
+// except for `mailbox` and `dirty`, which any thread may use.
 class Engine {
  public:
   Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings,
@@ -44,25 +44,27 @@ class Engine {
   // `polled`: what an application polls by this pass, for the shortest way (Answers::flush).
   bool pass(Time now, const jetty::Jfc* polled);
 
-  // Whether the last pass was a look that found nothing, and changed nothing.
+  // Returns whether the last pass was a look that found nothing, and changed nothing.
   bool looked_only() const { return looked_only_; }
-  // Whether the last pass showed the application a completion.
+  // Returns whether the last pass showed the application a completion.
   bool told() const { return told_; }
   // Nothing needs a pass before this time, unless something arrives or is posted.
   Time next_deadline() const;
-  // Whether something was posted or commanded since the last pass. Any thread that has fenced.
+  // Returns whether something was posted or commanded since the last pass. Called by any thread
+  // that has executed a full fence.
   bool has_work() const { return dirty_.any() || mailbox_.any(); }
   // Commands that are not done are looked at in every pass, so passes must not be far apart.
   bool commands_wait() const { return waiting_ != nullptr; }
-  // For a Jetty that was just posted to while nothing else waits: sends its work immediately. The
+  // Sends the work that was just posted to this Jetty immediately, if nothing else waits. The
   // engine records the work afterwards, in `take_sent_ahead`. Returns false if it was not sent: the
   // caller marks the Jetty, and the next pass sends it.
   bool send_ahead(uint32_t jetty);
   void take_sent_ahead(uint32_t jetty, Time now);
-  // An application sleeps at the engine's own descriptors and must be kicked out of there.
+  // Returns whether an application's thread that sleeps at the engine's own descriptors must be
+  // woken, and clears this mark.
   bool take_kick() { return std::exchange(kick_, false); }
 
-  // Any thread.
+  // Called by any thread.
   Mailbox& mailbox() { return mailbox_; }
   std::span<const int> descriptors() const { return port_->descriptors(); }
   DirtySet& dirty() { return dirty_; }
@@ -90,7 +92,7 @@ class Engine {
     TokenValue token{};
     Handle handle;
   };
-  // Nothing when there are Limits::jetties of them.
+  // Returns nothing if there are Limits::jetties of them already.
   std::optional<JettyMade> create_jetty(jetty::JettyParts parts);
   bool flush_jetty(uint32_t index, Time now);
   void reset_jetty(uint32_t index, Time now);
@@ -147,10 +149,10 @@ class Engine {
   bool end_everything(Time now);
 
  private:
-  // An unused Jetty id, unpredictable; false when all are in use.
+  // Sets `id` to an unused Jetty id that cannot be predicted. Returns false if all are in use.
   bool new_jetty_id(JettyId& id);
   void retire_jetty_id(JettyId id);
-  // Whether the driver has read all memory that fills up to this one named.
+  // Returns whether the driver has read all memory that fills up to this one named.
   bool settled(uint64_t fill) const { return settled_fill_ >= fill; }
 
   static constexpr size_t burst = 64;

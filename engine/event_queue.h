@@ -28,13 +28,13 @@ class EventQueue final : public jetty::EventSink {
   }
   // Moves them to the ring now, as many as it has room for.
   [[gnu::cold]] void hand_over(Time now);
-  // When `deliver` is due.
+  // Returns when `deliver` is due.
   Time next_deadline() const { return gathered_count_ > 0 && !full() ? not_before_ : never; }
 
   // ---- application, one thread at a time
 
-  // Whether gathered events found no room in the ring. Once the application has taken events, it
-  // asks for a pass that calls `hand_over`.
+  // Returns whether gathered events found no room in the ring. Once the application has taken
+  // events, it asks for a pass that calls `hand_over`.
   bool full() const { return full_.load(std::memory_order_relaxed); }
 
   // Takes events, oldest first; returns how many.

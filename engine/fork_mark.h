@@ -11,7 +11,7 @@
 namespace urma::engine {
 
 // Whether this process made the object, or is a child that fork gave a copy of it. The kernel
-// clears the page in a child, so no system call is needed to find out. Any thread.
+// clears the page in a child, so no system call is needed to find out. Called by any thread.
 class ForkMark {
  public:
   // Throws std::bad_alloc.

@@ -48,7 +48,7 @@ class HeldFile {
 // Opens a file for reading that may be a held file; does not follow links. If that fails, the
 // result is empty, and errno says why.
 OwnedDescriptor open_to_look(const std::string& path);
-// Whether a process holds the lock of this file.
+// Returns whether a process holds the lock of this file.
 bool held(const OwnedDescriptor& file);
 
 // A directory for held files, which belongs to this user alone (mode 0700).
@@ -57,16 +57,18 @@ struct OwnDirectory {
   std::string what;  // the kind of files, for errors: "names"
   std::string cure;  // what to do if it cannot be trusted, for errors
 
-  // The error of a system call that failed with errno `why`, while it was `doing` something.
+  // Returns the error of a system call that failed with errno `why`, while it was `doing`
+  // something.
   Error failure(const std::string& doing, int why) const;
-  // An error unless it is a directory of this user with mode 0700. A missing one is trusted.
+  // Returns an error unless it is a directory of this user with mode 0700. A missing one is
+  // trusted.
   Result<void> trust() const;
   // Makes the directory if it is missing, and checks that it can be trusted.
   Result<void> make() const;
 };
 
-// The names of the files in a directory, except those that begin with a dot. Empty if the directory
-// cannot be read.
+// Returns the names of the files in a directory, except those that begin with a dot. Empty if the
+// directory cannot be read.
 std::vector<std::string> entries_of(const std::string& directory);
 
 }  // namespace urma::engine

@@ -10,8 +10,9 @@ namespace urma::engine {
 
 // Which side ensures that passes are run: the application while it polls or waits, else the service
 // thread (`ServiceThread`). It runs no pass itself, and does not know when the application polled
-// last. The service thread sleeps at its timer while the application keeps; a thread that changes
-// anything that the service thread waits for says so first and then sets the timer.
+// last. While the application is the keeper, the service thread sleeps at its timer; a thread that
+// changes anything for which the service thread waits first stores the change and then sets the
+// timer.
 //
 // Writers: `service_keeps_` - the service thread takes over and gives back, the application recalls
 // and hands over; `empty_polls_` - each thread that polls, and some counts are lost.
@@ -30,9 +31,10 @@ class Keeper {
   // Reports that the application has polled and found nothing. After many such polls it is the
   // keeper again.
   void polled_empty();
-  // The application waits, and keeps from now on.
+  // The application waits, and is the keeper from now on.
   void recall();
-  // The application goes to sleep at a descriptor of its own: the service thread keeps.
+  // The application goes to sleep at a descriptor of its own: from now on the service thread is the
+  // keeper.
   void hand_over();
   // An application thread has left the engine's descriptors. A service thread that was handed over
   // to must not wait for longer.

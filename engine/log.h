@@ -31,8 +31,8 @@ class Log {
 
   // Starts the thread, which first logs that the device is open. Errors: no_resources.
   Result<void> start(const std::string& description);
-  // Hands over the counters if any that is logged has grown. For the thread that has the engine
-  // token; neither allocates nor locks. Returns false if the log's thread has not taken the
+  // Hands over the counters if any that is logged has grown. Called by the thread that has the
+  // engine token; neither allocates nor locks. Returns false if the log's thread has not taken the
   // previous snapshot yet: offer a later one soon.
   bool offer(const Snapshot& now);
   // Logs what is left and that the device is closed, and waits for the thread. Call no `offer`

@@ -73,7 +73,7 @@ std::optional<Publication> decode(const Eid& address, const std::string& text) {
   return here ? std::optional(out) : std::nullopt;
 }
 
-// The suffix of a file name. Network namespaces share the directory and may have the same
+// Returns the suffix of a file name. Network namespaces share the directory and may have the same
 // addresses, so the suffix names the namespace. No published name contains '@'.
 std::string suffix_of(const Eid& address) {
   return in_window(address) ? std::string() : "@" + network_namespace();
@@ -103,7 +103,8 @@ Error several(const std::string& name, const std::vector<Found>& found) {
       .fix("say which:", where);
 }
 
-// The error if the name is published only at addresses that a device at `from` cannot reach.
+// Returns the error if the name is published only at addresses that a device at `from` cannot
+// reach.
 Error out_of_reach(const Eid& from, const std::string& name, const std::vector<Found>& found) {
   std::string where;
   std::set<std::string> devices;

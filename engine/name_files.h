@@ -22,17 +22,19 @@ struct Publication {
 
 using Publications = std::map<std::string, Publication, std::less<>>;
 
-// Whether it is 1 to 64 letters, digits, '.', '_' or '-', and does not start with '.'.
+// Returns whether the name is 1 to 64 letters, digits, '.', '_' or '-', and does not start with
+// '.'.
 bool valid_name(std::string_view name);
 
 // The names that processes of this user publish on this host. Each is a file in a directory of the
-// user (mode 0700), which its publisher holds locked for as long as it runs (HeldFile). Any thread.
+// user (mode 0700), which its publisher holds locked for as long as it runs (HeldFile). Called by
+// any thread.
 class NameFiles {
  public:
   // The directory is $XDG_RUNTIME_DIR/urma, else /run/user/UID/urma, else /tmp/urma-UID. It is made
   // when the first name is published.
   static NameFiles of_this_user();
-  // The path of the directory, and the reason for its choice.
+  // Returns the path of the directory, and the reason for its choice.
   static Setting directory_of_this_user();
 
   // A publication: ends with its destruction.
@@ -54,7 +56,8 @@ class NameFiles {
   std::string directory_;
 };
 
-// An identifier of this network namespace; addresses of another namespace are not valid here.
+// Returns an identifier of this network namespace; addresses of another namespace are not valid
+// here.
 std::string network_namespace();
 
 }  // namespace urma::engine

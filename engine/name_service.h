@@ -14,8 +14,8 @@ namespace urma::engine {
 
 // The well-known Jetty 1 (docs/protocol.md): answers questions about published names, and asks
 // other devices. Questions and answers are Sends of one line of text. Lost ones are repeated; a
-// flood of questions finds no receive slot, and does not change how often files are read. For the
-// thread that runs the pass.
+// flood of questions finds no receive slot, and does not change how often files are read. Called by
+// the thread that runs the pass.
 class NameService {
  public:
   static constexpr size_t line_bytes = 1024;

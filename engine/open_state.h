@@ -8,7 +8,7 @@
 
 namespace urma::engine {
 
-// How far a device has been closed. It does not know what closing does. Any thread.
+// How far a device has been closed. It does not know what closing does. Called by any thread.
 class OpenState {
  public:
   // False from the beginning of the closing on: the device accepts no more works.

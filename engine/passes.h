@@ -19,7 +19,8 @@ namespace urma::engine {
 // Writers: the thread that holds the token, unless a member says otherwise.
 class Passes {
  public:
-  // Nothing is owned; all of it outlives this object. `clock`: of a simulation, else null.
+  // This object owns none of these, and all of them outlive it. `clock`: of a simulation, else
+  // null.
   Passes(Engine& engine, Waker& waker, drivers::VirtualClock* clock)
       : engine_(engine),
         waker_(waker),
@@ -40,14 +41,15 @@ class Passes {
   // `polled`: what an application polls by this pass; null in passes of the service thread.
   enum class Ran : uint8_t { by_another, idle, busy };
   Ran try_pass(const jetty::Jfc* polled);
-  // Whether a completion has come, so that the first post is to be sent ahead, the rest together.
+  // Returns whether a completion has come, so that the first work posted next is to be sent ahead;
+  // later ones are sent together.
   bool expects_post() const { return expects_post_.load(std::memory_order_relaxed); }
   // Sends what has been posted to this Jetty, because a peer waits for it. Returns false if it
   // has not, as always while the service thread keeps; the caller then marks the Jetty.
   bool send_ahead(uint32_t jetty, const Keeper& keeper);
-  // When the next pass is due, in the machine's time.
+  // Returns when the next pass is due, in the machine's time.
   Time alarm() const { return alarm_.load(std::memory_order_relaxed); }
-  // When an application last ran a pass, in the machine's time.
+  // Returns when an application last ran a pass, in the machine's time.
   Time polled_at() const { return polled_at_.load(std::memory_order_relaxed); }
 
   // ---- inside a pass

@@ -13,8 +13,8 @@ namespace urma::engine {
 // Writers: the threads that poll and find nothing.
 class Pollers {
  public:
-  // Whether threads other than the caller, which has polled and found nothing, poll this device. A
-  // thread that polls alone writes nothing here.
+  // Returns whether threads other than the caller, which has polled and found nothing, poll this
+  // device. A thread that polls alone writes nothing here.
   bool several();
   // Call it after a poll that found nothing, if other threads may need the processor.
   static void give_way();

@@ -12,7 +12,7 @@ namespace urma::engine {
 
 class Engine;
 
-// The metrics of each path of a device with several: packets sent and lost, round trip.
+// Returns the metrics of each path of a device with several: packets sent and lost, round trip.
 std::vector<ObservedMetric> path_metrics(std::span<const Endpoint> paths);
 
 // Shows the counters of a device while it runs: to other processes by a page, and to its
@@ -27,8 +27,9 @@ class Reporter {
 
   // Starts the log. Errors: no_resources.
   Result<void> start(const std::string& description);
-  // Writes the page and offers the counters to the log. For the thread that has the engine token;
-  // neither allocates nor locks. Returns false if the log is busy: report again after the interval.
+  // Writes the page and offers the counters to the log. Called by the thread that has the engine
+  // token; neither allocates nor locks. Returns false if the log is busy: report again after the
+  // interval.
   bool report(Engine& engine, Time machine);
   // Removes the page, and logs the last lines. Call no `report` after it.
   void close(const Snapshot& last);

@@ -56,7 +56,7 @@ class Runner final : public drivers::VirtualClock::Driven {
 
   // False in a child of the process that opened the device: nothing works here any more.
   bool here() const { return fork_mark_.here(); }
-  // Whether a thread of the device's own runs passes when the application runs none.
+  // Returns whether a thread of the device's own runs passes when the application runs none.
   bool has_service() const { return !inlined() && !simulated(); }
   bool simulated() const { return clock_ != nullptr; }
 
@@ -100,7 +100,7 @@ class Runner final : public drivers::VirtualClock::Driven {
 
  private:
   bool inlined() const { return threads_ == Threads::inlined; }
-  // Whether the application's threads run passes when they poll.
+  // Returns whether the application's threads run passes when they poll.
   bool polled_here() const { return threads_ != Threads::served; }
   void take_leave();
   void end_reports();

@@ -9,13 +9,14 @@
 namespace urma::engine {
 
 // The device's own thread. While it keeps, it runs passes and sleeps at the descriptors. While the
-// application keeps, it sleeps at the keeper's timer, and when that fires looks when a pass was
-// polled last; if that is long ago, and no thread sleeps at the descriptors, it takes over. If it
-// finds another thread asleep at the descriptors, it gives back and goes to its timer, which the
-// other thread sets when it leaves.
+// application keeps, it sleeps at the keeper's timer, and when the timer fires checks when the
+// application polled last. If that is long ago, and no thread sleeps at the descriptors, the
+// service thread takes over. If it finds another thread asleep at the descriptors, it makes the
+// application the keeper again and returns to its timer, which the other thread sets when it
+// leaves.
 class ServiceThread {
  public:
-  // Nothing is owned; all of it outlives this object.
+  // This object owns none of these, and all of them outlive it.
   ServiceThread(Passes& passes, Waker& waker, Keeper& keeper, DescriptorSleep& descriptors)
       : passes_(passes), waker_(waker), keeper_(keeper), descriptors_(descriptors) {}
 

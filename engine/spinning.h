@@ -11,8 +11,8 @@ namespace urma::engine {
 // something may come sooner.
 inline constexpr Duration spin_before_sleep = std::chrono::microseconds(50);
 
-// Whether so many threads of a device may spin. With one spinning thread too many, a wait of
-// microseconds becomes a time slice of the scheduler. The peers are on this machine, too, so a
+// Returns whether so many threads of a device may spin. With one spinning thread too many, a wait
+// of microseconds becomes a time slice of the scheduler. The peers are on this machine, too, so a
 // device uses at most half of its processors.
 inline bool may_spin(uint32_t spinning) {
   static const uint32_t processors = std::thread::hardware_concurrency();

@@ -45,7 +45,7 @@ std::optional<pid_t> pid_in(std::string_view name) {
   return pid;
 }
 
-// The content of a short file. Empty if it cannot be read.
+// Returns the content of a short file, or an empty string if the file cannot be read.
 std::string contents(const char* path) {
   const OwnedDescriptor file(above_standard(::open(path, O_RDONLY | O_CLOEXEC)));
   std::string text(4096, '\0');
@@ -58,8 +58,8 @@ int64_t calendar_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(read_calendar()).count();
 }
 
-// When this process was started, in seconds since 1970. The second field of /proc/self/stat is a
-// name in parentheses that may contain anything.
+// Returns when this process was started, in seconds since 1970. The second field of /proc/self/stat
+// is a name in parentheses that may contain anything.
 int64_t started() {
   constexpr int fields_between = 19;
   const std::string stat = contents("/proc/self/stat");

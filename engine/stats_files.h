@@ -50,7 +50,7 @@ class StatsFiles {
   OwnDirectory directory_;
 };
 
-// The facts about this process that its pages show.
+// Returns the facts about this process that its pages show.
 ObservedDevice this_process();
 
 }  // namespace urma::engine

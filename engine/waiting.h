@@ -12,10 +12,10 @@ namespace urma::engine {
 
 // An application thread waits for completions of a JFC: by running passes and then sleeping at the
 // engine's descriptors (polled devices), by sleeping at the JFC while the service thread runs them
-// (served devices), or by advancing the clock of a simulation. Any thread.
+// (served devices), or by advancing the clock of a simulation. Called by any thread.
 class Waiting {
  public:
-  // Nothing is owned; all of it outlives this object.
+  // This object owns none of these, and all of them outlive it.
   Waiting(Passes& passes, Keeper& keeper, DescriptorSleep& descriptors, const OpenState& state)
       : passes_(passes), keeper_(keeper), descriptors_(descriptors), state_(state) {}
 

@@ -41,8 +41,8 @@ class Jfr : public Leases {
 
   const ReceiveSlot& slot(uint16_t lease) const { return begin<ReceiveSlot>()[lease]; }
   std::span<const Piece> pieces(uint16_t lease) const;
-  // How many completions of immediates have been polled. As many as there are receive slots may be
-  // unpolled.
+  // Returns how many completions of immediates have been polled. As many as there are receive slots
+  // may be unpolled.
   uint32_t immediates_polled() const { return counter().load(std::memory_order_acquire); }
   // Memory for one lease of each slot, for slots that were taken but not used.
   uint16_t* recycled() { return owners_ring(); }

@@ -35,7 +35,7 @@ class Jfs : public Leases {
 
   // Returns a berth, and those chained behind it, to the application.
   void polled(uint16_t lease);
-  // Where the completions of a wait lie until the next wait.
+  // Returns where the completions of a wait lie until the next wait.
   std::span<Completion> waited() {
     touch();
     return {begin<Completion>(), waited_};
@@ -44,7 +44,7 @@ class Jfs : public Leases {
   // ---- engine
 
   const Berth& berth(uint16_t lease) const { return begin<Berth>()[lease]; }
-  // The memory that the work names.
+  // Returns the memory that the work names.
   std::span<const Piece> pieces(uint16_t lease) const;
   const NotifyTarget& notify(uint16_t lease) const { return begin<BesideBerth>()[lease].notify; }
   const AtomicValues& values(uint16_t lease) const { return begin<BesideBerth>()[lease].atomic; }

@@ -65,7 +65,7 @@ class Leases : private LazyBlock {
   static constexpr size_t spare_bytes = 48;
   // Memory on the engine's cache line.
   std::byte* spare() const { return lines().spare; }
-  // A counter on the polling thread's cache line.
+  // Returns a counter on the polling thread's cache line.
   std::atomic<uint32_t>& counter() const { return lines().counter; }
   // One number for each permit, and as many again.
   uint16_t* owners_ring() const { return ring(2); }

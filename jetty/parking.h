@@ -20,7 +20,8 @@ struct Kept {
 
 // Stores packets until their slice may be executed in its order. Room for all packets of a slice is
 // reserved at its first one, or none, because a packet that has been acknowledged cannot be refused
-// later. It does not know orders or peers. Owned by the Target, engine thread.
+// later. It does not know orders or peers. The Target owns it; only the thread that runs the engine
+// uses it.
 class Parking {
  public:
   static constexpr uint32_t bytes_of_peer = 1u << 20;
@@ -30,7 +31,7 @@ class Parking {
 
   explicit Parking(uint32_t packets);
 
-  // How many packets of one peer may be stored.
+  // Returns how many packets of one peer may be stored.
   static uint32_t share(uint32_t packet_bytes);
   // Reserves room for so many packets. `has` is how many the same peer has: it must leave as many
   // free for others. Returns false if it would not.

@@ -8,7 +8,7 @@ namespace urma::jetty {
 
 // The transaction layer: what the transport asks for packets, and gives received ones to. Owns the
 // Jetties, the state of the peers, and the initiator and the target, between which it distributes
-// calls. Engine thread.
+// calls. Only the thread that runs the engine calls it.
 class Transactions final : public transport::PacketSource, public transport::PacketSink {
  public:
   struct Limits {

@@ -14,7 +14,7 @@ constexpr bool within(uint64_t base, uint64_t size, uint64_t address, uint64_t b
 }
 
 // The registered segments of one device, and the only check of a peer's access by packets. It knows
-// nothing of packets or works. Engine thread only.
+// nothing of packets or works. Only the thread that runs the engine calls it.
 //
 // A TokenID names one segment, or several which share its TokenValues and can be withdrawn
 // together. They are kept in a tree by address, mostly of a single node. Up to two TokenValues are
@@ -87,8 +87,8 @@ class SegmentTable {
     bool guarded = false;  // only `guard()` may touch it
   };
   // Returns where `bytes` bytes at the owner's `address` lie. Returns null if the access is
-  // refused: there is no such segment, the token is wrong, the range leaves the segment, or the
-  // segment does not grant the right. Not for zero bytes.
+  // refused: there is no such segment, the token is wrong, the range exceeds the segment, or the
+  // segment does not grant the right. `bytes` must not be 0.
   Access access(TokenId id, TokenValue token, uint64_t address, uint64_t bytes,
                 Rights wanted) const {
     if (number(id) >= id_limit) return {};
@@ -110,8 +110,8 @@ class SegmentTable {
   GuardedCopy& guard() { return guard_; }
   const GuardedCopy& guard() const { return guard_; }
 
-  // Returns whether the TokenID exists and this is a valid token for it, whatever else an access
-  // may fail for.
+  // Returns whether the TokenID exists and this is a valid token for it. An access may still be
+  // refused for another reason.
   bool names(TokenId id, TokenValue token) const {
     return number(id) < id_limit && opens(names_[number(id)], token);
   }

@@ -10,7 +10,8 @@ namespace urma::ordering {
 // withheld until they are done. A failure implies nothing and is never withheld. In order, a
 // completion is withheld until all works before it are done.
 //
-// It knows works only by their berths, which they keep until they are shown. Engine thread.
+// It knows works only by their berths, which they keep until they are shown. Only the thread that
+// runs the engine calls it.
 class CompleteGate {
  public:
   static constexpr uint16_t none = UINT16_MAX;

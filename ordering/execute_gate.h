@@ -11,7 +11,7 @@ namespace urma::ordering {
 // be executed. The slice waits until every slice before it has passed. A slice without order passes
 // when its first packet arrives, because only then is it known to have no order; a relaxed or
 // strong one when it has been executed, refused or withdrawn. It knows slices only by their TASSN.
-// Engine thread.
+// Only the thread that runs the engine calls it.
 class ExecuteGate {
  public:
   static constexpr uint32_t window = 1024;  // slices that may be open (docs/protocol.md, W)
@@ -32,7 +32,7 @@ class ExecuteGate {
     skip();
   }
   bool open(Tassn number) const { return number <= first_; }
-  // The first slice that has not passed.
+  // Returns the first slice that has not passed.
   Tassn first() const { return first_; }
 
  private:

@@ -14,7 +14,7 @@ namespace urma::ordering {
 //
 // It knows works only by their berths. A work without order need not be reported while no fence
 // waits. All zeros are an empty gate, so it costs nothing until a work asks for order. Its slots
-// may lie directly behind it. Engine thread.
+// may lie directly behind it. Only the thread that runs the engine calls it.
 class alignas(uint32_t) SubmitGate {
  public:
   static constexpr uint32_t no_group = 0;

@@ -8,7 +8,7 @@ namespace urma::transport {
 
 // Channels that peers ask this device for: decides on each OPEN whether to answer with ACCEPT,
 // REFUSE or RETRY. An OPEN that could end a channel, or cost memory that is short, must bring back
-// a cookie. Engine thread only.
+// a cookie. Only the thread that runs the engine calls it.
 class Admission {
  public:
   struct Uses {

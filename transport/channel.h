@@ -10,8 +10,8 @@
 
 namespace urma::transport {
 
-// Names one slice of a work for the layer above. Opaque to the transport, which returns it
-// unchanged; the layer above decides whether the slice still exists.
+// Identifies one slice of a work to the layer above. The transport does not interpret it and
+// returns it unchanged; the layer above decides whether the slice still exists.
 struct SliceRef {
   uint32_t slot = UINT32_MAX;
   uint32_t generation = 0;
@@ -73,12 +73,13 @@ class Channel {
   virtual std::byte* hold(const MemoryRange&) { return nullptr; }
   virtual bool let_go() { return true; }
 
-  // Whether the peer is alive but stalled: it has taken nothing for so long that no slice should be
-  // offered. Its mapped memory can still be used. PacketSink::up is called when it continues.
+  // Returns whether the peer is alive but stalled: it has taken nothing for so long that no slice
+  // should be offered. Its mapped memory can still be used. PacketSink::up is called when it
+  // continues.
   virtual bool silent() const { return false; }
 
-  // Whether the peer acknowledges packets. If not, packets are lost only if the peer has no room
-  // for them.
+  // Returns whether the peer acknowledges packets. If not, packets are lost only if the peer has no
+  // room for them.
   virtual bool acknowledges() const { return true; }
 
   // The caller waits for so many more (or fewer) answers. While it waits for any, or packets are
@@ -103,7 +104,8 @@ enum class Why : uint8_t {
   idle,         // the channel was not used: the next work makes another one
 };
 
-// Gives out channels. The transport implements it for the layer above. Engine thread only.
+// Gives out channels. The transport implements it for the layer above. Only the thread that runs
+// the engine calls it.
 class Channels {
  public:
   virtual ~Channels() = default;

@@ -9,24 +9,25 @@
 
 namespace urma::transport {
 
-// When each channel is to be looked at next: at its own deadline, or when it has been idle for so
-// long that it is to be closed. It does not know what is done then. Engine thread only.
+// Decides when each channel is to be checked next: at its own deadline, or when it has been idle
+// for so long that it is to be closed. It does not know what the check does. Only the thread that
+// runs the engine calls it.
 class ChannelTimers {
  public:
   // `idle_timeout`: zero if idle channels stay.
   ChannelTimers(const Settings& settings, Peers& peers, Duration idle_timeout)
       : self_(settings.eid), peers_(peers), idle_timeout_(idle_timeout), timers_(settings.peers) {}
 
-  // The channel is looked at at its next deadline, but not before `earliest`.
+  // Checks the channel at its next deadline, but not before `earliest`.
   void arm(const PacketChannel& channel, Time earliest = {}) {
     timers_.arm(channel.index(), std::max(deadline_of(channel), earliest));
   }
-  // The channel is looked at at its next deadline at the latest.
+  // Checks the channel at its next deadline at the latest.
   template <class Kind>
   void arm_no_later(const Kind& channel) {
     timers_.arm_no_later(channel.index(), deadline_of(channel));
   }
-  // The channel is looked at at this time at the latest.
+  // Checks the channel at this time at the latest.
   void arm_no_later(const PacketChannel& channel, Time at) {
     timers_.arm_no_later(channel.index(), at);
   }

@@ -6,10 +6,10 @@
 namespace urma::transport {
 
 // How channels end by agreement: CLOSE and CLOSED. A device that closes says goodbye to its peers,
-// which ends its incarnation for them. A channel that is idle is closed because its memory is worth
-// more than the round trip that the next one costs; both ends must agree, so that nothing under way
-// meets a closed channel. Works posted meanwhile use the next channel and execute once, as after
-// any change of channel. Engine thread only.
+// which then know that its incarnation has ended. An idle channel is closed because its memory is
+// worth more than the round trip that the next channel costs; both ends must agree, so that no
+// packet in flight arrives for a closed channel. Works posted meanwhile use the next channel and
+// execute once, as after any change of channel. Only the thread that runs the engine calls it.
 class Closings {
  public:
   struct Uses {
@@ -27,7 +27,7 @@ class Closings {
 
   // Says goodbye to all peers that have a channel.
   void say_goodbye(Time now);
-  // Whether all of them have confirmed it, or the last try has timed out.
+  // Returns whether all peers have confirmed the goodbye, or the last try has timed out.
   bool closed() const { return links_.leaving() && peers_.goodbyes() == 0; }
   // Asks the peer whether its idle channel may be closed.
   void ask(Peer& peer, Time now);

@@ -8,7 +8,8 @@
 
 namespace urma::transport {
 
-// Counts of what happened in the transport of one device since it was opened. Engine thread only.
+// Counts of what happened in the transport of one device since it was opened. Only the thread that
+// runs the engine calls it.
 struct Counters {
   // Outwards, packets.
   uint64_t sent = 0;  // data packets, retransmissions included

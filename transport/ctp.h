@@ -10,7 +10,8 @@ namespace urma::transport {
 // is one packet, packets are neither numbered nor acknowledged nor retransmitted. A peer that takes
 // packets is alive; slices that it has no room for wait here. A packet that was taken is not
 // progress of its work: an answer is. A silent peer keeps its channel, since the medium shows
-// whether its process lives; it is only offered nothing more. Engine thread only.
+// whether its process lives; it is only offered nothing more. Only the thread that runs the engine
+// calls it.
 class Ctp final : public PacketChannel {
  public:
   struct Upwards {

@@ -40,7 +40,7 @@ class CtpMedium final : public MediumOf<Ctp, Pools> {
   bool no_room_at(const Endpoint& at) override;
 
  private:
-  // The part of an address that no two slots of a window share.
+  // Returns the part of an address that no two slots of a window share.
   static uint64_t source_key(const Endpoint& from) {
     return load_be<8>(from.address.bytes.data() + 8);
   }

@@ -8,7 +8,8 @@
 namespace urma::transport {
 
 // Messages without a channel (UB: UNO): a UTP Send like those of set-up, to another Jetty. Nothing
-// answers them, so they make no peer known and keep none. Engine thread only.
+// answers them, so they make no peer known and keep none. Only the thread that runs the engine
+// calls it.
 class Datagrams {
  public:
   Datagrams(const Device& device, Peers& peers, const OwnPaths& own_paths, Medium& medium);

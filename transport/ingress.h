@@ -20,7 +20,7 @@ class Batch {
   // The next packet is put together here, and belongs to the batch once `add` is called.
   Received& next() { return packets_[count_]; }
   size_t index() const { return count_; }
-  // Whether the layer above takes `next`.
+  // Returns whether the layer above takes `next`.
   bool admits() { return sink_.admits(packets_[count_], count_); }
   void add(Time now) {
     if (++count_ == capacity) deliver(now);
@@ -38,7 +38,8 @@ class Batch {
 
 // The way in: verifies each received packet, finds its channel, and hands it to the channel, to
 // set-up, or up as a datagram. There is one class for each medium, with the loop over the burst
-// inside. Packets that are dropped are counted by reason. Engine thread only.
+// inside. Packets that are dropped are counted by reason. Only the thread that runs the engine
+// calls it.
 class Ingress {
  public:
   struct Uses {

@@ -19,7 +19,7 @@ struct Device {
 // The link of each peer: the peer with its channel, its promised TPN and its paths. Links are made
 // and ended here, whole, and each change is counted and reported to the layer above; so no other
 // class can leave half of one behind. It sends no message and does not know why a link changes.
-// Engine thread only.
+// Only the thread that runs the engine calls it.
 class Links {
  public:
   struct Uses {
@@ -35,11 +35,11 @@ class Links {
         paths_(uses.paths),
         medium_(uses.medium) {}
 
-  // Makes a peer; if there are too many, ends one that nothing here misses. Returns null if all are
-  // needed. A peer that is ended so learns it when it returns, so what it may have had executed
-  // here is not executed again.
+  // Makes a peer; if there are too many, ends a peer that no caller here needs. Returns null if all
+  // are needed. A peer that was ended in this way learns this when it contacts the device again, so
+  // that works which it may have had executed here are not executed again.
   Peer* create(const Eid& eid, const Endpoint& at, Incarnation life, Time now);
-  // This incarnation of the peer has sent something: all others with its EID are over.
+  // Called when this incarnation of the peer has sent something: ends all other peers with its EID.
   void bind_life(Peer& peer, Incarnation life, Time now);
 
   // Makes the channel of a peer that has none. Its TPN is `peer.tpn`.
@@ -52,7 +52,7 @@ class Links {
   void cancel_opening(Peer& peer);
   // Ends the channel, if there is one, and reports that the peer has none.
   [[gnu::cold]] void end_channel(Peer& peer, Why why, Time now);
-  // The same; then the peer is destroyed.
+  // As end_channel, and then destroys the peer.
   void end_peer(Peer& peer, Why why, Time now);
 
   void report_down(const Peer& peer, Why why, Time now);

@@ -14,7 +14,8 @@ namespace urma::transport {
 // ends them.
 // There are two: `RtpMedium` may lose, repeat and reorder packets, `CtpMedium` does not. A device
 // has one of them for as long as it is open. Calls for each burst, not for each packet, are
-// virtual. It does not know why channels are made and ended. Engine thread only.
+// virtual. It does not know why channels are made and ended. Only the thread that runs the engine
+// calls it.
 class Medium {
  public:
   // The parts of the device that it uses; all outlive it.
@@ -42,7 +43,7 @@ class Medium {
   // Returns null if no channel has this index.
   virtual PacketChannel* find(uint32_t index) = 0;
   virtual uint32_t size() const = 0;
-  // Whether everything that was offered to any channel has been acknowledged.
+  // Returns whether everything that was offered to any channel has been acknowledged.
   virtual bool idle() = 0;
   // Returns the channel silent for longest among those that no caller here needs, or null.
   virtual PacketChannel* longest_silent() = 0;
@@ -57,7 +58,7 @@ class Medium {
   PacketChannel* meant(const ArrivedSetup& arrived);
   // Returns the channel that a RESET is about, or counts why it is ignored and returns null.
   virtual PacketChannel* reset_by(const ArrivedSetup& reset) = 0;
-  // Whether a packet that the RESET answers may have been sent on this channel.
+  // Returns whether a packet that the RESET answers may have been sent on this channel.
   virtual bool may_have_sent(const PacketChannel& channel, const SetupMessage& reset) = 0;
 
   // ---- sending
@@ -78,11 +79,11 @@ class Medium {
   // ---- what set-up asks of a medium
 
   virtual Carrier carrier() const = 0;
-  // Whether a device may have several addresses, and change them.
+  // Returns whether a device may have several addresses, and change them.
   virtual bool has_paths() const = 0;
-  // Whether packets may be lost, so that how they are retransmitted matters.
+  // Returns whether packets may be lost, so that how they are retransmitted matters.
   virtual bool loses_packets() const = 0;
-  // Whether packets from `from` may carry this EID as their source.
+  // Returns whether packets from `from` may carry this EID as their source.
   virtual bool may_come_from(const Eid& source, const Endpoint& from) = 0;
   // Returns the payload of a full packet to ask the peer for; less after OPENs without an answer.
   virtual uint32_t mtu_to_ask(const Peer& peer) const = 0;
@@ -91,7 +92,8 @@ class Medium {
   virtual uint32_t as_large_as(uint32_t payload) const = 0;
   // Called when a peer at `at` begins or ceases to be asked for a channel.
   virtual void asking_changed(const Endpoint&) {}
-  // Whether `at` can be reached by no packet because the medium has no room for another peer.
+  // Returns whether `at` can be reached by no packet because the medium has no room for another
+  // peer.
   virtual bool no_room_at(const Endpoint&) { return false; }
 
  protected:

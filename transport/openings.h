@@ -8,8 +8,8 @@ namespace urma::transport {
 // Channels that this device asks peers for: OPEN until ACCEPT, REFUSE or a time-out, with the
 // cookie that a RETRY gives. An answer counts only if it repeats the 24-bit TPN, the attempt and
 // the 64-bit incarnation of the OPEN, so only an observer of the path can forge one; a RESET, which
-// anyone can forge, only causes an OPEN. It does not know how a peer decides (`Admission`). Engine
-// thread only.
+// anyone can forge, only causes an OPEN. It does not know how a peer decides (`Admission`). Only
+// the thread that runs the engine calls it.
 class Openings {
  public:
   struct Uses {

@@ -11,7 +11,7 @@ namespace urma::transport {
 
 // The addresses of this device, each the near end of a path. It keeps the list that peers are given
 // and the addresses that packets may still use, which differ while an address is being removed. It
-// knows no peers. Engine thread only.
+// knows no peers. Only the thread that runs the engine calls it.
 class OwnPaths {
  public:
   explicit OwnPaths(const Settings& settings)
@@ -20,16 +20,16 @@ class OwnPaths {
         usable_(current_),
         encoded_bytes_(emit_paths(current_, encoded_)) {}
 
-  // Whether there are several, now or later.
+  // Returns whether there are several, now or later.
   bool may_change() const { return may_change_; }
-  // The list that peers are given.
+  // Returns the list that peers are given.
   const PathList& current() const { return current_; }
   // Those, and the ones about to be removed. Stays where it is.
   const PathList& usable() const { return usable_; }
   const Endpoint& endpoint(uint8_t path) const { return usable_.endpoints[path]; }
-  // An address of the current list that the device can be reached at.
+  // Returns an address of the current list that the device can be reached at.
   const Endpoint& first() const { return current_.endpoints[current_.first()]; }
-  // The current list as set-up messages carry it.
+  // Returns the current list as set-up messages carry it.
   std::span<const std::byte> encoded() const { return std::span(encoded_).first(encoded_bytes_); }
 
   // Replaces the list. An address that is not in it stays usable until `close`.

@@ -21,7 +21,7 @@ struct ChannelEnds {
 // The common part of both kinds of packet channel: the slices that wait to be pulled, and when the
 // peer last sent anything. Over media that lose packets the channel is a `Tp` (RTP), over others a
 // `Ctp` (CTP). It decides when a slice leaves, not what the packets contain; its medium owns it.
-// Engine thread only.
+// Only the thread that runs the engine calls it.
 class PacketChannel : public Channel {
  public:
   // `index`: names the channel to the layer above. `pools` and `counters` outlive it.
@@ -58,14 +58,14 @@ class PacketChannel : public Channel {
   Tpn local() const { return local_; }
   Tpn remote() const { return remote_; }
   const Endpoint& to() const { return to_; }
-  // Whether the peer is reached at this endpoint over the channel.
+  // Returns whether the peer is reached at this endpoint over the channel.
   virtual bool leads_to(const Endpoint& endpoint) const { return to_ == endpoint; }
   bool heard() const { return heard_; }
   Time last_heard() const { return last_heard_; }
   bool idle() const { return !outstanding() && offered_[0].empty() && offered_[1].empty(); }
 
  protected:
-  // Whether the peer is expected to send anything, so that its silence has a meaning.
+  // Returns whether the peer is expected to send anything, so that its silence has a meaning.
   virtual bool outstanding() const = 0;
 
   // While something is outstanding, a silent peer is first asked, then declared dead.

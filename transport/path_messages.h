@@ -6,8 +6,8 @@ namespace urma::transport {
 
 // The messages about paths on channels that exist (docs/protocol.md, Paths): PATHS lists the
 // addresses of this device, NOTED confirms it; a QUESTION asks whether a path carries packets, an
-// ANSWER says that it does. What follows from them is decided by each channel's `Routes`. Engine
-// thread only.
+// ANSWER says that it does. What follows from them is decided by each channel's `Routes`. Only the
+// thread that runs the engine calls it.
 class PathMessages {
  public:
   struct Uses {
@@ -29,7 +29,7 @@ class PathMessages {
 
   // From now on these are the addresses of this device, and its peers are told.
   void lead(const PathList& paths, Time now);
-  // Whether each peer that has a channel has confirmed the latest list.
+  // Returns whether each peer that has a channel has confirmed the latest list.
   bool all_noted();
   // Sends what is due about the paths of a peer with a channel.
   void tend(Peer& peer, Time now);

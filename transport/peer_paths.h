@@ -11,7 +11,7 @@ namespace urma::transport {
 
 // The paths to each peer that is, or may be, reached over several: it owns their `Routes` and keeps
 // them in step with the addresses of both ends (docs/protocol.md, Paths). It sends nothing:
-// `PathMessages` does. Engine thread only.
+// `PathMessages` does. Only the thread that runs the engine calls it.
 class PeerPaths {
  public:
   PeerPaths(const Settings& settings, OwnPaths& own_paths, bool has_paths);

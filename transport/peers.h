@@ -67,7 +67,8 @@ inline const Retransmission& mode_for(const Peer* peer, const Settings& settings
 
 // The peers that a device knows, by handle and by EID, and one timer for each. It decides which
 // peer is meant and which one can be forgotten. It does not know how channels are made, ended or
-// reported: `Links` ends a peer before it is destroyed here. Engine thread only.
+// reported: `Links` ends a peer before it is destroyed here. Only the thread that runs the engine
+// calls it.
 class Peers {
  public:
   Peers(const Settings& settings, Entropy& entropy);
@@ -108,7 +109,7 @@ class Peers {
   void name(Peer& peer, const Eid& eid);
   // The peer has neither channel nor routes.
   void destroy(Peer& peer);
-  // Returns the peer that nothing here misses if it is forgotten: it has no channel, and either no
+  // Returns the peer that can be forgotten with the least harm: it has no channel, and either no
   // caller asked for it or it did not answer. Peers that never spoke come first, then those silent
   // for longest. Returns null if all are needed.
   Peer* least_needed();
@@ -136,7 +137,7 @@ class Peers {
   void end_goodbye(Peer& peer);
   uint32_t goodbyes() const { return goodbyes_; }
 
-  // The size of an entry by EID, for the budget; the table is at most half full.
+  // Returns the size of an entry by EID, for the budget; the table is at most half full.
   static size_t eid_entry_bytes() { return FlatMap<Eid, HashEid>::entry_bytes(); }
 
  private:

@@ -10,7 +10,7 @@ namespace urma::transport {
 // Set-up as a whole: parses each set-up message that comes, checks that its source address fits
 // the EID that it claims, and passes it to the part that owns messages of its type; likewise the
 // timer of a peer. Each message that has no effect and gets no answer is counted by one reason
-// (counters.h). Engine thread only.
+// (counters.h). Only the thread that runs the engine calls it.
 class Setup {
  public:
   struct Uses {

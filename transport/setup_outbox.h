@@ -19,7 +19,8 @@ struct OutgoingSetup {
 
 // The set-up messages that this device is about to send, in order. It fills in what each of them
 // says of this device, and limits RESETs. It does not repeat messages: their senders have timers,
-// so a message that finds no room is counted and dropped. Engine thread only.
+// so a message that finds no room is counted and dropped. Only the thread that runs the engine
+// calls it.
 class SetupOutbox {
  public:
   static constexpr uint32_t capacity = 64;
@@ -43,8 +44,8 @@ class SetupOutbox {
   [[gnu::cold]] void reset(const SetupMessage& about, const Endpoint& to, uint8_t path, Time now);
 
   bool waits() const { return count_ > 0; }
-  // Whether a question may be sent: one that found no room would count as unanswered. Half of the
-  // room is for answers and channels.
+  // Returns whether a question may be sent: one that found no room would count as unanswered. Half
+  // of the room is for answers and channels.
   bool may_ask() const { return count_ < capacity / 2; }
   // Writes messages into frames. Returns how many.
   [[gnu::cold]] size_t fill(std::span<TxFrame* const> frames);

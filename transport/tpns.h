@@ -8,7 +8,8 @@
 namespace urma::transport {
 
 // The TPNs of this device: each names one of its channels, or is promised to the channel that a
-// peer is being asked for. It knows channels and peers by their indices only. Engine thread only.
+// peer is being asked for. It knows channels and peers by their indices only. Only the thread that
+// runs the engine calls it.
 class Tpns {
  public:
   static constexpr uint32_t none = FlatMap<uint32_t>::none;
@@ -36,7 +37,7 @@ class Tpns {
     return found == none || (found & promised_flag) == 0 ? none : found & ~promised_flag;
   }
 
-  // The size of an entry, for the budget; the table is at most half full.
+  // Returns the size of an entry, for the budget; the table is at most half full.
   static size_t entry_bytes() { return FlatMap<uint32_t>::entry_bytes(); }
 
  private:

@@ -11,7 +11,7 @@ namespace urma::transport {
 // The transport of one device: its peers and their channels. Frames come in by `receive` and leave
 // by `fill`; time passes by `handle_timers`. This class only puts the parts together: each part is
 // a member below, in the order in which it may use the others. It reads no clock and does no I/O.
-// Engine thread only.
+// Only the thread that runs the engine calls it.
 class Transport final : public Channels {
  public:
   // `entropy` and `sink` outlive the transport.
@@ -53,12 +53,12 @@ class Transport final : public Channels {
   void receive(std::span<const RxFrame> frames, Time now);
   // Writes what is to be sent into frames. Returns how many.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now);
-  // Whether `fill` may have something to write.
+  // Returns whether `fill` may have something to write.
   bool wants_to_send() const {
     return setup_.outbox().waits() || medium_.wants_to_send() || datagrams_.waits();
   }
-  // Whether set-up messages wait for frames. There is room for a few dozen; further ones are
-  // dropped.
+  // Returns whether set-up messages wait for frames. There is room for a few dozen; further ones
+  // are dropped.
   bool setup_waits() const { return setup_.outbox().waits(); }
   // The driver has released this many of all frames that `fill` has written, the oldest first.
   void settled(uint64_t frames) { datagrams_.settled(frames); }
@@ -72,20 +72,20 @@ class Transport final : public Channels {
   // Channels end without a `down`.
   void close(Time now) { setup_.closings().say_goodbye(now); }
   bool closed() const { return setup_.closings().closed(); }
-  // Whether everything that was offered has been acknowledged.
+  // Returns whether everything that was offered has been acknowledged.
   bool idle() { return medium_.idle(); }
 
   // ---- the addresses of this device
 
   const Endpoint& self() const { return settings_.self; }
-  // The addresses at which this device can be reached now.
+  // Returns the addresses at which this device can be reached now.
   const PathList& paths() const { return own_paths_.current(); }
-  // Replaces them: what is sent uses these paths, and the peers are told. Not for a device that was
-  // opened with `Settings::paths` empty. An address that is removed still receives and sends until
-  // `close_place`.
+  // Replaces the addresses: what is sent from now on uses these paths, and the peers are notified.
+  // Not for a device that was opened with `Settings::paths` empty. An address that is removed still
+  // receives and sends until `close_place`.
   void lead_paths(const PathList& paths, Time now) { setup_.paths().lead(paths, now); }
   void close_place(uint8_t place) { own_paths_.close(place); }
-  // Whether all peers with a channel have confirmed the latest list.
+  // Returns whether all peers with a channel have confirmed the latest list.
   bool told_paths() { return setup_.paths().all_noted(); }
   // By path of this device; zeros where there is only one.
   const AllPathTotals& path_totals() const { return own_paths_.totals(); }

@@ -44,8 +44,8 @@ struct Received {
   std::span<const std::byte> bytes{};  // headers and payload, until accept returns
 };
 
-// A change of one path: it carries no packets now, or does again; it was added and carries packets;
-// either end removed it.
+// A change of one path. lost: it carries no packets now. back: it carries packets again. added: it
+// was added, and carries packets. removed: either end removed it.
 enum class PathIs : uint8_t { lost, back, added, removed };
 
 // Receives packets and events of peers; the layer above implements it. It is called from inside

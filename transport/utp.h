@@ -13,7 +13,7 @@ namespace urma::transport {
 // Sends datagrams, without a channel (UTP, UB 4.1.3): a packet is copied here and leaves when a
 // frame takes it. It is neither answered nor retransmitted, and the sender does not learn whether
 // it arrives. One object serves all peers and is aimed at each in turn. Of the functions of a
-// Channel only `begin` and `end` work. Engine thread only.
+// Channel only `begin` and `end` work. Only the thread that runs the engine calls it.
 class Utp final : public Channel {
  public:
   Utp(uint32_t mtu, Carrier carrier, Counters& counters);

@@ -17,7 +17,7 @@ struct Piece {
 
 inline constexpr unsigned max_pieces = 16;
 inline constexpr uint32_t largest_rtp_mtu =
-    8192;  // payload of a packet on media that may lose packets
+    8192;  // the largest payload of a packet on media that may lose packets
 
 // One packet to be sent, in a frame lent by a driver: headers in the driver's memory, then the
 // payload, which stays where it is, then padding and ICRC. The layer that obtained the frame from

@@ -65,7 +65,7 @@ struct Field {
   }
 };
 
-// ---- The parts of a layout. Each replaces what it needs of this.
+// ---- The parts of a layout. Each part overrides the functions of this base that it needs.
 template <size_t Position, size_t Width>
 struct HeaderPart {
   static constexpr size_t position = Position, width = Width;
@@ -82,7 +82,7 @@ struct HeaderPart {
   static void write_bytes(const Header&, HeaderBytes<Size>) {}
 };
 
-// An integer, bool or enum member of the header's struct.
+// A part for an integer, bool or enum member of the header's struct.
 template <auto Pointer, size_t Position, size_t Width>
 struct Member : HeaderPart<Position, Width> {
   template <class Header, size_t Size>
@@ -96,7 +96,7 @@ struct Member : HeaderPart<Position, Width> {
   }
 };
 
-// A member with 16 `bytes`: an EID, or the address of an endpoint.
+// A part for a member with 16 `bytes`: an EID, or the address of an endpoint.
 template <auto Pointer, size_t Byte>
 struct AddressMember : HeaderPart<Byte * 8, 128> {
   template <class Header, size_t Size>
@@ -109,7 +109,7 @@ struct AddressMember : HeaderPart<Byte * 8, 128> {
   }
 };
 
-// A constant that is written, and ignored when read.
+// A part for a constant that is written, and ignored when read.
 template <size_t Position, size_t Width, uint64_t Value>
 struct Constant : HeaderPart<Position, Width> {
   template <class Header, size_t Size>
@@ -118,7 +118,8 @@ struct Constant : HeaderPart<Position, Width> {
   }
 };
 
-// A constant that a header must have: one with another value is not of this kind.
+// A part for a constant that a header must have: bytes with another value there are not this
+// header.
 template <size_t Position, size_t Width, uint64_t Value>
 struct Required : Constant<Position, Width, Value> {
   template <size_t Size>
@@ -127,7 +128,8 @@ struct Required : Constant<Position, Width, Value> {
   }
 };
 
-// A whole header. Bits that no part names are reserved: written as zero, ignored when read.
+// The layout of a whole header. Bits that no part names are reserved: written as zero, ignored when
+// read.
 template <size_t Size, class... Parts>
 struct HeaderLayout {
   // Returns false, and leaves `header` as it was, if a required constant has another value.
@@ -162,14 +164,14 @@ struct HeaderLayout {
   }
 };
 
-// For a header that every sequence of `size` bytes is a valid one of.
+// Parses a header for which every sequence of `size` bytes is valid.
 template <class Header>
 Header read_header(HeaderView<Header::size> in) {
   Header header;
   Header::Layout::read(in, header);
   return header;
 }
-// For a header with required constants. Returns nothing if one of them has another value.
+// Parses a header with required constants. Returns nothing if one of these has another value.
 template <class Header>
 std::optional<Header> parse_header(HeaderView<Header::size> in) {
   Header header;

@@ -18,7 +18,7 @@ struct PathList {
 
   static constexpr uint32_t number_mask = 0xffffff;
   bool there(unsigned place) const { return !(endpoints[place] == Endpoint{}); }
-  // The index of the first entry that is not empty; `count` if all are.
+  // Returns the index of the first entry that is not empty; `count` if all are.
   uint8_t first() const {
     uint8_t place = 0;
     while (place < count && !there(place)) ++place;

@@ -52,11 +52,12 @@ inline constexpr uint32_t feature_sequences = 1 << 3;
 // The sender understands messages of type `paths`.
 inline constexpr uint32_t feature_new_paths = 1 << 4;
 
-// How the peer is to receive the sender's packets, as bits of `features`.
+// Returns how the peer is to receive the sender's packets in this mode, as bits of `features`.
 uint32_t features_of(const Retransmission& mode);
-// The inverse. A mode that this version does not know counts as the default one.
+// The inverse of features_of. A mode that this version does not know counts as the default mode.
 Retransmission asked_by(uint32_t features);
-// Our mode, if the peer has feature_retransmission; else one that asks nothing of the peer.
+// Returns `ours` if the peer has feature_retransmission; else a mode that requires nothing of the
+// peer.
 Retransmission followed_by(Retransmission ours, uint32_t features);
 
 // The transport that carries a set-up message (UB 4.1.3): UTP where packets may be lost, CTP where
@@ -113,7 +114,7 @@ struct SetupMessage {
       Member<&SetupMessage::reads, 368, 16>, Member<&SetupMessage::buffer_bytes, 384, 32>,
       Member<&SetupMessage::echoed_psn, 416, 32>, Member<&SetupMessage::cookie, 448, 64>>;
 
-  // The body without its paths. Returns nothing if the type is unknown.
+  // Returns the body without its paths. Returns nothing if the type is unknown.
   static std::optional<SetupMessage> parse(HeaderView<size> in);
   void emit(HeaderBytes<size> out) const { Layout::write(*this, out); }
   friend bool operator==(const SetupMessage&, const SetupMessage&) = default;

@@ -9,7 +9,7 @@ namespace urma {
 
 // Which headers a packet of the transaction layer has, and in which order.
 
-// The bytes of a request's chain, with its token.
+// Returns the bytes of a request's chain, its token included.
 constexpr size_t chain_bytes(const OpcodeInfo& info) {
   return Btah::size + (info.user_data ? Udetah::size : 0) + (info.to_jetty ? Mtetah::size : 0) +
          (info.to_memory ? Maetah::size : 0) + (info.offset ? Ofstetah::size : 0) +
@@ -85,7 +85,8 @@ struct TaRequest {
 
   // Returns the bytes written. `base.opcode` decides the chain; `out` holds max_size bytes.
   size_t emit(std::span<std::byte> out) { return emit(*find_opcode(base.opcode), out); }
-  // The same for a caller that has the opcode's row: if it is a constant, few instructions remain.
+  // As above, for a caller that has the opcode's row: if the row is a constant, few instructions
+  // remain.
   [[gnu::always_inline]] size_t emit(const OpcodeInfo& info, std::span<std::byte> out);
 };
 
@@ -164,7 +165,7 @@ struct ParsedRequest {
 // needs. A request of an unknown kind is parsed as far as its BTAH, so that it can be answered
 // "unsupported" instead of leaving its initiator waiting.
 std::optional<ParsedRequest> parse_request(std::span<const std::byte> packet);
-// The same into a fresh `request`; returns false instead of nothing.
+// As above, but writes to a new `request` and returns false instead of nothing.
 bool parse_request(std::span<const std::byte> packet, ParsedRequest& request);
 
 // A response's chain: ATAH [OFSTETAH].

@@ -54,7 +54,7 @@ class Ways {
     bool gone = false;     // no process is at this endpoint any more, or it cannot be reached
     bool no_room = false;  // the way does not exist, because the medium has no room for another one
   };
-  // Slow: may make system calls.
+  // Returns the state of the way. This is slow, because it may make system calls.
   virtual State state(uint32_t way) = 0;
 };
 

@@ -8,9 +8,10 @@
 
 namespace urma::drivers::cxl {
 
-// A double for windows that are not coherent, which developers do not have: its owner works on
-// a copy of its own, and lines move between that and memory when they are written back and
-// refreshed, and for no reason now and then, as caches do it. One thread at a time.
+// A test double of the caches of a window that is not coherent, since developers do not have such
+// hardware. Its owner works on a copy of its own; lines move between the copy and memory when they
+// are written back and refreshed, and sometimes without a reason, as in real caches. Used by one
+// thread at a time.
 class ActedCaches final : public Caches {
  public:
   // Returns null if the system has no memory for the copy.

@@ -13,12 +13,13 @@ namespace urma::drivers::cxl {
 
 // The rings from which a device receives: takes turns among them, lends the messages where they
 // lie, and gives the lines back when all that was lent of a ring has been released. Owns the
-// receiving end of each ring. Does not look for rings: CxlPort adds them. Engine thread.
+// receiving end of each ring. Does not look for rings: CxlPort adds them. Only the thread that runs
+// the engine calls it.
 class Arrivals {
  public:
   Arrivals(Mapping& mapping, const Slots& slots);
 
-  // Whether nothing has come, as far as one look at memory tells.
+  // Returns whether no message has arrived, as far as a single read of memory shows.
   bool quiet() const {
     if (sources_.empty()) return true;
     if (sources_.size() > 1) return false;
@@ -30,13 +31,14 @@ class Arrivals {
   size_t receive(std::span<RxFrame> frames, bool all, PortCounters& counters);
   void release(std::span<const RxFrame> frames);
 
-  // Begins to receive from a ring. Returns false if an earlier incarnation of its sender must first
-  // be read to its end: then it is to be added again.
+  // Begins to receive from a ring. Returns false if what an earlier incarnation of its sender left
+  // must be read first; then call it again later.
   bool add(uint32_t ring, const RingOwner& owner);
-  // Notes which senders have died or left: what they left is read, then their rings are let go.
+  // Notes which senders have died or left: their remaining messages are read, then their rings are
+  // given up.
   void note_ended();
   void let_go_of_all();
-  // Without a trace in the window, which another process has written over.
+  // Forgets all rings without writing to the window, because another process has overwritten it.
   void forget_all() {
     while (!sources_.empty()) forget(all_[sources_.back()]);
   }

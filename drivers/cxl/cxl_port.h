@@ -12,9 +12,10 @@
 namespace urma::drivers::cxl {
 
 // A device in a window: sends into the rings of the pairs that it is part of, and receives from
-// them. Looks which rings are its own whenever something has changed hands. Frames are received
-// where they lie: the ring is not written over before they are released. Owns the window and the
-// sending ends; Arrivals owns the receiving ends. Engine thread, but for `open` and destruction.
+// them. Looks up which rings are its own whenever a slot or ring has changed its owner. Frames are
+// received where they lie: the ring is not written over before they are released. Owns the window
+// and the sending ends; Arrivals owns the receiving ends. Only the thread that runs the engine
+// calls it, except for `open` and the destructor.
 class CxlPort final : public PacketPort, public Ways {
  public:
   static Result<std::unique_ptr<PacketPort>> open(const WindowSettings& settings);

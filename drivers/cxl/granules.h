@@ -35,12 +35,12 @@ class Granules {
 
   uint32_t count() const { return mapping_.parts().granules; }
   std::byte* at(uint32_t segment) const { return mapping_.memory_of(segment); }
-  // How much a segment of so many bytes takes.
+  // Returns how much a segment of so many bytes takes.
   uint64_t whole_bytes(uint64_t bytes) const {
     return granules_for(bytes) * mapping_.parts().granule_bytes;
   }
   SegmentRecord& record(uint32_t segment) const { return mapping_.segment_records()[segment]; }
-  // Whether the device in this slot says that it is copying the segment.
+  // Returns whether the device in this slot says that it is copying the segment.
   bool holds(uint32_t slot, uint32_t segment) const {
     return mapping_.slots()[slot].hold.segment.load(std::memory_order_acquire) == segment + 1;
   }

@@ -14,7 +14,7 @@ std::atomic<Guard::Watched*> all{nullptr};
 bool installed = false;
 struct sigaction before {};
 
-// Whether it was in a mapping of ours, which is zeros now.
+// Returns whether it was in a mapping of ours, which is zeros now.
 bool mend(const void* address) {
   const auto* const at = static_cast<const std::byte*>(address);
   for (Guard::Watched* one = all.load(); one != nullptr; one = one->next) {

@@ -83,8 +83,8 @@ Came take_answer(int socket, int& descriptor) {
   return descriptor >= 0 ? Came::given : Came::no_room;
 }
 
-// The name under which guesses are counted: of this user one process, so that others are not
-// affected; of another user all processes, because that user can start any number.
+// Returns the name under which guesses are counted: of this user one process, so that others are
+// not affected; of another user all processes, because that user can start any number.
 Eid source_of(int socket) {
   ucred who{};
   socklen_t bytes = sizeof who;
@@ -115,8 +115,8 @@ bool permit(int at, const struct stat& window) {
   return chmod(("/proc/self/fd/" + std::to_string(at)).c_str(), mode) == 0;
 }
 
-// Whether no part of the memory can be taken away from a process that maps it: neither its end, nor
-// pages in it, which is possible with huge pages.
+// Returns whether no part of the memory can be taken away from a process that maps it: neither its
+// end, nor pages in it, which is possible with huge pages.
 bool stays_whole(int descriptor) {
   struct statfs kind {};
   const int seals = fcntl(descriptor, F_GET_SEALS);

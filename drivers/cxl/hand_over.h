@@ -19,7 +19,8 @@ namespace urma::drivers::cxl {
 // and gives it to a device that shows a valid token. One request and one answer each: the
 // descriptor, or a byte alone, which says that the token is not valid. A device that gets no
 // answer, or cannot take the descriptor, asks again later: a process may be out of descriptors for
-// a moment. No call waits: until the memory is there, packets are sent. One thread at a time.
+// a moment. No call waits: until the memory is there, packets are sent. Used by one thread at a
+// time.
 class HandOver {
  public:
   // `entitled`: users other than ours may open the window, too.
@@ -89,7 +90,8 @@ class HandOver {
     size_t count = 0;
   };
   Told look(Time now);
-  // When to look without a notification: there was too much for once, or an answer is waited for.
+  // Returns when to look without a notification: there was too much for once, or an answer is
+  // waited for.
   Time due() const { return due_; }
 
   uint64_t malformed() const { return malformed_; }

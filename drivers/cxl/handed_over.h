@@ -13,7 +13,7 @@ namespace urma::drivers::cxl {
 // Segments of a window that lie in files of their own (share=segment): finds the memory of one that
 // a record in the window names, or asks its owner for the file; and tells owners, by their bells,
 // that something waits at their socket. HandOver owns the sockets and what was mapped; this class
-// knows the records. One thread at a time.
+// knows the records. Used by one thread at a time.
 class HandedOver {
  public:
   HandedOver(HandOver& hand_over, Mapping& mapping, const Slots& slots, const Granules& granules,
@@ -24,7 +24,7 @@ class HandedOver {
         granules_(granules),
         moved_(moved) {}
 
-  // Where this part of the segment lies in this process. Returns null if its owner has just
+  // Returns where this part of the segment lies in this process. Returns null if its owner has just
   // been asked for it, or has refused; then the caller sends a packet.
   std::byte* find(const HandOver::There& there, const MemoryRange& range, uint64_t offset);
   // Rings the bell of a slot, at whose socket something waits.

@@ -12,7 +12,8 @@ namespace urma::drivers::cxl {
 
 // Finds and holds segments of other devices, so that this device's processor copies to and from
 // them: checks owner, incarnation, token, rights and bounds against the segment's record. One
-// segment at a time. This is the data path: it takes no lock. Engine thread.
+// segment at a time. This is the data path: it takes no lock. Only the thread that runs the engine
+// calls it.
 class Holder {
  public:
   // `handed_over`: null where segments lie in the window.

@@ -60,7 +60,7 @@ class Mapping {
   const Pages& pages() const { return pages_; }
   uint64_t bytes() const { return bytes_; }
   const Parts& parts() const { return parts_; }
-  // The memory that the process works on: the mapping, or a copy of it if caches are acted.
+  // Returns the memory that the process works on: the mapping, or a copy of it if caches are acted.
   std::byte* base() const { return base_; }
   Caches* caches() const { return caches_.get(); }
   bool coherent() const { return caches_ == nullptr; }
@@ -70,7 +70,8 @@ class Mapping {
   bool here() const;
   // Leaves the window as if this process had been killed: its locks are released, nothing else.
   void abandon();
-  // Whether another process has cut off the file: then the mapping is zeros of this process's own.
+  // Returns whether another process has cut off the file: then the mapping is zeros of this
+  // process's own.
   bool lost() const { return guard_.lost(); }
 
   // Has the file system give memory for this part now, so that a lack of it is an error here and
@@ -93,7 +94,7 @@ class Mapping {
     if (caches_ != nullptr) caches_->write_back(&word, sizeof word);
   }
   Header& header() const { return *reinterpret_cast<Header*>(base_); }
-  // The random number of the window, as it was when it was opened.
+  // Returns the random number of the window, as it was when it was opened.
   uint64_t id() const { return id_; }
   void set_id(uint64_t id) { id_ = id; }
   Changes& changes() const { return *reinterpret_cast<Changes*>(base_ + line_bytes); }
@@ -109,7 +110,7 @@ class Mapping {
     return base_ + parts_.memory_at + granule * parts_.granule_bytes;
   }
   uint32_t generation(uint32_t slot) const { return seen(slots()[slot].record.generation); }
-  // Where processes of this kernel sleep: no cache is in their way.
+  // Returns where processes of this kernel sleep: no cache is in their way.
   Bell bell_of(uint32_t slot) const {
     return Bell(reinterpret_cast<Place*>(mapped_ + places_at)[slot].bell.word);
   }

@@ -28,7 +28,7 @@ class Opener {
   explicit Opener(const WindowSettings& settings);
 
   Result<std::unique_ptr<Mapping>> open();
-  // Whether users other than this one may open the window, too.
+  // Returns whether users other than this one may open the window, too.
   bool others_entitled() const { return others_entitled_; }
 
  private:

@@ -47,7 +47,7 @@ class OwnFiles {
 
   std::byte* at(uint32_t segment) const { return files_[segment].base; }
   uint64_t bytes(uint32_t segment) const { return files_[segment].bytes; }
-  // Whether this file of the segment is given to devices that show a token.
+  // Returns whether this file of the segment is given to devices that show a token.
   bool is_open(uint32_t segment, uint32_t number) const {
     return files_[segment].open && files_[segment].number == number;
   }
@@ -58,10 +58,10 @@ class OwnFiles {
   }
   const Places& users(uint32_t segment) const { return files_[segment].users; }
   bool handed_over(uint32_t segment) const { return users(segment) != Places{}; }
-  // Whether it is closed, and devices that were given it may still map it.
+  // Returns whether it is closed, and devices that were given it may still map it.
   bool left_over(uint32_t segment) const { return !files_[segment].open && handed_over(segment); }
 
-  // Whether the token is good, or none is asked for.
+  // Returns whether the token is good, or none is asked for.
   bool knows(uint32_t segment, uint32_t token) const {
     const SegmentMemory::Grant& grant = files_[segment].grant;
     const uint32_t newer = number(grant.token) ^ token;

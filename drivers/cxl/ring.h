@@ -48,8 +48,8 @@ class RingWriter {
 
   explicit operator bool() const { return ring_ != nullptr; }
 
-  // Whether one more message of at most so many bytes will fit, behind those that were promised
-  // room since the last `written`.
+  // Returns whether one more message of at most so many bytes will fit, behind those that were
+  // promised room since the last `written`.
   bool reserve(uint32_t message_bytes) {
     const Place place = place_behind(planned_, lines_of(message_bytes));
     if (!fits(place.end.lines)) return false;
@@ -57,8 +57,8 @@ class RingWriter {
     return true;
   }
   bool promised() const { return planned_.lines != next_.lines; }
-  // Where a message of so many bytes is written, which `end` shows. Returns null if there is no
-  // room.
+  // Returns where a message of so many bytes is written, which `end` shows. Returns null if there
+  // is no room.
   std::byte* begin(uint32_t message_bytes) {
     begun_ = place_behind(next_, lines_of(message_bytes));
     if (!fits(begun_.end.lines)) return nullptr;
@@ -161,7 +161,8 @@ class RingReader {
   explicit operator bool() const { return ring_ != nullptr; }
   bool any() const { return says(std::memory_order_relaxed) != nothing_yet && !broken_; }
 
-  // The next message: null if there is none. It stays where it is until `release` has passed it.
+  // Returns the next message: null if there is none. It stays where it is until `release` has
+  // passed it.
   const std::byte* read(uint32_t& message_bytes) {
     uint32_t bytes = says(std::memory_order_acquire);
     if (bytes == nothing_yet || broken_) return nullptr;
@@ -197,7 +198,7 @@ class RingReader {
   bool broken() const { return broken_; }
 
  private:
-  // The next mark, without its lap; one of another lap says nothing.
+  // Returns the next mark, without its lap; one of another lap says nothing.
   uint32_t says(std::memory_order order) const {
     const std::atomic<uint32_t>& next = ring_->lines[line_].mark;
     if (caches_ != nullptr) caches_->refresh(&next, sizeof next);

@@ -9,7 +9,7 @@ constexpr uint32_t most_not_let_go = 4;
 
 }  // namespace
 
-// A record is marked while it changes, and its serial changes with each new owner.
+// Returns a record is marked while it changes, and its serial changes with each new owner.
 RingOwner owner_of(const Mapping& mapping, uint32_t ring) {
   const RingRecord& record = mapping.ring_records()[ring];
   RingOwner out{};

@@ -22,7 +22,7 @@ RingOwner owner_of(const Mapping& mapping, uint32_t ring);
 
 // Gives the rings of a window to pairs of devices, and takes back those that neither end uses any
 // more. Knows nothing of messages: that is RingWriter and RingReader. Takes the window's lock, but
-// does not wait for it. One thread at a time.
+// does not wait for it. Used by one thread at a time.
 class Rings {
  public:
   Rings(Mapping& mapping, Slots& slots) : mapping_(mapping), slots_(slots) {}

@@ -12,7 +12,7 @@ namespace urma::drivers::cxl {
 // are alive. A device owns its slot for as long as it holds the slot's lock, which the kernel
 // releases when the process ends; whichever process finds a slot without its lock ends it. Joining
 // and leaving take the window's lock. Owns this device's slot. Knows of rings only that their users
-// sleep at bells, which it rings when their partner leaves. One thread at a time.
+// sleep at bells, which it rings when their partner leaves. Used by one thread at a time.
 class Slots {
  public:
   // `hand_over` listens beside the window while this device is in it. It is null where segments lie
@@ -20,7 +20,7 @@ class Slots {
   Slots(Mapping& mapping, HandOver* hand_over);
 
   static constexpr size_t place_at = 14;  // where in an address the slot's number is
-  // The address of the device in a slot: the window's number, the slot.
+  // Returns the address of the device in a slot: the window's number, the slot.
   Endpoint endpoint_of(uint32_t slot) const;
 
   // Takes a free slot and holds it until `leave`, or until the process ends.
@@ -30,9 +30,9 @@ class Slots {
   void release_dead();
   // Ends one slot. With the window's lock.
   void end(uint32_t slot);
-  // Whether a process that is alive holds the slot; if not, ends it.
+  // Returns whether a process that is alive holds the slot; if not, ends it.
   bool inhabited(uint32_t slot);
-  // Whether its owner is alive: not even the record is looked at.
+  // Returns whether its owner is alive: not even the record is looked at.
   bool lives(uint32_t slot) const;
   // Counts a change of hands, so that all devices look again. With the window's lock.
   void note_change();
@@ -41,7 +41,7 @@ class Slots {
   static constexpr uint32_t none = UINT32_MAX;
   uint32_t own() const { return own_; }
   uint32_t own_generation() const { return own_generation_; }
-  // Where this device says which segment it is copying.
+  // Returns where this device says which segment it is copying.
   PlaceHold* own_hold() const { return own_hold_; }
   // Returns false once another process has cut off the window or written over it: then nothing in
   // it can be taken for this device's own.

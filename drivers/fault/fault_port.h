@@ -22,7 +22,7 @@ struct Settings {
 
 // A port that loses, repeats, delays and damages packets of the port it owns, in each direction by
 // rules of its own. Keeps delayed packets in memory of its own. Does not know what the packets
-// contain. Engine thread.
+// contain. Only the thread that runs the engine calls it.
 class FaultPort final : public PacketPort {
  public:
   FaultPort(std::unique_ptr<PacketPort> inner, const Settings& settings);
@@ -69,8 +69,8 @@ class FaultPort final : public PacketPort {
   };
 
   uint32_t take_buffer();
-  // Whether a received frame is in a buffer of this port. Its cookie does not tell: the inner port
-  // may use any cookie.
+  // Returns whether a received frame is in a buffer of this port. Its cookie does not tell: the
+  // inner port may use any cookie.
   bool holds(const RxFrame& frame) const {
     return std::less_equal<>()(storage_.data(), frame.data) &&
            std::less<>()(frame.data, storage_.data() + storage_.bytes());

@@ -29,7 +29,7 @@ Error cannot_open(const std::string& path, int why) {
                  "name a file in a directory where this user may write: pcap(file=/tmp/x.pcapng)");
 }
 
-// The limit of file sizes. A process that writes beyond it is killed (SIGXFSZ).
+// Returns the limit of file sizes. A process that writes beyond it is killed (SIGXFSZ).
 uint64_t most_bytes_of_a_file() {
   rlimit most{};
   const bool known = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;

@@ -19,7 +19,7 @@ struct CaptureSettings {
 
 // A pcapng file that grows. Packets are gathered in memory and written in large pieces. If writing
 // fails, or the limit is reached, the file is cut to its last complete block and ended there, and
-// later packets are only counted. For one thread at a time.
+// later packets are only counted. Used by one thread at a time.
 class CaptureFile {
  public:
   // Makes the file, or overwrites an older capture. `name` and `description` are those of the
@@ -52,9 +52,9 @@ class CaptureFile {
   void make_room();
   // Writes the gathered packets if they are large enough, or have waited for 10 ms.
   void tend(Time now);
-  // The time at which `tend` must be called at the latest.
+  // Returns the time at which `tend` must be called at the latest.
   Time due() const { return due_; }
-  // How many packets are not in the file.
+  // Returns how many packets are not in the file.
   uint64_t missing() const { return missing_; }
   // Ends as if this process had been killed.
   void abandon();

@@ -49,7 +49,7 @@ struct Statistics {
 };
 size_t put_statistics(std::byte* out, const Statistics& statistics);
 
-// The length of a block, from its header.
+// Returns the length of a block, from its header.
 uint32_t block_bytes(const std::byte* block);
 
 }  // namespace urma::drivers::pcap

@@ -27,8 +27,8 @@ class Network final : public VirtualClock {
 
   explicit Network(uint64_t seed);
 
-  // The network of this name in this process. It is made with `seed` if it does not exist. Any
-  // thread.
+  // Returns the network of this name in this process. It is made with `seed` if it does not exist.
+  // Called by any thread.
   static std::shared_ptr<Network> named(const std::string& name, uint64_t seed);
 
   // VirtualClock
@@ -55,10 +55,11 @@ class Network final : public VirtualClock {
   void kill(const Endpoint& at);
   // Stops the process at this address, so that its engine is not run, or lets it continue.
   void stop(const Endpoint& at, bool stopped);
-  // A hash of everything delivered: the time, source, destination, length and transport header.
+  // Returns a hash of everything delivered: the time, source, destination, length and transport
+  // header.
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t packets_sent() const { return sent_; }
-  // The number of packets that were delivered with flipped bits.
+  // Returns the number of packets that were delivered with flipped bits.
   uint64_t corrupted() const { return corrupted_; }
 
  private:
@@ -141,7 +142,7 @@ class Network final : public VirtualClock {
   uint32_t next_address_ = 1;
 };
 
-// A port of the network, which it keeps alive. Engine thread.
+// A port of the network, which it keeps alive. Only the thread that runs the engine calls it.
 class Port final : public PacketPort {
  public:
   struct Settings {

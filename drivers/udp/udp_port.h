@@ -11,7 +11,8 @@ namespace urma::drivers::udp {
 
 // A port at one UDP address. Sends bursts with GSO, and receives them with GRO. A second socket, at
 // the same address, is connected to the partner: the peer with which most small datagrams are
-// exchanged. Owns both sockets and the frames. Engine thread, but for `open` and destruction.
+// exchanged. Owns both sockets and the frames. Only the thread that runs the engine calls it,
+// except for `open` and the destructor.
 class UdpPort final : public PacketPort {
  public:
   static Result<std::unique_ptr<PacketPort>> open(const Settings& settings);

@@ -13,7 +13,8 @@ namespace urma::jetty {
 // The fate of the last W slices of one initiator queue, at their target. It ensures that a send, an
 // immediate or an atomic is executed once, even if a channel ends between execution and answer and
 // the slice arrives again on another one (docs/protocol.md). Two bits per TASSN. The window moves
-// with the newest TASSN seen; no message is needed to retire entries. Engine thread.
+// with the newest TASSN seen; no message is needed to retire entries. Only the thread that runs the
+// engine calls it.
 class ExecutionRecord {
  public:
   static constexpr uint32_t window = 1024;  // W: the initiator has no older slice outstanding
@@ -50,7 +51,7 @@ class ExecutionRecord {
 };
 
 // The records of all peers' queues. A queue gets one with its first slice that must not be executed
-// twice. Engine thread.
+// twice. Only the thread that runs the engine calls it.
 class ExecutionRecords {
  public:
   // Each peer may have `share` records, and of `common` further ones as many as it leaves free.

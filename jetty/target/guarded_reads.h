@@ -10,7 +10,7 @@ namespace urma::jetty {
 
 // Copies of guarded memory, one for each packet of an answer. The driver, and the code that
 // computes the ICRC, read what a frame refers to until it has settled, so these bytes must not
-// vanish. Engine thread.
+// vanish. Only the thread that runs the engine calls it.
 class GuardedReads {
  public:
   // To be called before the first copy; further calls do nothing. Returns false if the address

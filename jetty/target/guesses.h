@@ -11,8 +11,8 @@ namespace urma::jetty {
 // Limits peers that guess tokens. After more than 16 tokens in a second from one address that never
 // were valid, the peer that showed the last one is ignored for 100 ms; each further time for twice
 // as long, up to 10 s. An address is remembered when a peer there begins another incarnation. Other
-// peers at the address are not ignored as long as they show no wrong token themselves. Engine
-// thread.
+// peers at the address are not ignored as long as they show no wrong token themselves. Only the
+// thread that runs the engine calls it.
 class Guesses {
  public:
   static constexpr uint32_t most_in_a_second = 16;

@@ -8,7 +8,7 @@ namespace urma::jetty {
 
 // The sequence contexts (UB 7.3) of all peers' queues: the order of a queue's slices, and the
 // slices that wait for their turn. A context lasts as long as its record, which is the peer's
-// incarnation. Owned by the Target, engine thread.
+// incarnation. The Target owns it; only the thread that runs the engine uses it.
 class Sequences {
  public:
   static constexpr uint32_t none = UINT32_MAX;

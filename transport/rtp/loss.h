@@ -60,7 +60,7 @@ class ReorderTolerance {
     if (quarters_ > 1) --quarters_;
   }
 
-  // Whether a packet was ever overtaken or sent again unnecessarily.
+  // Returns whether a packet was ever overtaken or sent again unnecessarily.
   bool seen() const { return seen_; }
   Duration window(Duration round_trip) const { return round_trip * quarters_ / most_quarters; }
 

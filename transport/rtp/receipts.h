@@ -17,7 +17,7 @@ namespace urma::transport {
 //
 // It does not know what packets contain, over which route they came, or how a frame is addressed.
 // `Tp` owns it and passes what all channels share: the mode, whose fields "how this end receives"
-// matter here, and the pool of bitmaps. Engine thread only.
+// matter here, and the pool of bitmaps. Only the thread that runs the engine calls it.
 class Receipts {
  public:
   using Arrival = ReceivedWindow::Arrival;
@@ -29,23 +29,23 @@ class Receipts {
                   peers_mode.keeps_out_of_order),
         hole_answer_(hole_answer(peers_mode)) {}
 
-  // Whether all packets before this data packet have arrived.
+  // Returns whether all packets before this data packet have arrived.
   bool in_order(const Rtph& header) const { return number_of(header) == received_.expected(); }
-  // Whether `receive` would return `fresh`.
+  // Returns whether `receive` would return `fresh`.
   bool is_fresh(const Rtph& header, Pool& pool) const {
     return received_.classify(number_of(header), pool) == Arrival::fresh;
   }
   // Notes the arrival of a data packet and what is owed for it.
   Arrival receive(const Rtph& header, const Retransmission& mode, Time now, Pool& pool);
-  // Whether a packet is missing that others, which were kept, have overtaken.
+  // Returns whether a packet is missing that others, which were kept, have overtaken.
   bool has_hole() const { return received_.has_hole(); }
 
-  // Whether an acknowledgement has to leave now. `rtt`: the round trip, of which the delay is a
-  // part if the mode does not give it.
+  // Returns whether an acknowledgement has to leave now. `rtt`: the round trip, of which the delay
+  // is a part if the mode does not give it.
   bool due(const Retransmission& mode, Duration rtt, Time now) const {
     return ack_now_ || nak_due_ || now >= deadline(mode, rtt);
   }
-  // When a delayed acknowledgement becomes due; `never` if none is delayed.
+  // Returns when a delayed acknowledgement becomes due; `never` if none is delayed.
   Time deadline(const Retransmission& mode, Duration rtt) const {
     return owed_ > 0 ? owed_since_ + delay(mode, rtt) : never;
   }

@@ -36,10 +36,10 @@ class ReceivedWindow {
   // Returns what `receive` would return, and changes nothing.
   Arrival classify(Psn psn, Pool& pool) const;
 
-  // The lowest number that has not arrived (EPSN).
+  // Returns the lowest number that has not arrived (EPSN).
   Psn expected() const { return expected_; }
-  // The highest number that has arrived (MaxRcvPSN). It never falls, and includes packets that
-  // could not be kept (UB 4.4.13).
+  // Returns the highest number that has arrived (MaxRcvPSN). It never falls, and includes packets
+  // that could not be kept (UB 4.4.13).
   Psn highest() const { return highest_; }
   bool keeps() const { return keeps_; }
   bool has_hole() const { return kept_ > 0; }
@@ -55,7 +55,7 @@ class ReceivedWindow {
  private:
   static constexpr uint32_t none = UINT32_MAX;
 
-  // Whether the bitmap says that this packet has arrived.
+  // Returns whether the bitmap says that this packet has arrived.
   bool test(const Bitmap& bitmap, Psn psn) const {
     return bitmap.words[psn.value % max_window / 64] >> psn.value % 64 & 1;
   }

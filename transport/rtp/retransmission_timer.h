@@ -30,7 +30,7 @@ class RetransmissionTimer {
 
   bool running() const { return at_ != never; }
   Time deadline() const { return at_; }
-  // The number of time-outs since the channel last made progress.
+  // Returns the number of time-outs since the channel last made progress.
   uint16_t timeouts_in_row() const { return timeouts_in_row_; }
 
   // Restarts the wait: the first packet has been sent, or packets were acknowledged and others are
@@ -69,10 +69,10 @@ class RetransmissionTimer {
     return Action::time_out;
   }
 
-  // Whether the peer was found not running recently, more often than packets were lost.
+  // Returns whether the peer was found not running recently, more often than packets were lost.
   bool peer_was_late() const { return late_.tolerated() > Duration{}; }
-  // Whether this time-out sends one question only. One is enough for a peer that was late, but not
-  // if packets are being lost.
+  // Returns whether this time-out sends one question only. One is enough for a peer that was late,
+  // but not if packets are being lost.
   bool asks_once() const { return peer_was_late() && timeouts_in_row_ == 1; }
   // An acknowledgement has shown that packets were lost. The timer then tolerates less lateness,
   // because waiting costs throughput.

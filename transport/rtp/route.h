@@ -47,7 +47,7 @@ struct Route {
 
   // RouteTable: packets that were sent earlier took another route, which had the same number.
   Time begun{};
-  // Whether a packet sent at that time took this route.
+  // Returns whether a packet sent at that time took this route.
   bool carried(Time sent_at) const { return sent_at >= begun; }
 };
 

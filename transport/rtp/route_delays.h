@@ -23,10 +23,11 @@ class RouteDelays {
   void judge(Duration tolerance, Time now);
   // Packets that were sent on the route before this time have been overtaken.
   Time overtaken_before(uint8_t route) const { return table_[route].overtaken_before; }
-  // How much later than on the fastest route a packet may arrive: twice the difference measured.
+  // Returns how much later than on the fastest route a packet may arrive: twice the difference
+  // measured.
   Duration later(uint8_t route) const { return table_[route].later; }
-  // When the packet counts as overtaken, if it does not arrive before; `never` if none that was
-  // sent later has arrived.
+  // Returns when the packet counts as overtaken, if it does not arrive before; `never` if none that
+  // was sent later has arrived.
   Time patience(uint8_t route, Time sent, Duration tolerance) const {
     return table_[route].latest.patience(sent, tolerance);
   }

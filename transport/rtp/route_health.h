@@ -30,7 +30,8 @@ class RouteHealth {
   void forget_packets();
   // The channel sends or receives something. An idle channel asks no questions.
   void used(Time now) { active_until_ = now + active_for; }
-  // Whether it was used within the last 200 ms. Once false, stays false until it is used again.
+  // Returns whether it was used within the last 200 ms. Once false, stays false until it is used
+  // again.
   bool active(Time now);
   // That time if the channel is still active then, else `never`.
   Time unless_idle(Time then) const { return then < active_until_ ? then : never; }
@@ -47,8 +48,8 @@ class RouteHealth {
     uint64_t nonce = 0;
   };
   Time next_deadline() const;
-  // The next question that is due; call until it returns nothing. `nonce` must not be guessable,
-  // nor 0.
+  // Returns the next question that is due; call until it returns nothing. `nonce` must not be
+  // guessable, nor 0.
   std::optional<Question> question(Time now, uint64_t nonce);
   // Returns false if no question with this nonce is open on the route.
   bool answered(uint8_t route, uint64_t nonce, Time now);

@@ -14,11 +14,11 @@ class RouteScheduler {
   // In modes that take overtaking for loss, all packets take one route: the first usable one.
   void use_one_at_a_time(bool one) { one_at_a_time_ = one; }
   bool one_at_a_time() const { return one_at_a_time_; }
-  // Whether such a channel has to wait before it sends new packets: its route has changed, and they
-  // would overtake those in flight on the old one.
+  // Returns whether such a channel has to wait before it sends new packets: its route has changed,
+  // and they would overtake those in flight on the old one.
   bool changes_over() const;
 
-  // Whether a packet of this size may be sent on any route.
+  // Returns whether a packet of this size may be sent on any route.
   bool any_room(uint32_t bytes) const;
   // For the next packet or slice: of the usable routes with room, the one with the least in flight.
   uint8_t pick(uint32_t bytes);

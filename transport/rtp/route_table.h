@@ -52,7 +52,8 @@ class RouteTable {
   // touched. `begun`: packets sent before this time did not take the new routes.
   Changes lead(const PathList& ours, const PathList& theirs, Time begun, Time now);
   const PathList& theirs() const { return theirs_; }
-  // Whether lists have changed so often that another one of the peer is to be refused for now.
+  // Returns whether lists have changed so often that another one of the peer is to be refused for
+  // now.
   bool led_often(Time now) const { return led_ >= often && now < led_at_ + often_within; }
 
   // One more than the highest number of a route that is there.
@@ -63,12 +64,12 @@ class RouteTable {
   Route& operator[](unsigned i) { return of(i).routes[i % 4]; }
   const Route& operator[](unsigned i) const { return i < size() ? of(i).routes[i % 4] : nowhere; }
 
-  // The route between these two addresses. A route that was removed is found too, because its
-  // packets may still arrive.
+  // Returns the route between these two addresses. A route that was removed is found too, because
+  // its packets may still arrive.
   std::optional<uint8_t> find(uint8_t local, const Endpoint& from) const;
-  // Whether a route leads, or led before it was removed, to this address.
+  // Returns whether a route leads, or led before it was removed, to this address.
   bool leads_to(const Endpoint& to) const;
-  // Whether a route leads to this address now.
+  // Returns whether a route leads to this address now.
   bool goes_to(const Endpoint& to) const;
 
   congestion::Controller*& window(unsigned i) { return of(i).windows[i % 4]; }

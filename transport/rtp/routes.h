@@ -17,7 +17,7 @@ namespace urma::transport {
 //
 // This class owns the parts and does what concerns several of them; for all else callers use the
 // part that knows the answer. `PeerPaths` owns it, and it outlives the channels to its peer. It
-// sends nothing. Engine thread only.
+// sends nothing. Only the thread that runs the engine calls it.
 class Routes {
  public:
   // `ours`, `theirs`: at least one address each. A question is due on all routes immediately.
@@ -49,9 +49,10 @@ class Routes {
 
   // Begins to report our addresses to the peer.
   void start_report(uint64_t nonce, Time now);
-  // The route on which to report them now, another one each time; nothing if no report is due.
+  // Returns the route on which to report them now, another one each time; nothing if no report is
+  // due.
   std::optional<uint8_t> due_report(Time now);
-  // When the next question or report is due.
+  // Returns when the next question or report is due.
   Time next_deadline() const;
 
   // A data packet over this route came from the peer.

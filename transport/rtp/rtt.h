@@ -29,7 +29,7 @@ class RttEstimator {
   }
 
   Duration smoothed() const { return smoothed_; }
-  // The shortest round trip so far.
+  // Returns the shortest round trip so far.
   Duration least() const { return least_; }
 
   // Returns the time-out that follows `tries` time-outs in a row: it is at least `least`, and each

@@ -47,7 +47,7 @@ class SentWindow {
   uint64_t inflight_bytes() const { return inflight_bytes_; }
   // Packets that wait to be sent again.
   uint32_t lost_packets() const { return lost_packets_; }
-  // The highest acknowledged packet among those that were sent once.
+  // Returns the highest acknowledged packet among those that were sent once.
   Psn highest_acknowledged() const { return highest_acknowledged_; }
 
   // Appends a new packet. Returns null if the pool is exhausted.
@@ -109,7 +109,8 @@ class SentWindow {
   // The time as kept in Packet::sent, and how long ago the packet was last sent.
   static uint32_t stamp(Time now);
   static Duration age(const Packet& packet, Time now);
-  // Whether an acknowledgement `since` after the packet left can be an answer to its last copy.
+  // Returns whether an acknowledgement `since` after the packet left can be an answer to its last
+  // copy.
   bool may_answer(const Packet& packet, Duration since, const AnswerTimes& answer) const;
   void lose(Packet& packet, Time sent, bool asked = false);
 

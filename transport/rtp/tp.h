@@ -48,9 +48,9 @@ class Tp final : public PacketChannel {
   Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& counters, Time now);
   ~Tp() override;
 
-  // Whether all packets before this data packet have arrived.
+  // Returns whether all packets before this data packet have arrived.
   bool in_order(const Rtph& header) const { return receipts_.in_order(header); }
-  // Whether `handle_data` would return true for it.
+  // Returns whether `handle_data` would return true for it.
   bool is_fresh(const Rtph& header) const { return receipts_.is_fresh(header, pools_.bitmaps); }
   // Handles a data packet whose ICRC is right; answers of transactions are data packets, too
   // (UB 4.3.9). Returns true if the packet is new and is to be handed to the layer above.
@@ -88,8 +88,8 @@ class Tp final : public PacketChannel {
   static congestion::Settings window_settings(const TpSettings& settings);
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
   uint32_t payload_of(const Pulling& pulling) const;
-  // Whether the windows permit another new packet. `planned`: bytes of lost packets that leave in
-  // the same burst.
+  // Returns whether the windows permit another new packet. `planned`: bytes of lost packets that
+  // leave in the same burst.
   bool window_open(uint32_t payload, uint64_t planned = 0) const;
   bool can_send_lost() const;
   bool can_send_new() const;
@@ -98,8 +98,9 @@ class Tp final : public PacketChannel {
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
-  // Whether a route is chosen anew for the next packet of a slice. Unless packets are balanced one
-  // by one, a slice keeps its route while that has room, and takes another one rather than wait.
+  // Returns whether a route is chosen anew for the next packet of a slice. Unless packets are
+  // balanced one by one, a slice keeps its route while that has room, and takes another one rather
+  // than wait.
   bool leaves_route(uint32_t bytes) const {
     return balance_ == Balance::packet || routes()->scheduler().one_at_a_time() ||
            !(*routes())[pulling_.route].usable ||
@@ -111,8 +112,9 @@ class Tp final : public PacketChannel {
   void end_frame(TxFrame& frame, uint8_t route) const;
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
   Duration all_tolerance() const;
-  // Whether a time-out is a question (RetransmissionTimer). Not over several routes: a route that
-  // has failed is silent, too, and its packets have to leave over the others immediately.
+  // Returns whether a time-out is a question (RetransmissionTimer). Not over several routes: a
+  // route that has failed is silent, too, and its packets have to leave over the others
+  // immediately.
   bool asks_at_time_out() const {
     return mode_.trigger == Retransmission::Trigger::rack && routes() == nullptr;
   }

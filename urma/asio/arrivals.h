@@ -57,7 +57,7 @@ class Arrivals {
     ended_with(operation, why)->complete(Run::later);
   }
 
-  // Whether any operation is in progress.
+  // Returns whether any operation is in progress.
   bool wanted() const { return jfr_ && !takers_.empty(); }
   bool arm() { return jfr_->arm(); }
   // Takes arrivals, at most as many as operations want, and appends the operations that they end.

@@ -36,7 +36,8 @@ class Keep {
   operator std::shared_ptr<const void>() && noexcept { return std::move(*this).share(); }
 
  private:
-  // The owner, moved out of this object; only copied if this is a copy of another object's bytes.
+  // Returns the owner, moved out of this object; only copied if this is a copy of another object's
+  // bytes.
   std::shared_ptr<const void> share() && noexcept {
     if (self_ != this) return owner_;
     return std::move(owner_);

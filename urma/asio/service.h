@@ -17,13 +17,13 @@ class Service final : public boost::asio::execution_context::service {
   static inline boost::asio::execution_context::id id;
 
   explicit Service(boost::asio::execution_context& context) : service(context) {}
-  // The service of the executor's context. Any thread.
+  // Returns the service of the executor's context. Called by any thread.
   static Service& of(const Executor& executor) {
     return boost::asio::use_service<Service>(
         boost::asio::query(executor, boost::asio::execution::context));
   }
 
-  // Any thread.
+  // Called by any thread.
   void add(Owner& owner) {
     const std::lock_guard held(mutex_);
     owners_.insert(&owner);

@@ -30,7 +30,7 @@ class Works {
     berths_.resize(berths);
     for (uint32_t i = berths; i > 0; --i) vacant_.push_back(i - 1);
   }
-  // The Jetty, or null before `open` and after `close`.
+  // Returns the Jetty, or null before `open` and after `close`.
   urma::Jetty* jetty() { return jetty_ ? &*jetty_ : nullptr; }
   const urma::Jetty* jetty() const { return jetty_ ? &*jetty_ : nullptr; }
   Result<int> descriptor() { return jetty_->fd(); }
@@ -62,7 +62,7 @@ class Works {
     }
   }
 
-  // Whether any operation is in progress.
+  // Returns whether any operation is in progress.
   bool wanted() const { return jetty_ && (posted_ > 0 || !waiting_.empty()); }
   bool arm() { return jetty_->arm(); }
   // Polls completions, appends the operations that they end to `ended`, and posts waiting works.
