@@ -1,6 +1,7 @@
 #include "api/handles.h"
 #include "congestion/controller.h"
 #include "drivers/driver.h"
+#include "engine/device_counters.h"
 #include "engine/retransmission_choice.h"
 
 namespace urma {
@@ -280,7 +281,7 @@ Result<std::vector<Path>> Device::paths(PeerId peer) {
     std::array<Path, most_paths> paths;
     std::optional<size_t> count;
     state_->runner->call([&](engine::Engine& engine, Time) {
-      count = engine.paths(peer, paths);
+      count = paths_to(engine, peer, paths);
       return true;
     });
     if (!count) {
@@ -310,7 +311,7 @@ Result<Statistics> Device::stats() {
   if (auto able = usable(state_, "stats"); !able) return able.error();
   Statistics out;
   state_->runner->call([&](engine::Engine& engine, Time) {
-    out = engine.statistics();
+    out = statistics_of(engine);
     return true;
   });
   return out;

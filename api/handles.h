@@ -39,8 +39,9 @@ struct URMA_LOCAL Segment::State {
   };
 
   std::shared_ptr<engine::Runner> runner;
-  Region owned;                                 // private memory, if the library allocated it
-  std::optional<engine::Engine::Lease> leased;  // memory of the medium (a window), if it lies there
+  Region owned;  // private memory, if the library allocated it
+  // Memory of the medium (a window), if it lies there.
+  std::optional<engine::Registrations::Lease> leased;
   std::byte* base = nullptr;
   size_t bytes = 0;
   Rights rights = Rights::local_only;
@@ -65,7 +66,7 @@ struct URMA_LOCAL Segment::State {
   // Takes memory of the medium. Returns false if the medium has none, or no room.
   bool take_memory();
   Descriptor::Segment describe() const;
-  engine::Engine::Segments::Segment described() const;  // for the engine's table
+  engine::Registrations::Segments::Segment described() const;  // for the engine's table
   // Returns the address of the segment's first byte, as peers name it.
   uint64_t address() const { return leased ? leased->address : reinterpret_cast<uint64_t>(base); }
 };
@@ -99,7 +100,7 @@ struct Jfce::State {
 struct Jetty::State {
   CompletionSource source;
   std::shared_ptr<urma::jetty::Queues> queues;
-  engine::Engine::JettyMade made;
+  engine::JettyControl::Made made;
 
   engine::Runner& runner() { return *source.runner; }
   Descriptor::Jetty describe() const { return {.id = made.id, .token = made.token}; }

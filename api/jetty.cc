@@ -212,7 +212,7 @@ Jetty& Jetty::operator=(Jetty&& other) noexcept {
 Jetty::~Jetty() {
   if (!state_ || !state_->runner().here()) return;
   state_->runner().call([&](engine::Engine& engine, Time now) {
-    return engine.destroy_jetty(state_->made.handle.index, now);
+    return engine.jetty_control().destroy(state_->made.handle.index, now);
   });
 }
 
@@ -279,10 +279,10 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
     state->queues->jfs().only_datagrams(datagram_bytes());
   if (jfr != nullptr) parts.receives_from = jfr->jetty_.state_->made.handle;
   uint32_t limit = 0;
-  std::optional<engine::Engine::JettyMade> made;
+  std::optional<engine::JettyControl::Made> made;
   runner.call([&](engine::Engine& engine, Time) {
     limit = engine.settings().limits.jetties;
-    made = engine.create_jetty(std::move(parts));
+    made = engine.jetty_control().create(std::move(parts));
     return true;
   });
   if (!made) {
@@ -372,7 +372,7 @@ uint32_t Jetty::vacant_receives() const { return state_ ? state_->queues->vacant
 Result<void> Jetty::flush() {
   if (auto able = usable(state_, "flush"); !able) return able.error();
   state_->runner().call([&](engine::Engine& engine, Time now) {
-    return engine.flush_jetty(state_->made.handle.index, now);
+    return engine.jetty_control().flush(state_->made.handle.index, now);
   });
   return {};
 }
@@ -380,7 +380,7 @@ Result<void> Jetty::flush() {
 Result<void> Jetty::reset() {
   if (auto able = usable(state_, "reset"); !able) return able.error();
   state_->runner().call([&](engine::Engine& engine, Time now) {
-    engine.reset_jetty(state_->made.handle.index, now);
+    engine.jetty_control().reset(state_->made.handle.index, now);
     return true;
   });
   return {};

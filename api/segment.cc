@@ -80,7 +80,7 @@ Segment::~Segment() {
 
 bool Segment::State::take_memory() {
   using Taken = drivers::SegmentMemory::Taken;
-  engine::Engine::Lease lease;
+  engine::Registrations::Lease lease;
   drivers::SegmentMemory* memory = nullptr;
   bool taken = false;
   Time give_up = never;
@@ -193,9 +193,9 @@ Result<void> Segment::State::revoke() {
   const auto lock = lock_others();
   if (!registered && !token->revoked) return withdraw("revoke");
   token->revoked = true;
-  engine::Engine::Withdrawal what{.segment = handle, .all = true, .own = described()};
+  engine::Registrations::Withdrawal what{.segment = handle, .all = true, .own = described()};
   runner->call(
-      [&](engine::Engine& engine, Time now) { return engine.withdraw_segments(what, now); });
+      [&](engine::Engine& engine, Time now) { return engine.registrations().withdraw(what, now); });
   Result<void> all{};
   for (State* one = token->first; one != nullptr; one = one->next) {
     if (!one->leased) one->registered = false;
@@ -207,13 +207,13 @@ Result<void> Segment::State::revoke() {
 Result<void> Segment::State::withdraw(std::string_view call) {
   if (!registered && fenced) return {};
   registered = false;
-  engine::Engine::Withdrawal what{.segment = handle, .own = described()};
+  engine::Registrations::Withdrawal what{.segment = handle, .own = described()};
   drivers::SegmentMemory* memory = nullptr;
   bool handed_over = false;  // a peer was handed the memory, and it could not be replaced
   do {
     runner->call([&](engine::Engine& engine, Time now) {
       memory = engine.port().memory();
-      return engine.withdraw_segments(what, now);
+      return engine.registrations().withdraw(what, now);
     });
     // Not in a pass, because large segments take long.
     if (what.held) what.fenced = memory->move(*what.held);
@@ -228,10 +228,10 @@ Result<TokenValue> Segment::rotate() {
   if (auto able = usable(state_, "rotate"); !able) return able.error();
   bool rotated = false;
   bool registered = true;
-  engine::Engine::Segments::Token token;
+  engine::Registrations::Segments::Token token;
   state_->runner->call([&](engine::Engine& engine, Time) {
-    rotated = engine.rotate_token(state_->handle);
-    registered = engine.segments().root(state_->handle) != engine::Engine::Segments::none;
+    rotated = engine.registrations().rotate(state_->handle);
+    registered = engine.segments().root(state_->handle) != engine::Registrations::Segments::none;
     token = engine.segments().token(state_->handle);
     return true;
   });
@@ -242,9 +242,9 @@ Result<TokenValue> Segment::rotate() {
 
 Result<void> Segment::retire() {
   if (auto able = usable(state_, "retire"); !able) return able.error();
-  engine::Engine::Retirement what{.segment = state_->handle};
+  engine::Registrations::Retirement what{.segment = state_->handle};
   state_->runner->call(
-      [&](engine::Engine& engine, Time now) { return engine.retire_token(what, now); });
+      [&](engine::Engine& engine, Time now) { return engine.registrations().retire(what, now); });
   if (what.fenced) return {};
   return Error{
       Status::not_fenced,
@@ -253,14 +253,14 @@ Result<void> Segment::retire() {
       "that process continue, or end it, and call this again"};
 }
 
-engine::Engine::Segments::Segment Segment::State::described() const {
+engine::Registrations::Segments::Segment Segment::State::described() const {
   return {.base = base,
           .bytes = bytes,
           .rights = rights,
           .address = address(),
           .atomics = atomics,
           .guarded = guarded,
-          .lease = leased ? leased->number : engine::Engine::Segments::none};
+          .lease = leased ? leased->number : engine::Registrations::Segments::none};
 }
 
 namespace {
@@ -366,7 +366,7 @@ Result<Segment> Device::register_memory(std::span<std::byte> memory,
 
 Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
                                     const SegmentOptions& options) {
-  using Added = engine::Engine::Segments::Added;
+  using Added = engine::Registrations::Segments::Added;
   const Segment::State* const with = options.with != nullptr ? options.with->state_.get() : nullptr;
   if (options.with != nullptr && (with == nullptr || with->runner != state_->runner)) {
     return Error{Status::invalid_argument,
@@ -380,11 +380,11 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   segment->token = with != nullptr ? with->token : std::make_shared<Segment::State::Shared>();
   uint32_t limit = 0;
   Added added = Added::full;
-  engine::Engine::Segments::Made made;
+  engine::Registrations::Segments::Made made;
   state_->runner->call([&](engine::Engine& engine, Time) {
     limit = engine.settings().limits.segments;
-    added = engine.add_segment(segment->described(), options.policy,
-                               with != nullptr ? with->handle : Handle{}, made);
+    added = engine.registrations().add(segment->described(), options.policy,
+                                       with != nullptr ? with->handle : Handle{}, made);
     return true;
   });
   switch (added) {

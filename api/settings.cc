@@ -1,5 +1,6 @@
 #include "api/handles.h"
 #include "drivers/driver.h"
+#include "engine/device_counters.h"
 
 namespace urma {
 namespace {
@@ -51,7 +52,7 @@ Result<SettingList> Device::settings() {
     if (auto able = usable(state_, "settings"); !able) return able.error();
     uint64_t past_caches_from = 0;
     state_->runner->call([&](engine::Engine& engine, Time) {
-      past_caches_from = engine.statistics().past_caches_from;
+      past_caches_from = statistics_of(engine).past_caches_from;
       return true;
     });
     const drivers::PortFacts& facts = state_->runner->port_facts();

@@ -4,7 +4,7 @@ namespace urma::engine {
 
 void ControlCalls::carry(Command& command) {
   constexpr Duration patience = Passes::command_patience;
-  engine_.mailbox().push(command);
+  engine_.commands().push(command);
   if (clock_ != nullptr) {
     // Time advances only as far as it must for the command to be done.
     while (!command.is_done()) {

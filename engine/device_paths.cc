@@ -49,7 +49,7 @@ Result<Endpoint> DevicePaths::add(std::string_view device) {
   if (clock_ != nullptr) clock_->attach(driven_, endpoint);
   bool added = false;
   calls_.call([&](Engine& engine, Time now) {
-    added = engine.add_path(**joining, now);
+    added = engine.path_changes().add(**joining, now);
     return true;
   });
   if (!added) {
@@ -63,12 +63,13 @@ Result<Endpoint> DevicePaths::add(std::string_view device) {
 
 Result<void> DevicePaths::remove(const Endpoint& endpoint) {
   const std::lock_guard lock(changing_);
-  using Found = Engine::PathRemoval::Found;
-  Engine::PathRemoval removal;
+  using Found = PathChanges::Removal::Found;
+  PathChanges::Removal removal;
   removal.place = endpoint;
   const bool several = engine_.port().path_ports() != nullptr;
   if (several) {
-    calls_.call([&](Engine& engine, Time now) { return engine.remove_path(removal, now); });
+    calls_.call(
+        [&](Engine& engine, Time now) { return engine.path_changes().remove(removal, now); });
   }
   if (!several || removal.found == Found::last) {
     return Error{Status::invalid_argument,

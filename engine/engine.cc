@@ -51,13 +51,15 @@ Engine::Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& 
       dirty_(settings.limits.jetties + 1),
       names_(transactions_.jetties(), transport_, dirty_, port_->clock() != nullptr),
       ready_(settings.limits.jetties + 1),
-      retired_ids_(settings.limits.jetties) {
+      jetty_control_(settings.limits.jetties, transactions_, *entropy_),
+      registrations_(segments_, port_->memory(), transactions_, fills_),
+      path_changes_(*port_, transport_, fills_) {
   if (port_->memory() != nullptr) port_->memory()->set_judge(&judge_);
 }
 
 Engine::~Engine() {
   if (port_->memory() != nullptr) port_->memory()->set_judge(nullptr);
-  port_->unlend(std::span(frames_).first(lent_));
+  frames_.give_back(*port_);
 }
 
 bool Engine::pass(Time now, const jetty::Jfc* polled) {
@@ -81,7 +83,7 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   // Most looks of a polling thread find nothing, and end here.
   looked_only_ = polled != nullptr && !busy && quiet(now);
   if (looked_only_) return false;
-  if (waiting_ != nullptr || mailbox_.any()) busy = run_commands(now) || busy;
+  if (commands_.waits() || commands_.arrived()) busy = commands_.run(*this, now) || busy;
   busy = names_.pass(now) || busy;
   const bool posted = take_posted(now);
   if (now >= timers_due_ && now - passed_at_ >= stood_still) busy = catch_up(now) || busy;
@@ -92,7 +94,7 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   if (ways_ != nullptr) ways_->notify();
   settle(now);
   kick_ = transactions_.jetties().wake_others(polled) || kick_;
-  busy = busy || filled_ > 0 || ready_.size() > 0 || transport_.wants_to_send() ||
+  busy = busy || frames_.waiting() > 0 || ready_.size() > 0 || transport_.wants_to_send() ||
          transactions_.initiator().lets_go();
   events_.deliver(now);
   timers_due_ = transport_.next_deadline();
@@ -114,8 +116,8 @@ void Engine::Events::raise(const Event& event) {
 // memory or for its peer gets it from something that arrives; questions for names are waiting
 // commands.
 bool Engine::quiet(Time now) const {
-  return now < rest_until_ && unsettled_count_ == 0 && waiting_ == nullptr && !dirty_.any() &&
-         !mailbox_.any();
+  return now < rest_until_ && fills_.all_settled() && !commands_.waits() && !dirty_.any() &&
+         !commands_.arrived();
 }
 
 bool Engine::receive(Time now) {
@@ -137,35 +139,8 @@ bool Engine::catch_up(Time now) {
   return batches > 0;
 }
 
-bool Engine::run_commands(Time now) {
-  // New ones go behind those that wait.
-  Command** end = &waiting_;
-  while (*end != nullptr) end = &(*end)->next;
-  *end = mailbox_.take();
-
-  // Those that are not done go behind the others, or eight that wait would keep all others waiting.
-  bool any = false;
-  Command* again = nullptr;
-  Command** again_end = &again;
-  for (uint32_t i = 0; waiting_ != nullptr && i < commands_per_pass; ++i) {
-    Command& command = *std::exchange(waiting_, waiting_->next);
-    if (command.run(command, *this, now)) {
-      Mailbox::finish(command);
-      any = true;
-      continue;
-    }
-    command.next = nullptr;
-    *again_end = &command;
-    again_end = &command.next;
-  }
-  Command** last = &waiting_;
-  while (*last != nullptr) last = &(*last)->next;
-  *last = again;
-  return any;
-}
-
 bool Engine::send_ahead(uint32_t index) {
-  if (ways_ == nullptr || filled_ > 0 || ready_.size() > 0 || dirty_.any()) return false;
+  if (ways_ == nullptr || frames_.waiting() > 0 || ready_.size() > 0 || dirty_.any()) return false;
   return transactions_.jetties().live(index) &&
          transactions_.initiator().send_ahead(transactions_.jetties().at(index));
 }
@@ -196,53 +171,40 @@ bool Engine::take_posted(Time now) {
 }
 
 bool Engine::send(Time now, bool polled, bool posted) {
-  jetty::Initiator& initiator = transactions_.initiator();
-  bool any = initiator.cut(works_per_pass, now);
+  bool any = transactions_.initiator().cut(works_per_pass, now);
   const bool replied = std::exchange(sent_ahead_, false) || any || posted;
   transactions_.target().answers().flush(polled, replied, now);
-  if (filled_ == 0 && transport_.wants_to_send() && unsettled_count_ < most_unsettled &&
+  if (frames_.waiting() == 0 && transport_.wants_to_send() && fills_.room() &&
       transactions_.target().answers().guarded().room_for(burst)) {
-    lent_ += port_->lend(std::span(frames_).subspan(lent_));
-    initiator.begin_fill(fill_ + 1);
-    transactions_.target().answers().guarded().begin_fill(fill_ + 1);
-    filled_ = transport_.fill(transactions_, std::span(frames_).first(lent_), now);
-    if (filled_ > 0) {
-      ++fill_;
-      frames_filled_ += filled_;
-      unsettled_[(unsettled_first_ + unsettled_count_++) % most_unsettled] = {fill_,
-                                                                              frames_filled_};
-    }
+    fill(now);
   }
-  if (filled_ == 0) return any;
-  const size_t taken = port_->send(std::span(frames_).first(filled_), now);
-  drop_sent(taken);
-  return any || taken > 0;
+  if (frames_.waiting() == 0) return any;
+  return frames_.send(*port_, now) > 0 || any;
 }
 
-// The driver has the first `taken` frames. The others stay in order, and behind them come empty
-// ones, those lent last in front: they are still in the cache.
-void Engine::drop_sent(size_t taken) {
-  if (taken == 0) return;
-  TxFrame** const frames = frames_.data();
-  const size_t moved = std::min(taken, lent_ - filled_);
-  std::copy(frames + taken, frames + filled_, frames);
-  filled_ -= taken;
-  std::copy(frames + lent_ - moved, frames + lent_, frames + filled_);
-  lent_ -= taken;
+void Engine::fill(Time now) {
+  const std::span<TxFrame* const> empty = frames_.borrow(*port_);
+  const uint64_t number = fills_.latest() + 1;
+  transactions_.initiator().begin_fill(number);
+  transactions_.target().answers().guarded().begin_fill(number);
+  const size_t filled = transport_.fill(transactions_, empty, now);
+  if (filled == 0) return;
+  frames_.fill(filled);
+  fills_.add(filled);
 }
 
 void Engine::settle(Time now) {
   const uint64_t frames = port_->settled();
-  const bool any = unsettled_count_ > 0;
-  while (unsettled_count_ > 0 && unsettled_[unsettled_first_].until <= frames) {
-    settled_fill_ = unsettled_[unsettled_first_].fill;
-    unsettled_first_ = (unsettled_first_ + 1) % most_unsettled;
-    --unsettled_count_;
-  }
-  if (unsettled_count_ == 0) unsettled_first_ = 0;  // the same line again
-  if (any) transactions_.target().answers().guarded().settled(settled_fill_);
-  transactions_.initiator().settled(settled_fill_, now);
+  const bool any = fills_.settle(frames);
+  if (any) transactions_.target().answers().guarded().settled(fills_.settled());
+  transactions_.initiator().settled(fills_.settled(), now);
   transport_.settled(frames);
+}
+
+bool Engine::end_everything(Time now) {
+  const bool ended = jetty_control_.flush_all(now);
+  registrations_.end();
+  return ended && fills_.has_settled(fills_.latest());
 }
 
 Time Engine::next_deadline() const { return std::min(rest_until_, port_->next_arrival()); }

@@ -61,7 +61,7 @@ bool Passes::run(const jetty::Jfc* polled) {
   if (engine_.looked_only() && !reports) return false;
   if (polled != nullptr && engine_.told()) expects_post_.store(true, std::memory_order_relaxed);
   next_deadline_ = engine_.next_deadline();
-  if (engine_.commands_wait()) next_deadline_ = std::min(next_deadline_, now + command_patience);
+  if (engine_.commands().waits()) next_deadline_ = std::min(next_deadline_, now + command_patience);
   const Time due = std::min(time_.to_machine(next_deadline_), report_at_);
   const Time planned = alarm_.load(std::memory_order_relaxed);
   if (due != planned) alarm_.store(due, std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 #include "engine/reporter.h"
 
+#include "engine/device_counters.h"
 #include "engine/engine.h"
 
 namespace urma::engine {
@@ -45,7 +46,7 @@ Result<void> Reporter::start(const std::string& description) {
 }
 
 bool Reporter::report(Engine& engine, Time machine) {
-  const Snapshot now = engine.snapshot();
+  const Snapshot now = snapshot_of(engine);
   if (page_) page_->write(now.counts, machine, figures_of(now));
   return log_ == nullptr || log_->offer(now);
 }

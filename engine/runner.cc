@@ -1,6 +1,7 @@
 #include "engine/runner.h"
 
 #include "base/clock.h"
+#include "engine/device_counters.h"
 
 namespace urma::engine {
 namespace {
@@ -75,7 +76,7 @@ void Runner::take_leave() {
 void Runner::end_reports() {
   Snapshot last;
   call([&](Engine& engine, Time) {
-    last = engine.snapshot();
+    last = snapshot_of(engine);
     passes_.end_reports();
     return true;
   });

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "congestion/controller.h"
+#include "engine/device_counters.h"
 #include "engine/runner.h"
 
 namespace urma::fuzz {
@@ -24,12 +25,12 @@ class Node {
     jfc_->reserve(queues_->entries());
     (void)runner_.start();
     runner_.call([&](engine::Engine& engine, Time) {
-      made_ = *engine.create_jetty({queues_, {}});
+      made_ = *engine.jetty_control().create({queues_, {}});
       memseg::SegmentTable::Made segment_made;
-      engine.add_segment({.base = segment().data(),
-                          .bytes = segment().size(),
-                          .rights = Rights::read | Rights::write},
-                         TokenPolicy::plain_text, {}, segment_made);
+      engine.registrations().add({.base = segment().data(),
+                                  .bytes = segment().size(),
+                                  .rights = Rights::read | Rights::write},
+                                 TokenPolicy::plain_text, {}, segment_made);
       token_ = segment_made.token;
       return true;
     });
@@ -73,7 +74,7 @@ class Node {
   Statistics statistics() {
     Statistics out;
     runner_.call([&](engine::Engine& engine, Time) {
-      out = engine.statistics();
+      out = statistics_of(engine);
       return true;
     });
     return out;
@@ -96,7 +97,7 @@ class Node {
   engine::Runner runner_;
   std::shared_ptr<jetty::Jfc> jfc_;
   std::shared_ptr<jetty::Queues> queues_;
-  engine::Engine::JettyMade made_;
+  engine::JettyControl::Made made_;
   memseg::SegmentTable::Token token_;
 };
 

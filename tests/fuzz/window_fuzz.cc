@@ -52,7 +52,8 @@ class Host {
         jfc_(std::make_shared<jetty::Jfc>(jetty::Queues::entries_of(berths, receives))),
         queues_(std::make_shared<jetty::Queues>(berths, receives, jfc_)) {
     jfc_->reserve(queues_->entries());
-    made_ = *engine_.create_jetty({queues_, {.receiver = std::chrono::milliseconds(100)}});
+    made_ =
+        *engine_.jetty_control().create({queues_, {.receiver = std::chrono::milliseconds(100)}});
     token_ = register_segment({.base = segment().data(),
                                .bytes = segment().size(),
                                .rights = Rights::read | Rights::write})
@@ -108,14 +109,14 @@ class Host {
   // Gives the mapped segment back, and takes another one.
   void renew(Time now) {
     if (mapped_.lease.bytes == 0) return take_mapped();
-    engine::Engine::Withdrawal what{.segment = mapped_.made.segment,
-                                    .own = {.base = mapped_.lease.base,
-                                            .bytes = segment_bytes,
-                                            .rights = Rights::local_only,
-                                            .address = mapped_.lease.address,
-                                            .lease = mapped_.lease.number}};
+    engine::Registrations::Withdrawal what{.segment = mapped_.made.segment,
+                                           .own = {.base = mapped_.lease.base,
+                                                   .bytes = segment_bytes,
+                                                   .rights = Rights::local_only,
+                                                   .address = mapped_.lease.address,
+                                                   .lease = mapped_.lease.number}};
     do {
-      while (!engine_.withdraw_segments(what, now)) {
+      while (!engine_.registrations().withdraw(what, now)) {
         engine_.pass(now, nullptr);
         poll();
         now += std::chrono::microseconds(100);
@@ -150,7 +151,7 @@ class Host {
   }
   memseg::SegmentTable::Made register_segment(const memseg::SegmentTable::Segment& segment) {
     memseg::SegmentTable::Made made;
-    engine_.add_segment(segment, TokenPolicy::plain_text, {}, made);
+    engine_.registrations().add(segment, TokenPolicy::plain_text, {}, made);
     return made;
   }
   void take_mapped() {
@@ -181,10 +182,10 @@ class Host {
   engine::Engine engine_;
   std::shared_ptr<jetty::Jfc> jfc_;
   std::shared_ptr<jetty::Queues> queues_;
-  engine::Engine::JettyMade made_;
+  engine::JettyControl::Made made_;
   memseg::SegmentTable::Token token_;
   struct Mapped {
-    engine::Engine::Lease lease;
+    engine::Registrations::Lease lease;
     memseg::SegmentTable::Made made;
   } mapped_;
   RemoteSegment there_;

@@ -10,7 +10,7 @@
 namespace urma::test {
 
 // A port to which no packet ever comes, and which has no frames to send.
-class IdlePort final : public drivers::PacketPort {
+class IdlePort : public drivers::PacketPort {
  public:
   const drivers::PortFacts& facts() const override { return facts_; }
   drivers::PortCounters counters() const override { return {}; }

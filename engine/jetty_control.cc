@@ -1,0 +1,61 @@
+#include "engine/jetty_control.h"
+
+namespace urma::engine {
+namespace {
+
+constexpr uint32_t works_at_a_time = 64;
+
+}  // namespace
+
+std::optional<JettyControl::Made> JettyControl::create(jetty::JettyParts parts) {
+  jetty::Jetties& jetties = transactions_.jetties();
+  if (jetties.full()) return std::nullopt;
+  const std::optional<JettyId> id = ids_.take();
+  if (!id) return std::nullopt;
+  Made made{.id = *id, .token = TokenValue(entropy_.next32()), .handle = {}};
+  made.handle = jetties.handle_of(*jetties.create(made.id, made.token, std::move(parts)));
+  return made;
+}
+
+void JettyControl::take_posted(jetty::Jetty& jetty, Time now) {
+  while (jetty.queues->jfs().used() &&
+         transactions_.initiator().take(jetty, works_at_a_time, now) > 0) {
+  }
+}
+
+bool JettyControl::flush(uint32_t index, Time now) {
+  jetty::Jetty& jetty = transactions_.jetties().at(index);
+  jetty.state = jetty::JettyState::error;
+  take_posted(jetty, now);
+  transactions_.initiator().flush(jetty, now);
+  transactions_.target().detach(jetty);
+  transactions_.target().flush_receives(jetty);
+  return jetty.outstanding == 0;
+}
+
+bool JettyControl::flush_all(Time now) {
+  bool flushed = true;
+  transactions_.jetties().for_each([&](jetty::Jetty& jetty) {
+    if (jetty.id == names_jetty) return;
+    flushed = flush(transactions_.jetties().index_of(jetty), now) && flushed;
+  });
+  return flushed;
+}
+
+void JettyControl::reset(uint32_t index, Time now) {
+  jetty::Jetty& jetty = transactions_.jetties().at(index);
+  take_posted(jetty, now);
+  transactions_.initiator().end_cancelled(jetty, now);
+  jetty.state = jetty::JettyState::ready;
+}
+
+bool JettyControl::destroy(uint32_t index, Time now) {
+  if (!flush(index, now)) return false;
+  jetty::Jetty& jetty = transactions_.jetties().at(index);
+  transactions_.initiator().detach(jetty);
+  ids_.give_back(jetty.id);
+  transactions_.jetties().destroy(jetty);
+  return true;
+}
+
+}  // namespace urma::engine

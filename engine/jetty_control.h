@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+
+#include "engine/jetty_ids.h"
+#include "jetty/transactions.h"
+
+namespace urma::engine {
+
+// How does a Jetty begin and end? It creates Jetties, flushes, resets and destroys them, for
+// control calls. It does not post works and does not complete them: it asks the initiator and the
+// target to end them. The Jetties belong to `jetty::Transactions`. Owned by `Engine`; engine thread
+// only.
+//
+// Functions that return bool return false until they are done, and are then called again in later
+// passes.
+class JettyControl {
+ public:
+  // `limit`: how many Jetties the application may have. The other parts outlive this object.
+  JettyControl(uint32_t limit, jetty::Transactions& transactions, Entropy& entropy)
+      : transactions_(transactions), entropy_(entropy), ids_(limit, entropy) {}
+
+  struct Made {
+    JettyId id{};
+    TokenValue token{};
+    Handle handle;
+  };
+  // Returns nothing if there are as many as there may be.
+  std::optional<Made> create(jetty::JettyParts parts);
+  // Ends all works and receives of this Jetty.
+  bool flush(uint32_t index, Time now);
+  bool flush_all(Time now);
+  // Lets a Jetty in the error state work again. Works that were posted, or held, before this call
+  // are flushed.
+  void reset(uint32_t index, Time now);
+  bool destroy(uint32_t index, Time now);
+
+ private:
+  // Takes all works that were posted to this Jetty.
+  void take_posted(jetty::Jetty& jetty, Time now);
+
+  jetty::Transactions& transactions_;
+  Entropy& entropy_;
+  JettyIds ids_;
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+
+#include "base/entropy.h"
+#include "base/region.h"
+#include "base/shuffle.h"
+#include "urma/core/ids.h"
+
+namespace urma::engine {
+
+// Which id does a new Jetty get? One that is not in use, and that an outsider cannot predict. It
+// does not know the Jetties. Owned by `JettyControl`; engine thread only.
+//
+// Few ids serve any number of Jetties, because the latest one that was given back is used first:
+// peers remember what was executed for each id that was ever used, and have only so much room. The
+// numbering of its slices continues from Jetty to Jetty (`jetty::Flow`).
+class JettyIds {
+ public:
+  // `most`: how many Jetties there are at a time.
+  JettyIds(uint32_t most, Entropy& entropy)
+      : given_back_(most), order_{entropy.next(), entropy.next()} {}
+
+  // Returns nothing if all ids are in use.
+  std::optional<JettyId> take() {
+    if (given_back_count_ > 0) return JettyId(given_back_[--given_back_count_]);
+    while (drawn_ < id_limit) {
+      const uint32_t id = order_(drawn_++);
+      if (id >= number(first_dynamic_jetty)) return JettyId(id);
+    }
+    return std::nullopt;
+  }
+  // The id is no longer in use.
+  void give_back(JettyId id) { given_back_[given_back_count_++] = number(id); }
+
+ private:
+  RegionArray<uint32_t> given_back_;
+  uint32_t given_back_count_ = 0;
+  uint32_t drawn_ = 0;  // so many ids of `order_` have ever been used
+  Shuffle order_;
+};
+
+}  // namespace urma::engine

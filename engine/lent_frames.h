@@ -1,0 +1,63 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "drivers/driver.h"
+
+namespace urma::engine {
+
+// Which frames has the driver lent, and which of them wait to be sent? A driver may take only some
+// of the filled frames at a time; the others wait, in order, and nothing is filled meanwhile. It
+// does not know what is in the frames.
+//
+// The frames belong to the port, which the caller names in each call, always the same one; they are
+// returned to it by `give_back`. Owned by `Engine`; engine thread only.
+class LentFrames {
+ public:
+  // So many frames are lent at most, and filled together.
+  static constexpr size_t most = 64;
+
+  // The number of frames that wait to be sent.
+  size_t waiting() const { return filled_; }
+
+  // While no frame waits: borrows as many as the driver has, up to `most`. Returns all that are
+  // empty.
+  std::span<TxFrame* const> borrow(drivers::PacketPort& port) {
+    lent_ += port.lend(std::span(frames_).subspan(lent_));
+    return std::span(frames_).first(lent_);
+  }
+  // The first `count` of the frames that `borrow` returned were filled.
+  void fill(size_t count) { filled_ = count; }
+  // Lets the driver take what it can of the frames that wait. Returns how many it took.
+  size_t send(drivers::PacketPort& port, Time now) {
+    const size_t taken = port.send(std::span(frames_).first(filled_), now);
+    drop(taken);
+    return taken;
+  }
+  // Returns all frames, those that wait unsent.
+  void give_back(drivers::PacketPort& port) {
+    port.unlend(std::span(frames_).first(lent_));
+    lent_ = filled_ = 0;
+  }
+
+ private:
+  // The driver has the first `taken` frames. The others stay in order, and behind them come empty
+  // ones, those lent last in front: they are still in the cache.
+  void drop(size_t taken) {
+    if (taken == 0) return;
+    TxFrame** const frames = frames_.data();
+    const size_t moved = std::min(taken, lent_ - filled_);
+    std::copy(frames + taken, frames + filled_, frames);
+    filled_ -= taken;
+    std::copy(frames + lent_ - moved, frames + lent_, frames + filled_);
+    lent_ -= taken;
+  }
+
+  std::array<TxFrame*, most> frames_{};  // [0, filled_) wait, [filled_, lent_) are empty
+  size_t lent_ = 0;
+  size_t filled_ = 0;
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,76 @@
+#include "engine/path_changes.h"
+
+namespace urma::engine {
+namespace {
+
+// Peers that exist have answered long before: otherwise a question or its answer is lost.
+constexpr Duration most_told = std::chrono::milliseconds(50);
+constexpr Duration told_patience = std::chrono::microseconds(250);
+
+}  // namespace
+
+bool PathChanges::add(drivers::PathPorts::Joining& joining, Time now) {
+  PathList paths = transport_.paths();
+  uint8_t number = 0;
+  while (number < most_paths && (paths.there(number) || leaving_[number])) ++number;
+  if (number == most_paths) return false;
+  paths.set(number, joining.self());
+  port_.path_ports()->join(number, joining);
+  transport_.lead_paths(paths, now);
+  return true;
+}
+
+bool PathChanges::find(Removal& what) const {
+  const PathList paths = transport_.paths();
+  unsigned there = 0;
+  what.number = most_paths;
+  for (uint8_t i = 0; i < most_paths; ++i) {
+    there += paths.there(i);
+    if (paths.there(i) && paths.endpoints[i] == what.place) what.number = i;
+  }
+  if (what.number == most_paths) {
+    what.found = Removal::Found::nowhere;
+  } else if (there == 1) {
+    what.found = Removal::Found::last;
+  }
+  return what.found == Removal::Found::there;
+}
+
+// From here on this device sends nothing from the address.
+void PathChanges::begin(Removal& what, Time now) {
+  what.begun = true;
+  what.since = now;
+  leaving_[what.number] = true;
+  PathList paths = transport_.paths();
+  paths.set(what.number, {});
+  transport_.lead_paths(paths, now);
+}
+
+void PathChanges::close(Removal& what) {
+  what.closed = true;
+  port_.path_ports()->stop(what.number);
+  transport_.close_place(what.number);
+  what.fill = fills_.latest();
+}
+
+// First this device sends nothing from the address, and its peers are informed so that they send
+// nothing there; packets on their way are still received. When no peer names the address, it is
+// closed, and the frames that were filled for it settle.
+bool PathChanges::remove(Removal& what, Time now) {
+  if (!what.begun) {
+    if (!find(what)) return true;
+    begin(what, now);
+  }
+  if (!what.closed) {
+    if (now < what.look_at) return false;
+    what.look_at = now + told_patience;
+    if (!transport_.told_paths() && now - what.since < most_told) return false;
+    close(what);
+  }
+  if (!fills_.has_settled(what.fill)) return false;
+  what.port = port_.path_ports()->part(what.number);
+  leaving_[what.number] = false;
+  return true;
+}
+
+}  // namespace urma::engine

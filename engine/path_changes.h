@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "drivers/driver.h"
+#include "engine/fills.h"
+#include "transport/transport.h"
+
+namespace urma::engine {
+
+// When is an address of this device added or removed everywhere? It changes the list of addresses
+// that the transport announces, and the ports of a device that consists of several, in the order in
+// which no packet is lost. It does not open or destroy ports: the caller does, outside of passes.
+// Owned by `Engine`; engine thread only.
+class PathChanges {
+ public:
+  // All parts outlive this object. Every call needs a port that has `path_ports`.
+  PathChanges(drivers::PacketPort& port, transport::Transport& transport, const Fills& fills)
+      : port_(port), transport_(transport), fills_(fills) {}
+
+  // Adds the port as a path. Returns false if there are `most_paths`, counting those whose removal
+  // is in progress.
+  bool add(drivers::PathPorts::Joining& joining, Time now);
+
+  // The state of a removal in progress. The caller sets `place`.
+  struct Removal {
+    Endpoint place;
+
+    // nowhere: the device does not have this address; last: it has no other one.
+    enum class Found : uint8_t { there, nowhere, last } found = Found::there;
+    std::unique_ptr<drivers::PacketPort> port;  // the result, if it was found
+    bool begun = false;
+    bool closed = false;  // nothing is received there any longer
+    uint8_t number = 0;   // of the path
+    uint64_t fill = 0;    // the last one that may have frames for it
+    Time since{};
+    Time look_at{};  // when to ask again whether peers have noted it
+  };
+  // Removes a path. Returns false until it is done, and is then called again in later passes.
+  bool remove(Removal& what, Time now);
+
+ private:
+  // Returns false if the path cannot be removed, and then says why in `found`.
+  bool find(Removal& what) const;
+  void begin(Removal& what, Time now);
+  void close(Removal& what);
+
+  drivers::PacketPort& port_;
+  transport::Transport& transport_;
+  const Fills& fills_;
+  std::array<bool, most_paths> leaving_{};  // paths whose port is not returned yet
+};
+
+}  // namespace urma::engine

@@ -1,0 +1,157 @@
+#include "engine/registrations.h"
+
+#include <utility>
+
+namespace urma::engine {
+namespace {
+
+// A copy of a slice takes microseconds: a peer that holds a segment for longer does not run.
+constexpr Duration most_held = std::chrono::microseconds(500);
+// Where moving the memory does not help: the peer may have to wait for a processor.
+constexpr Duration most_awaited = std::chrono::milliseconds(20);
+
+std::optional<Registrations::Lease> lease_of(const memseg::SegmentTable::Segment& segment) {
+  if (segment.lease == memseg::SegmentTable::none) return std::nullopt;
+  return Registrations::Lease{.number = segment.lease,
+                              .address = segment.address,
+                              .base = segment.base,
+                              .bytes = segment.bytes};
+}
+
+}  // namespace
+
+// ---- what the medium knows
+
+void Registrations::grant_all(Handle handle) {
+  const Segments::Token token = segments_.token(handle);
+  segments_.for_each(segments_.root(handle), [&](const Segments::Segment& segment) {
+    const std::optional<Lease> lease = lease_of(segment);
+    if (!lease) return;
+    memory_->grant(*lease, {.id = token.id,
+                            .token = token.value,
+                            .older = token.older,
+                            .checked = token.checked,
+                            .rights = segment.rights,
+                            .atomics = segment.atomics});
+  });
+}
+
+void Registrations::revoke(const Segments::Segment& segment) {
+  if (const auto lease = lease_of(segment)) memory_->revoke(*lease);
+}
+
+// Usually the holder releases it in a moment.
+bool Registrations::is_released(const Lease& lease) {
+  constexpr int looks = 32;
+  for (int i = 0; i < looks; ++i) {
+    if (!memory_->held(lease)) return true;
+  }
+  return false;
+}
+
+std::optional<Registrations::Lease> Registrations::held(const Segments::Segment& segment) {
+  const std::optional<Lease> lease = lease_of(segment);
+  if (!lease || memory_->moved(*lease)) return std::nullopt;
+  return memory_->loose(*lease) || !is_released(*lease) ? lease : std::nullopt;
+}
+
+// ---- segments
+
+Registrations::Segments::Added Registrations::add(const Segments::Segment& segment,
+                                                  TokenPolicy policy, Handle with,
+                                                  Segments::Made& made) {
+  if (ended_) return Segments::Added::gone;
+  if (segment.guarded &&
+      !(segments_.guard().open() && transactions_.target().answers().guarded().prepare())) {
+    return Segments::Added::no_guard;
+  }
+  const Segments::Added added =
+      with ? segments_.join(with, segment, made) : segments_.add(segment, policy, made);
+  if (added == Segments::Added::added && segment.lease != Segments::none) grant_all(made.segment);
+  return added;
+}
+
+template <class Function>
+void Registrations::for_each_part(const Withdrawal& what, Function&& function) {
+  if (what.withdrawn == Segments::none) return function(what.own);
+  segments_.for_each(what.withdrawn, function);
+}
+
+// No check succeeds from here on, and no new frame names the memory.
+void Registrations::begin(Withdrawal& what, Time now) {
+  what.begun = true;
+  // Works posted before the call use the memory, too, though no pass has seen them yet.
+  transactions_.jetties().for_each(
+      [&](jetty::Jetty& jetty) { transactions_.initiator().note(jetty, now); });
+  what.withdrawn = segments_.withdraw(what.segment, what.all);
+  for_each_part(what, [&](const Segments::Segment& part) {
+    revoke(part);
+    transactions_.initiator().flush_memory(part.base, part.bytes, now);
+    transactions_.target().flush_memory(part.base, part.bytes);
+  });
+  what.fill = fills_.latest();
+}
+
+bool Registrations::is_used(const Withdrawal& what) {
+  bool used = !fills_.has_settled(what.fill);
+  for_each_part(what, [&](const Segments::Segment& part) {
+    used = used || transactions_.initiator().using_memory(part.base, part.bytes);
+  });
+  return used;
+}
+
+// After `begin`: frames that name the memory settle, works that use it end, and peers that map it
+// finish their copies. Such a peer may have been stopped in the middle of one; that is not waited
+// for.
+bool Registrations::withdraw(Withdrawal& what, Time now) {
+  if (!what.begun) begin(what, now);
+  if (is_used(what)) return false;
+  if (what.since == Time{}) what.since = now;
+  what.held = what.fenced && !what.all ? held(what.own) : std::nullopt;
+  if (what.held) return memory_->loose(*what.held) || now - what.since > most_held;
+  if (!what.fenced) ++not_fenced_;
+  segments_.release(std::exchange(what.withdrawn, Segments::none));
+  return true;
+}
+
+void Registrations::end() {
+  ended_ = true;
+  segments_.clear();
+  if (memory_ != nullptr) memory_->revoke_all();
+}
+
+// ---- tokens
+
+bool Registrations::rotate(Handle segment) {
+  if (!segments_.rotate(segment)) return false;
+  grant_all(segment);
+  return true;
+}
+
+// Packets with the older value are refused from the first pass on, and answers to reads with it
+// that were gathered before have left when this returns true. Peers that map the segment use
+// packets while its record is closed. It stays closed until each of them has ended its hold,
+// because a hold may have begun with the older value.
+bool Registrations::retire(Retirement& what, Time now) {
+  if (!what.begun) {
+    what.begun = true;
+    segments_.retire(what.segment);
+    segments_.for_each(segments_.root(what.segment),
+                       [&](const Segments::Segment& part) { revoke(part); });
+    what.fill = fills_.latest();
+  }
+  if (what.since == Time{} && !fills_.has_settled(what.fill)) return false;
+  if (what.since == Time{}) what.since = now;
+  bool held = false;
+  segments_.for_each(segments_.root(what.segment), [&](const Segments::Segment& part) {
+    const auto lease = held ? std::nullopt : lease_of(part);
+    held = held || (lease && !is_released(*lease));
+  });
+  if (held && now - what.since <= most_awaited) return false;
+  what.fenced = !held;
+  if (held) ++not_fenced_;
+  if (!ended_) grant_all(what.segment);
+  return true;
+}
+
+}  // namespace urma::engine

@@ -1,0 +1,308 @@
+// Segments, their tokens, and the fences that end accesses, on a medium of the test's own: which
+// drivers, works and peers a fence waits for, and for how long.
+
+#include "engine/registrations.h"
+
+#include <map>
+#include <vector>
+
+#include "base/prng.h"
+#include "tests/catch.h"
+#include "tests/unit/engine/idle_port.h"
+
+namespace urma::test {
+namespace {
+
+using namespace std::chrono_literals;
+using engine::Engine;
+using engine::Fills;
+using engine::Registrations;
+using Added = memseg::SegmentTable::Added;
+using Lease = Registrations::Lease;
+
+// A medium that records, for each segment, what its owner has granted. The test sets whether a peer
+// holds the segment.
+class RecordedMemory final : public drivers::SegmentMemory {
+ public:
+  struct Record {
+    bool open = false;
+    Grant grant;
+    bool held = false;
+    bool loose = false;
+    bool moved = false;
+  };
+
+  Taken take(uint64_t, Lease&) override { return Taken::no_room; }
+  bool prepare(const Lease&) override { return false; }
+  void grant(const Lease& lease, const Grant& grant) override {
+    records[lease.number].open = true;
+    records[lease.number].grant = grant;
+  }
+  void revoke(const Lease& lease) override { records[lease.number].open = false; }
+  void revoke_all() override {
+    for (auto& [number, record] : records) record.open = false;
+  }
+  bool held(const Lease& lease) override { return records[lease.number].held; }
+  bool move(const Lease& lease) override { return records[lease.number].moved = true; }
+  bool loose(const Lease& lease) const override { return records.at(lease.number).loose; }
+  bool moved(const Lease& lease) const override { return records.at(lease.number).moved; }
+  bool restore(const Lease&) override { return true; }
+  void empty(const Lease&) override {}
+  void give_back(const Lease&) override {}
+  size_t quarantined(std::span<Quarantined>) override { return 0; }
+  void set_judge(drivers::TokenJudge*) override {}
+
+  std::map<uint32_t, Record> records;
+};
+
+constexpr uint64_t segment_bytes = 64;
+
+// An engine whose peers never answer, and segments in `memory` beside it.
+struct Owner {
+  memseg::SegmentTable::Segment at(uint32_t index, bool mapped = true) {
+    return {.base = bytes.data() + index * segment_bytes,
+            .bytes = segment_bytes,
+            .rights = Rights::read | Rights::write,
+            .lease = mapped ? index : memseg::SegmentTable::none};
+  }
+  memseg::SegmentTable::Made add(uint32_t index, Handle with = {}) {
+    memseg::SegmentTable::Made made;
+    REQUIRE(registrations.add(at(index), TokenPolicy::plain_text, with, made) == Added::added);
+    return made;
+  }
+  bool accepts(const memseg::SegmentTable::Made& made, TokenValue token, uint32_t index) {
+    return engine.segments().check(made.token.id, token, at(index).address, 8, Rights::write) !=
+           nullptr;
+  }
+  // A Jetty, to whose peer there is no channel.
+  std::shared_ptr<jetty::Queues> make_jetty() {
+    auto queues = jetty::Queues::with_own_jfc(4, 4, 0);
+    REQUIRE(engine.jetty_control().create({queues, {}}));
+    return queues;
+  }
+  void post_write(jetty::Queues& queues, uint32_t from, uint64_t tag) {
+    const RemoteSegment there{.peer = engine.transport().know(
+                                  {}, parse_endpoint("10.0.0.9:4791").value(), Incarnation(5)),
+                              .address = 0,
+                              .bytes = 4096,
+                              .token_id = TokenId(1),
+                              .token = TokenValue(1),
+                              .rights = Rights::write};
+    const Work work = write(std::span(bytes).subspan(from * segment_bytes, 16), there).tag(tag);
+    REQUIRE(queues.post({&work, 1}) == 1);
+  }
+
+  Time now{1h};
+  std::vector<std::byte> bytes = std::vector<std::byte>(16 * segment_bytes);
+  RecordedMemory memory;
+  Fills fills;
+  Engine engine{std::make_unique<IdlePort>(), idle_settings(), std::make_unique<SeededEntropy>(1)};
+  Registrations registrations{engine.segments(), &memory, engine.transactions(), fills};
+};
+
+std::vector<Completion> polled(jetty::Queues& queues) {
+  std::vector<Completion> out(8);
+  out.resize(queues.jfc().poll(out));
+  return out;
+}
+
+TEST_CASE(
+    "a withdrawn segment is refused immediately, and is done when earlier fills have settled") {
+  Owner owner;
+  const auto made = owner.add(0);
+  CHECK(owner.accepts(made, made.token.value, 0));
+  CHECK(owner.memory.records[0].open);
+  owner.fills.add(1);
+  Registrations::Withdrawal what{.segment = made.segment, .own = owner.at(0)};
+  CHECK_FALSE(owner.registrations.withdraw(what, owner.now));
+  CHECK_FALSE(owner.accepts(made, made.token.value, 0));
+  CHECK_FALSE(owner.memory.records[0].open);
+  owner.fills.add(1);  // after the fence: it cannot name the memory
+  CHECK_FALSE(owner.registrations.withdraw(what, owner.now + 1h));
+  owner.fills.settle(1);
+  CHECK(owner.registrations.withdraw(what, owner.now + 1h));
+  CHECK(what.fenced);
+  CHECK(owner.engine.segments().size() == 0);
+}
+
+TEST_CASE("works that use a withdrawn segment end, whatever their peer does, and no others") {
+  Owner owner;
+  const auto made = owner.add(0);
+  const auto queues = owner.make_jetty();
+  owner.post_write(*queues, 0, 1);
+  owner.post_write(*queues, 1, 2);
+  Registrations::Withdrawal what{.segment = made.segment, .own = owner.at(0)};
+  CHECK(owner.registrations.withdraw(what, owner.now));
+  const auto ended = polled(*queues);
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].tag == 1);
+  CHECK(ended[0].status == Status::flushed);
+}
+
+TEST_CASE("receives whose buffers lie in a withdrawn segment end, and no others") {
+  Owner owner;
+  const auto made = owner.add(0);
+  const auto queues = owner.make_jetty();
+  for (const uint64_t index : {0, 1}) {
+    const Buffer buffer{owner.bytes.data() + index * segment_bytes + 8, 16};
+    REQUIRE(queues->receive({&buffer, 1}, index + 1) == 1);
+  }
+  Registrations::Withdrawal what{.segment = made.segment, .own = owner.at(0)};
+  CHECK(owner.registrations.withdraw(what, owner.now));
+  const auto ended = polled(*queues);
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].tag == 1);
+  CHECK(ended[0].status == Status::flushed);
+}
+
+TEST_CASE("a withdrawal waits half a millisecond for a peer that holds the memory, then moves it") {
+  Owner owner;
+  const auto made = owner.add(0);
+  owner.memory.records[0].held = true;
+  Registrations::Withdrawal what{.segment = made.segment, .own = owner.at(0)};
+  CHECK_FALSE(owner.registrations.withdraw(what, owner.now));
+  CHECK_FALSE(owner.registrations.withdraw(what, owner.now + 500us));
+
+  SECTION("released in time") {
+    owner.memory.records[0].held = false;
+    CHECK(owner.registrations.withdraw(what, owner.now + 600us));
+    CHECK_FALSE(what.held);
+    CHECK(owner.registrations.not_fenced() == 0);
+  }
+  SECTION("moved") {
+    REQUIRE(owner.registrations.withdraw(what, owner.now + 501us));
+    REQUIRE(what.held);
+    CHECK(what.held->number == 0);
+    what.fenced = owner.memory.move(*what.held);
+    CHECK(owner.registrations.withdraw(what, owner.now + 600us));
+    CHECK_FALSE(what.held);
+    CHECK(owner.registrations.not_fenced() == 0);
+  }
+  SECTION("not movable") {
+    REQUIRE(owner.registrations.withdraw(what, owner.now + 501us));
+    what.fenced = false;
+    CHECK(owner.registrations.withdraw(what, owner.now + 600us));
+    CHECK_FALSE(what.held);
+    CHECK(owner.registrations.not_fenced() == 1);
+  }
+  CHECK(owner.engine.segments().size() == 0);
+}
+
+TEST_CASE("memory that peers may use without holding it is moved without waiting") {
+  Owner owner;
+  const auto made = owner.add(0);
+  owner.memory.records[0].loose = true;
+  Registrations::Withdrawal what{.segment = made.segment, .own = owner.at(0)};
+  CHECK(owner.registrations.withdraw(what, owner.now));
+  CHECK(what.held);
+}
+
+TEST_CASE("all segments of a TokenID are withdrawn together, without looking at their holders") {
+  Owner owner;
+  const auto made = owner.add(0);
+  owner.add(1, made.segment);
+  owner.add(2);
+  for (const uint32_t i : {0, 1, 2}) owner.memory.records[i].held = true;
+  Registrations::Withdrawal what{.segment = made.segment, .all = true, .own = owner.at(0)};
+  CHECK(owner.registrations.withdraw(what, owner.now));
+  CHECK_FALSE(what.held);
+  CHECK_FALSE(owner.memory.records[0].open);
+  CHECK_FALSE(owner.memory.records[1].open);
+  CHECK(owner.memory.records[2].open);
+  CHECK(owner.engine.segments().size() == 1);
+}
+
+TEST_CASE("an older token is refused immediately, and retired when fills and peers have ended") {
+  Owner owner;
+  const auto made = owner.add(0);
+  owner.add(1, made.segment);
+  REQUIRE(owner.registrations.rotate(made.segment));
+  CHECK_FALSE(owner.registrations.rotate(made.segment));
+  const auto tokens = owner.engine.segments().token(made.segment);
+  CHECK(tokens.older == made.token.value);
+  for (const uint32_t i : {0, 1}) CHECK(owner.memory.records[i].grant.older == tokens.older);
+
+  owner.fills.add(1);
+  owner.memory.records[1].held = true;
+  Registrations::Retirement what{.segment = made.segment};
+  CHECK_FALSE(owner.registrations.retire(what, owner.now));
+  CHECK_FALSE(owner.accepts(made, tokens.older, 0));
+  CHECK(owner.accepts(made, tokens.value, 0));
+  for (const uint32_t i : {0, 1}) CHECK_FALSE(owner.memory.records[i].open);
+  CHECK_FALSE(owner.registrations.retire(what, owner.now + 1h));  // the fill
+  owner.fills.settle(1);
+  CHECK_FALSE(owner.registrations.retire(what, owner.now + 1h));  // the peer, from now on
+  CHECK_FALSE(owner.registrations.retire(what, owner.now + 1h + 20ms));
+
+  const bool released = GENERATE(true, false);
+  if (released) owner.memory.records[1].held = false;
+  CHECK(owner.registrations.retire(what, owner.now + 1h + 21ms));
+  CHECK(what.fenced == released);
+  CHECK(owner.registrations.not_fenced() == (released ? 0 : 1));
+  for (const uint32_t i : {0, 1}) {
+    CHECK(owner.memory.records[i].open);
+    CHECK(owner.memory.records[i].grant.token == tokens.value);
+    CHECK(owner.memory.records[i].grant.older == tokens.value);
+  }
+}
+
+TEST_CASE("after the end nothing is accessible, and nothing can be added") {
+  Owner owner;
+  const auto made = owner.add(0);
+  owner.registrations.end();
+  CHECK_FALSE(owner.accepts(made, made.token.value, 0));
+  CHECK_FALSE(owner.memory.records[0].open);
+  memseg::SegmentTable::Made more;
+  CHECK(owner.registrations.add(owner.at(1), TokenPolicy::plain_text, {}, more) == Added::gone);
+  CHECK_FALSE(owner.memory.records[1].open);
+  // A retirement that was in progress opens nothing again.
+  Registrations::Retirement what{.segment = made.segment};
+  CHECK(owner.registrations.retire(what, owner.now));
+  CHECK_FALSE(owner.memory.records[0].open);
+}
+
+// After any series of calls the medium grants what the table accepts: of each segment, to the same
+// two tokens.
+TEST_CASE("the medium and the segment table never differ") {
+  constexpr uint32_t segments = 8;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Prng prng(seed);
+    Owner owner;
+    std::map<uint32_t, memseg::SegmentTable::Made> live;
+    for (int step = 0; step < 300; ++step) {
+      const auto index = static_cast<uint32_t>(prng.below(segments));
+      const uint64_t action = prng.below(4);
+      if (live.count(index) == 0) {
+        const bool joins = !live.empty() && action % 2 == 0;
+        live[index] = owner.add(index, joins ? live.begin()->second.segment : Handle{});
+      } else if (action == 0) {
+        Registrations::Withdrawal what{.segment = live[index].segment, .own = owner.at(index)};
+        REQUIRE(owner.registrations.withdraw(what, owner.now));
+        live.erase(index);
+      } else if (action == 1) {
+        const TokenId id = live[index].token.id;
+        Registrations::Withdrawal what{
+            .segment = live[index].segment, .all = true, .own = owner.at(index)};
+        REQUIRE(owner.registrations.withdraw(what, owner.now));
+        std::erase_if(live, [&](const auto& one) { return one.second.token.id == id; });
+      } else if (action == 2) {
+        owner.registrations.rotate(live[index].segment);
+      } else {
+        Registrations::Retirement what{.segment = live[index].segment};
+        REQUIRE(owner.registrations.retire(what, owner.now));
+      }
+      for (const auto& [number, record] : owner.memory.records) {
+        REQUIRE(record.open == (live.count(number) > 0));
+        if (!record.open) continue;
+        const auto token = owner.engine.segments().token(live[number].segment);
+        REQUIRE(record.grant.id == token.id);
+        REQUIRE(record.grant.token == token.value);
+        REQUIRE(record.grant.older == token.older);
+        REQUIRE(owner.accepts(live[number], record.grant.older, number));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace urma::test
