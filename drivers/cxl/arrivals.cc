@@ -5,12 +5,13 @@
 
 namespace urma::drivers::cxl {
 
-void mark_let_go(Mapping& mapping, uint32_t ring, uint32_t serial, std::atomic<uint32_t>& mark) {
-  if (owner_of(mapping, ring).serial == serial) mapping.tell(mark, serial);
+void mark_let_go(const SharedWords& words, uint32_t ring, uint32_t serial,
+                 std::atomic<uint32_t>& mark) {
+  if (owner_of(words, ring).serial == serial) words.tell(mark, serial);
 }
 
-Arrivals::Arrivals(Mapping& mapping, const Slots& slots)
-    : mapping_(mapping), slots_(slots), all_(std::make_unique<Source[]>(most_sources)) {
+Arrivals::Arrivals(const SharedWords& words, const Slots& slots)
+    : words_(words), slots_(slots), all_(std::make_unique<Source[]>(most_sources)) {
   sources_.reserve(most_sources);
 }
 
@@ -63,13 +64,13 @@ bool Arrivals::add(uint32_t ring, const RingOwner& owner) {
     const Source& known = all_[number];
     if (known.index == ring && known.serial == owner.serial) return true;
   }
-  const auto& gone = mapping_.ring_at(ring).control.receiver.let_go;
-  if (mapping_.seen(gone) == owner.serial || sources_.size() == most_sources) return true;
+  const auto& gone = words_.ring(ring).control.receiver.let_go;
+  if (words_.seen(gone) == owner.serial || sources_.size() == most_sources) return true;
   const May may = may_add(ring, owner);
   if (may != May::add) return may == May::never;
   uint32_t free = 0;
   while (all_[free].index != none) ++free;
-  all_[free] = {.ring = RingReader(mapping_.ring_at(ring), mapping_.caches()),
+  all_[free] = {.ring = RingReader(words_.ring(ring), words_.caches()),
                 .index = ring,
                 .serial = owner.serial,
                 .from_generation = owner.from_generation,
@@ -87,7 +88,7 @@ Arrivals::May Arrivals::may_add(uint32_t ring, const RingOwner& owner) {
     Source& known = all_[sources_[i]];
     if (known.index != ring && known.slot != owner.from) continue;
     if (known.index != ring && ended(owner)) {
-      mark_let_go(mapping_, ring, owner.serial, mapping_.ring_at(ring).control.receiver.let_go);
+      mark_let_go(words_, ring, owner.serial, words_.ring(ring).control.receiver.let_go);
       return May::never;
     }
     if (known.held > 0) return May::later;
@@ -99,7 +100,7 @@ Arrivals::May Arrivals::may_add(uint32_t ring, const RingOwner& owner) {
 void Arrivals::note_ended() {
   for (const uint32_t number : sources_) {
     Source& source = all_[number];
-    source.ended = source.ended || mapping_.generation(source.slot) != source.from_generation;
+    source.ended = source.ended || words_.generation(source.slot) != source.from_generation;
   }
 }
 
@@ -108,8 +109,8 @@ void Arrivals::let_go_of_all() {
 }
 
 void Arrivals::let_go(Source& source) {
-  mark_let_go(mapping_, source.index, source.serial,
-              mapping_.ring_at(source.index).control.receiver.let_go);
+  mark_let_go(words_, source.index, source.serial,
+              words_.ring(source.index).control.receiver.let_go);
   forget(source);
 }
 

@@ -17,7 +17,7 @@ namespace urma::drivers::cxl {
 // the engine calls it.
 class Arrivals {
  public:
-  Arrivals(Mapping& mapping, const Slots& slots);
+  Arrivals(const SharedWords& words, const Slots& slots);
 
   // Returns whether no message has arrived, as far as a single read of memory shows.
   bool quiet() const {
@@ -68,12 +68,12 @@ class Arrivals {
   enum class May : uint8_t { add, never, later };
   May may_add(uint32_t ring, const RingOwner& owner);
   bool ended(const RingOwner& owner) const {
-    return mapping_.generation(owner.from) != owner.from_generation;
+    return words_.generation(owner.from) != owner.from_generation;
   }
   void let_go(Source& source);
   void forget(Source& source);
 
-  Mapping& mapping_;
+  const SharedWords& words_;
   const Slots& slots_;
   std::unique_ptr<Source[]> all_;  // most_sources
   std::vector<uint32_t> sources_;  // those in use; never grows beyond its capacity
@@ -82,6 +82,7 @@ class Arrivals {
 };
 
 // Notes in a ring that one end does not touch it any more, unless it has another owner by now.
-void mark_let_go(Mapping& mapping, uint32_t ring, uint32_t serial, std::atomic<uint32_t>& mark);
+void mark_let_go(const SharedWords& words, uint32_t ring, uint32_t serial,
+                 std::atomic<uint32_t>& mark);
 
 }  // namespace urma::drivers::cxl

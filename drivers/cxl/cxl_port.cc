@@ -24,55 +24,58 @@ Result<std::unique_ptr<PacketPort>> CxlPort::open(const WindowSettings& settings
 CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t place, const WindowSettings& settings)
     : window_(std::move(window)),
       mapping_(window_->mapping()),
+      words_(mapping_.words()),
       handed_over_(window_->handed_over()),
-      changes_(mapping_.changes().count),
+      changes_(words_.changes().count),
       place_(place),
-      generation_(mapping_.generation(place)),
-      bell_(mapping_.bell_of(place)),
+      generation_(words_.generation(place)),
+      bell_(words_.bell_of(place)),
       outbound_(std::make_unique<Outbound[]>(places)),
-      arrivals_(mapping_, window_->slots()) {
+      arrivals_(words_, window_->slots()) {
+  const BackingFile& file = mapping_.file();
   facts_.self = window_->slots().endpoint_of(place);
   facts_.eid = facts_.self.address;
   facts_.mtu = 64 * 1024;
   facts_.buffer_bytes = ring_lines * uint32_t{line_bytes};
   facts_.lossless = true;
-  facts_.backing = {.path = mapping_.path(),
+  facts_.backing = {.path = file.path(),
                     .bytes_for_each_peer = uint64_t{2} * ring_bytes,
                     .cure =
                         "close a device that uses it, or open a larger window on both sides: "
                         "cxl:" +
-                        mapping_.path() + "-2?size=2G"};
+                        file.path() + "-2?size=2G"};
   if (memory() != nullptr) facts_.mapped = window_->segments().mapped();
-  const Pages& pages = mapping_.pages();
-  facts_.description = "window " + mapping_.path() + ", place " + std::to_string(place + 1) +
-                       " of " + std::to_string(places) + ", room for " +
-                       std::to_string(mapping_.parts().rings) + " rings, " + pages.text +
+  const Pages& pages = file.pages();
+  facts_.description = "window " + file.path() + ", place " + std::to_string(place + 1) + " of " +
+                       std::to_string(places) + ", room for " +
+                       std::to_string(words_.parts().rings) + " rings, " + pages.text +
                        (pages.advice.empty() ? "" : " (" + pages.advice + ")") +
-                       (mapping_.coherent() ? "" : ", not coherent") +
+                       (words_.coherent() ? "" : ", not coherent") +
                        (window_->hand_over() != nullptr ? ", segments handed over" : "");
   state_settings(settings);
 }
 
 // Lists what was chosen, and where each choice comes from.
 void CxlPort::state_settings(const WindowSettings& settings) {
+  const BackingFile& file = mapping_.file();
   SettingList& out = facts_.settings;
   out = settings.options;
   const bool named = !settings.path.empty();
-  out.push_back({"window", mapping_.path(), named ? Origin::device_string : Origin::by_default,
+  out.push_back({"window", file.path(), named ? Origin::device_string : Origin::by_default,
                  named ? "" : "this user's own", "the file or device that all here map"});
   out.push_back({"window_size", size_text(mapping_.bytes()),
                  settings.bytes != 0 ? Origin::device_string : Origin::system,
                  settings.bytes != 0 ? "all of it taken" : "as it was made; taken as it is used",
                  "how large it is, in bytes"});
   out.push_back({"segment_memory",
-                 size_text(uint64_t{mapping_.parts().granules} * mapping_.parts().granule_bytes),
+                 size_text(uint64_t{words_.parts().granules} * words_.parts().granule_bytes),
                  Origin::driver, "half of a window of 8M or more",
                  "what is for segments that all here map, in bytes"});
-  out.push_back({"coherent", yes_or_no(mapping_.coherent()),
+  out.push_back({"coherent", yes_or_no(words_.coherent()),
                  settings.coherent ? Origin::device_string : Origin::system,
                  settings.coherent ? "" : "as it was made",
                  "whether processors keep its memory coherent; if not, nothing is mapped"});
-  out.push_back({"pages", mapping_.pages().text, Origin::system, mapping_.pages().advice,
+  out.push_back({"pages", file.pages().text, Origin::system, file.pages().advice,
                  "what the window is mapped with"});
   out.push_back(
       {"share", window_->hand_over() != nullptr ? "segment" : "window",
@@ -81,7 +84,7 @@ void CxlPort::state_settings(const WindowSettings& settings) {
        "where segments lie: each in a file of its own, handed over, or in the window"});
   out.push_back({"place", std::to_string(place_ + 1) + " of " + std::to_string(places),
                  Origin::drawn, "the first that was free", "which of its devices this one is"});
-  out.push_back({"rings", std::to_string(mapping_.parts().rings), Origin::driver,
+  out.push_back({"rings", std::to_string(words_.parts().rings), Origin::driver,
                  "follows from the size", "room for one way between two devices each"});
   out.push_back({"address", to_string(facts_.self), Origin::driver,
                  "the window's number, the place", "where others reach this device"});
@@ -94,7 +97,7 @@ void CxlPort::state_settings(const WindowSettings& settings) {
 }
 
 CxlPort::~CxlPort() {
-  if (!mapping_.here()) return;
+  if (!mapping_.file().here()) return;
   for (uint32_t place = 0; place < places; ++place) let_go(outbound_[place]);
   arrivals_.let_go_of_all();
   window_->slots().leave();
@@ -168,7 +171,7 @@ void CxlPort::notify() {
     Outbound& outbound = outbound_[place];
     outbound.touched = false;
     if (outbound.ring) outbound.ring.written();
-    mapping_.bell_of(place).ring(outbound.rung, place_ + 1);
+    words_.bell_of(place).ring(outbound.rung, place_ + 1);
   }
 }
 
@@ -223,19 +226,19 @@ size_t CxlPort::receive(std::span<RxFrame> frames, Time now) {
 void CxlPort::look_around() {
   changes_seen_ = changes();
   // The slot is another device's: the window was written over, and nothing in it is trusted.
-  if (mapping_.generation(place_) != generation_) {
+  if (words_.generation(place_) != generation_) {
     arrivals_.forget_all();
     for (uint32_t place = 0; place < places; ++place) outbound_[place] = {};
     return;
   }
   for (uint32_t place = 0; place < places; ++place) {
     Outbound& outbound = outbound_[place];
-    if (outbound.ring && mapping_.generation(place) != outbound.to_generation) let_go(outbound);
+    if (outbound.ring && words_.generation(place) != outbound.to_generation) let_go(outbound);
   }
   arrivals_.note_ended();
   if (handed_over_ != nullptr) handed_over_->forget_the_gone();
-  for (uint32_t ring = 0; ring < mapping_.parts().rings; ++ring) {
-    const RingOwner owner = owner_of(mapping_, ring);
+  for (uint32_t ring = 0; ring < words_.parts().rings; ++ring) {
+    const RingOwner owner = owner_of(words_, ring);
     if (owner.serial != 0 && owner.from < places && owner.to < places) look_at(ring, owner);
   }
 }
@@ -248,11 +251,11 @@ void CxlPort::look_at(uint32_t ring, const RingOwner& owner) {
   if (receives && !arrivals_.add(ring, owner)) changes_seen_ = changes() - 1;
   if (owner.from != place_ || owner.from_generation != generation_) return;
   Outbound& outbound = outbound_[owner.to];
-  const bool lives = mapping_.generation(owner.to) == owner.to_generation;
+  const bool lives = words_.generation(owner.to) == owner.to_generation;
   if (lives && outbound.ring) return;
-  Ring& there = mapping_.ring_at(ring);
-  if (!lives) return mark_let_go(mapping_, ring, owner.serial, there.control.sender.let_go);
-  outbound = {.ring = RingWriter(there, marked_[owner.to], mapping_.caches()),
+  Ring& there = words_.ring(ring);
+  if (!lives) return mark_let_go(words_, ring, owner.serial, there.control.sender.let_go);
+  outbound = {.ring = RingWriter(there, marked_[owner.to], words_.caches()),
               .index = ring,
               .serial = owner.serial,
               .to_generation = owner.to_generation};
@@ -260,8 +263,8 @@ void CxlPort::look_at(uint32_t ring, const RingOwner& owner) {
 
 void CxlPort::let_go(Outbound& outbound) {
   if (!outbound.ring) return;
-  mark_let_go(mapping_, outbound.index, outbound.serial,
-              mapping_.ring_at(outbound.index).control.sender.let_go);
+  mark_let_go(words_, outbound.index, outbound.serial,
+              words_.ring(outbound.index).control.sender.let_go);
   outbound = {};
 }
 

@@ -36,13 +36,13 @@ class CxlPort final : public PacketPort, public Ways {
   // Where memory is not coherent a copy is not enough: a line that the owner has stored in, and not
   // written back, would overwrite it one day.
   SegmentMemory* memory() override {
-    const Mapping& mapping = window_->mapping();
-    return mapping.coherent() && mapping.parts().granules > 0 ? &window_->segments() : nullptr;
+    const bool mapped = words_.coherent() && words_.parts().granules > 0;
+    return mapped ? &window_->segments() : nullptr;
   }
   Time next_arrival() const override {
     return window_->hand_over() != nullptr ? window_->hand_over()->due() : never;
   }
-  void abandon() override { window_->mapping().abandon(); }
+  void abandon() override { window_->mapping().file().abandon(); }
 
   // Ways: the number of a way is that of the slot it leads to.
   uint32_t way_to(const Endpoint& endpoint) const override { return place_of(endpoint); }
@@ -80,10 +80,11 @@ class CxlPort final : public PacketPort, public Ways {
   [[gnu::cold]] void look_around();
   void look_at(uint32_t ring, const RingOwner& owner);
   void let_go(Outbound& outbound);
-  uint64_t changes() const { return mapping_.seen(changes_); }
+  uint64_t changes() const { return words_.seen(changes_); }
 
   std::unique_ptr<Window> window_;
-  Mapping& mapping_;
+  const Mapping& mapping_;
+  const SharedWords& words_;
   HandedOver* const handed_over_;  // null where segments lie in the window
   const std::atomic<uint64_t>& changes_;
   const uint32_t place_;

@@ -21,7 +21,7 @@ uint32_t Granules::taken_from(uint32_t segment) {
   if (granules == 0) return 0;
   const uint32_t owner = here.owner.load(std::memory_order_relaxed);
   if (owner < places &&
-      mapping_.generation(owner) == here.owner_generation.load(std::memory_order_relaxed)) {
+      words_.generation(owner) == here.owner_generation.load(std::memory_order_relaxed)) {
     return granules;
   }
   close_to_all(here);
@@ -35,7 +35,7 @@ uint32_t Granules::taken_from(uint32_t segment) {
 Taken Granules::take(uint64_t bytes, uint32_t& segment) {
   const uint64_t wanted = granules_for(bytes);
   if (wanted == 0 || wanted > count() || !slots_.owned()) return Taken::no_room;
-  const WindowLock lock(mapping_.descriptor());
+  const WindowLock lock(file_.descriptor());
   if (!lock.held()) return Taken::not_now;
   slots_.release_dead();
   uint32_t free = 0;
@@ -50,7 +50,7 @@ Taken Granules::take(uint64_t bytes, uint32_t& segment) {
   close_to_all(first);
   first.bytes.store(bytes, std::memory_order_relaxed);
   first.owner.store(slots_.own(), std::memory_order_relaxed);
-  first.owner_generation.store(mapping_.generation(slots_.own()), std::memory_order_relaxed);
+  first.owner_generation.store(words_.generation(slots_.own()), std::memory_order_relaxed);
   first.granules.store(static_cast<uint32_t>(wanted), std::memory_order_relaxed);
   return Taken::taken;
 }
@@ -59,9 +59,9 @@ Taken Granules::take(uint64_t bytes, uint32_t& segment) {
 // lies beside it.
 bool Granules::empty(uint32_t segment, uint64_t bytes) const {
   // Huge pages are given back only whole; the others would keep their bytes.
-  if (mapping_.pages().bytes > page_bytes || !slots_.owned()) return false;
-  const auto at = static_cast<uint64_t>(this->at(segment) - mapping_.base());
-  return mapping_.give_back_memory(at, whole_bytes(bytes));
+  if (file_.pages().bytes > page_bytes || !slots_.owned()) return false;
+  const uint64_t at = words_.offset_of(this->at(segment));
+  return file_.give_back_memory(at, whole_bytes(bytes));
 }
 
 // A segment that is not mapped is written by packets, but without its two rings a pair of devices
@@ -69,13 +69,13 @@ bool Granules::empty(uint32_t segment, uint64_t bytes) const {
 bool Granules::leaves_room_for_rings() const {
   constexpr uint64_t kept_bytes = uint64_t{4} * 2 * ring_bytes;
   constexpr uint64_t block_bytes = 512;
-  struct stat file {};
+  struct stat about {};
   struct statfs room {};
-  const int descriptor = mapping_.descriptor();
-  if (!mapping_.is_file() || fstat(descriptor, &file) != 0 || fstatfs(descriptor, &room) != 0) {
+  const int descriptor = file_.descriptor();
+  if (!file_.is_file() || fstat(descriptor, &about) != 0 || fstatfs(descriptor, &room) != 0) {
     return true;
   }
-  const bool all_taken = static_cast<uint64_t>(file.st_blocks) * block_bytes >= mapping_.bytes();
+  const bool all_taken = static_cast<uint64_t>(about.st_blocks) * block_bytes >= mapping_.bytes();
   const uint64_t free_bytes =
       static_cast<uint64_t>(room.f_bavail) * static_cast<uint64_t>(room.f_bsize);
   return all_taken || room.f_blocks == 0 || free_bytes >= kept_bytes;
@@ -84,8 +84,8 @@ bool Granules::leaves_room_for_rings() const {
 bool Granules::zero(uint32_t segment, uint64_t bytes) {
   const bool emptied = empty(segment, bytes);
   std::byte* const base = at(segment);
-  const auto offset = static_cast<uint64_t>(base - mapping_.base());
-  if (!slots_.owned() || mapping_.take_memory(offset, whole_bytes(bytes)) != 0) return false;
+  const uint64_t offset = words_.offset_of(base);
+  if (!slots_.owned() || file_.take_memory(offset, whole_bytes(bytes)) != 0) return false;
   if (!leaves_room_for_rings()) {
     empty(segment, bytes);
     return false;

@@ -15,8 +15,12 @@ namespace urma::drivers::cxl {
 class Granules {
  public:
   // `elsewhere`: segments lie in files of their own, and each needs here its record alone.
-  Granules(Mapping& mapping, Slots& slots, bool elsewhere)
-      : mapping_(mapping), slots_(slots), elsewhere_(elsewhere) {}
+  Granules(const Mapping& mapping, Slots& slots, bool elsewhere)
+      : mapping_(mapping),
+        file_(mapping.file()),
+        words_(mapping.words()),
+        slots_(slots),
+        elsewhere_(elsewhere) {}
 
   // Takes granules for so many bytes, and sets `segment` to the number of the first one. Does not
   // wait for the window's lock.
@@ -33,28 +37,30 @@ class Granules {
   // Gives the segment's memory back to the file system, if its pages are small.
   bool empty(uint32_t segment, uint64_t bytes) const;
 
-  uint32_t count() const { return mapping_.parts().granules; }
-  std::byte* at(uint32_t segment) const { return mapping_.memory_of(segment); }
+  uint32_t count() const { return words_.parts().granules; }
+  std::byte* at(uint32_t segment) const { return words_.memory_of(segment); }
   // Returns how much a segment of so many bytes takes.
   uint64_t whole_bytes(uint64_t bytes) const {
-    return granules_for(bytes) * mapping_.parts().granule_bytes;
+    return granules_for(bytes) * words_.parts().granule_bytes;
   }
-  SegmentRecord& record(uint32_t segment) const { return mapping_.segment_records()[segment]; }
+  SegmentRecord& record(uint32_t segment) const { return words_.segment_records()[segment]; }
   // Returns whether the device in this slot says that it is copying the segment.
   bool holds(uint32_t slot, uint32_t segment) const {
-    return mapping_.slots()[slot].hold.segment.load(std::memory_order_acquire) == segment + 1;
+    return words_.slot(slot).hold.segment.load(std::memory_order_acquire) == segment + 1;
   }
 
  private:
   uint64_t granules_for(uint64_t bytes) const {
     if (elsewhere_) return bytes > 0 ? 1 : 0;
-    const uint64_t granule_bytes = mapping_.parts().granule_bytes;
+    const uint64_t granule_bytes = words_.parts().granule_bytes;
     return bytes / granule_bytes + (bytes % granule_bytes != 0 ? 1 : 0);
   }
   uint32_t taken_from(uint32_t segment);
   bool leaves_room_for_rings() const;
 
-  Mapping& mapping_;
+  const Mapping& mapping_;
+  const BackingFile& file_;
+  const SharedWords& words_;
   Slots& slots_;
   const bool elsewhere_;
 };

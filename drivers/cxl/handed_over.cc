@@ -34,13 +34,13 @@ std::byte* HandedOver::ask_for(const HandOver::There& there, const MemoryRange& 
 
 void HandedOver::tell(uint32_t slot) const {
   if (slot >= places) return;
-  mapping_.slots()[slot].record.told.fetch_add(1);
-  mapping_.bell_of(slot).ring();
+  words_.slot(slot).record.told.fetch_add(1);
+  words_.bell_of(slot).ring();
 }
 
 bool HandedOver::lies_there(uint32_t segment, const HandOver::Name& name) const {
   const SegmentRecord& record = granules_.record(segment);
-  return mapping_.generation(name.place) == name.generation &&
+  return words_.generation(name.place) == name.generation &&
          record.owner.load(std::memory_order_relaxed) == name.place &&
          record.file.load(std::memory_order_relaxed) == name.file;
 }
@@ -51,7 +51,7 @@ void HandedOver::forget_the_gone() {
 }
 
 void HandedOver::watch() {
-  told_ = &mapping_.slots()[slots_.own()].record.told;
+  told_ = &words_.slot(slots_.own()).record.told;
   // A request may have come since the socket was made: the first pass looks.
   told_seen_ = told_->load() - 1;
 }

@@ -16,13 +16,9 @@ namespace urma::drivers::cxl {
 // knows the records. Used by one thread at a time.
 class HandedOver {
  public:
-  HandedOver(HandOver& hand_over, Mapping& mapping, const Slots& slots, const Granules& granules,
-             const std::atomic<bool>* moved)
-      : hand_over_(hand_over),
-        mapping_(mapping),
-        slots_(slots),
-        granules_(granules),
-        moved_(moved) {}
+  HandedOver(HandOver& hand_over, const SharedWords& words, const Slots& slots,
+             const Granules& granules, const std::atomic<bool>* moved)
+      : hand_over_(hand_over), words_(words), slots_(slots), granules_(granules), moved_(moved) {}
 
   // Returns where this part of the segment lies in this process. Returns null if its owner has just
   // been asked for it, or has refused; then the caller sends a packet.
@@ -47,7 +43,7 @@ class HandedOver {
   bool lies_there(uint32_t segment, const HandOver::Name& name) const;
 
   HandOver& hand_over_;
-  Mapping& mapping_;
+  const SharedWords& words_;
   const Slots& slots_;
   const Granules& granules_;
   const std::atomic<bool>* const moved_;  // by segment: this device's own lie elsewhere now

@@ -21,7 +21,7 @@ std::byte* Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generation,
   const uint64_t offset = range.address & ((uint64_t{1} << offset_bits) - 1);
   const uint64_t bytes = record.bytes.load(std::memory_order_relaxed);
   // Whatever the record says, nothing outside of the window's segments is used.
-  const uint64_t most = (granules_ - segment) * mapping_.parts().granule_bytes;
+  const uint64_t most = (granules_ - segment) * mapping_.words().parts().granule_bytes;
   const bool theirs = record.owner.load(std::memory_order_relaxed) == slot &&
                       record.owner_generation.load(std::memory_order_relaxed) == generation;
   const bool known = record.token_id.load(std::memory_order_relaxed) == number(range.id) &&
@@ -38,7 +38,7 @@ std::byte* Holder::allowed(uint32_t segment, uint32_t slot, uint32_t generation,
     return handed_over_->find({segment, {slot, generation, file}, held_epoch_, bytes, checked},
                               range, offset);
   }
-  return bytes <= most && file == 0 ? mapping_.memory_of(segment) + offset : nullptr;
+  return bytes <= most && file == 0 ? mapping_.words().memory_of(segment) + offset : nullptr;
 }
 
 }  // namespace urma::drivers::cxl

@@ -21,8 +21,8 @@ class Holder {
       : mapping_(mapping),
         slots_(slots),
         handed_over_(handed_over),
-        segments_(mapping.segment_records()),
-        granules_(mapping.parts().granules) {}
+        segments_(mapping.words().segment_records()),
+        granules_(mapping.words().parts().granules) {}
 
   // Returns where this part of a segment lies, of the device in this slot and generation, until
   // `let_go`; null if it may not be used so, or is not here.

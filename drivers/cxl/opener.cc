@@ -32,10 +32,6 @@ uint64_t this_boot() {
   return mixed;
 }
 
-std::string size_text(uint64_t bytes) {
-  return bytes % (1 << 20) == 0 ? std::to_string(bytes >> 20) + "M" : std::to_string(bytes);
-}
-
 }  // namespace
 
 // The contents of a header, each word of it read once.
@@ -75,16 +71,16 @@ Opener::Opener(const WindowSettings& settings)
 
 Result<std::unique_ptr<Mapping>> Opener::open() {
   mapping_ = std::make_unique<Mapping>(errors_.path);
-  if (auto opened = mapping_->open(); !opened) return opened.error();
+  if (auto opened = mapping_->file().open(); !opened) return opened.error();
   if (auto done = prepare_file(); !done) return done.error();
-  const WindowLock lock(mapping_->descriptor(), WindowLock::patience);
+  const WindowLock lock(file().descriptor(), WindowLock::patience);
   if (!lock.held()) return errors_.cannot_lock(lock);
   if (auto done = size_file(); !done) return done.error();
   if (!fresh_) {
     if (auto found = find(); !found) return found.error();
   } else if (auto made = make(); !made) {
     // The next process that opens it begins with nothing, as this one did.
-    [[maybe_unused]] const int emptied = ftruncate(mapping_->descriptor(), 0);
+    [[maybe_unused]] const int emptied = ftruncate(file().descriptor(), 0);
     return made.error();
   }
   return std::move(mapping_);
@@ -92,7 +88,7 @@ Result<std::unique_ptr<Mapping>> Opener::open() {
 
 Result<void> Opener::prepare_file() {
   struct stat about {};
-  if (fstat(mapping_->descriptor(), &about) != 0) {
+  if (fstat(file().descriptor(), &about) != 0) {
     return errors_.because(Status::io_error,
                            std::string("cannot be looked at: ") + std::strerror(errno),
                            "choose another path");
@@ -113,12 +109,12 @@ Result<void> Opener::prepare_file() {
 // With the lock: what the file was before is another process's.
 Result<void> Opener::size_file() {
   struct stat about {};
-  if (fstat(mapping_->descriptor(), &about) != 0) about.st_size = 0;
+  if (fstat(file().descriptor(), &about) != 0) about.st_size = 0;
   const auto file_bytes = static_cast<uint64_t>(about.st_size);
   const Result<uint64_t> size = choose_size(file_bytes);
   if (!size) return size.error();
   bytes_ = *size;
-  fresh_ = file_bytes == 0 && mapping_->is_file();
+  fresh_ = file_bytes == 0 && file().is_file();
   if (!fresh_) return {};
   if (!file_may_have(bytes_)) {
     return errors_.because(
@@ -126,7 +122,7 @@ Result<void> Opener::size_file() {
         "cannot have " + size_text(bytes_) + ": larger than this process's files may be",
         "a smaller size, cxl:PATH?size=1M, or a higher limit (ulimit -f)");
   }
-  if (ftruncate(mapping_->descriptor(), static_cast<off_t>(bytes_)) != 0) {
+  if (ftruncate(file().descriptor(), static_cast<off_t>(bytes_)) != 0) {
     return errors_.cannot_have("cannot have " + size_text(bytes_), bytes_, errno);
   }
   return {};
@@ -135,11 +131,11 @@ Result<void> Opener::size_file() {
 // The size that is asked for, that the file has, or the default; in whole pages, also for a process
 // that asks for the window with the words of its maker.
 Result<uint64_t> Opener::choose_size(uint64_t file_bytes) const {
-  const bool is_file = mapping_->is_file();
+  const bool is_file = file().is_file();
   uint64_t bytes = settings_.bytes != 0 ? settings_.bytes : file_bytes;
   if (bytes == 0 && is_file) bytes = default_bytes;
   if (is_file && bytes != file_bytes && bytes <= most_bytes) {
-    const uint64_t page = mapping_->pages().bytes;
+    const uint64_t page = file().pages().bytes;
     bytes = (bytes + page - 1) / page * page;
   }
   if (bytes == 0) {
@@ -172,7 +168,7 @@ Result<void> Opener::map() {
 Result<void> Opener::make() {
   const Parts parts = Parts::of(bytes_);
   const uint64_t taken = settings_.bytes != 0 ? bytes_ : parts.rings_at;
-  if (const int why = mapping_->take_memory(0, taken); why != 0) {
+  if (const int why = file().take_memory(0, taken); why != 0) {
     return errors_.cannot_have(settings_.bytes != 0 ? "cannot have all of its " + size_text(bytes_)
                                                     : "cannot have the memory that it begins with",
                                taken, why);
@@ -180,21 +176,21 @@ Result<void> Opener::make() {
   if (!mapped_) {
     if (auto mapped = map(); !mapped) return mapped.error();
   }
-  Caches* const caches = mapping_->caches();
-  std::byte* const base = mapping_->base();
-  Header& header = mapping_->header();
-  if (caches != nullptr) caches->refresh(base, parts.rings_at);
-  mapping_->tell(header.magic, uint64_t{0});
+  const SharedWords& words = mapping_->words();
+  std::byte* const base = words.base();
+  Header& header = words.header();
+  words.refresh(base, parts.rings_at);
+  words.tell(header.magic, uint64_t{0});
   std::memset(base + line_bytes, 0, parts.rings_at - line_bytes);
   header.version.store(version, std::memory_order_relaxed);
   header.rings.store(parts.rings, std::memory_order_relaxed);
   header.bytes.store(bytes_, std::memory_order_relaxed);
   header.boot.store(this_boot(), std::memory_order_relaxed);
-  header.coherent.store(mapping_->coherent() ? 1 : 0, std::memory_order_relaxed);
+  header.coherent.store(words.coherent() ? 1 : 0, std::memory_order_relaxed);
   mapping_->set_id(SecureEntropy().next());
   header.id.store(mapping_->id(), std::memory_order_relaxed);
-  if (caches != nullptr) caches->write_back(base, parts.rings_at);
-  mapping_->tell(header.magic, magic);
+  words.write_back(base, parts.rings_at);
+  words.tell(header.magic, magic);
   return {};
 }
 
@@ -202,27 +198,27 @@ Result<void> Opener::make() {
 Result<void> Opener::find() {
   // A page for which no memory was taken yet needs some even to be read.
   const uint64_t begins_with = Parts::of(bytes_).rings_at;
-  if (const int why = mapping_->take_memory(0, begins_with); why != 0) {
+  if (const int why = file().take_memory(0, begins_with); why != 0) {
     return errors_.cannot_have("cannot have the memory that it begins with", begins_with, why);
   }
   if (auto mapped = map(); !mapped) return mapped.error();
+  const SharedWords& words = mapping_->words();
   const auto read_header = [&] {
-    if (mapping_->caches() != nullptr)
-      mapping_->caches()->refresh(mapping_->base(), sizeof(Header));
-    return read(mapping_->header());
+    words.refresh(&words.header(), sizeof(Header));
+    return read(words.header());
   };
   Says says = read_header();
   const bool of_another_layout =
       says.magic == magic && (says.version != version || says.rings != Parts::of(says.bytes).rings);
-  if (unfinished(says) || (of_another_layout && !any_place_is_locked(mapping_->descriptor()))) {
+  if (unfinished(says) || (of_another_layout && !any_place_is_locked(file().descriptor()))) {
     return make();
   }
-  if (says.magic == magic && !says.coherent && mapping_->coherent()) {
+  if (says.magic == magic && !says.coherent && words.coherent()) {
     if (auto done = mapping_->put_caches_between(0); !done) return done.error();
     says = read_header();
   }
   if (auto fine = examine(says); !fine) return fine.error();
-  if (const int why = settings_.bytes != 0 ? mapping_->take_memory(0, bytes_) : 0; why != 0) {
+  if (const int why = settings_.bytes != 0 ? file().take_memory(0, bytes_) : 0; why != 0) {
     return errors_.cannot_have("cannot have all of its " + size_text(bytes_), bytes_, why);
   }
   mapping_->set_id(says.id);

@@ -36,6 +36,7 @@ class Opener {
 
   static Says read(const Header& header);
   static bool unfinished(const Says& says);
+  const BackingFile& file() const { return mapping_->file(); }
   Result<void> prepare_file();
   Result<void> size_file();
   Result<uint64_t> choose_size(uint64_t file_bytes) const;

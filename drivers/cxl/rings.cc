@@ -9,17 +9,17 @@ constexpr uint32_t most_not_let_go = 4;
 
 }  // namespace
 
-// Returns a record is marked while it changes, and its serial changes with each new owner.
-RingOwner owner_of(const Mapping& mapping, uint32_t ring) {
-  const RingRecord& record = mapping.ring_records()[ring];
+// A record is marked while it changes, and its serial changes with each new owner.
+RingOwner owner_of(const SharedWords& words, uint32_t ring) {
+  const RingRecord& record = words.ring_record(ring);
   RingOwner out{};
-  out.serial = mapping.seen(record.serial);
+  out.serial = words.seen(record.serial);
   out.from = record.from.load(std::memory_order_relaxed);
   out.to = record.to.load(std::memory_order_relaxed);
   out.from_generation = record.from_generation.load(std::memory_order_relaxed);
   out.to_generation = record.to_generation.load(std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
-  const uint32_t again = mapping.seen(record.serial);
+  const uint32_t again = words.seen(record.serial);
   if ((out.serial & changing) != 0 || again != out.serial) out.serial = 0;
   return out;
 }
@@ -27,60 +27,60 @@ RingOwner owner_of(const Mapping& mapping, uint32_t ring) {
 // Whether neither end touches the ring any more. With the lock. An end that has died does not; its
 // memory may have been given back, so the ring itself is looked at last.
 bool Rings::free_again(uint32_t ring) const {
-  const RingOwner owner = owner_of(mapping_, ring);
+  const RingOwner owner = owner_of(words_, ring);
   if (owner.serial == 0 || owner.from >= places || owner.to >= places) return true;
-  const bool sender_gone = mapping_.generation(owner.from) != owner.from_generation;
-  const bool receiver_gone = mapping_.generation(owner.to) != owner.to_generation;
+  const bool sender_gone = words_.generation(owner.from) != owner.from_generation;
+  const bool receiver_gone = words_.generation(owner.to) != owner.to_generation;
   if (sender_gone && receiver_gone) return true;
-  const RingControl& control = mapping_.ring_at(ring).control;
-  if (!sender_gone && mapping_.seen(control.sender.let_go) != owner.serial) return false;
-  return receiver_gone || mapping_.seen(control.receiver.let_go) == owner.serial;
+  const RingControl& control = words_.ring(ring).control;
+  if (!sender_gone && words_.seen(control.sender.let_go) != owner.serial) return false;
+  return receiver_gone || words_.seen(control.receiver.let_go) == owner.serial;
 }
 
 std::optional<uint32_t> Rings::free_ring(uint32_t after) const {
-  for (uint32_t ring = after; ring < mapping_.parts().rings; ++ring) {
+  for (uint32_t ring = after; ring < words_.parts().rings; ++ring) {
     if (free_again(ring)) return ring;
   }
   return std::nullopt;
 }
 
 bool Rings::take_memory(uint32_t ring) const {
-  const uint64_t at = mapping_.parts().rings_at + uint64_t{ring} * ring_bytes;
-  return mapping_.take_memory(at, ring_bytes) == 0;
+  const uint64_t at = words_.parts().rings_at + uint64_t{ring} * ring_bytes;
+  return file_.take_memory(at, ring_bytes) == 0;
 }
 
 void Rings::give(uint32_t ring, uint32_t from, uint32_t to) {
-  RingRecord& record = mapping_.ring_records()[ring];
-  Ring& memory = mapping_.ring_at(ring);
-  const uint32_t before = mapping_.seen(record.serial) & ~changing;
+  RingRecord& record = words_.ring_record(ring);
+  Ring& memory = words_.ring(ring);
+  const uint32_t before = words_.seen(record.serial) & ~changing;
   const uint32_t serial = (before + 1) & ~changing;
-  mapping_.tell(record.serial, before | changing);
+  words_.tell(record.serial, before | changing);
   std::atomic_thread_fence(std::memory_order_release);
-  mapping_.tell(memory.control.receiver.taken, uint64_t{0});
-  mapping_.tell(memory.control.receiver.let_go, uint32_t{0});
-  mapping_.tell(memory.control.sender.let_go, uint32_t{0});
-  mapping_.tell(memory.lines[0].mark, nothing_yet);
+  words_.tell(memory.control.receiver.taken, uint64_t{0});
+  words_.tell(memory.control.receiver.let_go, uint32_t{0});
+  words_.tell(memory.control.sender.let_go, uint32_t{0});
+  words_.tell(memory.lines[0].mark, nothing_yet);
   record.from.store(from, std::memory_order_relaxed);
   record.to.store(to, std::memory_order_relaxed);
-  record.from_generation.store(mapping_.generation(from), std::memory_order_relaxed);
-  record.to_generation.store(mapping_.generation(to), std::memory_order_relaxed);
-  mapping_.tell(record.serial, serial == 0 ? 1 : serial);
+  record.from_generation.store(words_.generation(from), std::memory_order_relaxed);
+  record.to_generation.store(words_.generation(to), std::memory_order_relaxed);
+  words_.tell(record.serial, serial == 0 ? 1 : serial);
 }
 
 Rings::Claim Rings::claim_pair(uint32_t from, uint32_t to) {
-  const WindowLock lock(mapping_.descriptor());
+  const WindowLock lock(file_.descriptor());
   if (!lock.held()) return Claim::not_now;
-  if (to >= places || mapping_.generation(to) % 2 == 0) return Claim::nobody_there;
+  if (to >= places || words_.generation(to) % 2 == 0) return Claim::nobody_there;
   if (!slots_.lives(to)) {
     slots_.end(to);
     return Claim::nobody_there;
   }
   uint32_t not_let_go = 0;
-  for (uint32_t ring = 0; ring < mapping_.parts().rings; ++ring) {
-    const RingOwner owner = owner_of(mapping_, ring);
+  for (uint32_t ring = 0; ring < words_.parts().rings; ++ring) {
+    const RingOwner owner = owner_of(words_, ring);
     if (owner.serial == 0 || owner.from != from || owner.to != to) continue;
-    const bool current = owner.from_generation == mapping_.generation(from) &&
-                         owner.to_generation == mapping_.generation(to);
+    const bool current = owner.from_generation == words_.generation(from) &&
+                         owner.to_generation == words_.generation(to);
     // The other end may have made the pair meanwhile.
     if (current) return Claim::made;
     // A partner that does not let go of rings of the dead does not get more and more of them.

@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "drivers/cxl/mapping.h"
+#include "drivers/cxl/backing_file.h"
+#include "drivers/cxl/shared_words.h"
 #include "drivers/cxl/slots.h"
 
 namespace urma::drivers::cxl {
@@ -18,14 +19,15 @@ struct RingOwner {
   uint32_t to_generation;
 };
 // Reads a ring's record without the window's lock.
-RingOwner owner_of(const Mapping& mapping, uint32_t ring);
+RingOwner owner_of(const SharedWords& words, uint32_t ring);
 
 // Gives the rings of a window to pairs of devices, and takes back those that neither end uses any
 // more. Knows nothing of messages: that is RingWriter and RingReader. Takes the window's lock, but
 // does not wait for it. Used by one thread at a time.
 class Rings {
  public:
-  Rings(Mapping& mapping, Slots& slots) : mapping_(mapping), slots_(slots) {}
+  Rings(const BackingFile& file, const SharedWords& words, Slots& slots)
+      : file_(file), words_(words), slots_(slots) {}
 
   // Makes the two rings of a pair of which the first slot is the caller's. not_now: another process
   // has the lock. no_ring: all are in use. no_memory: the file system has none for two more.
@@ -39,7 +41,8 @@ class Rings {
   bool take_memory(uint32_t ring) const;
   void give(uint32_t ring, uint32_t from, uint32_t to);
 
-  Mapping& mapping_;
+  const BackingFile& file_;
+  const SharedWords& words_;
   Slots& slots_;
 };
 

@@ -15,7 +15,7 @@ Segments::Segments(Mapping& mapping, Slots& slots, HandOver* hand_over)
       granules_(mapping, slots, hand_over != nullptr),
       moved_(std::make_unique<std::atomic<bool>[]>(granules_.count())) {
   if (hand_over != nullptr) {
-    handed_over_.emplace(*hand_over, mapping, slots, granules_, moved_.get());
+    handed_over_.emplace(*hand_over, mapping.words(), slots, granules_, moved_.get());
   }
 }
 
@@ -77,7 +77,7 @@ void Segments::revoke_all() {
 
 // A device whose process has died holds nothing.
 bool Segments::held(const Lease& lease) {
-  if (!mapping_.here()) return false;
+  if (!mapping_.file().here()) return false;
   for (uint32_t place = 0; place < places; ++place) {
     if (granules_.holds(place, lease.number) && slots_.inhabited(place)) return true;
   }
@@ -87,10 +87,10 @@ bool Segments::held(const Lease& lease) {
 // Private pages take the place of the file's in one step, so that the owner's address always has
 // memory. Parts of huge pages cannot be replaced, and a device's pages are what they are.
 bool Segments::move(const Lease& lease) {
-  const bool movable =
-      hand_over_ != nullptr
-          ? mapping_.here()
-          : mapping_.is_file() && mapping_.pages().bytes <= page_bytes && slots_.owned();
+  const bool movable = hand_over_ != nullptr
+                           ? mapping_.file().here()
+                           : mapping_.file().is_file() &&
+                                 mapping_.file().pages().bytes <= page_bytes && slots_.owned();
   if (!movable) return false;
   const size_t bytes = mapped_bytes(lease);
   void* const fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -161,7 +161,7 @@ size_t Segments::quarantined(std::span<Quarantined> out) {
   if (!slots_.owned()) return 0;
   size_t count = hand_over_ != nullptr ? left_over(out) : 0;
   for (uint32_t place = 0; place < places && count < out.size(); ++place) {
-    const uint32_t held = mapping_.slots()[place].hold.segment.load(std::memory_order_acquire);
+    const uint32_t held = mapping_.words().slot(place).hold.segment.load(std::memory_order_acquire);
     if (held == 0 || held > granules_.count()) continue;
     const SegmentRecord& record = granules_.record(held - 1);
     const bool closed = !is_open(record.epoch.load(std::memory_order_acquire));

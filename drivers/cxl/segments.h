@@ -39,7 +39,8 @@ class Segments final : public SegmentMemory {
     if (hand_over_ != nullptr) hand_over_->set_judge(judge);
   }
   MappedMemory mapped() const {
-    return {granules_.at(0), mapping_.parts().granule_bytes, offset_bits, hand_over_ == nullptr};
+    return {granules_.at(0), mapping_.words().parts().granule_bytes, offset_bits,
+            hand_over_ == nullptr};
   }
   // Returns null where segments lie in the window.
   HandedOver* handed_over() { return handed_over_ ? &*handed_over_ : nullptr; }

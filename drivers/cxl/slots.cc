@@ -9,23 +9,24 @@
 
 namespace urma::drivers::cxl {
 
-Slots::Slots(Mapping& mapping, HandOver* hand_over) : mapping_(mapping), hand_over_(hand_over) {}
+Slots::Slots(const Mapping& mapping, HandOver* hand_over)
+    : mapping_(mapping), file_(mapping.file()), words_(mapping.words()), hand_over_(hand_over) {}
 
 // The kernel does not report locks of the asking descriptor.
 bool Slots::lives(uint32_t slot) const {
-  return slot == own_ || place_is_locked(mapping_.descriptor(), slot);
+  return slot == own_ || place_is_locked(file_.descriptor(), slot);
 }
 
 void Slots::note_change() {
-  std::atomic<uint64_t>& count = mapping_.changes().count;
-  mapping_.tell(count, mapping_.seen(count) + 1);
+  std::atomic<uint64_t>& count = words_.changes().count;
+  words_.tell(count, words_.seen(count) + 1);
 }
 
 void Slots::end(uint32_t slot) {
-  Place& place = mapping_.slots()[slot];
-  mapping_.tell(place.record.generation, mapping_.generation(slot) + 1);
-  mapping_.tell(place.hold.segment, uint32_t{0});
-  HandOver::remove(mapping_.path(), slot);
+  Place& place = words_.slot(slot);
+  words_.tell(place.record.generation, words_.generation(slot) + 1);
+  words_.tell(place.hold.segment, uint32_t{0});
+  HandOver::remove(file_.path(), slot);
   note_change();
   ring_partners(slot);
 }
@@ -34,20 +35,20 @@ void Slots::end(uint32_t slot) {
 // before they have let go of it.
 void Slots::ring_partners(uint32_t slot) const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const uint32_t ended = mapping_.generation(slot) - 1;
-  for (uint32_t ring = 0; ring < mapping_.parts().rings; ++ring) {
-    const RingOwner owner = owner_of(mapping_, ring);
+  const uint32_t ended = words_.generation(slot) - 1;
+  for (uint32_t ring = 0; ring < words_.parts().rings; ++ring) {
+    const RingOwner owner = owner_of(words_, ring);
     const bool sent = owner.from == slot && owner.from_generation == ended;
     const bool received = owner.to == slot && owner.to_generation == ended;
     const uint32_t partner = sent ? owner.to : owner.from;
     if ((!sent && !received) || partner >= places) continue;
-    mapping_.bell_of(partner).ring();
+    words_.bell_of(partner).ring();
   }
 }
 
 void Slots::release_dead() {
   for (uint32_t slot = 0; slot < places; ++slot) {
-    if (mapping_.generation(slot) % 2 == 1 && !lives(slot)) end(slot);
+    if (words_.generation(slot) % 2 == 1 && !lives(slot)) end(slot);
   }
 }
 
@@ -65,29 +66,29 @@ Endpoint Slots::endpoint_of(uint32_t slot) const {
 }
 
 Result<uint32_t> Slots::join() {
-  const WindowErrors& errors = mapping_.errors();
-  const int descriptor = mapping_.descriptor();
+  const WindowErrors& errors = file_.errors();
+  const int descriptor = file_.descriptor();
   const WindowLock lock(descriptor, WindowLock::patience);
   if (!lock.held()) return errors.cannot_lock(lock);
   release_dead();
   for (uint32_t slot = 0; slot < places; ++slot) {
-    if (mapping_.generation(slot) % 2 == 1) continue;
+    if (words_.generation(slot) % 2 == 1) continue;
     // Generations may have been written over; the lock is what counts.
     if (!lock_place(descriptor, slot)) continue;
-    if (hand_over_ != nullptr && !hand_over_->listen(mapping_.path(), slot, descriptor)) {
+    if (hand_over_ != nullptr && !hand_over_->listen(file_.path(), slot, descriptor)) {
       const int why = errno;
       unlock_place(descriptor, slot);
       // Another program's file has the name of the socket, and is not removed.
       if (why == EADDRINUSE) continue;
       return cannot_listen(why);
     }
-    mapping_.bell_of(slot).awake();
-    own_generation_ = mapping_.generation(slot) | 1;
-    mapping_.tell(mapping_.slots()[slot].record.generation, own_generation_);
+    words_.bell_of(slot).awake();
+    own_generation_ = words_.generation(slot) | 1;
+    words_.tell(words_.slot(slot).record.generation, own_generation_);
     note_change();
     own_ = slot;
-    own_hold_ = &mapping_.slots()[slot].hold;
-    mapping_.tell(own_hold_->segment, uint32_t{0});
+    own_hold_ = &words_.slot(slot).hold;
+    words_.tell(own_hold_->segment, uint32_t{0});
     return slot;
   }
   return errors.because(Status::no_resources,
@@ -96,7 +97,7 @@ Result<uint32_t> Slots::join() {
 }
 
 Error Slots::cannot_listen(int error) const {
-  const WindowErrors& errors = mapping_.errors();
+  const WindowErrors& errors = file_.errors();
   if (is_shortage(error)) {
     return errors.cannot_have("cannot have a socket beside it", page_bytes, error);
   }
@@ -109,28 +110,28 @@ Error Slots::cannot_listen(int error) const {
 
 void Slots::leave() {
   const uint32_t slot = own_;
-  const WindowLock lock(mapping_.descriptor(), WindowLock::patience);
+  const WindowLock lock(file_.descriptor(), WindowLock::patience);
   // Without the lock, the next process that joins finds this slot without its owner.
   if (lock.held()) end(slot);
   if (hand_over_ != nullptr) hand_over_->stop_listening();
   own_ = none;
-  unlock_place(mapping_.descriptor(), slot);
-  if (!lock.held() || !mapping_.is_file()) return;
+  unlock_place(file_.descriptor(), slot);
+  if (!lock.held() || !file_.is_file()) return;
   release_dead();
   if (mapping_.lost()) return;
   for (uint32_t other = 0; other < places; ++other) {
-    if (mapping_.generation(other) % 2 == 1) return;
+    if (words_.generation(other) % 2 == 1) return;
   }
   // The last device gives the memory of the rings and segments back to the system.
-  const uint64_t from = mapping_.parts().rings_at;
-  mapping_.give_back_memory(from, mapping_.bytes() - from);
+  const uint64_t from = words_.parts().rings_at;
+  file_.give_back_memory(from, mapping_.bytes() - from);
 }
 
 bool Slots::inhabited(uint32_t slot) {
-  if (mapping_.generation(slot) % 2 == 0) return false;
+  if (words_.generation(slot) % 2 == 0) return false;
   if (lives(slot)) return true;
-  const WindowLock lock(mapping_.descriptor());
-  if (lock.held() && mapping_.generation(slot) % 2 == 1 && !lives(slot)) end(slot);
+  const WindowLock lock(file_.descriptor());
+  if (lock.held() && words_.generation(slot) % 2 == 1 && !lives(slot)) end(slot);
   return false;
 }
 

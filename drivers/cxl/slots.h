@@ -17,7 +17,7 @@ class Slots {
  public:
   // `hand_over` listens beside the window while this device is in it. It is null where segments lie
   // in the window.
-  Slots(Mapping& mapping, HandOver* hand_over);
+  Slots(const Mapping& mapping, HandOver* hand_over);
 
   static constexpr size_t place_at = 14;  // where in an address the slot's number is
   // Returns the address of the device in a slot: the window's number, the slot.
@@ -46,15 +46,17 @@ class Slots {
   // Returns false once another process has cut off the window or written over it: then nothing in
   // it can be taken for this device's own.
   bool owned() const {
-    return mapping_.here() && !mapping_.lost() && own_ != none &&
-           mapping_.generation(own_) == own_generation_;
+    return file_.here() && !mapping_.lost() && own_ != none &&
+           words_.generation(own_) == own_generation_;
   }
 
  private:
   Error cannot_listen(int error) const;
   void ring_partners(uint32_t slot) const;
 
-  Mapping& mapping_;
+  const Mapping& mapping_;
+  const BackingFile& file_;
+  const SharedWords& words_;
   HandOver* const hand_over_;
   uint32_t own_ = none;
   uint32_t own_generation_ = 0;

@@ -10,7 +10,8 @@ Result<std::unique_ptr<Window>> Window::open(const WindowSettings& settings) {
   if (!mapping) return mapping.error();
   std::unique_ptr<HandOver> hand_over;
   if (settings.hands_over) {
-    hand_over = std::make_unique<HandOver>((*mapping)->parts().granules, opener.others_entitled());
+    hand_over =
+        std::make_unique<HandOver>((*mapping)->words().parts().granules, opener.others_entitled());
   }
   return std::unique_ptr<Window>(new Window(std::move(*mapping), std::move(hand_over)));
 }
@@ -19,7 +20,7 @@ Window::Window(std::unique_ptr<Mapping> mapping, std::unique_ptr<HandOver> hand_
     : mapping_(std::move(mapping)),
       hand_over_(std::move(hand_over)),
       slots_(*mapping_, hand_over_.get()),
-      rings_(*mapping_, slots_),
+      rings_(mapping_->file(), mapping_->words(), slots_),
       segments_(*mapping_, slots_, hand_over_.get()),
       holder_(*mapping_, slots_, segments_.handed_over()) {}
 

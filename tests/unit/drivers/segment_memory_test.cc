@@ -35,7 +35,7 @@ struct Two {
   static std::unique_ptr<Window> opened(const WindowFile& file) {
     return Window::open({.path = file.path(), .bytes = 16 << 20}).value();
   }
-  uint32_t generation() const { return owner_window->mapping().generation(own); }
+  uint32_t generation() const { return owner_window->mapping().words().generation(own); }
   std::byte* hold(const MemoryRange& range) { return copier.hold(own, generation(), range); }
   // The same range in the copier's mapping.
   MemoryRange range(uint64_t offset, uint64_t size) const {

@@ -31,7 +31,9 @@ struct PlainFile {
 // One opening of the window, as a process has it.
 struct Opening {
   explicit Opening(const PlainFile& file, uint64_t bytes = 8 << 20)
-      : mapping(file.open(bytes)), slots(*mapping, nullptr), rings(*mapping, slots) {}
+      : mapping(file.open(bytes)),
+        slots(*mapping, nullptr),
+        rings(mapping->file(), mapping->words(), slots) {}
   std::unique_ptr<Mapping> mapping;
   Slots slots;
   Rings rings;
@@ -43,12 +45,12 @@ TEST_CASE("a window is created once, found by others, and refused with another s
   const auto second = file.open(0);
   CHECK(first->id() == second->id());
   CHECK(second->bytes() == 1 << 20);
-  CHECK(first->parts().rings == second->parts().rings);
+  CHECK(first->words().parts().rings == second->words().parts().rings);
   const WindowSettings larger{.path = file.path, .bytes = 2 << 20};
   const auto refused = Opener(larger).open();
   REQUIRE_FALSE(refused);
   CHECK(mentions(refused.error().message, "exists and has 1M, not 2M"));
-  first->header().magic.store(1);
+  first->words().header().magic.store(1);
   const WindowSettings same{.path = file.path};
   CHECK(Opener(same).open().status() == Status::invalid_argument);
 }
@@ -57,17 +59,17 @@ TEST_CASE("a mapping reads what another one stores, and released pages read as z
   const PlainFile file;
   const auto first = file.open(8 << 20);
   const auto second = file.open(0);
-  std::atomic<uint32_t>& word = first->slots()[3].record.told;
-  first->tell(word, 7u);
-  CHECK(second->seen(second->slots()[3].record.told) == 7);
-  std::byte* const memory = first->memory_of(0);
+  std::atomic<uint32_t>& word = first->words().slot(3).record.told;
+  first->words().tell(word, 7u);
+  CHECK(second->words().seen(second->words().slot(3).record.told) == 7);
+  std::byte* const memory = first->words().memory_of(0);
   memory[5] = std::byte{1};
-  if (first->give_back_memory(static_cast<uint64_t>(memory - first->base()), page_bytes)) {
-    CHECK(second->memory_of(0)[5] == std::byte{});
+  if (first->file().give_back_memory(first->words().offset_of(memory), page_bytes)) {
+    CHECK(second->words().memory_of(0)[5] == std::byte{});
   }
-  CHECK(first->here());
-  first->abandon();
-  CHECK_FALSE(first->here());
+  CHECK(first->file().here());
+  first->file().abandon();
+  CHECK_FALSE(first->file().here());
 }
 
 TEST_CASE("a slot belongs to one opening until it leaves or its process dies") {
@@ -84,13 +86,13 @@ TEST_CASE("a slot belongs to one opening until it leaves or its process dies") {
   CHECK_FALSE(first.slots.endpoint_of(slot) == first.slots.endpoint_of(slot + 1));
 
   // The opening dies: its lock is released and its record stays until the other one looks.
-  const uint32_t generation = second.mapping->generation(slot);
-  const uint64_t changes = second.mapping->changes().count;
-  first.mapping->abandon();
+  const uint32_t generation = second.mapping->words().generation(slot);
+  const uint64_t changes = second.mapping->words().changes().count;
+  first.mapping->file().abandon();
   CHECK_FALSE(first.slots.owned());
   CHECK_FALSE(second.slots.inhabited(slot));
-  CHECK(second.mapping->generation(slot) == generation + 1);
-  CHECK(second.mapping->changes().count > changes);
+  CHECK(second.mapping->words().generation(slot) == generation + 1);
+  CHECK(second.mapping->words().changes().count > changes);
   second.slots.leave();
   CHECK(second.slots.own() == Slots::none);
 }
@@ -107,13 +109,13 @@ TEST_CASE("a pair has two rings of its own, which are free when both ends have r
   CHECK(first.rings.claim_pair(a, c + 1) == Claim::nobody_there);
   REQUIRE(first.rings.claim_pair(a, b) == Claim::made);
   CHECK(second.rings.claim_pair(b, a) == Claim::made);  // the same two rings
-  const RingOwner owner = owner_of(*third.mapping, 0);
+  const RingOwner owner = owner_of(third.mapping->words(), 0);
   CHECK(owner.from == a);
   CHECK(owner.to == b);
-  CHECK(owner_of(*third.mapping, 1).to == a);
+  CHECK(owner_of(third.mapping->words(), 1).to == a);
   CHECK(third.rings.claim_pair(c, a) == Claim::no_ring);
   {
-    const WindowLock lock(second.mapping->descriptor());
+    const WindowLock lock(second.mapping->file().descriptor());
     CHECK(third.rings.claim_pair(c, a) == Claim::not_now);
   }
   // One end leaves. The other one has to release the rings, too.
@@ -121,10 +123,11 @@ TEST_CASE("a pair has two rings of its own, which are free when both ends have r
   REQUIRE(first.slots.join().value() == a);
   CHECK(third.rings.claim_pair(c, a) == Claim::no_ring);
   for (const uint32_t ring : {0u, 1u}) {
-    RingControl& control = second.mapping->ring_at(ring).control;
-    const uint32_t serial = owner_of(*second.mapping, ring).serial;
-    mark_let_go(*second.mapping, ring, serial + 1, control.receiver.let_go);  // of another owner
-    mark_let_go(*second.mapping, ring, serial,
+    RingControl& control = second.mapping->words().ring(ring).control;
+    const uint32_t serial = owner_of(second.mapping->words(), ring).serial;
+    mark_let_go(second.mapping->words(), ring, serial + 1,
+                control.receiver.let_go);  // of another owner
+    mark_let_go(second.mapping->words(), ring, serial,
                 ring == 0 ? control.receiver.let_go : control.sender.let_go);
   }
   CHECK(third.rings.claim_pair(c, a) == Claim::made);
@@ -140,7 +143,7 @@ TEST_CASE("granules are taken in rows, and are free when returned and held by no
   CHECK(granules.take(1, one) == Taken::no_room);  // this device has no slot
   first.slots.join().value();
   const uint32_t copier = second.slots.join().value();
-  const uint64_t granule = first.mapping->parts().granule_bytes;
+  const uint64_t granule = first.mapping->words().parts().granule_bytes;
   REQUIRE(granules.take(granule + 1, one) == Taken::taken);
   CHECK(granules.whole_bytes(granule + 1) == 2 * granule);
   uint32_t two = 0;
@@ -172,16 +175,16 @@ TEST_CASE("arrivals read each ring in turn, and one incarnation of a sender afte
   const uint32_t to = first.slots.join().value();
   const uint32_t from = second.slots.join().value();
   REQUIRE(second.rings.claim_pair(from, to) == Rings::Claim::made);
-  const RingOwner owner = owner_of(*first.mapping, 0);
+  const RingOwner owner = owner_of(first.mapping->words(), 0);
   REQUIRE(owner.from == from);
-  Arrivals arrivals(*first.mapping, first.slots);
+  Arrivals arrivals(first.mapping->words(), first.slots);
   CHECK(arrivals.quiet());
   REQUIRE(arrivals.add(0, owner));
   REQUIRE(arrivals.add(0, owner));  // this ring is known already
   CHECK(arrivals.quiet());
 
   MarkedLines marked{};
-  RingWriter writer(second.mapping->ring_at(0), marked);
+  RingWriter writer(second.mapping->words().ring(0), marked);
   for (int i = 0; i < 2; ++i) {
     std::byte* const message = writer.begin(100);
     REQUIRE(message != nullptr);
@@ -202,19 +205,19 @@ TEST_CASE("arrivals read each ring in turn, and one incarnation of a sender afte
   arrivals.note_ended();
   REQUIRE(second.rings.claim_pair(from, to) == Rings::Claim::made);
   uint32_t ring = 0;
-  while (owner_of(*first.mapping, ring).from != from ||
-         owner_of(*first.mapping, ring).from_generation != second.slots.own_generation()) {
-    REQUIRE(++ring < first.mapping->parts().rings);
+  while (owner_of(first.mapping->words(), ring).from != from ||
+         owner_of(first.mapping->words(), ring).from_generation != second.slots.own_generation()) {
+    REQUIRE(++ring < first.mapping->words().parts().rings);
   }
-  CHECK_FALSE(arrivals.add(ring, owner_of(*first.mapping, ring)));
+  CHECK_FALSE(arrivals.add(ring, owner_of(first.mapping->words(), ring)));
   CHECK_FALSE(writer.empty());
   arrivals.release(std::span(frames).first(2));
   CHECK(writer.empty());
-  CHECK(arrivals.add(ring, owner_of(*first.mapping, ring)));
+  CHECK(arrivals.add(ring, owner_of(first.mapping->words(), ring)));
   arrivals.let_go_of_all();
   CHECK(arrivals.quiet());
-  const uint32_t serial = owner_of(*first.mapping, ring).serial;
-  CHECK(first.mapping->ring_at(ring).control.receiver.let_go == serial);
+  const uint32_t serial = owner_of(first.mapping->words(), ring).serial;
+  CHECK(first.mapping->words().ring(ring).control.receiver.let_go == serial);
 }
 
 }  // namespace

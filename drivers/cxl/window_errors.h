@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "urma/core/result.h"
+
+namespace urma::drivers::cxl {
+
+class WindowLock;
+
+// Builds errors that name the window.
+struct WindowErrors {
+  std::string path;
+
+  Error because(Status status, std::string_view why, std::string_view fix) const;
+  Error cannot_lock(const WindowLock& lock) const;
+  // `error`: the errno of a call that wanted so many bytes of the file system.
+  Error cannot_have(std::string_view what, uint64_t needed_bytes, int error) const;
+};
+
+}  // namespace urma::drivers::cxl
