@@ -19,8 +19,8 @@ namespace {
 
 std::atomic<bool> incomplete{false};
 
-// The last block of a pcapng file says how many packets there were, how many of them are missing,
-// and why (an Interface Statistics Block).
+// The last block of a pcapng file (an Interface Statistics Block): how many packets there were, how
+// many of them are missing, and why.
 struct End {
   uint64_t seen = 0;
   uint64_t missing = 0;
@@ -56,7 +56,7 @@ std::optional<End> parse_end(std::span<const char> block) {
   return end;
 }
 
-// The last block of an open file, which its last four bytes say the length of.
+// Reads the last block of an open file. The last four bytes of the file are its length.
 std::optional<End> read_end(int file, off_t size) {
   std::array<char, 512> block{};
   uint32_t bytes = 0;
@@ -116,7 +116,7 @@ Device Captures::watch(Device device) {
   return device;
 }
 
-// How the program ends must not change by an exception here.
+// An exception here must not change how the program ends.
 Captures::~Captures() {
   try {
     for (const std::string& file : files_) {

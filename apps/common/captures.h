@@ -8,9 +8,9 @@
 
 namespace urma::apps {
 
-// Says what the captures (`pcap(...)`) of a program's devices lack. A capture is whole or not only
-// when its device has closed, so an object of this class is declared before the devices: it is
-// destroyed after them, and then reads how each capture file ends.
+// Reports which packets are missing in the captures (`pcap(...)`) of a program's devices. A capture
+// is complete or not only once its device has closed. So an object of this class is declared before
+// the devices: it is destroyed after them, and then reads how each capture file ends.
 class Captures {
  public:
   // `program` begins each message.
@@ -19,7 +19,7 @@ class Captures {
   Captures(const Captures&) = delete;
   Captures& operator=(const Captures&) = delete;
 
-  // Remembers the files that the device's captures are written to. Returns the device.
+  // Remembers the files to which the device writes captures. Returns the device.
   Device watch(Device device);
 
  private:
@@ -27,15 +27,16 @@ class Captures {
   std::vector<std::string> files_;
 };
 
-// Returns what a closed capture file lacks: how many packets, why, and the fix. Empty if it is
-// complete, or if it is not a regular file.
+// Returns what is missing in a closed capture file: how many packets, why, and the fix. Empty if
+// the file is complete, or if it is not a regular file.
 std::string what_capture_lacks(const std::string& file);
 
-// From now on `exit_with_captures` says that a capture lacks packets. For those of other processes.
+// From now on `exit_with_captures` reports that a capture lacks packets. Called for captures of
+// other processes.
 void note_incomplete_capture();
 
-// How the program ends: `ok` becomes `capture_incomplete` if any capture lacked packets. Called
-// after all devices have closed.
+// Returns the exit code of the program: `ok` becomes `capture_incomplete` if any capture lacks
+// packets. Called after all devices have closed.
 Exit exit_with_captures(Exit exit);
 
 }  // namespace urma::apps

@@ -39,7 +39,7 @@ CommandLine::Asked CommandLine::parse(int count, char** arguments) {
   return Asked::nothing;
 }
 
-// The words that belong to no option.
+// Refuses words that belong to no option.
 void CommandLine::refuse_rest() const {
   const std::string word = app_.remaining().front();
   if (!word.starts_with('-')) {

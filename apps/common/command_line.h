@@ -37,7 +37,7 @@ class CommandLine {
   // its value if the option is not given.
   void flag(const std::string& names, bool& target) { app_.add_flag(names, target); }
   void text(const std::string& names, std::string& target) { app_.add_option(names, target); }
-  // May be given several times.
+  // This option may be given several times.
   void texts(const std::string& names, std::vector<std::string>& target);
   template <class Value, class Target>
   void value(const std::string& names, Target& target, Value type) {
@@ -53,15 +53,14 @@ class CommandLine {
   // Adds --help-all, for a program with two screens of help.
   void two_screens() { app_.add_flag("--help-all", help_all_); }
 
-  // Reads the values, unless the user asks for help or for the version: then the others do not
-  // count.
+  // Reads the values. If the user asks for help or the version, the values are not checked.
   Asked parse(int count, char** arguments);
 
-  // Whether an option or a word was given. `name` is one of its names.
+  // Returns whether an option or a word was given. `name` is one of its names.
   bool given(const std::string& name) const;
-  // The first of these that was given.
+  // Returns the first of these that was given.
   std::optional<std::string> first_given(const std::vector<std::string>& names) const;
-  // Refuses two of these in one command line.
+  // Fails if two of these are in one command line.
   void exclude(const std::vector<std::string>& names) const;
 
  private:
@@ -71,7 +70,7 @@ class CommandLine {
     std::function<bool(std::string_view)> read;
     std::function<std::string()> valid;
   };
-  // The type that a target holds: of an optional one, its value's.
+  // The type of a target's value; for an optional target, the type inside it.
   template <class Target>
   static Target held_by(const Target&);
   template <class Target>
@@ -81,7 +80,7 @@ class CommandLine {
 
   const std::string program_;
   CLI::App app_;
-  std::deque<Typed> typed_;  // options refer to their words
+  std::deque<Typed> typed_;  // a deque, because the options refer to its elements
   bool help_ = false;
   bool help_all_ = false;
   bool version_ = false;

@@ -16,8 +16,8 @@
 namespace urma::apps {
 namespace {
 
-// The device on an interface's address; empty if it is none for others, or the IPv4 loopback, of
-// which one is taken that is free.
+// Returns the device on an interface's address. Empty for an address that other hosts cannot use,
+// and for the IPv4 loopback, of which the device takes a free address itself.
 std::string device_on(const sockaddr& address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address.sa_family == AF_INET) {
@@ -37,11 +37,11 @@ std::string device_on(const sockaddr& address) {
   return {};
 }
 
-// Whether an address is one of this host: only such an address can be bound to.
+// Returns whether the address belongs to this host. Only such an address can be bound.
 bool is_of_this_host(const addrinfo& where) {
   sockaddr_storage address{};
   std::memcpy(&address, where.ai_addr, where.ai_addrlen);
-  // Any free port, so that this takes no port from a server.
+  // Port 0 is any free port, so this takes no port from a server.
   if (address.ss_family == AF_INET) {
     reinterpret_cast<sockaddr_in&>(address).sin_port = 0;
   } else {
@@ -54,7 +54,7 @@ bool is_of_this_host(const addrinfo& where) {
   return bound;
 }
 
-// Empty if the address cannot be written.
+// Returns an empty text if the address cannot be written.
 std::string device_at(const sockaddr& address, socklen_t length, std::string_view port) {
   char text[INET6_ADDRSTRLEN] = "";
   if (getnameinfo(&address, length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0) return {};
@@ -62,13 +62,13 @@ std::string device_at(const sockaddr& address, socklen_t length, std::string_vie
                                        : fmt::format("udp:{}{}", text, port);
 }
 
-// The device on the address from which this machine talks to another host; empty if there is no
+// Returns the device on the address from which this host reaches another one; empty if there is no
 // route.
 std::string device_routed_to(const addrinfo& where) {
   const int probe = socket(where.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_storage self{};
   socklen_t length = sizeof self;
-  // Connecting a datagram socket sends no packet; it only looks into the routing table.
+  // Connecting a datagram socket sends no packet; it only consults the routing table.
   const bool known = probe >= 0 && connect(probe, where.ai_addr, where.ai_addrlen) == 0 &&
                      getsockname(probe, reinterpret_cast<sockaddr*>(&self), &length) == 0;
   if (probe >= 0) close(probe);

@@ -8,10 +8,11 @@
 
 namespace urma::apps {
 
-// The device that reaches a server there: the window for "localhost" and for addresses in it, else
-// the one on the address from which this machine talks to the host; for an address of this host
-// any free port there (udp:127.0.0.1:0), because port 4792 is the server's, whichever starts first.
-// If that cannot be found out, the import of the host's name says why.
+// Returns the device string with which a client reaches the server at `host`: the window for
+// "localhost" and for addresses in a window; otherwise the address from which this host talks to
+// `host`. For an address of this host it has any free port (udp:127.0.0.1:0), because port 4792
+// belongs to the server, whichever side starts first. If no device string can be found, the import
+// of the host's name reports why.
 std::string device_towards(const std::string& host);
 
 // The devices that a server opens: the window and the loopback first, then each address by which

@@ -9,20 +9,20 @@
 
 namespace urma::apps {
 
-// How a program ends: for scripts.
+// The exit codes of the programs, for scripts.
 enum class Exit : int {
   ok = 0,
   error = 1,
   usage = 2,
-  threshold = 3,  // something is not as it should be (urma_info --doctor); reserved elsewhere
+  threshold = 3,  // a check found a problem (urma_info --doctor); reserved in other programs
   wrong_bytes = 4,
-  peer_lost = 5,  // or never reached
+  peer_lost = 5,  // or was never reached
   version_mismatch = 6,
-  capture_incomplete = 7,  // all else was ok, but pcap(...) lost packets
-  interrupted = 130,       // Ctrl-C, as shells have it
+  capture_incomplete = 7,  // all else succeeded, but pcap(...) lost packets
+  interrupted = 130,       // by Ctrl-C, as shells report it
 };
 
-// Ends what is being done. The message says what failed, why and the fix.
+// Ends the current operation. The message says what failed, why, and the fix.
 class Failure : public std::exception {
  public:
   Failure(Exit exit, std::string message) : exit_(exit), message_(std::move(message)) {}
@@ -49,7 +49,7 @@ inline Exit exit_for(Status status) {
     case Status::not_found:
     case Status::timed_out:
     case Status::flushed:
-    case Status::remote_access:  // what it had registered is gone
+    case Status::remote_access:  // the peer's registration has ended
       return Exit::peer_lost;
     case Status::version_mismatch:
       return Exit::version_mismatch;
@@ -58,7 +58,7 @@ inline Exit exit_for(Status status) {
   }
 }
 
-// The value, or a Failure that says what was being done.
+// Returns the value, or throws a Failure that says what was being done.
 template <class T>
 T must(Result<T> result, std::string_view doing) {
   if (!result) {
@@ -67,7 +67,7 @@ T must(Result<T> result, std::string_view doing) {
   if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 
-// How a work ended that had to succeed.
+// Returns the Failure for a work that should have succeeded.
 inline Failure failed_work(std::string_view doing, Status status) {
   const StatusInfo& info = describe(status);
   const Exit exit = exit_for(status);

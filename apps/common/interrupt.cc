@@ -13,7 +13,7 @@ namespace urma::apps {
 namespace {
 
 std::atomic<int> signals{0};
-std::atomic<int> at_once{0};  // EndsAtOnce that exist
+std::atomic<int> at_once{0};  // existing objects of EndsAtOnce
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
 
 int descriptor = -1;
@@ -29,14 +29,15 @@ void count_signal(int) {
 void handle_signals() {
   descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   struct sigaction action {};
-  action.sa_handler = count_signal;  // without SA_RESTART: a thread asleep in a call wakes up
+  action.sa_handler =
+      count_signal;  // without SA_RESTART, so that a thread that sleeps in a call wakes up
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
 
 EndsAtOnce::EndsAtOnce() {
   at_once.fetch_add(1);
-  // A signal that came just before would have to wait for the call's end.
+  // Otherwise a signal that came just before would wait until the call returns.
   if (interrupted()) _exit(static_cast<int>(Exit::interrupted));
 }
 

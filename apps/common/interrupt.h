@@ -2,13 +2,13 @@
 
 namespace urma::apps {
 
-// Ctrl-C asks for the summary so far: loops look at `interrupted` and come to an end. The second
-// one exits at once.
+// The first Ctrl-C asks for the results so far: loops check `interrupted` and end. The second one
+// ends the process immediately.
 void handle_signals();
 bool interrupted();
 
-// While one of these exists, Ctrl-C ends the process at once. For calls that cannot be interrupted,
-// before anything has begun that would have to be summed up or undone.
+// While an object of this class exists, Ctrl-C ends the process immediately. For calls that cannot
+// be interrupted, before the program has done anything that it must report or undo.
 class EndsAtOnce {
  public:
   EndsAtOnce();
@@ -17,7 +17,8 @@ class EndsAtOnce {
   ~EndsAtOnce();
 };
 
-// Becomes readable with the first Ctrl-C, for a thread asleep in poll. Made by `handle_signals`.
+// Becomes readable with the first Ctrl-C, for a thread that sleeps in poll. Created by
+// `handle_signals`.
 int interrupt_descriptor();
 
 }  // namespace urma::apps

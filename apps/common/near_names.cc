@@ -9,7 +9,7 @@
 namespace urma::apps {
 namespace {
 
-// How many letters have to be inserted, removed or replaced to make one word of the other.
+// Returns how many letters must be inserted, removed or replaced to make one word from the other.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

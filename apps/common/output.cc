@@ -18,7 +18,7 @@ namespace {
 
 struct Letter {
   uint32_t code = 0;
-  size_t bytes = 0;  // 0: it is none in UTF-8
+  size_t bytes = 0;  // 0 if the text is not UTF-8
 };
 
 Letter first_letter(std::string_view text) {
@@ -53,7 +53,8 @@ bool harmless(uint32_t code) {
 void prepare_output() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest vacant one, which is this one. The wrong way round: using it is still an error.
+    // open() returns the lowest vacant descriptor, which is this one. It is opened in the wrong
+    // direction, so that using it is still an error.
     const int how = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (::open("/dev/null", how) != descriptor) break;
   }

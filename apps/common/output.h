@@ -17,7 +17,7 @@ bool write_all(int descriptor, std::string_view text);
 // Prints on stdout, unbuffered. Throws a Failure if not all of it can be written; `what` begins its
 // message.
 void print(std::string_view text, std::string_view what = "output");
-// The same for one object, with an end of line.
+// Prints one object and an end of line, like `print`.
 void print_json(const nlohmann::json& whole);
 
 // Text of a user or of another process, made safe for a terminal: it has a `?` in place of each

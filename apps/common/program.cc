@@ -10,8 +10,8 @@
 namespace urma::apps {
 namespace {
 
-// A message can quote another process, so it is made safe for a terminal. What stdio still holds of
-// the program's output comes before it.
+// The message may quote another process, so it is made safe for a terminal. Output that stdio still
+// buffers is written before it.
 void print_failure(std::string_view program, std::string_view message) {
   std::fflush(stdout);
   print_error(printable(fmt::format("{}: {}", program, message)));

@@ -13,10 +13,11 @@
 
 namespace urma::apps {
 
-// Makes one server for each device that is named, or else for each of `devices_of_this_host`, and
-// returns those that could be made: `make` takes a device string and throws a Failure. One that
-// could not be made ends the program only if its device was named, or if there is no other: its
-// address may be another server's, or not be ready yet. Else `complain` gets a line that says why.
+// Makes one server for each named device, or if none is named for each of `devices_of_this_host`,
+// and returns those that could be made. `make` takes a device string and throws a Failure. If a
+// server cannot be made, the program ends only if its device was named or there is no other server:
+// its address may belong to another server, or may not be ready yet. Otherwise `complain` gets a
+// line that says why.
 template <class Make, class Complain>
 auto make_servers(std::span<const std::string> named, Make make, Complain complain) {
   std::vector<decltype(make(std::string()))> servers;
@@ -38,9 +39,9 @@ auto make_servers(std::span<const std::string> named, Make make, Complain compla
   return servers;
 }
 
-// Runs each body on a thread of its own, the first one on the caller's, until all have returned.
-// The first that ends, by an exception or not, sets `over`, which the others look at. Then an
-// exception is thrown again: that of the first body, in their order, which threw one.
+// Runs each body on a thread of its own, the first one on the caller's thread, until all have
+// returned. The first body that ends, by an exception or not, sets `over`, which the others check.
+// Afterwards the exception of the first body, in their order, that threw one is thrown again.
 void run_together(std::span<const std::function<void()>> bodies, std::atomic<bool>& over);
 
 }  // namespace urma::apps

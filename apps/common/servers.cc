@@ -16,14 +16,15 @@ std::string with_device(const std::string& command, const std::string& device) {
   return device.empty() ? command : fmt::format("{} --device {}", command, apps::quoted(device));
 }
 
-// HOST as a command line has it. An address in brackets is a pattern for some shells.
+// HOST as on a command line. Some shells take brackets for a pattern, so they are removed, and
+// other special characters are quoted.
 std::string host_of(std::string place) {
   const bool bracketed = place.starts_with('[') && place.ends_with(']');
   return bracketed ? place.substr(1, place.size() - 2) : apps::quoted(place);
 }
 
-// The library writes a name at each of its places as urma://HOST/NAME, separated by blanks: each
-// becomes a command.
+// The library lists the addresses of a name as urma://HOST/NAME, separated by blanks. Each becomes
+// a command.
 std::string commands_in(std::string text, const Service& service) {
   constexpr std::string_view scheme = "urma://";
   for (size_t at = 0; (at = text.find(scheme, at)) != text.npos;) {
@@ -40,7 +41,7 @@ std::string commands_in(std::string text, const Service& service) {
   return text;
 }
 
-// The library advises to open a device, which a program does by an option.
+// The library advises to open a device. The user of a program does that by an option.
 bool advise_device(std::string& message) {
   for (const std::string_view cure : {"open cxl:", "open udp:"}) {
     const size_t at = message.find(std::string(fix) + std::string(cure));
@@ -52,7 +53,8 @@ bool advise_device(std::string& message) {
   return false;
 }
 
-// The same message with another cure, if it has the catalogue's, which knows no commands.
+// Replaces the cure of the message if it is the default cure of the status, which knows no
+// commands.
 bool replace_cure(std::string& message, Status status, const std::string& cure) {
   const std::string general = std::string(fix) + std::string(describe(status).cure);
   if (!message.ends_with(general)) return false;
@@ -61,8 +63,8 @@ bool replace_cure(std::string& message, Status status, const std::string& cure) 
   return true;
 }
 
-// A server without --device takes addresses that are vacant and the usual window, so that a client
-// which has named another place would not find it.
+// A server without --device takes free addresses and the default window. A client that has named
+// another address would not find it there, so the command names the device.
 std::string command_to_serve(const Device& device, const std::string& host,
                              const Service& service) {
   const bool window = in_window(device.endpoint().address);
@@ -153,7 +155,7 @@ std::string command_to_reach(Device& device, const std::string& text, const Serv
   if (!in_window(at.address)) {
     return service.ask + " " + host_of(at.port == ub_port ? to_string(at.address) : to_string(at));
   }
-  // Several servers share a window: the others have this name, too.
+  // Several servers share a window, so another server may have this name.
   const auto found = device.import("urma://localhost/" + service.name, Duration{});
   const bool alone = found || found.status() != Status::invalid_argument;
   const std::string command = alone ? service.ask : service.ask + " " + to_string(at.address);

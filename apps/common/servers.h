@@ -7,14 +7,14 @@
 
 namespace urma::apps {
 
-// A program that serves and one that asks find each other by a published name. Errors and the
-// lines that a server prints name the commands to type.
+// A server and its clients find each other by a published name. Errors, and the lines that a server
+// prints, contain the commands to type.
 struct Service {
-  std::string name;         // as it is published: urma_notify
-  std::string role;         // of the program that serves: receiver
-  std::string serve;        // the command line that starts it: urma_notify serve DIR
-  std::string ask;          // that of a client, without its host: urma_notify send FILE
-  std::string device = {};  // a client's --device, if it has one
+  std::string name;   // the published name, such as urma_notify
+  std::string role;   // what the server is called, such as receiver
+  std::string serve;  // the command line that starts it, such as urma_notify serve DIR
+  std::string ask;  // the command line of a client without its host, such as urma_notify send FILE
+  std::string device = {};  // the --device of a client, if it has one
 };
 
 // Throws a Failure if the device string names a simulated network, which exists within one process:
@@ -23,11 +23,12 @@ void refuse_simulation(const std::string& device);
 // Opens a device for one side of a service.
 Device open_device(const std::string& device);
 
-// The server at HOST: localhost, ADDRESS or ADDRESS:PORT. Where several serve this host, that of
-// the loopback is meant. Throws a Failure with the command that would reach a server.
+// Imports the server at HOST: localhost, ADDRESS or ADDRESS:PORT. If several servers serve this
+// host, imports the one on the loopback. Throws a Failure with the command that would reach a
+// server.
 Imported find_server(Device& device, const std::string& host, const Service& service);
 
-// The Failure for a name that could not be published on this device.
+// Returns the Failure for a name that could not be published on this device.
 Failure not_published(const Device& device, const Service& service, const Error& error);
 
 // Returns the command by which a client on this host reaches the server on this device, which has

@@ -7,7 +7,7 @@
 namespace urma::apps {
 namespace {
 
-// The number at the beginning of a word, and what stands behind it.
+// The number at the beginning of a word, and the rest of the word.
 template <class Number>
 struct Parsed {
   Number number{};
@@ -55,7 +55,7 @@ std::string Bytes::valid() const {
   return fmt::format("1 to {} bytes, as 64, 4K or 1M", size_text(most));
 }
 
-// Written so that a NaN is refused, too.
+// The comparison is written so that a NaN is refused, too.
 std::optional<double> Seconds::read(std::string_view word) const {
   const auto found = parse<double>(word);
   if (!found || !found->rest.empty()) return std::nullopt;

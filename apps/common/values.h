@@ -23,7 +23,7 @@ struct WholeNumber {
   std::string valid() const;
 };
 
-// 1 to `most` bytes. K, M and G are 2^10, 2^20 and 2^30.
+// 1 to `most` bytes. K, M and G mean 2^10, 2^20 and 2^30.
 struct Bytes {
   uint64_t most = UINT64_MAX;
 
@@ -39,13 +39,13 @@ struct Seconds {
   std::string valid() const;
 };
 
-// Where a server is. The name is resolved later, by the device.
+// The host of a server. The device resolves the name later.
 struct Host {
   std::optional<std::string> read(std::string_view word) const;
   std::string valid() const;
 };
 
-// An element of a table, by its member `name`.
+// One element of a table, chosen by its member `name`.
 template <class Named>
 struct OneOf {
   std::span<const Named> all;
@@ -65,7 +65,7 @@ struct OneOf {
 template <class Table>
 OneOf(const Table& all) -> OneOf<typename Table::value_type>;
 
-// One or more values, with commas between them.
+// One or more values, separated by commas.
 template <class Value>
 struct ListOf {
   Value each;

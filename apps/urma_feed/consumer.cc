@@ -16,10 +16,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So many messages may wait here; a producer that has sent more has to wait.
+// At most this many messages wait here. A producer that has sent more has to wait.
 constexpr uint32_t permits = 1024;
 
-// A rate of less than this says nothing.
+// No rate is printed for a shorter time.
 constexpr double least_seconds = 0.1;
 
 double seconds_between(std::chrono::steady_clock::time_point from,
@@ -39,7 +39,8 @@ Consumer::Consumer(const Options& options)
       router_([this](const Completion& arrival, uint64_t number) {
         Topic& topic = topics_[topic_in(arrival.immediate)];
         ++topic.messages;
-        // All producers of a topic write there: it is the value of this message, or a later one.
+        // All producers of a topic write to this line: it contains the value of this message, or of
+        // a later one.
         auto* const line = reinterpret_cast<uint64_t*>(sources_[source_].lines.bytes().data() +
                                                        topic_in(arrival.immediate) * line_bytes);
         topic.last = std::atomic_ref(*line).load(std::memory_order_acquire);
@@ -57,7 +58,8 @@ Consumer::Consumer(const Options& options)
         total);
     ++ended_;
   });
-  // One that cannot be opened ends it only if it was named, or is the only one. Else it is said.
+  // A device that cannot be opened ends the program only if it was named, or is the only one.
+  // Otherwise the failure is printed.
   const bool named = !options.devices.empty();
   std::optional<Failure> failed;
   std::vector<std::string> without;
@@ -102,7 +104,8 @@ Exit Consumer::run() {
   return apps::interrupted() ? Exit::interrupted : Exit::ok;
 }
 
-// Whether anything came. What is taken when it is enough, or on Ctrl-C, is not looked at any more.
+// Returns whether anything came. After enough messages, or after Ctrl-C, the rest of what was
+// polled is ignored.
 bool Consumer::poll_all() {
   std::array<Completion, 64> out;
   bool any = false;
@@ -126,7 +129,7 @@ bool Consumer::enough() const {
          (options_.producers && ended_ >= *options_.producers && whole());
 }
 
-// Whether all messages of the producers that have ended came, once each. Messages of a producer
+// Returns whether each message of the producers that have ended came once. Messages of a producer
 // that has not ended may still be on their way.
 bool Consumer::whole() const {
   return std::ranges::all_of(producers_, [](const auto& one) {
@@ -180,9 +183,9 @@ void Consumer::print_table() const {
   const auto going_on =
       std::ranges::count_if(producers_, [](const auto& one) { return !one.second.over(); });
   if (going_on > 0) {
-    text += fmt::format("{} {} not ended: what is missing of {} at the end is not known\n",
-                        going_on, going_on == 1 ? "producer has" : "producers have",
-                        going_on == 1 ? "it" : "them");
+    text += fmt::format("{} {} not ended: {} last messages may be missing\n", going_on,
+                        going_on == 1 ? "producer has" : "producers have",
+                        going_on == 1 ? "its" : "their");
   }
   apps::print(text);
 }

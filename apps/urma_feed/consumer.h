@@ -14,29 +14,30 @@
 
 namespace urma::feed {
 
-// One thread, asleep at the descriptors of all its devices until one has something.
+// Receives messages on one thread, which sleeps at the descriptors of all its devices until one has
+// completions.
 class Consumer {
  public:
   explicit Consumer(const Options& options);
   Consumer(const Consumer&) = delete;
 
-  // Until enough has come, or interrupted; then the table.
+  // Runs until enough messages have come or Ctrl-C, and then prints the table.
   Exit run();
 
  private:
   using Clock = std::chrono::steady_clock;
-  // One device, and what was received there.
+  // One device, and the messages that were received there.
   struct Source {
     std::string text;
     Device device;
     Segment lines;
     Jetty jetty;
   };
-  // A life of a process, one of its Jetties, and on which device.
+  // One Jetty of one incarnation of a process, and the device through which it sends.
   using Producer = std::tuple<size_t, uint32_t, uint32_t, JettyId>;
   struct Topic {
     uint64_t messages = 0;
-    uint64_t last = 0;  // value
+    uint64_t last = 0;  // the last value
   };
 
   void open(const std::string& text);
@@ -49,18 +50,19 @@ class Consumer {
   void print_table() const;
 
   const Options& options_;
-  apps::Captures captures_{"urma_feed"};  // looks when the devices have closed
+  apps::Captures captures_{
+      "urma_feed"};  // destroyed last, so that it reads the captures after the devices have closed
   std::vector<Source> sources_;
-  size_t source_ = 0;  // whose arrivals are being routed
+  size_t source_ = 0;  // the source whose arrivals are being routed
   Router router_;
   std::array<Topic, topics> topics_{};
   std::map<Producer, Tally> producers_;
   uint64_t messages_ = 0;
-  uint64_t ended_ = 0;   // producers
-  uint64_t sleeps_ = 0;  // since the first message
+  uint64_t ended_ = 0;   // producers that have ended
+  uint64_t sleeps_ = 0;  // sleeps since the first message
   uint64_t shown_ = 0;
   const bool terminal_;
-  Clock::time_point first_{};  // message
+  Clock::time_point first_{};  // when the first message came
   Clock::time_point last_{};
   Clock::time_point shown_at_ = Clock::now();
 };

@@ -5,11 +5,11 @@
 
 namespace urma::feed {
 
-// An immediate has the topic in its highest bits, by which it is routed, and below them the number
-// of the message among those of its producer, from 0.
+// An immediate has the topic, by which it is routed, in its highest bits. Below it is the number of
+// the message among those of its producer, from 0.
 inline constexpr unsigned topic_bits = 8;
 inline constexpr uint32_t topics = 1 << topic_bits;
-// The last message of a producer: its number is how many messages there were.
+// The topic of a producer's last message, whose number is the count of its messages.
 inline constexpr uint32_t end_topic = topics - 1;
 inline constexpr uint64_t number_limit = uint64_t{1} << (64 - topic_bits);
 
@@ -21,7 +21,7 @@ constexpr uint32_t topic_in(uint64_t immediate) {
 }
 constexpr uint64_t number_in(uint64_t immediate) { return immediate & (number_limit - 1); }
 
-// Each topic has a line of the consumer's memory, where its last value is.
+// Each topic has a line in the consumer's memory with its last value.
 inline constexpr size_t line_bytes = 64;
 
 }  // namespace urma::feed

@@ -19,19 +19,19 @@ struct Options {
 
   Mode mode = Mode::help;
   std::string host = "localhost";
-  std::vector<std::string> devices;  // empty: chosen
-  std::optional<uint64_t> count;     // messages
+  std::vector<std::string> devices;  // empty if the user named none: then the program chooses
+  std::optional<uint64_t> count;     // of messages
   std::optional<uint64_t> producers;
-  std::vector<uint64_t> topics = {0};  // in turns
-  uint64_t rate = 0;                   // messages per second at most; 0: as fast as it goes
+  std::vector<uint64_t> topics = {0};  // the producer uses them in turn
+  uint64_t rate = 0;                   // messages per second at most; 0 means as fast as possible
   uint64_t work_us = 0;                // additional time to handle a message
 };
 
-// Fails with Exit::usage.
+// Throws a Failure with Exit::usage.
 Options parse_options(int count, char** arguments);
 std::string help();
 
-// The consumer, for its producers.
+// Describes the consumer, for its producers.
 apps::Service service();
 
 }  // namespace urma::feed

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t berths = 128;
-constexpr auto goodbye = 2s;  // after Ctrl-C, for a consumer that is slow or stands still
+constexpr auto goodbye = 2s;  // after Ctrl-C, the time for a consumer that is slow or stopped
 
 apps::Service service_of(const Options& options) {
   apps::Service service = urma::feed::service();
@@ -28,7 +28,8 @@ apps::Service service_of(const Options& options) {
   return service;
 }
 
-// One that is not told within its patience says so by completions that fail.
+// If the consumer takes no message for longer than the receiver time-out, works complete with an
+// error, and so the producer learns it.
 class Producer {
  public:
   explicit Producer(const Options& options)
@@ -55,16 +56,17 @@ class Producer {
     apps::print(fmt::format("{} messages in {:.1f} s, {:.0f} a second, {} waits for the consumer\n",
                             sent_, seconds, static_cast<double>(sent_) / seconds, waits_));
     if (outstanding_ > 0) {
-      apps::print_error(fmt::format(
-          "urma_feed: the consumer at {} may lack the last {} messages, and not know the end: it "
-          "did not take them within 2 s of Ctrl-C. Fix: see whether it is stopped, or slow",
-          options_.host, outstanding_));
+      apps::print_error(
+          fmt::format("urma_feed: the consumer at {} may lack the last {} messages, and the "
+                      "mark of the end: it did not take them within 2 s of Ctrl-C. Fix: see "
+                      "whether it is stopped, or slow",
+                      options_.host, outstanding_));
     }
     return apps::interrupted() ? Exit::interrupted : Exit::ok;
   }
 
  private:
-  // Whether it is time to leave although not all has been taken.
+  // Returns whether to end although the consumer has not taken all messages.
   bool given_up() {
     if (!apps::interrupted()) return false;
     if (!leave_at_) leave_at_ = Clock::now() + goodbye;
@@ -106,7 +108,8 @@ class Producer {
   }
 
   const Options& options_;
-  apps::Captures captures_{"urma_feed"};  // looks when the device has closed
+  apps::Captures captures_{
+      "urma_feed"};  // destroyed last, so that it reads the captures after the device has closed
   Device device_;
   Imported consumer_;
   Jetty jetty_;

@@ -4,7 +4,7 @@
 
 namespace urma::feed {
 
-// Sends messages until there were enough, or interrupted, and says how many there were.
+// Sends messages until their number is reached or Ctrl-C, and prints how many there were.
 Exit produce(const Options& options);
 
 }  // namespace urma::feed

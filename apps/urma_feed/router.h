@@ -9,12 +9,12 @@
 
 namespace urma::feed {
 
-// Gives each arrival to its topic's handler.
+// Passes each arrival to the handler of its topic.
 class Router {
  public:
   using Handler = std::function<void(const Completion& arrival, uint64_t number)>;
 
-  // For topics that have none of their own.
+  // `others` handles the topics that have no handler of their own.
   explicit Router(Handler others) { handlers_.fill(std::move(others)); }
 
   void on(uint32_t topic, Handler handler) { handlers_[topic] = std::move(handler); }

@@ -6,7 +6,8 @@
 
 namespace urma::feed {
 
-// Whether each message of one producer came, and once. They may overtake one another.
+// Counts whether each message of one producer came, and came once. Messages may overtake one
+// another.
 class Tally {
  public:
   void came(uint64_t number) {
@@ -16,12 +17,12 @@ class Tally {
     }
     while (ahead_.erase(next_) == 1) ++next_;
   }
-  // So many there were.
+  // The producer has ended, and has sent this many messages.
   void ended(uint64_t total) { total_ = total; }
   bool over() const { return total_.has_value(); }
 
   uint64_t repeated() const { return repeated_; }
-  // How many messages did not come of those that were certainly sent.
+  // Returns how many of the messages that were certainly sent have not come.
   uint64_t missing() const {
     const uint64_t known = ahead_.empty() ? next_ : *ahead_.rbegin() + 1;
     const uint64_t sent = total_ && *total_ > known ? *total_ : known;

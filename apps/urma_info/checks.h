@@ -8,18 +8,18 @@
 
 namespace urma::info {
 
-// One question to a machine, under the name that people see.
+// One check of a machine, with the name that is printed.
 struct Check {
   std::string_view name;
   Finding (*run)(const Host& host);
 };
 std::span<const Check> all_checks();
 
-// ---- checks_devices.cc: what a program does first
+// ---- checks_devices.cc: devices that a program would open first
 Finding check_window_device(const Host& host);
 Finding check_network_device(const Host& host);
 
-// ---- checks_files.cc: where processes meet
+// ---- checks_files.cc: files by which processes find each other
 Finding check_shared_memory(const Host& host);
 Finding check_window_file(const Host& host);
 Finding check_names(const Host& host);
@@ -31,7 +31,7 @@ Finding check_huge_pages(const Host& host);
 Finding check_locked_memory(const Host& host);
 Finding check_address_space(const Host& host);
 
-// ---- checks_limits.cc: of the process and its container
+// ---- checks_limits.cc: limits of the process and its container
 Finding check_open_files(const Host& host);
 Finding check_processes(const Host& host);
 Finding check_container_memory(const Host& host);

@@ -10,8 +10,8 @@ namespace urma::info {
 namespace {
 
 constexpr uint64_t mebibyte = 1 << 20;
-// The default window takes 0.7M when it is made and 0.9M for each pair of devices that exchange
-// packets; with less than the second size, only small segments find room beside them.
+// The default window takes 0.7M when it is created, and 0.9M more for each pair of devices that
+// exchange packets. With less than the second size, only small segments fit beside them.
 constexpr uint64_t least_shared = 2 * mebibyte;
 constexpr uint64_t good_shared = 64 * mebibyte;
 
@@ -32,7 +32,7 @@ struct NamesDirectory {
   bool ignored_environment = false;  // XDG_RUNTIME_DIR is set and cannot be used
 };
 
-// As the library chooses it: see NameFiles.
+// The library chooses the directory in the same way: see NameFiles.
 NamesDirectory names_directory(const Host& host) {
   const auto chosen = host.environment.find("XDG_RUNTIME_DIR");
   const bool given = chosen != host.environment.end();
@@ -44,8 +44,8 @@ NamesDirectory names_directory(const Host& host) {
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// Files below that a living process would hold. Drafts are held only for a moment after they were
-// made, so young ones are left alone.
+// Finds files below the path whose processes have ended: a living process would hold its file.
+// Drafts are held only from a moment after they were created, so young files are ignored.
 void find_stale(const Host& host, const std::string& path, std::vector<std::string>& out) {
   constexpr time_t young_seconds = 60;
   for (const std::string& name : host.names(path)) {
@@ -67,7 +67,7 @@ Finding check_shared_memory(const Host& host) {
   const std::string path = host.at("/dev/shm").string();
   const auto space = host.space(path);
   if (!space) {
-    return fix("/dev/shm is not there: windows of shared memory lie there",
+    return fix("/dev/shm does not exist: windows of shared memory are files there",
                "as root: mkdir -p /dev/shm && mount -t tmpfs -o mode=1777,size=1G tmpfs /dev/shm");
   }
   if (!host.may_write(path)) {
@@ -140,7 +140,7 @@ Finding check_names(const Host& host) {
 }
 
 Finding check_stale_files(const Host& host) {
-  // flock(1) makes sure that no process has locked a file, and locks it while it is removed.
+  // flock(1) checks that no process has locked the file, and locks it while it is removed.
   constexpr const char* remove = "-type f ! -name .lock -mmin +1 -exec flock -n {} rm {} \\;";
   const std::string directory = names_directory(host).path;
   std::vector<std::string> stale;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t mebibyte = 1 << 20;
 
-// How much memory a group uses that it could not free by dropping cached files.
+// Returns how much memory a group uses that it could not free by dropping cached files.
 uint64_t memory_used(const Host& host, const std::string& directory) {
   const auto of = [&](const char* file) { return host.number(directory + "/" + file); };
   const uint64_t all = of("memory.current").value_or(of("memory.usage_in_bytes").value_or(0));
@@ -23,7 +23,8 @@ uint64_t memory_used(const Host& host, const std::string& directory) {
   return all - std::min(all, cached);
 }
 
-// How many processors' time a group has. Returns nothing if it has no limit, or if no file has it.
+// Returns how many processors' time a group may use. Returns nothing if it has no limit, or if no
+// file contains it.
 std::optional<double> quota(const Host& host, const std::string& directory) {
   if (const auto both = host.line(directory + "/cpu.max")) {
     const size_t blank = both->find(' ');
@@ -33,7 +34,8 @@ std::optional<double> quota(const Host& host, const std::string& directory) {
     if (!time || !period || *period == 0) return std::nullopt;
     return static_cast<double>(*time) / static_cast<double>(*period);
   }
-  const auto time = host.number(directory + "/cpu.cfs_quota_us");  // -1, no number: no limit
+  // Without a limit the file contains -1, which is not a number here.
+  const auto time = host.number(directory + "/cpu.cfs_quota_us");
   const auto period = host.number(directory + "/cpu.cfs_period_us");
   if (!time || !period || *period == 0) return std::nullopt;
   return static_cast<double>(*time) / static_cast<double>(*period);
@@ -45,7 +47,7 @@ Finding check_open_files(const Host& host) {
   constexpr uint64_t least = 64;  // a device has some 8, a published name one
   constexpr uint64_t good = 256;
   const auto limit = process_limit(host, "Max open files");
-  if (!limit) return ok("the limit is not told here (/proc/self/limits)");
+  if (!limit) return ok("the limit is unknown: /proc/self/limits does not have it");
   if (*limit == UINT64_MAX) return ok("unlimited");
   const std::string what = fmt::format("{} at most (ulimit -n)", *limit);
   if (*limit < least) return fix(what + ": a few devices and names take them", "ulimit -n 1024");

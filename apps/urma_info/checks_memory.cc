@@ -6,7 +6,7 @@
 namespace urma::info {
 namespace {
 
-// As the kernel shows a choice: "always [madvise] never".
+// Returns the choice in brackets, as in "always [madvise] never".
 std::string chosen(const std::string& line) {
   const size_t open = line.find('[');
   const size_t close = line.find(']', open);
@@ -14,7 +14,7 @@ std::string chosen(const std::string& line) {
   return line.substr(open + 1, close - open - 1);
 }
 
-// The options that /dev/shm is mounted with.
+// Returns the options with which /dev/shm is mounted.
 std::string shm_options(const Host& host) {
   const std::string mounts = host.text("/proc/self/mounts").value_or("");
   const size_t at = mounts.find(" /dev/shm tmpfs ");
@@ -28,11 +28,11 @@ Finding check_huge_pages(const Host& host) {
   constexpr const char* file = "/sys/kernel/mm/transparent_hugepage/enabled";
   const auto enabled = host.line(file);
   if (!enabled) {
-    return ok("this kernel has no transparent ones; large private segments have pages of 4K");
+    return ok("this kernel has no transparent huge pages; large private segments have pages of 4K");
   }
   const std::string choice = chosen(*enabled);
   if (choice == "never") {
-    return warn("transparent ones are off: large private segments have pages of 4K",
+    return warn("transparent huge pages are off: large private segments have pages of 4K",
                 fmt::format("as root: echo madvise > {}", file));
   }
   const std::string options = shm_options(host);
@@ -48,7 +48,7 @@ Finding check_huge_pages(const Host& host) {
 
 Finding check_locked_memory(const Host& host) {
   const auto limit = process_limit(host, "Max locked memory");
-  // A driver that pins memory reports that itself; no driver of this version pins any.
+  // A driver that pins memory would report that itself; no driver of this version pins memory.
   const std::string nothing = "nothing is pinned by the drivers of this version";
   if (!limit) return ok(nothing);
   if (*limit == UINT64_MAX) return ok("unlimited; " + nothing);
@@ -56,7 +56,8 @@ Finding check_locked_memory(const Host& host) {
 }
 
 Finding check_address_space(const Host& host) {
-  // Tables are reserved as a whole and used as they are needed; the default window alone maps 1G.
+  // Tables reserve their whole address space and use it as needed; the default window alone maps
+  // 1G.
   constexpr uint64_t least = uint64_t{4} << 30;
   const auto limit = process_limit(host, "Max address space");
   if (limit && *limit < least) {

@@ -7,7 +7,7 @@
 namespace urma::info {
 namespace {
 
-// A packet with the least payload (1024), UB's headers, UDP and IP.
+// The bytes of a packet with the smallest payload (1024), and the headers of UB, UDP and IP.
 constexpr uint64_t least_mtu = 1024 + 144;
 
 uint64_t hex_of(std::string_view text) {
@@ -44,7 +44,7 @@ Finding check_interfaces(const Host& host) {
   const std::string what = "MTU: " + seen;
   if (!small.empty()) {
     return fix(
-        fmt::format("{}. {} carries no packet of ours, {} bytes with headers", what, small,
+        fmt::format("{}. The MTU of {} is too small for a packet, which has {} bytes", what, small,
                     least_mtu),
         fmt::format("as root: ip link set dev {} mtu 1500; or use another interface", small));
   }
@@ -56,7 +56,7 @@ Finding check_socket_buffers(const Host& host) {
   const auto receive = host.number("/proc/sys/net/core/rmem_max");
   const auto send = host.number("/proc/sys/net/core/wmem_max");
   if (!receive || !send) {
-    return ok("the limits are not told here; urma_info --config udp: says what a socket gets");
+    return ok("the limits are unknown; urma_info --config udp: prints what a socket gets");
   }
   const std::string what =
       fmt::format("net.core.rmem_max {}K, wmem_max {}K", *receive >> 10, *send >> 10);
@@ -86,9 +86,9 @@ Finding check_kernel(const Host& host) {
   need(kernel.segmentation, "UDP GSO");
   need(kernel.coalescing, "UDP GRO");
   if (!missing.empty()) {
-    return warn(fmt::format("{} lacks {}: udp: takes a call of the kernel for each packet", release,
-                            missing),
-                "Linux 5.4 or later");
+    return warn(
+        fmt::format("{} lacks {}: udp: needs a system call for each packet", release, missing),
+        "Linux 5.4 or later");
   }
   return ok(release + " has UDP GSO and GRO, futex, eventfd, timerfd, OFD locks");
 }

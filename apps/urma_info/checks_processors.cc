@@ -28,7 +28,8 @@ std::vector<unsigned> numbers_in(std::string_view list) {
 Finding check_processors(const Host& host) {
   const auto allowed =
       numbers_in(host.line("/proc/self/status", "Cpus_allowed_list:").value_or(""));
-  if (allowed.empty()) return ok("which ones may be used is not told here (/proc/self/status)");
+  if (allowed.empty())
+    return ok("unknown: /proc/self/status does not list the processors that may be used");
   const auto online = numbers_in(host.line("/sys/devices/system/cpu/online").value_or(""));
   std::set<std::string> cores;
   for (const unsigned one : allowed) {
@@ -54,7 +55,7 @@ Finding check_processors(const Host& host) {
 }
 
 Finding check_clock(const Host& host) {
-  constexpr double fast_ns = 200;  // a call of the kernel takes longer
+  constexpr double fast_ns = 200;  // a system call takes longer
   constexpr const char* folder = "/sys/devices/system/clocksource/clocksource0/";
   const std::string source =
       host.line(std::string(folder) + "current_clocksource").value_or("unknown");
@@ -65,12 +66,12 @@ Finding check_clock(const Host& host) {
     if (source == faster ||
         (" " + others + " ").find(std::string(" ") + faster + " ") == others.npos)
       continue;
-    return warn(what + ": each look at the clock is a call of the kernel",
+    return warn(what + ": each reading of the clock is a system call",
                 fmt::format("as root: echo {} > {}current_clocksource", faster, folder));
   }
   return warn(what +
-                  ": each look at the clock is a call of the kernel, and this machine has no "
-                  "faster one (or is busy: look again)",
+                  ": each reading of the clock is a system call, and this machine has no faster "
+                  "one (or is busy: look again)",
               "another kind of machine; on a virtual one ask for a stable TSC");
 }
 

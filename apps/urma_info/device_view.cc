@@ -29,7 +29,7 @@ std::string reach_of(const DeviceView& view, const Eid& address) {
   return v4 ? "every IPv4 host that has a way here" : "every IPv6 host that has a way here";
 }
 
-// Takes the abilities from the settings if they are there; finds out the others by trying.
+// Reads the abilities from the settings if they are there, and tries the others.
 std::vector<Ability> abilities_of(Device& device, const SettingList& settings) {
   std::vector<Ability> out;
   const bool lossless = value_of(settings, "lossless") == "yes";
@@ -52,7 +52,7 @@ std::vector<Ability> abilities_of(Device& device, const SettingList& settings) {
   return out;
 }
 
-// Imports a large segment of the device's own, which makes the device measure its copies.
+// Imports a large segment of the device itself, which makes the device measure its copies.
 void have_it_measured(Device& device) {
   constexpr size_t large = 8 << 20;
   const Result<Segment> segment = device.allocate(large);
@@ -121,7 +121,7 @@ std::string to_text(const DeviceView& view) {
     return wrap_after("    not here: ", message.what, indent) +
            wrap_after("    Fix: ", message.fix, indent);
   }
-  // The device string stands above.
+  // The device string is printed above, so it is removed here.
   const std::string chose = view.description.substr(view.text.size() + 2);
   std::string out = wrap_after("    opens: ", chose, indent);
   const auto value = [&](const char* name) { return value_of(view.settings, name); };

@@ -9,33 +9,34 @@
 
 namespace urma::info {
 
-// One thing that a device can or cannot do: a name for programs, yes or no, and for people what it
-// means on this device.
+// One thing that a device can or cannot do: a name for programs, whether it can, and a text that
+// says what this means for the device.
 struct Ability {
   std::string name;
   bool able = false;
   std::string what;
 };
 
-// One device string, opened for a moment, and what it said.
+// One device string, and the properties of the device, which was opened only to ask for them.
 struct DeviceView {
   std::string text;
-  std::optional<Error> error;  // then there is nothing else
+  std::optional<Error> error;  // if set, the other members are empty
   std::string description;
-  std::string reach;  // the peers that it reaches
+  std::string reach;  // which peers the device reaches
   std::vector<Ability> abilities;
   SettingList settings;
 };
 
-// `measure`: also what a device measures only when it is first needed; takes memory for a moment.
+// `measure`: also includes what a device measures only when it first needs it. That takes memory
+// for a moment.
 DeviceView view_device(const std::string& text, bool measure = false);
 
-// Everything but the settings.
+// Contains everything except the settings.
 nlohmann::json to_json(const DeviceView& view);
 nlohmann::json to_json(const SettingList& settings);
-// The lines below a device's name.
+// Returns the lines that are printed below a device's name.
 std::string to_text(const DeviceView& view);
-// A line for each setting; `meanings`: and one more with what it means.
+// Returns a line for each setting, and with `meanings` a second one that explains it.
 std::string to_text(const SettingList& settings, bool meanings);
 
 }  // namespace urma::info

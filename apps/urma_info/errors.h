@@ -8,13 +8,13 @@
 
 namespace urma::info {
 
-// By its name or its number. A Failure that names those with names like it, if there is none.
+// Finds a status by its name or number. Throws a Failure that lists similar names if there is none.
 const StatusInfo& find_status(std::string_view text);
 
 nlohmann::json to_json(const StatusInfo& info);
-// All that is known of it.
+// Returns all that is known about the status.
 std::string to_text(const StatusInfo& info);
-// A line.
+// Returns one line about the status.
 std::string to_line(const StatusInfo& info);
 
 }  // namespace urma::info

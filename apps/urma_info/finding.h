@@ -8,15 +8,15 @@ namespace urma::info {
 
 enum class Level : uint8_t {
   ok,
-  warn,  // it works, slower or with less room than it could
-  fix,   // something does not work, or soon will not
+  warn,  // it works, but slower or with less room than it could
+  fix,   // it does not work, or will soon not work
 };
 
-// The result of a check, with the exact way to mend what it found.
+// The result of a check, with the exact fix for what it found.
 struct Finding {
   Level level = Level::ok;
   std::string what;
-  std::string fix;  // empty: nothing to do
+  std::string fix;  // empty if there is nothing to do
 };
 
 inline Finding ok(std::string what) { return {Level::ok, std::move(what), {}}; }

@@ -7,12 +7,12 @@
 
 namespace urma::info {
 
-// One screen.
+// Returns one screen of help.
 std::string help();
-// Describes the device strings of a driver. Throws a Failure that names the drivers if this is not
-// one of them.
+// Describes the device strings of a driver. Throws a Failure that lists the drivers if there is
+// none of this name.
 std::string help_on(std::string_view driver);
-// How a driver's device strings are written, with each option.
+// Returns how the device strings of a driver are written, with each option.
 std::string to_text(const FormInfo& form);
 
 }  // namespace urma::info

@@ -24,7 +24,7 @@
 namespace urma::info {
 namespace {
 
-constexpr int udp_segment = 103;  // older headers lack their names
+constexpr int udp_segment = 103;  // older system headers do not define these names
 constexpr int udp_gro = 104;
 
 std::optional<Host::Space> space_at(const std::string& path) {
@@ -34,7 +34,7 @@ std::optional<Host::Space> space_at(const std::string& path) {
                      .free_bytes = uint64_t{about.f_bavail} * about.f_frsize};
 }
 
-// Tries a shared lock and releases it immediately, as a process that looks for a name does.
+// Tries a shared lock and releases it immediately, as a process does that looks for a name.
 bool is_held(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return errno != ENOENT;

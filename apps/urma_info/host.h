@@ -13,8 +13,8 @@
 
 namespace urma::info {
 
-// The machine as checks see it: files below a root, and functions for what no file contains. Tests
-// make hosts of their own.
+// The machine, as the checks see it: files below a root directory, and functions for what no file
+// contains. Tests make Hosts of their own.
 struct Host {
   std::filesystem::path root = "/";
   uint32_t uid = 0;
@@ -25,13 +25,13 @@ struct Host {
     uint64_t free_bytes = 0;
   };
   std::function<std::optional<Space>(const std::string& path)>
-      space;  // empty if there is no such path
+      space;  // returns nothing if there is no such path
   std::function<bool(const std::string& path)> may_write;
-  // Whether a living process has a lock on this file.
+  // Returns whether a living process has a lock on this file.
   std::function<bool(const std::string& path)> held;
   std::function<Result<void>(const std::string& device)> open;
 
-  double clock_ns = 0;  // what reading the clock takes
+  double clock_ns = 0;  // the time that reading the clock takes
   bool loopback_down = false;
 
   struct Kernel {
@@ -46,14 +46,15 @@ struct Host {
   bool has(std::string_view path) const;
   // Returns nothing if there is no such file, or if it cannot be read.
   std::optional<std::string> text(std::string_view path) const;
-  // Its first line that begins with these words, without them and the blanks that follow.
+  // Returns the file's first line that begins with these words, without them and the blanks behind
+  // them.
   std::optional<std::string> line(std::string_view path, std::string_view begin = {}) const;
   std::optional<uint64_t> number(std::string_view path) const;
-  // Names in a directory, sorted; none when there is none.
+  // Returns the names in a directory, sorted; empty if there are none.
   std::vector<std::string> names(std::string_view path) const;
 };
 
-// The machine and the process that this runs in.
+// Returns the machine and the process in which this runs.
 Host this_host();
 
 // Returns UINT64_MAX for "max" and "unlimited", nothing for a word that is not a number.

@@ -8,7 +8,7 @@ namespace {
 // Version 1 of control groups writes "no limit" as a number near 2^63.
 constexpr uint64_t as_good_as_none = uint64_t{1} << 60;
 
-// A line ID:CONTROLLERS:PATH of /proc/self/cgroup.
+// A line of /proc/self/cgroup: ID:CONTROLLERS:PATH.
 struct Membership {
   std::string controllers;
   std::string path;
@@ -33,8 +33,8 @@ bool among(std::string_view word, const std::string& list) {
   return ("," + list + ",").find("," + std::string(word) + ",") != std::string::npos;
 }
 
-// A group and those around it, as far as they can be seen: in a container's own view of the tree
-// the path may lead nowhere.
+// Adds a group and its parents, as far as they are visible: inside a container the path may not
+// exist.
 void add_groups(const Host& host, const std::string& mount, std::string path,
                 std::vector<std::string>& out) {
   while (!path.empty() && path != "/") {

@@ -9,16 +9,16 @@
 
 namespace urma::info {
 
-// The soft limit of this process in /proc/self/limits: UINT64_MAX if it is unlimited, nothing if
-// the file does not have it.
+// Returns the soft limit of this process from /proc/self/limits: UINT64_MAX if it is unlimited,
+// nothing if the file does not have it.
 std::optional<uint64_t> process_limit(const Host& host, std::string_view name);
 
-// The directories of the control groups that this process is in and that count for `controller`,
-// its own first, then those around it. None: there are none, or they cannot be seen.
+// Returns the directories of the control groups of this process that apply to `controller`, its own
+// group first, then the parents. Empty if there are none or they are not visible.
 std::vector<std::string> control_groups(const Host& host, std::string_view controller);
 
-// The least value of a limit in all groups of this process. `two` and `one` are the names of its
-// file in version 2 and 1. Nothing if no group has the limit.
+// The smallest value of a limit in all groups of this process. `two` and `one` are the names of its
+// file in versions 2 and 1. Empty if no group has the limit.
 struct GroupLimit {
   std::string directory;
   uint64_t limit = 0;

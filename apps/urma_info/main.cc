@@ -18,7 +18,7 @@ namespace {
 using apps::Exit;
 using nlohmann::json;
 
-// The output, as text and as JSON. It is completed before any of it is printed.
+// The output, as text and as JSON. It is complete before any of it is printed.
 struct Answer {
   std::string text;
   json object = {{"schema", "urma_info/1"}, {"version", URMA_VERSION}};
@@ -58,7 +58,7 @@ Answer devices() {
 Answer device(const Options& options, bool config) {
   const std::string text = options.what.empty() ? std::string(default_device) : options.what;
   const DeviceView view = view_device(text, config);
-  // Without --json an error is printed on stderr; with it, the object has the error.
+  // Without --json an error is printed on stderr; with --json, the object contains it.
   if (view.error && !options.json) {
     throw apps::Failure(apps::exit_for(view.error->status), view.error->message);
   }
@@ -83,7 +83,7 @@ Answer doctor() {
     constexpr size_t indent = 24;
     out.text += wrap_after(fmt::format("{:<4}  {:<17} ", name(finding.level), check.name),
                            finding.what, indent);
-    // A command can be copied as long as no line of it is broken.
+    // The user copies the command, so no line of it may be broken.
     if (!finding.fix.empty()) out.text += fmt::format("{:<{}}Fix: {}\n", "", indent, finding.fix);
     out.object["checks"].push_back({{"check", check.name},
                                     {"level", name(finding.level)},

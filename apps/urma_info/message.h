@@ -5,7 +5,7 @@
 
 namespace urma::info {
 
-// An error's message, cut where its cure begins.
+// An error's message, split where its cure begins.
 struct Message {
   std::string what;
   std::string fix;

@@ -21,7 +21,7 @@ Mode choose_mode(const CommandLine& line) {
   return line.given("what") ? Mode::device : Mode::devices;
 }
 
-// Refuses a word or an option that this mode does not have.
+// Refuses words and options that this mode does not have.
 void refuse_others(const Options& options, bool named) {
   if (named && (options.mode == Mode::doctor || options.mode == Mode::version)) {
     usage(

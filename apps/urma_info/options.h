@@ -15,7 +15,7 @@ struct Options {
   bool verbose = false;
 };
 
-// Throws a Failure (usage) that says what is wrong and what would be right.
+// Throws a Failure (usage) that says what is wrong and what would be valid.
 Options parse_options(int count, char** arguments);
 
 }  // namespace urma::info

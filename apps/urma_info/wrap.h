@@ -5,8 +5,8 @@
 
 namespace urma::info {
 
-// Text that begins in column `at` of a line, broken between words where it would be wider than a
-// terminal; what follows a break begins in the column `indent`. Ends its last line.
+// Wraps a text that begins in column `at`, between words and at the width of a terminal. The
+// following lines begin in column `indent`. Ends the last line.
 inline std::string wrap(std::string_view text, size_t at, size_t indent) {
   constexpr size_t columns = 100;
   std::string out;
@@ -27,7 +27,7 @@ inline std::string wrap(std::string_view text, size_t at, size_t indent) {
   return out + "\n";
 }
 
-// The same, beginning its line with `head`.
+// Wraps a text whose first line begins with `head`.
 inline std::string wrap_after(std::string head, std::string_view text, size_t indent) {
   const size_t at = head.size();
   return std::move(head) + wrap(text, at, indent);

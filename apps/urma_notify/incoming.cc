@@ -51,7 +51,7 @@ const char* cure_of(int reason) {
     case ELOOP:
       return "remove the symbolic link of that name there";
     default:
-      return "see to it there, and send it again: it resumes";
+      return "remove the cause there, and send it again: it resumes";
   }
 }
 

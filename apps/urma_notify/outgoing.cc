@@ -39,13 +39,13 @@ std::span<const std::byte> Outgoing::read(uint64_t number, std::span<std::byte> 
                               static_cast<off_t>(number * block_bytes + at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      throw Failure(Exit::error, fmt::format("{}: reading it: {}. Fix: see to the disk, and send "
+      throw Failure(Exit::error, fmt::format("{}: reading it: {}. Fix: check the disk, and send "
                                              "it again: it resumes",
                                              path_, std::strerror(errno)));
     }
     if (got == 0) {
       throw Failure(Exit::error, fmt::format("{}: it has become shorter while it was sent; the "
-                                             "receiver has no file of that name from us. Fix: "
+                                             "receiver has not stored this file. Fix: "
                                              "send it again when no process changes it",
                                              path_));
     }
@@ -61,7 +61,7 @@ void Outgoing::check_unchanged() const {
     return;
   }
   throw Failure(Exit::error, fmt::format("{}: it has changed while it was sent; the receiver has "
-                                         "no file of that name from us. Fix: send it again when "
+                                         "not stored this file. Fix: send it again when "
                                          "no process changes it",
                                          path_));
 }

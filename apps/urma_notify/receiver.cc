@@ -240,7 +240,7 @@ void Receiver::finish(Transfer& transfer) {
     return fail(transfer, transfer.finish_id,
                 {Exit::wrong_bytes,
                  fmt::format("{}: what is on the disk is not what was sent (checks {:08x} and "
-                             "{:08x}). Fix: see to that disk, and send it again",
+                             "{:08x}). Fix: check that disk, and send it again",
                              transfer.name, transfer.file.check(), transfer.sender_check)});
   }
   transfer.file.commit();

@@ -38,7 +38,7 @@ double resident_bytes(pid_t process) {
   if (file != nullptr) std::fclose(file);
   if (!read) {
     throw Failure(Exit::error,
-                  "budget: /proc does not tell how much memory is used. Fix: mount it");
+                  "budget: /proc does not contain how much memory is used. Fix: mount it");
   }
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
@@ -112,7 +112,7 @@ double nanoseconds_each(int64_t since, size_t count) {
 
 void must_post(Jetty& jetty, const Work& work) {
   if (jetty.post(work) == 1) return;
-  throw Failure(Exit::error, "budget: a work was not taken. Fix: report this");
+  throw Failure(Exit::error, "budget: a work was not accepted. Fix: report this");
 }
 
 void drain(Jetty& jetty, size_t count) {

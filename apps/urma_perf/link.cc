@@ -66,7 +66,7 @@ Failure Link::not_understood(const std::string& type, const char* why) const {
 }
 
 void Link::write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset) {
-  run(urma::write(from, to, offset), "telling the server what was written");
+  run(urma::write(from, to, offset), "sending the server the list of writes");
 }
 
 void Link::read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset) {
@@ -75,7 +75,7 @@ void Link::read(std::span<std::byte> to, const RemoteSegment& from, uint64_t off
 
 void Link::run(const Work& work, std::string_view doing) {
   if (mailbox_.jetty().post(work) != 1) {
-    throw Failure(Exit::error, "a work was not taken. Fix: report this as a fault of liburma");
+    throw Failure(Exit::error, "a work was not accepted. Fix: report this as a fault of liburma");
   }
   for (const int64_t until = now() + 10 * second; now() < until;) {
     bool done = false;

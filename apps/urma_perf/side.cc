@@ -175,7 +175,7 @@ void Side::beat_for(int64_t time) const {
 void Side::receive(uint32_t jetty, uint32_t slot_number) {
   if (jetties_[jetty].receive(slot(jetty, slot_number), slot_number)) return;
   throw Failure(Exit::error,
-                "a receive was not taken although its slot is vacant. Fix: report "
+                "a receive was not accepted although its slot is vacant. Fix: report "
                 "this as a fault of liburma");
 }
 

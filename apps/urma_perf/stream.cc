@@ -113,7 +113,7 @@ void Stream::post_staged() {
   // There are as many berths as slots.
   if (all) return;
   throw Failure(Exit::error,
-                "a work was not taken although a berth is vacant. Fix: report this "
+                "a work was not accepted although a berth is vacant. Fix: report this "
                 "as a fault of liburma");
 }
 

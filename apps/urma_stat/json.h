@@ -7,7 +7,8 @@
 
 namespace urma::stat {
 
-// One object and the end of its line: over several lines without an interval, on one with it.
+// Returns one object and the end of its line: on several lines without an interval, on one line
+// with an interval.
 std::string look_json(const Look& look, std::optional<double> interval_seconds);
 std::string metrics_json();
 

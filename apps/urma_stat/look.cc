@@ -10,11 +10,11 @@
 namespace urma::stat {
 namespace {
 
-// A look may find values as old as this, and the next look others: so much may the time between
-// two reports differ from that between two looks.
+// A look may find values as old as this, and the next look newer ones. So the time between two
+// reports may differ by this much from the time between two looks.
 constexpr double report_seconds = 0.2;
 
-// Devices report by the same clock.
+// Devices report with times of the same clock.
 Time monotonic() {
   return Time(
       std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
@@ -53,7 +53,8 @@ Row Watcher::row(ObservedDevice device, double seconds) const {
   }
   const auto before = before_.find(key(out.device));
   if (before == before_.end()) return out;
-  // One that was idle has not reported for long, and did all of it since the look before.
+  // A device that was idle has not reported for a while. All of its progress happened since the
+  // previous look.
   const double between = std::clamp(seconds_of(out.device.moment - before->second.moment),
                                     seconds - report_seconds, seconds + report_seconds);
   for (size_t i = 0; i < out.rates.size(); ++i) {

@@ -9,12 +9,13 @@
 
 namespace urma::stat {
 
-// A device, and what it did since the look before.
+// A device, and its progress since the previous look.
 struct Row {
   ObservedDevice device;
-  // By metric, per second; empty: not known yet. Of what is "now" there is none.
+  // Rates per second, by metric; empty if not known yet. Metrics of a present state ("now") have no
+  // rate.
   std::vector<std::optional<double>> rates;
-  std::optional<double> age_seconds;  // of the values; empty if it has not reported yet
+  std::optional<double> age_seconds;  // of the values; empty if the device has not reported yet
 
   // Returns nothing if the device's version has no such metric, or if its rate is not known.
   std::optional<double> value(std::string_view metric) const;
@@ -29,7 +30,7 @@ struct Look {
 
 class Watcher {
  public:
-  // `process` is a number or a name. Empty stands for all processes.
+  // `process` is a number or a name. Empty means all processes.
   explicit Watcher(std::string process) : process_(std::move(process)) {}
 
   Look look();

@@ -20,10 +20,10 @@ namespace {
 void rest(double seconds) {
   const double whole = std::floor(seconds);
   timespec left{static_cast<time_t>(whole), static_cast<long>((seconds - whole) * 1e9)};
-  nanosleep(&left, nullptr);  // Ctrl-C ends it
+  nanosleep(&left, nullptr);  // Ctrl-C ends the sleep early
 }
 
-// Prints once on stderr what cannot be read; the JSON output has it in each look.
+// Prints each page that cannot be read once on stderr. The JSON output contains it in each look.
 class Complaints {
  public:
   void say(const Look& look) {

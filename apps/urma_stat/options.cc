@@ -17,7 +17,7 @@ Options parse_options(int count, char** arguments) {
   CommandLine line("urma_stat");
   line.flag("--metrics", wants_metrics);
   line.text("process", options.process);
-  // Devices report each tenth of a second.
+  // Devices report every tenth of a second.
   line.value("-w,--watch", options.watch, Seconds{0.2, 3600});
   line.value("--count", options.count, WholeNumber{.least = 1});
   line.flag("--json", options.json);

@@ -12,16 +12,16 @@ struct Options {
   enum class Mode : uint8_t { help, version, metrics, show };
 
   Mode mode = Mode::show;
-  std::string process;          // by number or name; empty: all
+  std::string process;          // the number or the name of a process; empty means all
   std::optional<double> watch;  // seconds between two looks
   std::optional<uint64_t> count;
   bool json = false;
 };
 
-// Throws a Failure (usage) that says what is wrong and what would be right.
+// Throws a Failure (usage) that says what is wrong and what would be valid.
 Options parse_options(int count, char** arguments);
 
-// One screen.
+// Returns one screen of help.
 std::string_view help();
 
 }  // namespace urma::stat

@@ -5,8 +5,8 @@
 
 namespace urma::stat {
 
-// Text on stdout, all of it; else a Failure. On a terminal a look can take the place of the one
-// before.
+// Prints text on stdout; throws a Failure if not all of it can be written. On a terminal, a look
+// can replace the previous one.
 class Output {
  public:
   Output();
@@ -15,7 +15,7 @@ class Output {
   // The current width of the screen.
   size_t columns() const;
   void write(std::string_view text) const;
-  // On one screen: what does not fit is left out, and that is said.
+  // Replaces what is on the screen. If the text does not fit, the last line says so.
   void redraw(const std::string& text);
 
  private:

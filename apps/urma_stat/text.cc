@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t widest_device = 32;
 
-// A column of the table: the sum of some metrics that grow.
+// A column of the table: the sum of some counters.
 struct Column {
   std::string_view title;
   std::span<const std::string_view> metrics;
@@ -49,7 +49,7 @@ std::string span(int64_t seconds) {
   return fmt::format("{} d", seconds / 86'400);
 }
 
-// The sum of several metrics. Returns nothing if the device has none of them.
+// Returns the sum of several metrics, or nothing if the device has none of them.
 template <class One>
 std::optional<double> sum(std::span<const std::string_view> metrics, One&& one) {
   std::optional<double> out;
@@ -69,7 +69,7 @@ struct Strip {
   std::string_view name;
   std::string title;
   size_t width;
-  bool text = false;  // to the left, and cut where it must be
+  bool text = false;  // text: aligned to the left, and cut if necessary
   std::vector<std::string> cells = {};
 };
 
@@ -101,8 +101,8 @@ std::vector<Strip> all_strips(const Look& look, bool rates) {
   return all;
 }
 
-// Until it is as wide as the room, or nothing can be spared any more: what tells of trouble stays
-// longest. What was done, as a line; empty: nothing had to be left out.
+// Removes and shortens columns until the table is as wide as the room. Columns that report problems
+// are removed last. Returns a line about the removed columns; empty if there are none.
 std::string narrow(std::vector<Strip>& strips, size_t room) {
   constexpr size_t widest_number = 5;  // "1.20M"
   constexpr size_t narrow_text = 8;
@@ -156,7 +156,7 @@ std::string line_of(const std::vector<Strip>& strips, Cell&& of) {
   return out + "\n";
 }
 
-// A value as it is. The largest number stands for none.
+// Formats a value without unit. The largest number stands for none.
 std::string whole(uint64_t value) {
   return value == UINT64_MAX ? "none" : fmt::format("{}", value);
 }

@@ -7,15 +7,15 @@
 
 namespace urma::stat {
 
-// A line for each device; what grows as rates, if `rates`. No wider than the room, if there is
-// one: a last line says what that left out.
+// Returns a line for each device, with rates of counters if `rates`. If there is a limit to the
+// width, a last line names the columns that were left out.
 std::string table(const Look& look, bool rates, std::optional<size_t> room = {});
 // All metrics of each device.
 std::string details(const Look& look, bool rates);
 // The metrics that this version of the library has.
 std::string metrics_text();
 
-// Seconds since 1970, as a clock on the wall.
+// Formats seconds since 1970 as local date and time.
 std::string date(int64_t seconds);
 
 }  // namespace urma::stat

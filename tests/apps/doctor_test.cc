@@ -112,7 +112,7 @@ TEST_CASE("doctor: shared memory is there, writable, and has room") {
   machine.closed.insert("/dev/shm");
   says(check_shared_memory(machine.host), Level::fix, "cannot be written", "chmod 1777 /dev/shm");
   machine.space.reset();
-  says(check_shared_memory(machine.host), Level::fix, "not there", "mount -t tmpfs");
+  says(check_shared_memory(machine.host), Level::fix, "does not exist", "mount -t tmpfs");
 }
 
 TEST_CASE("doctor: the window's file is a file of this user, or does not exist yet") {
@@ -188,7 +188,7 @@ TEST_CASE("doctor: says whether dax devices exist and may be opened") {
 TEST_CASE("doctor: says whether huge pages are on, on request, off, or unknown to the kernel") {
   Machine machine;
   const std::string enabled = "/sys/kernel/mm/transparent_hugepage/enabled";
-  says(check_huge_pages(machine.host), Level::ok, "no transparent ones");
+  says(check_huge_pages(machine.host), Level::ok, "no transparent huge pages");
   machine.file(enabled, "always madvise [never]\n");
   says(check_huge_pages(machine.host), Level::warn, "off", "echo madvise > " + enabled);
   machine.file(enabled, "always [madvise] never\n");
@@ -230,7 +230,7 @@ TEST_CASE("doctor: reports the limits of the process") {
   machine.file("/proc/sys/vm/overcommit_memory", "2\n");
   says(check_address_space(machine.host), Level::warn, "overcommit", "vm.overcommit_memory=0");
 
-  says(check_open_files(machine.host), Level::ok, "not told");
+  says(check_open_files(machine.host), Level::ok, "unknown");
   limit("Max open files", "32");
   says(check_open_files(machine.host), Level::fix, "32 at most", "ulimit -n 1024");
   limit("Max open files", "128");
@@ -347,10 +347,10 @@ TEST_CASE("doctor: reports the usable processors, and on how many cores they are
   const auto allow = [&](const std::string& list) {
     machine.file("/proc/self/status", "Name: x\nCpus_allowed_list:\t" + list + "\n");
   };
-  says(check_processors(machine.host), Level::ok, "not told");
+  says(check_processors(machine.host), Level::ok, "unknown");
   for (const char* nonsense : {"", "x", "1-x", "99999999"}) {
     allow(nonsense);
-    says(check_processors(machine.host), Level::ok, "not told");
+    says(check_processors(machine.host), Level::ok, "unknown");
   }
   machine.file("/sys/devices/system/cpu/online", "0-7\n");
   allow("0-3,6");
@@ -404,7 +404,7 @@ TEST_CASE("doctor: reports interfaces that are down, or whose MTU is too small f
   interface("eth0", "0x1003\n", "1168\n");
   says(check_interfaces(machine.host), Level::ok, "eth0 1168, lo 65536");
   interface("eth0", "0x1003\n", "1167\n");
-  says(check_interfaces(machine.host), Level::fix, "eth0 carries no packet",
+  says(check_interfaces(machine.host), Level::fix, "The MTU of eth0 is too small",
        "ip link set dev eth0 mtu 1500");
 }
 
@@ -414,7 +414,7 @@ TEST_CASE("doctor: reports the limits of socket buffers, and whether this user m
     machine.file("/proc/sys/net/core/rmem_max", receive);
     machine.file("/proc/sys/net/core/wmem_max", send);
   };
-  says(check_socket_buffers(machine.host), Level::ok, "not told here");
+  says(check_socket_buffers(machine.host), Level::ok, "unknown");
   limits("4194304\n", "4194304\n");
   says(check_socket_buffers(machine.host), Level::ok, "rmem_max 4096K, wmem_max 4096K");
   limits("4194304\n", "212992\n");

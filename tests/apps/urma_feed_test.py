@@ -143,7 +143,7 @@ def test_count_is_exact():
     assert code == 0 and table(out)[0] == {7: 10}, (out, err)
     (row,) = [line.split() for line in out.splitlines() if line.split()[0] == "7"]
     assert row[2] == "-", out
-    assert "1 producer has not ended: what is missing of it at the end is not known" in out, out
+    assert "1 producer has not ended: its last messages may be missing" in out, out
     producer.send_signal(signal.SIGINT)
     finish(producer)
     consumer = consume("--producers", "1")
