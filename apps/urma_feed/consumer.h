@@ -50,8 +50,7 @@ class Consumer {
   void print_table() const;
 
   const Options& options_;
-  apps::Captures captures_{
-      "urma_feed"};  // destroyed last, so that it reads the captures after the devices have closed
+  apps::Captures captures_{"urma_feed"};  // destroyed after the devices
   std::vector<Source> sources_;
   size_t source_ = 0;  // the source whose arrivals are being routed
   Router router_;

@@ -108,8 +108,7 @@ class Producer {
   }
 
   const Options& options_;
-  apps::Captures captures_{
-      "urma_feed"};  // destroyed last, so that it reads the captures after the device has closed
+  apps::Captures captures_{"urma_feed"};  // destroyed after the devices
   Device device_;
   Imported consumer_;
   Jetty jetty_;

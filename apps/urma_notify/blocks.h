@@ -7,18 +7,18 @@
 
 namespace urma::notify {
 
-// A file is sent in blocks, each into one of the slots of the receiver's staging memory.
+// A file is sent in blocks, each written to one of the slots of the receiver's staging memory.
 inline constexpr uint32_t block_bytes = 256 * 1024;
 inline constexpr uint32_t slots = 8;
 
-// In front of each block, in its slot. In the processor's order of bytes, like what it tells of.
+// Precedes each block in its slot. Its numbers have the byte order of the processor.
 struct BlockHead {
   uint64_t number;
   uint32_t bytes;
   uint32_t check;
 };
 static_assert(sizeof(BlockHead) == 16);
-inline constexpr uint32_t slot_bytes = 64 + block_bytes;  // the block begins at a line of its own
+inline constexpr uint32_t slot_bytes = 64 + block_bytes;  // a block begins at a cache line
 
 inline uint64_t blocks_of(uint64_t file_bytes) {
   return file_bytes / block_bytes + (file_bytes % block_bytes != 0);
@@ -32,7 +32,7 @@ inline uint32_t check_of(std::span<const std::byte> bytes) {
   return crc32_finish(crc32_update(crc32_start, bytes.data(), bytes.size()));
 }
 
-// The check of a whole file: a CRC over the checks of its blocks, in order.
+// The check of a whole file: a CRC over the checks of its blocks, in their order.
 class FileCheck {
  public:
   void add(uint32_t block_check) { crc_ = crc32_update(crc_, &block_check, sizeof block_check); }
@@ -42,14 +42,14 @@ class FileCheck {
   uint32_t crc_ = crc32_start;
 };
 
-// The immediate of a block's write, and of the message that gives its slot back.
+// The immediate of a block's write, and of the message that returns its slot.
 inline uint64_t immediate_of(uint32_t transfer, uint64_t block) {
   return uint64_t{transfer} << 32 | block;
 }
 inline uint32_t transfer_in(uint64_t immediate) { return static_cast<uint32_t>(immediate >> 32); }
 inline uint32_t block_in(uint64_t immediate) { return static_cast<uint32_t>(immediate); }
 inline constexpr uint64_t most_blocks = uint64_t{1} << 32;
-// Not a block's immediate: the receiver probes whether the sender still runs.
+// This immediate is not that of a block: the receiver asks whether the sender still runs.
 inline constexpr uint64_t are_you_there = UINT64_MAX;
 
 }  // namespace urma::notify

@@ -17,10 +17,12 @@
 namespace urma::notify {
 namespace {
 
-constexpr size_t longest_name = 200;  // files have 255 bytes, and ours get some more
+constexpr size_t longest_name =
+    200;  // names of files have at most 255 bytes, and the partial file's name is longer
 constexpr int read_back_at_a_time = 32;
 
-// A name in the folder, and nothing else. No hidden ones: such are files on their way.
+// Returns the name if it names a file in the folder itself. Hidden names are refused: partial files
+// have them.
 std::string examined(const std::string& name) {
   std::string_view why;
   if (name.empty() || name.size() > longest_name) why = "it has 1 to 200 bytes";
@@ -58,11 +60,11 @@ const char* cure_of(int reason) {
 // Renames the file, unless another file has that name. Returns false if it fails; errno says why.
 bool rename_to_vacant(int folder, const char* from, const char* to) {
   if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
-  // Not every file system can, nor every kernel; a second link asks for the same.
+  // Some file systems and kernels do not support this rename. Making a second link checks the same.
   if (errno != EINVAL && errno != ENOSYS) return false;
   if (linkat(folder, from, folder, to, 0) != 0) return false;
   if (unlinkat(folder, from, 0) == 0) return true;
-  // With both names, the next attempt would cut the file that is there.
+  // If the file kept both names, the next attempt would truncate the finished file.
   const int why = errno;
   unlinkat(folder, to, 0);
   errno = why;
@@ -125,8 +127,8 @@ Incoming::~Incoming() {
 }
 
 // Two receivers may open the partial file before one of them renames it to its final name. The
-// other one must not continue with it, so it compares what the name stands for after it has the
-// lock.
+// other one must not continue with it. So a receiver checks, after it has the lock, that the name
+// still belongs to this file.
 void Incoming::lock() {
   struct stat ours {};
   struct stat named {};
@@ -194,7 +196,7 @@ bool Incoming::read_back() {
 }
 
 void Incoming::commit() {
-  if (whole_) return;  // it has been there before
+  if (whole_) return;  // the file had been received before
   if (size_of(part_.get()) != bytes_) throw failed("its partial file has changed", EIO);
   if (fsync(part_.get()) != 0) throw failed("bringing it to the disk", errno);
   const bool named = replace_ ? renameat(folder_, part_name_.c_str(), folder_, name_.c_str()) == 0

@@ -10,7 +10,7 @@
 
 namespace urma::notify {
 
-// An open file of ours.
+// An open file that this object closes.
 class File {
  public:
   explicit File(int descriptor = -1) : descriptor_(descriptor) {}
@@ -34,31 +34,32 @@ class Busy : public Failure {
   using Failure::Failure;
 };
 
-// The folder where files arrive. Fails if it is none, or may not be written.
+// Opens the folder where files arrive. Fails if it is not a folder, or may not be written.
 File open_folder(const std::string& path);
 
-// A file on its way into a folder, under another name until it is there. What an earlier attempt
-// has left is to be compared before it counts. Calls fail by Failure, what was received stays.
+// A file that is being received into a folder. It has another name until it is complete. What an
+// earlier attempt has left counts only after it was compared. Calls throw a Failure; what was
+// received stays.
 class Incoming {
  public:
-  // Fails on names that are none, or lead anywhere else; Busy.
+  // Fails if the name is invalid or leads out of the folder; throws Busy.
   Incoming(int folder, const std::string& name, uint64_t bytes, bool replace);
   Incoming(const Incoming&) = delete;
   ~Incoming();
 
-  // Blocks of the earlier attempt, or of the whole file under that name.
+  // Returns the blocks of the earlier attempt, or of the complete file with this name.
   uint64_t have() const { return have_; }
   bool whole() const { return whole_; }
   std::vector<uint32_t> checks(uint64_t first, size_t most) const;
 
-  // Only blocks before this one count. Fails if the disk has too little room for the others.
+  // Keeps only the blocks before this one. Fails if the disk has too little room for the others.
   void begin(uint64_t first);
   void put(uint64_t number, std::span<const std::byte> block);
 
-  // Reads some of it back. True when all has been read: the check is that of the file, then.
+  // Reads a part of it back. Returns true when all has been read: then `check` is that of the file.
   bool read_back();
   uint32_t check() const { return check_.value(); }
-  // On the disk, and under its name.
+  // Brings the file to the disk and gives it its name.
   void commit();
 
  private:

@@ -9,7 +9,7 @@ namespace urma::notify {
 // transfer of a file: the first such failure is printed on stderr.
 void say_line(const std::string& line);
 
-// Prints a line on stderr, as this program's.
+// Prints a line on stderr, with the name of this program.
 void complain(std::string_view what);
 
 }  // namespace urma::notify

@@ -21,7 +21,7 @@ namespace {
 
 Exit serve(const Options& options) {
   const File folder = open_folder(options.path);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like others
+  std::signal(SIGXFSZ, SIG_IGN);  // then a write beyond the limit on file sizes fails with an error
   std::atomic<bool> over{false};
   const auto receivers = apps::make_servers(
       options.devices,
@@ -36,7 +36,7 @@ Exit serve(const Options& options) {
   return Exit::ok;
 }
 
-// Attempts, until one ends otherwise than by losing a receiver that has been there.
+// Repeats attempts for as long as they lose a receiver that had been reached.
 Exit send(Options options) {
   const Outgoing file(options.path);
   if (options.name.empty()) options.name = file.name();
@@ -45,7 +45,7 @@ Exit send(Options options) {
   bool reached = false;
   for (auto until = Clock::now();;) {
     try {
-      apps::Captures captures("urma_notify");  // looks when the device has closed
+      apps::Captures captures("urma_notify");  // destroyed after the device
       Device device = captures.watch(apps::open_device(device_text));
       Sender sender(options, file, device);
       try {

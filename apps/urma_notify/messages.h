@@ -16,14 +16,17 @@ using apps::must;
 // Sender and receiver exchange JSON text in sends: {"id", "type", "body"}. An answer has the id of
 // its question.
 //
-//   offer  -> accepted   here is a file: may I?
-//   checks -> checks     what do you have of it? So many checks of blocks, from this one on
-//   begin  -> begun      from this block on I shall write
-//   finish -> finished   that was all; the whole has this check
-//   same   -> finished   what you have under its name is the file
-//   stop                 no more of it
-// Instead of any answer, and with id 0 of its own accord: failed {exit, message, again}.
-inline constexpr int protocol = 1;  // raised by every change that old readers do not understand
+//   question -> answer
+//   offer  -> accepted   the sender offers a file
+//   checks -> checks     the sender asks for the checks of the receiver's blocks, from a block on
+//   begin  -> begun      the sender will write the blocks from this one on
+//   finish -> finished   the sender has written all blocks; the whole file has this check
+//   same   -> finished   the receiver's file of that name is the same one
+//   stop                 the sender ends the transfer
+// The receiver may answer any of them with failed {exit, message, again}, and may send that with
+// id 0 without a question.
+inline constexpr int protocol =
+    1;  // incremented by every change that old readers do not understand
 inline constexpr size_t most_message_bytes = 32 * 1024;
 inline constexpr size_t checks_at_a_time = 1024;
 
@@ -42,7 +45,7 @@ Message parse_message(const std::string& text);
 struct Offer {
   int speaks = protocol;
   std::string version;
-  std::string jetty;  // descriptor: where answers go
+  std::string jetty;  // the descriptor to which answers go
   std::string name;
   uint64_t bytes = 0;
   bool replace = false;
@@ -50,8 +53,8 @@ struct Offer {
 struct Accepted {
   uint32_t transfer = 0;
   uint64_t have = 0;    // blocks that can be compared
-  bool whole = false;   // they are a file under its name, complete
-  std::string staging;  // descriptor
+  bool whole = false;   // the blocks are a complete file with its name
+  std::string staging;  // a descriptor
 };
 struct Ask {
   uint32_t transfer = 0;
@@ -67,10 +70,10 @@ struct Finish {
 struct Failed {
   Exit exit = Exit::error;
   std::string message;
-  bool again = false;  // a retry may succeed in a moment
+  bool again = false;  // a repetition soon may succeed
 };
 
-// `from_json` of these fails, as all of nlohmann's, by throwing nlohmann::json::exception.
+// Like all conversions of nlohmann, `from_json` fails by throwing nlohmann::json::exception.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Offer, speaks, version, jetty, name, bytes, replace)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Accepted, transfer, have, whole, staging)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Ask, transfer, block)

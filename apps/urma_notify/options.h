@@ -16,19 +16,19 @@ struct Options {
   Mode mode = Mode::help;
   std::string path;  // of the folder, or of the file
   std::string host = "localhost";
-  std::string name;                  // there
-  std::vector<std::string> devices;  // empty: chosen
+  std::string name;                  // the name at the receiver
+  std::vector<std::string> devices;  // empty if the user named none: then the program chooses
   bool replace = false;
-  uint64_t bytes_per_second = 0;  // at most; 0: as fast as it goes
+  uint64_t bytes_per_second = 0;  // bytes per second at most; 0 means as fast as possible
   uint64_t patience_seconds = 10;
-  int speaks = protocol;  // another one in tests only
+  int speaks = protocol;  // tests give another version
 };
 
-// Fails with Exit::usage.
+// Throws a Failure with Exit::usage.
 Options parse_options(int count, char** arguments);
 std::string help();
 
-// The receiver, for a client that sends this file.
+// Describes the receiver, for a client that sends this file.
 apps::Service service(const std::string& file = "FILE");
 
 }  // namespace urma::notify

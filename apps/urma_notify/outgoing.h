@@ -10,17 +10,18 @@
 
 namespace urma::notify {
 
-// The file that is sent. Fails when it becomes shorter, and says at the end if it has changed.
+// The file that is sent. Fails if it becomes shorter, and reports at the end whether it has
+// changed.
 class Outgoing {
  public:
   explicit Outgoing(const std::string& path);
 
   uint64_t bytes() const { return static_cast<uint64_t>(about_.st_size); }
-  // Without its folder.
+  // Without the folder.
   std::string name() const;
   // Fills `to` with the block and returns that part of it.
   std::span<const std::byte> read(uint64_t number, std::span<std::byte> to) const;
-  // Fails if it is not what it was when it was opened.
+  // Fails if the file has changed since it was opened.
   void check_unchanged() const;
 
  private:

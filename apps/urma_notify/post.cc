@@ -3,7 +3,7 @@
 namespace urma::notify {
 namespace {
 
-// After this a message fails that its receiver does not take.
+// A message that its receiver has not accepted within this time fails.
 constexpr Duration patience = std::chrono::seconds(2);
 
 }  // namespace
@@ -37,7 +37,7 @@ void Post::push() {
   }
 }
 
-// There is a slot for each buffer, so only a closed device refuses one; polling then reports that.
+// There is a slot for each buffer, so only a closed device refuses one. Polling then reports that.
 void Post::receive(std::span<std::byte> buffer, uint64_t tag) { (void)jetty_.receive(buffer, tag); }
 
 std::optional<std::string> Post::handle(const Completion& completion) {
@@ -47,7 +47,7 @@ std::optional<std::string> Post::handle(const Completion& completion) {
     push();
     return std::nullopt;
   }
-  // An immediate of a write has no buffer; nothing arrives any more after a close.
+  // The immediate of a write has no buffer; after a close nothing arrives.
   if (completion.tag == 0 || completion.status == Status::flushed) return std::nullopt;
   const auto buffer =
       std::span(buffers_).subspan((completion.tag - 1) * most_message_bytes, most_message_bytes);

@@ -12,8 +12,8 @@
 
 namespace urma::notify {
 
-// A Jetty with buffers for messages that come and texts that leave. Works that find no berth wait
-// here, in order, until completions have been handled.
+// A Jetty with buffers for arriving messages and texts of leaving ones. Works that find no vacant
+// berth wait here, in order, until completions have been handled.
 class Post {
  public:
   // Tags of works that are not messages are below this.
@@ -26,7 +26,7 @@ class Post {
 
   void say(const RemoteJetty& to, const Message& message);
   void post(const Work& work);
-  // Each completion of the Jetty comes here. A message, if that is what it tells of.
+  // Takes each completion of the Jetty. Returns the message if the completion is that of a message.
   std::optional<std::string> handle(const Completion& completion);
 
  private:
@@ -34,11 +34,11 @@ class Post {
   void receive(std::span<std::byte> buffer, uint64_t tag);
 
   std::vector<std::byte> buffers_;
-  std::map<uint64_t, std::string> texts_;  // that leave, by tag
+  std::map<uint64_t, std::string> texts_;  // texts of messages that are being sent, by tag
   std::deque<Work> waiting_;
   uint64_t next_text_ = message_tag;
   uint32_t outstanding_ = 0;
-  Jetty jetty_;  // last: it uses the others
+  Jetty jetty_;  // destroyed first, because it uses the others
 };
 
 }  // namespace urma::notify

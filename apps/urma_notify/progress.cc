@@ -84,7 +84,7 @@ std::string Progress::line(uint64_t bytes) const {
                      size_text(rate_), time_text(left));
 }
 
-// As wide as there is room behind the words.
+// The bar takes the width that is left behind the words.
 std::string Progress::bar(uint64_t bytes) const {
   std::string text = line(bytes);
   const int room = columns() - static_cast<int>(text.size()) - 4;

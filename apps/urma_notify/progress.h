@@ -7,7 +7,7 @@
 
 namespace urma::notify {
 
-// How a file goes: a bar on a terminal, a line now and then elsewhere.
+// Shows the progress of a file: as a bar on a terminal, as occasional lines elsewhere.
 class Progress {
  public:
   Progress(const std::string& name, uint64_t bytes);
@@ -15,7 +15,7 @@ class Progress {
   // Starts at `bytes`, which the receiver already has.
   void begin(uint64_t bytes);
   void at(uint64_t bytes);
-  // The last line; it says how fast it was.
+  // Prints the last line, with the average rate.
   void done();
   // Erases the bar, before other text is printed on the terminal.
   void wipe();
@@ -29,7 +29,7 @@ class Progress {
   const bool terminal_;
   uint64_t resumed_ = 0;
   uint64_t shown_ = 0;
-  double rate_ = 0;  // bytes per second, of the last seconds
+  double rate_ = 0;  // bytes per second, over the last seconds
   bool on_screen_ = false;
   Clock::time_point began_ = Clock::now();
   Clock::time_point last_ = began_;

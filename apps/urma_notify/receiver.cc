@@ -18,8 +18,8 @@ using namespace std::chrono_literals;
 constexpr uint32_t berths = 256;
 constexpr uint32_t receives = 256;
 constexpr size_t most_transfers = 64;
-constexpr auto silence = 2s;                          // after which a sender is probed
-constexpr uint64_t question_tag = uint64_t{1} << 62;  // and the transfer's number
+constexpr auto silence = 2s;  // after this time without a message a sender is probed
+constexpr uint64_t question_tag = uint64_t{1} << 62;  // plus the number of the transfer
 
 }  // namespace
 
@@ -53,8 +53,8 @@ void Receiver::run() {
   say_goodbye();
 }
 
-// Sleeps until something arrives; while there are transfers for at most 1 s, so that silent senders
-// are noticed.
+// Sleeps until something arrives. While there are transfers, sleeps at most 1 s, so that silent
+// senders are noticed.
 void Receiver::sleep() {
   pollfd events[] = {{.fd = *post_.jetty().fd(), .events = POLLIN, .revents = 0},
                      {.fd = apps::interrupt_descriptor(), .events = POLLIN, .revents = 0}};
@@ -67,7 +67,8 @@ void Receiver::handle(const Completion& completion) {
                         (completion.tag & Post::message_tag) == 0;
   const auto text = post_.handle(completion);
   if (question || (completion.operation == Operation::send && !completion.ok())) {
-    // The sender still runs, or it is lost. Blocks that were acknowledged to it are on the disk.
+    // Either the sender still runs, or it is lost. All blocks that were acknowledged to it are on
+    // the disk.
     for (Transfer& transfer : transfers_) {
       if (transfer.number != static_cast<uint32_t>(completion.tag)) continue;
       transfer.asked = false;
@@ -159,7 +160,8 @@ void Receiver::answer(Transfer& transfer, const Message& question) {
                               .type = "begun",
                               .body = Ask{.transfer = transfer.number, .block = transfer.next}});
   } else if (question.type == "finish") {
-    // Its check says nothing if something is missing: that is found when it is read back.
+    // The sender's check is compared later, when the file is read back. A missing block would be
+    // found then.
     transfer.sender_check = question.body.at("check");
     transfer.finish_id = question.id;
     transfer.state = State::verifying;
@@ -169,7 +171,7 @@ void Receiver::answer(Transfer& transfer, const Message& question) {
   }
 }
 
-// Looks at the version before anything that another version may have changed.
+// Checks the version before it reads any field that another version may have changed.
 void Receiver::accept(const Completion& arrival, const Message& question) {
   const RemoteJetty back =
       must(device_.import(question.body.at("jetty").get<std::string>()), "the sender").jetty;
@@ -207,7 +209,7 @@ void Receiver::accept(const Completion& arrival, const Message& question) {
                                       .staging = made.staging.descriptor()}});
   } catch (const Busy& busy) {
     refuse(busy.exit(), busy.what(), true);
-    // The other sender may have died. So a transfer of this name is probed now, not after 2 s.
+    // The other sender may have died, so its transfer is probed immediately, and not after 2 s.
     for (Transfer& transfer : transfers_) {
       if (transfer.name == offer.name) transfer.heard -= silence;
     }
@@ -216,7 +218,7 @@ void Receiver::accept(const Completion& arrival, const Message& question) {
   }
 }
 
-// Verifies files in parts, because other senders need this thread too. Returns true if there is
+// Verifies files in parts, because other senders need this thread, too. Returns true if there is
 // more to do.
 bool Receiver::work_on_files() {
   bool more = false;
@@ -280,7 +282,7 @@ void Receiver::look_after_senders() {
   transfers_.remove_if([](const Transfer& one) { return one.state == Transfer::State::over; });
 }
 
-// The last answers leave before the device closes.
+// Sends the last answers before the device closes.
 void Receiver::say_goodbye() {
   for (Transfer& transfer : transfers_) {
     fail(transfer, 0,

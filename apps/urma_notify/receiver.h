@@ -11,10 +11,11 @@
 
 namespace urma::notify {
 
-// Takes files on one device, asleep at its descriptor while nothing comes.
+// Receives files on one device. Its thread sleeps at the device's descriptor while nothing comes.
 class Receiver {
  public:
-  // `over`: another one has failed. Fails where the device cannot be opened.
+  // `over` becomes true when another receiver has failed. Throws a Failure if the device cannot be
+  // opened.
   Receiver(const std::string& device, int folder, std::atomic<bool>& over);
   Receiver(const Receiver&) = delete;
 
@@ -40,7 +41,7 @@ class Receiver {
   const std::string device_text_;
   const int folder_;
   std::atomic<bool>& over_;
-  apps::Captures captures_{"urma_notify"};  // looks when the device has closed
+  apps::Captures captures_{"urma_notify"};  // destroyed after the device
   Device device_;
   Post post_;
   std::list<Transfer> transfers_;

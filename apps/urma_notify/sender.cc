@@ -17,9 +17,10 @@ using namespace std::chrono_literals;
 
 constexpr uint32_t berths = 64;
 constexpr uint32_t receives = 32;
-constexpr auto silence = 2s;  // after which the receiver is probed by a read of its memory
+constexpr auto silence =
+    2s;  // after this time without progress the sender probes the receiver by reading its memory
 constexpr uint64_t life_tag = uint64_t{1} << 62;
-constexpr uint64_t block_tag = uint64_t{1} << 61;  // and the slot's number
+constexpr uint64_t block_tag = uint64_t{1} << 61;  // plus the number of the slot
 
 }  // namespace
 
@@ -65,7 +66,7 @@ void Sender::offer() {
                    .name = options_.name,
                    .bytes = file_.bytes(),
                    .replace = options_.replace};
-  // It may be an earlier sender's that has died, which the receiver has not noticed yet.
+  // An earlier sender of this name may have died, and the receiver may not have noticed that yet.
   for (const auto until = Clock::now() + std::chrono::seconds(options_.patience_seconds);;) {
     const Message answer = exchange("offer", what);
     if (answer.type == "accepted") {
@@ -81,7 +82,7 @@ void Sender::offer() {
   }
 }
 
-// The first block that the receiver does not have as it is here.
+// Returns the first block that the receiver does not have with the same bytes.
 uint64_t Sender::compare() {
   while (checks_.size() < accepted_.have) {
     const auto theirs =
@@ -160,7 +161,7 @@ void Sender::stop() {
       for (const Completion& completion : post_.jetty().wait(10ms)) post_.handle(completion);
     }
   } catch (const std::exception&) {
-    // The receiver notices by itself that this sender is gone.
+    // The receiver notices by itself that this sender has ended.
   }
 }
 
@@ -189,7 +190,8 @@ Message Sender::exchange(const std::string& type, nlohmann::json body) {
   for (const auto until = Clock::now() + 10s;;) {
     turn(100ms);
     if (answer_ && answer_->id == id) return *answer_;
-    // Before there is staging memory to probe, only time tells that there is no answer.
+    // Until there is staging memory to probe, only a timeout shows that the receiver does not
+    // answer.
     if (!reached() && Clock::now() > until) lose(Status::timed_out);
   }
 }
@@ -207,7 +209,8 @@ void Sender::turn(std::chrono::milliseconds limit) {
     }
     take(completion);
   }
-  // A message of the receiver explains more than the status of a work, so it gets 300 ms to arrive.
+  // A message from the receiver explains more than the status of a work, so it gets 300 ms to
+  // arrive.
   if (lost && !(answer_ && answer_->type == "failed")) {
     for (const Completion& completion : post_.jetty().wait(300ms)) take(completion);
   }
@@ -220,7 +223,7 @@ void Sender::turn(std::chrono::milliseconds limit) {
     heard_ = Clock::now();
   } else if (reached() && !asked_ && Clock::now() - heard_ > silence) {
     asked_ = true;
-    // The head of slot 0, which this sender owns, so that any value is fine.
+    // The head of slot 0 belongs to this sender, so any value may be written there.
     static BlockHead nothing;
     post_.post(urma::read(std::as_writable_bytes(std::span(&nothing, 1)), staging_).tag(life_tag));
   }

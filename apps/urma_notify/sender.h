@@ -12,23 +12,24 @@
 
 namespace urma::notify {
 
-// One attempt to send a file: finds the receiver, compares what it has, and sends the rest.
+// One attempt to send a file: finds the receiver, compares the blocks that it has, and sends the
+// others.
 class Sender {
  public:
   Sender(const Options& options, const Outgoing& file, Device& device);
   Sender(const Sender&) = delete;
 
-  // Says how it went; Exit::ok, or interrupted. Fails by Failure, Exit::peer_lost if another
-  // attempt may do better.
+  // Returns Exit::ok or Exit::interrupted. Throws a Failure otherwise; with Exit::peer_lost another
+  // attempt may succeed.
   Exit run();
-  // Whether the receiver has been reached.
+  // Returns whether the receiver has been reached.
   bool reached() const { return accepted_.transfer != 0; }
 
  private:
   struct Slot {
     std::vector<std::byte> memory = std::vector<std::byte>(slot_bytes);
-    bool lent = false;    // to the library
-    bool filled = false;  // at the receiver
+    bool lent = false;    // the library may still read this buffer
+    bool filled = false;  // the slot at the receiver is in use
   };
 
   void offer();
@@ -53,12 +54,12 @@ class Sender {
   Accepted accepted_;
   RemoteSegment staging_;
   std::array<Slot, slots> slots_;
-  std::vector<uint32_t> checks_;  // of all blocks read so far
-  uint64_t acknowledged_ = 0;     // blocks
+  std::vector<uint32_t> checks_;  // checks of all blocks that were read so far
+  uint64_t acknowledged_ = 0;     // acknowledged blocks
   uint64_t next_id_ = 1;
   std::optional<Message> answer_;
   Clock::time_point heard_ = Clock::now();
-  bool asked_ = false;  // the receiver's memory for a sign of life
+  bool asked_ = false;  // a read of the receiver's memory, as a probe, is outstanding
 };
 
 }  // namespace urma::notify

@@ -12,7 +12,7 @@ namespace urma::notify {
 
 using Clock = std::chrono::steady_clock;
 
-// One file from one sender, with the memory into which it writes.
+// One file from one sender, and the memory to which that sender writes.
 struct Transfer {
   enum class State : uint8_t { open, receiving, verifying, over };
 
@@ -36,12 +36,12 @@ struct Transfer {
   Incoming file;
   Segment staging;
   State state = State::open;
-  uint64_t next = 0;                 // block to be written to the file
-  std::array<bool, slots> filled{};  // blocks that came before their turn
-  uint64_t resumed = 0;              // bytes that need not come
-  uint64_t finish_id = 0;            // of the question that is answered when all is verified
+  uint64_t next = 0;                 // the next block that is written to the file
+  std::array<bool, slots> filled{};  // slots with blocks that arrived before their turn
+  uint64_t resumed = 0;              // bytes that the receiver already has
+  uint64_t finish_id = 0;            // id of the question that is answered once all is verified
   uint32_t sender_check = 0;
-  bool asked = false;  // for a sign of life
+  bool asked = false;  // a probe was sent to the sender
   Clock::time_point began = Clock::now();
   Clock::time_point heard = began;
 };

@@ -15,13 +15,14 @@ namespace urma::perf {
 // Client and server exchange JSON text in sends, one question and one answer at a time. Every
 // message is {"id": n, "type": "...", "body": {...}}; an answer has the id of its question.
 //
-//   hello    -> welcome   versions and addresses of both
-//   setup    -> ready     a case; each side's memory and Jetties
-//   begin    -> begun     begins a round of ours, or of the limit
-//   end      -> report    ends it: what arrived
+//   question -> answer
+//   hello    -> welcome   versions and addresses of both sides
+//   setup    -> ready     sets up a case; both have the memory and the Jetties of their sides
+//   begin    -> begun     begins a round of works, or of the limit
+//   end      -> report    ends the round; the report has what arrived
 //   finish   -> totals    ends the case
-//   bye      -> bye
-// Instead of any answer: failed {exit, message}.
+//   bye      -> bye       the client leaves
+// The server may answer any of them with failed {exit, message}.
 inline constexpr int protocol = 2;  // raised by every change that old readers do not understand
 inline constexpr size_t most_message_bytes = 16 * 1024;
 
