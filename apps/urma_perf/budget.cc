@@ -26,11 +26,11 @@ using namespace std::chrono_literals;
 constexpr std::string_view anywhere_here = "udp:127.0.0.1";
 constexpr std::string_view four_here =
     "paths():udp:127.0.0.1+udp:127.0.0.1+udp:127.0.0.1+udp:127.0.0.1";
-// The memory of 10 000 peers with four paths each.
+// The bound on the memory of 10 000 peers with four paths each.
 constexpr double many_peers_bytes = 24e6;
 constexpr double many_peers = 10'000;
 
-// Bytes of this or another process that are in memory.
+// Returns how many bytes of a process are in memory.
 double resident_bytes(pid_t process) {
   std::FILE* file = std::fopen(fmt::format("/proc/{}/statm", process).c_str(), "r");
   unsigned long all = 0, resident = 0;
@@ -49,7 +49,7 @@ T must(Result<T> made, std::string_view what) {
   return std::move(*made);
 }
 
-// Prints one line, and returns whether the bound holds.
+// Prints one line for each figure, and returns whether its bound holds.
 class Report {
  public:
   void header(std::string_view text) { fmt::print("{}\n", text); }
@@ -95,7 +95,7 @@ void show_sums(Report& report) {
     report.at_most(fmt::format("{}, idle", object), sum_of(object), bound, "B");
     sum_of(object, &report);
   }
-  // A peer has one channel, whichever paths lead there.
+  // A peer has one channel, over all its paths.
   report.note("paths of a peer that has two to four, idle", sum_of("paths"), "B");
   sum_of("paths", &report);
   report.note("paths from the fifth on, more", sum_of("paths from the fifth on"), "B");
@@ -136,9 +136,9 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// The least that a post to a random Jetty costs: one dependent load of a cache line, in as much
-// memory as so many Jetties take. A post needs three such loads: the application's object, the
-// address of its queues, and the queues.
+// Measures the minimum cost of a post to a random Jetty: one dependent load of a cache line, from
+// as much memory as that many Jetties take. A post needs three such loads: the application's
+// object, the address of its queues, and the queues.
 double random_line_ns(size_t many) {
   constexpr size_t apart = 1024 / sizeof(size_t);
   constexpr size_t steps = 50'000;
@@ -150,13 +150,14 @@ double random_line_ns(size_t many) {
   size_t at = 0;
   for (size_t i = 0; i < steps; ++i) at = table[at];
   const double each = nanoseconds_each(since, steps);
-  // The result is read, so that the compiler keeps the loop.
+  // The result is used, so that the compiler keeps the loop.
   return at == SIZE_MAX ? 0 : each;
 }
 
-// The lines that a post touches, of one Jetty again and again or of any one of many.
+// Measures a post, which touches several cache lines: to one Jetty repeatedly, and to a random one
+// of many.
 void measure_posts(Report& report, Device& device, std::vector<Jetty>& jetties, bool gate) {
-  constexpr size_t burst = least_budget_jetties;  // to a Jetty each
+  constexpr size_t burst = least_budget_jetties;  // posts, each to another Jetty
   constexpr size_t rounds = 200;
   const size_t many = std::min<size_t>(jetties.size(), 65'536);
   Segment memory = must(device.allocate(4096), "budget: memory");
@@ -173,7 +174,7 @@ void measure_posts(Report& report, Device& device, std::vector<Jetty>& jetties, 
     for (size_t i = 0; i < burst; ++i) drain(jetties[(first + i) % many], 1);
     return each;
   };
-  // Their rings are in use from here on.
+  // From here on the rings of these Jetties are in use.
   for (size_t first = 0; first < many; first += burst) post_to_some(first);
   std::vector<double> to_hot, to_random;
   for (size_t round = 0; round < rounds; ++round) {
@@ -190,10 +191,10 @@ void measure_posts(Report& report, Device& device, std::vector<Jetty>& jetties, 
   report.at_most("more, to a random one of all those in use", more, gate ? 60 : more, "ns");
 }
 
-// With `gate`, speed has a bound, too.
+// With `gate`, the speed is checked, too.
 void measure_jetties(Report& report, uint32_t count, bool gate) {
   report.header(fmt::format("Measured: {} Jetties of one device", count));
-  // One more than are counted is hot.
+  // One Jetty more than the counted ones, which is used all the time.
   Device device =
       must(open(anywhere_here, {.threads = Threads::inlined, .limits = {.jetties = count + 2}}),
            "budget: a device");
@@ -206,7 +207,7 @@ void measure_jetties(Report& report, uint32_t count, bool gate) {
     jetties.push_back(must(device.jetty({.berths = 4}), "budget: a Jetty"));
   }
   const double each = nanoseconds_each(since, count);
-  // The table of their ids is there for as many as there can be.
+  // The table of their ids is allocated for the largest possible number.
   constexpr double table = 4 << 20;
   const double bound = gate ? 320 : 320 + table / count;
   report.at_most("an idle Jetty", (resident_bytes(getpid()) - before) / count, bound, "B");
@@ -219,7 +220,7 @@ void measure_jetties(Report& report, uint32_t count, bool gate) {
 
 // ---- peers
 
-// Another process, whose memory is measured. It ends with this one.
+// Another process, whose memory is measured. It ends when this process does.
 class Owner {
  public:
   Owner(std::string_view device, uint32_t peers) {
@@ -264,7 +265,7 @@ class Owner {
   std::string line_;
 };
 
-// A peer that the owner takes for a process of its own.
+// Opens a device that the owner takes for a process of its own.
 Device meet(std::string_view at, const std::string& line) {
   Device device = must(open(at, {.threads = Threads::inlined,
                                  .limits = {.jetties = 2, .peers = 4, .segments = 2},
@@ -275,7 +276,7 @@ Device meet(std::string_view at, const std::string& line) {
   const std::array<std::byte, 8> bytes{};
   must_post(jetty, write(bytes, there.segment));
   drain(jetty, 1);
-  // Goes on until the owner has its acknowledgement, too.
+  // Runs the engine until the owner has its acknowledgement, too.
   std::array<Completion, 1> none;
   const int64_t begun = now();
   while (now() < begun + 2 * millisecond ||
@@ -295,7 +296,7 @@ uint32_t descriptors_allowed() {
 }
 
 struct PeersToMeasure {
-  std::string_view device;  // of the peers, and of their owner
+  std::string_view device;  // of the peers, and of the owner
   std::string_view what;
   uint32_t most = 0;
   uint32_t descriptors_each = 0;
@@ -303,7 +304,7 @@ struct PeersToMeasure {
 };
 
 void measure_peers(Report& report, const PeersToMeasure& peers) {
-  constexpr uint32_t first = 64;  // the memory that all of them share
+  constexpr uint32_t first = 64;  // the memory that all peers share is allocated by the first ones
   const uint32_t count =
       std::min(peers.most, descriptors_allowed() / peers.descriptors_each - 2 * first);
   report.header(fmt::format("Measured: {} peers of another process, with a channel each", count));
@@ -321,7 +322,8 @@ void measure_peers(Report& report, const PeersToMeasure& peers) {
 
 Exit budget(const Options& options) {
   const apps::EndsAtOnce on_interrupt;
-  constexpr uint32_t usual_jetties = 1'000'000 - 2;  // and two more of the device's
+  constexpr uint32_t usual_jetties =
+      1'000'000 - 2;  // 1 000 000 less two further Jetties of the device
   const uint32_t jetties = options.jetties > 1 ? options.jetties : usual_jetties;
   Report report;
   measure_jetties(report, jetties, jetties == usual_jetties);

@@ -8,9 +8,9 @@ namespace urma::perf {
 inline constexpr uint32_t least_budget_jetties = 256;
 inline constexpr uint32_t most_budget_jetties = 999'998;
 
-// Measures the cost of many objects, beside the sum of their parts: idle Jetties, peers with an
-// idle channel, how fast Jetties are made, and what a post to any one of them costs. Returns
-// Exit::threshold when a bound is missed.
+// Measures the cost of many objects: idle Jetties, peers with an idle channel, how fast Jetties are
+// created, and a post to any one of them. Prints it beside the sum of the parts of each object.
+// Returns Exit::threshold if a bound does not hold.
 Exit budget(const Options& options);
 
 }  // namespace urma::perf

@@ -14,10 +14,10 @@ namespace {
 
 constexpr int64_t limit_patience = second;
 
-// Each path's share of the packets, and its losses, between two moments.
+// Returns the share of the packets and the losses of each path, between two moments.
 std::vector<PathUse> used(const std::vector<Path>& begin, const std::vector<Path>& end) {
   std::vector<PathUse> out;
-  // Then the server has restarted, with other paths.
+  // The server has restarted, and has other paths.
   if (begin.size() != end.size()) return out;
   uint64_t all = 0;
   for (size_t i = 0; i < end.size(); ++i) all += end[i].sent - begin[i].sent;
@@ -31,7 +31,8 @@ std::vector<PathUse> used(const std::vector<Path>& begin, const std::vector<Path
   return out;
 }
 
-// Berths and receives of a Jetty. Twice as many receives, because as many immediates may wait.
+// The number of berths and receives of a Jetty. There are twice as many receives, because as many
+// immediates may wait.
 uint32_t completions_for(const Case& what) { return what.test->ping_pong() ? 256 : 2 * what.depth; }
 
 double percent(int64_t part, int64_t whole) {
@@ -61,7 +62,7 @@ CaseRun::CaseRun(Link& link, Device& device, const Case& what, const Schedule& s
   }
 }
 
-// Each worker's Jetties complete in a queue of the worker's.
+// The Jetties of each worker complete into a queue of that worker.
 Side CaseRun::make_side(Device& device, const Case& what) {
   const uint32_t jetties_each = (what.jetties + schedule_.threads - 1) / schedule_.threads;
   std::vector<Jfc*> queues;
@@ -77,7 +78,7 @@ Side CaseRun::make_side(Device& device, const Case& what) {
 void CaseRun::meet(Device& device) {
   const Setup setup{
       .what = side_.what(), .side = side_.describe(), .raw = limit_ ? limit_->told() : ""};
-  // The server makes and touches as much memory as we did.
+  // The server allocates and touches as much memory as this side did.
   const auto ready = link_.ask<Ready>("setup", setup, 60 * second);
   side_.meet(device, ready.side);
   if (limit_) limit_->meet(ready.raw);
@@ -138,17 +139,18 @@ Round CaseRun::round(Result& result) {
   return round;
 }
 
-// Messages that did not arrive do not count in rates.
+// Messages that did not arrive are not counted in rates.
 void CaseRun::count_lost(Outcome& outcome, const Report& report) const {
   if (!side_.what().test->bandwidth() || report.messages > outcome.messages) return;
   outcome.lost = outcome.messages - report.messages;
   outcome.messages = report.messages;
 }
 
-// The server must have been notified of each message that was sent, exactly once.
+// The server must have been notified exactly once of each message that was sent.
 void CaseRun::compare_counts(const Outcome& outcome, const Report& report, Verdict& verdict) const {
   if (!side_.what().test->told() || interrupted()) return;
-  // Half of a lost round trip may have arrived, and it is not known which messages were lost.
+  // One of the two messages of a lost round trip may have arrived, and it is not known which ones
+  // were lost.
   const bool may_differ =
       side_.what().ordering.unreliable() && report.messages <= outcome.messages + outcome.lost;
   if (may_differ) return;
@@ -158,7 +160,7 @@ void CaseRun::compare_counts(const Outcome& outcome, const Report& report, Verdi
     verdict.count(
         fmt::format("{} messages were sent and {} arrived", outcome.messages, report.messages));
   }
-  // The first word of a send is its number.
+  // The first word of a message says which one it is.
   const bool decodable = side_.what().verify && side_.what().bytes >= sizeof(uint64_t);
   const bool which_known = decodable || side_.what().test->immediate;
   if (apart == 0 && which_known && outcome.windows != report.windows) {
@@ -168,20 +170,21 @@ void CaseRun::compare_counts(const Outcome& outcome, const Report& report, Verdi
 
 // ---- the limit
 
-// The result of the limit, in the unit that the result compares by.
+// Measures the limit, in the unit in which the result is compared with it.
 double CaseRun::limit_round(int64_t time, double& waited_percent) {
   link_.tell("begin", Begin{.limit = true});
   limit_->begin();
   const int64_t waited_before = waited_for_processor();
   const int64_t end = now() + time;
-  // A round trip may take longer than a short round.
+  // A round trip may take longer than a short round, so the round continues until something was
+  // measured.
   const auto nothing_yet = [&](int64_t at) {
     return !side_.what().test->bandwidth() && limit_->round_trips().count() == 0 &&
            at < end + limit_patience;
   };
   for (int64_t at = now(); (at < end || nothing_yet(at)) && !interrupted(); at = now()) {
     limit_->run(at < end ? std::min(at + millisecond, end) : at + millisecond);
-    // Keeps the server from taking this client as dead.
+    // So that the server does not consider this client dead.
     link_.keep_alive();
   }
   const auto report = link_.ask<Report>("end", nullptr);
@@ -199,12 +202,12 @@ double CaseRun::limit_round(int64_t time, double& waited_percent) {
   return compared_in_messages(side_.what()) ? rate / static_cast<double>(side_.what().bytes) : rate;
 }
 
-// ---- ours
+// ---- a round of works
 
 Outcome CaseRun::our_round(int64_t time, Report& report, double& waited_percent) {
   std::ranges::fill(side_.ledger(), Side::never_written);
   link_.tell("begin", Begin{.limit = false});
-  // A raw loop may have used that memory meanwhile.
+  // A raw loop may have used that memory in between.
   if (side_.what().test->atomics()) {
     link_.read(side_.landing(), side_.other(), side_.layout().landing_begin());
   }
@@ -224,8 +227,8 @@ Outcome CaseRun::our_round(int64_t time, Report& report, double& waited_percent)
   return all;
 }
 
-// Runs one worker on this thread, or several on a thread each. Returns for how long they waited for
-// a processor.
+// Runs one worker on this thread, or several on a thread each. Returns the time for which they
+// waited for a processor.
 int64_t CaseRun::run_workers(const Stop& stop) {
   const int64_t waited = waited_for_processor();
   if (workers_.size() == 1) {

@@ -14,26 +14,28 @@
 
 namespace urma::perf {
 
-// How a case is measured; the server need not know.
+// How a case is measured. The server does not need to know it.
 struct Schedule {
   const ThreadsMode* threads_mode = &threads_modes.front();
   uint32_t threads = 1;
-  std::vector<int> processors;  // thread i runs on the i-th, going round; empty: anywhere
+  std::vector<int>
+      processors;  // thread i runs on the i-th, modulo their number; empty means anywhere
   uint32_t rounds = 5;
-  uint32_t most_rounds = 10;  // repeated for those that had no processor
+  uint32_t most_rounds = 10;  // including the rounds that repeat those that had no processor
   int64_t round_time = 400 * millisecond;
   int64_t limit_time = 400 * millisecond;
   int64_t warm_up = 200 * millisecond;
-  uint64_t round_count = UINT64_MAX;  // messages, of all threads; whichever comes first
-  Progress* progress = nullptr;       // where the loops report how far they are; may be null
+  uint64_t round_count =
+      UINT64_MAX;  // messages of all threads; a round ends at the time or at this count
+  Progress* progress = nullptr;  // where the loops report their progress; may be null
 };
 
-// One case at the client: set up when constructed, given back when destroyed.
+// One case at the client. It is set up by the constructor and ended by the destructor.
 class CaseRun {
  public:
   CaseRun(Link& link, Device& device, const Case& what, const Schedule& schedule);
 
-  // All rounds, or those until Ctrl-C.
+  // Runs all rounds, or those before Ctrl-C.
   Result run();
 
  private:
@@ -41,7 +43,7 @@ class CaseRun {
     Jfc completions;
     std::variant<std::monostate, Stream, PingPong> loop;
     Outcome outcome;
-    int64_t waited = 0;  // of its thread, if it has one of its own
+    int64_t waited = 0;  // waiting time of the worker's thread, if it has its own
     std::exception_ptr failed;
   };
 
@@ -50,7 +52,7 @@ class CaseRun {
   void warm_up();
   Round round(Result& result);
   double limit_round(int64_t time, double& waited_percent);
-  // A round of ours. Returns what all workers have done.
+  // Runs a round of works. Returns the sum of what all workers have done.
   Outcome our_round(int64_t time, Report& report, double& waited_percent);
   void run_worker(size_t number, const Stop& stop);
   int64_t run_workers(const Stop& stop);

@@ -78,7 +78,7 @@ Result Client::measure(const Case& what, Schedule& schedule) {
   return CaseRun(link_, device_, what, schedule).run();
 }
 
-// Lost paths and channels of the device, as a part of the live line.
+// Returns the lost paths and channels of the device, as a part of the live line.
 std::string Client::news() {
   const auto all = device_.stats();
   if (!all) return "";
@@ -92,7 +92,7 @@ Schedule schedule_for(const Options& options) {
   const double default_seconds = options.sweep ? 1 : 2;
   constexpr int64_t longest_limit = second / 2;
   constexpr int64_t longest_warm_up = second / 5;
-  // A count alone is not cut short by the clock.
+  // If only a count is given, no time limit ends the measurement.
   const double all = options.seconds.value_or(options.count ? 1e9 : default_seconds);
   const auto time = static_cast<int64_t>(all * 1e9 / options.rounds);
   Schedule schedule{.threads_mode = options.threads_mode,

@@ -9,16 +9,16 @@
 
 namespace urma::perf {
 
-// Everything a measurement needs at this end: a device, and a server that answers on it.
+// The client of a measurement: it has a device, and the connection to a server.
 class Client {
  public:
-  // `device` empty: whatever reaches the host.
+  // An empty `device` means one that reaches the host.
   Client(const Options& options, const std::string& device, const std::string& host,
          std::vector<int> processors);
 
   Result run(const Case& what, const Schedule& schedule);
 
-  // As it was given or chosen.
+  // The device string that was given or chosen.
   const std::string& device() const { return device_text_; }
   std::string description() const { return device_.description(); }
   const std::string& server_description() const { return link_.welcome().device; }
@@ -31,12 +31,12 @@ class Client {
   const Options& options_;
   std::string device_text_;
   std::vector<int> processors_;
-  apps::Captures captures_{"urma_perf"};  // looks when the device has closed
+  apps::Captures captures_{"urma_perf"};  // destroyed after the device
   Device device_;
   Link link_;
 };
 
-// How the command line wants each size to be measured.
+// Returns how each size is to be measured according to the command line.
 Schedule schedule_for(const Options& options);
 
 }  // namespace urma::perf

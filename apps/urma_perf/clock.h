@@ -34,11 +34,11 @@ inline double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseco
 
 struct Progress;
 
-// When a loop ends: at a time, after so many messages, whichever comes first.
+// When a loop ends: at a time or after a number of messages, whichever comes first.
 struct Stop {
   int64_t at = INT64_MAX;
   uint64_t count = UINT64_MAX;
-  Progress* progress = nullptr;  // where to report how far it is; may be null
+  Progress* progress = nullptr;  // where to report the progress; may be null
 };
 
 }  // namespace urma::perf

@@ -8,19 +8,19 @@
 
 namespace urma::perf {
 
-// How completions are taken: an inlined device is polled, and so run, without pause; of a served
-// one they are waited for, asleep.
+// Takes completions. An inlined device is polled without pause, because polling runs it; a served
+// device is waited for, asleep.
 class Taker {
  public:
   explicit Taker(bool polls) : polls_(polls) {}
 
-  // Good until the next call. Empty when there is nothing (yet).
+  // The result is valid until the next call. It is empty if there is nothing yet.
   template <class Source>  // Jetty or Jfc
   std::span<const Completion> take(Source& source) {
     if (!polls_) return source.wait(std::chrono::milliseconds(1));
     return look(source);
   }
-  // Never sleeps.
+  // Polls, and never sleeps.
   template <class Source>
   std::span<const Completion> look(Source& source) {
     return std::span<const Completion>(taken_).first(source.poll(taken_));

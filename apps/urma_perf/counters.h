@@ -10,10 +10,12 @@ namespace urma::perf {
 
 using Counters = std::map<std::string, uint64_t>;
 
-// All totals of a device by their names in `Statistics`, less what they were at the beginning.
+// Returns all counters of a device by their names in `Statistics`, less their values at the
+// beginning.
 Counters difference(const Statistics& end, const Statistics& begin);
 
-// Both sides' counters as one list: "client_...", "server_..." and, for what the table shows, sums.
+// Returns the counters of both sides as one list: "client_...", "server_...", and sums for what the
+// table shows.
 Counters combine(const Counters& client, const Counters& server);
 
 }  // namespace urma::perf

@@ -12,7 +12,7 @@ using apps::device_towards;
 using apps::devices_of_this_host;
 using apps::Service;
 
-// urma_perf for a client of this test.
+// Describes urma_perf for a client of this test.
 Service service_for(std::string_view test);
 
 // If `retransmit` is null, the device's default is used. Warnings about the mode go to stderr.

@@ -35,7 +35,7 @@ std::string kernel() {
   return fmt::format("{} {} {}", name.sysname, name.release, name.version);
 }
 
-// As the kernel shows it in brackets: "always [madvise] never".
+// Returns the choice in brackets, as in "always [madvise] never".
 std::string chosen(const std::string& line) {
   const size_t open = line.find('[');
   const size_t close = line.find(']');

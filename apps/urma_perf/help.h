@@ -4,9 +4,9 @@
 
 namespace urma::perf {
 
-// One screen: examples, then the options that matter.
+// Returns one screen: examples, and the most important options.
 std::string help();
-// And what else there is: the other options, what is measured and checked when, exit codes.
+// Returns the rest: the other options, what is measured and checked and when, and the exit codes.
 std::string help_all();
 
 }  // namespace urma::perf

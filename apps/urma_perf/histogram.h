@@ -6,8 +6,9 @@
 
 namespace urma::perf {
 
-// Durations in nanoseconds, to within 1/128: values below 128 have a bucket each, above that every
-// power of two is divided into 128. Merging loses nothing. One thread at a time.
+// A histogram of durations in nanoseconds, exact to 1/128: values below 128 have a bucket each, and
+// above that every power of two is divided into 128 buckets. Merging is exact. Not for concurrent
+// use.
 class Histogram {
  public:
   Histogram();
@@ -23,11 +24,12 @@ class Histogram {
 
   uint64_t count() const { return count_; }
   uint64_t max() const { return max_; }
-  // The middle of the bucket below or in which this part (0 to 1) of the values lies; 0 when empty.
+  // Returns the middle of the bucket that contains this percentile (0 to 1) of the values; 0 if
+  // there are none.
   uint64_t percentile(double part) const;
 
   static size_t bucket(uint64_t value);
-  // The least value of a bucket.
+  // Returns the smallest value of a bucket.
   static uint64_t lower_edge(size_t bucket);
 
  private:

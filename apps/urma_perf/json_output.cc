@@ -116,7 +116,7 @@ Failure JsonFile::failure(const char* doing) const {
 void JsonFile::write(const json& whole) {
   if (!write_all(descriptor_, whole.dump(2) + "\n")) throw failure("writing it");
   if (temporary_.empty()) return;
-  // A full disk shows here at the latest, and not after the rename.
+  // An error of a full disk appears here at the latest, and not after the rename.
   if (fsync(descriptor_) != 0) throw failure("writing it");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) throw failure("putting it in its place");
   temporary_.clear();

@@ -13,8 +13,8 @@ inline constexpr const char* json_schema = "urma_perf/1";
 
 nlohmann::json to_json(const Result& result);
 
-// A file that is there whole or not at all. Made beside its place at once, so that a place that
-// cannot be written is known before anything is measured.
+// A file that is either complete or does not exist. It is created immediately, beside its final
+// place, so that an unusable path is found before anything is measured.
 class JsonFile {
  public:
   explicit JsonFile(std::string path);

@@ -9,14 +9,15 @@ namespace {
 
 constexpr uint64_t page = 4096;
 constexpr uint64_t line = 64;
-// The raw loops receive 64 KiB at a time into the landing places, wherever they are there.
+// The raw loops receive 64 KiB at a time, at any offset of the landing slots.
 constexpr uint64_t raw_slack = 64 * 1024;
 
 constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
 uint32_t slots_of(const Case& what) {
   if (what.test->ping_pong()) return what.test->sends() ? 4 : 1;
-  // A receive is posted again after its message was looked at, and must not be waited for.
+  // A receive is posted again only after its message was checked, and the sender must not wait for
+  // that.
   return what.test->sends() ? 2 * what.depth : what.depth;
 }
 
@@ -28,7 +29,8 @@ Layout::Layout(const Case& what)
       stride_(round_up(what.bytes, what.bytes < page ? 64 : page)),
       source_(round_up(lanes_ * sizeof(uint64_t), page)),
       source_bytes_(Pattern::source_bytes(what.bytes)),
-      // Not of whole pages: their first lines would all be in the same sets of a cache.
+      // The stride is not a multiple of the page size: otherwise the first lines of all sources
+      // would be in the same sets of a cache.
       source_stride_(round_up(source_bytes_, line) + line),
       sources_(static_cast<uint32_t>(std::max<uint64_t>(what.spread / source_stride_, 1))),
       landing_(source_ + round_up(sources_ * source_stride_, page)),

@@ -6,14 +6,14 @@
 
 namespace urma::perf {
 
-// Where things lie in the one segment that each side registers for a case. Both sides compute it
-// from the same Case: no offset is ever told.
+// The offsets of all parts of the one segment that each side registers for a case. Both sides
+// compute them from the same Case, so no offset is ever sent.
 //
-//   ledger    8 bytes per slot: the window that was last written there, of atomics the word, told
-//   at
-//             a round's end
-//   source    what this side sends, or is read: one long pattern, as often as reads are spread
-//   landing   `slots` places of `stride` bytes for each Jetty, where messages arrive
+//   ledger    8 bytes per slot: the window that was last written there, or for atomics the word;
+//             the client writes it to the server at the end of a round
+//   source    the bytes that this side sends or lets others read: one long pattern, as many times
+//             as reads are spread
+//   landing   `slots` slots of `stride` bytes for each Jetty, where messages arrive
 class Layout {
  public:
   explicit Layout(const Case& what);
@@ -24,7 +24,7 @@ class Layout {
     return (uint64_t{jetty} * slots_ + slot) * sizeof(uint64_t);
   }
   uint64_t source_begin() const { return source_; }
-  uint64_t source_bytes() const { return source_bytes_; }  // of one
+  uint64_t source_bytes() const { return source_bytes_; }  // of one source
   uint32_t sources() const { return sources_; }
   uint64_t source_stride() const { return source_stride_; }
   uint64_t source_at(uint32_t window, uint32_t source = 0) const;

@@ -28,7 +28,7 @@ Link::~Link() {
   try {
     exchange("bye", nullptr, second / 2);
   } catch (const std::exception&) {
-    // The server notices by itself that the client is gone.
+    // The server notices by itself that the client has ended.
   }
 }
 
@@ -37,7 +37,7 @@ Message Link::exchange(const std::string& type, nlohmann::json body, int64_t pat
   mailbox_.send(server_, {.id = id, .type = type, .body = std::move(body)});
   for (const int64_t until = now() + patience; now() < until;) {
     std::optional<Message> answer;
-    // All that `wait` took is handled, whatever comes behind the answer.
+    // All completions that `wait` returned are handled, also those behind the answer.
     for (const Completion& completion : mailbox_.jetty().wait(std::chrono::milliseconds(20))) {
       const auto text = mailbox_.handle(completion);
       if (completion.operation == Operation::send && !completion.ok()) {

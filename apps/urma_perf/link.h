@@ -8,11 +8,11 @@
 
 namespace urma::perf {
 
-// The client's connection to the server: one question at a time, whose answer is returned, or a
-// Failure is thrown. Sends "bye" when it is destroyed.
+// The client's connection to the server. It asks one question at a time and returns the answer, or
+// throws a Failure. It sends "bye" when it is destroyed.
 class Link {
  public:
-  // HOST: localhost, ADDRESS or ADDRESS:PORT. `speaks` is `protocol`, except in tests.
+  // HOST is localhost, ADDRESS or ADDRESS:PORT. `speaks` is `protocol`, except in tests.
   Link(Device& device, const std::string& host, const Service& service, int speaks);
   ~Link();
   Link(const Link&) = delete;
@@ -32,11 +32,11 @@ class Link {
     exchange(type, std::move(body), 10 * second);
   }
 
-  // Writes to the server's memory and waits until it is there.
+  // Writes to the server's memory and waits until the write has completed.
   void write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset);
-  // Reads the server's memory and waits until it is here.
+  // Reads the server's memory and waits until the read has completed.
   void read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset);
-  // Lets the engine do what is due. For loops that do not poll an inlined device otherwise.
+  // Runs the engine once. For loops that do not otherwise poll an inlined device.
   void keep_alive();
 
  private:

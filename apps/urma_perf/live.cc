@@ -39,7 +39,7 @@ Live::~Live() {
 }
 
 void Live::run() {
-  unpin();  // not where it is measured
+  unpin();  // this thread must not use the processors of the measurement
   const int64_t begin = now();
   uint64_t messages = 0;
   int64_t time = 0;
@@ -66,7 +66,7 @@ std::string Live::line(uint64_t messages, int64_t time, int64_t since) const {
 
 void Live::show(const std::string& text) const {
   const std::string whole = "\r\033[K" + text;
-  // A terminal that is gone takes nothing away from the measurement.
+  // If the terminal is gone, the measurement continues.
   (void)!::write(terminal_, whole.data(), whole.size());
 }
 

@@ -11,17 +11,18 @@
 
 namespace urma::perf {
 
-// The line about a case that is being measured, once a second, wiped when it is over. Only where a
-// person looks: on a terminal. A thread of its own writes it, because terminals are slow.
+// Prints a line about the running case once a second, and erases it at the end. Only on a terminal.
+// It has its own thread, because terminals are slow.
 class Live {
  public:
-  // `shown`: if there is a terminal. `threads` measure. `news`: what else is to be said now.
+  // `shown`: if there is a terminal. `threads`: number of measuring threads. `news`: returns what
+  // else to print now.
   Live(bool shown, const Case& what, const std::string& device, uint32_t threads,
        std::function<std::string()> news);
   ~Live();
   Live(const Live&) = delete;
 
-  // Where the loops write. Null if there is no terminal.
+  // Returns where the loops report their progress; null if there is no terminal.
   Progress* progress() { return terminal_ < 0 ? nullptr : &progress_; }
 
  private:
@@ -38,7 +39,7 @@ class Live {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool over_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // destroyed first, because it uses the others
 };
 
 }  // namespace urma::perf

@@ -15,7 +15,7 @@
 namespace urma::perf {
 namespace {
 
-// By our own choice: then the other side is elsewhere.
+// Set if this process bound its threads: then the other side runs on another processor.
 std::atomic<bool> pinned{false};
 
 // The second field of a schedstat file.
@@ -26,7 +26,8 @@ int64_t wait_in(const std::filesystem::path& schedstat) {
   return in >> ran >> waited ? waited : 0;
 }
 
-// The core that a processor belongs to, as text; its own number where the machine does not say.
+// Returns the core to which a processor belongs, as a text; the processor's own number if the
+// machine does not say.
 std::string core_of(int processor) {
   std::ifstream in(
       fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", processor));
@@ -67,7 +68,7 @@ void pin(int processor) {
 
 void unpin() {
   cpu_set_t all;
-  std::memset(&all, 0xff, sizeof all);  // the kernel takes those that there are
+  std::memset(&all, 0xff, sizeof all);  // the kernel ignores those that do not exist
   sched_setaffinity(0, sizeof all, &all);
 }
 

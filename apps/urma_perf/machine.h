@@ -5,22 +5,24 @@
 
 namespace urma::perf {
 
-// The processors that this process may use, those first that are cores of their own (siblings of
-// earlier ones come last).
+// Returns the processors that this process may use. One of each core comes first, their siblings
+// last.
 std::vector<int> processors();
 
-// Binds the calling thread, and threads that it starts later. Fails when there is no such
-// processor.
+// Binds the calling thread, and threads that it starts later, to a processor. Fails if there is no
+// such processor.
 void pin(int processor);
 
-// Undoes it for the calling thread.
+// Removes the binding of the calling thread.
 void unpin();
 
-// Nanoseconds for which this thread, or all threads that live now, wanted to run and could not.
+// Returns the nanoseconds for which this thread, or all present threads, were ready to run and had
+// no processor.
 int64_t waited_for_processor_this_thread();
 int64_t waited_for_processor();
 
-// Once per empty look of a loop that spins: with one processor the other side needs it.
+// Called for each empty poll of a loop that spins. On a single processor it yields to the other
+// side.
 void spin();
 
 }  // namespace urma::perf

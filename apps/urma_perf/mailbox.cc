@@ -3,7 +3,7 @@
 namespace urma::perf {
 namespace {
 
-// After this a message fails that its receiver does not take.
+// A message that its receiver has not accepted within this time fails.
 constexpr Duration patience = std::chrono::seconds(2);
 
 Jetty make_jetty(Device& device, uint32_t berths, uint32_t receives, Jfc* completions) {
@@ -43,7 +43,7 @@ void Mailbox::send(const RemoteJetty& to, const Message& message) {
                 "liburma");
 }
 
-// There is a slot for each buffer, so only a closed device refuses one; polling then reports that.
+// There is a slot for each buffer, so only a closed device refuses one. Polling then reports that.
 void Mailbox::receive(std::span<std::byte> buffer, uint64_t tag) {
   (void)jetty_.receive(buffer, tag);
 }
@@ -55,13 +55,13 @@ std::optional<std::string> Mailbox::handle(const Completion& completion) {
     }
     return std::nullopt;
   }
-  // The immediate of a write has no buffer; nothing arrives any more after a close.
+  // The immediate of a write has no buffer; after a close nothing arrives.
   const uint64_t tag = completion.tag;
   if (tag == 0 || tag > incoming || completion.status == Status::flushed) return std::nullopt;
   const auto buffer =
       std::span(buffers_).subspan((tag - 1) * most_message_bytes, most_message_bytes);
   std::optional<std::string> text;
-  // Neither a message that is too long nor one with an immediate is a control message.
+  // A control message has no immediate, and is not longer than its buffer.
   if (completion.ok() && !completion.with_immediate) {
     text.emplace(reinterpret_cast<const char*>(buffer.data()), completion.bytes);
   }

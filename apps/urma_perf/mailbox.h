@@ -11,7 +11,7 @@
 
 namespace urma::perf {
 
-// A Jetty for control messages: buffers for those that come, copies of those that leave.
+// A Jetty for control messages, with buffers for arriving ones and copies of leaving ones.
 class Mailbox {
  public:
   // Completes in `completions`, or in a queue of its own if that is null.
@@ -19,15 +19,16 @@ class Mailbox {
 
   Jetty& jetty() { return jetty_; }
 
-  // Blocks for nothing; fails when 16 messages are still on their way.
+  // Does not block. Fails if 16 messages are still being sent.
   void send(const RemoteJetty& to, const Message& message);
-  // All that was sent has been taken.
+  // Returns whether the peer has accepted all messages that were sent.
   bool idle() const { return vacant_.size() == outgoing; }
-  // Each completion of the Jetty comes here. A message, if that is what it tells of.
+  // Takes each completion of the Jetty. Returns the message if the completion is that of a message.
   std::optional<std::string> handle(const Completion& completion);
 
  private:
-  // `tag` is the buffer's number, from 1 on: the immediate of a write completes with tag 0.
+  // `tag` is the number of the buffer, from 1 on, because the immediate of a write completes with
+  // tag 0.
   void receive(std::span<std::byte> buffer, uint64_t tag);
 
   static constexpr uint32_t outgoing = 16;
@@ -35,8 +36,8 @@ class Mailbox {
 
   std::vector<std::byte> buffers_;
   std::array<std::string, outgoing> texts_;
-  std::vector<uint32_t> vacant_;  // of `texts_`
-  Jetty jetty_;                   // last: it uses the others
+  std::vector<uint32_t> vacant_;  // vacant entries of `texts_`
+  Jetty jetty_;                   // destroyed first, because it uses the others
 };
 
 }  // namespace urma::perf

@@ -32,12 +32,13 @@ class Output {
   }
 
   void add(const Client& client, const Result& result) {
-    if (result.rounds.empty()) return;  // interrupted in its warm-up
+    if (result.rounds.empty()) return;  // Ctrl-C came during the warm-up
     environment_["device"] = client.description();
     environment_["peer_device"] = client.server_description();
     waited_percent_ = std::max(waited_percent_, result.waited_percent());
     wrong_ += result.verdict.wrong;
-    // Not before something is known: an error has the screen to itself.
+    // The header is printed only with the first result, so that an error stands alone on the
+    // screen.
     if (!options_.json && results_.empty()) table_.header();
     results_.push_back(to_json(result));
     if (!options_.json) table_.row(result);

@@ -14,8 +14,8 @@
 namespace urma::perf {
 namespace {
 
-// The main job: a row is a device with a test and its sizes. Rows of one device stand together, and
-// share a server. A row without a limit borrows that of the same case above it.
+// A row of the main job: a device with a test and its sizes. Rows of one device follow each other,
+// and share a server. A row without a limit takes that of the same case above it.
 struct JobRow {
   std::string device;
   std::string_view test;
@@ -83,7 +83,8 @@ int64_t time_for(const SelfRun& run) {
   return static_cast<int64_t>(run.cases.size()) * one.rounds * (one.round_time + one.limit_time);
 }
 
-// However many rows there are: some 18 s, and a few for warming up and rounds to be repeated.
+// Adapts the time to the number of rows: all rows take some 18 s, plus a few for warm-up and
+// repeated rounds.
 void make_it_fit(std::vector<SelfRun>& runs) {
   constexpr int64_t all_time = 18 * second;
   int64_t sum = 0;
@@ -97,8 +98,8 @@ void make_it_fit(std::vector<SelfRun>& runs) {
   }
 }
 
-// The server's device in a row with this one: the same, or what --peer-device says, likewise
-// impaired.
+// Returns the server's device for a row with this one: the same, or the one of --peer-device with
+// the same impairments.
 std::string peer_of(const Options& options, const std::string& device) {
   if (options.peer_device.empty()) return device;
   const bool lossy = device != options.device && device.ends_with(options.device);
@@ -106,7 +107,7 @@ std::string peer_of(const Options& options, const std::string& device) {
          options.peer_device;
 }
 
-// The same device, with captures of its own: `file=/tmp/x.pcapng` becomes
+// Returns the same device with other captures: `file=/tmp/x.pcapng` becomes
 // `file=/tmp/x-peer.pcapng`.
 std::string with_other_captures(std::string device) {
   constexpr std::string_view option = "file=";
@@ -121,7 +122,7 @@ std::string with_other_captures(std::string device) {
   return device;
 }
 
-// The server's device writes the capture that this one was to write.
+// Returns the Failure if both sides would write the same capture.
 Failure captured_by_both(const Failure& failure, const Options& options) {
   const std::string what = failure.what();
   return {failure.exit(), fmt::format("{}. Fix: name another file for the server: --peer-device {}",
@@ -141,7 +142,8 @@ Client make_client(const Options& options, const SelfRun& run, const std::string
   }
 }
 
-// Whether a result's limit is valid for another one: the same case, and the same kind of limit.
+// Returns whether the limit of a result is valid for another one: it must have the same case, and
+// the same kind of limit.
 bool lends(const Result& measured, const Result& to) {
   return measured.what.test == to.what.test && measured.what.bytes == to.what.bytes &&
          limit_kind(measured.device) == limit_kind(to.device);
@@ -180,7 +182,7 @@ std::vector<SelfRun> one_test(const Options& options) {
 
 void run_self(const Options& options, const std::vector<SelfRun>& runs,
               const std::function<void(const Client&, Result&&)>& tell) {
-  // Bound before anything is allocated, the child from its first instruction on.
+  // This process is bound before anything is allocated, and the child from its start on.
   std::vector<int> ours = processors();
   const int theirs = ours.front();
   const bool several = ours.size() > 1;

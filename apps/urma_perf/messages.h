@@ -23,7 +23,8 @@ namespace urma::perf {
 //   finish   -> totals    ends the case
 //   bye      -> bye       the client leaves
 // The server may answer any of them with failed {exit, message}.
-inline constexpr int protocol = 2;  // raised by every change that old readers do not understand
+inline constexpr int protocol =
+    2;  // incremented by every change that old readers do not understand
 inline constexpr size_t most_message_bytes = 16 * 1024;
 
 // The version of the library that this program is built with.

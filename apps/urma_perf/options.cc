@@ -12,7 +12,7 @@ namespace {
 
 using Asked = CommandLine::Asked;
 
-// The words and options from which other values of Options follow.
+// Words and options from which other values of Options are derived.
 struct Words {
   std::string what;
   std::array<bool, threads_modes.size()> modes{};
@@ -20,7 +20,7 @@ struct Words {
   bool budget = false;
 };
 
-// The value of --jetties, which may be much larger with --budget.
+// The value of --jetties. With --budget it may be much larger.
 struct JettyCount {
   const bool& budget;
 
@@ -129,11 +129,11 @@ void choose_threads(const CommandLine& line, const Words& words, Options& option
   for (size_t i = 0; i < threads_modes.size(); ++i) {
     if (words.modes[i]) options.threads_mode = &threads_modes[i];
   }
-  // A thread has a Jetty at least; one for each unless more are asked for.
+  // A thread has at least one Jetty; one each, unless more are asked for.
   if (!line.given("--jetties")) options.jetties = options.threads;
 }
 
-// Refuses options that only tests have.
+// Refuses options that belong to tests.
 void refuse_options_of_tests(const CommandLine& line, const Options& options) {
   using Mode = Options::Mode;
   if (options.mode == Mode::test) return;

@@ -8,7 +8,7 @@
 
 namespace urma::perf {
 
-// How works are ordered (docs/reliability.md), by the names of the command line.
+// An order of works (docs/reliability.md), with its name on the command line.
 struct NamedOrder {
   std::string_view name;
   Order order;
@@ -43,13 +43,13 @@ constexpr const Named* find_named(std::span<const Named> all, std::string_view n
 struct Ordering {
   const NamedOrder* order = &named_orders.front();
   const NamedMode* mode = &named_modes.front();
-  uint32_t fence_every = 0;  // one work of so many has a fence; 0: none
+  uint32_t fence_every = 0;  // one work in so many has a fence; 0 means none
 
   // Messages may be lost.
   bool unreliable() const { return mode->mode == ServiceMode::unreliable; }
 };
 
-// The atomic operations, by the names of the command line.
+// An atomic operation, with its name on the command line.
 struct NamedAtomic {
   std::string_view name;
   Atomic atomic;

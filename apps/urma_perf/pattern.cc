@@ -5,7 +5,7 @@
 namespace urma::perf {
 namespace {
 
-constexpr uint64_t step = 0x9e3779b97f4a7c15;  // odd: no word comes twice
+constexpr uint64_t step = 0x9e3779b97f4a7c15;  // odd, so that no word repeats
 constexpr size_t words_per_window = Pattern::window_bytes / sizeof(uint64_t);
 
 uint64_t load(const std::byte* from) {
@@ -39,7 +39,7 @@ std::optional<size_t> Pattern::mismatch(std::span<const std::byte> part, uint32_
                                         size_t at) const {
   const size_t first = window * words_per_window + at / sizeof(uint64_t);
   const size_t whole = part.size() / sizeof(uint64_t);
-  // No branch in the loop, so that the compiler makes it a vector one.
+  // There is no branch in the loop, so that the compiler can vectorise it.
   uint64_t difference = 0;
   for (size_t i = 0; i < whole; ++i) {
     difference |= load(part.data() + i * sizeof(uint64_t)) ^ word(first + i);

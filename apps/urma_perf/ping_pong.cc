@@ -11,7 +11,7 @@ namespace urma::perf {
 namespace {
 
 constexpr int64_t patience = 10 * second;
-// After which an unreliable message is believed lost, and another one sent.
+// After this time an unreliable message counts as lost, and another one is sent.
 constexpr int64_t lost_after = second / 10;
 
 }  // namespace
@@ -39,7 +39,7 @@ void PingPong::run(const Stop& stop, Outcome& outcome) {
       sent = now();
       send(number, next_window_);
     }
-    if (interrupted()) break;  // perhaps in the middle of it
+    if (interrupted()) break;  // perhaps in the middle of a round trip
     const int64_t time = now();
     // A lost message has no round trip.
     last = sent;
@@ -54,7 +54,7 @@ void PingPong::run(const Stop& stop, Outcome& outcome) {
   outcome.end = last;
 }
 
-// Asleep as an application that has nothing to do: in the library, which acknowledges what came.
+// Sleeps as an idle application does: in a call of the library, which acknowledges what came.
 int64_t PingPong::rest(int64_t time) {
   const int64_t end = now() + time;
   for (int64_t at = now(); at < end; at = now()) {
@@ -73,7 +73,7 @@ void PingPong::send(uint32_t number, uint32_t window) {
   if (side_.jetties()[jetty].post(work) == 0) post_late(side_.jetties()[jetty], work);
 }
 
-// Berths come back with the acknowledgements of earlier messages, which may be late.
+// Berths return with the acknowledgements of earlier messages, which may be late.
 void PingPong::post_late(Jetty& jetty, const Work& work) {
   for (const int64_t begin = now(); jetty.post(work) == 0;) {
     for (const Completion& completion : taker_.take(completions_)) {
@@ -86,7 +86,7 @@ void PingPong::post_late(Jetty& jetty, const Work& work) {
   }
 }
 
-// Returns false if the message was lost, which some cases allow.
+// Returns false if the message was lost, which is allowed in some cases.
 bool PingPong::await(uint32_t jetty, uint32_t window, int64_t since, Verdict& verdict) {
   constexpr uint32_t look_at_clock_every = 1024;
   const int64_t begin = now();

@@ -6,8 +6,8 @@
 
 namespace urma::perf {
 
-// Sends a message, waits until the server has sent one back, and so on, over some Jetties of the
-// client in turn. Half of each round trip is recorded; both ends have looked at the bytes then.
+// Sends a message, waits until the server has sent one back, and repeats this, over some Jetties of
+// the client in turn. Records half of each round trip. Both ends have checked the bytes by then.
 class PingPong {
  public:
   PingPong(Side& side, std::vector<uint32_t> jetties, Jfc& completions, bool polls);
@@ -25,7 +25,7 @@ class PingPong {
   std::vector<uint32_t> jetties_;
   Jfc& completions_;
   Taker taker_;
-  std::vector<Work> works_;  // one for each of our Jetties
+  std::vector<Work> works_;  // one for each Jetty of this loop
   uint32_t next_window_ = 0;
   uint64_t sent_ = 0;
 };

@@ -7,20 +7,20 @@
 
 namespace urma::perf {
 
-// How far the loops of a case are. Another thread may read it.
+// The progress of the loops of a case. Another thread may read it.
 struct Progress {
   alignas(64) std::atomic<uint64_t> messages{0};
   std::atomic<int64_t> time{0};  // of all threads together
 };
 
-// A loop's pen: writes down ten times a second what the loop knows anyway.
+// Reports the progress of a loop ten times a second, from values that the loop has anyway.
 class ProgressWriter {
  public:
-  // `to` may be null; then nothing is written.
+  // `to` may be null; then nothing is reported.
   ProgressWriter(Progress* to, int64_t begin)
       : to_(to), last_(begin), next_(to == nullptr ? INT64_MAX : begin) {}
 
-  // `messages`: of this loop, so far.
+  // `messages` is the number of messages of this loop so far.
   void at(int64_t time, uint64_t messages) {
     if (time < next_) return;
     to_->messages.fetch_add(messages - told_, std::memory_order_relaxed);

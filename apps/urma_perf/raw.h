@@ -14,10 +14,10 @@ namespace urma::perf {
 
 // The common part of the raw loops over sockets and over shared memory.
 
-// Counts what was received, and the time from the first to the latest reading of the clock.
+// Counts the received bytes, and the time from the first to the latest reading of the clock.
 struct RawTally {
   uint64_t bytes = 0;
-  int64_t first = 0;  // when
+  int64_t first = 0;  // time of the first reading
   int64_t last = 0;
 
   // Bytes that arrived before the first reading of the clock do not count.
@@ -34,7 +34,7 @@ struct RawTally {
   }
 };
 
-// Reads all bytes, the least that an application does that uses them.
+// Reads all bytes: the least that an application does with received data.
 inline void read_words(std::span<const std::byte> bytes) {
   uint64_t sum = 0;
   size_t i = 0;
@@ -44,18 +44,18 @@ inline void read_words(std::span<const std::byte> bytes) {
     sum ^= word;
   }
   for (; i < bytes.size(); ++i) sum ^= std::to_integer<uint64_t>(bytes[i]);
-  // Makes the sum observable: otherwise the compiler would remove the reads.
+  // Tells the compiler that the sum is used: otherwise it would remove the reads.
   asm volatile("" : : "r"(sum));
 }
 
-// Sleeps for so long before a message; returns when it leaves.
+// Sleeps for this long before a message. Returns the time at which the message leaves.
 inline int64_t rest(int64_t time, int64_t at) {
   if (time == 0) return at;
   std::this_thread::sleep_for(std::chrono::nanoseconds(time));
   return now();
 }
 
-// Keeps an answer back for exactly so long, which no sleep could.
+// Delays an answer for exactly this long, by spinning, because a sleep is not exact.
 inline void hold(int64_t time) {
   if (time == 0) return;
   for (const int64_t end = now() + time; now() < end;) spin();
