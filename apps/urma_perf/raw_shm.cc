@@ -20,11 +20,12 @@ constexpr uint64_t line = 64;
 constexpr uint64_t page = 4096;
 constexpr uint64_t ring_slots = 1024;
 constexpr uint64_t credit_every = 64;
-// Both the slot's copy and its number are of one line: of fixed size, it is two vector stores.
+// The slot's data and its number are on one cache line, so the data has a fixed size and is copied
+// by two vector stores.
 constexpr uint64_t line_payload = line - sizeof(uint64_t);
 constexpr uint64_t piece_bytes = 64 * 1024;
-constexpr uint64_t large = 16 << 20;  // from here on one buffer must do
-// An empty look costs a nanosecond or two, the clock twenty-five.
+constexpr uint64_t large = 16 << 20;  // from this size on there is only one buffer
+// An empty poll takes one or two nanoseconds, and reading the clock twenty-five.
 constexpr unsigned looks_per_clock = 256;
 
 constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
@@ -33,7 +34,7 @@ bool in_ring(Way way) {
   return way == Way::number || way == Way::in_slot || way == Way::placed || way == Way::stamped;
 }
 
-// The low half of a count, which is what a process can sleep on.
+// The low half of a count: a futex is a word of 32 bits.
 uint32_t* sleeping_word(std::atomic<uint64_t>& count) {
   static_assert(std::endian::native == std::endian::little);
   return reinterpret_cast<uint32_t*>(&count);
@@ -86,7 +87,7 @@ void Lane::put(uint64_t number, std::span<const std::byte> message) const {
       break;
     case Way::in_slot:
     case Way::stamped:
-      // Whole lines where the source has them: the bytes behind the message are not secret.
+      // Whole lines are copied if the source has them: the bytes behind the message are not secret.
       if (plan_.bytes <= line_payload && message.size() >= line_payload) {
         std::memcpy(slot(number), message.data(), line_payload);
       } else {
@@ -157,7 +158,7 @@ void ShmPong::run(int64_t until) {
     in_.take(++number_, landing_);
     hold(rest_);
     out_.put(number_, source_);
-    // Where no look is empty the clock would never be looked at.
+    // If no poll is empty, the clock would never be read.
     if ((turns % looks_per_clock == 0 || rest_ > 0) && now() >= until) return;
   }
 }
@@ -177,7 +178,7 @@ bool ShmSender::room(uint64_t for_so_many, int64_t until) {
 
 void ShmSender::run(int64_t until) {
   const bool stamped = lane_.plan().way == Way::stamped;
-  // The clock costs what copying some hundred bytes does.
+  // Reading the clock takes as long as copying some hundred bytes.
   const uint64_t per_clock = stamped ? 1 : std::clamp<uint64_t>(65536 / lane_.plan().bytes, 1, 64);
   for (uint64_t turns = 1;; ++turns) {
     if (!(stamped ? send_stamped(until) : send_piece(until))) return;
@@ -191,7 +192,7 @@ bool ShmSender::send_stamped(int64_t until) {
     for (uint64_t i = 0; i < credit_every; ++i) lane_.put(++put_, source_);
     return true;
   }
-  // The same as `put`, without decisions for each message.
+  // Does the same as `put`, without decisions for each message.
   for (const uint64_t end = put_ + credit_every; put_ != end;) {
     ++put_;
     std::memcpy(lane_.slot(put_), source_.data(), line_payload);
@@ -200,7 +201,7 @@ bool ShmSender::send_stamped(int64_t until) {
   return true;
 }
 
-// A part of a message, which begins elsewhere in the source than the one before.
+// Sends a part of a message. It begins elsewhere in the source than the previous one.
 bool ShmSender::send_piece(int64_t until) {
   if (!room(1, until)) return false;
   const uint64_t message = lane_.plan().bytes;
@@ -219,7 +220,7 @@ template <class Word>
 void ShmCopier::operate_on(std::byte* at) {
   const std::atomic_ref<Word> word(*reinterpret_cast<Word*>(at));
   if (operates_ == Atomic::compare_swap) {
-    // One that succeeds, as ours do.
+    // A compare-swap that succeeds, as those of the test do.
     Word expected = word.load(std::memory_order_relaxed);
     word.compare_exchange_strong(expected, static_cast<Word>(expected + 1));
   } else {
@@ -251,7 +252,7 @@ void ShmCopier::copy() {
   if (from_ + bytes_ > source_.size()) from_ = 0;
   if (to_ + bytes_ > landing_.size()) to_ = 0;
   std::memcpy(landing_.data() + to_, source_.data() + from_, bytes_);
-  // Each is done, not only the last one to a place.
+  // So that each copy is done, and not only the last one to a slot.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   from_ = spread_ ? draw_.of(source_.size() / line) * line : from_ + line;
   to_ += step_;
@@ -273,7 +274,8 @@ void ShmCopier::run(int64_t until, Histogram& times) {
   for (int64_t begun = now(); begun < until; begun = now()) {
     copy();
     const int64_t took = now() - begun - clock_cost();
-    // A copy that the clock's own cost hides took its smallest step: a limit of 0 is none.
+    // If the copy took no longer than reading the clock, the smallest step is recorded: a limit of
+    // 0 would mean that there is none.
     times.record(static_cast<uint64_t>(std::max<int64_t>(took, 1)));
   }
 }
@@ -294,7 +296,7 @@ void ShmReceiver::run(int64_t until) {
   }
 }
 
-// All that is there, up to the next credit.
+// Takes all messages that are there, up to the next credit.
 uint64_t ShmReceiver::take_stamped() {
   uint64_t count = 0;
   while (lane_.has(taken_ + 1)) {

@@ -18,37 +18,38 @@ namespace urma::perf {
 // its cache line, and lines of different owners are 4 KiB apart. Stores release, loads acquire.
 // Pollers spin without PAUSE, as the library does.
 
-// How messages get from one side to the other.
+// How messages pass from one side to the other.
 enum class Way : uint8_t {
-  number,   // nothing but the message's number, stored in a slot of a ring
-  in_slot,  // the message in the slot, then its number
-  placed,   // the message in one of 1024 buffers in turn, where it stays; then a slot
-  handed,   // copied into one of four buffers; its number on a line of its own
-  woken,    // as handed, to a receiver asleep on that line
-  stamped,  // as in_slot, as many as fit; the receiver reports every 64 taken
-  piped,    // copied piecewise into one of four buffers, as many as fit; their count on a line
+  number,   // only the message's number, stored in a slot of a ring
+  in_slot,  // the message in a slot, followed by its number
+  placed,   // the message in one of 1024 buffers in turn, where it stays; then its number in a slot
+  handed,   // the message in one of four buffers, from which it is copied; its number on another
+            // line
+  woken,    // like `handed`, to a receiver that sleeps on the line of the number
+  stamped,  // like `in_slot`, as many as fit; the receiver reports every 64 taken messages
+  piped,    // in parts through four buffers, as many as fit; their count is on one line
 };
 
 // How the receiver uses a message.
 enum class Use : uint8_t { nothing, read, copy };
 
-// Where the parts of a lane lie, in the same places for both sides.
+// The offsets of the parts of a lane, the same ones for both sides.
 struct LanePlan {
   Way way = Way::number;
-  uint64_t bytes = 8;  // of a message
+  uint64_t bytes = 8;  // of one message
   Use use = Use::nothing;
 
   uint64_t slots() const;
-  uint64_t slot_bytes() const;  // the number is the last word
+  uint64_t slot_bytes() const;  // the number is the last word of a slot
   uint64_t buffers() const;
   uint64_t buffer_bytes() const;
   uint64_t lane_bytes() const;
 };
 
-// One direction.
+// The messages in one direction.
 class Lane {
  public:
-  // Memory of `lane_bytes`, zeroed once.
+  // The memory has `lane_bytes` and was zeroed once.
   Lane(const LanePlan& plan, std::span<std::byte> memory);
 
   const LanePlan& plan() const { return plan_; }
@@ -56,19 +57,19 @@ class Lane {
   std::byte* buffer(uint64_t number) const {
     return area_ + (number & (buffers_ - 1)) * buffer_bytes_;
   }
-  // The word that is `number` when message `number` is there.
+  // Returns the word that becomes `number` when message `number` is there.
   std::atomic<uint64_t>& announced(uint64_t number) const {
     return numbered_by_slot_ ? word(slot(number) + slot_bytes_ - sizeof(uint64_t)) : tail();
   }
   std::atomic<uint64_t>& tail() const { return word(tail_); }  // written by the sender
   std::atomic<uint64_t>& head() const { return word(head_); }  // written by the receiver
 
-  // Message `number`, from 1 on, is there when this returns.
+  // Sends message `number`, counted from 1. The message is there when this returns.
   void put(uint64_t number, std::span<const std::byte> message) const;
   bool has(uint64_t number) const {
     return announced(number).load(std::memory_order_acquire) == number;
   }
-  // Spins or sleeps for it; false when the time is reached.
+  // Spins or sleeps until message `number` is there. Returns false when the time is reached.
   bool await(uint64_t number, int64_t until) const;
   // Uses a message that is there.
   void take(uint64_t number, std::span<std::byte> landing) const;
@@ -91,15 +92,16 @@ class Lane {
   std::byte* area_;
 };
 
-// A message there, one back. What a time cuts in two goes on with the next.
+// Sends a message and waits for one back. A round trip that the end of a time interrupts continues
+// with the next one.
 class ShmPing {
  public:
-  // `rest`: before each message, and what the other side holds its answer for.
+  // `rest` is the time of sleep before each message, for which the other side delays its answer.
   ShmPing(const Lane& out, const Lane& in, std::span<const std::byte> source,
           std::span<std::byte> landing, int64_t rest)
       : out_(out), in_(in), source_(source), landing_(landing), rest_(rest) {}
 
-  // Does not record the round trip that is under way.
+  // The round trip in progress will not be recorded.
   void begin() { sent_ = 0; }
   void run(int64_t until, Histogram& round_trips);
 
@@ -131,7 +133,7 @@ class ShmPong {
   uint64_t number_ = 0;
 };
 
-// Messages as fast as there is room for them, from all over the source.
+// Sends messages as fast as there is room for them, from all parts of the source.
 class ShmSender {
  public:
   ShmSender(const Lane& lane, std::span<const std::byte> source) : lane_(lane), source_(source) {}
@@ -146,27 +148,27 @@ class ShmSender {
   Lane lane_;
   std::span<const std::byte> source_;
   uint64_t put_ = 0;
-  uint64_t taken_ = 0;  // as far as we know
+  uint64_t taken_ = 0;  // as far as this side knows
   uint64_t in_message_ = 0;
   size_t at_ = 0;
 };
 
-// Copies between memory of one side's own and what both map, by that side alone: the other one has
-// nothing to do. Each from and to the next place, as works do.
+// Copies between memory of this side and memory that both sides map. The other side does nothing.
+// Each copy uses the next slots, as works do.
 class ShmCopier {
  public:
-  // `step`: from one place that messages land in to the next; sources lie a line apart.
+  // `step` is the distance between two landing slots; sources are one cache line apart.
   ShmCopier(std::span<const std::byte> source, std::span<std::byte> landing, uint64_t bytes,
             uint64_t step)
       : source_(source), landing_(landing), bytes_(bytes), step_(step) {}
 
-  // From here on from random places of the source.
+  // From now on copies come from random parts of the source.
   void spread() { spread_ = true; }
-  // From here on by an atomic instruction on a word there, instead of a copy.
+  // From now on executes an atomic instruction on a word instead of a copy.
   void operate(Atomic what) { operates_ = what; }
-  // As fast as they go, counted in `tally`.
+  // Copies as fast as possible, and counts in `tally`.
   void run(int64_t until);
-  // One by one.
+  // Copies one by one, and records the time of each.
   void run(int64_t until, Histogram& times);
   RawTally tally;
 

@@ -28,9 +28,9 @@ namespace {
 constexpr size_t most_datagram_bytes = 65000;
 constexpr size_t largest_in_train = 8192;
 constexpr size_t headers_bytes = 48;     // IPv6 and UDP
-constexpr size_t receive_bytes = 65536;  // of a whole train
+constexpr size_t receive_bytes = 65536;  // the longest train of datagrams
 constexpr unsigned most_datagrams = 64;
-// An empty look costs 0.3 us; the clock need not be looked at each time.
+// An empty poll takes 0.3 us, so the clock need not be read each time.
 constexpr unsigned looks_per_clock = 16;
 constexpr int64_t lost_after = 20 * millisecond;
 
@@ -66,7 +66,7 @@ void set_buffer(int socket, int forced, int polite) {
   setsockopt(socket, SOL_SOCKET, polite, &bytes, sizeof bytes);
 }
 
-// One call's worth of datagrams of one size, as the kernel wants it told.
+// The datagrams of one size that one call sends, in the form that the kernel needs.
 struct Burst {
   std::array<iovec, most_datagrams> vectors;
   std::array<mmsghdr, most_datagrams> headers;
@@ -97,7 +97,7 @@ struct Burst {
   }
 };
 
-// A whole message.
+// Sends a whole message.
 void send_message(const RawSocket& to, std::span<const std::byte> message) {
   const int socket = to.descriptor();
   if (message.size() <= most_datagram_bytes) {
@@ -115,7 +115,7 @@ void send_message(const RawSocket& to, std::span<const std::byte> message) {
   }
 }
 
-// Sleeps until something is there, at most until then.
+// Sleeps until a datagram is there, at most until this time.
 void sleep_for_datagram(int socket, int64_t until) {
   pollfd readable{socket, POLLIN, 0};
   const int64_t left = std::max<int64_t>(until - now(), 0);
@@ -123,8 +123,8 @@ void sleep_for_datagram(int socket, int64_t until) {
   ppoll(&readable, 1, &limit, nullptr);
 }
 
-// Receives the next part of a message of which `got` bytes are in place already. Returns its size,
-// or 0 if nothing has arrived.
+// Receives the next part of a message of which `got` bytes have been received. Returns its size, or
+// 0 if nothing has arrived.
 size_t receive_part(int socket, std::span<std::byte> message, size_t got) {
   const ssize_t more = recv(socket, message.data() + got, message.size() - got, MSG_DONTWAIT);
   return more > 0 ? static_cast<size_t>(more) : 0;
@@ -187,7 +187,7 @@ void RawPing::run(int64_t until, Histogram& round_trips) {
   const int socket = socket_.descriptor();
   for (int64_t begin = now(); begin < until;) {
     begin = rest(rest_, begin);
-    // The answer to one that was taken for lost would pass for this one's.
+    // A late answer to a message that counted as lost would be taken for the answer to this one.
     while (rest_ > 0 && receive_part(socket, in_, 0) > 0) {
     }
     send_message(socket_, out_);
@@ -198,7 +198,8 @@ void RawPing::run(int64_t until, Histogram& round_trips) {
       if (looks % looks_per_clock != 0 || got == in_.size()) continue;
       spin();
       if (now() - begin < lost_after) continue;
-      // Somewhere a part is missing. Both sides forget theirs: the other one by a pause.
+      // A part of a message was lost. Both sides drop the rest of theirs; the other side does so
+      // after a pause.
       while (receive_part(socket, in_, 0) > 0) {
       }
       return;
@@ -230,7 +231,7 @@ void RawPong::run(int64_t until) {
     const int64_t time = now();
     if (heard) heard_ = time;
     heard = false;
-    // The rest of this message is lost; its sender waits for longer than this.
+    // The rest of this message is lost: its sender waits longer than this before it sends again.
     if (time - heard_ > lost_after / 4) got_ = 0;
     if (time >= until) return;
   }

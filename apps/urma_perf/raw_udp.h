@@ -13,18 +13,19 @@ namespace urma::perf {
 // The fastest exchange of messages over the kernel's UDP, without liburma: the loops that `--limit`
 // compares with. They spin as the inlined library does, and their receivers read what they receive.
 
-// A non-blocking socket with 4 MiB of buffer where the system allows it.
+// A non-blocking socket with a buffer of 4 MiB, if the system allows that.
 class RawSocket {
  public:
-  // On a port of its own of this address.
+  // Binds to a free port of this address.
   explicit RawSocket(const Eid& address);
   RawSocket(const RawSocket&) = delete;
   ~RawSocket();
 
   void connect(const Endpoint& to);
-  // The largest datagram, up to 8 KiB, that goes there unfragmented. After `connect`.
+  // Returns the size of the largest datagram, up to 8 KiB, that reaches the peer unfragmented.
+  // Valid after `connect`.
   size_t datagram_bytes() const { return datagram_bytes_; }
-  // Trains of datagrams are received as one.
+  // From now on trains of datagrams are received as one.
   void coalesce();
   uint16_t port() const;
   int descriptor() const { return descriptor_; }
@@ -34,27 +35,27 @@ class RawSocket {
   size_t datagram_bytes_ = 0;
 };
 
-// The datagrams of a burst.
+// The datagrams that one call sends.
 struct RawPlan {
   size_t datagram_bytes = 0;
   unsigned datagrams = 1;  // in one call
-  bool train = false;      // the call is one GSO send, received by GRO; else sendmmsg, recvmmsg
+  bool train = false;      // one GSO send, received with GRO; otherwise sendmmsg and recvmmsg
 };
-// Datagrams of the messages' size, as far as the path carries them; 64 per call below 1 KiB, else
-// as long a train as UDP takes.
+// Plans datagrams of the size of the messages, as far as the path carries them: 64 per call below 1
+// KiB, and above that as long a train as UDP allows.
 RawPlan raw_plan(uint64_t message_bytes, const RawSocket& socket);
 
-// A message of n bytes there, one of m bytes back: one datagram each, or, beyond 65 000 bytes, GSO
-// trains of 8 KiB datagrams.
+// Sends a message of n bytes and waits for one of m bytes back. Each is one datagram or, above 65
+// 000 bytes, GSO trains of 8 KiB datagrams.
 class RawPing {
  public:
-  // `rest` is how long each side rests before it sends, so that the other one sleeps. If it is 0,
-  // both spin.
+  // `rest` is the time that each side sleeps before it sends, so that the other one sleeps, too. If
+  // it is 0, both spin.
   RawPing(RawSocket& socket, std::span<const std::byte> out, std::span<std::byte> in, bool read,
           int64_t rest)
       : socket_(socket), out_(out), in_(in), read_(read), rest_(rest) {}
 
-  // Whole round trips until the time is reached; records each. What is lost is sent again.
+  // Makes and records whole round trips until the time is reached. Lost messages are sent again.
   void run(int64_t until, Histogram& round_trips);
 
  private:
@@ -79,11 +80,11 @@ class RawPong {
   std::span<const std::byte> out_;
   bool read_;
   int64_t rest_;
-  size_t got_ = 0;  // of a message
+  size_t got_ = 0;  // received bytes of the present message
   int64_t heard_ = 0;
 };
 
-// Bursts as fast as the kernel takes them, from all over the source.
+// Sends bursts as fast as the kernel accepts them, from all parts of the source.
 class RawSender {
  public:
   RawSender(RawSocket& socket, const RawPlan& plan, std::span<const std::byte> source);
@@ -99,7 +100,7 @@ class RawSender {
   size_t at_ = 0;
 };
 
-// Receives bursts all over the landing place.
+// Receives bursts into all parts of the landing memory.
 class RawReceiver {
  public:
   RawReceiver(RawSocket& socket, const RawPlan& plan, std::span<std::byte> landing, bool read);

@@ -20,7 +20,7 @@
 namespace urma::perf {
 namespace {
 
-// Memory without pages, to be registered.
+// Address space whose pages are never touched, to be registered.
 class Untouched {
  public:
   explicit Untouched(size_t bytes) : bytes_(bytes) {
@@ -52,9 +52,9 @@ struct Row {
   const char* memory;
   uint64_t bytes = 0;
   std::array<Histogram, calls> took{};
-  uint64_t not_fenced = 0;  // calls that did not ensure that nothing writes there any more
-  uint64_t works = 0;       // of the writer, a second
-  uint64_t refused = 0;     // all
+  uint64_t not_fenced = 0;  // calls of unregister after which a peer may still write
+  uint64_t works = 0;       // works of the writer, per second
+  uint64_t refused = 0;     // refused works of the writer, in total
 };
 
 template <class Function>
@@ -70,7 +70,7 @@ class Registration {
   Registration(const Options& options, Device& device, bool mapped)
       : options_(options), device_(device), mapped_(mapped) {}
 
-  // `writes`: told where to write, if anybody does.
+  // `writes` is called with the memory to which the writer is to write; it may do nothing.
   template <class Told>
   Row run(uint64_t bytes, Told&& writes) {
     Row row{.memory = mapped_ ? "mapped" : "own", .bytes = bytes};
@@ -105,7 +105,7 @@ class Registration {
   }
 
  private:
-  // The writer may have no processor for a while: that is its time, and no failure.
+  // While the writer has no processor, waiting for it does not count as a failure.
   template <class Function>
   static void fence(Row& row, Call call, Function&& function) {
     const urma::Result<void> done = timed(row.took[call], function);
@@ -118,7 +118,7 @@ class Registration {
   bool mapped_;
 };
 
-// Writes 4 KiB again and again, as fast as they go, wherever it is told to.
+// Writes 4 KiB repeatedly, as fast as possible, to the memory that it was given last.
 class Writer {
  public:
   Writer(Device& device, const Segment& any, uint64_t bytes)
@@ -207,7 +207,7 @@ nlohmann::json to_json(const Row& row) {
 Row measure(const Options& options, Device& device, bool mapped, uint64_t bytes) {
   Registration registration(options, device, mapped);
   if (options.churn == 0) return registration.run(bytes, [](const Segment*) {});
-  apps::Captures captures("urma_perf");  // looks when the device has closed
+  apps::Captures captures("urma_perf");  // destroyed after the device
   Device writing = captures.watch(
       must(open(options.device.empty() ? default_device : options.device), "a device"));
   const Segment any = must(device.allocate(4096), "memory");
@@ -222,10 +222,10 @@ Row measure(const Options& options, Device& device, bool mapped, uint64_t bytes)
 }  // namespace
 
 Exit measure_registration(const Options& options) {
-  // The peer that writes there needs answers between the measured calls.
+  // The peer that writes to this device needs answers between the measured calls.
   const Threads threads = options.churn > 0 ? Threads::served : options.threads_mode->threads;
   const std::string text(options.device.empty() ? default_device : options.device);
-  apps::Captures captures("urma_perf");  // looks when the device has closed
+  apps::Captures captures("urma_perf");  // destroyed after the device
   Device device = captures.watch(must(open(text, {.threads = threads}), "a device"));
   bool mapped = false;
   if (!options.own_memory) mapped = must(device.allocate(4096), "memory").mapped();

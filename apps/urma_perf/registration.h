@@ -5,8 +5,8 @@
 
 namespace urma::perf {
 
-// urma_perf reg --self: what it takes to register memory and to take it away again, against size,
-// alone; with --churn so many times a second, while another device writes there.
+// Runs urma_perf reg --self: measures the times to register and to unregister memory, for each
+// size; with --churn this many times a second while another device writes to it.
 Exit measure_registration(const Options& options);
 
 }  // namespace urma::perf

@@ -28,7 +28,7 @@ bool Responder::handle(const Completion& completion) {
   const auto jetty = find(completion.jetty);
   if (!jetty) return false;
   if (!completion.ok()) {
-    // The client finds out by itself: its own work, or its wait, ends too.
+    // The client notices by itself: its own work or wait ends, too.
     report_.verdict.count(
         fmt::format("a work or message of the server ended as {}", name(completion.status)));
   } else if (completion.operation == Operation::receive) {
@@ -38,7 +38,7 @@ bool Responder::handle(const Completion& completion) {
   return true;
 }
 
-// Whatever a client says about its message is checked before it is believed.
+// All that a client says about its message is checked before it is used.
 void Responder::handle_message(uint32_t jetty, const Completion& completion) {
   const Case& what = side_.what();
   const bool sends = what.test->sends();
@@ -60,12 +60,12 @@ void Responder::handle_message(uint32_t jetty, const Completion& completion) {
   if (sends) side_.receive(jetty, slot);
   if (!what.test->ping_pong()) return;
   bounce_windows_[jetty] = window;
-  // The engine runs meanwhile: an acknowledgement that wakes the client does so early.
+  // The engine runs meanwhile, so an acknowledgement that wakes the client wakes it early.
   if (what.test->asleep) side_.beat_for(rest_before_send);
   bounce(jetty);
 }
 
-// Bounces follow one another by round trips, but their acknowledgements may lag.
+// The round trip orders the messages, but their acknowledgements may be late.
 void Responder::bounce(uint32_t jetty) {
   side_.aim(works_[jetty], jetty, 0, bounce_windows_[jetty]);
   works_[jetty].signalled = bounced_[jetty] % side_.what().signal_every == 0;

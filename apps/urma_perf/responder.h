@@ -9,18 +9,19 @@
 
 namespace urma::perf {
 
-// The server's half of a case: counts and checks what arrives, and bounces it in a ping-pong.
+// The server's half of a case: counts and checks the arrivals, and sends a message back for each in
+// a ping-pong.
 class Responder {
  public:
-  // `check_each`: nothing can be overwritten between its completion and our look at it, because
-  // no engine runs meanwhile.
+  // `check_each`: each message can be checked, because no engine runs between its completion and
+  // the check, and so nothing overwrites it.
   Responder(Side& side, bool check_each);
 
   // Returns false if the completion is not of these Jetties.
   bool handle(const Completion& completion);
 
   void begin();
-  // After the client has told what it wrote where.
+  // Called after the client has written its ledger to this side.
   Report end();
 
  private:
@@ -31,12 +32,12 @@ class Responder {
   Side& side_;
   const bool check_each_;
   std::unordered_map<uint32_t, uint32_t> by_id_;
-  uint32_t latest_id_ = UINT32_MAX;  // found last
+  uint32_t latest_id_ = UINT32_MAX;  // Jetty of the last arrival
   uint32_t latest_ = 0;
-  std::vector<Work> works_;               // a bounce for each Jetty
-  std::vector<uint32_t> bounce_windows_;  // of the one to be posted
-  std::vector<uint64_t> bounced_;         // by each Jetty
-  std::vector<bool> owed_;                // not posted yet, because no berth was vacant
+  std::vector<Work> works_;               // a reply for each Jetty
+  std::vector<uint32_t> bounce_windows_;  // the window of the next reply
+  std::vector<uint64_t> bounced_;         // replies by each Jetty
+  std::vector<bool> owed_;  // replies that were not posted, because no berth was vacant
   Report report_;
 };
 

@@ -17,7 +17,7 @@ std::vector<double> column(const std::vector<Round>& rounds, Member member) {
 }  // namespace
 
 bool compared_in_messages(const Case& what) {
-  constexpr uint64_t large = 1024;  // from here on the raw loops send trains
+  constexpr uint64_t large = 1024;  // from this size on the raw loops send trains
   return what.bytes < large;
 }
 

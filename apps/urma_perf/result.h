@@ -11,28 +11,28 @@
 
 namespace urma::perf {
 
-// One round of a case: ours, and the limit measured just before it.
+// One round of a case: its works, and the limit that was measured just before.
 struct Round {
   double seconds = 0;
   uint64_t messages = 0;
-  uint64_t lost = 0;  // besides, where they may be
+  uint64_t lost = 0;  // lost messages, if some may be lost
   double p50_us = 0;
   double messages_per_second = 0;
-  double limit = 0;  // in the unit of `Result::limit_unit`; 0: not measured
+  double limit = 0;  // in the unit of `Result::limit_unit`; 0 means not measured
   double times_limit = 0;
-  double waited_percent = 0;  // of ours or the limit, whichever waited more
-  bool discarded = false;     // for having waited too long
+  double waited_percent = 0;  // for the works or for the limit, whichever waited more
+  bool discarded = false;     // because its threads waited too long for a processor
   Histogram times;
 };
 
-// A round whose threads had no processor for longer than this says nothing.
+// A round whose threads waited for a processor longer than this is not meaningful.
 inline constexpr double most_waited_percent = 10;
 
 // The traffic of one of several paths to the server.
 struct PathUse {
-  Path path;         // as it was at the end
-  double share = 0;  // of the packets that were sent
-  double loss = 0;   // of those sent there
+  Path path;         // in its state at the end
+  double share = 0;  // of the sent packets
+  double loss = 0;   // of the packets that were sent on it
 };
 
 // The result of a case.
@@ -44,40 +44,42 @@ struct Result {
   std::vector<Round> rounds;
   Verdict verdict;
   Counters counters;
-  std::vector<PathUse> paths;              // none: there is one only
-  bool mapped = false;                     // the server's memory, here
-  uint64_t past_caches_from = UINT64_MAX;  // Statistics
-  std::string limit_pattern;               // what the limit was measured by; empty: there is none
-  bool limit_of_clean_network = false;     // measured for another row
+  std::vector<PathUse> paths;              // empty if there is only one
+  bool mapped = false;                     // the server's memory is mapped at the client
+  uint64_t past_caches_from = UINT64_MAX;  // from Statistics
+  std::string limit_pattern;  // the loop that measured the limit; empty if there is no limit
+  bool limit_of_clean_network = false;  // the limit was measured for another row
 
   double us(double part) const { return static_cast<double>(times.percentile(part)) / 1000; }
   double max_us() const { return static_cast<double>(times.max()) / 1000; }
   double messages_per_second() const;
   double bytes_per_second() const;
   double waited_percent() const;
-  // The part of the sent messages that was lost, in the rounds that count.
+  // Returns the share of the sent messages that was lost, in the rounds that count.
   double lost_percent() const;
 
-  // Nothing without a limit.
+  // Returns nothing if there is no limit.
   std::optional<double> limit() const;
   double times_limit() const;
   double least_times_limit() const;
   double most_times_limit() const;
-  // "us", "messages_per_second" or "bytes_per_second": what the limit is compared by.
+  // Returns the unit in which the limit is compared: "us", "messages_per_second" or
+  // "bytes_per_second".
   std::string limit_unit() const;
 
-  // After the last round: discards those that waited too long, if at least half of what was wanted
-  // remains (else they are what there is), and makes `times` of the others.
+  // Called after the last round. Discards the rounds that waited too long, if at least half of the
+  // wanted rounds remain; otherwise keeps all. Makes `times` from the remaining ones.
   void settle(size_t wanted);
   size_t discarded() const;
 
-  // Fills in how many times slower a round is than its limit.
+  // Calculates how many times slower a round is than its limit.
   void compare(Round& round) const;
-  // The limit that another case measured, for all rounds.
+  // Uses the limit that another case has measured, for all rounds.
   void borrow_limit(const Result& other);
 };
 
-// A bandwidth of small messages is about their number, of large ones about bytes.
+// Returns whether the bandwidth is compared by the number of messages (small ones) or by bytes
+// (large ones).
 bool compared_in_messages(const Case& what);
 
 double median(std::vector<double> values);

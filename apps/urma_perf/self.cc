@@ -41,12 +41,12 @@ std::vector<std::string> arguments_for(const Options& options, const std::string
   return arguments;
 }
 
-// Between fork and exec: nothing that allocates.
+// Runs between fork and exec, so nothing here allocates.
 [[noreturn]] void become(char* const* arguments, pid_t parent, int report_to) {
-  // So that the server ends with its parent, also if that is killed.
+  // So that the server ends with its parent, even if the parent is killed.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
-  // Ctrl-C goes to the whole foreground group, but the client decides when the server ends.
+  // Ctrl-C is sent to the whole foreground group, but the client decides when the server ends.
   setpgid(0, 0);
   fcntl(report_to, F_SETFD, 0);
   execv("/proc/self/exe", arguments);
@@ -92,7 +92,7 @@ ChildServer::ChildServer(const Options& options, const std::string& device, int 
                 "--self: the server side did not start. Fix: see what it says above");
 }
 
-// Ends as soon as the client has said bye, which is before we are destroyed.
+// The child ends as soon as the client has said bye, which happens before this object is destroyed.
 ChildServer::~ChildServer() {
   if (process_ <= 0) return;
   end();
@@ -109,7 +109,7 @@ void ChildServer::end() {
   wait(INT64_MAX);
 }
 
-// Up to the end of the line; empty when none comes.
+// Reads up to the end of the line; returns an empty text if none comes.
 std::string ChildServer::read_line(int from) const {
   std::string line;
   for (const int64_t until = now() + start_patience; now() < until && !interrupted();) {

@@ -8,8 +8,8 @@
 
 namespace urma::perf {
 
-// The other side of --self: this program again, as a server for one client. Ended and reaped
-// whatever happens; it ends by itself if this process dies.
+// The server of --self: this program again, in a child process that serves one client. The
+// destructor ends and reaps it in any case; it ends by itself if this process dies.
 class ChildServer {
  public:
   // Returns when the server can be reached. It runs on `processor`, or on any if that is negative.

@@ -21,7 +21,7 @@ Exit serve(const Options& options) {
       [&](const std::string& line) {
         if (options.verbose) print_error(line);
       });
-  // A parent process reads only one line; people read them all.
+  // A parent process reads only one line. Without a parent, all lines are printed for people.
   for (const auto& server : servers) {
     server->say_where();
     if (options.report_to) break;

@@ -5,8 +5,8 @@
 
 namespace urma::perf {
 
-// `urma_perf server`: a Server on the device that is named, or else one on each of
-// `devices_of_this_host`, on a thread each. Ends with Ctrl-C or, if asked to, with the first
+// Runs `urma_perf server`: a Server on the named device, or else one on each of
+// `devices_of_this_host`, each on its own thread. Ends with Ctrl-C or, with --once, with the first
 // client.
 Exit serve(const Options& options);
 

@@ -14,9 +14,10 @@
 namespace urma::perf {
 namespace {
 
-// For all sessions together; a Jetty that does not fit is refused with a sum.
+// For all sessions together. A Jetty that does not fit is refused with an error that shows the
+// numbers.
 constexpr uint32_t completion_entries = 1 << 18;
-// While no client measures, the loop sleeps for so long before it looks after clients and signals.
+// While no client measures, the loop sleeps this long before it checks clients and signals.
 constexpr Duration idle_wait = std::chrono::milliseconds(100);
 constexpr uint32_t look_around_every = 4096;
 constexpr size_t most_clients = 64;
@@ -76,7 +77,7 @@ void Server::run() {
   say_goodbye();
 }
 
-// That of the busiest client.
+// Returns the pace of the busiest client.
 Session::Pace Server::pace() const {
   Session::Pace most = Session::Pace::idle;
   for (const auto& session : sessions_) most = std::max(most, session->pace());
@@ -87,7 +88,7 @@ void Server::handle(const Completion& completion) {
   for (const auto& session : sessions_) {
     if (session->handle(completion)) return;
   }
-  if (completion.jetty != mailbox_.jetty().id()) return;  // of a case that is over
+  if (completion.jetty != mailbox_.jetty().id()) return;  // it belongs to a case that has ended
   if (completion.operation == Operation::read) {
     for (const auto& session : sessions_) {
       if (session->number() == completion.tag) session->handle_probe(completion);
@@ -120,7 +121,7 @@ void Server::handle_message(const Session::Client& from, const std::string& text
   }
 }
 
-// Looks at the version before anything that another version may have changed.
+// Checks the version before it reads any field that another version may have changed.
 void Server::greet(const Session::Client& from, const Message& question) {
   const int speaks = question.body.at("speaks");
   const std::string version = question.body.at("version");
@@ -152,7 +153,7 @@ void Server::greet(const Session::Client& from, const Message& question) {
     print_error(fmt::format("client {} (liburma {}): {}", clients_, version, line));
 }
 
-// In slices, because the engine and other clients need this thread too.
+// Runs in slices, because the engine and other clients need this thread, too.
 void Server::run_limits() {
   for (const auto& session : sessions_) session->run_limit(millisecond);
 }
@@ -172,7 +173,7 @@ void Server::look_after_clients() {
   });
 }
 
-// The last answers leave before the device closes.
+// Sends the last answers before the device closes.
 void Server::say_goodbye() {
   constexpr int64_t patience = 300 * millisecond;
   for (const int64_t until = now() + patience; !mailbox_.idle() && now() < until;) {

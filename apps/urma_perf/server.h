@@ -14,16 +14,16 @@
 
 namespace urma::perf {
 
-// The server on one address: one device, one thread, one loop, any number of clients, each a
-// Session. It spins while a client measures and sleeps otherwise.
+// The server on one address. It has one device, one thread and one loop, and any number of clients,
+// each with a Session. It spins while a client measures, and sleeps otherwise.
 class Server {
  public:
-  // `over`: shared with the servers on other addresses.
+  // `over` is shared with the servers on other addresses.
   Server(const Options& options, const std::string& device, std::atomic<bool>& over);
 
   // Prints the server's address to stdout, or to the descriptor of --report-to.
   void say_where();
-  // Until Ctrl-C or `over`; with --once it is over when the first client is gone.
+  // Runs until Ctrl-C or `over`; with --once, until the first client has left.
   void run();
 
  private:
@@ -38,14 +38,15 @@ class Server {
   const Options& options_;
   const std::string device_text_;
   std::atomic<bool>& over_;
-  apps::Captures captures_{"urma_perf server"};  // looks when the device has closed
+  apps::Captures captures_{"urma_perf server"};  // destroyed after the device
   Device device_;
   Jfc completions_;  // of the mailbox and of all sessions
   Mailbox mailbox_;
   Taker taker_;
   std::vector<std::unique_ptr<Session>> sessions_;
-  uint64_t clients_ = 0;               // so far
-  std::array<std::byte, 8> probed_{};  // the buffer of probes, whose bytes are not used
+  uint64_t clients_ = 0;  // so far
+  std::array<std::byte, 8>
+      probed_{};  // probes of all clients read into this buffer, and the bytes are not used
 };
 
 }  // namespace urma::perf

@@ -7,7 +7,7 @@ namespace urma::perf {
 namespace {
 
 constexpr int64_t silence = second;
-// Two, since one may be lost while the client makes gigabytes of memory.
+// Two, because one may be lost while the client allocates gigabytes of memory.
 constexpr int most_unanswered = 2;
 
 template <class Body>
@@ -87,7 +87,7 @@ nlohmann::json Session::setup(const Setup& setup) {
   if (const std::string why = objection(setup.what); !why.empty()) {
     throw Failure(Exit::usage, why);
   }
-  running_.reset();  // its memory first
+  running_.reset();  // destroys the memory of the previous case first
   running_ = std::make_unique<Running>(device_, setup, completions_, alone_);
   Ready ready{.side = running_->side.describe(), .raw = ""};
   if (running_->limit) ready.raw = running_->limit->told();
@@ -131,23 +131,24 @@ Totals Session::finish() {
 }
 
 void Session::run_limit(int64_t time) {
-  // Asked after each empty look of the server, which no clock must make longer.
+  // Called after each empty poll of the server, so it must not read a clock.
   if (in_limit_) running_->limit->run(now() + time);
 }
 
-// ---- is it still there?
+// ---- does the client still run?
 
 std::optional<Work> Session::probe(int64_t time, std::span<std::byte> to) {
   if (probing_ || over_ || time - heard_ < silence) return std::nullopt;
   probing_ = true;
-  heard_ = time;  // the next one is not due before
+  heard_ = time;  // the next probe is not due before
   return urma::read(to, presence_);
 }
 
 void Session::handle_probe(const Completion& completion) {
   probing_ = false;
   unanswered_ = completion.ok() ? 0 : unanswered_ + 1;
-  // The client's process has restarted or closed its device, so no more messages of it will come.
+  // The client's process has restarted or closed its device, so no further messages of it will
+  // come.
   const bool gone =
       completion.status == Status::peer_restarted || completion.status == Status::remote_access;
   if (gone || unanswered_ >= most_unanswered) {

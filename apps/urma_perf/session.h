@@ -9,16 +9,16 @@
 
 namespace urma::perf {
 
-// One client at the server, from its hello to its bye, or until it is lost.
+// One client of the server, from its hello to its bye, or until it is lost.
 class Session {
  public:
   struct Client {
-    PeerId peer;  // the sender of its messages
+    PeerId peer;  // the peer that sends the client's messages
     JettyId jetty{};
     friend bool operator==(const Client&, const Client&) = default;
   };
 
-  // `hello` has been checked for the version. `alone`: no engine runs beside this thread.
+  // The caller has checked the version in `hello`. `alone`: no engine runs beside this thread.
   Session(uint64_t number, Device& device, Jfc& completions, bool alone, const Client& client,
           const Hello& hello);
 
@@ -26,35 +26,37 @@ class Session {
   const Client& client() const { return client_; }
   const RemoteJetty& answers_to() const { return answers_to_; }
 
-  // Answers a question of the client's, or throws the Failure to answer with.
+  // Answers a question of the client, or throws the Failure with which to answer.
   Message answer(const Message& question);
   // Returns false if the completion is not of the running case.
   bool handle(const Completion& completion) {
     return running_ && running_->responder.handle(completion);
   }
 
-  // How the server's loop has to run for this session.
+  // How the server's loop must run for this session.
   enum class Pace : uint8_t { idle, measured, in_limit };
   Pace pace() const {
     if (in_limit_) return Pace::in_limit;
-    // A side that the test wakes has to sleep first.
+    // In a test that wakes a side, that side must sleep first.
     const bool measured = running_ && !running_->side.what().test->asleep;
     return measured ? Pace::measured : Pace::idle;
   }
-  // The limit's part of this side, for so long, if it runs.
+  // Runs this side's part of the limit for this long, if the limit is being measured.
   void run_limit(int64_t time);
 
   bool over() const { return over_; }
-  // A read of something that is there as long as the client lives. Due when it was silent.
+  // Returns a read of memory that exists as long as the client lives, if the client has been silent
+  // for long enough.
   std::optional<Work> probe(int64_t time, std::span<std::byte> to);
-  void probe_later() { probing_ = false; }  // no berth was vacant for what `probe` returned
+  // Called if no berth was vacant for the work that `probe` returned.
+  void probe_later() { probing_ = false; }
   void handle_probe(const Completion& completion);
 
  private:
   struct Running {
     Running(Device& device, const Setup& setup, Jfc& completions, bool alone);
 
-    Side side;  // first: the others use it
+    Side side;  // declared first, because the others use it
     Responder responder;
     std::unique_ptr<Limit> limit;
     Statistics begin;

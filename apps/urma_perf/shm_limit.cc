@@ -3,7 +3,8 @@
 namespace urma::perf {
 namespace {
 
-// The largest message that fits a cache line beside a number and the words that say where it goes.
+// The largest message that fits in a cache line beside its number and the words that say where it
+// belongs.
 constexpr uint64_t most_in_slot = 48;
 constexpr uint64_t small = 1024;
 
@@ -17,7 +18,7 @@ ShmPlan bounce_plan(const Case& what, Use looked_at) {
     const LanePlan lane{.way = Way::in_slot, .bytes = bytes, .use = looked_at};
     return {lane, lane, "inline ring"};
   }
-  // A send is copied into a buffer of the receiver, a write lands in its place.
+  // A send is copied into a buffer of the receiver, while a write goes directly to its slot.
   if (what.test->sends()) {
     const LanePlan lane{.way = Way::handed, .bytes = bytes, .use = Use::copy};
     return {lane, lane, "message, copied"};
@@ -98,7 +99,7 @@ void ShmLimit::make_copier() {
   const uint64_t bytes = side_.what().bytes;
   const uint64_t step = layout.slot_at(0, 1) - layout.slot_at(0, 0);
   if (side_.what().test->reads()) {
-    // All pages that were never written are the same page of zeros, so each is written once.
+    // All pages that were never written are the same page of zeros, so each page is written once.
     std::ranges::fill(window_->bytes(), std::byte{1});
     copier_.emplace(window_->bytes(), side_.landing(), bytes, step);
     if (layout.sources() > 1) copier_->spread();

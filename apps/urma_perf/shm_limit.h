@@ -14,7 +14,8 @@ struct ShmPlan {
   LanePlan there;  // from the client to the server
   LanePlan back;
   std::string_view pattern;
-  bool copies = false;  // no lanes: memory that both map, where the client copies
+  bool copies =
+      false;  // there are no lanes: the client copies to and from memory that both sides map
 };
 ShmPlan shm_plan(const Case& what);
 
@@ -31,7 +32,7 @@ class ShmLimit final : public Limit {
   void begin() override;
   void run(int64_t until) override;
 
-  // A copier does what there is to receive.
+  // A copier also does what a receiver would do.
   bool receives() const override { return receiver_ || copier_; }
   RawTally tally() const override {
     if (copier_) return copier_->tally;
@@ -47,7 +48,7 @@ class ShmLimit final : public Limit {
   Place place_;
   ShmPlan plan_;
   std::optional<ShmWindow> window_;
-  // They go on where the last round ended: both sides' counts agree.
+  // These continue where the last round ended, because the counts of both sides agree.
   std::optional<ShmPing> ping_;
   std::optional<ShmPong> pong_;
   std::optional<ShmSender> sender_;

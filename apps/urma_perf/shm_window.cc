@@ -25,7 +25,7 @@ constexpr size_t digits = 16;
 
 std::string path_of(std::string_view name) { return fmt::format("{}{}", folder, name); }
 
-// Whatever a client says: no other file is opened, and none removed.
+// Checks the name, which a client has sent: only files of --limit are opened or removed.
 bool is_ours(std::string_view name) {
   return name.size() == prefix.size() + digits && name.starts_with(prefix) &&
          name.find_first_not_of("0123456789abcdef", prefix.size()) == name.npos;
@@ -44,7 +44,7 @@ std::string random_name() {
   return fmt::format("{}{:016x}", prefix, number);
 }
 
-// Removes files whose makers have ended, which shows in that they are not locked. Files of other
+// Removes files whose creators have ended, which are the files that are not locked. Files of other
 // users are not opened.
 void remove_left_behind() {
   DIR* all = opendir(std::string(folder).c_str());
@@ -83,7 +83,8 @@ ShmWindow::~ShmWindow() {
 ShmWindow ShmWindow::make(size_t bytes) {
   remove_left_behind();
   constexpr std::string_view cure = "let this process write there, or leave --limit out";
-  // Another maker may take it for left behind before it is locked: then it has no name.
+  // Another process may remove the new file before it is locked. Then it has no name, and the next
+  // attempt follows.
   for (;;) {
     const std::string name = random_name();
     const int file =
@@ -92,7 +93,8 @@ ShmWindow ShmWindow::make(size_t bytes) {
     ShmWindow window(name, file);
     if (flock(file, LOCK_EX) != 0) throw failure("locking a file", cure);
     if (about(file).st_nlink == 0) continue;
-    // Space that is not there is a signal later, in the middle of a store.
+    // If the file system had too little space, a later store would raise a signal, so space is
+    // allocated here.
     if (const int why = posix_fallocate(file, 0, static_cast<off_t>(bytes)); why != 0) {
       errno = why;
       throw failure(fmt::format("making a file of {} MiB", bytes >> 20),
@@ -127,7 +129,8 @@ void ShmWindow::map(size_t bytes) {
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (at == MAP_FAILED) throw failure("mapping a file", "lower --size, or leave --limit out");
   bytes_ = {static_cast<std::byte*>(at), bytes};
-  // By both sides, before either uses it: no page is first touched while measuring.
+  // Both sides touch all pages before either uses them, so that this does not happen during a
+  // measurement.
   std::ranges::fill(bytes_, std::byte{0});
 }
 

@@ -7,12 +7,12 @@
 namespace urma::perf {
 
 // Memory that two processes of one user on one host share: a file in /dev/shm whose name is removed
-// as soon as both have opened it. Before one is made, files of makers that were killed are removed.
+// as soon as both have opened it. Before a file is created, files of killed processes are removed.
 class ShmWindow {
  public:
-  // Zeroed, each page there.
+  // Creates zeroed memory, of which each page has been touched.
   static ShmWindow make(size_t bytes);
-  // Opens the file that another process has made, and removes its name.
+  // Opens the file that another process has created, and removes its name.
   static ShmWindow open(const std::string& name, size_t bytes);
 
   ShmWindow(ShmWindow&&) noexcept;
@@ -28,8 +28,8 @@ class ShmWindow {
   ShmWindow(std::string name, int descriptor);
   void map(size_t bytes);
 
-  std::string name_;     // empty: it has none any more
-  int descriptor_ = -1;  // locked while the file has a name: its maker lives
+  std::string name_;     // empty after the name was removed
+  int descriptor_ = -1;  // locked while the file has a name, to show that its creator is alive
   std::span<std::byte> bytes_;
 };
 

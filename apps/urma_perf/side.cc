@@ -11,7 +11,7 @@
 namespace urma::perf {
 namespace {
 
-// Bounces whose acknowledgement has not come yet.
+// There is room for the replies whose acknowledgements have not come yet.
 constexpr uint32_t ping_pong_berths = 64;
 constexpr uint32_t ping_pong_receives = 4;
 
@@ -25,7 +25,8 @@ uint32_t receives_for(const Case& what, Place place) {
   return place == Place::server && what.test->told() ? 2 * what.depth : 0;
 }
 
-// The two sides' patterns differ, so that a side's own bytes do not pass for the other's.
+// The two sides have different patterns, so that a side's own bytes are not taken for those of the
+// other.
 Pattern pattern_of(const Case& what, Place place) {
   return Pattern(2 * what.seed + (place == Place::server ? 1 : 0));
 }
@@ -44,7 +45,7 @@ Side::Side(Device& device, const Case& what, Place place, std::span<Jfc* const> 
       own_memory_(nullptr, &std::free),
       segment_(make_segment(device)),
       receives_(receives_for(what, place)) {
-  // As under a wrapper: all goes by packets then, and is compared with what packets could do.
+  // As under a wrapper: then all works go by packets, and are compared with the limit for packets.
   case_.own_memory = !segment_.mapped();
   for (uint32_t i = 0; i < what.jetties; ++i) draws_.emplace_back(what.seed + i);
   touch_memory();
@@ -80,7 +81,7 @@ void Side::touch_memory() {
   }
   if (gets_data()) {
     pulse_->in_slices(landing(), [](std::span<std::byte> slice, size_t) {
-      std::ranges::fill(slice, std::byte{0xee});  // of neither pattern
+      std::ranges::fill(slice, std::byte{0xee});  // a byte that is in neither pattern
       return true;
     });
   }
@@ -96,7 +97,7 @@ bool Side::gets_data() const {
 
 void Side::make_jetties(Device& device, std::span<Jfc* const> completions) {
   const uint32_t berths = berths_for(case_, place_);
-  if (berths + receives_ == 0) return;  // nothing is notified
+  if (berths + receives_ == 0) return;  // nothing is notified, so no Jetty is needed
   for (uint32_t i = 0; i < case_.jetties; ++i) {
     jetties_.push_back(must(device.jetty({.berths = berths,
                                           .receives = receives_,
@@ -155,14 +156,14 @@ void Side::aim(Work& work, uint32_t jetty, uint32_t slot_number, uint32_t window
     work.atomic = case_.atomic->atomic;
     work.buffer = {nullptr, case_.bytes};
     work.offset = layout_.slot_at(jetty, slot_number);
-    return;  // operands are in `Words`
+    return;  // the operands are in `Words`
   }
   work.buffer = {at(layout_.source_at(window), case_.bytes).data(), case_.bytes};
   work.offset = layout_.slot_at(jetty, slot_number);
   work.immediate_value = pack(slot_number, window);
 }
 
-// Those of a Jetty are one thread's to draw.
+// Each Jetty has its own generator, because only one thread uses it.
 uint32_t Side::any_source(uint32_t jetty) const {
   if (layout_.sources() == 1) return 0;
   return static_cast<uint32_t>(draws_[jetty].of(layout_.sources()));
@@ -226,7 +227,7 @@ void Side::check_ledger(Verdict& verdict) const {
       }
       if (window >= Pattern::windows) continue;
       check(jetty, i, static_cast<uint32_t>(window), verdict);
-      pulse_->beat();  // many places take long, too
+      pulse_->beat();  // checking many slots takes long, too
     }
   }
 }

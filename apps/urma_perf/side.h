@@ -18,18 +18,19 @@ namespace urma::perf {
 
 enum class Place : uint8_t { client, server };
 
-// The description of one side, for the other.
+// The description of one side, sent to the other.
 struct SideDescription {
-  std::string segment;                                 // its descriptor
-  std::vector<std::pair<uint32_t, uint32_t>> jetties;  // id and token; of the segment's process
+  std::string segment;  // the descriptor of the segment
+  std::vector<std::pair<uint32_t, uint32_t>>
+      jetties;  // id and token; they belong to the process of the segment
 };
 
-// One side of a case: its memory and its Jetties, and how it reaches the other's. Used by the
-// client's loops and by the server alike, which differ only in `Place`.
+// One side of a case: its memory and its Jetties, and access to those of the other side. The loops
+// of the client and the server use the same class with different `Place`.
 class Side {
  public:
-  // Jetty i completes in completions[i % size]. Memory is touched here, not while measuring; the
-  // engine runs meanwhile.
+  // Jetty i completes in completions[i % size]. The memory is touched here, and not during the
+  // measurement; the engine runs meanwhile.
   Side(Device& device, const Case& what, Place place, std::span<Jfc* const> completions);
 
   SideDescription describe() const;
@@ -41,12 +42,12 @@ class Side {
   uint32_t receives() const { return receives_; }
   const RemoteSegment& other() const { return other_; }
 
-  // The work of the case: from this side's window of the source to a slot of the other side, or,
-  // a read, from there to a slot here.
+  // Returns the work of the case: from this side's window of the source to a slot of the other side
+  // or, for a read, from the other side to a slot here.
   Work work(uint32_t jetty, uint32_t slot, uint32_t window) const;
   // Turns a work made by `work` into another one of the same Jetty.
   void aim(Work& work, uint32_t jetty, uint32_t slot, uint32_t window) const;
-  // Lets the engine run for so long.
+  // Runs the engine for this long.
   void beat_for(int64_t time) const;
   // Posts the receive for a message to this slot.
   void receive(uint32_t jetty, uint32_t slot);
@@ -54,16 +55,16 @@ class Side {
   std::span<std::byte> slot(uint32_t jetty, uint32_t slot) const;
   std::span<const std::byte> source() const;
   std::span<std::byte> landing() const;
-  // Which iteration was written to which place; for atomics, the words. When a round ends, the
-  // client's ledger is copied to the server's.
+  // The window that was last written to each slot; for atomics, the words. At the end of a round
+  // the client's ledger is copied to the server's.
   std::span<uint64_t> ledger() const;
   static constexpr uint64_t never_written = UINT64_MAX;
 
-  // Compares a slot with what the other side has in this window.
+  // Compares a slot with the bytes of the other side's window.
   void check(uint32_t jetty, uint32_t slot, uint32_t window, Verdict& verdict) const;
-  // All slots of which the ledger says that they were written.
+  // Checks all slots that were written according to the ledger.
   void check_ledger(Verdict& verdict) const;
-  // Which window a message in this slot carries.
+  // Returns the window that the message in this slot belongs to.
   std::optional<uint32_t> window_in(uint32_t jetty, uint32_t slot) const;
 
  private:
@@ -93,7 +94,7 @@ class Side {
   std::vector<RemoteJetty> other_jetties_;
 };
 
-// An immediate says where its message lies and which it is.
+// An immediate says where its message lies and which window it has.
 constexpr uint64_t pack(uint32_t slot, uint32_t window) { return uint64_t{slot} << 32 | window; }
 
 }  // namespace urma::perf

@@ -59,7 +59,7 @@ void Stream::run(const Stop& stop, Outcome& outcome) {
   while (vacant_.size() < lanes_.size()) await(outcome);
 }
 
-// As they were copied from the server.
+// The words were copied from the server before.
 void Stream::read_words() {
   if (!side_.what().test->atomics()) return;
   for (const Lane& lane : lanes_) {
@@ -69,7 +69,7 @@ void Stream::read_words() {
   }
 }
 
-// All that is vacant, with one reading of the clock and one post per Jetty.
+// Posts all that is vacant, with one reading of the clock and one post for each Jetty.
 void Stream::post_vacant(uint64_t most, Outcome& outcome) {
   const int64_t at = now();
   for (; !vacant_.empty() && most > 0; most -= std::min<uint64_t>(most, group_)) {
@@ -120,14 +120,14 @@ void Stream::post_staged() {
 // Waits for completions and takes them.
 void Stream::await(Outcome& outcome) {
   constexpr uint32_t look_at_clock_every = 1024;
-  // Slow paths are 10 MB/s.
+  // Allows for paths as slow as 10 MB/s.
   const auto patience = static_cast<int64_t>(10 * second + side_.what().bytes * 100);
   for (uint32_t looks = 1;; ++looks) {
     const auto taken = taker_.take(completions_);
     if (!taken.empty()) {
       const int64_t at = now();
       for (const Completion& completion : taken) finish(completion, at, outcome);
-      // Reading the bytes is not part of a read's latency, but of the time that all took.
+      // The latency of a read does not include reading its bytes, but the time of all works does.
       outcome.end = side_.what().test->reads() ? now() : at;
       return;
     }
@@ -150,7 +150,8 @@ void Stream::finish(const Completion& completion, int64_t at, Outcome& outcome) 
   vacant_.push_back(number);
   if (!side_.what().verify) return;
   if (side_.what().test->atomics()) {
-    // The last one of the group, which is signalled; of the others the server checks the words.
+    // Only the last work of the group is signalled and checked here. The server checks the words of
+    // the others.
     const uint32_t slot = lane.first_slot + group_ - 1;
     words_.check(place(lane.jetty, slot), completion.fetched(), outcome.verdict);
     window_at(lane.jetty, slot) = words_.value(place(lane.jetty, slot));

@@ -10,11 +10,12 @@
 
 namespace urma::perf {
 
-// The work of a loop in one round.
+// The result of a loop in one round.
 struct Outcome {
   uint64_t messages = 0;
-  uint64_t lost = 0;     // of which nothing came, where some may be
-  uint64_t windows = 0;  // the sum of the windows sent: the target's must be the same
+  uint64_t lost = 0;  // messages that did not arrive, if some may be lost
+  uint64_t windows =
+      0;  // the sum of the windows that were sent, which must equal the sum at the target
   int64_t begin = 0;
   int64_t end = 0;
   Histogram times;
@@ -25,7 +26,8 @@ struct Outcome {
 };
 
 // Keeps works outstanding on some Jetties of the client, which complete in one queue, and posts
-// each again when it has completed. With one outstanding it measures post to completion.
+// each again when it has completed. With one outstanding work it measures the time from post to
+// completion.
 //
 // Works are posted in groups of `signal_every`, of which the last one is signalled: a group is
 // what a completion brings back.
@@ -33,7 +35,8 @@ class Stream {
  public:
   Stream(Side& side, const std::vector<uint32_t>& jetties, Jfc& completions, bool polls);
 
-  // Until `stop`, and until all has completed. Fails when a work does, or nothing moves any more.
+  // Runs until `stop`, and then until all works have completed. Fails if a work fails, or if no
+  // work makes progress.
   void run(const Stop& stop, Outcome& outcome);
 
  private:
@@ -57,16 +60,16 @@ class Stream {
   Taker taker_;
   uint32_t group_;
   uint32_t fence_every_;
-  Words words_;  // of atomics
+  Words words_;  // for atomics
   uint64_t staged_works_ = 0;
   std::vector<Lane> lanes_;
-  std::vector<uint32_t> vacant_;     // lanes
-  std::vector<Work> works_;          // the first `staged_` to be posted together, to one Jetty
-  std::vector<uint32_t> built_for_;  // the Jetty of each
+  std::vector<uint32_t> vacant_;  // vacant lanes
+  std::vector<Work> works_;  // the first `staged_` of them are to be posted together, to one Jetty
+  std::vector<uint32_t> built_for_;  // the Jetty of each work
   size_t staged_ = 0;
   uint32_t staged_for_ = 0;
   uint32_t next_window_ = 0;
-  uint64_t posted_ = 0;  // in this round
+  uint64_t posted_ = 0;  // works posted in this round
 };
 
 }  // namespace urma::perf

@@ -7,10 +7,10 @@
 
 namespace urma::perf {
 
-// The table for people: rows appear as they are measured.
+// The table of results for people. Rows appear as they are measured.
 class Table {
  public:
-  // `device_width`: of the longest device string.
+  // `device_width` is that of the longest device string.
   Table(std::FILE* out, size_t device_width, bool limit)
       : out_(out), device_width_(device_width), limit_(limit) {}
 
@@ -25,14 +25,14 @@ class Table {
   bool limit_;
   size_t rows_ = 0;
   size_t waited_ = 0;        // rows that waited too long for a processor
-  size_t discarded_ = 0;     // rounds, for the same reason
+  size_t discarded_ = 0;     // rounds that were discarded for the same reason
   uint64_t uncaptured_ = 0;  // packets that pcap() could not write
   Verdict verdict_;
 };
 
-// Three significant digits: "0.0123", "2.04", "11.7", "1523".
+// Formats a number with three significant digits: "0.0123", "2.04", "11.7", "1523".
 std::string three_digits(double value);
-// "987", "235k", "1.42M"
+// Formats a number like "987", "235k", "1.42M".
 std::string rate_text(double per_second);
 
 }  // namespace urma::perf

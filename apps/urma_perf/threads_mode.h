@@ -11,12 +11,12 @@ namespace urma::perf {
 struct ThreadsMode {
   Threads threads;
   const char* option;
-  std::string_view name;  // in results
-  bool polls;             // the threads that measure spin, else they sleep in `wait`
-  bool alone;             // nothing is placed while the application looks at what came
+  std::string_view name;  // the name in results
+  bool polls;             // the measuring threads spin; otherwise they sleep in `wait`
+  bool alone;             // no engine stores data while the application checks what came
 };
 
-// The first is the default.
+// The first mode is the default.
 inline constexpr std::array threads_modes = {
     ThreadsMode{Threads::inlined, "--inline", "inlined", true, true},
     ThreadsMode{Threads::automatic, "--auto", "automatic", true, false},

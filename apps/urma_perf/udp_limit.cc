@@ -27,7 +27,7 @@ std::string UdpLimit::why_silent() const {
 
 void UdpLimit::begin() {
   round_trips_.clear();
-  // Discards datagrams of the last round.
+  // Discards the datagrams that the last round has left.
   RawReceiver(socket_, raw_plan(side_.what().bytes, socket_), side_.landing(), false).run(0);
   if (side_.what().test->bandwidth()) {
     begin_bursts();

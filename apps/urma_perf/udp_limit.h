@@ -9,7 +9,7 @@
 
 namespace urma::perf {
 
-// The limit on bare UDP sockets.
+// The limit of UDP sockets without liburma.
 class UdpLimit final : public Limit {
  public:
   UdpLimit(Side& side, Place place, const Eid& address);

@@ -7,7 +7,8 @@
 namespace urma::perf {
 namespace {
 
-constexpr uint64_t step = 0x9e37'79b9'7f4a'7c15;  // odd: 2^bits steps until a value comes again
+constexpr uint64_t step =
+    0x9e37'79b9'7f4a'7c15;  // odd, so that a value repeats only after 2^bits steps
 
 uint64_t cut(uint64_t value, uint64_t bytes) {
   return bytes < sizeof value ? value & ((uint64_t{1} << 8 * bytes) - 1) : value;
