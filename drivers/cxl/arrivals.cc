@@ -81,8 +81,9 @@ bool Arrivals::add(uint32_t ring, const RingOwner& owner) {
   return true;
 }
 
-// A ring has one reader, and a slot one incarnation: what an earlier one left unread is waited for
-// by no peer, and must not be taken for the new one's, whichever of the two rings was found first.
+// A ring has one reader, and a slot one incarnation at a time. No peer waits for the messages that
+// an earlier incarnation left unread, and they must not be taken for messages of the new one,
+// whichever of the two rings was found first.
 Arrivals::May Arrivals::may_add(uint32_t ring, const RingOwner& owner) {
   for (size_t i = sources_.size(); i-- > 0;) {
     Source& known = all_[sources_[i]];

@@ -181,7 +181,8 @@ void CxlPort::unlend(std::span<TxFrame* const> frames) {
 
 bool CxlPort::reserve(uint32_t place, uint32_t bytes) {
   if (place == places) return false;
-  // A channel to oneself is set up without a packet that would make the ring.
+  // The channel of a device to itself is set up without a packet, so nothing else would make its
+  // ring.
   if (!outbound_[place].ring && (place != place_ || !connect(place))) return false;
   return outbound_[place].ring.reserve(bytes);
 }
@@ -191,7 +192,7 @@ Ways::State CxlPort::state(uint32_t place) {
   const bool lives = window_->slots().inhabited(place);
   if (changes() != changes_seen_) look_around();
   Outbound& outbound = outbound_[place];
-  // Oneself is never gone.
+  // The device itself is never gone.
   if (!outbound.ring) return {.gone = place != place_, .no_room = lives && no_room_for_ == place};
   return {.taken = outbound.ring.taken(), .empty = outbound.ring.empty(), .gone = !lives};
 }
@@ -222,7 +223,7 @@ size_t CxlPort::receive(std::span<RxFrame> frames, Time now) {
 
 // ---- which rings are this device's
 
-// Something has changed hands.
+// A slot or a ring has a new owner.
 void CxlPort::look_around() {
   changes_seen_ = changes();
   // The slot is another device's: the window was written over, and nothing in it is trusted.
@@ -243,8 +244,8 @@ void CxlPort::look_around() {
   }
 }
 
-// Also looks at rings whose other end left before this device ever looked: each ring is kept from
-// others until this end, too, has let go of it.
+// This includes rings whose other end left before this device first looked: a ring cannot be used
+// by others until this end, too, has given it up.
 void CxlPort::look_at(uint32_t ring, const RingOwner& owner) {
   const bool receives = owner.to == place_ && owner.to_generation == generation_;
   // Again, when what was received of an earlier incarnation has been released.

@@ -21,7 +21,8 @@ bool mend(const void* address) {
     std::byte* const base = one->base.load();
     const size_t bytes = one->bytes.load();
     if (at < base || at >= base + bytes) continue;
-    // First, so that a thread that sees the zeros also sees why.
+    // `lost` is stored first, so that a thread that reads the zeros also sees that the window is
+    // lost.
     one->lost.store(true);
     return mmap(base, bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
@@ -36,7 +37,8 @@ void pass_on(int number, siginfo_t* info, void* context) {
   if (before.sa_handler != SIG_IGN && before.sa_handler != SIG_DFL) {
     return before.sa_handler(number);
   }
-  // As if we had never been here: the fault comes again, and what was sent is sent again.
+  // Restores the default action: the fault is raised again when the handler returns, and a signal
+  // that another process sent is sent again.
   signal(number, SIG_DFL);
   if (!from_kernel) raise(number);
 }
@@ -47,7 +49,7 @@ void handle(int number, siginfo_t* info, void* context) {
   errno = kept;
 }
 
-// With the mutex. What was there before is known before the first fault can come.
+// The caller holds the mutex. The previous handler is stored before the first fault can occur.
 void install() {
   if (std::exchange(installed, true)) return;
   struct sigaction action {};
@@ -58,7 +60,7 @@ void install() {
   sigaction(SIGBUS, &action, nullptr);
 }
 
-// With the mutex. Stays installed under a handler that came later and may call this one.
+// The caller holds the mutex. The handler stays installed if a later handler may call it.
 void uninstall() {
   struct sigaction now {};
   sigaction(SIGBUS, nullptr, &now);

@@ -6,14 +6,16 @@
 
 namespace urma::drivers::cxl {
 
-// Keeps this process alive when another one cuts off the file under a mapping, or when its file
-// system has no page left: a thread that touches a missing page is sent SIGBUS. Then the whole
-// mapping becomes zeros of this process's own, in which no peer is seen and nothing arrives, and is
-// lost for good. No system call prevents it: a file with a name cannot be sealed against shrinking.
+// Keeps this process alive when another process truncates the file under a mapping, or when the
+// file system has no page left: a thread that touches a missing page receives SIGBUS. The handler
+// then replaces the whole mapping by private pages of zeros, in which no peer exists and no message
+// arrives; the window is lost for this process. No system call prevents such a truncation: a file
+// with a name cannot be sealed against shrinking.
 //
-// The handler is the library's only one: there while there are guards, for faults inside guarded
-// mappings; all other faults go to the handler that was there before, and which is there again
-// afterwards. A handler that is installed meanwhile, and calls this one, stays.
+// This is the only signal handler of the library. It is installed while guards exist, and handles
+// faults inside guarded mappings; it passes all other faults to the previous handler, which is
+// restored afterwards. A handler that the application installs meanwhile, and that calls this one,
+// stays.
 class Guard {
  public:
   Guard() = default;
@@ -23,12 +25,12 @@ class Guard {
     std::swap(watched_, other.watched_);
     return *this;
   }
-  // Before the mapping is taken away: what lies there later is not ours.
+  // Destroyed before the mapping is unmapped: other memory may be mapped there later.
   ~Guard();
 
   bool lost() const { return watched_ != nullptr && watched_->lost.load(); }
 
-  // The handler reads these, so they are never freed, but used again.
+  // The handler reads these entries, so they are never freed, only used again.
   struct Watched {
     std::atomic<std::byte*> base{nullptr};
     std::atomic<size_t> bytes{0};  // 0: nothing is watched

@@ -58,11 +58,13 @@ bool send_answer(int socket, int descriptor) {
   return sendmsg(socket, &message.header, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
-// Nothing yet; a descriptor; refused; several descriptors or something else that is not an answer;
-// a descriptor for which this process has no number left; closed without an answer.
+// The result of reading an answer: `nothing` if none has come yet; `given` for a descriptor;
+// `refused` if the owner refused; `nonsense` for several descriptors, or something else that is not
+// an answer; `no_room` for a descriptor for which this process has no number left; `end` if the
+// connection was closed without an answer.
 enum class Came : uint8_t { nothing, given, refused, nonsense, no_room, end };
 
-// Given: `descriptor` is ours.
+// If the result is `given`, the caller owns `descriptor`.
 Came take_answer(int socket, int& descriptor) {
   Message message;
   const ssize_t bytes = recvmsg(socket, &message.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -271,8 +273,8 @@ void HandOver::collect(Time now) {
   }
 }
 
-// A segment that is mapped stays where it is: a new grant is of the same file. If there is no room
-// for it here, nothing follows about the token.
+// A segment that is mapped already stays mapped, because a new grant is for the same file. If this
+// process has no room to map the file, this says nothing about the token.
 HandOver::Taken HandOver::take(const Asked& asked, int descriptor) {
   Foreign& one = foreign_[asked.there.segment];
   if (!(one.name == asked.there.name)) {
@@ -295,8 +297,8 @@ HandOver::Taken HandOver::take(const Asked& asked, int descriptor) {
   return Taken::taken;
 }
 
-// Does not trust the owner: a file that could be cut off would end this process, and the size is
-// asked of the kernel.
+// Does not trust the owner: truncating a file that is not sealed would kill this process, so seals
+// and size are checked by the kernel's answer.
 HandOver::Mapped HandOver::map(Foreign& one, const There& there, int descriptor) {
   if (mapped_.size() == mapped_.capacity()) return Mapped::no_room;
   struct stat about {};

@@ -15,15 +15,15 @@
 
 namespace urma::drivers::cxl {
 
-// Sockets beside a window, PATH.SLOT: the device in the slot is asked for a segment's descriptor,
-// and gives it to a device that shows a valid token. One request and one answer each: the
-// descriptor, or a byte alone, which says that the token is not valid. A device that gets no
-// answer, or cannot take the descriptor, asks again later: a process may be out of descriptors for
-// a moment. No call waits: until the memory is there, packets are sent. Used by one thread at a
-// time.
+// The sockets beside a window, PATH.SLOT. A device asks the device in the slot for the file
+// descriptor of a segment, and gets it if it shows a valid token. Each connection has one request
+// and one answer: the descriptor, or only a byte, which says that the token is not valid. A device
+// that gets no answer, or cannot take the descriptor, asks again later: a process may be out of
+// descriptors for a moment. No call waits: until the memory is mapped, works are sent as packets.
+// Used by one thread at a time.
 class HandOver {
  public:
-  // `entitled`: users other than ours may open the window, too.
+  // `others_entitled`: users other than this one may open the window, too.
   HandOver(uint32_t segments, bool others_entitled);
   HandOver(const HandOver&) = delete;
   HandOver& operator=(const HandOver&) = delete;
@@ -31,11 +31,11 @@ class HandOver {
 
   OwnFiles& own() { return own_; }
   void set_judge(TokenJudge* judge) { judge_ = judge; }
-  // Returns false, and errno, if no socket can be made there; EADDRINUSE: another file has its
-  // name. Its permissions become those of `window`.
+  // Returns false, with errno set, if no socket can be made there; EADDRINUSE means that another
+  // file has the name. Its permissions become those of `window`.
   bool listen(const std::string& path, uint32_t place, int window);
   void stop_listening();
-  // Removes the socket that a device which died in the slot has left.
+  // Removes the socket of a device that died while it had the slot.
   static void remove(const std::string& path, uint32_t place);
 
   // ---- segments of other devices, handed to this one
@@ -53,10 +53,11 @@ class HandOver {
     Name name;
     uint64_t epoch;
     uint64_t bytes;
-    bool checked;  // no: it needs no token
+    bool checked;  // false if the segment needs no token
   };
-  // Returns where the part lies in this process, or null if it is not mapped, or not for this use.
-  // The record does not hold the tokens: the owner has said which ones are valid.
+  // Returns where this part of the segment lies in this process, or null if it is not mapped, or
+  // not mapped for this use. The record does not contain the tokens: the owner's answers say which
+  // tokens are valid.
   std::byte* find(const There& there, uint32_t token, bool to_write, uint64_t offset,
                   uint64_t bytes) const {
     const Foreign& one = foreign_[there.segment];
@@ -65,9 +66,9 @@ class HandOver {
     if (there.checked && one.said(there.epoch, token) != Said::good) return nullptr;
     return offset <= one.bytes && bytes <= one.bytes - offset ? one.base + offset : nullptr;
   }
-  // Cold. Returns true if the file was asked for, and its owner is to be notified. Each owner is
-  // asked for one at a time, after a pause if the last try failed, and not again with a wrong
-  // token.
+  // Asks the owner for the file, and returns true if a request was sent, so that the caller must
+  // notify the owner. One file at a time is requested from each owner, after a pause if the last
+  // try failed, and never again with a token that the owner refused. Rarely called.
   bool ask(const FileRequest& request, const There& there, Time now);
   // Unmaps the segments for which `gone` is true, and stops waiting for them.
   template <class Function>
@@ -80,18 +81,18 @@ class HandOver {
     }
   }
 
-  // ---- when another device has notified this one, or it is time to look anyway
+  // ---- called when another device has notified this one, or at the time `due`
 
-  // Takes the answers that have come, and answers some requests. The slots returned are to be
-  // notified.
+  // Takes the answers that have arrived, and answers some requests. The caller must notify the
+  // slots that `told` lists.
   static constexpr size_t at_once = 8;
   struct Told {
     std::array<uint32_t, 2 * at_once> places;
     size_t count = 0;
   };
   Told look(Time now);
-  // Returns when to look without a notification: there was too much for once, or an answer is
-  // waited for.
+  // Returns when to check the socket without a notification: requests were left over, or an answer
+  // is awaited.
   Time due() const { return due_; }
 
   uint64_t malformed() const { return malformed_; }
@@ -104,7 +105,7 @@ class HandOver {
     Name name;
     std::byte* base;
     uint64_t bytes;
-    uint64_t epoch;  // of what was said
+    uint64_t epoch;  // the epoch of which the owner's answer speaks
     std::array<uint32_t, 2> tokens;
     std::array<Said, 2> of_them;
     bool writable;
@@ -124,7 +125,7 @@ class HandOver {
     Time until{};      // an answer is waited for; without a socket: nothing is asked
     Duration pause{};  // the last one, after which it was asked in vain again
   };
-  // A connection on which nothing has come yet: another device's notification led to it.
+  // A connection on which no request has arrived yet.
   struct Silent {
     int socket = -1;
     Time until{};

@@ -10,10 +10,10 @@
 
 namespace urma::drivers::cxl {
 
-// Segments of a window that lie in files of their own (share=segment): finds the memory of one that
-// a record in the window names, or asks its owner for the file; and tells owners, by their bells,
-// that something waits at their socket. HandOver owns the sockets and what was mapped; this class
-// knows the records. Used by one thread at a time.
+// Segments of a window that lie in files of their own (share=segment): finds the memory of a
+// segment that a record in the window names, or asks its owner for the file; and notifies owners,
+// by their bells, that a request waits at their socket. HandOver owns the sockets and what was
+// mapped; this class knows the records. Used by one thread at a time.
 class HandedOver {
  public:
   HandedOver(HandOver& hand_over, const SharedWords& words, const Slots& slots,
@@ -23,19 +23,20 @@ class HandedOver {
   // Returns where this part of the segment lies in this process. Returns null if its owner has just
   // been asked for it, or has refused; then the caller sends a packet.
   std::byte* find(const HandOver::There& there, const MemoryRange& range, uint64_t offset);
-  // Rings the bell of a slot, at whose socket something waits.
+  // Rings the bell of a slot at whose socket a request or an answer waits.
   void tell(uint32_t slot) const;
 
   // Begins to watch this device's own slot, after it has joined.
   void watch();
-  // For each pass: whether something waits at this device's socket, or it is time to look anyway.
+  // Called in each pass. Returns whether a device has notified this one that something waits at its
+  // socket, or whether it is time to check the socket anyway.
   bool told(Time now) {
     now_ = now;
     return told_->load() != told_seen_ || now >= hand_over_.due();
   }
   void take_what_is_told();
-  // Unmaps segments that their owners have given back, which stay in memory as long as they are
-  // mapped.
+  // Unmaps segments that their owners have given back. Their memory is freed only when no process
+  // maps it any more.
   void forget_the_gone();
 
  private:

@@ -11,9 +11,9 @@
 namespace urma::drivers::cxl {
 
 // Finds and holds segments of other devices, so that this device's processor copies to and from
-// them: checks owner, incarnation, token, rights and bounds against the segment's record. One
-// segment at a time. This is the data path: it takes no lock. Only the thread that runs the engine
-// calls it.
+// them: checks owner, incarnation, token, rights and bounds against the segment's record. It holds
+// one segment at a time. This is the data path: it takes no lock. Only the thread that runs the
+// engine calls it.
 class Holder {
  public:
   // `handed_over`: null where segments lie in the window.
@@ -24,14 +24,15 @@ class Holder {
         segments_(mapping.words().segment_records()),
         granules_(mapping.words().parts().granules) {}
 
-  // Returns where this part of a segment lies, of the device in this slot and generation, until
-  // `let_go`; null if it may not be used so, or is not here.
+  // Returns where this part of a segment of the device in this slot and generation lies; the
+  // address is valid until `let_go`. Returns null if the access is not allowed, or the memory is
+  // not mapped here.
   std::byte* hold(uint32_t slot, uint32_t generation, const MemoryRange& range) {
     if ((range.address & in_the_window) == 0 || mapping_.lost()) return nullptr;
     const auto segment = static_cast<uint32_t>((range.address & ~in_the_window) >> offset_bits);
     if (segment >= granules_) return nullptr;
-    // This device first says what it holds, and then looks; the owner first closes the record, and
-    // then looks at what is held.
+    // This device first stores which segment it holds, and then reads the record; the owner first
+    // closes the record, and then reads which segments are held.
     slots_.own_hold()->segment.store(segment + 1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     std::byte* const at = allowed(segment, slot, generation, range);

@@ -4,8 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// The layout of a window. All of it follows from the size; no word that is read there is used as an
-// address or an offset. Integers are the machine's own (little endian on all that we run on).
+// The layout of a window. All of it follows from the size; no word that is read from a window is
+// used as an address or an offset. Integers are in the machine's byte order (little endian on all
+// machines that this library runs on).
 
 namespace urma::drivers::cxl {
 
@@ -17,27 +18,28 @@ inline constexpr uint32_t version = 8;
 struct alignas(line_bytes) Header {
   std::atomic<uint64_t> magic;
   std::atomic<uint32_t> version;
-  std::atomic<uint32_t> rings;  // for people: it follows from `bytes`
+  std::atomic<uint32_t> rings;  // for people; it follows from `bytes`
   std::atomic<uint64_t> bytes;  // of the window
-  std::atomic<uint64_t> id;     // random: what its addresses are made of
+  std::atomic<uint64_t> id;     // a random number, from which the addresses in the window are made
   std::atomic<uint64_t> boot;   // of the kernel whose locks say which processes are alive
   std::atomic<uint32_t> coherent;
 };
 static_assert(sizeof(Header) == line_bytes);
 
-// Grows whenever a place or a ring changes hands. Under the lock.
+// Counts how often a slot or a ring has changed its owner. Written under the lock.
 struct alignas(line_bytes) Changes {
   std::atomic<uint64_t> count;
 };
 static_assert(sizeof(Changes) == line_bytes);
 
-// The device in a slot (the code says place). Written under the lock; the generation is odd while a
-// device is there.
+// The device in a slot, which identifiers call a place. Written under the lock; the generation is
+// odd while a device is there.
 struct alignas(line_bytes) PlaceRecord {
   std::atomic<uint32_t> generation;
-  std::atomic<uint32_t> told;  // raised by each device that left something at its socket
+  std::atomic<uint32_t>
+      told;  // incremented by each device that left a request or an answer at its socket
 };
-// Where its owner sleeps (base/bell.h).
+// The bell at which the slot's owner sleeps (base/bell.h).
 struct alignas(line_bytes) PlaceBell {
   std::atomic<uint32_t> word;
 };
@@ -56,8 +58,8 @@ static_assert(sizeof(Place) == 3 * line_bytes);
 inline constexpr uint32_t places = 256;
 
 // The pair that a ring belongs to. Written under the lock; the serial is zero while it belongs to
-// none. Each new pair gets another serial, which is marked while the record changes: a reader
-// without the lock reads the serial twice.
+// none. Each new pair gets another serial, which is marked while the record changes; a reader
+// without the lock reads the serial before and after the record.
 struct alignas(line_bytes) RingRecord {
   std::atomic<uint32_t> serial;
   std::atomic<uint32_t> from;  // place
@@ -73,7 +75,8 @@ struct RingControl {
   // Written by the receiving end.
   struct alignas(2 * line_bytes) Receiver {
     std::atomic<uint64_t> taken;   // lines, ever
-    std::atomic<uint32_t> let_go;  // the serial under which it has: it will not touch it again
+    std::atomic<uint32_t> let_go;  // the serial of the pair for which this end has given up the
+                                   // ring, which it will not access again
   } receiver;
   // Written by the sending end.
   struct alignas(2 * line_bytes) Sender {
@@ -103,8 +106,8 @@ constexpr uint32_t lines_of(uint32_t message_bytes) {
          uint32_t{line_bytes};
 }
 
-// Five large messages fit, and it stays in a level-two cache: with less two sides that copy wait
-// for each other, with more small messages do for memory.
+// A ring has room for five large messages, and stays in a level-two cache. In a smaller ring two
+// sides that copy wait for each other; in a larger one small messages wait for memory.
 inline constexpr uint32_t ring_lines = 7 * 1024;
 static_assert(ring_lines > 5 * lines_of(most_message_bytes));
 
@@ -117,10 +120,11 @@ inline constexpr uint32_t ring_bytes = sizeof(Ring);
 static_assert(ring_bytes == 4096 + ring_lines * line_bytes);
 
 // A segment in the window is a row of granules; the record of the first one, which is the segment's
-// number, says what it is. `granules` and `owner` are set under the lock, none being free memory;
-// the owner gives it back without. The rest is written by its owner while `epoch` is even. While it
-// is odd, devices that have said so in their slots may read and write the memory. When the owner is
-// gone, the device that needs the memory makes the epoch even.
+// number, says what it is. `granules` and `owner` are set under the lock; a record without an owner
+// is free memory. The owner gives the memory back without the lock. The owner writes the other
+// fields while `epoch` is even. While `epoch` is odd, devices that have stored the segment in their
+// slots (PlaceHold) may read and write the memory. If the owner has died, the device that needs the
+// memory makes the epoch even.
 struct alignas(line_bytes) SegmentRecord {
   std::atomic<uint64_t> epoch;
   std::atomic<uint64_t> bytes;
@@ -129,19 +133,20 @@ struct alignas(line_bytes) SegmentRecord {
   std::atomic<uint32_t> owner_generation;
   std::atomic<uint32_t> token_id;
   std::atomic<uint32_t> token;
-  std::atomic<uint32_t> older_token;  // is as good; the same when only one is valid
+  std::atomic<uint32_t> older_token;  // also valid; equal to the newer one if only one is valid
   std::atomic<uint32_t> rights;
   std::atomic<uint32_t> atomics;    // AtomicDomain
   std::atomic<uint32_t> unchecked;  // not 0: it needs no token
-  std::atomic<uint32_t> file;       // not 0: it lies in that file of its owner's (own_files.h)
+  std::atomic<uint32_t>
+      file;  // not 0: the segment lies in the owner's file with this number (own_files.h)
 };
 static_assert(sizeof(SegmentRecord) == line_bytes && offsetof(SegmentRecord, granules) == 16 &&
               offsetof(SegmentRecord, file) == 52);
 
 constexpr bool is_open(uint64_t epoch) { return epoch % 2 == 1; }
 
-// From now on no device begins to use the segment, and those that have begun can be seen: the
-// record is closed first, and then the slots are looked at, whatever the processor would reorder
+// After this call no device begins to use the segment, and the devices that have begun are visible
+// in their slots: a fence ensures that the record is closed before the slots are read
 // (`Holder::hold`).
 inline void close_to_all(SegmentRecord& record) {
   const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
@@ -194,13 +199,14 @@ constexpr bool fits(uint64_t window_bytes) {
 }
 static_assert(fits(least_window_bytes) && fits(least_with_segments) && fits(1 << 30) &&
               fits((uint64_t{1} << 46) - 1) && fits(least_with_segments + 4095));
-// A change of one of these needs another version.
+// If one of these values changes, the version must change, too.
 static_assert(version == 8 && ring_lines == 7 * 1024 && ring_bytes == 462848 && places == 256 &&
               records_at == 49280 && sizeof(SegmentRecord) == 64 &&
               Parts::of(1 << 30).rings == 1158 && Parts::of(1 << 30).granules == 8192);
 
-// The address of a byte in a segment of the window: its segment's number, and which byte of it.
-// Everywhere the same, and no address of private memory (RemoteSegment::mapped).
+// The address of a byte in a segment of the window consists of the segment's number and the offset
+// of the byte. It is the same in all processes, and differs from every address of private memory
+// (RemoteSegment::mapped).
 inline constexpr uint64_t in_the_window = uint64_t{1} << 63;
 inline constexpr unsigned offset_bits = 46;
 static_assert(most_granules <= 1u << (63 - offset_bits));

@@ -24,7 +24,7 @@ class Mapping {
   // Maps so many bytes of the file, which is open. `double_seed` not 0: caches are acted
   // (ActedCaches).
   Result<void> map(uint64_t bytes, bool coherent, uint64_t double_seed);
-  // From now on, lines are written back to memory and refreshed from it. Once.
+  // From now on, lines are written back to memory and refreshed from it. Called once.
   Result<void> put_caches_between(uint64_t double_seed);
   // Maps this part of the file again at its address, after it was replaced by private pages.
   // Returns false if the path names another file by now.

@@ -58,8 +58,9 @@ Opener::Says Opener::read(const Header& header) {
           .blank = std::memcmp(static_cast<const void*>(&header), zeros, sizeof zeros) == 0};
 }
 
-// Whether its maker died before it was finished, or it was never begun: no other process is making
-// it, because this one has the lock. Another program's file that begins with zeros is left alone.
+// Returns whether the process that was making the window died before it was finished, or none has
+// begun: no other process is making it, because this one has the lock. Another program's file that
+// begins with zeros is not changed.
 bool Opener::unfinished(const Says& says) {
   return says.magic == 0 && (says.blank || says.version == version);
 }
@@ -79,7 +80,7 @@ Result<std::unique_ptr<Mapping>> Opener::open() {
   if (!fresh_) {
     if (auto found = find(); !found) return found.error();
   } else if (auto made = make(); !made) {
-    // The next process that opens it begins with nothing, as this one did.
+    // The next process that opens the file begins with an empty file, as this one did.
     [[maybe_unused]] const int emptied = ftruncate(file().descriptor(), 0);
     return made.error();
   }
@@ -106,7 +107,7 @@ Result<void> Opener::prepare_file() {
   return {};
 }
 
-// With the lock: what the file was before is another process's.
+// The caller holds the lock, because before that another process may be making the file.
 Result<void> Opener::size_file() {
   struct stat about {};
   if (fstat(file().descriptor(), &about) != 0) about.st_size = 0;

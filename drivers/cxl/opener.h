@@ -10,19 +10,20 @@
 namespace urma::drivers::cxl {
 
 struct WindowSettings {
-  std::string path;    // empty: this user's own in /dev/shm
+  std::string path;    // if empty, the window of this user in /dev/shm
   uint64_t bytes = 0;  // 0: the size of the file, or the default, of which little is taken at first
-  // no: processors do not keep its memory coherent. Without a value: as it was made, or else yes.
+  // Whether processors keep the window's memory coherent. Without a value, as the window was made;
+  // a new window is coherent.
   std::optional<bool> coherent = {};
   // Each segment is a file of its own, and is handed over (hand_over.h).
   bool hands_over = false;
-  uint64_t double_seed = 0;  // not 0: caches are acted (ActedCaches)
+  uint64_t double_seed = 0;  // if not 0, caches are simulated (ActedCaches)
   SettingList options = {};  // as they were read, for Device::settings
 };
 
-// Opens a window: chooses its file and size, makes it or examines what is there, and says what is
-// wrong with it. Holds the window's lock meanwhile, so that of several processes one makes it. One
-// opener opens one window, for one thread.
+// Opens a window: chooses its file and size, makes the file or examines the existing one, and
+// reports what is wrong with it. Holds the window's lock meanwhile, so that only one of several
+// processes makes the window. One opener opens one window, and is used by one thread.
 class Opener {
  public:
   explicit Opener(const WindowSettings& settings);

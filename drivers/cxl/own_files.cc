@@ -32,7 +32,8 @@ int make_file() {
   return above_standard(memfd_create("urma-segment", flags));
 }
 
-// A signal undoes what is under way: in parts, so that a process with a timer gets there.
+// A signal makes the system call undo its work. So memory is taken in parts, which lets a process
+// with a fast timer finish.
 bool take_memory(int descriptor, off_t bytes) {
   constexpr off_t part = 4 << 20;
   for (off_t at = 0; at < bytes; at += part) {
@@ -45,8 +46,8 @@ bool take_memory(int descriptor, off_t bytes) {
   return true;
 }
 
-// A quarter of them is the application's, whatever it allocates: the system takes the lowest number
-// that is free.
+// A quarter of the descriptors is left to the application. The system always takes the lowest free
+// number, so this number shows how many are in use.
 bool leaves_descriptors(int descriptor) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
@@ -82,7 +83,7 @@ bool OwnFiles::make(uint32_t segment) {
   const auto bytes = static_cast<off_t>(file.bytes);
   // To make a file larger than the process may have (ulimit -f) would end the process.
   if (!file_may_have(file.bytes)) return false;
-  // Each process that maps it is sure of all of its bytes: it cannot be cut off.
+  // The seal against shrinking ensures that no process that maps the file loses pages.
   return fchmod(descriptor, 0600) == 0 && ftruncate(descriptor, bytes) == 0 &&
          take_memory(descriptor, bytes) &&
          fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0 &&
@@ -94,13 +95,14 @@ uint32_t OwnFiles::grant(uint32_t segment, const SegmentMemory::Grant& grant) {
   File& file = files_[segment];
   file.grant = grant;
   if (!file.sealed) {
-    // Devices that may change words by atomics alone do so by packets.
+    // Devices that may use only atomics send them as packets.
     const bool writable = has(grant.rights, Rights::write);
     const int seals = F_SEAL_SEAL | (writable ? 0 : seal_future_writes);
     const auto descriptor = static_cast<int>(file.descriptor) - 1;
     file.sealed = fcntl(descriptor, F_ADD_SEALS, seals) == 0;
   }
-  // By packets otherwise, which ask for rights. (A kernel that is too old cannot seal it.)
+  // Otherwise devices send packets, for which rights are checked. (A kernel that is too old cannot
+  // seal the file.)
   file.open = file.sealed && has(grant.rights, Rights::read);
   return file.open ? file.number : 0;
 }

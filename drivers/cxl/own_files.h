@@ -20,9 +20,10 @@ struct FileRequest {
   uint32_t place;  // the slot that asks, whose bell is rung
 };
 
-// Segments of a device that lie each in a sealed file of its own: without a name, so that a process
-// maps it only if it was given its descriptor. The rights are remembered here, where no other
-// process can change them. By the number of their record in the window; `make` is not for a pass.
+// The segments of a device, each in a sealed file of its own. The files have no names, so a process
+// can map one only if it was given the descriptor. The rights are stored in this object, where no
+// other process can change them. Segments are named by the number of their record in the window.
+// `make` must not be called in a pass.
 class OwnFiles {
  public:
   explicit OwnFiles(uint32_t segments) : files_(segments) {}
@@ -32,17 +33,20 @@ class OwnFiles {
 
   // Reserves address space. Returns null if there is none.
   std::byte* reserve(uint32_t segment, uint64_t bytes);
-  // Makes its memory, all of it zeros. Returns false if the system has none, or no descriptor.
+  // Makes the memory of the segment, which is zeroed. Returns false if the system has no memory or
+  // no descriptor left.
   bool make(uint32_t segment);
-  // Returns the file's number, or 0 if it is given to no device, because a process that maps it can
-  // read it. A device without the right to write can never map it to write: it is sealed.
+  // Returns the file's number, or 0 if the segment does not grant reading: its file is given to no
+  // device, because a process that maps it can read it. If the segment does not grant writing, the
+  // file is sealed, so that no device can map it for writing.
   uint32_t grant(uint32_t segment, const SegmentMemory::Grant& grant);
-  // From now on it is given to no device.
+  // From now on the file is given to no device.
   void close(uint32_t segment) { files_[segment].open = false; }
   void close_all();
-  // Closed: its memory and its address space go. Not in a pass: large ones take long.
+  // Frees the memory and the address space of a closed segment. Not in a pass: large ones take
+  // long.
   void release(uint32_t segment);
-  // And its record.
+  // Frees also the record of the segment.
   void drop(uint32_t segment);
 
   std::byte* at(uint32_t segment) const { return files_[segment].base; }
@@ -51,7 +55,7 @@ class OwnFiles {
   bool is_open(uint32_t segment, uint32_t number) const {
     return files_[segment].open && files_[segment].number == number;
   }
-  // The devices that were given it, which use it without a hold: a bit for the slot of each.
+  // The devices that were given the file, which use it without a hold: a bit for the slot of each.
   using Places = std::array<uint64_t, places / 64>;
   static bool among(const Places& users, uint32_t place) {
     return (users[place / 64] >> place % 64 & 1) != 0;
@@ -66,14 +70,16 @@ class OwnFiles {
     const SegmentMemory::Grant& grant = files_[segment].grant;
     const uint32_t newer = number(grant.token) ^ token;
     const uint32_t older = number(grant.older) ^ token;
-    // Both values are compared whole: the time says nothing of them.
+    // Both values are compared in full, so that the time taken reveals nothing.
     return (static_cast<uint32_t>(newer == 0) | static_cast<uint32_t>(older == 0) |
             static_cast<uint32_t>(!grant.checked)) != 0;
   }
 
-  // Late: it is not there any more, or was never; which is not a guess.
+  // late: the segment or the file does not exist any more, or never did; this does not count as a
+  // guess.
   enum class Answer : uint8_t { granted, bad_token, late, nonsense };
-  // Granted: `descriptor` may be handed over now; it stays ours.
+  // Answers a request. If the result is `granted`, the caller may hand over `descriptor`, which
+  // this object still owns.
   Answer answer(const FileRequest& request, int& descriptor);
 
  private:

@@ -10,8 +10,8 @@
 
 namespace urma::drivers::cxl {
 
-// Which lines of a ring begin with a mark that its writer has written, or cleared, a lap ago: the
-// others hold remains of payload, or of an earlier owner.
+// Remembers which lines of a ring begin with a mark that the writer has written, or cleared, in the
+// last lap. The other lines contain old payload, or data of an earlier owner.
 class MarkedLines {
  public:
   bool has(uint32_t line) const { return words_[line / 64] >> line % 64 & 1; }
@@ -32,24 +32,24 @@ class MarkedLines {
   std::array<uint64_t, ring_lines / 64> words_;
 };
 
-// The sending end of a ring. What it knows of its own place in it is private; of the other end it
-// reads one number, and only when it seems to be full.
+// The sending end of a ring. Its own position in the ring is private; of the other end it reads one
+// number, and only when the ring seems to be full.
 class RingWriter {
  public:
   RingWriter() = default;
-  // At the beginning of a ring's life. `marked` is this writer's own, and outlives it. `caches`:
-  // null where memory is coherent.
+  // The ring has just been given to its pair. `marked` belongs to this writer and outlives it.
+  // `caches` is null where memory is coherent.
   RingWriter(Ring& ring, MarkedLines& marked, Caches* caches = nullptr)
       : ring_(&ring), marked_(&marked), caches_(caches) {
     marked.clear();
-    // Lines in this processor's cache are of another incarnation.
+    // The lines in this processor's cache may be from an earlier owner of the ring.
     if (caches_ != nullptr) caches_->refresh(&ring, sizeof ring);
   }
 
   explicit operator bool() const { return ring_ != nullptr; }
 
-  // Returns whether one more message of at most so many bytes will fit, behind those that were
-  // promised room since the last `written`.
+  // Returns whether one more message of at most so many bytes will fit, in addition to those for
+  // which room was reserved since the last `written`.
   bool reserve(uint32_t message_bytes) {
     const Place place = place_behind(planned_, lines_of(message_bytes));
     if (!fits(place.end.lines)) return false;
@@ -57,8 +57,8 @@ class RingWriter {
     return true;
   }
   bool promised() const { return planned_.lines != next_.lines; }
-  // Returns where a message of so many bytes is written, which `end` shows. Returns null if there
-  // is no room.
+  // Returns where to write a message of so many bytes; `end` makes it visible to the receiver.
+  // Returns null if there is no room.
   std::byte* begin(uint32_t message_bytes) {
     begun_ = place_behind(next_, lines_of(message_bytes));
     if (!fits(begun_.end.lines)) return nullptr;
@@ -67,7 +67,8 @@ class RingWriter {
   }
   void end() {
     if (caches_ != nullptr) caches_->write_back(ring_->lines[begun_.line].content, begun_bytes_);
-    // The reader must find a mark behind it. To write one there costs the line, which it looks at.
+    // The reader must find a mark behind the message. Writing a mark there takes the cache line
+    // from the reader, which polls it.
     if (!marked_->has(begun_.end.line)) {
       mark(begun_.end.line, nothing_yet);
       marked_->add(begun_.end.line);
@@ -94,7 +95,8 @@ class RingWriter {
   }
   void written() { planned_ = next_; }
 
-  // Lines that the other end has taken. It may say anything: more than there was is not believed.
+  // Returns the lines that the other end has taken. The other end may store any value, so a value
+  // above what was sent is ignored.
   uint64_t taken() {
     const auto& receiver = ring_->control.receiver;
     if (caches_ != nullptr) caches_->refresh(&receiver, sizeof receiver);
@@ -120,14 +122,15 @@ class RingWriter {
     mark.store(value, std::memory_order_release);
     if (caches_ != nullptr) caches_->write_back(&mark, sizeof mark);
   }
-  // The lines of the messages to come are the reader's still. Asked for when they are written, each
-  // would hold up all stores behind it: a row of small messages takes a third longer.
+  // The cache lines of the next messages still belong to the reader's processor. If each were
+  // requested only when it is written, it would delay all stores behind it, and a series of small
+  // messages would take a third longer.
   void own_ahead() const {
     constexpr uint32_t lines_ahead = 8;
     const uint32_t line = next_.line + lines_ahead;
     prefetch_to_write(&ring_->lines[line < ring_lines ? line : line - ring_lines]);
   }
-  // A message does not go over the ring's end.
+  // A message never wraps around the end of the ring.
   static Place place_behind(const Position& at, uint32_t lines) {
     const uint32_t left = ring_lines - at.line;
     if (lines < left) return {at.line, {at.lines + lines, at.line + lines, at.lap}};
@@ -146,7 +149,7 @@ class RingWriter {
   Position planned_;  // with what has been promised room
   Place begun_;
   uint32_t begun_bytes_ = 0;
-  uint64_t taken_ = 0;  // as last seen
+  uint64_t taken_ = 0;  // as last read
 };
 
 // The receiving end of a ring. It trusts only its own count of lines: the sender may write anything
@@ -161,8 +164,8 @@ class RingReader {
   explicit operator bool() const { return ring_ != nullptr; }
   bool any() const { return says(std::memory_order_relaxed) != nothing_yet && !broken_; }
 
-  // Returns the next message: null if there is none. It stays where it is until `release` has
-  // passed it.
+  // Returns the next message, or null if there is none. The message stays in place until `release`
+  // has passed it.
   const std::byte* read(uint32_t& message_bytes) {
     uint32_t bytes = says(std::memory_order_acquire);
     if (bytes == nothing_yet || broken_) return nullptr;
@@ -173,7 +176,7 @@ class RingReader {
       bytes = says(std::memory_order_acquire);
     }
     const uint32_t lines = lines_of(bytes);
-    // No writer of this library can have written such a mark: nothing behind it is trusted.
+    // No writer of this library writes such a mark, so nothing behind it is trusted.
     broken_ = bytes - 1 >= most_message_bytes || lines > ring_lines - line_;
     if (broken_) return nullptr;
     const std::byte* const content = ring_->lines[line_].content;
@@ -187,18 +190,18 @@ class RingReader {
     message_bytes = bytes;
     return content;
   }
-  // Lines before this count can be written over again.
+  // Returns the count of lines before which all lines may be overwritten.
   uint64_t next() const { return next_; }
   void release(uint64_t until) {
     auto& receiver = ring_->control.receiver;
     receiver.taken.store(until, std::memory_order_release);
     if (caches_ != nullptr) caches_->write_back(&receiver, sizeof receiver);
   }
-  // A mark made no sense. Nothing is read any more.
+  // Returns whether an invalid mark was found. Then nothing is read from the ring any more.
   bool broken() const { return broken_; }
 
  private:
-  // Returns the next mark, without its lap; one of another lap says nothing.
+  // Returns the next mark without its lap, or `nothing_yet` if the mark is from another lap.
   uint32_t says(std::memory_order order) const {
     const std::atomic<uint32_t>& next = ring_->lines[line_].mark;
     if (caches_ != nullptr) caches_->refresh(&next, sizeof next);

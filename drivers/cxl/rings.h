@@ -29,9 +29,9 @@ class Rings {
   Rings(const BackingFile& file, const SharedWords& words, Slots& slots)
       : file_(file), words_(words), slots_(slots) {}
 
-  // Makes the two rings of a pair of which the first slot is the caller's. not_now: another process
-  // has the lock. no_ring: all are in use. no_memory: the file system has none for two more.
-  // nobody_there: no process that is alive holds the other slot.
+  // Makes the two rings of a pair, whose first slot is the caller's. not_now: another process has
+  // the lock. no_ring: all rings are in use. no_memory: the file system has no memory for two more
+  // rings. nobody_there: no running process holds the other slot.
   enum class Claim : uint8_t { made, not_now, no_ring, no_memory, nobody_there };
   Claim claim_pair(uint32_t from, uint32_t to);
 

@@ -13,8 +13,9 @@
 namespace urma::drivers::cxl {
 
 // This device's segments in a window: grants and revokes them by their records, waits for holders,
-// and moves a segment out of the window under a holder that does not run. What lies where is known
-// by Granules, or by HandOver where each segment is a file of its own. Threads: see SegmentMemory.
+// and moves a segment out of the window if a holder does not run. Granules knows where each segment
+// lies, or OwnFiles if each segment is a file of its own. SegmentMemory says which threads may call
+// what.
 class Segments final : public SegmentMemory {
  public:
   // `hand_over`: null where segments lie in the window.
@@ -57,8 +58,8 @@ class Segments final : public SegmentMemory {
   Slots& slots_;
   HandOver* const hand_over_;
   Granules granules_;
-  // By segment: this device's own memory lies elsewhere now. Written by the thread that ends the
-  // segment.
+  // For each segment, whether this device's own memory for it lies outside of the window now.
+  // Written by the thread that ends the segment.
   std::unique_ptr<std::atomic<bool>[]> moved_;
   std::optional<HandedOver> handed_over_;
 };

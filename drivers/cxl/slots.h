@@ -8,11 +8,12 @@
 
 namespace urma::drivers::cxl {
 
-// The slots of a window, of which each device takes one: which are in use, and by processes that
-// are alive. A device owns its slot for as long as it holds the slot's lock, which the kernel
-// releases when the process ends; whichever process finds a slot without its lock ends it. Joining
-// and leaving take the window's lock. Owns this device's slot. Knows of rings only that their users
-// sleep at bells, which it rings when their partner leaves. Used by one thread at a time.
+// The slots of a window, of which each device takes one: this class knows which slots are in use,
+// and whether their processes are running. A device owns its slot for as long as it holds the
+// slot's lock, which the kernel releases when the process ends; a process that finds an occupied
+// slot whose lock is free ends that slot. Joining and leaving take the window's lock. It owns this
+// device's slot. It knows of rings only that their users sleep at bells, which it rings when their
+// partner leaves. Used by one thread at a time.
 class Slots {
  public:
   // `hand_over` listens beside the window while this device is in it. It is null where segments lie
@@ -26,25 +27,25 @@ class Slots {
   // Takes a free slot and holds it until `leave`, or until the process ends.
   Result<uint32_t> join();
   void leave();
-  // Ends the slots of processes that have died. With the window's lock.
+  // Ends the slots of processes that have died. The caller holds the window's lock.
   void release_dead();
-  // Ends one slot. With the window's lock.
+  // Ends one slot. The caller holds the window's lock.
   void end(uint32_t slot);
   // Returns whether a process that is alive holds the slot; if not, ends it.
   bool inhabited(uint32_t slot);
-  // Returns whether its owner is alive: not even the record is looked at.
+  // Returns whether the process that owns the slot is running. Does not read the record.
   bool lives(uint32_t slot) const;
-  // Counts a change of hands, so that all devices look again. With the window's lock.
+  // Counts a change of owners, so that all devices look again. The caller holds the window's lock.
   void note_change();
 
-  // This device's slot; `none` before it joins and after it leaves.
+  // The value of this device's slot before it joins and after it leaves.
   static constexpr uint32_t none = UINT32_MAX;
   uint32_t own() const { return own_; }
   uint32_t own_generation() const { return own_generation_; }
   // Returns where this device says which segment it is copying.
   PlaceHold* own_hold() const { return own_hold_; }
-  // Returns false once another process has cut off the window or written over it: then nothing in
-  // it can be taken for this device's own.
+  // Returns false once another process has truncated or overwritten the window: then this device
+  // must not use anything in it as its own.
   bool owned() const {
     return file_.here() && !mapping_.lost() && own_ != none &&
            words_.generation(own_) == own_generation_;

@@ -13,7 +13,8 @@ namespace urma::drivers::cxl {
 
 // An open window: owns the parts that read and change it, and does nothing itself. `rings`, `slots`
 // and `segments` are the control path and take the window's lock; `holder`, and reads of the
-// mapping's words, are the data path. The engine thread calls, except where a part says otherwise.
+// mapping's words, are the data path. Only the thread that runs the engine calls them, except where
+// a part says otherwise.
 class Window {
  public:
   static Result<std::unique_ptr<Window>> open(const WindowSettings& settings);
@@ -30,7 +31,8 @@ class Window {
   Holder& holder() { return holder_; }
   HandedOver* handed_over() { return segments_.handed_over(); }
 
-  // Takes a slot; must be left before the window is destroyed, unless it was abandoned.
+  // Takes a slot. The slot must be left before the window is destroyed, unless the window was
+  // abandoned.
   Result<uint32_t> join();
 
  private:

@@ -5,11 +5,11 @@
 
 namespace urma::drivers::cxl {
 
-// Locks on single bytes of a window's file, far behind what is mapped. They are the kernel's (OFD):
-// however their owner ends, they are released, and those of another kernel are not seen. In all
-// layouts they lie where they lie here.
+// Locks on single bytes of a window's file, far behind the mapped part. The kernel holds them (OFD
+// locks): it releases them however their owner ends, and it does not see locks of another kernel.
+// Their offsets are the same in all layouts.
 
-// Returns false, and errno, if another descriptor holds it.
+// Returns false, with errno set, if another descriptor holds the lock.
 bool lock_place(int descriptor, uint32_t place);
 void unlock_place(int descriptor, uint32_t place);
 // Returns whether another descriptor holds the lock.
@@ -20,11 +20,11 @@ bool any_place_is_locked(int descriptor);
 // Holds the lock of the window, which orders changes of its records, until it is destroyed.
 class WindowLock {
  public:
-  // A process holds the lock for a moment only, unless it is stopped there.
+  // A process holds the lock for microseconds, unless it is stopped meanwhile.
   static constexpr Duration patience = std::chrono::seconds(1);
 
   explicit WindowLock(int descriptor);
-  // Waits for it.
+  // Waits for the lock, at most for `at_most`.
   WindowLock(int descriptor, Duration at_most);
   WindowLock(const WindowLock&) = delete;
   WindowLock& operator=(const WindowLock&) = delete;
