@@ -21,7 +21,6 @@ namespace urma {
 namespace {
 
 constexpr size_t line_bytes = 64;
-constexpr size_t page_bytes = 4096;
 constexpr size_t piece_bytes = 16 << 20;
 // Smaller ranges are zeroed by memset, because a system call takes longer.
 constexpr size_t small_bytes = 8 * 1024;

@@ -8,11 +8,6 @@
 #include <utility>
 
 namespace urma {
-namespace {
-
-constexpr size_t page_bytes = 4096;
-
-}  // namespace
 
 Region Region::try_make(size_t bytes, size_t alignment) {
   Region region;

@@ -4,6 +4,9 @@
 
 namespace urma {
 
+// The unit in which memory is mapped and protected, on each machine that this library runs on.
+inline constexpr size_t page_bytes = 4096;
+
 // Zeroed address space that takes memory when it is touched: the first use of a page costs a fault,
 // but no system call or malloc. Move only.
 class Region {

@@ -4,7 +4,7 @@ namespace urma::transport {
 namespace {
 
 constexpr uint8_t tries = 3;
-constexpr Duration retry_after = std::chrono::milliseconds(20);
+constexpr Duration close_again_after = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -17,7 +17,7 @@ void Closings::send(Peer& peer, SetupReason reason, unsigned number_of_try, Time
       .to = peer.at, .addresses = outbox_.addresses_to(peer.eid), .message = close};
   PeerPaths::aim(message, peer, number_of_try);
   outbox_.push(message);
-  peers_.arm(peer, now + retry_after);
+  peers_.arm(peer, now + close_again_after);
 }
 
 void Closings::say_goodbye(Time now) {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/region.h"
+
 // The layout of a window. All of it follows from the size; no word that is read from a window is
 // used as an address or an offset. Integers are in the machine's byte order (little endian on all
 // machines that this library runs on).
@@ -156,7 +158,6 @@ inline void close_to_all(SegmentRecord& record) {
 
 // How the parts of a window follow from its size: header, changes, places, records; from a page on
 // the rings; then, in its last half unless it is small, segments.
-inline constexpr uint64_t page_bytes = 4096;
 inline constexpr uint64_t places_at = 2 * line_bytes;
 inline constexpr uint64_t records_at = places_at + places * sizeof(Place);
 inline constexpr uint64_t least_window_bytes = 1 << 20;

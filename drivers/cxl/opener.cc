@@ -12,6 +12,7 @@
 #include "base/entropy.h"
 #include "base/file_limit.h"
 #include "drivers/cxl/window_lock.h"
+#include "urma/core/setting.h"
 
 namespace urma::drivers::cxl {
 namespace {

@@ -101,7 +101,7 @@ std::vector<Endpoint> parse_places(std::string_view text) {
   return out;
 }
 
-Error bad(std::string_view field, std::string_view why) {
+Error bad_descriptor(std::string_view field, std::string_view why) {
   return {Status::invalid_argument, "invalid descriptor: \"" + std::string(field.substr(0, 80)) +
                                         "\" " + std::string(why) +
                                         ". Fix: copy the whole line that the owner printed"};
@@ -170,10 +170,10 @@ std::string to_string(const Descriptor& descriptor) {
 
 Result<Descriptor> parse_descriptor(std::string_view line) {
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
-  if (line.size() > max_descriptor_bytes) return bad(line, "is too long");
+  if (line.size() > max_descriptor_bytes) return bad_descriptor(line, "is too long");
   const auto words = split(line, ' ');
   if (words.front() != magic) {
-    return bad(words.front(), "is not \"urma1\", the first word of each descriptor");
+    return bad_descriptor(words.front(), "is not \"urma1\", the first word of each descriptor");
   }
   Descriptor out;
   unsigned seen = 0;
@@ -181,11 +181,11 @@ Result<Descriptor> parse_descriptor(std::string_view line) {
     const size_t equals = words[i].find('=');
     if (equals == std::string_view::npos ||
         !set_field(out, words[i].substr(0, equals), words[i].substr(equals + 1), seen)) {
-      return bad(words[i], "is unknown, repeated or malformed");
+      return bad_descriptor(words[i], "is unknown, repeated or malformed");
     }
   }
   constexpr unsigned needed = 7;  // at, eid, life
-  if ((seen & needed) != needed) return bad(line, "lacks at=, eid= or life=");
+  if ((seen & needed) != needed) return bad_descriptor(line, "lacks at=, eid= or life=");
   return out;
 }
 

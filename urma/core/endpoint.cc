@@ -8,7 +8,7 @@
 namespace urma {
 namespace {
 
-Error bad(std::string_view text, std::string_view why) {
+Error bad_endpoint(std::string_view text, std::string_view why) {
   return {Status::invalid_argument, "\"" + std::string(text) + "\" " + std::string(why)};
 }
 
@@ -16,7 +16,7 @@ Result<uint16_t> parse_port(std::string_view text, std::string_view whole) {
   uint16_t port = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (failure != std::errc{} || end != text.data() + text.size() || port == 0) {
-    return bad(whole, "has no valid port after the colon. Fix: a number from 1 to 65535");
+    return bad_endpoint(whole, "has no valid port after the colon. Fix: a number from 1 to 65535");
   }
   return port;
 }
@@ -59,7 +59,7 @@ Result<Eid> parse_address(std::string_view text) {
   const bool whole = text.find('\0') == text.npos;
   if (whole && inet_pton(AF_INET, terminated.c_str(), eid.bytes.data() + 12) == 1) return eid;
   if (whole && inet_pton(AF_INET6, terminated.c_str(), eid.bytes.data()) == 1) return eid;
-  return bad(text, "is not an IPv4 or IPv6 address. Fix: write it like 127.0.0.1 or ::1");
+  return bad_endpoint(text, "is not an IPv4 or IPv6 address. Fix: write it like 127.0.0.1 or ::1");
 }
 
 Result<Endpoint> parse_endpoint(std::string_view text) {
@@ -68,12 +68,13 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   if (text.starts_with('[')) {
     const size_t close = text.find(']');
     if (close == text.npos)
-      return bad(text, "lacks the closing bracket of its address. Fix: write it like [::1]:4792");
+      return bad_endpoint(
+          text, "lacks the closing bracket of its address. Fix: write it like [::1]:4792");
     host = text.substr(1, close - 1);
     port = text.substr(close + 1);
     if (!port.empty() && port.front() != ':') {
-      return bad(text,
-                 "has text other than :PORT after its address. Fix: write it like [::1]:4792");
+      return bad_endpoint(
+          text, "has text other than :PORT after its address. Fix: write it like [::1]:4792");
     }
   } else if (std::count(text.begin(), text.end(), ':') == 1) {
     host = text.substr(0, text.find(':'));
