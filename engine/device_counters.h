@@ -11,7 +11,7 @@ namespace urma::engine {
 class Engine;
 
 // What has a device counted? These functions gather the counters of its parts; none of them changes
-// anything. Engine thread only.
+// anything. Only the thread that runs the engine calls it.
 
 Statistics statistics_of(Engine& engine);
 Snapshot snapshot_of(Engine& engine);

@@ -91,7 +91,7 @@ class Engine {
   static constexpr size_t burst = LentFrames::most;
   static constexpr uint32_t works_per_pass = 64;
   static constexpr uint32_t looks_at_once = 4;
-  // After so long between two passes, more may have arrived than one pass reads.
+  // If more than this time was between two passes, more may have arrived than one pass reads.
   static constexpr Duration stood_still = std::chrono::microseconds(500);
   static constexpr uint32_t most_batches_behind = 32;
 

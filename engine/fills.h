@@ -12,15 +12,15 @@ namespace urma::engine {
 // So memory that is named by no fill after number N is not read any longer once N has settled.
 //
 // It does not know what a frame contains, nor how many of the filled frames the driver has taken.
-// Owned by `Engine`; engine thread only.
+// `Engine` owns it; only the thread that runs the engine calls it.
 class Fills {
  public:
   // So many fills can be unsettled at a time.
   static constexpr size_t most = 1024;
 
-  // Whether there is room for one more fill.
+  // Returns whether there is room for one more fill.
   bool room() const { return count_ < most; }
-  // The number of the latest fill; 0 if there was none.
+  // Returns the number of the latest fill; 0 if there was none.
   uint64_t latest() const { return latest_; }
   // Records fill number `latest() + 1`, of so many frames. Needs `room`.
   void add(size_t frames) {
@@ -40,7 +40,7 @@ class Fills {
     if (count_ == 0) first_ = 0;  // the same cache line again
     return any;
   }
-  // The fill up to which all have settled.
+  // Returns the number of the last fill up to which all fills have settled.
   uint64_t settled() const { return settled_; }
   bool has_settled(uint64_t fill) const { return settled_ >= fill; }
   bool all_settled() const { return count_ == 0; }

@@ -9,8 +9,8 @@ namespace urma::engine {
 
 // How does a Jetty begin and end? It creates Jetties, flushes, resets and destroys them, for
 // control calls. It does not post works and does not complete them: it asks the initiator and the
-// target to end them. The Jetties belong to `jetty::Transactions`. Owned by `Engine`; engine thread
-// only.
+// target to end them. The Jetties belong to `jetty::Transactions`. `Engine` owns it; only the
+// thread that runs the engine calls it.
 //
 // Functions that return bool return false until they are done, and are then called again in later
 // passes.

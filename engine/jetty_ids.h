@@ -9,15 +9,16 @@
 
 namespace urma::engine {
 
-// Which id does a new Jetty get? One that is not in use, and that an outsider cannot predict. It
-// does not know the Jetties. Owned by `JettyControl`; engine thread only.
+// Which id does a new Jetty get? It gets an id that is not in use, and that an outsider cannot
+// predict. It does not know the Jetties. `JettyControl` owns it; only the thread that runs the
+// engine calls it.
 //
 // Few ids serve any number of Jetties, because the latest one that was given back is used first:
 // peers remember what was executed for each id that was ever used, and have only so much room. The
 // numbering of its slices continues from Jetty to Jetty (`jetty::Flow`).
 class JettyIds {
  public:
-  // `most`: how many Jetties there are at a time.
+  // `most`: the largest number of Jetties at a time.
   JettyIds(uint32_t most, Entropy& entropy)
       : given_back_(most), order_{entropy.next(), entropy.next()} {}
 
@@ -30,7 +31,7 @@ class JettyIds {
     }
     return std::nullopt;
   }
-  // The id is no longer in use.
+  // Returns an id that is no longer in use.
   void give_back(JettyId id) { given_back_[given_back_count_++] = number(id); }
 
  private:

@@ -13,17 +13,17 @@ namespace urma::engine {
 // does not know what is in the frames.
 //
 // The frames belong to the port, which the caller names in each call, always the same one; they are
-// returned to it by `give_back`. Owned by `Engine`; engine thread only.
+// returned to it by `give_back`. `Engine` owns it; only the thread that runs the engine calls it.
 class LentFrames {
  public:
   // So many frames are lent at most, and filled together.
   static constexpr size_t most = 64;
 
-  // The number of frames that wait to be sent.
+  // Returns the number of frames that wait to be sent.
   size_t waiting() const { return filled_; }
 
-  // While no frame waits: borrows as many as the driver has, up to `most`. Returns all that are
-  // empty.
+  // Borrows as many frames as the driver has, up to `most`, and returns all empty ones. Called only
+  // while no frame waits.
   std::span<TxFrame* const> borrow(drivers::PacketPort& port) {
     lent_ += port.lend(std::span(frames_).subspan(lent_));
     return std::span(frames_).first(lent_);

@@ -12,7 +12,7 @@ namespace urma::engine {
 // When is an address of this device added or removed everywhere? It changes the list of addresses
 // that the transport announces, and the ports of a device that consists of several, in the order in
 // which no packet is lost. It does not open or destroy ports: the caller does, outside of passes.
-// Owned by `Engine`; engine thread only.
+// `Engine` owns it; only the thread that runs the engine calls it.
 class PathChanges {
  public:
   // All parts outlive this object. Every call needs a port that has `path_ports`.

@@ -15,8 +15,8 @@ namespace urma::engine {
 // is a *fence*: it is done when no access that began before it is in progress.
 //
 // It does not know the application's objects (`urma::Segment`), and neither allocates the memory of
-// a segment nor moves it: the caller does, outside of passes. Owned by `Engine`; engine thread
-// only.
+// a segment nor moves it: the caller does, outside of passes. `Engine` owns it; only the thread
+// that runs the engine calls it.
 class Registrations {
  public:
   using Lease = drivers::SegmentMemory::Lease;
@@ -75,7 +75,7 @@ class Registrations {
 
  private:
   void begin(Withdrawal& what, Time now);
-  // Whether the driver or a work of this process still uses the memory.
+  // Returns whether the driver or a work of this process still uses the memory.
   bool is_used(const Withdrawal& what);
   // Returns the lease of the segment if a peer may be in the middle of a copy that the owner would
   // see.

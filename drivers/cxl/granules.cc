@@ -13,7 +13,7 @@ namespace urma::drivers::cxl {
 using Taken = SegmentMemory::Taken;
 
 // Returns how many granules, from this one on, belong to a segment. A segment whose owner has given
-// it back or died, and that no device holds, is free from now on. With the lock.
+// it back or died, and that no device holds, is free from now on. The caller holds the lock.
 uint32_t Granules::taken_from(uint32_t segment) {
   SegmentRecord& here = record(segment);
   const uint32_t granules =
@@ -64,8 +64,8 @@ bool Granules::empty(uint32_t segment, uint64_t bytes) const {
   return file_.give_back_memory(at, whole_bytes(bytes));
 }
 
-// A segment that is not mapped is written by packets, but without its two rings a pair of devices
-// cannot exchange anything: so segments leave memory for the next few pairs.
+// A segment outside of the window can be written by packets, but without its two rings a pair of
+// devices cannot communicate. So segments leave memory for the rings of the next few pairs.
 bool Granules::leaves_room_for_rings() const {
   constexpr uint64_t kept_bytes = uint64_t{4} * 2 * ring_bytes;
   constexpr uint64_t block_bytes = 512;

@@ -11,9 +11,10 @@
 
 namespace urma::drivers::cxl {
 
-// A window in this process's memory: maps the file, puts caches between where the memory is not
-// coherent, and notices when another process cuts the file off. Owns the file, the mapping and the
-// caches. Reads none of the words. For one thread, but for `words` and `lost`.
+// A window in this process's memory: maps the file, puts caches between processor and memory where
+// the memory is not coherent, and detects when another process truncates the file. It owns the
+// file, the mapping and the caches, and reads none of the shared words. Used by one thread at a
+// time, except for `words` and `lost`, which any thread may call.
 class Mapping {
  public:
   explicit Mapping(std::string path) : file_(std::move(path)) {}
@@ -21,7 +22,7 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping();
 
-  // Maps so many bytes of the file, which is open. `double_seed` not 0: caches are acted
+  // Maps `bytes` of the file, which is open. If `double_seed` is not 0, caches are simulated
   // (ActedCaches).
   Result<void> map(uint64_t bytes, bool coherent, uint64_t double_seed);
   // From now on, lines are written back to memory and refreshed from it. Called once.
@@ -37,8 +38,8 @@ class Mapping {
   // Returns the random number of the window, as it was when it was opened.
   uint64_t id() const { return id_; }
   void set_id(uint64_t id) { id_ = id; }
-  // Returns whether another process has cut off the file: then the mapping is zeros of this
-  // process's own.
+  // Returns whether another process has truncated the file; then the mapping consists of private
+  // pages of zeros.
   bool lost() const { return guard_.lost(); }
 
  private:

@@ -24,8 +24,9 @@ RingOwner owner_of(const SharedWords& words, uint32_t ring) {
   return out;
 }
 
-// Whether neither end touches the ring any more. With the lock. An end that has died does not; its
-// memory may have been given back, so the ring itself is looked at last.
+// Returns whether neither end accesses the ring any more. The caller holds the lock. An end that
+// has died does not access it; the memory of the ring may have been given back, so the ring itself
+// is read last.
 bool Rings::free_again(uint32_t ring) const {
   const RingOwner owner = owner_of(words_, ring);
   if (owner.serial == 0 || owner.from >= places || owner.to >= places) return true;
@@ -83,13 +84,13 @@ Rings::Claim Rings::claim_pair(uint32_t from, uint32_t to) {
                          owner.to_generation == words_.generation(to);
     // The other end may have made the pair meanwhile.
     if (current) return Claim::made;
-    // A partner that does not let go of rings of the dead does not get more and more of them.
+    // A partner that does not give up the rings of dead devices gets no further rings.
     if (!free_again(ring) && ++not_let_go > most_not_let_go) return Claim::not_now;
   }
   const std::optional<uint32_t> there = free_ring(0);
   const std::optional<uint32_t> back = there && from != to ? free_ring(*there + 1) : there;
   if (!back) {
-    // The dead may hold some; the devices that shared them are woken, and let go in a moment.
+    // Dead devices may hold rings. The devices that shared these are woken, and soon give them up.
     slots_.release_dead();
     return Claim::no_ring;
   }

@@ -50,7 +50,7 @@ void Segments::grant(const Lease& lease, const Grant& grant) {
   record.atomics.store(static_cast<uint32_t>(grant.atomics), std::memory_order_relaxed);
   const uint32_t file = hand_over_ != nullptr ? hand_over_->own().grant(lease.number, grant) : 0;
   record.file.store(file, std::memory_order_relaxed);
-  // The file is handed to no device, and in the window, at its number, nothing of it lies.
+  // The file is handed to no device, and the window contains no memory of this segment.
   if (hand_over_ != nullptr && file == 0) return;
   const uint64_t epoch = record.epoch.load(std::memory_order_relaxed);
   // If it is open already, nothing has changed for its holders.
@@ -75,7 +75,7 @@ void Segments::revoke_all() {
   }
 }
 
-// A device whose process has died holds nothing.
+// The holds of a device whose process has died do not count.
 bool Segments::held(const Lease& lease) {
   if (!mapping_.file().here()) return false;
   for (uint32_t place = 0; place < places; ++place) {
@@ -85,7 +85,7 @@ bool Segments::held(const Lease& lease) {
 }
 
 // Private pages take the place of the file's in one step, so that the owner's address always has
-// memory. Parts of huge pages cannot be replaced, and a device's pages are what they are.
+// memory. Parts of huge pages cannot be replaced, and pages of a device cannot be replaced at all.
 bool Segments::move(const Lease& lease) {
   const bool movable = hand_over_ != nullptr
                            ? mapping_.file().here()
@@ -111,7 +111,7 @@ bool Segments::restore(const Lease& lease) {
     return true;
   }
   if (!moved_[lease.number]) return true;
-  // After another process has cut off the file, zeros of this process's own stay there.
+  // If another process has truncated the file, the private zeros stay mapped.
   if (!slots_.owned() || !mapping_.map_again(lease.base, mapped_bytes(lease))) return false;
   moved_[lease.number] = false;
   return true;
@@ -121,7 +121,8 @@ void Segments::empty(const Lease& lease) {
   if (hand_over_ == nullptr) granules_.empty(lease.number, lease.bytes);
 }
 
-// The next device that needs the granules looks first whether another one holds the segment still.
+// The next device that needs the granules first checks whether another device still holds the
+// segment.
 void Segments::give_back(const Lease& lease) {
   OwnFiles::Places users{};
   if (hand_over_ != nullptr) {
@@ -131,7 +132,8 @@ void Segments::give_back(const Lease& lease) {
   }
   if (!slots_.owned()) return;
   granules_.give_back(lease.number);
-  // The memory is in use for as long as one of the users maps it, and they may sleep.
+  // The memory stays in use as long as one of the users maps it, and users may sleep, so they are
+  // woken.
   for (uint32_t slot = 0; slot < places; ++slot) {
     if (OwnFiles::among(users, slot)) handed_over_->tell(slot);
   }
@@ -156,7 +158,8 @@ size_t Segments::left_over(std::span<Quarantined> out) const {
   return count;
 }
 
-// A device holds one segment at most; one that only looks at it lets go in a moment.
+// A device holds at most one segment; a device that only checks the record releases it within
+// microseconds.
 size_t Segments::quarantined(std::span<Quarantined> out) {
   if (!slots_.owned()) return 0;
   size_t count = hand_over_ != nullptr ? left_over(out) : 0;

@@ -15,7 +15,7 @@ namespace urma::drivers::cxl {
 // nothing; the mapping outlives it. Does not know which process owns what, so a reader takes no
 // word for an address or an offset.
 //
-// Any thread; any of the words may change at any time.
+// Called by any thread; any of the words may change at any time.
 class SharedWords {
  public:
   struct Memory {
@@ -58,7 +58,8 @@ class SharedWords {
   std::byte* memory_of(uint32_t granule) const {
     return memory_.base + parts_.memory_at + granule * parts_.granule_bytes;
   }
-  // Returns where processes of this kernel sleep: no cache is in their way.
+  // Returns the bell of a slot, at which processes of this kernel sleep. Its word is accessed
+  // without the simulated or non-coherent caches.
   Bell bell_of(uint32_t slot) const {
     return Bell(reinterpret_cast<Place*>(memory_.mapping + places_at)[slot].bell.word);
   }

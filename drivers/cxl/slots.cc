@@ -32,7 +32,7 @@ void Slots::end(uint32_t slot) {
 }
 
 // Wakes the devices that share a ring with the slot that was ended: no other pair gets the ring
-// before they have let go of it.
+// before they have given it up.
 void Slots::ring_partners(uint32_t slot) const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const uint32_t ended = words_.generation(slot) - 1;
@@ -73,7 +73,7 @@ Result<uint32_t> Slots::join() {
   release_dead();
   for (uint32_t slot = 0; slot < places; ++slot) {
     if (words_.generation(slot) % 2 == 1) continue;
-    // Generations may have been written over; the lock is what counts.
+    // Generations may have been overwritten, so only the lock decides.
     if (!lock_place(descriptor, slot)) continue;
     if (hand_over_ != nullptr && !hand_over_->listen(file_.path(), slot, descriptor)) {
       const int why = errno;

@@ -16,7 +16,7 @@ struct WindowErrors {
 
   Error because(Status status, std::string_view why, std::string_view fix) const;
   Error cannot_lock(const WindowLock& lock) const;
-  // `error`: the errno of a call that wanted so many bytes of the file system.
+  // `error` is the errno of a call that asked the file system for `needed_bytes`.
   Error cannot_have(std::string_view what, uint64_t needed_bytes, int error) const;
 };
 
