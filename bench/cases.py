@@ -1,4 +1,4 @@
-"""What is compared with what: rows of the tables, lines of the picture. Data only."""
+"""The measurements that are compared: rows of the tables, and lines of the picture. Data only."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ LATENCY, RATE, BANDWIDTH = "us", "per_second", "bytes_per_second"
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A work of liburma, what it must reach, and what other programs do for the same purpose."""
+    """A work of liburma, its bound, and the works of other programs for the same purpose."""
 
     name: str
     ours: Urma
@@ -22,8 +22,8 @@ class Row:
 
 
 STREAM = " --depth 256 --signal-every 64"
-# urma_perf writes from and to as many places as --depth says, 4 MiB in all unless told otherwise;
-# ucx_perftest from and to one. A cache makes that a difference: beside it, few places.
+# urma_perf uses as many source and target buffers as --depth says, with 4 MiB in total by default;
+# ucx_perftest uses one. That matters because of the cache, so these rows use few.
 
 
 def uct(test, layout="short", transport="posix"):
@@ -88,7 +88,7 @@ class Line:
 
 SIZES = (8,) + tuple(4 ** i for i in range(2, 12))  # to 4 MiB
 
-# The peers do not look at what arrives; here liburma and its limit do not either.
+# The other programs do not read the data that arrives, so here liburma and its limit do not either.
 MAPPED, PRIVATE = "liburma, mapped", "liburma, private (packets)"
 RAW_MAPPED, RAW_PRIVATE = "raw limit, mapped", "raw limit, private"
 NAMES = (MAPPED, PRIVATE, "UCX put", "UCX tag", RAW_MAPPED, RAW_PRIVATE, "libfabric shm")

@@ -1,4 +1,4 @@
-"""Two panels of lines on logarithmic axes, as SVG. Knows nothing of what is measured."""
+"""Draws two panels of lines on logarithmic axes, as SVG. Does not know what was measured."""
 
 import dataclasses
 import math

@@ -30,7 +30,7 @@ class Failed(Exception):
     """A program did not measure; the text says which program and why."""
 
 
-# ---- what is measured
+# ---- the measurements
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,14 +78,14 @@ class Ucx:
         rows = [dict(zip(names, map(float, row))) for row in rows if len(row) == len(names)]
         if not rows or not {"50.0_percentile_lat", "overall_bw", "overall_mr"} <= rows[-1].keys():
             raise Failed("%s printed no figures: %s" % (self.name(), last_words(output)))
-        # Latencies are one-way already; "MB" are MiB.
+        # Latencies are one-way already, and "MB" means MiB.
         return {"us": rows[-1]["50.0_percentile_lat"], "per_second": rows[-1]["overall_mr"],
                 "bytes_per_second": rows[-1]["overall_bw"] * (1 << 20)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Pingpong:
-    """fi_pingpong over one of libfabric's providers; it has no other test."""
+    """fi_pingpong over a provider of libfabric. libfabric has no other test."""
 
     provider: str = "shm"
     endpoint: str = "rdm"
@@ -108,7 +108,7 @@ class Pingpong:
         rows = [row for row in rows if len(row) == 8 and re.fullmatch(r"[\d.]+", row[5])]
         if not rows or float(rows[-1][5]) <= 0:
             raise Failed("%s printed no figures: %s" % (self.name(), last_words(output)))
-        # Two digits of usec/xfer are few for a small message; those of MB/sec are enough.
+        # For small messages two digits of usec/xfer are too few; those of MB/sec suffice.
         rate = float(rows[-1][5]) * 1e6
         return {"us": size / rate * 1e6, "per_second": rate / size, "bytes_per_second": rate}
 
@@ -120,7 +120,7 @@ def urma_figures(output):
     except ValueError:
         raise Failed("urma_perf printed no JSON: %s" % last_words(output)) from None
     if whole.get("schema") != "urma_perf/1" or len(whole.get("results", [])) != 1:
-        raise Failed("urma_perf speaks another schema. Fix: build the one of this tree")
+        raise Failed("the JSON of urma_perf has another schema. Fix: build urma_perf in this tree")
     result = whole["results"][0]
     if result["wrong"]:
         raise Failed("urma_perf: %d messages with WRONG bytes: %s"
@@ -152,7 +152,7 @@ class Process:
     ends_us = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self, command, processor, environment):
-        # A file, not a pipe: a pipe that is not read would block the child.
+        # A file instead of a pipe: a pipe that is not read would block the child.
         self.output_file = tempfile.TemporaryFile()
 
         def bind():
@@ -162,7 +162,8 @@ class Process:
             if processor is not None:
                 os.sched_setaffinity(0, {processor})
 
-        # Not between its start and our knowing of it.
+        # Signals are blocked between the start of the process and the moment at which this program
+        # has recorded it.
         signal.pthread_sigmask(signal.SIG_BLOCK, self.ends_us)
         self.begin = time.monotonic()
         self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output_file,
@@ -180,7 +181,8 @@ class Process:
         self.end()
 
     def end(self):
-        # Asked first: urma_perf then ends its server, libfabric removes its files in /dev/shm.
+        # First it is asked to end: urma_perf then ends its server, and libfabric removes its files
+        # in /dev/shm.
         for number, patience in ((signal.SIGINT, 2), (signal.SIGTERM, 1), (signal.SIGKILL, 10)):
             if self.child.poll() is None:
                 self.child.send_signal(number)
@@ -195,7 +197,8 @@ class Process:
         if self.child.returncode is None:
             if not select.select([self.descriptor], [], [], max(patience, 0))[0]:
                 return None
-            # It has ended and is not reaped: how long it waited to run can still be read.
+            # The process has ended and is not reaped, so the time that it waited for a processor
+            # can still be read.
             took = time.monotonic() - self.begin
             with open("/proc/%d/schedstat" % self.child.pid) as file:
                 self.wait_percent = 100 * int(file.read().split()[1]) / 1e9 / took
@@ -240,7 +243,8 @@ class Runner:
         return {**figures, "seconds": seconds, "command": " ".join(command)}
 
     def _pair(self, work, size, seconds):
-        """Server first. The next run gets as many messages as fill `seconds` at this pace."""
+        """Starts the server first. The next run gets as many messages as take `seconds` at
+        this rate."""
         count, port = self.counts[work, size], free_port()
         server_command, client_command = work.commands(size, count, port)
         until = time.monotonic() + self.patience + 10 * seconds
@@ -281,7 +285,7 @@ def free_port():
 
 
 def listens(port):
-    """Does not connect, because the server would take that for its client."""
+    """Does not connect, because the server would take the connection for its client."""
     with open("/proc/self/net/tcp") as file:
         fields = [line.split() for line in file][1:]
     return any(row[3] == "0A" and int(row[1].split(":")[1], 16) == port for row in fields)

@@ -1,4 +1,4 @@
-"""What came out: medians over the rounds, ratios within each, as Markdown; and on which machine.
+"""Writes the results as Markdown: medians over the rounds, ratios within each, and the machine.
 
 A run is a dict: key, round, good (it waited little for a processor), and its figures.
 """
@@ -74,7 +74,7 @@ def ratio(values):
 
 
 def bound(row, value, times):
-    """The bound that the row must keep, and whether it does."""
+    """Returns the bound of the row, and whether the row keeps it."""
     if row.most_times is not None:
         text, kept = "%g" % row.most_times, times and times[0] <= row.most_times
     elif row.least_rate is not None:

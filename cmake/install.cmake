@@ -56,9 +56,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/urmaConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/urmaConfig.cmake ${PROJECT_BINARY_DIR}/urmaConfigVersion.cmake
         DESTINATION ${package})
 
-# pkg-config urma. Directories that were given as full paths, as distributions do, stay so.
-# Programs that are linked with it look for the library where urma.pc found it, at any prefix;
-# in a distribution's own directories the loader looks anyway.
+# pkg-config urma. Directories that were given as absolute paths, as distributions do, are kept.
+# Programs that are linked with it look for the library where urma.pc found it, at any prefix; in a
+# distribution's standard directories the loader looks anyway.
 set(pc_prefix ${CMAKE_INSTALL_PREFIX})
 set(pc_includedir ${CMAKE_INSTALL_INCLUDEDIR})
 set(pc_libdir ${CMAKE_INSTALL_LIBDIR})
@@ -77,7 +77,7 @@ endif()
 configure_file(cmake/urma.pc.in urma.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/urma.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# Tools find the library beside them, wherever that is.
+# Installed tools find the library relative to their own location.
 if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
   set(CMAKE_INSTALL_RPATH ${CMAKE_INSTALL_LIBDIR})
 else()
@@ -85,7 +85,7 @@ else()
   string(PREPEND CMAKE_INSTALL_RPATH "$ORIGIN/")
 endif()
 
-# The documents, the examples as their sources, the man pages, the Wireshark dissector.
+# Installs the documents, the sources of the examples, the man pages, and the Wireshark dissector.
 file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/docs/*.md ${PROJECT_SOURCE_DIR}/docs/*.svg
      ${PROJECT_SOURCE_DIR}/apps/hello/*.cc ${PROJECT_SOURCE_DIR}/apps/hello/README.md

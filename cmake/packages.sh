@@ -6,8 +6,8 @@ boost_package() {
   esac
 }
 
-# need_packages NAME...: installs what is missing of Debian's or Ubuntu's packages. Asks for
-# nothing, and for no privilege, when nothing is missing.
+# need_packages NAME...: installs those of Debian's or Ubuntu's packages that are missing. It asks
+# for root only if some are missing.
 need_packages() {
   if ! command -v dpkg-query >/dev/null; then
     echo "packages: this is not Debian or Ubuntu; install the equivalents of these: $*" >&2

@@ -5,7 +5,7 @@ add_library(urma_options INTERFACE)
 target_compile_features(urma_options INTERFACE cxx_std_20)
 target_include_directories(urma_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(urma_options INTERFACE -fno-strict-aliasing)
-# For all directories, and before what one of them takes back.
+# For all directories. This comes first, because one of them removes a warning again.
 add_compile_options(-Wall -Wextra -Wconversion -Wshadow)
 if(URMA_WERROR)
   target_compile_options(urma_options INTERFACE -Werror)
@@ -14,17 +14,18 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(urma_options INTERFACE -march=${URMA_MARCH})
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  # Its string instructions take 30 cycles to begin, and what reads their result waits for them.
+  # Its string instructions take 30 cycles to begin, and code that reads their result waits for
+  # them.
   target_compile_options(urma_options INTERFACE
     -mmemcpy-strategy=unrolled_loop:256:noalign,libcall:-1:noalign
     -mmemset-strategy=unrolled_loop:256:noalign,libcall:-1:noalign)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # It warns of "a" + std::string (GCC bug 105329).
+  # gcc warns about "a" + std::string (GCC bug 105329).
   target_compile_options(urma_options INTERFACE -Wno-restrict)
 endif()
 if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
-  # Else the static library could be linked by this very compiler only.
+  # Otherwise only this compiler could link the static library.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(urma_options INTERFACE -ffat-lto-objects)
   else()
@@ -38,7 +39,8 @@ if(URMA_SANITIZE)
   target_compile_options(urma_options INTERFACE -fsanitize=${URMA_SANITIZE}
                                                 -fno-omit-frame-pointer)
   target_link_options(urma_options INTERFACE -fsanitize=${URMA_SANITIZE})
-  # It knows no fences, and says so of each: what they order is proven by models, not by it.
+  # The thread sanitizer does not know fences, and warns about each. Models prove what the fences
+  # order.
   if(URMA_SANITIZE STREQUAL thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(urma_options INTERFACE -Wno-tsan)
   endif()
@@ -50,8 +52,8 @@ function(urma_lets_names_hide target)
     -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
 endfunction()
 
-# urma_layer(NAME FILES...): the objects of one directory. The layer mechanism is not here: it is
-# tests/tidy, which holds every include against the table of allowed edges.
+# urma_layer(NAME FILES...): the objects of one directory. CMake does not check the layers:
+# tests/tidy compares every include with the table of allowed edges.
 # A tree with sanitizers is built to be run once, so there the files of a directory are compiled as
 # one (UNITY_BUILD), which takes less than two thirds of the processor time. So no two files of a
 # directory may define the same name in their unnamed namespaces.
@@ -74,7 +76,7 @@ function(urma_driver name)
   set_property(GLOBAL APPEND PROPERTY URMA_DRIVERS ${name})
 endfunction()
 
-# Writes the table of all drivers that were declared.
+# Writes the table of all declared drivers.
 function(urma_driver_table output)
   get_property(drivers GLOBAL PROPERTY URMA_DRIVERS)
   set(declarations "")

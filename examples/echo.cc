@@ -5,7 +5,7 @@
 //
 // A message names its sender, but not how to answer: a Jetty takes messages only from peers
 // that have its descriptor. So a client's first message is its own descriptor.
-#include <urma/asio.hpp>  // first: Boost 1.74 forgets an include of its own
+#include <urma/asio.hpp>  // first, because Boost 1.74 lacks an include
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using boost::asio::awaitable;
 
-// A client is one life of a process, and one of its Jetties.
+// A client is one Jetty of one incarnation of a process.
 using Client = std::tuple<uint32_t, uint32_t, urma::JettyId>;
 Client client_of(const urma::Completion& arrival) {
   return {arrival.from.index, arrival.from.generation, arrival.from_jetty};
@@ -35,9 +35,8 @@ std::string text_of(const urma::asio::Arrival& arrival) {
   return {reinterpret_cast<const char*>(arrival.bytes().data()), arrival.bytes().size()};
 }
 
-// The message is kept, and with it its buffer, until the answer has been sent: no copy is made. A
-// client that is slow to take its answers keeps its own messages waiting, not those of other
-// clients.
+// The message, and with it its buffer, is kept until the answer has been sent, so no copy is made.
+// A client that is slow to take its answers delays its own messages, not those of other clients.
 awaitable<void> answer(urma::asio::Jetty& jetty, urma::asio::Arrival message,
                        urma::RemoteJetty client) {
   boost::system::error_code error;
@@ -56,7 +55,7 @@ awaitable<void> serve(urma::Device& device, urma::asio::Jetty& jetty) {
       co_spawn(executor, answer(jetty, std::move(message), known->second), boost::asio::detached);
     } else if (const auto found = device.import(text_of(message), 0s); found && found->jetty) {
       clients.emplace(client_of(message.completion()), found->jetty);
-    }  // else it says nothing that we understand
+    }  // otherwise the message is not a descriptor and is ignored
   }
 }
 

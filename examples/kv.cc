@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 struct Slot {
-  uint64_t version;  // 0: never written
+  uint64_t version;  // 0 means never written
   uint32_t key_bytes;
   uint32_t value_bytes;
   std::array<char, 48> key;
@@ -37,15 +37,15 @@ struct Slot {
 };
 static_assert(sizeof(Slot) == 1024);
 
-// A put, as it is sent: of a Slot what is used.
+// A put, as it is sent: the used part of a Slot.
 struct Put {
   uint32_t key_bytes;
   uint32_t value_bytes;
-  std::array<char, sizeof Slot::key + sizeof Slot::value> text;  // the key, the value behind it
+  std::array<char, sizeof Slot::key + sizeof Slot::value> text;  // the key, followed by the value
 };
 
 constexpr size_t slots = 4096;
-constexpr size_t probes = 16;  // a key is in one of so many slots
+constexpr size_t probes = 16;  // a key is in one of this many slots
 
 size_t slot_of(std::string_view key, size_t probe) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
@@ -66,12 +66,12 @@ void store(std::span<Slot> table, std::string_view key, std::string_view value) 
     const uint64_t before = version.load(std::memory_order_relaxed);
     if (before != 0 && key_of(slot) != key) continue;
     version.store(before + 1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // odd, before a byte changes
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // odd, before any byte changes
     slot.key_bytes = static_cast<uint32_t>(key.size());
     slot.value_bytes = static_cast<uint32_t>(value.size());
     std::memcpy(slot.key.data(), key.data(), key.size());
     std::memcpy(slot.value.data(), value.data(), value.size());
-    version.store(before + 2, std::memory_order_release);  // even, after all have
+    version.store(before + 2, std::memory_order_release);  // even, after all bytes have changed
     return;
   }
   std::printf("no slot left for \"%.*s\"\n", static_cast<int>(key.size()), key.data());
@@ -124,7 +124,7 @@ class Client {
         store_(device_.import("urma://" + host + "/kv").value()),
         jetty_(device_.jetty({.berths = 1}).value()) {}
 
-  // Returns when it can be read.
+  // Returns once the value can be read.
   void put(std::string_view key, std::string_view value) {
     if (key.empty() || key.size() > sizeof Slot::key || value.size() > sizeof Slot::value) {
       throw std::runtime_error("a key has 1 to 48 bytes, a value at most 960");
@@ -152,7 +152,7 @@ class Client {
  private:
   uint64_t version_of(std::string_view key) { return find(key) ? slot_.version : 0; }
 
-  // Leaves a whole slot in slot_.
+  // Leaves a consistent copy of the slot in slot_.
   bool find(std::string_view key) {
     for (size_t probe = 0; probe < probes; ++probe) {
       read_whole(slot_of(key, probe));
@@ -173,7 +173,7 @@ class Client {
       slot_.version = before;
       if (before == after && before % 2 == 0) break;
     }
-    // The slot is whole, but its numbers are not those of a store.
+    // The slot is consistent, but its numbers cannot be those of a store.
     if (slot_.key_bytes > slot_.key.size() || slot_.value_bytes > slot_.value.size()) {
       throw std::runtime_error("that is not a store of this kind");
     }
@@ -197,7 +197,7 @@ class Client {
   uint64_t torn_ = 0;
 };
 
-// ---- proofs, for the test
+// ---- commands with which the test checks reads
 
 int churn(Client& client, const std::string& key, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) {

@@ -49,7 +49,7 @@ int scatter(std::chrono::milliseconds limit, const std::vector<std::string>& nam
     std::snprintf(reinterpret_cast<char*>(&buffer[i * part_bytes]), part_bytes, "part %zu", i);
   }
 
-  // All leave at once; the tag names the peer.
+  // All parts are sent immediately. The tag of a work says which peer it is for.
   std::vector<urma::Status> ends(names.size(), urma::Status::timed_out);
   size_t left = names.size();
   const auto deadline = Clock::now() + limit;
@@ -57,7 +57,7 @@ int scatter(std::chrono::milliseconds limit, const std::vector<std::string>& nam
     const auto part = std::span(buffer).subspan(i * part_bytes, part_bytes);
     const auto work =
         urma::write(part, peers[i].segment).to(peers[i].jetty).immediate(names.size()).tag(i);
-    // There is a berth for each part, so only a closed device takes fewer.
+    // There is a berth for each part, so only a closed device refuses one.
     if (jetty.post(work) == 0) ends[i] = urma::Status::closed, --left;
   }
   const auto take = [&](std::span<const urma::Completion> completions) {

@@ -1,4 +1,4 @@
-// The shortest whole program: one device owns memory, another one writes into it.
+// The shortest complete program: one device owns memory, and another one writes to it.
 #include <cstdio>
 #include <string_view>
 #include <urma/urma.hpp>
@@ -9,7 +9,7 @@ int main() {
   auto there = urma::open().value();
   auto memory = there.allocate(4096).value();
 
-  auto here = urma::open().value();  // as a rule in another process, which got the descriptor
+  auto here = urma::open().value();  // usually in another process, which got the descriptor
   auto target = here.import(memory.descriptor()).value();
   auto jetty = here.jetty().value();
 

@@ -8,7 +8,8 @@
 
 namespace urma::test {
 
-// Bytes of which neighbours differ, blocks of 256 differ, and those of two seeds differ.
+// Returns bytes in which neighbours differ and blocks of 256 differ. Those of two seeds differ,
+// too.
 inline std::vector<std::byte> bytes_like(size_t count, unsigned seed = 1) {
   std::vector<std::byte> bytes(count);
   for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 256 + seed);

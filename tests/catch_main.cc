@@ -1,4 +1,4 @@
-// Catch2 3 brings its own main in a library; 2.13 makes it here.
+// Catch2 3 has its own main in a library; for 2.13 it is defined here.
 #if !__has_include(<catch2/catch_all.hpp>)
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>

@@ -7,12 +7,11 @@
 
 namespace urma::test {
 
-// A work ends within seconds unless something is wrong, but on a machine that runs other things the
-// engine may have to wait for a processor. Nothing is measured by this limit: what takes this long
-// has stopped.
+// A work ends within seconds unless something is wrong, but on a busy machine the engine may have
+// to wait for a processor. This limit is not a measurement: a work that takes so long will not end.
 inline constexpr Duration patience = std::chrono::seconds(60);
 
-// So many completions, or as many as came before `limit` passed without one.
+// Returns this many completions, or those that came before `limit` passed without a further one.
 inline std::vector<Completion> collect(Jetty& jetty, size_t count, Duration limit = patience) {
   std::vector<Completion> out;
   while (out.size() < count) {

@@ -9,10 +9,11 @@
 
 namespace urma::test {
 
-// While it lives, this process gets no more than a little address space: pages cannot be moved.
+// While this object exists, this process gets almost no further address space, so pages cannot be
+// moved.
 class NoAddressSpace {
  public:
-  // Sanitizers take theirs when they like.
+  // Sanitizers need address space at unpredictable times.
   static constexpr bool possible = !sanitized;
   NoAddressSpace() {
     getrlimit(RLIMIT_AS, &before_);

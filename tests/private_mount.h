@@ -9,7 +9,7 @@
 
 namespace urma::test {
 
-// Writes `text` to the file. Returns false if it cannot.
+// Writes `text` to the file. Returns false if that fails.
 inline bool write_text(const char* path, const std::string& text) {
   const int file = ::open(path, O_WRONLY | O_CLOEXEC);
   const bool written =
@@ -18,15 +18,14 @@ inline bool write_text(const char* path, const std::string& text) {
   return written;
 }
 
-// From now on this process has mounts of its own, and may mount: as root, or as any user where user
-// namespaces are allowed. Returns false if this process may not have them. For a child of a test,
-// before it starts a thread.
+// Gives this process its own mounts: as root, or as any user if user namespaces are allowed.
+// Returns false if that is refused. For a child of a test, before it starts a thread.
 inline bool own_mounts() {
   const uid_t user = geteuid();
   const gid_t group = getegid();
   if (unshare(CLONE_NEWNS) != 0) {
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-    // Without a mapping, no file can be made.
+    // Without a mapping of users, no file can be created.
     const bool mapped = write_text("/proc/self/setgroups", "deny") &&
                         write_text("/proc/self/uid_map", "0 " + std::to_string(user) + " 1") &&
                         write_text("/proc/self/gid_map", "0 " + std::to_string(group) + " 1");
@@ -35,7 +34,7 @@ inline bool own_mounts() {
   return mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
 }
 
-// Mounts a file system of this process's own at the directory. Returns false if it may not.
+// Mounts a file system at the directory, for this process only. Returns false if that is refused.
 inline bool mount_here(const std::string& directory, const char* kind, const char* options) {
   return own_mounts() && mount(kind, directory.c_str(), kind, 0, options) == 0;
 }

@@ -2,7 +2,8 @@
 
 namespace urma::test {
 
-// By a sanitizer of memory or threads: everything takes ten times as long.
+// Whether the program runs under a sanitizer of memory or threads, which makes everything ten times
+// slower.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool sanitized = true;
 #else

@@ -19,7 +19,7 @@ import cures
 
 HERE = pathlib.Path(__file__).resolve().parent
 SHARED = pathlib.Path("/dev/shm")
-# A folder that systems have and seldom use: the work folder is mounted there.
+# Directories that systems have and seldom use: the work directory is mounted at one of them.
 FOLDERS = [pathlib.Path(name) for name in ("/mnt", "/media", "/srv", "/opt")]
 PATIENCE = 60  # with a command that hangs
 AT_ONCE = 4
@@ -35,7 +35,8 @@ class Wrong(Exception):
 
 
 class Row:
-    """Cures that are tried together: (file, cure), and what is done: (what, text)."""
+    """Cures that are tried together, as (file, cure), and the steps of the trial, as (kind,
+    text)."""
 
     def __init__(self, line):
         self.line, self.heads, self.steps = line, [], []
@@ -44,7 +45,7 @@ class Row:
         return any(what == ">" for what, _ in self.steps)
 
     def needs_root(self):
-        """Has a second user, or mounts over what the first mount namespace has."""
+        """Returns whether the row needs a second user, or mounts over the first mount namespace."""
         return any(re.search(r"\b(setpriv|chown|unshare) ", text) for _, text in self.steps)
 
 
@@ -66,7 +67,7 @@ def read_rows(text):
     return rows
 
 
-# ---- held against the sources
+# ---- comparison with the sources
 
 
 def cures_of(root):
@@ -100,7 +101,7 @@ def compare(rows, found):
 
 
 def self_test():
-    """A cure without a row, a row without a cure, and a row that does nothing are each noticed."""
+    """Checks that a cure without a row, a row without a cure, and a row without steps are found."""
     source = ('usage("none. Fix: see " + name + " --help"); // Fix: no\n'
               'return wide ? fmt::format("one. Fix: {} or less", most) : what + ". Fix: two";\n')
     said = cures.cures_in("apps/a.cc", source)
@@ -120,7 +121,7 @@ def self_test():
     assert not pattern_of("see {} --help").search("a. Fix: see it")
 
 
-# ---- typing it
+# ---- typing the cures
 
 
 def pattern_of(cure):
@@ -129,7 +130,7 @@ def pattern_of(cure):
 
 
 class Trial:
-    """One row, in a folder that is empty at first."""
+    """Runs one row, in a folder that is empty at first."""
 
     def __init__(self, row, folder):
         self.row, self.work, self.own = row, folder / "work", folder / "run"
@@ -146,7 +147,7 @@ class Trial:
             for what, text in self.row.steps:
                 self.step(what, text)
             for path, cure in self.unseen:
-                raise Wrong(f"never said: {path}: {cure}")
+                raise Wrong(f"was never printed: {path}: {cure}")
         finally:
             for server in self.servers:
                 server.kill()
@@ -163,7 +164,7 @@ class Trial:
         elif what == "?":
             found = re.search(text, self.said)
             if not found:
-                raise Wrong(f"nothing like {text} in:\n{self.said}")
+                raise Wrong(f"no text like {text} in:\n{self.said}")
             self.groups = found.groups()
         else:
             self.type(what, text)
@@ -175,7 +176,7 @@ class Trial:
         readable = select.select([server.stdout], [], [], PATIENCE)[0]
         self.said = server.stdout.readline() if readable else ""
         if not self.said:
-            raise Wrong(f"a server does not begin: {command}")
+            raise Wrong(f"a server does not start: {command}")
 
     def type(self, what, command):
         try:
@@ -195,18 +196,18 @@ class Trial:
         seen = [head for head in self.row.heads
                 if what == "~" or pattern_of(head[1]).search(self.said)]
         if not seen:
-            raise Wrong(f"advises something else: {command}\n{self.said}")
+            raise Wrong(f"gives other advice: {command}\n{self.said}")
         for head in seen:
             self.unseen.pop(head, None)
 
 
 def used(folder):
-    """By this tree or its programs, which a mount would hide."""
+    """Returns whether this tree or its programs use the folder: a mount would hide them."""
     return any(pathlib.Path(path).resolve().is_relative_to(folder) for path in sys.argv)
 
 
 def try_all(rows):
-    """In a namespace already."""
+    """Runs in a namespace."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     folder = next(path for path in FOLDERS if path.is_dir() and not used(path))
     # Without XDG_RUNTIME_DIR names lie in /tmp, in a folder that another user may have there.
@@ -229,8 +230,8 @@ def try_all(rows):
 
 
 def inside(number):
-    """This process again, in namespaces of its own; most rows wait for something most of the time,
-    so several processes share them."""
+    """Starts this program again in its own namespaces. Rows mostly wait, so several processes
+    share them."""
     return [*NAMESPACES, "env", f"{INSIDE}={number}", sys.executable, "-B", *sys.argv]
 
 
@@ -255,7 +256,7 @@ def main():
             folders = [str(pathlib.Path(program).resolve().parent) for program in programs]
             os.environ["SOURCES"] = str(pathlib.Path(root).resolve())
             os.environ["PATH"] = ":".join([*folders, os.environ["PATH"]])
-            # In its place: what ends this process ends all in the namespace.
+            # Replaces this process: when it ends, all processes in the namespace end.
             os.execvp(NAMESPACES[0], inside("all"))
     elif number == "all":
         parts = [subprocess.Popen(inside(part)) for part in range(AT_ONCE)]

@@ -1,4 +1,4 @@
-"""Finds what the sources advise: each text behind "Fix: ", and what functions put there."""
+"""Finds the advice in the sources: each text behind "Fix: ", and texts that functions put there."""
 
 import re
 
@@ -7,8 +7,8 @@ ANY = "{}"  # what the program fills in
 # A raw literal, a literal, what is not code, or one character of code.
 TOKEN = re.compile(r'R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"\\\n])*)"|'
                    r"(?P<no>//[^\n]*|/\*.*?\*/|\s+)|'(?:\\.|[^'\\\n])'|(?P<code>.)", re.DOTALL)
-# Cures that are written apart from their "Fix: ": by file, what stands before their argument list,
-# and which argument they are. None: there is no list, it stands right there.
+# Cures that are written apart from their "Fix: ", by file: the text before their argument list, and
+# the number of the argument. None means that there is no list and the cure follows immediately.
 APART = (
     (r"apps/common/captures\.cc",
      r'\breturn (?:fmt::format\()?(?="(?:raise|make|allow|name))', None),
@@ -34,7 +34,7 @@ def plain(escape):
 
 
 def tokens(source):
-    """Pairs: (True, what a literal says) or (False, a character of code)."""
+    """Returns pairs: (True, the text of a literal) or (False, a character of code)."""
     out = []
     for found in TOKEN.finditer(source):
         if found["no"] is not None:
@@ -48,8 +48,9 @@ def tokens(source):
 
 
 def text_from(all_tokens, begin):
-    """What the expression says that begins with this token, and where it ends: its literals, and
-    ANY for all else, up to the end of the argument, of the branch or of the statement."""
+    """Returns the text of the expression that begins with this token, and where it ends. The
+    text consists of its literals, and ANY for all else, up to the end of the argument, of the
+    branch or of the statement."""
     said, depth, scope = "", 0, False
     for at in range(begin, len(all_tokens)):
         literal, text = all_tokens[at]
@@ -87,7 +88,7 @@ def cures_apart(path, source):
 
 
 def all_arguments(all_tokens):
-    """What an argument list says: the literals of each argument, and ANY for one with any code."""
+    """Returns the texts of an argument list: the literals of each argument, and ANY for code."""
     said, argument, depth = "", "", 0
     for literal, text in all_tokens:
         depth += not literal and ((text in "({[") - (text in ")}]"))
@@ -103,7 +104,7 @@ def all_arguments(all_tokens):
 
 
 def cures_in(path, source):
-    """The cures that a file names, in order."""
+    """Returns the cures that a file names, in order."""
     found = tokens(source)
     out = []
     for at, (literal, text) in enumerate(found):

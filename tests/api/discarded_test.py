@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does the compiler warn when a result is dropped? discarded_test.py ROOT COMPILER
 
-A program that drops what post, poll, wait, receive or take returns has a bug that nothing else
+A program that ignores the result of post, poll, wait, receive or take has a bug that nothing else
 shows: a work that was never posted, or a completion that is lost."""
 
 import re

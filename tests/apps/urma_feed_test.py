@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""urma_feed as people use it: urma_feed_test.py PATH_TO_URMA_FEED"""
+"""Tests urma_feed as people use it: urma_feed_test.py PATH_TO_URMA_FEED"""
 
 import os
 import re
@@ -35,7 +35,7 @@ def finish(process, timeout=100):
 
 
 def table(text):
-    """Messages of each topic, and the summary's numbers."""
+    """Returns the messages of each topic, and the numbers of the summary."""
     rows = dict((int(row[0]), int(row[1])) for row in
                 (line.split() for line in text.splitlines()) if len(row) == 4 and row[0].isdigit())
     words = re.search(r"(\d+) messages of (\d+) producers \((\d+) ended\), (\d+) missing, "
@@ -62,7 +62,7 @@ def test_many_producers():
 
 
 def test_slow_consumer():
-    """Producers wait, and nothing is lost."""
+    """Producers wait for a slow consumer, and no message is lost."""
     for way in WAYS:
         consumer = consume("--producers", "2", "--work", "100")
         producers = [start("produce", *way, "--topic", i, "--count", 3000) for i in range(2)]
@@ -96,7 +96,7 @@ def test_consumer_sleeps():
                 break
             time.sleep(0.05)
         assert finish(producer)[0] == 0
-        # A polling process would have used all of it.
+        # A process that polls would have used all of the time.
         assert took > 1 and used < 0.4 * took, (used, took)
         code, out, err = finish(consumer)
         assert code == 0, (out, err)
@@ -106,7 +106,7 @@ def test_consumer_sleeps():
 def test_ends():
     consumer = consume("--count", "500")
     producer = start("produce", *WAYS[0], "--rate", "1000", "--count", "500", "--topic", "254")
-    # The consumer may be gone before it is told that this was all.
+    # The consumer may have ended before it learns that this was the last message.
     assert finish(producer)[0] in (0, 5)
     code, out, err = finish(consumer)
     assert code == 0 and table(out)[0] == {254: 500}, (out, err)
@@ -136,7 +136,8 @@ def test_ends():
 
 
 def test_count_is_exact():
-    """Batches are not: a cut-off is reported, and no rate is made of no time."""
+    """--count is exact although messages come in batches; no rate is printed for a very short
+    time."""
     consumer = consume("--count", "10")
     producer = start("produce", *WAYS[0], "--topic", "7")
     code, out, err = finish(consumer)
@@ -152,8 +153,8 @@ def test_count_is_exact():
 
 
 def test_ctrl_c():
-    """A process ends before the batch of slow messages does, which takes a minute, and although its
-    consumer is stopped."""
+    """A consumer ends before a batch of slow messages, which takes a minute; a producer ends
+    although its consumer is stopped."""
     consumer = consume("--work", "1000000")
     producer = start("produce", *WAYS[0])
     time.sleep(0.5)
@@ -191,7 +192,7 @@ def test_captures_that_stopped():
 
 
 def test_devices_that_cannot_be_opened_are_said():
-    """In a network of its own, and where there is no room for a window."""
+    """In a network namespace, and without room for a window."""
     words = ["unshare", "--mount", "--net", "sh", "-c", "ip link set lo up && "
              "mount -t tmpfs -o size=4k,mode=1777 tmpfs /dev/shm && exec \"$@\"", "sh"]
     if subprocess.run([*words, "true"], capture_output=True).returncode != 0:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""urma_info as people and scripts use it: urma_info_test.py PATH_TO_URMA_INFO"""
+"""Tests urma_info as people and scripts use it: urma_info_test.py PATH_TO_URMA_INFO"""
 
 import json
 import os
@@ -18,7 +18,7 @@ def run(*arguments, **keywords):
 
 
 def asked(*arguments, code=0, **keywords):
-    """The object that it prints, and that stderr is empty."""
+    """Returns the object that it prints, and checks that stderr is empty."""
     done = run(*arguments, "--json", **keywords)
     assert done.returncode == code and not done.stderr, (arguments, done)
     whole = json.loads(done.stdout)
@@ -76,10 +76,10 @@ def test_config(window):
     assert udp["eid"]["origin"] == "drawn"
     assert udp["fault.loss"]["value"] == "5%" and udp["fault.in.delay"]["value"] == "3us"
     assert udp["fault.dup"]["origin"] == "default"
-    # The system's: what the interface carries.
+    # The MTU is that of the interface.
     loopback = settings("udp:127.0.0.78")
     assert loopback["mtu"]["origin"] == "system" and "lo has an MTU of" in loopback["mtu"]["source"]
-    # A wrapper that changes what the medium is says so.
+    # A wrapper that changes the properties of the medium says so.
     fault = settings("fault():cxl:" + window)
     assert fault["mtu"]["value"] == "8K" and fault["mtu"]["source"].startswith("fault: ")
     assert fault["lossless"]["value"] == fault["mapped_memory"]["value"] == "no"
@@ -128,7 +128,8 @@ def test_doctor():
     assert sum(line.startswith(("ok  ", "warn", "fix ")) for line in lines) == len(checks)
     assert lines[-1].endswith("fix")
 
-    # A limit that a shell can set; what it breaks is told, and the exit code says so.
+    # A shell can set this limit. --doctor reports the problem, and the exit code shows that there
+    # is one.
     done = run("--doctor", "--json", preexec_fn=lambda: __import__("resource").setrlimit(
         __import__("resource").RLIMIT_NOFILE, (48, 48)))
     assert done.returncode == 3, done

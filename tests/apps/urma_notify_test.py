@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""urma_notify as people use it: urma_notify_test.py PATH_TO_URMA_NOTIFY"""
+"""Tests urma_notify as people use it: urma_notify_test.py PATH_TO_URMA_NOTIFY"""
 
 import os
 import pathlib
@@ -32,7 +32,7 @@ def make_file(name, size):
 
 
 class Server:
-    """A receiver in the window and on the network, into a folder of its own."""
+    """Starts a receiver in the window and on the network, with its own folder."""
 
     def __init__(self, folder=None, limit=None, preload=None):
         self.folder = folder or pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
@@ -64,7 +64,7 @@ class Server:
         assert self.process.wait(timeout=20) == 0
 
     def seen(self):
-        """The names of files, none of which is on its way."""
+        """Returns the names of the files, and checks that none is partial."""
         return sorted(name for name in os.listdir(self.folder) if not name.startswith("."))
 
     def part(self, name):
@@ -88,7 +88,7 @@ def send(*arguments):
 def until(condition, limit=30):
     end = time.monotonic() + limit
     while not condition():
-        assert time.monotonic() < end, "that takes too long"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.02)
 
 
@@ -161,7 +161,8 @@ def test_killed_receivers_resume():
 def test_what_was_received_is_verified():
     file = make_file("verified", 6_000_000)
     with Server() as server:
-        # Neither a part of another file, nor one that is too long, nor a wrong byte counts.
+        # A part of another file, a part that is too long, and a part with a wrong byte do not
+        # count.
         right = file.read_bytes()
         wrong = bytearray(right[:5 * BLOCK])
         wrong[3 * BLOCK + 17] ^= 1
@@ -210,7 +211,7 @@ def test_no_room():
         with Server(folder=folder) as server:
             code, out, err = send(file, *WAYS[0])
             assert code == 1 and "the disk has room for" in err, (out, err)
-            # Room that goes while the file comes.
+            # Room that disappears while the file is being received.
             small = make_file("small", 3_000_000)
             sender = start(small, *WAYS[0], "--rate", "2M")
             until(lambda: size_of(server.part("small")) >= BLOCK)
@@ -258,7 +259,7 @@ def test_one_name_for_two():
         assert code == 1 and "another sender" in err, err
         first.kill()
         first.wait()
-        # A sender that has died does not block others for long.
+        # A sender that has died blocks others only for a short time.
         code, out, err = send(two, *WAYS[1], "--as", "both")
         assert code == 0, (out, err)
         code, _, err = send(one, *WAYS[0], "--as", "both")
@@ -273,7 +274,8 @@ def test_one_name_for_two():
 
 
 def test_file_systems_that_cannot_rename_to_vacant_names():
-    """Some say EINVAL, when all has been sent. Not with a sanitizer that must be loaded first."""
+    """Some file systems return EINVAL for it, after all data was sent. Not with a sanitizer
+    that must be loaded first."""
     compiler = shutil.which("cc")
     if compiler is None or any(
             one in pathlib.Path(PROGRAM).read_bytes() for one in (b"libasan", b"libtsan")):
@@ -293,7 +295,7 @@ def test_file_systems_that_cannot_rename_to_vacant_names():
         assert code == 0, (out, err)
         assert os.listdir(server.folder) == ["linked"]
         assert (server.folder / "linked").read_bytes() == file.read_bytes()
-        # The transfer that came first is not replaced.
+        # The file of the transfer that came first is not replaced.
         sender = start(file, *WAYS[0], "--as", "late", "--rate", "1M")
         until(lambda: size_of(server.part("late")) >= BLOCK)
         (server.folder / "late").write_bytes(b"first")
@@ -321,7 +323,7 @@ def test_receiver_sleeps():
             before, began = cpu_seconds(server.process), time.monotonic()
             assert send(file, *way, "--rate", "1M")[0] == 0
             used, took = cpu_seconds(server.process) - before, time.monotonic() - began
-            # A polling process would have used all of it.
+            # A process that polls would have used all of the time.
             assert used < 0.4 * took, (used, took)
 
 
@@ -358,7 +360,7 @@ def test_ctrl_c():
 
 
 def test_lines_that_are_not_read():
-    """urma_notify serve DIR | head -1: files are taken on, and their senders are told so."""
+    """urma_notify serve DIR | head -1: files are still received, and their senders get answers."""
     file = make_file("untold", 3_000_000)
     folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
     server = subprocess.Popen([PROGRAM, "serve", folder, "--device", SHARED],
@@ -386,7 +388,7 @@ def test_lines_that_are_not_read():
 
 
 def test_devices_that_cannot_be_opened_are_said():
-    """In a network of its own, and where there is no room for a window."""
+    """In a network namespace, and without room for a window."""
     words = ["unshare", "--mount", "--net", "sh", "-c", "ip link set lo up && "
              "mount -t tmpfs -o size=4k,mode=1777 tmpfs /dev/shm && exec \"$@\"", "sh"]
     if subprocess.run([*words, "true"], capture_output=True).returncode != 0:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""urma_perf as people and scripts use it: urma_perf_test.py PATH_TO_URMA_PERF"""
+"""Tests urma_perf as people and scripts use it: urma_perf_test.py PATH_TO_URMA_PERF"""
 
 import json
 import os
@@ -22,7 +22,7 @@ ENVIRONMENT = ["kernel", "cpu_model", "cpus", "governor", "compiler", "library_v
 
 
 def command(*arguments, within=None):
-    """The program, in a network namespace of this name if there is one."""
+    """Runs the program, in the network namespace of this name if one is given."""
     return (["ip", "netns", "exec", within] if within else []) + [PROGRAM, *arguments]
 
 
@@ -58,7 +58,7 @@ def test_one_test_with_limit():
 
 
 def test_every_limit():
-    """The loops of --limit, as they run between rounds of ours."""
+    """The loops of --limit run between the rounds of works."""
     sizes = [8, 64, 4096, 65536, 1 << 20]
     for device, test, patterns in (
             ("cxl:", "send_lat", ["inline ring"] + 3 * ["message, copied"]),
@@ -73,7 +73,7 @@ def test_every_limit():
             ("cxl:", "write_bw --private", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
             ("cxl:", "read_bw --private", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
             ("cxl:", "wake_lat", 4 * ["futex wake"]),
-            # A wrapper maps nothing.
+            # A wrapper maps no memory.
             ("fault(seed=1):cxl:", "write_bw", 2 * ["stamped ring"] + 3 * ["two-copy pipe"]),
             ("udp:", "wake_lat", 4 * ["udp wake"])):
         some = sizes[:len(patterns)]
@@ -166,7 +166,7 @@ def test_threads_jetties_and_signals():
 
 
 def test_largest_messages():
-    """A side that fills or compares a gigabyte is not taken for dead meanwhile."""
+    """A side that fills or compares a gigabyte is not considered dead meanwhile."""
     available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if available < 4 << 30:
         print("(skipped: 1G messages need 4 GiB of memory)")
@@ -177,7 +177,8 @@ def test_largest_messages():
 
 
 def start_server(*arguments, within=None):
-    """And its address: not that in the window, unless there is no other."""
+    """Starts a server. Returns it and its address: not the one in the window, unless there is
+    no other."""
     server = subprocess.Popen(command("server", *arguments, within=within),
                               stdout=subprocess.PIPE, text=True)
     for _ in range(2):
@@ -195,7 +196,7 @@ def stop(process):
 
 
 def own_address():
-    """One by which other machines may know this one; nothing if it has none."""
+    """Returns an address by which other machines may reach this one; None if it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # sends nothing
@@ -263,7 +264,7 @@ def ip(*arguments):
 
 
 def test_two_machines():
-    """The README's two lines, in two network namespaces with a cable between them."""
+    """Runs the two commands of the README in two network namespaces with a cable between them."""
     if not shutil.which("ip"):
         print("(skipped: there is no ip program)")
         return
@@ -398,7 +399,8 @@ def test_registration():
 
 
 def test_captures_that_lack_packets():
-    """The exit code is 7, and the message says which, how many, why and the fix; either side."""
+    """On both sides, the exit code is 7 and the message names the capture, the number, why and
+    the fix."""
     with tempfile.TemporaryDirectory() as place:
         capture = f"{place}/x.pcapng"
         for side in (["--peer-device", "udp:", "--device"], ["--device", "udp:", "--peer-device"]):
@@ -409,7 +411,7 @@ def test_captures_that_lack_packets():
                 assert (f"packets are missing in the capture {capture}: capture stopped: the "
                         "file's limit was reached. Fix: raise limit=" in done.stderr) == (code == 7)
                 assert code == 7 or done.stderr == "", done
-        # A limit on the size of files, which kills a process that does not check it.
+        # A limit on the size of files, which would kill a process that does not handle it.
         words = [PROGRAM, "--self", "send_lat", "--size", "1000", "--count", "300",
                  "--peer-device", "udp:", "--device", f"pcap(file={capture}):udp:"]
         done = subprocess.run(["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", *words],
@@ -418,7 +420,7 @@ def test_captures_that_lack_packets():
         done = run("--self", "send_lat", "--count", "100", "--peer-device", "udp:", "--device",
                    "pcap(file=/dev/null):udp:")
         assert done.returncode == 0 and done.stderr == "", done
-        # A full disk: the namespace's own.
+        # A full disk: the file system of the namespace.
         mount = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs -o size=64k tmpfs {place} && "
                  'exec "$@"', "sh"]
         if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
@@ -438,7 +440,7 @@ def test_sweep():
 
 
 def test_line_on_a_terminal():
-    """Shown where a person looks, and wiped; nowhere else."""
+    """The live line is printed on a terminal only, and erased at the end."""
     arguments = ("--self", "send_lat", "--seconds", "2.5", "--rounds", "1")
     for more, seen in (((), True), (("--json",), False)):
         ours, theirs = pty.openpty()

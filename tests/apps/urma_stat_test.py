@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""urma_stat as people and scripts use it: urma_stat_test.py URMA_STAT URMA_TEST_PEER"""
+"""Tests urma_stat as people and scripts use it: urma_stat_test.py URMA_STAT URMA_TEST_PEER"""
 
 import contextlib
 import fcntl
@@ -24,7 +24,7 @@ def run(*arguments, program=PROGRAM, **more):
 
 
 def look(*arguments):
-    """What is seen, by process."""
+    """Returns what urma_stat prints, by process."""
     done = run("--json", *arguments)
     assert done.returncode == 0, done
     whole = json.loads(done.stdout)
@@ -38,7 +38,7 @@ def comes_to(what):
         if what():
             return
         time.sleep(0.02)
-    raise AssertionError("it did not come to that")
+    raise AssertionError("timed out: the condition did not become true")
 
 
 @contextlib.contextmanager
@@ -76,7 +76,8 @@ def test_two_processes_are_seen_at_work_and_not_when_killed():
         for one in look()[writer.pid]["metrics"].values():
             assert one["unit"] and one["meaning"] and one["window"] in ("since open", "now")
 
-        # The table has both, the whole list those that were asked for, by number or name.
+        # The table has both devices. The whole list has those that were asked for, by number or
+        # name.
         table = run().stdout
         assert all(f" {process.pid} " in table for process in (server, writer)), table
         whole = run(str(writer.pid)).stdout
@@ -114,7 +115,7 @@ def test_two_processes_are_seen_at_work_and_not_when_killed():
 def test_what_was_closed_in_peace_leaves_nothing():
     with peer("udp:", "serve", f"stat-{os.getpid()}") as process:
         assert pages_of(process)
-        # Sleeping, it is seen, and is left asleep.
+        # A sleeping device is visible, and is not woken.
         comes_to(lambda: look()[process.pid]["age_seconds"] is not None)
         comes_to(lambda: look()[process.pid]["age_seconds"] > 0.5)
     run()
@@ -153,7 +154,7 @@ def test_other_users_are_not_seen():
     as_stranger = {"user": STRANGER, "group": STRANGER, "extra_groups": [], "cwd": "/"}
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        # Where they were built strangers may not look.
+        # Other users may not read the build directory.
         program, other = (shutil.copy(path, folder) for path in (PROGRAM, PEER))
         done = run(program=program, **as_stranger)
         assert done.returncode == 0 and done.stdout == "No device of this user is open here.\n"
@@ -180,7 +181,7 @@ def test_metrics():
 
 
 def on_a_terminal(rows, columns, *arguments):
-    """What two looks show there."""
+    """Returns what two looks print on the terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, 0x5414, struct.pack("HHHH", rows, columns, 0, 0))  # TIOCSWINSZ
     done = subprocess.run([PROGRAM, *arguments, "--watch", "0.2", "--count", "2"],

@@ -9,8 +9,9 @@
 namespace urma::test {
 namespace {
 
-// gcc 12 destroys the members of a braced temporary twice if its expression awaits something. What
-// public calls take in braces either has a destructor that does nothing, or survives that.
+// If the expression of a co_await contains a braced temporary, gcc 12 destroys its members twice.
+// All that public calls take in braces either has a trivial destructor, or survives a second
+// destruction.
 template <class... Taken>
 constexpr bool destroyed_without_effect = (std::is_trivially_destructible_v<Taken> && ...);
 static_assert(destroyed_without_effect<Duration, Work, Buffer, RemoteSegment, RemoteJetty,
@@ -34,13 +35,13 @@ struct Ends {
   Segment memory;
   RemoteSegment segment;
   RemoteJetty target;
-  // Its bytes are the buffer that all works use.
+  // The bytes of this string are the buffer of all works.
   std::shared_ptr<std::string> buffer = std::make_shared<std::string>(64, 'x');
 
   std::span<std::byte> bytes() const { return std::as_writable_bytes(std::span(*buffer)); }
 };
 
-TEST_CASE("an owner that a coroutine gives in braces is released once, with every call") {
+TEST_CASE("an owner that a coroutine passes in braces is released once, with every call") {
   for (const std::string_view driver : media) {
     INFO(driver);
     Ends ends(driver);
@@ -86,7 +87,7 @@ TEST_CASE("an owner that a coroutine gives in braces is released once, with ever
   }
 }
 
-TEST_CASE("an owner may be given by copy, by move, as a temporary, and from a variable") {
+TEST_CASE("an owner may be passed by copy, by move, as a temporary, and from a variable") {
   Ends ends("udp:");
   spawn(ends.context, [&]() -> awaitable<void> {
     const Work work = write(ends.bytes(), ends.segment);
@@ -112,7 +113,8 @@ TEST_CASE("an owner may be given by copy, by move, as a temporary, and from a va
       co_await ends.jetty.async_post(work, std::move(options));
       CHECK(last.expired());
     }
-    // Deferred: what is kept goes with an operation that is never started, and with each start.
+    // With `deferred`: the owner is released with an operation that is never started, and after
+    // each start.
     {
       const auto kept = owner();
       auto later = ends.jetty.async_post(work, {.keep = kept});
@@ -132,7 +134,8 @@ TEST_CASE("an owner may be given by copy, by move, as a temporary, and from a va
 
 TEST_CASE("an owner is shared while its work is outstanding, and released when that ends") {
   Ends ends("udp:");
-  // It has one buffer, which no operation takes, so that further messages wait at their sender.
+  // This Jetty has one buffer, and no operation takes the message in it, so further messages wait
+  // at their sender.
   asio::Jetty busy = make(ends.context, ends.pair.there, {.receives = 1});
   const RemoteJetty waits = import(ends.pair.here, busy.jetty());
   spawn(ends.context, [&]() -> awaitable<void> {
@@ -150,13 +153,13 @@ TEST_CASE("an owner is shared while its work is outstanding, and released when t
   CHECK(ends.buffer.use_count() == 1);
 }
 
-TEST_CASE("a copy of a Keep's bytes owns nothing") {
+TEST_CASE("a bytewise copy of a Keep owns nothing") {
   const auto owner = std::make_shared<int>(7);
   using asio::Keep;
   {
     Keep original = owner;
     CHECK(owner.use_count() == 2);
-    // Does what gcc 12 does in coroutines.
+    // Copies the bytes, as gcc 12 does in coroutines.
     alignas(Keep) std::byte place[sizeof(Keep)];
     std::memcpy(place, static_cast<const void*>(&original), sizeof place);
     Keep& copy = *reinterpret_cast<Keep*>(place);

@@ -8,7 +8,7 @@
 namespace urma::test {
 namespace {
 
-TEST_CASE("a Jetty that is destroyed ends its operations, and their memory is free") {
+TEST_CASE("a destroyed Jetty ends its operations and releases their memory") {
   for (const std::string_view driver : media) {
     Pair pair(driver);
     io_context context;
@@ -36,7 +36,7 @@ TEST_CASE("a Jetty that is destroyed ends its operations, and their memory is fr
   }
 }
 
-TEST_CASE("operations of a Jetty or Events that was moved from end as closed") {
+TEST_CASE("operations on a moved-from Jetty or Events end as closed") {
   Pair pair("udp:");
   io_context context;
   asio::Jetty jetty = make(context, pair.here, {.receives = 2});
@@ -67,7 +67,7 @@ TEST_CASE("operations of a Jetty or Events that was moved from end as closed") {
   jetty.async_receive(1s, arrived);
   events.async_wait_event(happened);
   events.async_wait_event(1s, happened);
-  CHECK(closed == 0);  // not within the calls that start them
+  CHECK(closed == 0);  // handlers do not run within the calls that start the operations
   CHECK(run(context));
   CHECK(closed == 9);
   CHECK(text.use_count() == 1);
@@ -75,7 +75,7 @@ TEST_CASE("operations of a Jetty or Events that was moved from end as closed") {
   CHECK(jetty.get_executor() == context.get_executor());
   CHECK(events.get_executor() == context.get_executor());
   CHECK(jetty.jetty().descriptor() == "");
-  // It may be assigned to.
+  // The object may be assigned to.
   jetty = make(context, pair.here);
   CHECK(jetty.jetty().descriptor() != "");
 }
@@ -105,7 +105,7 @@ TEST_CASE("a negative time-out is refused, and nothing is posted") {
   CHECK(refused == 9);
   CHECK(text.use_count() == 1);
   CHECK(pair.here.stats().value().works == 0);
-  // No time at all is a time: the work is posted, and given up unless it ends at once.
+  // A time-out of zero is valid: the work is posted, and cancelled unless it ends immediately.
   bool ended = false;
   jetty.async_write(
       bytes_of(*text), there, 0, {.timeout = 0s},
@@ -128,9 +128,9 @@ TEST_CASE("arrivals outlive their Jetty") {
   CHECK(text_of(kept) == "text");
 }
 
-// An echo without a copy: what arrived is kept until its answer has left, and then given back to
-// the Jetty, which was at that moment at work.
-TEST_CASE("what is kept may be an arrival of the same Jetty, however its work ends") {
+// An echo without a copy: an arrival is kept until its answer has left, and then returned to the
+// Jetty, which is running at that moment.
+TEST_CASE("a work may keep an arrival of its own Jetty, however the work ends") {
   for (const bool cancelled : {false, true}) {
     Pair pair("cxl:");
     io_context context;
@@ -167,7 +167,7 @@ TEST_CASE("a second object for a device's events, and too many berths, are refus
   CHECK_FALSE(asio::Jetty::make(context.get_executor(), pair.here, {.berths = UINT32_MAX}).ok());
 }
 
-TEST_CASE("a context that ends takes along coroutines that own their Jetties") {
+TEST_CASE("a destroyed context destroys coroutines that own their Jetties") {
   for (const std::string_view driver : media) {
     Pair pair(driver);
     urma::Jetty deaf = pair.there.jetty({.receives = 4}).value();
@@ -190,7 +190,7 @@ TEST_CASE("a context that ends takes along coroutines that own their Jetties") {
   }
 }
 
-TEST_CASE("a device that closes ends operations, and later ones are told") {
+TEST_CASE("a device that closes ends operations, and later ones end as closed") {
   for (const std::string_view driver : media) {
     Pair pair(driver);
     io_context context;
@@ -220,7 +220,7 @@ TEST_CASE("a device that closes ends operations, and later ones are told") {
   }
 }
 
-TEST_CASE("Jetties that cannot be waited for are not made") {
+TEST_CASE("a Jetty that cannot be waited for is refused") {
   io_context context;
   Device inlined = urma::open("udp:", {.threads = Threads::inlined}).value();
   const auto refused = asio::Jetty::make(context.get_executor(), inlined);
@@ -234,8 +234,8 @@ TEST_CASE("Jetties that cannot be waited for are not made") {
   CHECK(run(context));
 }
 
-#if !defined(__SANITIZE_THREAD__)  // which starts no thread in a child
-TEST_CASE("a peer of a process that is killed gets an error") {
+#if !defined(__SANITIZE_THREAD__)  // the thread sanitizer starts no thread in a child
+TEST_CASE("operations to a killed process end with an error") {
   for (const std::string_view driver : media) {
     const Medium medium(driver);
     int lines[2];

@@ -9,7 +9,7 @@ asio::Events events_of(io_context& context, Device& device) {
   return asio::Events::make(context.get_executor(), device).value();
 }
 
-TEST_CASE("a coroutine is told when a peer leaves, and when the device closes") {
+TEST_CASE("a coroutine gets an event when a peer leaves, and when the device closes") {
   for (const std::string_view driver : media) {
     Pair pair(driver);
     io_context context;
@@ -36,7 +36,7 @@ TEST_CASE("a coroutine is told when a peer leaves, and when the device closes") 
   }
 }
 
-TEST_CASE("waiting for an event ends by its time, by cancellation, and with what waits") {
+TEST_CASE("waiting for an event ends by time-out, by cancellation, and with its Events object") {
   using boost::system::errc::operation_canceled;
   Pair pair("cxl:");
   io_context context;
@@ -64,7 +64,7 @@ TEST_CASE("waiting for an event ends by its time, by cancellation, and with what
   CHECK(ends.back() == operation_canceled);
 }
 
-TEST_CASE("several wait for events, and each event goes to one of them") {
+TEST_CASE("if several coroutines wait for events, each event reaches one of them") {
   Pair pair("cxl:");
   io_context context;
   asio::Events events = events_of(context, pair.here);
@@ -90,7 +90,7 @@ TEST_CASE("several wait for events, and each event goes to one of them") {
   CHECK(left == 3);
 }
 
-TEST_CASE("a context that ends takes along a coroutine that waits for events") {
+TEST_CASE("a destroyed context destroys a coroutine that waits for events") {
   Pair pair("cxl:");
   const auto witness = std::make_shared<int>(0);
   {

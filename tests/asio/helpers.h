@@ -36,13 +36,13 @@ inline std::string text_of(const asio::Arrival& arrival) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Until nothing is outstanding; false if that takes too long.
+// Runs until nothing is outstanding. Returns false after a timeout.
 inline bool run(io_context& context) {
   context.restart();
   context.run_for(30s);
   return context.stopped();
 }
-// Until something has happened; false if that takes too long.
+// Runs until the predicate is true. Returns false after a timeout.
 template <class Predicate>
 bool run_until(io_context& context, Predicate happened) {
   context.restart();
@@ -52,7 +52,8 @@ bool run_until(io_context& context, Predicate happened) {
   return true;
 }
 #if defined(BOOST_ASIO_HAS_CO_AWAIT)
-// A coroutine, or a function that is one; it is kept. A failed check in it ends the test.
+// Starts a coroutine, or a function that returns one, which is kept. A failed check in it ends the
+// test.
 template <class Coroutine>
 void spawn(io_context& context, Coroutine what) {
   net::co_spawn(context, std::move(what), [](std::exception_ptr failed) {

@@ -1,4 +1,4 @@
-// The code for Boost 1.74: without cancellation slots, and with awaitables where newer versions
+// The code for Boost 1.74, which has no cancellation slots, and `awaitable` where newer versions
 // have `deferred`. Compiled as if the installed Boost were that old.
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -51,7 +51,7 @@ TEST_CASE("coroutines echo messages and write and read memory without naming a t
   }
 }
 
-TEST_CASE("an owner that an awaitable keeps is released once") {
+TEST_CASE("an owner that is kept for an awaitable is released once") {
   Pair pair("udp:");
   io_context context;
   asio::Jetty jetty = make(context, pair.here);
@@ -73,7 +73,7 @@ TEST_CASE("an owner that an awaitable keeps is released once") {
   CHECK(buffer.use_count() == 1);
 }
 
-TEST_CASE("an event and an arrival are awaited, for a time") {
+TEST_CASE("an event and an arrival can be awaited with a time-out") {
   Pair pair("cxl:");
   io_context context;
   asio::Jetty jetty = make(context, pair.here, {.receives = 1});
@@ -93,7 +93,7 @@ TEST_CASE("an event and an arrival are awaited, for a time") {
 }
 #endif
 
-// A handler with an allocator of its own, which counts.
+// A handler with its own allocator, which counts allocations.
 struct Counted {
   template <class T>
   struct Counting {
@@ -122,7 +122,7 @@ struct Counted {
   int* called;
 };
 
-TEST_CASE("functions, strands, allocators and futures are told once") {
+TEST_CASE("functions, strands, allocators and futures are completed once") {
   Pair pair("udp:");
   io_context context;
   asio::Jetty jetty = make(context, pair.here);
@@ -154,7 +154,7 @@ TEST_CASE("functions, strands, allocators and futures are told once") {
 TEST_CASE("operations end by time-out, by cancel, and with their Jetty") {
   Pair pair("udp:");
   io_context context;
-  urma::Jetty deaf = pair.there.jetty({.receives = 4}).value();  // it has posted no buffer
+  urma::Jetty deaf = pair.there.jetty({.receives = 4}).value();  // this Jetty has posted no buffer
   const RemoteJetty to = import(pair.here, deaf);
   const auto text = std::make_shared<std::string>("kept");
   std::vector<error_code> ends;

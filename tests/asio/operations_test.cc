@@ -46,7 +46,7 @@ TEST_CASE("coroutines echo messages, write and read memory") {
   }
 }
 
-// Counts what it gives out.
+// An allocator that counts its allocations.
 template <class T>
 struct Counting {
   using value_type = T;
@@ -67,7 +67,7 @@ struct Counting {
   bool operator==(const Counting& other) const { return live == other.live; }
 };
 
-TEST_CASE("every kind of token is told once") {
+TEST_CASE("every kind of completion token is completed once") {
   Pair pair("udp:");
   io_context context;
   asio::Jetty jetty = make(context, pair.here);
@@ -93,7 +93,7 @@ TEST_CASE("every kind of token is told once") {
   jetty.async_post(work, net::bind_allocator(counting, [&](error_code, const Completion&) {
                      called += live == 0;
                    }));
-  // Move only.
+  // A handler that can only be moved.
   jetty.async_write(
       bytes, segment, 0,
       [one = std::make_unique<int>(1), &called](error_code, const Completion&) { called += *one; });
@@ -102,7 +102,7 @@ TEST_CASE("every kind of token is told once") {
   spawn(context, [&]() -> awaitable<void> {
     const auto [error, done] = co_await jetty.async_post(work, tuple);
     called += !error && done.ok();
-    // Refused by the target: thrown, or told.
+    // The target refuses this work: the error is thrown, or passed to the handler.
     const Work outside = write(bytes, segment, 60);
     try {
       co_await jetty.async_post(outside, net::use_awaitable);
@@ -120,7 +120,7 @@ TEST_CASE("every kind of token is told once") {
   CHECK((live == 0 && all > 0));
 }
 
-TEST_CASE("a Jetty without a pending wait keeps no context running") {
+TEST_CASE("a Jetty without a pending wait does not keep its context running") {
   Pair pair("cxl:");
   io_context context;
   asio::Jetty jetty = make(context, pair.here, {.receives = 2});
@@ -133,7 +133,7 @@ TEST_CASE("a Jetty without a pending wait keeps no context running") {
   CHECK(told);
 }
 
-TEST_CASE("messages and immediates that are not taken wait, and hold their senders back") {
+TEST_CASE("messages and immediates that no operation takes wait, and slow down their senders") {
   constexpr uint64_t count = 500;
   for (const std::string_view driver : media) {
     Pair pair(driver);
@@ -148,7 +148,7 @@ TEST_CASE("messages and immediates that are not taken wait, and hold their sende
     for (uint64_t i = 0; i < count; ++i) {
       values[i] = i;
       const Buffer halves[] = {{&values[i], 4}, {reinterpret_cast<char*>(&values[i]) + 4, 4}};
-      // The array is gone before most of them have a berth.
+      // The array of buffers is destroyed before most of the works have a berth.
       const Work work = i % 2 == 0 ? send(halves, to).tag(i)
                                    : write(halves, segment, 8 * i).to(to).immediate(i).tag(i);
       sender.async_post(work, [&](error_code error, const Completion& done) {
@@ -184,7 +184,7 @@ TEST_CASE("messages and immediates that are not taken wait, and hold their sende
   }
 }
 
-TEST_CASE("arrivals that are kept hold their senders back until they go") {
+TEST_CASE("arrivals that are kept slow down their senders until they are destroyed") {
   Pair pair("cxl:");
   io_context context;
   asio::Jetty receiver = make(context, pair.there, {.receives = 2});
@@ -211,12 +211,14 @@ TEST_CASE("a send to a receiver that is not ready times out") {
   for (const std::string_view driver : media) {
     Pair pair(driver);
     io_context context;
-    urma::Jetty deaf = pair.there.jetty({.receives = 4}).value();  // it has posted no buffer
+    urma::Jetty deaf =
+        pair.there.jetty({.receives = 4}).value();  // this Jetty has posted no buffer
     asio::Jetty jetty = make(context, pair.here, {.receiver_timeout = 100ms});
     const RemoteJetty to = import(pair.here, deaf);
     auto text = std::make_shared<std::string>("kept");
     int told = 0;
-    // Its memory is kept, and it ends at once. It may execute later, from memory that is there.
+    // Its memory is kept, so the operation ends immediately. The work may execute later, from
+    // memory that still exists.
     jetty.async_post(send(bytes_of(*text), to), {.timeout = 10ms, .keep = text},
                      [&](error_code error, const Completion& done) {
                        CHECK(error == Status::timed_out);
@@ -226,7 +228,7 @@ TEST_CASE("a send to a receiver that is not ready times out") {
                      });
     CHECK(run(context));
     CHECK(told == 1);
-    // Its memory is lent, and it ends with the work.
+    // Its memory is lent, so the operation ends with the work.
     jetty.async_post(send(bytes_of("lent"), to), {.timeout = 10ms},
                      [&](error_code error, const Completion& done) {
                        CHECK(error == Status::receiver_not_ready);
@@ -236,7 +238,7 @@ TEST_CASE("a send to a receiver that is not ready times out") {
                      });
     CHECK(run(context));
     CHECK(told == 2);
-    // The first comes back, too, and is seen when something else is.
+    // The first message is returned, too, which is noticed when the next completion comes.
     for (int i = 0; i < 100 && text.use_count() > 1; ++i) {
       jetty.async_post(send(bytes_of("lent"), to), net::detached);
       CHECK(run(context));
@@ -266,7 +268,7 @@ TEST_CASE("a work without a berth is cancelled and has not executed") {
   const Work second = write(bytes, import(pair.here, memory));
   jetty.async_post(second, net::bind_cancellation_slot(stop[1].slot(), into(1)));
   jetty.async_post(second, {.timeout = 5ms}, into(2));
-  stop[0].emit(net::cancellation_type::terminal);  // in vain: its memory is lent
+  stop[0].emit(net::cancellation_type::terminal);  // without effect: its memory is lent
   stop[1].emit(net::cancellation_type::total);
   CHECK(run_until(context, [&] { return ended[1] && ended[2]; }));
   CHECK_FALSE(ended[0]);
@@ -278,7 +280,7 @@ TEST_CASE("a work without a berth is cancelled and has not executed") {
   CHECK(run(context));
   CHECK(ends[0].first == boost::system::errc::operation_canceled);
   CHECK(ends[0].second != Status::ok);
-  // It goes on, and what was cancelled does not come back.
+  // The coroutine continues, and the cancelled work does not complete again.
   jetty.async_post(second, into(0));
   stop[0].emit(net::cancellation_type::terminal);
   stop[1].emit(net::cancellation_type::terminal);
@@ -287,7 +289,7 @@ TEST_CASE("a work without a berth is cancelled and has not executed") {
   CHECK(memory.bytes()[1] == bytes[1]);
 }
 
-TEST_CASE("what is kept can be cancelled, but not as if nothing had happened") {
+TEST_CASE("a work with kept memory can be cancelled, but may have executed") {
   Pair pair("udp:");
   io_context context;
   urma::Jetty deaf = pair.there.jetty({.receives = 4}).value();
@@ -307,13 +309,13 @@ TEST_CASE("what is kept can be cancelled, but not as if nothing had happened") {
   CHECK(run(context));
   CHECK(end == Status::unknown);
   CHECK(text.use_count() == 2);
-  // Its message leaves from memory that is there.
+  // The message is sent from memory that still exists.
   std::string arrived(16, ' ');
   REQUIRE(deaf.receive(std::as_writable_bytes(std::span(arrived))));
   for (const Completion& done : deaf.wait(10s)) CHECK(arrived.substr(0, done.bytes) == "kept");
 }
 
-TEST_CASE("of two that race, the loser is cancelled and loses nothing") {
+TEST_CASE("of two operations that race, the loser is cancelled and loses no arrival") {
   using namespace net::experimental::awaitable_operators;
   Pair pair("cxl:");
   io_context context;

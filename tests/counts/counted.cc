@@ -1,5 +1,5 @@
-// Executes the counted case the given number of times, in a function of its own for callgrind to
-// look at.
+// Executes the counted case the given number of times, in a function of its own that callgrind
+// observes.
 //   counted                 the compiler that it was made by
 //   counted CASE TIMES
 
@@ -26,13 +26,13 @@ constexpr size_t segment_bytes = 4096;
   std::exit(1);
 }
 
-// Two devices under virtual time, so that nothing but what they do is in a count.
+// Two devices under virtual time, so that only their own instructions are counted.
 struct End {
   explicit End(const std::string& text)
       : device(open(text, {.threads = Threads::inlined, .observable = false}).value()),
         jetty(device.jetty({.berths = 64, .receives = 8}).value()) {}
 
-  // Whether a message is among them; what else completes is looked at on the way.
+  // Returns whether a message is among them. Other completions are only checked.
   static bool has_message(std::span<const Completion> some) {
     bool has = false;
     for (const Completion& one : some) {
@@ -45,7 +45,7 @@ struct End {
     std::array<Completion, 4> some;
     return has_message(std::span(some).first(jetty.poll(some)));
   }
-  // While there is no channel yet, time has to go on, and the other end to look.
+  // Until there is a channel, time must pass and the other end must be polled.
   void take_one(End& other) {
     for (int looks = 0; looks < 10'000; ++looks) {
       if (look() || has_message(jetty.wait(std::chrono::microseconds(1)))) return;
@@ -64,7 +64,7 @@ struct End {
   std::byte outbox[64]{};
 };
 
-// In a window, where a send of 8 B is what most is asked of.
+// On a window, where sends of 8 B must be fast.
 struct Talk {
   explicit Talk(const std::string& text) : here(text), there(text) {
     if (!there.jetty.receive(there.inbox, 0)) fail("a buffer was not taken");
@@ -84,7 +84,7 @@ struct Talk {
 
 }  // namespace
 
-// Their names are what counts.py tells callgrind.
+// counts.py passes the names of these functions to callgrind.
 extern "C" {
 
 [[gnu::noinline]] void counted_register(Device& device, std::span<std::byte> memory, int times) {

@@ -8,15 +8,15 @@
 
 namespace urma::fuzz {
 
-// Memory in which everything lies that peers may touch, with a shadow of what it should hold: only
-// ranges that were allowed to change differ from what they were, and the shadow takes those over.
+// Memory that contains all that peers may touch, with a shadow of its expected content. Only ranges
+// that were allowed to change may differ from the shadow, which then takes over their new bytes.
 // What lies between segments and buffers is never allowed to change.
 class Arena {
  public:
   static constexpr size_t bytes = 256 * 1024;
 
   Arena() {
-    // Made once: a fuzzer makes many arenas.
+    // Created once, because a fuzzer makes many arenas.
     static const Memory pattern = [] {
       Memory memory;
       for (size_t i = 0; i < bytes; ++i) memory[i] = static_cast<std::byte>(i * 151 >> 3);

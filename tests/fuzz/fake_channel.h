@@ -7,7 +7,7 @@
 
 namespace urma::fuzz {
 
-// A channel that keeps what is offered until the script pulls it.
+// A channel that keeps offered slices until the script pulls them.
 class FakeChannel final : public transport::Channel {
  public:
   struct Offered {
@@ -17,7 +17,7 @@ class FakeChannel final : public transport::Channel {
 
   bool full = false;
   std::vector<Offered> offered;
-  std::vector<Offered> pulled;  // wholly, and not delivered
+  std::vector<Offered> pulled;  // all of their packets, and not delivered
   Time progress{};
 
   bool offer(transport::SliceRef slice, transport::Class, uint32_t bytes) override {

@@ -8,8 +8,8 @@
 
 namespace urma::fuzz {
 
-// Invalid datagrams, half of them with the ICRC that their bytes should have. They are best made
-// from packets that were seen.
+// Invalid datagrams, half of them with the ICRC that belongs to their bytes. Those that are made
+// from real packets get furthest.
 class Garbage {
  public:
   explicit Garbage(uint64_t seed) : prng_(seed) {}
@@ -23,7 +23,7 @@ class Garbage {
   }
   bool wants_more() { return seen_.size() < most_seen || prng_.below(64) == 0; }
 
-  // A packet with a wrong ICRC, or too short to have one; from any address.
+  // A packet from any address, with a wrong ICRC, or too short to have one.
   Packet unsealed(const Endpoint& from, const Endpoint& to) {
     Packet packet{random_bytes(prng_.below(prng_.below(8) == 0 ? 9000 : 300)), from, to};
     if (seen_.empty() || prng_.below(3) == 0) return packet;
@@ -32,18 +32,18 @@ class Garbage {
     if (prng_.below(4) == 0) {
       packet.bytes.resize(prng_.below(packet.bytes.size()));
     } else {
-      // One bit, so that it is never undone.
+      // Flips one bit, so that the change is never undone.
       packet.bytes[prng_.below(packet.bytes.size())] ^= static_cast<std::byte>(1 << prng_.below(8));
     }
     return packet;
   }
 
-  // As large as UDP can, and no packet can.
+  // As large as UDP allows, and larger than any packet.
   Packet jumbo(const Endpoint& from, const Endpoint& to) {
     return {random_bytes(prng_.between(10'000, 65'500)), from, to};
   }
 
-  // A packet with a valid ICRC from `from`, which is not a peer: it claims its own address only.
+  // A packet with a valid ICRC from `from`, which is not a peer. It claims no other address.
   Packet from_stranger(const Endpoint& from, const Endpoint& to) {
     switch (prng_.below(4)) {
       case 0:
@@ -62,7 +62,8 @@ class Garbage {
     return packet;
   }
 
-  // As someone on the path could forge it: a real packet, changed, and right but for what it says.
+  // A packet as an attacker on the path could forge it: a real packet in which something was
+  // changed.
   Packet forged() {
     if (seen_.empty()) return {};
     Packet packet = any_seen();
@@ -81,7 +82,7 @@ class Garbage {
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng_.next());
     return bytes;
   }
-  // Up to 16 bits, in the headers mostly, where they say something.
+  // Flips up to 16 bits, mostly in the headers, where they have a meaning.
   void flip(Packet& packet) {
     for (uint64_t flips = prng_.between(1, 16); flips > 0; --flips) {
       const size_t size = packet.bytes.size();
@@ -90,7 +91,7 @@ class Garbage {
       packet.bytes[at] ^= static_cast<std::byte>(1 << prng_.below(8));
     }
   }
-  // A set-up message of any kind with fields that might mean something.
+  // A set-up message of any type, with plausible fields.
   Packet set_up(const Endpoint& from, const Endpoint& to) {
     SetupMessage message;
     message.type = static_cast<SetupType>(prng_.between(1, 7));

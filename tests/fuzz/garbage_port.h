@@ -7,15 +7,15 @@
 
 namespace urma::fuzz {
 
-// A port that owns a port and lets garbage arrive between its packets, from true and false
-// addresses: what no test network lets an outsider do.
+// A port that owns another port, and lets garbage arrive between its packets, from true and false
+// addresses. No test network lets an outsider do that.
 class GarbagePort final : public drivers::PacketPort {
  public:
   struct Counts {
-    uint64_t left = 0;  // to be thrown in
+    uint64_t left = 0;  // number of datagrams to insert
     uint64_t unsealed = 0;
     uint64_t sealed = 0;
-    bool forged = false;  // also packets that only an attacker on the path could make
+    bool forged = false;  // also inserts packets that only an attacker on the path could make
   };
 
   GarbagePort(std::unique_ptr<drivers::PacketPort> inner, Garbage& garbage, Counts& counts)
@@ -36,7 +36,7 @@ class GarbagePort final : public drivers::PacketPort {
     return inner_->send(frames, now);
   }
 
-  // Real ones first, then garbage as far as there is room.
+  // Real packets come first, then garbage as far as there is room.
   size_t receive(std::span<RxFrame> frames, Time now) override {
     const size_t real = inner_->receive(frames, now);
     thrown_.clear();
@@ -54,7 +54,7 @@ class GarbagePort final : public drivers::PacketPort {
       if (frame.cookie != ours) inner_->release({&frame, 1});
     }
   }
-  // There is always some more.
+  // There is always garbage left.
   Time next_arrival() const override { return counts_.left > 0 ? Time{} : inner_->next_arrival(); }
 
  private:

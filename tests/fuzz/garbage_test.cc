@@ -1,6 +1,6 @@
-// Invalid datagrams at a port: a million in process, between the packets of a transfer that is
-// checked byte by byte, and a hundred thousand on a real socket. Half of them have the right ICRC,
-// so they get further than the first check.
+// Invalid datagrams at a port: a million within one process, between the packets of a transfer that
+// is checked byte by byte, and a hundred thousand on a real socket. Half of them have the right
+// ICRC, so they pass the first check.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -34,7 +34,7 @@ uint64_t dropped(const Statistics& statistics) {
          statistics.dropped_unknown_channel + statistics.dropped_other;
 }
 
-// Two nodes on a simulated wire, each with garbage among what it receives.
+// Two nodes on a simulated wire. Each receives garbage between its packets.
 struct GarbageWorld {
   std::shared_ptr<drivers::sim::Network> network =
       std::make_shared<drivers::sim::Network>(uint64_t{7});
@@ -80,7 +80,7 @@ TEST_CASE("a million false datagrams change nothing, and are counted") {
   }
 }
 
-TEST_CASE("three hundred thousand forged ones in the middle of a channel stay within it") {
+TEST_CASE("300 000 forged packets on a channel affect nothing outside that channel") {
   constexpr uint64_t datagrams = 300'000;
   GarbageWorld world;
   RemoteSegment there = world.left.import(world.right);
@@ -88,7 +88,7 @@ TEST_CASE("three hundred thousand forged ones in the middle of a channel stay wi
     counts.left = datagrams / 2;
     counts.forged = true;
   }
-  // Whatever becomes of a work, it ends, and nothing else is touched.
+  // Whatever happens to a work, it ends, and no other memory is touched.
   for (uint64_t i = 0; world.counts[0].left + world.counts[1].left > 0; ++i) {
     fill(world.source, i);
     const Work work = i % 2 == 0 ? write(world.source, there) : read(world.back, there);
@@ -143,8 +143,7 @@ class Stranger {
   Endpoint self_;
 };
 
-// Two processes' worth of devices on sockets, to which a stranger sends while one writes to the
-// other.
+// Devices of two processes on sockets. A stranger sends to both while one writes to the other.
 void withstand(uint64_t datagrams, const char* owner_device, const char* writer_device) {
   constexpr uint64_t at_once = 64;
   constexpr size_t guard = 4096;
@@ -181,7 +180,7 @@ void withstand(uint64_t datagrams, const char* owner_device, const char* writer_
   }
   CHECK(std::equal(memory.begin(), memory.begin() + guard, before.begin()));
   CHECK(std::equal(memory.end() - guard, memory.end(), before.end() - guard));
-  // The kernel drops what does not fit into a socket's buffer, and does not tell.
+  // The kernel drops datagrams that do not fit in a socket's buffer, without reporting it.
   const uint64_t counted = dropped(owner.stats().value()) + dropped(writer.stats().value());
   CHECK(counted > sent / 3);
 }
@@ -190,7 +189,8 @@ TEST_CASE("a hundred thousand false datagrams on a socket change nothing, and ar
   withstand(100'000, "udp:127.0.0.231", "udp:127.0.0.232");
 }
 
-TEST_CASE("nor do they when a wrapper holds back, repeats and reorders what arrives") {
+TEST_CASE(
+    "100 000 false datagrams change nothing when a wrapper delays, repeats and reorders packets") {
   withstand(30'000, "fault(in.delay=20us,in.dup=5%,seed=3):udp:127.0.0.234",
             "fault(in.jitter=50us,in.reorder=5%,seed=4):udp:127.0.0.235");
 }

@@ -1,6 +1,6 @@
-// Every header parser on any bytes. Oracle: what parses is emitted as the same bytes, but for bits
-// that the specification reserves, and parses again as the same thing; no parser reads beyond its
-// input (ASan: the input lies at the end of its allocation).
+// Tests every header parser on any bytes. Oracle: what parses is emitted as the same bytes, except
+// for bits that the specification reserves, and parses again as the same value; no parser reads
+// beyond its input (ASan: the input lies at the end of its allocation).
 
 #include <algorithm>
 #include <array>
@@ -29,8 +29,8 @@ std::optional<Header> parsed(HeaderView<Header::size> in) {
   return Header::parse(in);
 }
 
-// Which bits of a header say something: those that come back from a header of ones. `reserved`
-// gives its bits that must be zero for it to be parsed at all.
+// Returns which bits of a header have a meaning: those that come back from a header of ones.
+// `reserved` gives the bits that must be zero for the header to be parsed.
 template <class Header>
 std::array<std::byte, Header::size> known_bits(std::initializer_list<std::byte> must_be) {
   std::array<std::byte, Header::size> ones;
@@ -41,7 +41,7 @@ std::array<std::byte, Header::size> known_bits(std::initializer_list<std::byte> 
   return emitted(*header);
 }
 
-// `first`: more bits of the first byte that say something, though not all together.
+// `first`: further bits of the first byte that have a meaning, but cannot all be set together.
 template <class Header>
 void check_header(Packet in, std::initializer_list<std::byte> must_be = {}, std::byte first = {}) {
   static const auto mask = [&] {

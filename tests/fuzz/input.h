@@ -11,16 +11,16 @@
 
 namespace urma::fuzz {
 
-// A condition of a fuzzer's oracle. Always checked; a violation aborts, which is how a fuzzer
-// reports.
+// A condition of a fuzzer's oracle. It is always checked. A violation aborts, which is how a fuzzer
+// reports it.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "oracle: not true that %s\n", what);
   std::abort();
 }
 
-// Takes an input apart from the front. An input that has ended goes on as zeros and chances that
-// are not taken, so every input is a whole script; `empty` is how loops end.
+// Takes an input apart from the front. After its end it continues as zeros and chances that are not
+// taken, so every input is a whole script. Loops end when it is `empty`.
 class Input {
  public:
   Input(const uint8_t* data, size_t size) : rest_(data, size) {}
@@ -37,12 +37,13 @@ class Input {
     rest_ = rest_.subspan(there);
     return number;
   }
-  // 0 to limit - 1; limit > 0.
+  // Returns 0 to limit - 1; limit > 0.
   uint32_t below(uint32_t limit) {
     return limit <= 256 ? take<uint8_t>() % limit : take<uint32_t>() % limit;
   }
   bool chance(uint32_t of_256) { return !empty() && take<uint8_t>() < of_256; }
-  // `right` mostly, else anything: scripts get far before they go wrong.
+  // Returns `right` in most cases, otherwise any number: so scripts get far before something goes
+  // wrong.
   template <class Number>
   Number mostly(Number right) {
     return chance(24) ? take<Number>() : right;

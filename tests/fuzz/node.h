@@ -10,8 +10,9 @@
 
 namespace urma::fuzz {
 
-// A process on a port of the test's own making: a device with one segment, whose surroundings are
-// watched, and one Jetty. What urma.hpp does, for a port that no device string names.
+// A process on a port that the test made: a device with one Jetty and one segment, whose
+// neighbouring memory is checked. It does the same as urma.hpp, for a port that no device string
+// names.
 class Node {
  public:
   static constexpr size_t guard = 4096;
@@ -37,14 +38,14 @@ class Node {
   }
 
   std::span<std::byte> segment() { return std::span(memory_).subspan(guard, segment_bytes()); }
-  // Whether the memory on both sides of the segment is as it was.
+  // Returns whether the memory on both sides of the segment is unchanged.
   bool surroundings_untouched() const {
     const auto same = [](std::byte byte) { return byte == untouched; };
     return std::all_of(memory_.begin(), memory_.begin() + guard, same) &&
            std::all_of(memory_.end() - guard, memory_.end(), same);
   }
 
-  // How this node names the other one's segment.
+  // Returns the other node's segment, as this node names it.
   RemoteSegment import(Node& other) {
     RemoteSegment remote{.peer = {},
                          .address = reinterpret_cast<uint64_t>(other.segment().data()),
@@ -60,7 +61,7 @@ class Node {
     return remote;
   }
 
-  // Posts one work and waits for its end.
+  // Posts one work and waits for its completion.
   Completion run(const Work& work) {
     Completion done{.status = Status::would_block, .from = {}};
     if (queues_->post({&work, 1}) == 0) return done;

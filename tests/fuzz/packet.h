@@ -18,7 +18,7 @@ struct Packet {
   Endpoint to;
 };
 
-// Pads a body to four bytes and puts its ICRC behind it, as its sender would.
+// Pads a body to four bytes and appends its ICRC, as its sender would.
 inline Packet sealed(Bytes body, const Endpoint& from, const Endpoint& to) {
   body.resize((body.size() + 3) & ~size_t{3});
   TxFrame frame;
@@ -31,14 +31,14 @@ inline Packet sealed(Bytes body, const Endpoint& from, const Endpoint& to) {
   return {std::move(body), from, to};
 }
 
-// Gives a changed packet the ICRC that its bytes should have.
+// Gives a changed packet the ICRC that belongs to its bytes.
 inline void seal_again(Packet& packet) {
   if (packet.bytes.size() < icrc_bytes) return;
   packet.bytes.resize(packet.bytes.size() - icrc_bytes);
   packet = sealed(std::move(packet.bytes), packet.from, packet.to);
 }
 
-// The packet that a device would have sent.
+// Returns the packet that a device would have sent.
 inline Packet gathered(const TxFrame& frame, const Endpoint& from) {
   Packet packet{Bytes(frame.bytes()), from, frame.to};
   drivers::flatten(frame, packet.bytes.data());

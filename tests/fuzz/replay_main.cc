@@ -31,7 +31,7 @@ constexpr size_t longest = 4096;
 const char* const crash_file = "crash-input";
 Bytes current;
 
-// Keeps the input that ended the run. Called from signal handlers.
+// Saves the input that ended the run. Called from signal handlers.
 void keep_input() {
   const int file = open(crash_file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   const bool kept = file >= 0 && write(file, current.data(), current.size()) ==
@@ -51,7 +51,7 @@ Bytes read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Files in the order of their names: a run is the same on every machine.
+// Reads the files in the order of their names, so that a run is the same on every machine.
 std::vector<Bytes> read_corpus(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) return {read_file(path)};
   std::vector<std::filesystem::path> files;
@@ -95,7 +95,7 @@ void mutate(Bytes& bytes, const std::vector<Bytes>& corpus, urma::Prng& prng) {
                                      prng.between(1, std::min<size_t>(bytes.size() - at, 16))));
       break;
     case 5: {
-      // Goes on as another input does.
+      // Continues as another input does.
       const Bytes& other = corpus[prng.below(corpus.size())];
       const size_t from = any_place(other, prng);
       bytes.erase(place, bytes.end());
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
   }
   for (const Bytes& input : corpus) {
     current = input;
-    alarm(10);  // one input that takes as long hangs
+    alarm(10);  // an input that takes this long hangs
     LLVMFuzzerTestOneInput(current.data(), current.size());
   }
   const uint64_t inputs = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;

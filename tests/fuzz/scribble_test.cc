@@ -1,6 +1,6 @@
-// Another process writes into a window while two devices read and write there, so bytes change
-// between two reads. No process crashes, no memory is touched but what was named, and each work
-// ends.
+// Another process writes into a window while two devices use it, so bytes change between two reads
+// of them. No process may crash, no memory may be touched except what works name, and each work
+// must end.
 
 #include <algorithm>
 #include <optional>
@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace cxl = drivers::cxl;
 
-// Words of the messages, and of their marks, mostly; now and then anything.
+// Overwrites mostly words of the messages and of their marks, and sometimes any other word.
 [[noreturn]] void scribble(const test::WindowFile& window, uint64_t seed) {
   test::Intruder intruder(window);
   Prng prng(seed);
@@ -35,12 +35,12 @@ namespace cxl = drivers::cxl;
     const uint32_t value = word;
     if (value == 0 && kind > 4) continue;
     word = kind % 2 == 0 ? value ^ 1u << prng.below(32) : static_cast<uint32_t>(prng.next());
-    // Some of it is to arrive.
+    // Pauses, so that some messages arrive.
     for (uint64_t i = prng.below(200); i > 0; --i) word.load();
   }
 }
 
-// A device with memory whose surroundings are watched.
+// A device whose memory has checked surroundings.
 class Watched {
  public:
   explicit Watched(const std::string& device)

@@ -1,6 +1,6 @@
 // One Transport, and a fuzzer that plays every other process of the network: it answers, asks,
-// closes, resets, forges, in any order, always with the right ICRC where it wants to be heard. It
-// knows as much as a peer: the set-up messages that were sent to it.
+// closes, resets and forges, in any order, with the right ICRC so that its messages are read. It
+// knows what a peer knows: the set-up messages that were sent to it.
 //
 // Oracle: no crash; each frame is counted once; there are never more channels than peers nor peers
 // than allowed; `up` and `down` of each peer alternate; the sink gets packets only of peers that
@@ -25,11 +25,12 @@ struct ById {
   }
 };
 
-// The layer above: takes everything, and watches that it may.
+// The layer above. It accepts all calls, and checks that they are allowed.
 class Upper final : public transport::PacketSink, public transport::PacketSource {
  public:
   std::map<PeerId, transport::Channel*, ById> channels;
-  std::set<PeerId, ById> asked;  // for a channel, and not answered yet
+  std::set<PeerId, ById>
+      asked;  // peers for which a channel was requested and that have no answer yet
   std::map<PeerId, int32_t, ById> awaited;
   size_t room_now = 64;
   uint64_t accepted = 0;
@@ -78,13 +79,13 @@ class Upper final : public transport::PacketSink, public transport::PacketSource
   unsigned sum_ = 0;
 };
 
-// A channel as its other end sees it.
+// A channel, as its other end sees it.
 struct Link {
   Endpoint at;
-  uint32_t ours = 0;    // TPN of the fuzzer's end
-  uint32_t theirs = 0;  // of the Transport's
+  uint32_t ours = 0;    // the TPN at the fuzzer's end
+  uint32_t theirs = 0;  // the TPN at the Transport's end
   uint32_t next_psn = 0;
-  uint32_t first_psn = 0;  // of the Transport's packets
+  uint32_t first_psn = 0;  // of the packets that the Transport sends
   uint64_t life = 0;
 };
 
@@ -113,7 +114,7 @@ class Script {
   static Endpoint place(uint32_t n) {
     return {ipv4(127, 0, 0, static_cast<uint8_t>(n + 1)), static_cast<uint16_t>(4792 + n / 4)};
   }
-  // A peer that is not on the UB port has drawn its EID.
+  // A peer that does not use the UB port has a random EID.
   static Eid entity(uint32_t n) { return entity(place(n)); }
   static Eid entity(const Endpoint& at) {
     if (at.port == ub_port) return at.address;
@@ -121,7 +122,7 @@ class Script {
              std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0},
              std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{1}}};
   }
-  // This process's, by bits; the first one always.
+  // An address of this process; the bits of n say which, and the first always exists.
   static Endpoint our_place(uint32_t n) {
     return n == 0 ? place(0) : Endpoint{ipv4(127, 0, 1, static_cast<uint8_t>(n)), ub_port};
   }
@@ -142,7 +143,8 @@ class Script {
             .buffer_bytes = 100'000,
             .controller = &congestion::controllers()[choice >> 3 & 1],
             .idle_timeout = std::chrono::milliseconds(choice & 64 ? 300 : 0),
-            // Enough half-open set-ups that cookies are asked for, or so few that room runs out.
+            // Either enough half-open set-ups that cookies are asked for, or so few that the table
+            // is soon full.
             .peers = choice & 16 ? 80u : 6u,
             .packets = 256,
             .slices = 64};
@@ -175,7 +177,7 @@ class Script {
         } else if (!closed_) {
           closed_ = true;
           transport_.close(now_);
-          // Pending requests for channels end without a notification.
+          // Pending requests for channels end without a notification here.
           upper_.asked.clear();
         }
     }
@@ -235,7 +237,7 @@ class Script {
     send();
   }
 
-  // Sends what there is, and reads the set-up messages among it as their receivers do.
+  // Sends all that is due, and reads the set-up messages among it as their receivers would.
   void send() {
     if (!transport_.wants_to_send()) return;
     const size_t sent = transport_.fill(upper_, frames_, now_);
@@ -270,7 +272,7 @@ class Script {
     if (links_.size() > 6) links_.erase(links_.begin());
   }
 
-  // ---- the others
+  // ---- the other processes
 
   static uint32_t first_psn_of(uint32_t tpn) { return tpn * 77 % Psn::modulus; }
 
@@ -308,7 +310,7 @@ class Script {
     return sent;
   }
 
-  // Many of a kind, each a little different.
+  // Sends many messages of one type that differ slightly.
   void storm() {
     Sent sent = right_message();
     const bool other_entities = input_.chance(128);
@@ -322,7 +324,7 @@ class Script {
     }
   }
 
-  // An answer as it should be to something that was sent.
+  // A correct answer to a message that was sent.
   Sent reply() {
     const auto& [at, asked] = heard_[input_.below(static_cast<uint32_t>(heard_.size()))];
     Sent out{
@@ -375,7 +377,7 @@ class Script {
     return out;
   }
 
-  // A message without a question before it.
+  // A message that does not answer a question.
   Sent fresh() {
     const uint32_t who = 1 + input_.below(4);
     Sent out{.from = place(who),
@@ -416,7 +418,7 @@ class Script {
     return out;
   }
 
-  // Where others are, holes included.
+  // Addresses of other processes, including empty entries.
   PathList some_paths() {
     PathList out;
     out.number = input_.take();
@@ -440,7 +442,7 @@ class Script {
     return message;
   }
 
-  // Gives one field any value.
+  // Gives one field an arbitrary value.
   void spoil(SetupMessage& message) {
     const uint32_t kind = input_.below(4);
     const uint64_t value = kind == 0   ? 0
@@ -536,7 +538,7 @@ class Script {
                   settings_.self);
   }
 
-  // A message of its own, more or less.
+  // A datagram that is more or less like a set-up message.
   Packet datagram() {
     const Endpoint from = place(input_.below(5));
     const Addresses addresses{
@@ -579,7 +581,7 @@ class Script {
     packets_.clear();
   }
 
-  // ---- what must hold
+  // ---- conditions that must hold
 
   void check() {
     const transport::Counters& counters = transport_.counters();
@@ -598,13 +600,13 @@ class Script {
     }
   }
 
-  // No peer sends any longer: everything must end by itself.
+  // The other processes send nothing from here on: everything must end by itself.
   void heal() {
     const Time until = now_ + 2 * settings_.setup_timeout;
     for (int steps = 0; now_ < until; ++steps) {
       require(steps < 20'000, "time goes on");
-      // A transport that cannot send because there are no frames tries again and again: not at
-      // every tick here.
+      // A transport that cannot send because there are no frames retries at each tick. The test
+      // does not run all of them.
       const Time next = std::min(transport_.next_deadline(), until);
       now_ = std::max(next, now_ + std::chrono::microseconds(100));
       transport_.handle_timers(now_);

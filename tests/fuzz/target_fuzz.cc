@@ -1,6 +1,7 @@
 // The transaction layer of one process, and a fuzzer that is all its peers: it sends requests,
-// packets of slices in any order, filler, answers and data of reads, right and wrong, while the
-// process posts works of its own, polls, flushes, unregisters, and channels die and come back.
+// packets of slices in any order, filler, answers and data of reads, valid and invalid. Meanwhile
+// the process posts works of its own, polls, flushes and unregisters, and channels die and are made
+// again.
 //
 // Oracle: no byte changes but in ranges that a request with the right token and rights, or a posted
 // buffer, covers; no byte leaves but of readable segments and posted works; each work completes at
@@ -43,7 +44,7 @@ struct Registered {
   TokenValue token() const { return made ? made->token.value : TokenValue{9}; }
 };
 
-// A slice that a peer sends.
+// A slice that a peer is sending.
 struct Sending {
   uint32_t peer = 0;
   uint32_t tpmsn = 0;
@@ -52,14 +53,14 @@ struct Sending {
   TaRequest headers;
 };
 
-// A slice of our own that has left, as its target knows it.
+// A slice of this process that has left, as its target knows it.
 struct Left {
   uint32_t peer = 0;
   Btah base;
-  uint32_t bytes = 0;  // of a read
+  uint32_t bytes = 0;  // for a read
 };
 
-// Each event names what it is about.
+// Checks that each event names its Jetty or its peer.
 class Events final : public jetty::EventSink {
  public:
   void raise(const Event& event) override {
@@ -141,7 +142,7 @@ class Script final : public transport::Channels {
   // ---- this process
 
   void add(Registered& segment) {
-    // Some share a TokenID.
+    // Some segments share a TokenID.
     const Registered& beside = segments_[input_.below(static_cast<uint32_t>(segments_.size()))];
     const memseg::SegmentTable::Segment what{
         .base = segment.memory.data(), .bytes = segment.memory.size(), .rights = segment.rights};
@@ -162,7 +163,7 @@ class Script final : public transport::Channels {
     waiting_receives_ = {};
     post_receives();
   }
-  // It takes its receives from the other Jetty, until that is made anew.
+  // This Jetty takes its receives from the other one, until that one is created again.
   void make_sharer() {
     auto jfc = std::make_shared<Jfc>(1);
     jetty::JettyParts parts(std::make_shared<Queues>(uint16_t{0}, uint16_t{0}, jfc), {});
@@ -184,7 +185,7 @@ class Script final : public transport::Channels {
     for (uint64_t slot = 0; slot < receives; ++slot) {
       if (waiting_receives_[slot]) continue;
       const Buffer_ all = receive_buffer(slot);
-      // Some in pieces, with a hole between them that must stay as it is.
+      // Some buffers have several pieces, with a hole between them that must not change.
       const std::array pieces = {Buffer{all.data(), 1000}, Buffer{all.data() + 1100, 1400}};
       const size_t count = slot % 2 == 0 ? 2 : 1;
       if (queues_->receive(std::span(pieces).first(count), slot + 1) == 0) return;
@@ -230,11 +231,11 @@ class Script final : public transport::Channels {
               "a completion names its Jetty");
       if (arrival) {
         if (completion.tag != 0) end_receive(completion);
-        continue;  // else it is a write's immediate, which takes no buffer
+        continue;  // otherwise it is the immediate of a write, which uses no buffer
       }
       require(completion.tag <= berths && works_[completion.tag], "a work completes once");
       end_work(completion.tag);
-      // It implies the unsignalled ones whose berths it brings back.
+      // The completion implies the unsignalled works whose berths return with it.
     }
     for (uint64_t slot = 0; slot < berths; ++slot) {
       const bool all_back = queues_->vacant_berths() == berths;
@@ -253,7 +254,7 @@ class Script final : public transport::Channels {
     works_[slot].reset();
   }
 
-  // The steps of an engine's pass that concern this layer.
+  // The steps of an engine's pass that belong to this layer.
   void pass() {
     auto& initiator = transactions_->initiator();
     initiator.take(*jetty_, 64, now_);
@@ -299,7 +300,8 @@ class Script final : public transport::Channels {
     transactions_->target().flush_receives(*jetty_);
     return jetty_->outstanding == 0;
   }
-  // Destroyed and made anew under the same id: the numbering of its slices goes on.
+  // Destroys the Jetty and creates it again with the same id: the numbering of its slices
+  // continues.
   void remake_jetty() {
     if (!flush()) return;
     poll_all();
@@ -346,7 +348,7 @@ class Script final : public transport::Channels {
     transactions_->up(lives_[peer], *channels_[peer], now_);
   }
   void down(uint32_t peer, Why why) {
-    // The channel is gone already when it is told.
+    // The channel has ended already when the layer is notified.
     channels_[peer].reset();
     transactions_->down(lives_[peer], why, now_);
     std::erase_if(sending_, [&](const Sending& slice) { return slice.peer == peer; });
@@ -363,7 +365,7 @@ class Script final : public transport::Channels {
     down(peer, static_cast<Why>(input_.below(5)));
   }
 
-  // Has the offered packets written, and reads their identity.
+  // Makes the layer write packets of offered slices, and reads which slices they belong to.
   void pull() {
     const uint32_t peer = input_.below(peers);
     FakeChannel* channel = channels_[peer].get();
@@ -445,7 +447,7 @@ class Script final : public transport::Channels {
     headers.memory = {.address = reinterpret_cast<uint64_t>(segment.memory.data()),
                       .token_id = number(segment.id()),
                       .length = slice.bytes};
-    // Near both ends, and a little beyond.
+    // Near both ends of the segment, and a little beyond.
     if (input_.chance(128)) headers.memory.address += segment.memory.size() - slice.bytes;
     if (input_.chance(64)) headers.memory.address += input_.below(5) - 2u;
     if (input_.chance(8)) headers.memory.address = input_.take<uint64_t>();
@@ -465,8 +467,8 @@ class Script final : public transport::Channels {
     send_packet();
   }
 
-  // Out of a write with immediate and a number that was drawn for it: what older inputs say of
-  // everything else stays as it was.
+  // Makes it from a write with immediate and a number that was drawn for it. So older inputs keep
+  // their meaning for everything else.
   void make_notify(TaRequest& headers) {
     const uint32_t drawn = headers.immediate.message_length / 2;
     const Registered& segment = segments_[drawn % segments_.size()];
@@ -475,13 +477,13 @@ class Script final : public transport::Channels {
                       .token_id = number(segment.id()),
                       .token = number(segment.token()),
                       .value = uint64_t{0x6e6f7469} << 32 | drawn};
-    // Anywhere within, aligned more often than not, and a little before and beyond.
+    // Anywhere within the segment, more often aligned than not, and a little outside of it.
     headers.notify.address += drawn / 16 % (segment.memory.size() + 16) - 8u;
     if (drawn / 4 % 4 != 0) headers.notify.address &= ~uint64_t{7};
     if (drawn % 64 == 63) headers.notify.token ^= 1;
   }
 
-  // Likewise out of a write: of any width, aligned more often than not.
+  // Makes it from a write, likewise: of any width, more often aligned than not.
   void make_atomic(Sending& slice) {
     const uint32_t drawn = slice.headers.immediate.message_length / 4;
     const auto opcode = static_cast<uint8_t>(first_atomic) + drawn % 9;
@@ -560,7 +562,8 @@ class Script final : public transport::Channels {
     }
   }
 
-  // Allows the bytes that this request may have changed, by the rules and not by the code.
+  // Allows the bytes that this request may have changed according to the rules, not according to
+  // the code.
   void allow(const TaRequest& headers, uint32_t bytes) {
     if (headers.base.opcode == static_cast<uint8_t>(TaOpcode::write_notify)) {
       const Ntfetah& notify = headers.notify;
@@ -570,7 +573,7 @@ class Script final : public transport::Channels {
     if (message || bytes == 0) return allow_receives();
     if (!headers.base.token_present) return;
     allow(headers.memory.token_id, headers.token.token, headers.memory.address, bytes);
-    // A write's packet may come within a slice that began as a message.
+    // A packet of a write may come within a slice that began as a message.
     allow_receives();
   }
   void allow(uint32_t token_id, uint32_t token, uint64_t address, uint32_t bytes) {
@@ -578,7 +581,7 @@ class Script final : public transport::Channels {
       if (!segment.made || number(segment.id()) != token_id) continue;
       const auto& [id, newer, older, checked] = segment.made->token;
       if (number(newer) != token && number(older) != token) continue;
-      // The one that has atomics may be written, too.
+      // A segment with the right to atomics may be written by them, too.
       if (!has(segment.rights, Rights::write)) continue;
       const auto base = reinterpret_cast<uint64_t>(segment.memory.data());
       const uint64_t at = address - base;
@@ -609,7 +612,7 @@ class Script final : public transport::Channels {
     accept(peer, tpmsn, input_.chance(128), true, packet);
   }
 
-  // From a known peer or a stranger.
+  // Sends a datagram from a known peer or from a stranger.
   void send_datagram() {
     TaRequest send;
     send.base.opcode =
@@ -688,9 +691,9 @@ class Script final : public transport::Channels {
 
   void accept(uint32_t peer, uint32_t tpmsn, bool last, bool withdrawn, const Bytes_& packet) {
     if (!channels_[peer]) return;
-    // Filler without a BTAH is a keep-alive, which transport keeps to itself.
+    // Filler without a BTAH is a keep-alive, which the transport handles itself.
     if (withdrawn && packet.empty()) return;
-    // At the end of an allocation of its own, so that reading beyond it shows.
+    // The copy lies at the end of its own allocation, so that reading beyond it is detected.
     const std::unique_ptr<std::byte[]> copy(new std::byte[packet.size()]);
     std::copy(packet.begin(), packet.end(), copy.get());
     const transport::Received received{.peer = lives_[peer],
@@ -716,7 +719,7 @@ class Script final : public transport::Channels {
       transactions_->initiator().settled(++fill_, now_);
     }
     poll_all();
-    // Unsignalled works that are done come home with the next completion.
+    // Berths of unsignalled works that are done return with the next completion.
     Work last = write(std::span<const std::byte>{}, remote_segment(0));
     require(queues_->post({&last.tag(berths), 1}) == 1, "the last berth takes a signalled work");
     works_[berths] = Posted{false, true};
@@ -757,7 +760,7 @@ class Script final : public transport::Channels {
   jetty::Jetty* jetty_ = nullptr;
   jetty::Jetty* sharer_ = nullptr;
   Time now_{std::chrono::seconds(100)};
-  bool polled_ = false;  // the application polls
+  bool polled_ = false;  // whether the application polls
   std::array<bool, receives> waiting_receives_{};
   std::array<std::optional<Posted>, berths + 1> works_;  // by tag
   std::deque<Sending> sending_;

@@ -1,6 +1,6 @@
-// Every parser of text from outside, on any bytes. Oracle: what parses can be written, and what was
-// written parses as the same value; what does not parse has a reason, not much longer than itself;
-// what is accepted holds no control characters, and a name cannot leave its directory.
+// Tests every parser of text from outside on any bytes. Oracle: what parses can be written, and the
+// written text parses as the same value; what does not parse has a reason that is not much longer
+// than the text; what is accepted has no control characters; and a name cannot leave its directory.
 
 #include <algorithm>
 #include <string>
@@ -21,7 +21,7 @@ bool printable(std::string_view text) {
 void check_reason(const Error& error, std::string_view text) {
   require(error.status == Status::invalid_argument, "text that is wrong is an invalid argument");
   require(!error.message.empty(), "a refusal says why");
-  // It may name the text and, where options are read, each of their names again.
+  // The reason may quote the text and, where options are read, each of their names.
   require(error.message.size() <= 8 * text.size() + 400,
           "a refusal is not much longer than its cause");
 }
@@ -72,7 +72,7 @@ std::string written(const drivers::DeviceString& device) {
   return options.empty() ? text : text + "?" + options;
 }
 
-// Reads every option as every kind of value; each either fits, or stays as it was.
+// Reads every option as every type of value. Each either is valid, or keeps its default.
 void check_options(const drivers::DeviceString& device, std::string_view whole) {
   for (const auto& option : device.options) {
     require(whole.substr(option.place, option.key.size()) == option.key, "a key has its place");

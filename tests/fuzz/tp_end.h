@@ -10,13 +10,13 @@
 
 namespace urma::fuzz {
 
-// A slice as the end that offers it remembers it, with what its peer has got of it.
+// A slice, as the end that offers it remembers it, and what its peer has received of it.
 struct TrackedSlice {
-  uint32_t channel = 0;  // the end's how many-th
+  uint32_t channel = 0;  // the number of the end's channel, counted from the first
   transport::Class traffic = transport::Class::request;
   uint32_t packets = 0;
   bool withdrawn = false;
-  bool over = false;  // its channel is gone: nothing is promised any more
+  bool over = false;  // its channel has ended, so nothing is promised any longer
   bool delivered = false;
   std::set<uint16_t> written = {};
   std::set<uint16_t> arrived = {};
@@ -24,8 +24,8 @@ struct TrackedSlice {
   uint32_t tpmsn = 0;
 };
 
-// One of two Transports that talk to each other, and the layer above it: the source of packets that
-// say which they are, and the sink that holds what arrives against what its peer has sent.
+// One of two Transports that talk to each other, and the layer above it: a source whose packets say
+// which slice they belong to, and a sink that compares what arrives with what its peer has sent.
 class End final : public transport::PacketSource, public transport::PacketSink {
  public:
   End(const transport::Settings& settings, uint64_t seed, bool trusting)
@@ -60,7 +60,7 @@ class End final : public transport::PacketSource, public transport::PacketSink {
   void expect_nothing(Time now) {
     while (channel != nullptr && awaited_ > 0) expect_answers(false, now);
   }
-  // Everything that was offered and is still promised has been delivered.
+  // Returns whether everything that was offered and is still promised has been delivered.
   bool finished() const {
     for (const TrackedSlice& slice : slices) {
       if (!slice.over && !slice.delivered) return false;
@@ -167,7 +167,7 @@ class End final : public transport::PacketSource, public transport::PacketSink {
   SeededEntropy entropy_;
   uint32_t channels_ = 0;
   uint32_t awaited_ = 0;
-  std::set<uint32_t> tpmsns_;  // that arrived on the channel
+  std::set<uint32_t> tpmsns_;  // the TPMSNs that have arrived on the channel
 
  public:
   transport::Transport transport;

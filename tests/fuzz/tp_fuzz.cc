@@ -107,7 +107,7 @@ class Script {
     }
   }
 
-  // Where something is expected, something was offered.
+  // If a slice is expected, one was offered.
   void expect_answers(End& end) {
     const bool more = input_.chance(128);
     end.expect_answers(more, now_);
@@ -153,23 +153,23 @@ class Script {
   void flip(Packet& packet) {
     for (uint32_t times = 1 + input_.below(3); times > 0; --times) {
       const uint32_t at = input_.below(static_cast<uint32_t>(packet.bytes.size()));
-      // Headers, mostly.
+      // Flips bits, mostly in the headers.
       packet.bytes[input_.chance(200) ? at % 24 : at] ^=
           static_cast<std::byte>(1 << input_.below(8));
     }
   }
-  // Up to three bits: what the ICRC finds for certain in packets of this length.
+  // Flips up to three bits, which the ICRC certainly detects in packets of this length.
   void corrupt() {
     if (wire_.empty()) return;
     flip(wire_[pick()]);
   }
   Packet remembered() { return history_[input_.below(static_cast<uint32_t>(history_.size()))]; }
-  // A packet of the past, whole.
+  // Sends an earlier packet again, unchanged.
   void replay() {
     const Packet packet = remembered();
     if (!packet.bytes.empty()) hand_over({&packet, 1});
   }
-  // A packet of the past, changed or not, from an address where its sender does not live.
+  // Sends an earlier packet, changed or not, from an address that its sender does not have.
   void forge_from_elsewhere() {
     Packet packet = remembered();
     if (packet.bytes.empty()) return;
@@ -177,7 +177,7 @@ class Script {
     if (input_.chance(128)) flip(packet);
     hand_over_forged(packet);
   }
-  // Hostile: anything, from where it should come.
+  // In hostile runs: any packet, from the right address.
   void forge() {
     Packet packet = remembered();
     if (packet.bytes.empty()) return;
@@ -190,7 +190,8 @@ class Script {
     hand_over_forged(packet);
   }
   void hand_over_forged(Packet& packet) {
-    // Set-up goes by lives and cookies, not by addresses: it is setup_fuzz's.
+    // Set-up messages are verified by incarnations and cookies, not by addresses; setup_fuzz covers
+    // them.
     if ((packet.bytes[0] & std::byte{0x7f}) == std::byte{0}) packet.bytes[0] |= std::byte{1};
     seal_again(packet);
     hand_over({&packet, 1});
@@ -213,12 +214,12 @@ class Script {
     return any;
   }
 
-  // The wire is good from now on: all that was promised comes true, and the channel goes on.
+  // The wire is good from now on: all promises must be kept, and the channel must continue.
   void heal() {
     left_.room_now = right_.room_now = 64;
     settle();
     if (hostile()) return;
-    // An end whose channel is unknown to the other learns it by using it.
+    // An end whose channel the other end does not know learns that by using it.
     for (int tries = 0; tries < 3; ++tries) {
       left_.connect(right_.self, now_);
       settle();
@@ -239,7 +240,7 @@ class Script {
     const Time until = now_ + std::chrono::seconds(6);
     for (int steps = 0; now_ < until; ++steps) {
       require(steps < 100'000, "time goes on");
-      // As long as one of them has something to say; in hostile runs that may be for ever.
+      // As long as one of them has something to send; in hostile runs that may be for ever.
       for (int rounds = 0; rounds < (hostile() ? 4 : 1000); ++rounds) {
         if (!pass_all()) break;
       }

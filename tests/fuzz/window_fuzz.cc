@@ -1,7 +1,7 @@
-// Two devices on a window of shared memory, and a hostile process that writes into it whatever it
-// likes: its header, slots, bells, records, rings, and their contents; it also opens the window
-// again and again, and truncates it. Oracle: no device crashes or writes where it may not, and each
-// work ends once, in time.
+// Two devices on a window of shared memory, and a hostile process that writes anything into it:
+// into its header, slots, bells, records and rings, and their contents. It also opens the window
+// repeatedly, and truncates it. Oracle: no device crashes or writes where it may not, and each work
+// ends once, in time.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -34,7 +34,8 @@ Result<std::unique_ptr<drivers::PacketPort>> open_port() {
   return cxl::CxlPort::open({.path = path(), .bytes = 0});
 }
 
-// An empty file, of which a window takes what it uses: all of it would be most of a fuzzer's time.
+// A sparse file, of which a window uses a part: allocating all of it would take most of a fuzzer's
+// time.
 Result<std::unique_ptr<drivers::PacketPort>> make_window() {
   unlink(path().c_str());
   const int file = open(path().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -43,7 +44,7 @@ Result<std::unique_ptr<drivers::PacketPort>> make_window() {
   return open_port();
 }
 
-// A process with a device: an engine under the test's own time, a segment, a Jetty.
+// A process with a device: an engine that runs in the test's own time, a segment and a Jetty.
 class Host {
  public:
   Host(std::unique_ptr<drivers::PacketPort> port, uint64_t life)
@@ -106,7 +107,7 @@ class Host {
     }
     require(ended_ <= posted_, "a work ends once");
   }
-  // Gives the mapped segment back, and takes another one.
+  // Returns the mapped segment, and allocates another one.
   void renew(Time now) {
     if (mapped_.lease.bytes == 0) return take_mapped();
     engine::Registrations::Withdrawal what{.segment = mapped_.made.segment,
@@ -195,7 +196,7 @@ class Host {
   uint64_t ended_ = 0;
 };
 
-// The hostile process's mapping of the window.
+// The mapping of the window that the hostile process has.
 class Scribbler {
  public:
   Scribbler() {
@@ -219,9 +220,9 @@ class Scribbler {
  private:
   static constexpr cxl::Parts parts = cxl::Parts::of(window_bytes);
 
-  // Where something lies that means something, mostly.
+  // An offset in the window, mostly of something that has a meaning.
   static uint64_t place(Input& input) {
-    // Those that two or three devices use.
+    // Mostly rings that two or three devices use.
     const uint32_t ring = input.chance(230) ? input.below(4) : input.below(parts.rings);
     const uint32_t place = input.chance(230) ? input.below(3) : input.below(cxl::places);
     const uint64_t ring_at = parts.rings_at + uint64_t{ring} * cxl::ring_bytes;
@@ -285,7 +286,7 @@ class Script {
   ~Script() { unlink(path().c_str()); }
 
   void run() {
-    // A channel each way, so that there is something to spoil.
+    // Makes a channel in each direction, so that there is something to damage.
     for (auto& host : hosts_) host->post(0, 100);
     for (int i = 0; i < 8; ++i) pass(1);
     while (!input_.empty()) step();
@@ -342,7 +343,7 @@ class Script {
     }
   }
 
-  // Another device opens the window as it is now.
+  // Another device opens the window in its present state.
   void visit() {
     auto port = open_port();
     if (!port) {
@@ -365,13 +366,13 @@ class Script {
     const uint64_t left = input_.chance(128) ? 0 : input_.take<uint32_t>() % window_bytes;
     require(truncate(path().c_str(), static_cast<off_t>(left)) == 0, "a file can be cut off");
   }
-  // The second process ends without a word and comes again, if the window lets it.
+  // The second process ends without a goodbye and starts again, if the window allows that.
   void restart() {
     hosts_[1]->check();
     hosts_[1].reset();
     auto port = open_port();
     if (!port) {
-      // Another window then; the first one is alone.
+      // Then it opens another window, and the first device is alone.
       port = make_window();
       require(port.ok(), "a window is made where there is none");
     }
@@ -381,7 +382,7 @@ class Script {
     meet();
   }
 
-  // No process scribbles from here on.
+  // The hostile process does nothing from here on.
   void heal() {
     const Time until = now_ + in_time;
     const auto ended = [&] { return hosts_[0]->all_ended() && hosts_[1]->all_ended(); };

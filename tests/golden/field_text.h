@@ -10,12 +10,12 @@
 
 namespace urma::test {
 
-// Fields as text: numbers are 0x..., EIDs 32 hexadecimal digits, a bitmap the numbers of its ones:
-// 1,5,63.
+// Fields as text: a number is 0x..., an EID is 32 hexadecimal digits, and a bitmap is the list of
+// its ones, as 1,5,63.
 
 using BitmapWords = decltype(Saetph::bits);
 
-// " name=value" for each field.
+// Writes " name=value" for each field.
 class FieldWriter {
  public:
   template <class Value>
@@ -43,7 +43,7 @@ class FieldWriter {
   std::string text_;
 };
 
-// Sets the fields that are named; the others keep their values.
+// Sets the fields that are named. The others keep their values.
 class FieldReader {
  public:
   explicit FieldReader(std::map<std::string, std::string> values) : values_(std::move(values)) {}

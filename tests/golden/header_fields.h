@@ -6,7 +6,7 @@
 
 namespace urma::test {
 
-// Every field of every header, named once: calls `visit("name", field)` for each, in order.
+// Names every field of every header once: calls `visit("name", field)` for each, in order.
 
 template <class Visit>
 void visit_fields(Btah& header, Visit&& visit) {

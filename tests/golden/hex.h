@@ -19,7 +19,7 @@ inline std::string to_hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-// Blanks between digits are for people. Throws at anything else.
+// Reads hexadecimal digits. Blanks between them are ignored. Throws at anything else.
 inline std::vector<std::byte> from_hex(std::string_view text) {
   std::vector<std::byte> bytes;
   unsigned digits = 0, value = 0;

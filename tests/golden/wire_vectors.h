@@ -6,18 +6,18 @@
 
 namespace urma::test {
 
-// One block of wire_vectors.txt, which says at its top what it may hold.
+// One block of wire_vectors.txt. The top of that file says what a block may contain.
 struct WireVector {
   std::string header;
   std::string name;
-  std::map<std::string, std::string> fields;  // without those below
+  std::map<std::string, std::string> fields;  // except those that are members below
   std::string hex;
   bool ignored = false;
   bool reject = false;
   int line = 0;
 };
 
-// Throws where the file is not as it says.
+// Throws if the file does not have this form.
 std::vector<WireVector> read_wire_vectors(const std::string& path);
 
 }  // namespace urma::test

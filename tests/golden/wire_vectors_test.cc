@@ -74,7 +74,8 @@ const std::map<std::string, Check> checks = {
 };
 
 // UB 4.2.1, UB 4.2.5
-TEST_CASE("the golden bytes mean the golden fields, and the fields become the bytes") {
+TEST_CASE(
+    "the golden bytes are read as the golden fields, and the fields are written as the bytes") {
   std::set<std::string> seen;
   for (const WireVector& vector : vectors()) {
     if (vector.header == "icrc") continue;
@@ -87,7 +88,7 @@ TEST_CASE("the golden bytes mean the golden fields, and the fields become the by
   CHECK(seen.size() == checks.size());
 }
 
-TEST_CASE("the golden ICRCs cover the golden headers, and are what we send and accept") {
+TEST_CASE("the golden ICRCs cover the golden headers, and the library sends and accepts them") {
   int four = 0, six = 0;
   for (const WireVector& vector : vectors()) {
     if (vector.header != "icrc") continue;

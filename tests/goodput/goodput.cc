@@ -1,5 +1,5 @@
-// The share of a line that each way of retransmission makes use of, as bench/retransmission asks
-// for it: rows on standard input, each a list of KEY=VALUE, and for each a line of JSON.
+// Measures the share of a line that each mode of retransmission uses, for bench/retransmission:
+// reads rows from standard input, each a list of KEY=VALUE, and prints a line of JSON for each.
 //
 //   mode=sel-fast keeps=yes window=98 round_trip=49 rto=245 loss=0.01 jitter=0 packets=100000
 //   seed=1
@@ -80,13 +80,13 @@ Row read_row(const std::string& text) {
   return row;
 }
 
-// One end, and the layer above it: offers slices without end, and counts what comes.
+// One end, and the layer above it, which offers slices without end and counts arrivals.
 class End final : public transport::PacketSource, public transport::PacketSink {
  public:
   End(uint8_t number, const Retransmission& mode)
       : entropy_(number), transport(settings(number, mode), entropy_, *this) {}
 
-  // Never so little that there would be nothing to send.
+  // Offers enough that there is always something to send.
   void offer(uint32_t slices) {
     while (offered_ < slices) {
       if (!channel->offer({offered_ % slices, 0}, transport::Class::request, slice_bytes)) return;
@@ -172,7 +172,7 @@ class Line {
     }
   };
 
-  // One packet's time on the line.
+  // One packet time on the line.
   void slot(double loss) {
     const Duration one_way = slots(row_.round_trip) / 2;
     take(from_, [&](fuzz::Packet packet) {

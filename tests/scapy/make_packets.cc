@@ -26,7 +26,7 @@ class Maker {
     request.base.opcode = static_cast<uint8_t>(opcode);
     request.base.target_present = info.to_jetty;
     request.base.user_data = info.user_data;
-    // INFERRED: of a Send_imm IMMETAH's last 8 bytes are zero.
+    // INFERRED: in a Send_imm, the last 8 bytes of IMMETAH are zero.
     if (opcode == TaOpcode::send_immediate) {
       request.immediate.token = request.immediate.message_length = 0;
     }
@@ -105,7 +105,7 @@ class Maker {
     frame_->to = route_.to;
   }
 
-  // Any length, also none and a full packet; in two pieces.
+  // Adds data of any length, from none to a full packet, in two pieces.
   void add_data() {
     data_.resize(prng_.chance(0.1) ? 1024 : prng_.below(70));
     for (std::byte& byte : data_) byte = std::byte{random8(prng_)};
@@ -155,7 +155,7 @@ class Maker {
   TxFrame* frame_ = nullptr;
   IcrcPrefix prefix_;
   Route route_;
-  size_t used_ = 0;  // of the head
+  size_t used_ = 0;  // used bytes of the head
   std::vector<std::byte> data_;
 };
 

@@ -53,7 +53,7 @@ def _rtph(rng, **fields):
 
 
 def _btah(rng, opcode, **fields):
-    # Fields that a receiver without the option ignores are set at random.
+    # A receiver without the option ignores these fields, so they are random.
     return ub.BTAH(opcode=opcode, tassn=_bits(rng, 16), order=rng.randrange(3),
                    completion_order=_bits(rng, 1), ee_bits=rng.choice([1, 3]), retry=_bits(rng, 1),
                    solicited=_bits(rng, 1), allocate=_bits(rng, 1), no_taack=_bits(rng, 1),
@@ -118,7 +118,7 @@ def filler(rng):
 
 
 def ack(rng):
-    # Also the transaction statuses that ride on an ack: RNR, page fault, piggybacked answers.
+    # Includes the transaction statuses that an ack can carry: RNR, page fault, piggybacked answers.
     status = rng.choice([0, 1, 2, 3, 5])
     if rng.random() < 0.5:
         return _rtph(rng, opcode=ub.TPACK, status=status, info=_bits(rng, 5))
@@ -168,7 +168,7 @@ def malformed_packets(rng, rounds):
         yield "it comes from another port", (route[0], route[1], route[2] ^ 1, wire)
         yield "it comes from elsewhere", (route[0] + 1, *route[1:], wire)
 
-        # From here on the ICRC is right.
+        # All packets from here on have a valid ICRC.
         for opcode in _REQUESTS:
             whole = request(rng, opcode)
             packet = bytes(whole)

@@ -90,7 +90,7 @@ class LibraryToScapy(unittest.TestCase):
                     values = fields_of(name, header)
                     expected = {field: parse_value(text) for field, text in fields.items()}
                     self.assertEqual(values, {**values, **expected}, name)
-                    # The library leaves fields zero that it does not name, but for EE_bits: not
+                    # The library writes zero into fields that it does not name, except EE_bits: not
                     # trusted.
                     unnamed = {field: value for field, value in values.items()
                                if field not in fields and value}

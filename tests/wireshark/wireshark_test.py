@@ -21,7 +21,7 @@ VECTORS = ROOT / "tests/golden/wire_vectors.txt"
 ROUNDS = 8
 HERE, THERE = bytes.fromhex("0a000001"), bytes.fromhex("0a000002")
 WINDOW = bytes.fromhex("fd75726d610001020304050607000001")
-# Its fields are not all zero where a vector names none.
+# Vectors that do not name this field have another value than zero.
 SENT_AS = {"uboe.btah.ee_bits": 1}
 PSNS = 1 << 24
 
@@ -99,7 +99,7 @@ UTPH = "00 01" + 14 * "00"
 ADDRESSES = "00 000001" + 32 * "00"
 MTETAH, OFSTETAH, MAETAH, TVETAH = 4 * "00", 4 * "00", 16 * "00", 4 * "00"
 SETUP_HEAD = UTPH + ADDRESSES + "00 10 0000 08 000000" + MTETAH + OFSTETAH
-# The bytes in front of a header and behind it, in a packet that has it.
+# The bytes before and behind a header, in a packet that contains it.
 EMBEDDED = {
     "rtph": ("", ""),
     "utph": ("", ""),
@@ -166,7 +166,7 @@ def test_golden_vectors():
                 assert values == [SENT_AS.get(field, 0)], (about, field, values)
         if header != "ctph":
             assert found["uboe.icrc.status"] == [1], (about, found)
-    # A field that no vector names belongs to no header, or is unused here.
+    # A field that no vector names belongs to no header, or is not used here.
     unused = {"version", "ee_bits", "poison", "no_taack", "completion_order", "alloc", "e_bit",
               "rc_type", "sv", "hint", "tc_type", "bitmap_size", "bitmap", "received", "missing",
               "padding", "opcode"}
@@ -191,7 +191,8 @@ def test_golden_icrcs():
         if pcapng.UB_PORT in ports:  # on other ports the heuristic does not apply
             packets.append(whole[:-1] + bytes([whole[-1] ^ 1]))
             statuses.append([0])
-    # Bytes that a path may change, and IPv4's ID, do not matter; all the rest does.
+    # A change of bytes that a path may change, or of IPv4's ID, does not matter. Any other change
+    # does.
     for at, status in ((1, [1]), (5, [1]), (8, [1]), (10, [1]), (26, [1]), (12, [0]), (40, [0])):
         changed = bytearray(pcapng.with_icrc(HERE, THERE, bytes.fromhex(RTPH)))
         changed[at] ^= 0x10
@@ -241,7 +242,7 @@ def test_packets_of_every_kind():
     for route, layers, wire in made:
         packets.append(on_ip(route, wire))
         expected.append((route, layers))
-        # The same without its transport header's numbers, as it would be in a window.
+        # The same packet without the numbers of its transport header, as it would be in a window.
         headers = [header for header, _ in layers]
         if headers[0] == "rtph" and headers[1:2] in (["btah"], ["atah"]):
             padding = int(layers[0][1]["padding"], 0)
@@ -287,7 +288,7 @@ def test_broken_packets():
         kinds.add(route["kind"])
         if first:
             packets += [on_ip(route, wire[:bytes_]) for bytes_ in range(1, min(len(wire), 160))]
-            # With a length that fits and an ICRC that is right.
+            # With a matching length and a valid ICRC.
             for bytes_ in range(4, min(len(wire), 160), 4):
                 packets.append(pcapng.with_icrc(HERE, THERE, wire[:bytes_]))
             for kept in range(29, len(on_ip(route, wire)), 3 if len(wire) < 160 else 29):

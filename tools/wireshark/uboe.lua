@@ -10,12 +10,12 @@ uboe.prefs.verify = Pref.bool("Verify the ICRC", true,
   "Compute each packet's ICRC. It takes 0.1 ms for each KiB.")
 
 local UB_PORT = 4792
--- Of CTP in captures of liburma: it is in memory that processes share, never on UDP.
+-- For CTP in captures of liburma: CTP packets are in memory that processes share, never on UDP.
 local CTP_PORT = 4793
 local ICRC_BYTES = 4
 local PSNS = 0x1000000
 
--- ---- what numbers mean
+-- ---- the meaning of numbers
 
 local TP_OPCODES = { [0] = "UTP", [1] = "data", [2] = "TPACK", [3] = "TPACK-CC", [5] = "TPSACK",
   [6] = "TPSACK-CC", [8] = "CNP" }
@@ -51,7 +51,8 @@ local function field(make, abbreviation, ...)
   return one
 end
 
--- How a field lies in its header: first byte, bytes, mask (nil: all of them), and how it is shown.
+-- The position of a field in its header: first byte, bytes, mask (nil means all of them), and how
+-- it is shown.
 local MAKERS = { [1] = ProtoField.uint8, [2] = ProtoField.uint16, [3] = ProtoField.uint24,
   [4] = ProtoField.uint32, [8] = ProtoField.uint64 }
 local function number(key, label, at, bytes, mask, names, shown)
@@ -223,7 +224,7 @@ local padding = field(ProtoField.bytes, "padding", "Padding")
 local undecoded = field(ProtoField.bytes, "undecoded", "Not decoded")
 local icrc = field(ProtoField.uint32, "icrc", "ICRC", base.HEX)
 local icrc_status = field(ProtoField.uint8, "icrc.status", "ICRC status", base.DEC, CHECKSUM)
--- Whichever header has them.
+-- The PSN of either header that has one.
 local psn = field(ProtoField.uint24, "psn", "PSN", base.DEC)
 local tpn = field(ProtoField.uint24, "tpn", "TPN, of either end", base.HEX)
 local tassn = field(ProtoField.uint16, "tassn", "TASSN", base.DEC)
@@ -249,7 +250,7 @@ uboe.experts = { malformed, bad_icrc, unknown, refused, again }
 local ipv4_source, ipv4_destination = Field.new("ip.src"), Field.new("ip.dst")
 local ipv6_source, ipv6_destination = Field.new("ipv6.src"), Field.new("ipv6.dst")
 
--- Raw source and destination of the innermost IP header; nothing if there is none.
+-- Returns the source and destination bytes of the innermost IP header; nothing if there is none.
 local function addresses()
   local from, to, place
   for _, pair in ipairs({ { ipv4_source, ipv4_destination }, { ipv6_source, ipv6_destination } }) do
@@ -264,7 +265,8 @@ end
 
 local bxor, band, rshift = bit.bxor, bit.band, bit.rshift
 
--- CRC-32 of four bytes at a time, by the halves of a word. Made when first needed.
+-- CRC-32 of four bytes at a time, by the two halves of a word. The tables are made when first
+-- needed.
 local low_half, high_half
 local function make_tables()
   local one = {}
@@ -275,7 +277,7 @@ local function make_tables()
     end
     one[i] = crc
   end
-  -- Of `crc`, so many zero bytes on.
+  -- Returns `crc` after this many zero bytes.
   local function on(crc, bytes)
     for _ = 1, bytes do crc = bxor(rshift(crc, 8), one[band(crc, 0xff)]) end
     return crc
@@ -304,8 +306,8 @@ local function crc32(text)
   return bxor(crc, 0xffffffff)
 end
 
--- What stands in front of the packet as far as the ICRC covers it: what a path may change is ones,
--- IPv4's ID 0, whatever was sent.
+-- The headers before the packet as the ICRC covers them: fields that a path may change are ones,
+-- and IPv4's ID is 0 whatever was sent.
 local function canonical_headers(from, to, pinfo, bytes)
   local length = bytes + 8
   local udp = Struct.pack(">I2I2I2I2", pinfo.src_port, pinfo.dst_port, length, 0xffff)
@@ -316,7 +318,8 @@ local function canonical_headers(from, to, pinfo, bytes)
   return Struct.pack(">I4I2I1I1", 0x6ff00000, length, 17, 0xff) .. from .. to .. udp
 end
 
--- Good, bad, or nothing when it cannot be known; and what it should be.
+-- Returns whether the ICRC is good or bad, or nothing if that cannot be known, and the expected
+-- value.
 local function check_icrc(tvb, pinfo)
   local bytes = tvb:reported_len()
   if tvb:len() < bytes or bytes % 4 ~= 0 or bytes < ICRC_BYTES or bytes > 65527 then return nil end
@@ -327,12 +330,13 @@ local function check_icrc(tvb, pinfo)
   return bxor(crc, sent) == 0, crc
 end
 
--- ---- a packet, from front to end
+-- ---- a packet, from the front to the end
 
 local Packet = {}
 Packet.__index = Packet
 
--- `stop`: where what the headers are about ends, by the length that the packet had.
+-- `stop` is where the part that the headers describe ends, according to the original length of the
+-- packet.
 local function packet_of(tvb, pinfo, tree)
   return setmetatable({ tvb = tvb, pinfo = pinfo, tree = tree, at = 0, stop = tvb:reported_len(),
     words = {} }, Packet)
@@ -347,7 +351,7 @@ function Packet:complain(expert_info, text)
   return nil
 end
 
--- Whether the next bytes belong to the packet, and were captured.
+-- Returns whether the next bytes belong to the packet and were captured.
 function Packet:has(bytes, what)
   if bytes > self:left() then return self:complain(malformed, what .. " is cut off") end
   if self.at + bytes <= self.tvb:len() then return true end
@@ -355,7 +359,8 @@ function Packet:has(bytes, what)
   return nil
 end
 
--- Adds a header and goes on behind it. Gives its tree and its first byte's place, or nothing.
+-- Adds a header and continues behind it. Returns its tree and the position of its first byte, or
+-- nothing.
 function Packet:take(which)
   if not self:has(which.size, which.title) then return nil end
   local at = self.at
@@ -372,7 +377,7 @@ function Packet:also(which, at, bytes, value)
   self.tree:add(which, self.tvb(at, bytes), value):set_hidden()
 end
 
--- What is left, as far as it was captured, as one field.
+-- Adds the rest, as far as it was captured, as one field.
 function Packet:rest(which)
   local bytes = math.min(self:left(), self.tvb:len() - self.at)
   if bytes > 0 then self.tree:add(which, self.tvb(self.at, bytes)) end
@@ -432,7 +437,7 @@ function Packet:take_answer()
   self:take_data(about.data)
 end
 
--- `alone`: filler, of which there is nothing but this header.
+-- `alone`: the packet is filler, which has only this header.
 function Packet:take_request(alone, is_setup)
   local item, at, code = self:take_base(BTAH)
   if not item then return self:rest(undecoded) end
@@ -494,7 +499,7 @@ function Packet:take_transaction(is_setup)
   self:take_request(false, is_setup)
 end
 
--- Behind a transport header: `next` is its NLP.
+-- Takes what follows a transport header; `next_header` is its NLP.
 function Packet:take_next(next_header, is_setup)
   if next_header == 1 then
     if not self:take(ADDRESSES) then return self:rest(undecoded) end
@@ -630,7 +635,7 @@ local function add_icrc(packet, tvb, pinfo)
   packet:say("[bad ICRC]")
 end
 
--- With padding and ICRC cut off, as far as they can be where the packet says so.
+-- Removes padding and ICRC, if the packet says where they are.
 local function dissect_tp(packet, tvb, pinfo)
   local bytes = tvb:reported_len()
   if bytes < 20 or bytes % 4 ~= 0 then
@@ -674,7 +679,8 @@ local udp_port = DissectorTable.get("udp.port")
 udp_port:add(UB_PORT, uboe)
 udp_port:add(CTP_PORT, uboe)
 
--- On any other port: the ICRC is right, which nothing else's last bytes are by chance.
+-- On any other port: the ICRC must be valid, which the last bytes of other packets are not by
+-- chance.
 local POSSIBLE = { [0x00] = true, [0x01] = true, [0x81] = true, [0x02] = true, [0x05] = true }
 uboe:register_heuristic("udp", function(tvb, pinfo, tree)
   local bytes = tvb:len()
