@@ -14,21 +14,21 @@ using Asked = apps::CommandLine::Asked;
 constexpr std::string_view screen =
     R"(urma_feed - many producers, one consumer that sleeps until a message comes
 
-  urma_feed consume                     takes messages from this host and others; until Ctrl-C
-  urma_feed produce --topic 3           to the one on this host, through shared memory
-  urma_feed produce 10.0.0.5 --topic 3  to another host: HOST, ADDRESS or ADDRESS:PORT
+  urma_feed consume                     receives messages from this host and others until Ctrl-C
+  urma_feed produce --topic 3           sends to the consumer on this host, by shared memory
+  urma_feed produce 10.0.0.5 --topic 3  sends to another host: HOST, ADDRESS or ADDRESS:PORT
 
-  --device STRING   consume: only this one (again for more); produce: this one
+  --device STRING   consume: only this device (repeatable); produce: this device
                     cxl: (shared memory), udp:10.0.0.5, "fault(loss=5%):udp:"
-  --count N         consume: end after N messages; produce: N messages       (until Ctrl-C)
-  --producers N     consume: end after so many producers have ended
-  --topic LIST      produce: topics 0 to 254, in turns: 3 or 1,2,7           (0)
-  --rate N          produce: at most so many messages a second
-  --work US         consume: handle each message for so many microseconds: producers then wait
+  --count N         consume: end after N messages; produce: send N messages  (until Ctrl-C)
+  --producers N     consume: end after N producers have ended
+  --topic LIST      produce: topics from 0 to 254, used in turn: 3 or 1,2,7  (0)
+  --rate N          produce: at most N messages per second
+  --work US         consume: spend US microseconds on each message, so that producers wait
   --version
 
-At its end, and on Ctrl-C, the consumer prints what came for each topic. On a terminal a line shows
-its progress once a second.
+At its end, and on Ctrl-C, the consumer prints the messages of each topic. On a terminal a line
+shows its progress once a second.
 
 Exit codes
   0 ok   1 error   2 usage   4 messages missing or repeated   5 consumer lost or not reached

@@ -9,26 +9,26 @@ namespace urma::info {
 namespace {
 
 constexpr std::string_view first_screen =
-    R"(urma_info - what is there, what was chosen and why, and what is wrong with this machine?
+    R"(urma_info - shows devices, their settings, and problems of this machine
 
-  urma_info                    the devices of this build: which open here and now, what they chose
+  urma_info                    the devices of this build: which can be opened, and their settings
   urma_info udp:10.0.0.5       one device: its properties, its limits, and its addresses
   urma_info --config udp:      each of its settings, with its value and where that comes from
-  urma_info --doctor           this machine: each line ok, warn or fix, with what mends it
+  urma_info --doctor           checks this machine: each line ok, warn or fix, with the fix
   urma_info --error unknown    a status, by name or number: its meaning, its causes, the cure
-  urma_info --help udp         what a driver's device strings take
+  urma_info --help udp         the options in a driver's device strings
 
   DEVICE             {}  --config [DEVICE]  the settings of a device ({})
-  -v, --verbose      with --config: and what each setting means
-  --doctor           checks; exit code 3 when something is to be mended
-  --error [STATUS]   one status; without it a line for each
-  --help [DRIVER]    this, or the options of a driver
+  -v, --verbose      with --config: also print what each setting means
+  --doctor           check this machine; exit code 3 if something needs a fix
+  --error [STATUS]   describe one status; without STATUS a line for each
+  --help [DRIVER]    print this, or the options of a driver
   --json             one JSON object on stdout instead of text
   --version
 
-Devices are opened for a moment; that of cxl: makes this user's window when there is none.
+Devices are opened for a moment; cxl: creates this user's window if there is none.
 
-Exit codes: 0 ok   1 error   2 usage   3 --doctor found something to be mended
+Exit codes: 0 ok   1 error   2 usage   3 --doctor found something that needs a fix
 )";
 
 }  // namespace
@@ -62,9 +62,9 @@ std::string help_on(std::string_view name) {
       out += to_text(form);
       if (form.options.empty()) continue;
       const std::string& key = form.options.front().key;
-      out += form.wraps ? fmt::format("  options stand in the parentheses: {}({}=...,...):\n\n",
+      out += form.wraps ? fmt::format("  options are in the parentheses: {}({}=...,...):\n\n",
                                       driver.name, key)
-                        : fmt::format("  options stand behind a question mark: {}?{}=...&...\n\n",
+                        : fmt::format("  options follow a question mark: {}?{}=...&...\n\n",
                                       form.example, key);
     }
     return out;

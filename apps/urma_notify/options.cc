@@ -11,23 +11,23 @@ using apps::usage;
 using Asked = apps::CommandLine::Asked;
 
 constexpr std::string_view screen =
-    R"(urma_notify - sends files straight into another process's memory, and resumes
+    R"(urma_notify - sends files directly into another process's memory, and resumes
 
-  urma_notify serve DIR            takes files into DIR, from this host and others; until Ctrl-C
-  urma_notify send FILE            to the one on this host, through shared memory
-  urma_notify send FILE 10.0.0.5   to another host: HOST, ADDRESS or ADDRESS:PORT
+  urma_notify serve DIR            receives files into DIR, from this host and others until Ctrl-C
+  urma_notify send FILE            sends to the receiver on this host, by shared memory
+  urma_notify send FILE 10.0.0.5   sends to another host: HOST, ADDRESS or ADDRESS:PORT
 
-  --device STRING   serve: only this one (again for more); send: this one
+  --device STRING   serve: only this device (repeatable); send: this device
                     cxl: (shared memory), udp:10.0.0.5, "fault(loss=5%):udp:"
-  --as NAME         send: under this name there              (the file's own)
-  --replace         send: instead of another file of that name
-  --rate BYTES      send: at most so many a second: 500K, 20M
-  --patience S      send: wait so long for a lost receiver, or for another sender of that name (10)
+  --as NAME         send: the name at the receiver             (that of the file)
+  --replace         send: replace another file of that name
+  --rate BYTES      send: at most BYTES per second: 500K, 20M
+  --patience S      send: wait S seconds for a lost receiver or another sender of the name (10)
   --version
 
-A file has its name there when it is complete, verified and on the disk; until then, and if it was
-interrupted, it is .NAME.urma-part. Send it again and it resumes: what is there is compared first.
-Any process that reaches the receiver may send it files; nothing is encrypted on the way.
+A file gets its name when it is complete, verified and on the disk. Until then, and after an
+interruption, it is .NAME.urma-part. Sending it again resumes: the blocks there are compared first.
+Any process that reaches the receiver may send it files; the data is not encrypted.
 
 Exit codes
   0 ok   1 error   2 usage   4 wrong bytes   5 receiver lost or not reached   6 version mismatch

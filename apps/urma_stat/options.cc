@@ -37,23 +37,23 @@ Options parse_options(int count, char** arguments) {
 }
 
 std::string_view help() {
-  return R"(urma_stat - what do the open devices of this user count?
+  return R"(urma_stat - shows the counters of the open devices of this user
 
   urma_stat                    a table: each device of each process
-  urma_stat PID                all that the devices of this process count, with unit and meaning
+  urma_stat PID                all counters of the devices of this process, with unit and meaning
   urma_stat NAME               the same for all processes of the program of this name
   urma_stat --watch 1          rates, each second; Ctrl-C ends it
   urma_stat PID --watch 1 --count 10 --json > ten.json       ten lines, a JSON object each
-  urma_stat --metrics          what is counted, in which unit, since when
+  urma_stat --metrics          the counters, their units, and since when they count
 
-  -w, --watch SECONDS   look again and again, 0.2 to 3600; on a terminal on one screen
+  -w, --watch SECONDS   repeat every 0.2 to 3600 s; on a terminal on one screen
   --count N             end after N looks
   --json                for programs: every metric with its value, unit, window and meaning
   --metrics             the metrics that this version of the library has; with --json, too
   --version
 
 Table
-  open        for how long the device has been open
+  open        the time since the device was opened
   works, done, executed
               works taken from Jetties, completions shown to them, slices of peers executed here,
               and so on: since the device was opened; with --watch, each second
@@ -61,11 +61,11 @@ Table
   resent      packets sent again; dropped: packets that could not be used
   "-": the process has another version of the library, which does not count this
 
-A device is seen unless it was opened with DeviceOptions::observable off, or cannot write to
-/dev/shm; another user's is not, nor one of a container that has a /dev/shm of its own.
-Values are at most a tenth of a second old, but for devices that no thread runs (Threads::inlined).
+A device is shown unless it was opened with DeviceOptions::observable off, or cannot write to
+/dev/shm. Devices of other users, and of containers with their own /dev/shm, are not shown.
+Values are at most 0.1 s old, except for devices that no thread runs (Threads::inlined).
 
-Exit codes: 0 ok, also when no device is open   1 error   2 usage   130 Ctrl-C
+Exit codes: 0 ok, even if no device is open   1 error   2 usage   130 Ctrl-C
 )";
 }
 
