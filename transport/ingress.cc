@@ -56,9 +56,10 @@ void RtpIngress::take_datagram(std::span<const std::byte> packet, const RxFrame&
 
 // Whether the peer of the channel sends from there, over any of its paths.
 bool RtpIngress::came_from_peer(Tp& tp, const RxFrame& frame, Time now) {
-  if (tp.routes() == nullptr) return tp.to() == *frame.from;
-  const auto route = tp.routes()->table().find(frame.path, *frame.from);
-  if (route) tp.routes()->came(*route, now);
+  Routes* const routes = tp.routes().get();
+  if (routes == nullptr) return tp.to() == *frame.from;
+  const auto route = routes->table().find(frame.path, *frame.from);
+  if (route) routes->came(*route, now);
   return route.has_value();
 }
 
@@ -81,7 +82,7 @@ void RtpIngress::take_for_channel(const Rtph& header, std::span<const std::byte>
     case TpOpcode::ack:
     case TpOpcode::selective_ack:
       tp->handle_ack(header, rest, now, sink_);
-      if (tp->routes() != nullptr && tp->routes()->health().any_news()) {
+      if (tp->routes().several() && tp->routes().get()->health().any_news()) {
         links_.report_paths(*peers_.find(tp->peer()));
       }
       return;

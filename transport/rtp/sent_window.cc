@@ -22,8 +22,8 @@ Duration SentWindow::age(const Packet& packet, Time now) {
 // An acknowledgement that comes sooner is for the first copy, and so is one that comes later: then
 // the peer was not running.
 bool SentWindow::may_answer(const Packet& packet, Duration since, const AnswerTimes& answer) const {
-  const Duration more = routes_ == nullptr ? Duration{} : 2 * (*routes_)[packet.route].took;
-  return since + 2 * stamp_unit >= answer.least && since <= answer.longest + more;
+  return since + 2 * stamp_unit >= answer.least &&
+         since <= answer.longest + 2 * routes_.took(packet.route);
 }
 
 SentWindow::Packet* SentWindow::push(const Packet& packet, Time now, Pool& pool) {
@@ -32,7 +32,7 @@ SentWindow::Packet* SentWindow::push(const Packet& packet, Time now, Pool& pool)
   Packet& back = packets_.back(pool);
   back.sent = stamp(now);
   inflight_bytes_ += back.bytes;
-  if (routes_ != nullptr) routes_->windows().left(back.route, back.bytes);
+  routes_.left(back.route, back.bytes);
   return &back;
 }
 
@@ -40,10 +40,10 @@ void SentWindow::sending(Packet& packet, uint16_t bytes, Time now) {
   if (packet.lost) {
     packet.lost = false;
     --lost_packets_;
-    if (routes_ != nullptr) routes_->windows().left(packet.route, bytes);
+    routes_.left(packet.route, bytes);
   } else {
     inflight_bytes_ -= packet.bytes;
-    if (routes_ != nullptr) routes_->windows().resized(packet.route, int64_t{bytes} - packet.bytes);
+    routes_.resized(packet.route, int64_t{bytes} - packet.bytes);
   }
   packet.bytes = bytes;
   packet.sent = stamp(now);
@@ -66,7 +66,7 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     const bool lost = at->lost;
     at->lost = false;
     const Duration since = age(*at, now);
-    if (routes_ != nullptr) routes_->arrived(at->route, lost ? 0 : at->bytes, now - since, now);
+    routes_.arrived(at->route, lost ? 0 : at->bytes, now - since, now);
     if (lost) {
       --lost_packets_;
     } else {
@@ -89,14 +89,14 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
         }
       } else if (!first_copy) {
         out.newest_sent = std::max(out.newest_sent, now - since);
-        if (routes_ != nullptr) routes_->delays().note_arrival(at->route, now - since, now);
+        routes_.note_arrival(at->route, now - since, now);
       }
       continue;
     }
     // A packet with a higher number that left before the question has arrived, so the first copy of
     // the question probably has, too: its second copy is not evidence.
     if (now - since < asked) answered = nullptr;
-    if (routes_ != nullptr) routes_->delays().note_arrival(at->route, now - since, now);
+    routes_.note_arrival(at->route, now - since, now);
     if (psn < highest_acknowledged_) {
       out.overtaken = true;
     } else {
@@ -108,7 +108,7 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
   }
   if (answered != nullptr) {
     out.newest_sent = std::max(out.newest_sent, asked);
-    if (routes_ != nullptr) routes_->delays().note_arrival(answered->route, asked, now);
+    routes_.note_arrival(answered->route, asked, now);
   }
   // Without a TPSACK, the acknowledgement of packets behind a hole had to wait until the hole was
   // filled, so it does not measure a round trip.
@@ -133,33 +133,28 @@ void SentWindow::lose(Packet& packet, Time sent, bool asked) {
   packet.asked = asked;
   ++lost_packets_;
   inflight_bytes_ -= packet.bytes;
-  if (routes_ != nullptr) routes_->lose(packet.route, packet.bytes, sent, asked);
+  routes_.lose(packet.route, packet.bytes, sent, asked);
 }
 
 SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration tolerance,
                                           Time now, Pool& pool) {
   Missing out;
   Psn psn = first_;
-  // With one route at a time, packets are judged by the rules of the mode alone.
-  Routes* const routes =
-      routes_ != nullptr && !routes_->scheduler().one_at_a_time() ? routes_ : nullptr;
-  if (routes != nullptr) routes->delays().judge(tolerance, now);
+  const ChannelRoutes routes = routes_.judged();
+  routes.judge(tolerance, now);
   for (auto at = begin(pool); at && psn <= evidence.through; ++at, ++psn) {
     if (at->acknowledged || at->lost) continue;
     const Time sent = now - age(*at, now);
-    const bool overtaken = routes != nullptr && sent < routes->delays().overtaken_before(at->route);
     // For comparison with packets of other routes, it counts as sent later by as much as its route
     // is slower than theirs.
-    const Time as_if = routes != nullptr ? sent + routes->delays().later(at->route) : sent;
-    if (overtaken || is_lost(psn, as_if, at->copies > 1, evidence)) {
+    const Time as_if = sent + routes.later(at->route);
+    if (routes.overtaken(at->route, sent) || is_lost(psn, as_if, at->copies > 1, evidence)) {
       out.lost_bytes += at->bytes;
       lose(*at, sent);
       continue;
     }
     out.oldest_sent = std::min(out.oldest_sent, as_if);
-    if (routes != nullptr) {
-      out.until = std::min(out.until, routes->delays().patience(at->route, sent, tolerance));
-    }
+    out.until = std::min(out.until, routes.patience(at->route, sent, tolerance));
   }
   return out;
 }
@@ -200,7 +195,7 @@ unsigned SentWindow::ask_first(unsigned most_packets, uint64_t most_bytes, Time 
 
 void SentWindow::release(Pool& pool) {
   packets_.clear(pool);
-  if (routes_ != nullptr) routes_->forget_packets();
+  routes_.forget_packets();
   inflight_bytes_ = 0;
   lost_packets_ = 0;
 }

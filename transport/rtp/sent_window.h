@@ -5,8 +5,8 @@
 
 #include "base/chunk_queue.h"
 #include "transport/channel.h"
+#include "transport/rtp/channel_routes.h"
 #include "transport/rtp/loss.h"
-#include "transport/rtp/routes.h"
 #include "wire/tp_headers.h"
 
 namespace urma::transport {
@@ -34,14 +34,13 @@ class SentWindow {
   using Queue = ChunkQueue<Packet, 32>;
   using Pool = Queue::Pool;
 
-  // `routes`: notified of packets that leave, arrive or are lost; null if the channel has one path.
-  // It outlives the window.
-  SentWindow(Psn first, Routes* routes) : first_(first), routes_(routes) {}
+  // `routes`: notified of packets that leave, arrive or are lost.
+  SentWindow(Psn first, ChannelRoutes routes) : first_(first), routes_(routes) {}
 
   // The oldest packet that is not retired, and the number of the next new one.
   Psn first() const { return first_; }
   Psn next() const { return first_ + packets_.size(); }
-  Routes* routes() const { return routes_; }
+  ChannelRoutes routes() const { return routes_; }
   bool empty() const { return packets_.empty(); }
   // Bytes of packets that are neither acknowledged nor lost.
   uint64_t inflight_bytes() const { return inflight_bytes_; }
@@ -116,7 +115,7 @@ class SentWindow {
 
   Queue packets_;
   Psn first_;
-  Routes* routes_;
+  ChannelRoutes routes_;
   Psn highest_acknowledged_{};
   uint64_t inflight_bytes_ = 0;  // of packets that are neither acknowledged nor lost
   uint32_t lost_packets_ = 0;

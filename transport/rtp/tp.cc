@@ -21,7 +21,8 @@ constexpr SliceRef no_slice{};
 // With several paths, each of them has its own congestion window, and the channel's window limits
 // only how much the peer has to buffer.
 const congestion::ControllerKind& controller_of(const TpSettings& settings) {
-  return settings.routes == nullptr ? *settings.controller : *congestion::find_controller("fixed");
+  const bool several = ChannelRoutes(settings.routes).several();
+  return several ? *congestion::find_controller("fixed") : *settings.controller;
 }
 
 }  // namespace
@@ -67,9 +68,7 @@ Tp::Tp(uint32_t index, const TpSettings& settings, RtpPools& pools, Counters& co
       sent_again_(settings.first_sent),
       controller_(controller_of(settings).make(controller_storage_, window_settings(settings))),
       receipts_(settings.first_received, *settings.mode, settings.peers_mode) {
-  if (settings.routes == nullptr) return;
-  settings.routes->scheduler().use_one_at_a_time(takes_overtaking_for_loss(mode_));
-  settings.routes->windows().open(*settings.controller, window_settings(settings));
+  routes().open(takes_overtaking_for_loss(mode_), *settings.controller, window_settings(settings));
 }
 
 congestion::Settings Tp::window_settings(const TpSettings& settings) {
@@ -141,7 +140,7 @@ void Tp::handle_ack(const Rtph& header, std::span<const std::byte> rest, Time no
     last_progress_ = now;
     controller_->handle(congestion::Acknowledged{
         .now = now, .rtt = rtt(), .bytes = news.bytes, .inflight_bytes = inflight});
-    if (routes() != nullptr) routes()->tell_windows(false, now);
+    routes().update_windows(false, now);
   }
   uint64_t lost_bytes = 0;
   if (negative) {
@@ -181,19 +180,13 @@ LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn report
   }
   if (news.overtaken || news.in_vain) tolerance_.learn(news.overtaken, news.in_vain);
   latest_.note(news.newest_sent, now);
-  const bool by_number = !tolerance_.seen() && routes() == nullptr;
+  const bool by_number = !tolerance_.seen() && !routes().several();
   return latest_.evidence(std::max(news.highest, sent_.highest_acknowledged()), all_tolerance(),
                           by_number ? mode_.reorder_packets : 0, now);
 }
 
-// The tolerance between packets of all routes. Packets of different paths overtake each other by as
-// much as the paths differ, and by the time for which a busy host leaves packets of one path
-// unread.
-Duration Tp::all_tolerance() const {
-  const Duration tolerance = tolerance_.window(rtt());
-  if (routes() == nullptr) return tolerance;
-  return tolerance + std::max(2 * rtt(), RttEstimator::least_timeout);
-}
+// The tolerance between packets of all routes.
+Duration Tp::all_tolerance() const { return tolerance_.window(rtt()) + routes().spread(rtt()); }
 
 uint64_t Tp::find_lost(const LossEvidence& evidence, Time now) {
   const Duration tolerance = tolerance_.window(rtt());
@@ -213,22 +206,14 @@ void Tp::note_lost(uint64_t bytes, bool timed_out, Time now) {
   }
   controller_->handle(
       congestion::Lost{.now = now, .rtt = rtt(), .bytes = bytes, .timed_out = timed_out});
-  if (routes() != nullptr) routes()->tell_windows(timed_out, now);
+  routes().update_windows(timed_out, now);
 }
 
 // ---- sending
 
-uint32_t Tp::payload_of(const Pulling& pulling) const {
-  return std::min(facts_.packet_bytes, pulling.what.bytes - pulling.next * facts_.packet_bytes);
-}
-
 bool Tp::window_open(uint32_t payload, uint64_t planned) const {
   if (sent_.next() - sent_.first() >= send_window_) return false;
-  if (routes() != nullptr) {
-    if (routes()->scheduler().changes_over() ||
-        !routes()->scheduler().any_room(payload + header_allowance))
-      return false;
-  }
+  if (!routes().any_room_for_new(payload + header_allowance)) return false;
   const uint64_t inflight = sent_.inflight_bytes() + planned;
   return inflight == 0 || inflight + payload + header_allowance <= controller_->window_bytes();
 }
@@ -241,21 +226,21 @@ bool Tp::can_send_lost() const {
   if (sent_.lost_packets() == 0) return false;
   if (questions_due_ > 0) return true;
   const uint32_t largest = facts_.packet_bytes + header_allowance;
-  if (routes() != nullptr && !routes()->scheduler().any_room(largest)) return false;
+  if (!routes().any_room(largest)) return false;
   return sent_.inflight_bytes() == 0 ||
          sent_.inflight_bytes() + largest <= controller_->window_bytes();
 }
 
 bool Tp::can_send_new() const {
   if (sent_.lost_packets() > 0) return false;  // lost packets leave first
-  if (pulling_.packets > 0) return window_open(payload_of(pulling_));
+  if (pulling_.packets > 0) return window_open(pulling_.payload(facts_.packet_bytes));
   return any_offered() && window_open(facts_.packet_bytes);
 }
 
 size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
   Plan plan{.frames = frames, .burst = pools_.burst, .remembered = pools_.sent_burst};
   window_limited_ = false;
-  if (routes() != nullptr) routes()->windows().begin_plan();
+  routes().begin_plan();
   if (sent_.lost_packets() > 0) plan_lost(plan);
   if (!plan.held_back) plan_new(plan, now);
   if (keep_alive_due_) plan_keep_alive(plan, now);
@@ -275,7 +260,7 @@ size_t Tp::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now
     finish(burst.slots[i], *plan.remembered.packets[i], plan.remembered.psns[i], ask, now);
   }
   keep_alive_due_ = false;
-  if (routes() != nullptr) routes()->health().used(now);
+  routes().used(now);
   if (!timer_.running()) timer_.start(mode_, now);
   URMA_PARANOID_ASSERT(sent_.check(pools_.sent), "the sent window's counters are its packets'");
   return plan.count;
@@ -290,7 +275,7 @@ void Tp::plan_lost(Plan& plan) {
     if (!at->lost) continue;
     plan.held_back = plan.full();
     if (plan.held_back) return;
-    const bool room = routes() == nullptr || routes()->scheduler().any_room(at->bytes);
+    const bool room = routes().any_room(at->bytes);
     const bool open = inflight == 0 || inflight + at->bytes <= controller_->window_bytes();
     // A question leaves even if the window is full: all packets that fill it may be lost.
     if (questions_due_ > 0) {
@@ -302,8 +287,8 @@ void Tp::plan_lost(Plan& plan) {
     inflight += at->bytes;
     plan.bytes_again += at->bytes;
     if (at->copies < UINT8_MAX) ++at->copies;
-    at->route = pick_route(at->bytes) & 0x7f;
-    if (routes() != nullptr) routes()->windows().plan(at->route, at->bytes);
+    at->route = routes().pick(at->bytes) & 0x7f;
+    routes().plan(at->route, at->bytes);
     plan.add(*at, psn, true);
     plan.again = true;
     --left;
@@ -315,7 +300,7 @@ void Tp::plan_lost(Plan& plan) {
 void Tp::plan_new(Plan& plan, Time now) {
   while (!plan.full()) {
     if (pulling_.packets == 0 && !pick_slice(plan)) return;
-    const uint32_t payload = payload_of(pulling_);
+    const uint32_t payload = pulling_.payload(facts_.packet_bytes);
     if (!window_open(payload, plan.bytes_again)) {
       window_limited_ = true;
       return;
@@ -323,7 +308,7 @@ void Tp::plan_new(Plan& plan, Time now) {
     if (!outstanding()) last_heard_ = std::max(last_heard_, now);
     const Psn psn = sent_.next();
     const uint32_t bytes = payload + header_allowance;
-    if (routes() != nullptr && leaves_route(bytes)) pulling_.route = pick_route(bytes);
+    pulling_.route = routes().pick_next(pulling_.route, bytes, balance_);
     SentWindow::Packet* packet = sent_.push({.slice = pulling_.what.slice,
                                              .tpmsn = pulling_.tpmsn,
                                              .index = pulling_.next,
@@ -343,7 +328,7 @@ bool Tp::pick_slice(Plan& plan) {
   pulling_.what = from->front(pools_.offered);
   pulling_.packets = static_cast<uint16_t>(packets_of(pulling_.what.bytes, facts_.packet_bytes));
   pulling_.next = 0;
-  pulling_.route = pick_route(payload_of(pulling_) + header_allowance);
+  pulling_.route = routes().pick(pulling_.payload(facts_.packet_bytes) + header_allowance);
   pulling_.tpmsn = next_tpmsn_++ % Tpmsn::modulus;
   from->pop(pools_.offered);
   if (from == &offered_[static_cast<unsigned>(Class::request)]) plan.requests += pulling_.packets;
@@ -358,7 +343,7 @@ void Tp::plan_keep_alive(Plan& plan, Time now) {
       sent_.push({.slice = no_slice,
                   .tpmsn = next_tpmsn_++ % static_cast<uint32_t>(Tpmsn::modulus),
                   .bytes = header_allowance,
-                  .route = static_cast<uint8_t>(pick_route(header_allowance) & 0x7f),
+                  .route = static_cast<uint8_t>(routes().pick(header_allowance) & 0x7f),
                   .last = true},
                  now, pools_.sent);
   if (packet != nullptr) plan.add(*packet, psn, false);
@@ -388,15 +373,10 @@ void Tp::finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, boo
 void Tp::end_frame(TxFrame& frame, uint8_t route) const {
   frame.tail_bytes = static_cast<uint8_t>(-frame.bytes() & 3);
   frame.tail.fill(std::byte{0});
-  if (routes() == nullptr) {
-    frame.to = to_;
-    frame.path = path_;
-    return seal(frame, paths_.endpoints[path_], pools_.prefix);
-  }
-  const Route& way = (*routes())[route];
-  frame.to = way.to;
-  frame.path = way.local;
-  seal(frame, paths_.endpoints[way.local], pools_.prefix);
+  frame.to = to_;
+  frame.path = path_;
+  routes().address(frame, route);
+  seal(frame, paths_.endpoints[frame.path], pools_.prefix);
 }
 
 void Tp::fill_ack(TxFrame& frame) {
@@ -406,7 +386,7 @@ void Tp::fill_ack(TxFrame& frame) {
   frame.head_bytes = static_cast<uint16_t>(
       receipts_.write(header, mode_, {frame.head, TxFrame::head_room}, pools_.bitmaps));
   frame.tail_bytes = 0;
-  end_frame(frame, routes() == nullptr ? 0 : routes()->scheduler().for_answer());
+  end_frame(frame, routes().for_answer());
   ++counters_.acks_sent;
 }
 
@@ -415,7 +395,7 @@ void Tp::fill_ack(TxFrame& frame) {
 Time Tp::next_deadline() const {
   Time at = std::min(timer_.deadline(), overtaken_until_);
   at = std::min(at, receipts_.deadline(mode_, rtt()));
-  if (routes() != nullptr) at = std::min(at, routes()->next_deadline());
+  at = std::min(at, routes().next_deadline());
   if (outstanding()) {
     at = std::min(at, last_heard_ + verdict_after);
     if (sent_.empty()) at = std::min(at, last_heard_ + keep_alive_after);
@@ -436,9 +416,7 @@ void Tp::handle_time_out(Time now) {
   // The time-out is enabled in each mode (UB 4.4.1) and repairs the losses that no other rule has
   // repaired (UB 4.4.16, UB 4.4.20). Go-back-N sends again from the first missing packet on
   // (UB 4.4.6), selective retransmission each missing packet (UB 4.4.10).
-  // With one route at a time, only a time-out shows that a path is lost.
-  if (routes() != nullptr && routes()->scheduler().one_at_a_time())
-    routes()->health().question_all(now);
+  routes().timed_out(now);
   // A peer that reports which packets it has may still report those that left less than a round
   // trip ago.
   const bool tells = mode_.scope == Retransmission::Scope::selective;

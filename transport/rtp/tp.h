@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 
@@ -66,12 +67,12 @@ class Tp final : public PacketChannel {
   Time next_deadline() const override;
   [[gnu::cold]] std::optional<Why> handle_timer(Time now) override;
   bool leads_to(const Endpoint& endpoint) const override {
-    return to_ == endpoint || (routes() != nullptr && routes()->table().leads_to(endpoint));
+    return to_ == endpoint || routes().leads_to(endpoint);
   }
   Duration rtt() const override { return timer_.rtt().smoothed(); }
 
   Psn next_psn() const { return sent_.next(); }
-  Routes* routes() const { return sent_.routes(); }
+  ChannelRoutes routes() const { return sent_.routes(); }
   const Retransmission& mode() const { return mode_; }
 
  private:
@@ -82,12 +83,16 @@ class Tp final : public PacketChannel {
     uint16_t next = 0;     // the packet of the slice that leaves next
     uint16_t packets = 0;  // of the slice; 0 if none is being pulled
     uint8_t route = 0;
+
+    // The bytes of the packet that leaves next.
+    uint32_t payload(uint32_t packet_bytes) const {
+      return std::min(packet_bytes, what.bytes - next * packet_bytes);
+    }
   };
   struct Plan;  // the burst that `fill` puts together
 
   static congestion::Settings window_settings(const TpSettings& settings);
   bool outstanding() const override { return !sent_.empty() || awaited_ > 0; }
-  uint32_t payload_of(const Pulling& pulling) const;
   // Returns whether the windows permit another new packet. `planned`: bytes of lost packets that
   // leave in the same burst.
   bool window_open(uint32_t payload, uint64_t planned = 0) const;
@@ -98,17 +103,6 @@ class Tp final : public PacketChannel {
   [[gnu::cold]] void plan_keep_alive(Plan& plan, Time now);
   bool pick_slice(Plan& plan);
   void finish(const PacketSlot& slot, SentWindow::Packet& packet, Psn psn, bool ask, Time now);
-  // Returns whether a route is chosen anew for the next packet of a slice. Unless packets are
-  // balanced one by one, a slice keeps its route while that has room, and takes another one rather
-  // than wait.
-  bool leaves_route(uint32_t bytes) const {
-    return balance_ == Balance::packet || routes()->scheduler().one_at_a_time() ||
-           !(*routes())[pulling_.route].usable ||
-           !routes()->windows().has_room(pulling_.route, bytes);
-  }
-  uint8_t pick_route(uint32_t bytes) {
-    return routes() == nullptr ? 0 : routes()->scheduler().pick(bytes);
-  }
   void end_frame(TxFrame& frame, uint8_t route) const;
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
   Duration all_tolerance() const;
@@ -116,7 +110,7 @@ class Tp final : public PacketChannel {
   // route that has failed is silent, too, and its packets have to leave over the others
   // immediately.
   bool asks_at_time_out() const {
-    return mode_.trigger == Retransmission::Trigger::rack && routes() == nullptr;
+    return mode_.trigger == Retransmission::Trigger::rack && !routes().several();
   }
   uint64_t find_lost(const LossEvidence& evidence, Time now);
   void note_lost(uint64_t bytes, bool timed_out, Time now);

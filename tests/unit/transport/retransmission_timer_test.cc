@@ -94,6 +94,49 @@ TEST_CASE("retransmission timer: an answer that is slightly late changes nothing
   CHECK_FALSE(one.timer.peer_was_late());
 }
 
+// A late peer runs again and answers the first question; further ones would be sent unnecessarily.
+TEST_CASE("retransmission timer: only the first time-out of a peer that was late asks once") {
+  Waiting one;
+  one.expire();
+  REQUIRE(one.expire() == Action::time_out);
+  CHECK_FALSE(one.timer.asks_once());  // no sign yet that the peer is late
+  one.answer_after(5ms);
+  REQUIRE(one.timer.peer_was_late());
+  CHECK_FALSE(one.timer.asks_once());
+  while (one.timer.timeouts_in_row() == 0) one.expire();
+  CHECK(one.timer.asks_once());
+  REQUIRE(one.expire() == Action::time_out);
+  CHECK_FALSE(one.timer.asks_once());
+}
+
+TEST_CASE("retransmission timer: an answer takes two round trips and 100 us at most") {
+  for (const Duration rtt : {Duration(10us), Duration(40us), Duration(20ms)}) {
+    CHECK(RetransmissionTimer(rtt).longest_answer() == 2 * rtt + 100us);
+  }
+}
+
+TEST_CASE("retransmission timer: the answer to a probe has two round trips before the time-out") {
+  // A probe after 900 us, 100 us before the time-out would be.
+  RetransmissionTimer timer(250us);
+  for (int i = 0; i < 100; ++i) timer.add(250us);
+  const Time begun(1s);
+  timer.start(sel_rack, begun);
+  REQUIRE(timer.expire(sel_rack, timer.deadline()) == Action::probe);
+  CHECK(timer.deadline() == begun + 900us + 500us);
+}
+
+TEST_CASE("retransmission timer: news of packets sent after the question does not judge it") {
+  Waiting one;
+  one.expire();
+  REQUIRE(one.expire() == Action::time_out);
+  // Neither a question is acknowledged, nor a packet that left before it.
+  CHECK_FALSE(one.timer.settle(std::nullopt, one.now + 1us, one.now + 5ms));
+  CHECK_FALSE(one.timer.peer_was_late());
+  CHECK_FALSE(one.timer.settle(std::nullopt, never, one.now + 5ms));
+  CHECK_FALSE(one.timer.peer_was_late());
+  CHECK(one.timer.settle(true, never, one.now + 6ms));
+}
+
 TEST_CASE("retransmission timer: other modes ask no questions") {
   for (const Retransmission& mode : {sel_fast, sel_timeout, gbn_fast, gbn_timeout}) {
     RetransmissionTimer timer(40us);

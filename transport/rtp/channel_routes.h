@@ -1,0 +1,149 @@
+#pragma once
+
+#include "transport/rtp/routes.h"
+#include "urma/core/balance.h"
+#include "wire/frame.h"
+
+namespace urma::transport {
+
+// The routes of a channel, or its only path: what a channel does differently if it has several
+// routes. `Tp` and `SentWindow` ask here and do not know which of the two it is. For an only path
+// each function does nothing, or returns what leaves the channel its own way; its addresses are the
+// channel's.
+//
+// It is a reference and is passed by value: a channel with one path has no `Routes`, which are
+// larger than the rest of the channel. The `Routes` outlive it. Engine thread only.
+class ChannelRoutes {
+ public:
+  // `several`: null if the channel has one path.
+  ChannelRoutes(Routes* several) : several_(several) {}
+
+  // Null if the channel has one path.
+  Routes* get() const { return several_; }
+  bool several() const { return several_ != nullptr; }
+
+  // ---- sending
+
+  // For a new channel: each route gets a congestion window.
+  void open(bool one_at_a_time, const congestion::ControllerKind& kind,
+            const congestion::Settings& settings) const {
+    if (several_ == nullptr) return;
+    several_->scheduler().use_one_at_a_time(one_at_a_time);
+    several_->windows().open(kind, settings);
+  }
+  // Returns whether the routes permit a packet of this size. Fewer permit a new packet, because it
+  // must not overtake others if one route is used at a time.
+  bool any_room(uint32_t bytes) const {
+    return several_ == nullptr || several_->scheduler().any_room(bytes);
+  }
+  bool any_room_for_new(uint32_t bytes) const {
+    return several_ == nullptr ||
+           (!several_->scheduler().changes_over() && several_->scheduler().any_room(bytes));
+  }
+  // For a burst that is put together: its beginning, and a lost packet in it.
+  void begin_plan() const {
+    if (several_ != nullptr) several_->windows().begin_plan();
+  }
+  void plan(uint8_t route, uint32_t bytes) const {
+    if (several_ != nullptr) several_->windows().plan(route, bytes);
+  }
+  // Returns the route of the next packet or slice.
+  uint8_t pick(uint32_t bytes) const {
+    return several_ == nullptr ? uint8_t{0} : several_->scheduler().pick(bytes);
+  }
+  // Returns the route of the next packet of a slice whose last one took `route`. Unless packets are
+  // balanced one by one, a slice keeps its route while that has room, and takes another one rather
+  // than wait.
+  uint8_t pick_next(uint8_t route, uint32_t bytes, Balance balance) const {
+    if (several_ == nullptr) return route;
+    const bool leaves = balance == Balance::packet || several_->scheduler().one_at_a_time() ||
+                        !(*several_)[route].usable || !several_->windows().has_room(route, bytes);
+    return leaves ? several_->scheduler().pick(bytes) : route;
+  }
+  // Returns the route of an acknowledgement.
+  uint8_t for_answer() const {
+    return several_ == nullptr ? uint8_t{0} : several_->scheduler().for_answer();
+  }
+  // Addresses a frame that takes `route`.
+  void address(TxFrame& frame, uint8_t route) const {
+    if (several_ == nullptr) return;
+    frame.to = (*several_)[route].to;
+    frame.path = (*several_)[route].local;
+  }
+  bool leads_to(const Endpoint& endpoint) const {
+    return several_ != nullptr && several_->table().leads_to(endpoint);
+  }
+
+  // ---- packets in flight: see Routes and its parts
+
+  void left(uint8_t route, uint32_t bytes) const {
+    if (several_ != nullptr) several_->windows().left(route, bytes);
+  }
+  void resized(uint8_t route, int64_t change) const {
+    if (several_ != nullptr) several_->windows().resized(route, change);
+  }
+  void arrived(uint8_t route, uint32_t bytes, Time sent, Time now) const {
+    if (several_ != nullptr) several_->arrived(route, bytes, sent, now);
+  }
+  void lose(uint8_t route, uint32_t bytes, Time sent, bool probe) const {
+    if (several_ != nullptr) several_->lose(route, bytes, sent, probe);
+  }
+  void forget_packets() const {
+    if (several_ != nullptr) several_->forget_packets();
+  }
+  void update_windows(bool timed_out, Time now) const {
+    if (several_ != nullptr) several_->tell_windows(timed_out, now);
+  }
+
+  // ---- time
+
+  // A burst has left.
+  void used(Time now) const {
+    if (several_ != nullptr) several_->health().used(now);
+  }
+  // The channel has timed out. With one route at a time, only a time-out shows that a path is lost.
+  void timed_out(Time now) const {
+    if (several_ != nullptr && several_->scheduler().one_at_a_time())
+      several_->health().question_all(now);
+  }
+  Time next_deadline() const { return several_ == nullptr ? never : several_->next_deadline(); }
+  // Returns how long packets took on this route.
+  Duration took(uint8_t route) const {
+    return several_ == nullptr ? Duration{} : (*several_)[route].took;
+  }
+  // Returns by how much packets of different routes overtake each other: by as much as the paths
+  // differ, and by the time for which a busy host leaves packets of one path unread.
+  Duration spread(Duration rtt) const {
+    return several_ == nullptr ? Duration{} : std::max(2 * rtt, RttEstimator::least_timeout);
+  }
+
+  // ---- packets that later ones on their own route have overtaken
+
+  // Returns the routes by which packets are judged. With one route at a time, they are judged by
+  // the rules of the mode alone, as on an only path.
+  ChannelRoutes judged() const {
+    return several_ != nullptr && several_->scheduler().one_at_a_time() ? nullptr : several_;
+  }
+  // A copy that left at `sent` has arrived.
+  void note_arrival(uint8_t route, Time sent, Time now) const {
+    if (several_ != nullptr) several_->delays().note_arrival(route, sent, now);
+  }
+  // See RouteDelays; `judge` is called before the others.
+  void judge(Duration tolerance, Time now) const {
+    if (several_ != nullptr) several_->delays().judge(tolerance, now);
+  }
+  bool overtaken(uint8_t route, Time sent) const {
+    return several_ != nullptr && sent < several_->delays().overtaken_before(route);
+  }
+  Duration later(uint8_t route) const {
+    return several_ == nullptr ? Duration{} : several_->delays().later(route);
+  }
+  Time patience(uint8_t route, Time sent, Duration tolerance) const {
+    return several_ == nullptr ? never : several_->delays().patience(route, sent, tolerance);
+  }
+
+ private:
+  Routes* several_;
+};
+
+}  // namespace urma::transport
