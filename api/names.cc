@@ -213,7 +213,7 @@ engine::NameService::Question ask(engine::Runner& runner, const Location& where,
 
 // Finds a name that a process of this user publishes at the location. If this device itself has the
 // loopback address in question (`own`), a publisher that was started later has another one.
-Result<engine::Publication> find_here(const Eid& self, const Location& where, bool own) {
+Result<engine::Publication> find_here(const engine::Seeker& self, const Location& where, bool own) {
   const auto files = engine::NameFiles::of_this_user();
   if (where.local_host)
     return files.find(
@@ -226,8 +226,9 @@ Result<engine::Publication> find_here(const Eid& self, const Location& where, bo
 }
 
 // Looks in this user's directory and asks the network, in turn, until the limit.
-Result<std::string> look_up(engine::Runner& runner, const Location& where,
-                            const ImportOptions& options) {
+// `device`: the device string by which processes of this host reach this device.
+Result<std::string> look_up(engine::Runner& runner, const std::string& device,
+                            const Location& where, const ImportOptions& options) {
   if (runner.simulated()) {
     const auto question = ask(runner, where, options.limit, options.retransmission);
     if (question.done) return question.line;
@@ -239,7 +240,7 @@ Result<std::string> look_up(engine::Runner& runner, const Location& where,
   Error last;
   do {
     if (here) {
-      const auto found = find_here(runner.port_facts().self.address, where, own);
+      const auto found = find_here({runner.port_facts().self.address, device}, where, own);
       if (found) return found->line;
       last = found.error();
       if (last.status != Status::not_found) return last;
@@ -270,7 +271,7 @@ Error out_of_reach(const Endpoint& at, const Endpoint& self) {
 }
 
 // Returns the descriptor line that is published at `what`, a urma:// location.
-Result<std::string> locate(engine::Runner& runner, std::string_view what,
+Result<std::string> locate(engine::Runner& runner, const std::string& device, std::string_view what,
                            const ImportOptions& options) {
   const Endpoint& self = runner.port_facts().self;
   Result<Location> where = parse_location(what, self);
@@ -278,7 +279,7 @@ Result<std::string> locate(engine::Runner& runner, std::string_view what,
   if (!where->local_host && !may_reach(self.address, where->at.address)) {
     return out_of_reach(where->at, self);
   }
-  return look_up(runner, *where, options);
+  return look_up(runner, device, *where, options);
 }
 
 Imported imported_from(const Descriptor& descriptor, PeerId peer) {
@@ -356,7 +357,7 @@ Result<Imported> Device::import(std::string_view what, const ImportOptions& opti
                    "import: retransmission " + std::string(name(*mode)) + ": " + why};
     }
     if (!what.starts_with(scheme)) return import_line(runner, std::string(what), mode);
-    const Result<std::string> found = locate(runner, what, options);
+    const Result<std::string> found = locate(runner, state_->reach, what, options);
     if (!found) return found.error();
     return import_line(runner, *found, mode);
   });

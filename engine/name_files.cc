@@ -103,19 +103,34 @@ Error several(const std::string& name, const std::vector<Found>& found) {
       .fix("say which:", where);
 }
 
-// Returns the error if the name is published only at addresses that a device at `from` cannot
-// reach.
-Error out_of_reach(const Eid& from, const std::string& name, const std::vector<Found>& found) {
+// Returns the error if the name is published only in windows that were opened by the same device
+// string as this device's window, but are other files. Opening that string again would find the
+// same file as before. In the directory that holds the names, both processes see one file.
+Error in_another_file(const Seeker& from, const std::string& name, const std::string& where,
+                      const std::string& directory) {
+  const std::string shared = directory.substr(0, directory.rfind('/'));
+  return failed(Status::not_found, "\"", name, "\" is published at ", where,
+                ", in a window that was opened as ", from.device,
+                ", as this device's was, but is another file: its publisher has another /dev/shm "
+                "(another container), or the file was removed and made again")
+      .fix("open cxl:", shared, "/urma-window-", geteuid(), " on both sides");
+}
+
+// Returns the error if the name is published only at addresses that this device cannot reach.
+Error out_of_reach(const Seeker& from, const std::string& name, const std::vector<Found>& found,
+                   const std::string& directory) {
   std::string where;
   std::set<std::string> devices;
   for (const auto& [place, publication] : found) {
     where += (where.empty() ? "" : ", ") + place;
     devices.insert(publication.device);
   }
+  if (in_window(from.address)) devices.erase(from.device);
+  if (devices.empty()) return in_another_file(from, name, where, directory);
   std::string choice;
   for (const std::string& device : devices) choice += (choice.empty() ? "" : " or ") + device;
   return failed(Status::not_found, "\"", name, "\" is published at ", where, ", which a device at ",
-                from, " cannot reach")
+                from.address, " cannot reach")
       .fix("open ", choice);
 }
 
@@ -199,7 +214,7 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   return Held(std::move(file), path);
 }
 
-Result<Publication> NameFiles::find(const Eid& from, const Admits& admits,
+Result<Publication> NameFiles::find(const Seeker& from, const Admits& admits,
                                     const std::string& name) const {
   if (auto trusted = own(directory_).trust(); !trusted) return trusted.error();
   std::vector<Found> here;
@@ -208,11 +223,12 @@ Result<Publication> NameFiles::find(const Eid& from, const Admits& admits,
     const Result<Eid> at = parse_address(place);
     if (!at || !admits(*at)) continue;
     auto held = read_held(directory_ + "/names/" + place + "/" + name, *at);
-    if (held) (may_reach(from, *at) ? here : elsewhere).emplace_back(place, std::move(*held));
+    if (held)
+      (may_reach(from.address, *at) ? here : elsewhere).emplace_back(place, std::move(*held));
   }
   if (here.size() == 1) return std::move(here.front().second);
   if (here.size() > 1) return several(name, here);
-  if (!elsewhere.empty()) return out_of_reach(from, name, elsewhere);
+  if (!elsewhere.empty()) return out_of_reach(from, name, elsewhere, directory_);
   return error(Status::not_found, "no process of this user publishes \"" + name +
                                       "\" on this host, according to the files in " + directory_ +
                                       "; a process with another XDG_RUNTIME_DIR has its names "

@@ -20,6 +20,12 @@ struct Publication {
   std::string device;  // the device string by which processes of this host reach it
 };
 
+// A device that looks for a name.
+struct Seeker {
+  Eid address;
+  std::string device;  // the device string by which processes of this host reach it
+};
+
 using Publications = std::map<std::string, Publication, std::less<>>;
 
 // Returns whether the name is 1 to 64 letters, digits, '.', '_' or '-', and does not start with
@@ -46,7 +52,7 @@ class NameFiles {
   // Errors: not_found if there is none, invalid_argument if there are several, permission_denied or
   // io_error if the directory cannot be trusted.
   using Admits = std::function<bool(const Eid& address)>;
-  Result<Publication> find(const Eid& from, const Admits& admits, const std::string& name) const;
+  Result<Publication> find(const Seeker& from, const Admits& admits, const std::string& name) const;
   // Everything that is published at this address. Empty if the directory cannot be read.
   Publications all(const Eid& address) const;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <sstream>
 
 #include "apps/urma_info/checks.h"
 
@@ -61,6 +62,19 @@ void find_stale(const Host& host, const std::string& path, std::vector<std::stri
   }
 }
 
+// Returns whether the latest mount at this directory is read-only.
+bool is_mounted_read_only(const Host& host, const std::string& directory) {
+  std::istringstream mounts(host.text("/proc/self/mounts").value_or(""));
+  bool read_only = false;
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::string source, place, kind, options;
+    words >> source >> place >> kind >> options;
+    if (place == directory) read_only = options == "ro" || options.starts_with("ro,");
+  }
+  return read_only;
+}
+
 }  // namespace
 
 Finding check_shared_memory(const Host& host) {
@@ -69,6 +83,11 @@ Finding check_shared_memory(const Host& host) {
   if (!space) {
     return fix("/dev/shm does not exist: windows of shared memory are files there",
                "as root: mkdir -p /dev/shm && mount -t tmpfs -o mode=1777,size=1G tmpfs /dev/shm");
+  }
+  if (!host.may_write(path) && is_mounted_read_only(host, "/dev/shm")) {
+    return fix("/dev/shm is mounted read-only: no window can be made there",
+               "as root: mount -o remount,rw /dev/shm; or use a window on another file system: "
+               "cxl:/another/path");
   }
   if (!host.may_write(path)) {
     return fix("/dev/shm cannot be written to by this user", "as root: chmod 1777 /dev/shm");

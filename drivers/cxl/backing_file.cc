@@ -43,6 +43,7 @@ Result<int> BackingFile::open_path() const {
         "its owner allow it (chmod a+rw)");
   }
   if (is_shortage(why)) return errors_.cannot_have("cannot be made", page_bytes, why);
+  if (why == EROFS) return errors_.read_only();
   return errors_.because(Status::io_error, std::string("cannot be opened: ") + std::strerror(why),
                          "name a file in /dev/shm or hugetlbfs, a /dev/dax device, or a PCI BAR's "
                          "resource file");

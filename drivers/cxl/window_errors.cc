@@ -33,4 +33,15 @@ Error WindowErrors::cannot_have(std::string_view what, uint64_t needed_bytes, in
                  shortage.cure + ", or choose another file system: cxl:/another/path");
 }
 
+Error WindowErrors::read_only() const {
+  const std::string mounted = file_system_of(path).mount_point;
+  const std::string there = mounted.empty() ? "DIRECTORY" : mounted;
+  return because(Status::io_error,
+                 "cannot be opened: " + (mounted.empty() ? "its file system" : mounted) +
+                     " is mounted read-only",
+                 "as root: mount -o remount,rw " + there +
+                     "; or choose a file on a file system that may be written to: "
+                     "cxl:/another/path");
+}
+
 }  // namespace urma::drivers::cxl

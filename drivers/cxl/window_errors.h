@@ -18,6 +18,8 @@ struct WindowErrors {
   Error cannot_lock(const WindowLock& lock) const;
   // `error` is the errno of a call that asked the file system for `needed_bytes`.
   Error cannot_have(std::string_view what, uint64_t needed_bytes, int error) const;
+  // The file cannot be opened to be written, because its file system is mounted read-only.
+  Error read_only() const;
 };
 
 }  // namespace urma::drivers::cxl

@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <mutex>
@@ -201,6 +202,54 @@ TEST_CASE("the default window works with the 64 MiB of a container, and with 2 M
       return status == "ok" ? std::string() : status;
     });
   }
+}
+
+TEST_CASE("a window in a read-only file system is refused with the cause and a cure that works") {
+  for (const bool exists : {false, true}) {
+    with_shm("size=64m", [exists] {
+      if (exists) urma::open("cxl:", quick()).value();
+      if (mount(nullptr, shm, nullptr, MS_REMOUNT | MS_RDONLY, nullptr) != 0) {
+        return std::string("cannot be mounted read-only");
+      }
+      const auto device = urma::open("cxl:", quick());
+      if (device) return std::string("opens");
+      const std::string message = device.error().message;
+      if (message.find("/dev/shm is mounted read-only") == message.npos) return message;
+      if (!cure(message)) return "not cured by what it says: " + message;
+      const std::string then = write_once();
+      return then == "ok" ? std::string() : "afterwards: " + then;
+    });
+  }
+}
+
+// As in two containers that share XDG_RUNTIME_DIR: the second window is made in another /dev/shm.
+TEST_CASE("a name in another /dev/shm is out of reach, and the error says how to share a window") {
+  with_shm("size=64m", [] {
+    char text[] = "/tmp/urma-room-XXXXXX";
+    const std::string shared = mkdtemp(text);
+    setenv("XDG_RUNTIME_DIR", shared.c_str(), 1);
+    const std::string wrong = [&] {
+      Side owner = Side::open("cxl:", quick());
+      owner.device.publish("thing", owner.segment).value();
+      if (mount("tmpfs", shm, "tmpfs", 0, "size=64m") != 0) return std::string("cannot mount");
+      Device user = urma::open("cxl:", quick()).value();
+      const auto found = user.import("urma://localhost/thing", 10ms);
+      if (found) return std::string("found in another window");
+      const std::string message = found.error().message;
+      std::smatch device;
+      if (!std::regex_search(message, device, std::regex("Fix: open (cxl:\\S+) on both sides$"))) {
+        return message;
+      }
+      Side both = Side::open(device[1].str(), quick());
+      both.device.publish("other", both.segment).value();
+      Device reader = urma::open(device[1].str(), quick()).value();
+      const auto reached = reader.import("urma://localhost/other", 1s);
+      return reached ? std::string() : "afterwards: " + reached.error().message;
+    }();
+    std::error_code ignored;
+    std::filesystem::remove_all(shared, ignored);
+    return wrong;
+  });
 }
 
 }  // namespace

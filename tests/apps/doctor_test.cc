@@ -111,6 +111,11 @@ TEST_CASE("doctor: shared memory is there, writable, and has room") {
   says(check_shared_memory(machine.host), Level::fix, "no room", "remount,size=1G");
   machine.closed.insert("/dev/shm");
   says(check_shared_memory(machine.host), Level::fix, "cannot be written", "chmod 1777 /dev/shm");
+  machine.file("/proc/self/mounts", "tmpfs / tmpfs ro 0 0\ntmpfs /dev/shm tmpfs rw,size=1g 0 0\n");
+  says(check_shared_memory(machine.host), Level::fix, "cannot be written", "chmod 1777 /dev/shm");
+  machine.file("/proc/self/mounts",
+               "tmpfs /dev/shm tmpfs rw 0 0\ntmpfs /dev/shm tmpfs ro,size=1g 0 0\n");
+  says(check_shared_memory(machine.host), Level::fix, "read-only", "remount,rw /dev/shm");
   machine.space.reset();
   says(check_shared_memory(machine.host), Level::fix, "does not exist", "mount -t tmpfs");
 }

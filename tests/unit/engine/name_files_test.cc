@@ -38,9 +38,10 @@ struct Names {
     held.push_back(
         NameFiles::of_this_user().publish(Endpoint{at, ub_port}, "x", publication).value());
   }
-  Result<Publication> find(const Eid& from, std::optional<Eid> at = {}) const {
+  Result<Publication> find(const Eid& from, std::optional<Eid> at = {},
+                           const std::string& device = "") const {
     const auto admits = [&at](const Eid& one) { return !at || *at == one; };
-    return NameFiles::of_this_user().find(from, admits, "x");
+    return NameFiles::of_this_user().find({from, device}, admits, "x");
   }
 };
 
@@ -85,6 +86,25 @@ TEST_CASE("if no name is in reach, the error lists names elsewhere and how to re
   names.publish(v4, "by udp", "udp:");
   CHECK(names.find(in_another).error().message.ends_with("Fix: open cxl:/one or udp:"));
   CHECK(names.find(v4).ok());
+}
+
+// Two containers that share XDG_RUNTIME_DIR and not /dev/shm: the same device string opens another
+// window in each.
+TEST_CASE("a window of the same device string but another file is named as the cause") {
+  Names names;
+  names.publish(in_one, "in one", "cxl:");
+  const Error apart = names.find(in_another, {}, "cxl:").error();
+  CHECK(apart.status == Status::not_found);
+  CHECK(mentions(apart.message, to_string(in_one)));
+  CHECK(mentions(apart.message, "opened as cxl:, as this device's was"));
+  CHECK(mentions(apart.message, "another /dev/shm"));
+  const std::string uid = std::to_string(geteuid());
+  CHECK(apart.message.ends_with("Fix: open cxl:" + (names.path / "urma-window-").string() + uid +
+                                " on both sides"));
+  // Devices of other strings are advised as before, also if one of the same string is out of reach.
+  CHECK(names.find(in_another, {}, "cxl:/x").error().message.ends_with("Fix: open cxl:"));
+  names.publish(v4, "by udp", "udp:");
+  CHECK(names.find(in_another, {}, "cxl:").error().message.ends_with("Fix: open udp:"));
 }
 
 // The file of "x" at this address in the present network namespace.
