@@ -73,7 +73,8 @@ void Closings::handle_close(const ArrivedSetup& close) {
   if (idle && peer != nullptr && (!channel->idle() || peer->goodbyes > 0)) {
     return ignore(counters.setup_declined);
   }
-  // Answered also if the channel is gone already: then the first answer was lost.
+  // A CLOSE is answered also if the channel is gone already, because then the first answer was
+  // lost.
   SetupMessage closed = outbox_.ours(SetupType::closed);
   if (idle) closed.cookie = message.cookie;
   outbox_.answer(close, closed);
@@ -95,7 +96,8 @@ void Closings::handle_closed(const ArrivedSetup& closed) {
   Peer& peer = *peers_.find(channel->peer());
   if (message.from_life != number(peer.life)) return ignore(counters.setup_incarnation);
   if (peer.goodbyes == 0) {
-    // The other end is gone, whatever has been offered since: that goes over the next channel.
+    // The other end of the channel is gone. What has been offered since is sent over the next
+    // channel.
     const bool asked = !peer.opening && peer.cookie != 0 && message.cookie == peer.cookie;
     if (!asked) return ignore(counters.setup_late);
     return links_.end_channel(peer, Why::idle, closed.now);

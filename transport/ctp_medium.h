@@ -15,7 +15,7 @@ class CtpMedium final : public MediumOf<Ctp, Pools> {
 
   // Returns the channel with the peer at `from`, or null.
   Ctp* channel_from(const Endpoint& from) {
-    // Most packets come from where the one before came from.
+    // Most packets come from the same address as the packet before.
     const uint64_t source = source_key(from);
     if (source != latest_source_) remember(source);
     return latest_channel_;

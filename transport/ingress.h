@@ -36,10 +36,10 @@ class Batch {
   size_t count_ = 0;
 };
 
-// The way in: verifies each received packet, finds its channel, and hands it to the channel, to
-// set-up, or up as a datagram. There is one class for each medium, with the loop over the burst
-// inside. Packets that are dropped are counted by reason. Only the thread that runs the engine
-// calls it.
+// Takes received packets: verifies each packet, finds its channel, and hands it to the channel, to
+// set-up, or as a datagram to the layer above. There is one class for each medium, with the loop
+// over the burst inside. Packets that are dropped are counted by reason. Only the thread that runs
+// the engine calls it.
 class Ingress {
  public:
   struct Uses {

@@ -44,11 +44,11 @@ class Links {
 
   // Makes the channel of a peer that has none. Its TPN is `peer.tpn`.
   void make(Peer& peer, const Medium::Agreed& agreed, Time now);
-  // A packet came on the channel.
+  // Called when a packet came on the channel.
   void note_heard(const PacketChannel& channel) {
     if (!channel.heard()) note_first_heard(channel);
   }
-  // Gives up the channel that the peer is being asked for, if any. A channel in use stays.
+  // Stops asking the peer for a channel, if it is being asked. A channel in use stays.
   void cancel_opening(Peer& peer);
   // Ends the channel, if there is one, and reports that the peer has none.
   [[gnu::cold]] void end_channel(Peer& peer, Why why, Time now);

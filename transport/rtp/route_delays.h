@@ -13,7 +13,7 @@ class RouteDelays {
 
   // A new route has this number.
   void add(uint8_t route);
-  // A packet that was sent at `sent` is known to have arrived. Its first copy, or the copy that was
+  // A packet is known to have arrived. `sent` is when its first copy left, or the copy that was
   // certainly acknowledged.
   void note_arrival(uint8_t route, Time sent, Time now);
   void forget_packets();
@@ -31,7 +31,7 @@ class RouteDelays {
   Time patience(uint8_t route, Time sent, Duration tolerance) const {
     return table_[route].latest.patience(sent, tolerance);
   }
-  // On the fastest usable route; zero if none has been measured.
+  // Returns how long packets take on the fastest usable route; zero if none has been measured.
   Duration least_taken() const;
 
  private:

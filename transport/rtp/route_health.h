@@ -24,16 +24,16 @@ class RouteHealth {
 
   // A packet that was sent at `sent` was acknowledged.
   void note_arrived(uint8_t route, Time sent, Time now);
-  // One is believed lost. It counts only if a packet that was sent later on another route has
-  // arrived: a stalled peer loses the packets of all routes.
+  // A packet is believed lost. This counts only if a packet that was sent later on another route
+  // has arrived, because a stalled peer loses the packets of all routes.
   void note_lost(uint8_t route, Time sent);
   void forget_packets();
   // The channel sends or receives something. An idle channel asks no questions.
   void used(Time now) { active_until_ = now + active_for; }
-  // Returns whether it was used within the last 200 ms. Once false, stays false until it is used
-  // again.
+  // Returns whether the channel was used within the last 200 ms. Once the result is false, it stays
+  // false until `used` is called again.
   bool active(Time now);
-  // That time if the channel is still active then, else `never`.
+  // Returns `then` if the channel is still active at that time, else `never`.
   Time unless_idle(Time then) const { return then < active_until_ ? then : never; }
 
   // ---- doubts and questions
@@ -53,7 +53,7 @@ class RouteHealth {
   std::optional<Question> question(Time now, uint64_t nonce);
   // Returns false if no question with this nonce is open on the route.
   bool answered(uint8_t route, uint64_t nonce, Time now);
-  // The route has just carried something that no third party could have made up.
+  // The route has just carried a packet that no third party could have forged.
   void prove(uint8_t route, Time now);
 
   // ---- what to report
@@ -78,7 +78,7 @@ class RouteHealth {
   static constexpr Duration doubt = std::chrono::milliseconds(20);
   static constexpr Duration least_patience = std::chrono::milliseconds(5);
   static constexpr Duration most_patience = std::chrono::milliseconds(40);
-  // If it was never usable: the address may belong to a third party.
+  // The same for a route that was never usable, whose address may belong to a third party.
   static constexpr Duration most_patience_unknown = std::chrono::seconds(1);
   static constexpr Duration active_for = std::chrono::milliseconds(200);
 

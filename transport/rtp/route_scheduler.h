@@ -20,17 +20,20 @@ class RouteScheduler {
 
   // Returns whether a packet of this size may be sent on any route.
   bool any_room(uint32_t bytes) const;
-  // For the next packet or slice: of the usable routes with room, the one with the least in flight.
+  // Returns the route for the next packet or slice: of the usable routes with room, the one with
+  // the fewest bytes in flight.
   uint8_t pick(uint32_t bytes);
   // A packet arrived over this route.
   void came(uint8_t route) { latest_ = route; }
-  // For an acknowledgement: the route of the last packet that arrived, if it is usable.
+  // Returns the route for an acknowledgement: the route of the last packet that arrived, if it is
+  // usable.
   uint8_t for_answer() const;
-  // For the n-th try of a message that has to reach the peer: usable routes in turn, then those
-  // that were usable once. Each fourth try takes a route that never was usable; only each fourth,
-  // because its address may belong to a third party.
+  // Returns the route for the n-th try of a message that has to reach the peer: usable routes in
+  // turn, then routes that were usable once. Each fourth try takes a route that never was usable;
+  // only each fourth, because its address may belong to a third party.
   uint8_t way(unsigned number) const;
-  // For the n-th try of a message on a channel: usable routes only, in turn, if there are any.
+  // Returns the route for the n-th try of a message on a channel: only usable routes, in turn, if
+  // there are any.
   uint8_t usable_way(unsigned number) const;
 
  private:

@@ -56,9 +56,9 @@ class RouteTable {
   // now.
   bool led_often(Time now) const { return led_ >= often && now < led_at_ + often_within; }
 
-  // One more than the highest number of a route that is there.
+  // Returns one more than the highest number of an existing route.
   uint8_t count() const { return count_; }
-  // The numbers that have memory: 4 or most_paths.
+  // Returns how many routes there is memory for: 4 or most_paths.
   unsigned size() const { return others_ == nullptr ? 4 : most_paths; }
   // Writes need a number below `size`. Reads return an empty route for all others.
   Route& operator[](unsigned i) { return of(i).routes[i % 4]; }
@@ -76,7 +76,7 @@ class RouteTable {
   const congestion::Controller* window(unsigned i) const { return of(i).windows[i % 4]; }
   void* storage(unsigned i) { return of(i).storage[i % 4]; }
 
-  // Where the totals over all peers are kept.
+  // Sets where the totals over all peers are kept.
   void count_in(AllPathTotals& totals) { totals_ = &totals; }
   // Returns the totals of our path that this route starts at, or null if none are kept.
   PathTotals* totals(uint8_t route) {

@@ -26,7 +26,7 @@ class RouteWindows {
   void update(Duration least_taken, bool timed_out, Time now);
   // A route with nothing in flight has room for any packet.
   bool has_room(uint8_t route, uint32_t bytes) const;
-  // In flight, or about to be.
+  // Returns the bytes that are in flight on the route, or about to be.
   uint64_t load(uint8_t route) const {
     return table_[route].inflight_bytes + table_[route].planned_bytes;
   }
@@ -49,7 +49,8 @@ class RouteWindows {
   }
   // A packet sent at `sent` is not in flight any more. `bytes` is 0 if it had been believed lost.
   void arrived(uint8_t route, uint32_t bytes, Time sent);
-  // `probe`: it was not lost, but is sent again as a question, which does not shrink the window.
+  // A packet is believed lost. `probe`: it is only sent again as a question, which does not shrink
+  // the window.
   void lost(uint8_t route, uint32_t bytes, Time sent, bool probe);
   void forget_packets();
 

@@ -39,7 +39,7 @@ class Routes {
   uint8_t count() const { return table_.count(); }
   const Route& operator[](unsigned number) const { return table_[number]; }
 
-  // Where the totals over all peers are kept.
+  // Sets where the totals over all peers are kept.
   void count_in(AllPathTotals& totals) { table_.count_in(totals); }
   // Replaces both lists of addresses. Routes whose addresses stay keep all that is known of them.
   // Packets in flight on a removed route stay counted there until they arrive or are lost, and then
@@ -49,8 +49,8 @@ class Routes {
 
   // Begins to report our addresses to the peer.
   void start_report(uint64_t nonce, Time now);
-  // Returns the route on which to report them now, another one each time; nothing if no report is
-  // due.
+  // Returns the route on which to report our addresses now, another one each time, or nothing if no
+  // report is due.
   std::optional<uint8_t> due_report(Time now);
   // Returns when the next question or report is due.
   Time next_deadline() const;

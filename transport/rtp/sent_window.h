@@ -37,14 +37,14 @@ class SentWindow {
   // `routes`: notified of packets that leave, arrive or are lost.
   SentWindow(Psn first, ChannelRoutes routes) : first_(first), routes_(routes) {}
 
-  // The oldest packet that is not retired, and the number of the next new one.
+  // These return the number of the oldest packet that is not retired, and of the next new packet.
   Psn first() const { return first_; }
   Psn next() const { return first_ + packets_.size(); }
   ChannelRoutes routes() const { return routes_; }
   bool empty() const { return packets_.empty(); }
-  // Bytes of packets that are neither acknowledged nor lost.
+  // Returns the bytes of packets that are neither acknowledged nor lost.
   uint64_t inflight_bytes() const { return inflight_bytes_; }
-  // Packets that wait to be sent again.
+  // Returns how many packets wait to be sent again.
   uint32_t lost_packets() const { return lost_packets_; }
   // Returns the highest acknowledged packet among those that were sent once.
   Psn highest_acknowledged() const { return highest_acknowledged_; }

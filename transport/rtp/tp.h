@@ -41,8 +41,9 @@ struct TpSettings {
 // when it was lost. If the owner of a slice has withdrawn it meanwhile, a filler packet takes the
 // number, so that no hole in the PSNs stalls other slices.
 //
-// The medium owns the channel and calls it on the engine thread only. Tp owns the windows, the
-// timer and the congestion controller; it refers to routes, modes and pools that outlive it.
+// The medium owns the channel and calls it only on the thread that runs the engine. Tp owns the
+// windows, the timer and the congestion controller; it refers to routes, modes and pools that
+// outlive it.
 class Tp final : public PacketChannel {
  public:
   // `index`: names the channel to the layer above. `counters` and `pools` outlive it.
@@ -116,7 +117,7 @@ class Tp final : public PacketChannel {
   void note_lost(uint64_t bytes, bool timed_out, Time now);
   [[gnu::cold]] void handle_time_out(Time now);
 
-  // Small members stand together, which keeps an idle channel small.
+  // Small members are declared next to each other, which keeps an idle channel small.
   RtpPools& pools_;
   const PathList& paths_;
   const Retransmission& mode_;
