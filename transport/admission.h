@@ -1,8 +1,8 @@
 #pragma once
 
 #include "transport/cookies.h"
-#include "transport/links.h"
 #include "transport/setup_outbox.h"
+#include "transport/setup_parts.h"
 
 namespace urma::transport {
 
@@ -11,22 +11,14 @@ namespace urma::transport {
 // a cookie. Only the thread that runs the engine calls it.
 class Admission {
  public:
-  struct Uses {
-    Peers& peers;
-    Tpns& tpns;
-    PeerPaths& paths;
-    Medium& medium;
-    SetupOutbox& outbox;
-    Links& links;
-  };
-  Admission(const Device& device, const Uses& uses)
+  Admission(const Device& device, const SetupParts& parts, SetupOutbox& outbox)
       : device_(device),
-        peers_(uses.peers),
-        tpns_(uses.tpns),
-        paths_(uses.paths),
-        medium_(uses.medium),
-        outbox_(uses.outbox),
-        links_(uses.links),
+        peers_(parts.peers),
+        tpns_(parts.tpns),
+        paths_(parts.paths),
+        medium_(parts.medium),
+        outbox_(outbox),
+        links_(parts.links),
         cookies_(device.entropy) {}
 
   void handle_open(const ArrivedSetup& open);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "transport/links.h"
 #include "transport/setup_outbox.h"
+#include "transport/setup_parts.h"
 
 namespace urma::transport {
 
@@ -12,18 +12,12 @@ namespace urma::transport {
 // execute once, as after any change of channel. Only the thread that runs the engine calls it.
 class Closings {
  public:
-  struct Uses {
-    Peers& peers;
-    Medium& medium;
-    SetupOutbox& outbox;
-    Links& links;
-  };
-  Closings(const Device& device, const Uses& uses)
+  Closings(const Device& device, const SetupParts& parts, SetupOutbox& outbox)
       : device_(device),
-        peers_(uses.peers),
-        medium_(uses.medium),
-        outbox_(uses.outbox),
-        links_(uses.links) {}
+        peers_(parts.peers),
+        medium_(parts.medium),
+        outbox_(outbox),
+        links_(parts.links) {}
 
   // Says goodbye to all peers that have a channel.
   void say_goodbye(Time now);

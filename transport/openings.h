@@ -1,7 +1,7 @@
 #pragma once
 
-#include "transport/links.h"
 #include "transport/setup_outbox.h"
+#include "transport/setup_parts.h"
 
 namespace urma::transport {
 
@@ -12,24 +12,15 @@ namespace urma::transport {
 // the thread that runs the engine calls it.
 class Openings {
  public:
-  struct Uses {
-    Peers& peers;
-    Tpns& tpns;
-    OwnPaths& own_paths;
-    PeerPaths& paths;
-    Medium& medium;
-    SetupOutbox& outbox;
-    Links& links;
-  };
-  Openings(const Device& device, const Uses& uses)
+  Openings(const Device& device, const SetupParts& parts, SetupOutbox& outbox)
       : device_(device),
-        peers_(uses.peers),
-        tpns_(uses.tpns),
-        own_paths_(uses.own_paths),
-        paths_(uses.paths),
-        medium_(uses.medium),
-        outbox_(uses.outbox),
-        links_(uses.links) {}
+        peers_(parts.peers),
+        tpns_(parts.tpns),
+        own_paths_(parts.own_paths),
+        paths_(parts.paths),
+        medium_(parts.medium),
+        outbox_(outbox),
+        links_(parts.links) {}
 
   // Returns the channel of the peer. If there is none, returns null and asks for it, unless it is
   // being asked for or the device closes. The channel of a device to itself is made here.

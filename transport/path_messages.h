@@ -10,22 +10,15 @@ namespace urma::transport {
 // thread that runs the engine calls it.
 class PathMessages {
  public:
-  struct Uses {
-    Peers& peers;
-    OwnPaths& own_paths;
-    Medium& medium;
-    SetupOutbox& outbox;
-    Links& links;
-    Openings& openings;
-  };
-  PathMessages(const Device& device, const Uses& uses)
+  PathMessages(const Device& device, const SetupParts& parts, SetupOutbox& outbox,
+               Openings& openings)
       : device_(device),
-        peers_(uses.peers),
-        own_paths_(uses.own_paths),
-        medium_(uses.medium),
-        outbox_(uses.outbox),
-        links_(uses.links),
-        openings_(uses.openings) {}
+        peers_(parts.peers),
+        own_paths_(parts.own_paths),
+        medium_(parts.medium),
+        outbox_(outbox),
+        links_(parts.links),
+        openings_(openings) {}
 
   // From now on these are the addresses of this device, and its peers are told.
   void lead(const PathList& paths, Time now);

@@ -2,32 +2,14 @@
 
 namespace urma::transport {
 
-Setup::Setup(const Device& device, const Uses& uses)
+Setup::Setup(const Device& device, const SetupParts& parts)
     : device_(device),
-      medium_(uses.medium),
-      outbox_(device.settings, uses.own_paths, uses.medium, device.counters),
-      openings_(device, {.peers = uses.peers,
-                         .tpns = uses.tpns,
-                         .own_paths = uses.own_paths,
-                         .paths = uses.paths,
-                         .medium = uses.medium,
-                         .outbox = outbox_,
-                         .links = uses.links}),
-      admission_(device, {.peers = uses.peers,
-                          .tpns = uses.tpns,
-                          .paths = uses.paths,
-                          .medium = uses.medium,
-                          .outbox = outbox_,
-                          .links = uses.links}),
-      closings_(
-          device,
-          {.peers = uses.peers, .medium = uses.medium, .outbox = outbox_, .links = uses.links}),
-      paths_(device, {.peers = uses.peers,
-                      .own_paths = uses.own_paths,
-                      .medium = uses.medium,
-                      .outbox = outbox_,
-                      .links = uses.links,
-                      .openings = openings_}) {}
+      medium_(parts.medium),
+      outbox_(device.settings, parts.own_paths, parts.medium, device.counters),
+      openings_(device, parts, outbox_),
+      admission_(device, parts, outbox_),
+      closings_(device, parts, outbox_),
+      paths_(device, parts, outbox_, openings_) {}
 
 void Setup::handle(std::span<const std::byte> packet, const Endpoint& from, uint8_t path,
                    Time now) {

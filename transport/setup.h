@@ -13,15 +13,7 @@ namespace urma::transport {
 // (counters.h). Only the thread that runs the engine calls it.
 class Setup {
  public:
-  struct Uses {
-    Peers& peers;
-    Tpns& tpns;
-    OwnPaths& own_paths;
-    PeerPaths& paths;
-    Medium& medium;
-    Links& links;
-  };
-  Setup(const Device& device, const Uses& uses);
+  Setup(const Device& device, const SetupParts& parts);
 
   // A packet came that is addressed to no channel and is not a datagram.
   [[gnu::cold]] void handle(std::span<const std::byte> packet, const Endpoint& from, uint8_t path,

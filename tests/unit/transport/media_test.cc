@@ -55,12 +55,7 @@ struct Incoming : PartsOfMedium {
   template <class... More>
   explicit Incoming(More&&... more)
       : PartsOfMedium(std::forward<More>(more)...),
-        setup(this->device(), {.peers = this->peers,
-                               .tpns = this->tpns,
-                               .own_paths = this->own_paths,
-                               .paths = this->peer_paths,
-                               .medium = this->medium,
-                               .links = this->links}),
+        setup(this->device(), this->setup_parts()),
         datagrams(this->device(), this->peers, this->own_paths, this->medium) {}
   transport::Ingress::Uses uses() {
     return {.links = this->links, .setup = setup, .datagrams = datagrams};

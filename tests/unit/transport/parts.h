@@ -65,6 +65,14 @@ class Parts {
             .slices = 1024};
   }
   transport::Device device() { return {settings, entropy, sink, counters, news}; }
+  transport::SetupParts setup_parts() {
+    return {.peers = peers,
+            .tpns = tpns,
+            .own_paths = own_paths,
+            .paths = peer_paths,
+            .medium = medium,
+            .links = links};
+  }
 
   transport::Peer& known(uint8_t number, uint64_t life = 0) {
     return *peers.create(host(number).address, host(number), Incarnation(life));

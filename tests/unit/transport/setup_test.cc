@@ -15,14 +15,7 @@ using transport::Why;
 
 struct Opening : RtpParts {
   explicit Opening(uint8_t paths = 0)
-      : RtpParts(paths),
-        openings(device(), {.peers = peers,
-                            .tpns = tpns,
-                            .own_paths = own_paths,
-                            .paths = peer_paths,
-                            .medium = medium,
-                            .outbox = outbox,
-                            .links = links}) {}
+      : RtpParts(paths), openings(device(), setup_parts(), outbox) {}
   // A valid answer of the peer to this OPEN.
   static SetupMessage to(const SetupMessage& open, SetupType type) {
     SetupMessage out = accept();
@@ -150,13 +143,7 @@ TEST_CASE("a channel is replaced if another mode of retransmission is asked for,
 }
 
 struct Admitting : RtpParts {
-  Admitting()
-      : admission(device(), {.peers = peers,
-                             .tpns = tpns,
-                             .paths = peer_paths,
-                             .medium = medium,
-                             .outbox = outbox,
-                             .links = links}) {}
+  Admitting() : admission(device(), setup_parts(), outbox) {}
   static SetupMessage open(uint32_t attempt = 1) {
     SetupMessage out = accept();
     out.type = SetupType::open;
@@ -236,8 +223,7 @@ TEST_CASE("a half-open peer that times out loses its channel, and its OPEN is no
 
 struct Closing : RtpParts {
   explicit Closing(Duration idle_timeout = {})
-      : RtpParts(0, idle_timeout),
-        closings(device(), {.peers = peers, .medium = medium, .outbox = outbox, .links = links}) {}
+      : RtpParts(0, idle_timeout), closings(device(), setup_parts(), outbox) {}
   SetupMessage from(const Peer& peer, SetupType type) const {
     SetupMessage out = accept();
     out.type = type;
@@ -322,14 +308,7 @@ TEST_CASE("a CLOSE ends the channel or the peer, by its reason") {
 }
 
 struct Telling : Opening {
-  Telling()
-      : Opening(2),
-        messages(device(), {.peers = peers,
-                            .own_paths = own_paths,
-                            .medium = medium,
-                            .outbox = outbox,
-                            .links = links,
-                            .openings = openings}) {}
+  Telling() : Opening(2), messages(device(), setup_parts(), outbox, openings) {}
   // A peer with a channel, reached at two addresses. It accepts PATHS.
   Peer& with_paths() {
     Peer& peer = known(2, their_life);
