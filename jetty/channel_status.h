@@ -26,4 +26,9 @@ constexpr Status status_of(transport::Why why) {
   return Status::timed_out;
 }
 
+// Returns whether this incarnation of the peer is over: no channel to it will be made again.
+constexpr bool ends_incarnation(transport::Why why) {
+  return why == transport::Why::restarted || why == transport::Why::left;
+}
+
 }  // namespace urma::jetty

@@ -122,7 +122,7 @@ void Transactions::path(PeerId peer, uint8_t number, transport::PathIs now) {
 
 void Transactions::down(PeerId peer, transport::Why why, Time now) {
   using transport::Why;
-  const bool over = why == Why::restarted || why == Why::left;
+  const bool over = ends_incarnation(why);
   PeerState* const state = peers_.find(peer);
   if (state == nullptr) return;
   if (over) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jetty/channel_status.h"
 #include "jetty/initiator/initiator.h"
 
 namespace urma::jetty {
@@ -216,7 +217,7 @@ void Initiator::up(PeerState& peer, Time now) {
 
 void Initiator::down(PeerState& peer, transport::Why why, Time now) {
   using transport::Why;
-  const bool over = why == Why::restarted || why == Why::left;
+  const bool over = ends_incarnation(why);
   const bool unreachable = why == Why::unreachable || why == Why::refused || why == Why::no_room;
   const SliceEvent verdict = over ? SliceEvent::peer_over : SliceEvent::unreachable;
   peer.channel = nullptr;
