@@ -1,8 +1,8 @@
 #include "drivers/device_string.h"
 
+#include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <limits>
+#include <span>
 
 namespace urma::drivers {
 namespace {
@@ -115,6 +115,67 @@ std::optional<Number> parse(std::string_view text, std::string_view& rest) {
   return value;
 }
 
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+// Returns the number in front of one of these units, times its factor. Returns nothing if the text
+// is something else, or the product is not from `least` to `most`.
+std::optional<double> scaled(std::string_view text, std::span<const Unit> units, double least,
+                             double most) {
+  std::string_view rest;
+  const auto number = parse<double>(text, rest);
+  const auto unit = std::find_if(units.begin(), units.end(),
+                                 [&](const Unit& known) { return known.name == rest; });
+  if (!number || unit == units.end()) return std::nullopt;
+  const double product = *number * unit->factor;
+  return product >= least && product <= most ? std::optional(product) : std::nullopt;
+}
+
+// ---- the values of options: each returns nothing if the text is not one
+
+std::optional<double> parse_fraction(std::string_view text) {
+  std::string_view unit;
+  const auto number = parse<double>(text, unit);
+  if (!number || (!unit.empty() && unit != "%")) return std::nullopt;
+  const double fraction = *number / (unit == "%" ? 100 : 1);
+  return fraction >= 0 && fraction <= 1 ? std::optional(fraction) : std::nullopt;
+}
+
+std::optional<Duration> parse_duration(std::string_view text) {
+  constexpr Unit units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  constexpr double longest = 3600e9;
+  const auto nanoseconds = scaled(text, units, 0, longest);
+  if (!nanoseconds) return std::nullopt;
+  return Duration(static_cast<int64_t>(*nanoseconds));
+}
+
+std::optional<uint64_t> parse_number(std::string_view text) {
+  std::string_view rest;
+  const auto number = parse<uint64_t>(text, rest);
+  return rest.empty() ? number : std::nullopt;
+}
+
+std::optional<uint64_t> parse_bit_rate(std::string_view text) {
+  constexpr Unit units[] = {{"Kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
+  constexpr double least = 1e4;
+  constexpr double most = 1e13;
+  const auto bits = scaled(text, units, least, most);
+  if (!bits) return std::nullopt;
+  return static_cast<uint64_t>(*bits);
+}
+
+std::optional<bool> parse_flag(std::string_view text) {
+  if (text != "yes" && text != "no") return std::nullopt;
+  return text == "yes";
+}
+
+std::optional<Eid> parse_eid(std::string_view text) {
+  const Result<Eid> address = parse_address(text);
+  return address ? std::optional(*address) : std::nullopt;
+}
+
 }  // namespace
 
 Result<DeviceString> parse_device_string(std::string_view text) {
@@ -194,88 +255,43 @@ void OptionReader::size(std::string_view key, uint64_t& value, uint64_t least, u
   note(size_text(value), says);
 }
 
-void OptionReader::fraction(std::string_view key, double& value, OptionSays says) {
-  const std::string_view expected = "a fraction, like 5% or 0.05";
+// Reads an option by `parse`, which returns nothing if the text is not as expected.
+template <class Value, class Parse>
+void OptionReader::read(std::string_view key, std::string_view expected, Value& value,
+                        const OptionSays& says, Parse&& parse) {
   const auto* option = take(key, std::string(expected), says);
-  if (option != nullptr) {
-    std::string_view unit;
-    const auto number = parse<double>(option->value, unit);
-    const double result = number.value_or(-1) / (unit == "%" ? 100 : 1);
-    if ((unit.empty() || unit == "%") && result >= 0 && result <= 1) {
-      value = result;
-    } else {
-      fail(*option, expected);
-    }
+  if (option == nullptr) return;
+  if (const auto given = parse(option->value)) {
+    value = *given;
+  } else {
+    fail(*option, expected);
   }
+}
+
+void OptionReader::fraction(std::string_view key, double& value, OptionSays says) {
+  read(key, "a fraction, like 5% or 0.05", value, says, parse_fraction);
   note(fraction_text(value), says);
 }
 
 void OptionReader::duration(std::string_view key, Duration& value, OptionSays says) {
-  const std::string_view expected = "a time up to an hour with its unit, like 10us, 3ms or 1s";
-  const auto* option = take(key, std::string(expected), says);
-  if (option != nullptr) {
-    std::string_view unit;
-    const auto number = parse<double>(option->value, unit);
-    double factor = 0;
-    if (unit == "ns") factor = 1;
-    if (unit == "us") factor = 1e3;
-    if (unit == "ms") factor = 1e6;
-    if (unit == "s") factor = 1e9;
-    constexpr double longest = 3600e9;
-    if (number && factor != 0 && *number >= 0 && *number * factor <= longest) {
-      value = Duration(static_cast<int64_t>(*number * factor));
-    } else {
-      fail(*option, expected);
-    }
-  }
+  read(key, "a time up to an hour with its unit, like 10us, 3ms or 1s", value, says,
+       parse_duration);
   note(duration_text(value), says);
 }
 
 void OptionReader::number(std::string_view key, uint64_t& value, OptionSays says) {
-  const auto* option = take(key, "a whole number", says);
-  if (option != nullptr) {
-    std::string_view rest;
-    const auto number = parse<uint64_t>(option->value, rest);
-    if (number && rest.empty()) {
-      value = *number;
-    } else {
-      fail(*option, "a whole number");
-    }
-  }
+  read(key, "a whole number", value, says, parse_number);
   note(std::to_string(value), says);
 }
 
 void OptionReader::bit_rate(std::string_view key, uint64_t& value, OptionSays says) {
-  const std::string_view expected = "bits per second with their unit, like 100Mbit or 2.5Gbit";
-  const auto* option = take(key, std::string(expected), says);
-  if (option != nullptr) {
-    std::string_view unit;
-    const auto number = parse<double>(option->value, unit);
-    double factor = 0;
-    if (unit == "Kbit") factor = 1e3;
-    if (unit == "Mbit") factor = 1e6;
-    if (unit == "Gbit") factor = 1e9;
-    constexpr double least = 1e4;
-    constexpr double most = 1e13;
-    if (number && *number * factor >= least && *number * factor <= most) {
-      value = static_cast<uint64_t>(*number * factor);
-    } else {
-      fail(*option, expected);
-    }
-  }
+  read(key, "bits per second with their unit, like 100Mbit or 2.5Gbit", value, says,
+       parse_bit_rate);
   note(std::to_string(value / 1000) + "Kbit", says);
 }
 
 void OptionReader::address(std::string_view key, Eid& value, OptionSays says) {
-  const auto* option = take(key, "an IPv4 or IPv6 address", says);
-  if (option != nullptr) {
-    const Result<Eid> address = parse_address(option->value);
-    if (address) {
-      value = *address;
-    } else {
-      fail(*option, "an IPv4 or IPv6 address");
-    }
-  }
+  read(key, "an IPv4 or IPv6 address", value, says, parse_eid);
   note(to_string(value), says);
 }
 
@@ -286,14 +302,7 @@ void OptionReader::flag(std::string_view key, bool& value, OptionSays says) {
 }
 
 void OptionReader::flag(std::string_view key, std::optional<bool>& value, OptionSays says) {
-  const auto* option = take(key, "yes or no", says);
-  if (option != nullptr) {
-    if (option->value == "yes" || option->value == "no") {
-      value = option->value == "yes";
-    } else {
-      fail(*option, "yes or no");
-    }
-  }
+  read(key, "yes or no", value, says, parse_flag);
   note(value ? yes_or_no(*value) : "", says);
 }
 

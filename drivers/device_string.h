@@ -100,6 +100,9 @@ class OptionReader {
  private:
   const DeviceString::Option* take(std::string_view key, std::string expected,
                                    const OptionSays& says);
+  template <class Value, class Parse>
+  void read(std::string_view key, std::string_view expected, Value& value, const OptionSays& says,
+            Parse&& parse);
   void note(std::string value, const OptionSays& says);
   void fail(const DeviceString::Option& option, std::string_view expected);
 
