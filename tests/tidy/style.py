@@ -36,8 +36,8 @@ BANNED = (
      EVERYWHERE, ("base/clock.h", "apps/", "tests/")),
     (r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.>:])sleep\s*\(",
      "nothing in the library sleeps but in ppoll and futex", ("urma/", "drivers/") + DATA_PATH,
-     # Looking again for a name that is not published yet is the caller's own wait. Runner and
-     # Jfc have methods of that name, which wait in ppoll and futex.
+     # Looking again for a name that is not published yet is the caller's own wait. Jfc has a
+     # method of that name, which waits in futex.
      ("api/names.cc", "jetty/jfc.")),
     (r"\b(m|c|re)alloc\s*\(|\bnew\b(?!\s*[(>])", "the data path never allocates: Slab, ChunkQueue, "
      "RegionArray, or placement into their memory", DATA_PATH, ()),
