@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Do the steps that matter take more instructions than they did?
+"""Do the important steps take more instructions than recorded?
 
     tests/counts/counts.py PROGRAM            against tests/counts/counts.txt: a test
-    tests/counts/counts.py --record PROGRAM   writes what is so now down there
+    tests/counts/counts.py --record PROGRAM   records the present counts
 
 PROGRAM is build/dev/tests/counts/counted."""
 
@@ -19,12 +19,12 @@ SKIPPED = 77
 MOST = 1.03
 # The cases that callgrind counts, and how often each is executed.
 CASES = {"register": 300, "access": 20000, "send": 300}
-# Which of its copies the C library takes depends on the processor: the one that all have.
+# The C library chooses its memcpy by the processor; this selects the one that all have.
 PLAIN = "glibc.cpu.hwcaps=-AVX2,-AVX,-AVX512F,-AVX512VL,-ERMS,-FSRM,-AVX_Fast_Unaligned_Load"
 
 
 def records():
-    """{(compiler, case): instructions}"""
+    """Returns {(compiler, case): instructions}."""
     out = {}
     for line in RECORD.read_text().splitlines():
         if line and not line.startswith("#"):

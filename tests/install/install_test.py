@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Is what is installed whole, movable, and good for others? install_test.py SOURCES BUILD COMPILER
+"""Is an installation complete, movable, and usable by other projects? install_test.py SOURCES BUILD
+COMPILER
 
 Installs a build tree into a temporary directory, moves that, and builds the projects of consumers/
 against it, outside the tree. Each of their programs writes from one device to another.
@@ -24,7 +25,7 @@ DIALECTS = (["-std=c++20"], ["-std=c++2b"], ["-std=c++20", "-fno-exceptions", "-
 
 
 def run(*command, cwd=None, **environment):
-    """What a command says; ends the test when it fails."""
+    """Returns the output of a command. Ends the test if it fails."""
     done = subprocess.run([str(word) for word in command], cwd=cwd, text=True, timeout=120,
                           env={**os.environ, "CXX": COMPILER, **environment}, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -48,7 +49,7 @@ def check_write(program, static):
 
 
 def check_files(prefix):
-    """Public headers and no others; nothing that names where it was built or installed."""
+    """Checks that only public headers are installed, and no build or install path is in a file."""
     include = prefix / "include"
     installed = {str(path.relative_to(include)) for path in include.rglob("*") if path.is_file()}
     wanted = {f"urma/{header.name}" for header in (SOURCES / "urma").glob("*.hpp")}
@@ -77,13 +78,13 @@ def check_files(prefix):
 
 
 def anchors_of(text):
-    """What #... may say of a document: its headings, as GitHub writes them."""
+    """Returns the valid anchors of a document: its headings, as GitHub writes them."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def check_links(prefix):
-    """Every relative link of an installed document leads to something that is installed."""
+    """Checks that every relative link of an installed document leads to an installed file."""
     wrong, count = [], 0
     for document in sorted(prefix.rglob("*.md")):
         for link in LINK.findall(document.read_text(encoding="utf-8")):
@@ -100,13 +101,13 @@ def check_links(prefix):
 
 
 def check_tools(prefix):
-    """They find the library beside them."""
+    """Checks that installed tools find the library beside them."""
     for tool in sorted((prefix / "bin").iterdir()):
         run(tool, "--help", LD_LIBRARY_PATH="")
 
 
 def check_headers(prefix, work):
-    """Each public header, as others compile it."""
+    """Compiles each public header as other projects would."""
     source = work / "headers.cc"
     for compiler in filter(shutil.which, dict.fromkeys((COMPILER, "clang++"))):
         for dialect in DIALECTS:
@@ -118,7 +119,7 @@ def check_headers(prefix, work):
 
 
 def check_dialect(prefix, work):
-    """A compiler that is told an older C++ says so and stops, whatever the program does besides."""
+    """Checks that with an older C++ the compiler stops with an error that says so."""
     source = work / "dialect.cc"
     for header in sorted((prefix / "include/urma").glob("*.hpp")):
         program = f"#include <urma/{header.name}>\nint main() {{ return urma::open().ok(); }}\n"
@@ -134,7 +135,7 @@ def check_dialect(prefix, work):
 
 
 def check_without_boost(prefix, work):
-    """Who asks for urma::asio where Boost is not, or is old, is told what to install."""
+    """Checks that without Boost, or with an old one, urma::asio fails and says what to install."""
     sentence = "urma::asio needs Boost 1.74 or newer. Fix: apt-get install libboost-dev"
     project = work / "without_boost"
     project.mkdir()
@@ -188,7 +189,7 @@ def check_pkg_config(prefix, work):
 
 
 def check_readme_line(work):
-    """The command that README shows, typed in a shell whose ~/urma is the moved prefix."""
+    """Runs the README's command in a shell whose ~/urma is the moved prefix."""
     readme = " ".join((SOURCES / "README.md").read_text(encoding="utf-8").split())
     shown = re.search(r"with `(PKG_CONFIG_PATH=~/urma\S*)`: `(g\+\+ [^`]*)`", readme)
     path, command = shown.groups()
@@ -200,7 +201,8 @@ def check_readme_line(work):
 
 
 def check_subdirectory(work):
-    """As README says: the library and no more. aarch64.py builds it; here it is looked at."""
+    """Checks that add_subdirectory builds the library and nothing else. aarch64.py builds it;
+    here it is looked at."""
     build = work / "subdirectory"
     run("cmake", "-G", "Ninja", "-S", work / "consumers/subdirectory", "-B", build,
         f"-DLIBURMA={SOURCES}", "-DURMA_INSTALL=ON", "-DCMAKE_INSTALL_LIBDIR=lib/triplet",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does the shared library show what it showed? symbols.py LIBRARY NODE [--update]
+"""Does the shared library export the recorded symbols? symbols.py LIBRARY NODE [--update]
 
 Holds its dynamic symbols, and the version NODE of each, against symbols.txt beside this file.
 """
@@ -25,7 +25,7 @@ def readable(name):
 
 
 def shown(library, node):
-    """The names, without their version; ends the test when that is another one."""
+    """Returns the names without their version. Ends the test if the version differs."""
     said = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", library],
                           text=True, check=True, stdout=subprocess.PIPE).stdout
     names = set()

@@ -1,19 +1,19 @@
 /* Two nodes that send to one another: berths, receive slots, "receiver not ready", answers. Packets
- * are not lost here; that is the transport's (tests/sim). Shown, for all orders of steps: nothing
- * overflows, nobody waits in a circle, and each work ends if applications go on polling.
+ * are not lost here; tests/sim covers that. For all orders of steps, spin shows that nothing
+ * overflows, there is no deadlock, and each work ends if applications continue to poll.
  *
- * What would break it, for the model must find it:
+ * Faults that the model must find:
  *   -DONE_QUEUE         answers wait behind requests, in one queue
  *   -DONE_ANSWER        there is room for fewer answers than there are berths
  *   -DNO_PERMIT         arrivals have no reservation in the completion queue
- *   -DNEVER_POLLS       an application lets its messages lie (its peer's works do not end)
+ *   -DNEVER_POLLS       an application does not poll its messages (its peer's works do not end)
  */
 #ifndef BERTHS
 #define BERTHS 2
 #endif
 #define SLOTS 1
 #define WORKS 3
-#define LINE 1 /* requests under way to one node */
+#define LINE 1 /* requests in flight to one node */
 
 mtype = { vacant, posted, away, waiting, completed };
 mtype = { request, executed, not_ready };
@@ -54,7 +54,7 @@ inline tell(me) {
   node[me].entries++;
 }
 
-/* Puts an answer in line. Each request holds a berth, and there is room for as many answers. */
+/* Queues an answer. Each request holds a berth, and there is room for as many answers. */
 inline answer(me, how, b) {
 #ifdef ONE_QUEUE
   answers(1 - me)!how(b);
@@ -102,14 +102,14 @@ end:
      node[me].berth[0] = away; requests[1 - me]!request(0) }
   :: atomic { nfull(requests[1 - me]) && node[me].berth[BERTHS - 1] == posted ->
      node[me].berth[BERTHS - 1] = away; requests[1 - me]!request(BERTHS - 1) }
-  /* The timer: it is sent again. */
+  /* The timer: the request is sent again. */
   :: atomic { node[me].berth[0] == waiting -> node[me].berth[0] = posted }
   :: atomic { node[me].berth[BERTHS - 1] == waiting -> node[me].berth[BERTHS - 1] = posted }
   od
 }
 
-/* It may stand still wherever it is, for as long as it likes, but not for ever. A handler posts
- * before it polls again; when it cannot, it goes back and polls. */
+/* The application may stop at any step, for any time, but not for ever. A handler posts before it
+ * polls again; if it cannot post, it polls. */
 proctype Application(byte me) {
   do
   :: atomic { node[me].left > 0 && node[me].berth[0] == vacant ->

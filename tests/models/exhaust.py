@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Exhausts the Promela models, and their mutants: a model that finds no fault in what is wrong
-proves nothing of what is right.  usage: exhaust.py DIRECTORY"""
+"""Runs spin over the Promela models and their mutants: a model that finds no fault in a wrong
+variant proves nothing about the right one.
+usage: exhaust.py DIRECTORY"""
 
 import pathlib
 import re

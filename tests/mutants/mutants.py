@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes one line of the code wrong at a time, in a copy, and asks whether `ctest -L kill` notices.
+"""Changes one line of the code at a time, in a copy, and checks that `ctest -L kill` fails.
 
     tests/mutants/mutants.py [--only WORD] [--keep] [--copies N]    15 s for each on two cores
     tests/mutants/mutants.py --check                     do all mutants still fit the code?
@@ -64,7 +64,7 @@ def build(tree, jobs):
 
 
 def tests_pass(tree):
-    """None when they took too long, which is noticed as well."""
+    """Returns None if they took too long, which counts as noticed."""
     try:
         done = run(["ctest", "--preset", "dev", "-L", "kill"], tree, LIMIT_S)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Which of the rules of UB have no code, and which code has no test? See rules.txt."""
+"""Which rules of UB have no code, and which code has no test? See rules.txt."""
 
 import pathlib
 import re

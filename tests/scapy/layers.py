@@ -1,4 +1,4 @@
-"""Names of headers and fields as the library's tests write them, for ub.py's classes."""
+"""Maps the names of headers and fields in the library's tests to the classes of ub.py."""
 
 import ipaddress
 
@@ -22,7 +22,7 @@ def parse_value(text):
 
 
 def header_of(name, fields):
-    """The header that says what `fields` (text) say; what they do not name is as in ub.py."""
+    """Returns the header with these `fields` (text); the others have the defaults of ub.py."""
     if name == "data":
         return Raw(bytes.fromhex(fields["hex"]))
     if name == "saetph":
@@ -39,7 +39,7 @@ def header_of(name, fields):
 
 
 def fields_of(name, header):
-    """Every field of a dissected header, reserved ones too, as `parse_value` gives them."""
+    """Returns every field of a dissected header, including reserved ones, as `parse_value` does."""
     if name == "data":
         return {"hex": header.load.hex()}
     if name == "saetph":
@@ -55,7 +55,7 @@ def fields_of(name, header):
 
 
 def layers_of(packet):
-    """[(name, header)], without padding and ICRC."""
+    """Returns [(name, header)] of a packet, without padding and ICRC."""
     found = []
     while not isinstance(packet, (NoPayload, Padding)):
         found.append((NAMES[type(packet)], packet))

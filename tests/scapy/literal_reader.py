@@ -1,4 +1,4 @@
-"""Whether a reader that knows only the specification accepts each packet that is sent.
+"""Does a reader that knows only the specification accept each packet that is sent?
 
 UB 3.3 puts the IPv4 header into the ICRC and names the fields that are replaced by ones; the
 identification is not among them. A literal reader so computes the ICRC over the ID as it came, and
@@ -34,7 +34,7 @@ INSIDE = "URMA_LITERAL_READER_INSIDE"
 
 
 class Reader(threading.Thread):
-    """Reads what an interface carries, and counts what a literal reader would say of it."""
+    """Reads the packets on an interface, and counts how many a literal reader would accept."""
 
     def __init__(self, interface):
         super().__init__(daemon=True)
@@ -91,7 +91,7 @@ def start_server(within, device):
 
 
 def measure(interface, within, addresses, option, test):
-    """One measurement, and what the interface carried meanwhile."""
+    """Runs one measurement, and returns what the interface carried meanwhile."""
     here, there = (f"udp:{address}{option}" for address in addresses)
     reader = Reader(interface)
     reader.start()

@@ -1,4 +1,4 @@
-"""Packets that ub.py makes and the library has to understand, or to refuse."""
+"""Packets that ub.py makes, which the library must accept or refuse."""
 
 import ipaddress
 
@@ -18,7 +18,7 @@ def _address(rng, four):
 
 
 class RandomPacket:
-    """A transport header with what follows, on its way from one address to another."""
+    """A transport header and what follows it, sent from one address to another."""
 
     def __init__(self, rng, sent):
         four = rng.random() < 0.5
@@ -30,7 +30,8 @@ class RandomPacket:
         return isinstance(self.sent, ub.RTPH)
 
     def on_the_wire(self):
-        """Source, destination, source port, bytes from the transport header to the ICRC."""
+        """A packet: source, destination, source port, bytes from the transport header to
+        the ICRC."""
         ip = ub.ip_udp(self.source, self.port, self.destination, ub.UB_PORT)
         skip = len(bytes(ip))
         packet = ip / self.sent
@@ -39,7 +40,7 @@ class RandomPacket:
         return self.source, self.destination, self.port, wire[skip:]
 
     def with_bytes(self, body):
-        """The same way for other bytes, with a right ICRC."""
+        """Returns other bytes between the same addresses, with a valid ICRC."""
         ip = ub.ip_udp(self.source, self.port, self.destination, ub.UB_PORT)
         whole = bytes(ip / Raw(body + bytes(4)))
         wire = whole[len(bytes(ip)):-4] + ub.icrc(whole)
@@ -143,7 +144,8 @@ def setup(rng):
 
 
 def unknown_request(rng):
-    """Operations that the library does not have; or a UDETAH too many, or too few."""
+    """Operations that the library does not have, or with a UDETAH that is missing or not
+    allowed."""
     opcode = rng.choice([ub.WRITE, ub.FETCH_ADD, ub.ATOMIC_LOAD, 0x02, 0x14, 0x15, 0x17, 0xFF])
     base = _btah(rng, opcode, user_data=int(opcode in (ub.WRITE, ub.FETCH_ADD)),
                  token_present=_bits(rng, 1), target_present=_bits(rng, 1))
@@ -157,7 +159,7 @@ def random_packets(rng, count):
 
 
 def malformed_packets(rng, rounds):
-    """(why, packet on the wire) of packets of which none may be understood."""
+    """Yields (reason, packet on the wire) of packets that the library must refuse."""
     for _ in range(rounds):
         way = RandomPacket(rng, request(rng))
         *route, wire = way.on_the_wire()

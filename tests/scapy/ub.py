@@ -28,7 +28,7 @@ DATA, TPACK, TPSACK = 1, 2, 5
 
 
 class _Transport(Packet):
-    """What RTPH and UTPH share: the last bytes of the packet are padding and ICRC."""
+    """The base of RTPH and UTPH: the last bytes of the packet are padding and ICRC."""
 
     def extract_padding(self, rest):
         end = len(rest) - ICRC_BYTES - self.padding
@@ -85,7 +85,8 @@ class UTPH(_Transport):
 
 
 class CTPH(Packet):
-    """Never on IP, where its first byte would be UTPH's: in front of what lies in a window's rings,
+    """Not used on IP, where its first byte would be that of UTPH: in front of what lies in a
+    window's rings,
     without padding and ICRC. Opcode 2 is OURS."""
 
     name = "CTPH"

@@ -1,4 +1,4 @@
-"""Holds the library's bytes against ub.py's, both ways, and ub.py against the golden vectors.
+"""Compares the library's bytes with those of ub.py, in both directions, and ub.py with the vectors.
 
     wire_scapy.py EMIT_PACKETS WIRE_VECTORS [SEED [ROUNDS]]
 """
@@ -32,7 +32,7 @@ KINDS = {"write", "write_imm", "write_notify", "read", "send", "send_imm", "answ
 
 
 def parse_line(line):
-    """"name field=value ... | name field=value ..." to [(name, {field: value})]."""
+    """Converts "name field=value ... | name field=value ..." to [(name, {field: value})]."""
     layers = []
     for text in line.strip().split(" | "):
         name, *fields = text.split(" ")
@@ -60,7 +60,7 @@ def run(*words, lines=()):
 
 
 class LibraryToScapy(unittest.TestCase):
-    """What the library sends is what scapy builds from the same values, and means the same."""
+    """Scapy builds the bytes that the library sends from the same values, and reads them back."""
 
     @classmethod
     def setUpClass(cls):
@@ -98,7 +98,7 @@ class LibraryToScapy(unittest.TestCase):
 
 
 class ScapyToLibrary(unittest.TestCase):
-    """What scapy sends the library understands, or refuses if it is not as it should be."""
+    """The library accepts the packets that scapy sends, and refuses malformed ones."""
 
     def answers(self, packets):
         lines = []
@@ -146,7 +146,7 @@ class ScapyToLibrary(unittest.TestCase):
 
 
 class Golden(unittest.TestCase):
-    """The committed vectors are not only the library's opinion."""
+    """Scapy agrees with the golden vectors."""
 
     @classmethod
     def setUpClass(cls):

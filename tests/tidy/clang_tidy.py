@@ -19,13 +19,13 @@ from tree import Tree, main
 PLACES = ("urma/", "congestion/", "memseg/", "ordering/", "transport/", "jetty/", "drivers/",
           "apps/", "tools/", "examples/")
 SETTING = ".clang-tidy"
-# What gcc knows and clang does not.
+# Options that gcc knows and clang does not.
 FOREIGN = re.compile(r" -(mmem\w+-strategy=\S+|Wno-restrict|Werror|ffat-lto-objects|flto\S*"
                      r"|fno-fat-lto-objects)")
 
 
 def commands(tree, build):
-    """How each file is compiled, as clang may read it."""
+    """Returns the compile command of each file, in a form that clang accepts."""
     database = pathlib.Path(build) / "compile_commands.json"
     if not database.exists():
         raise SystemExit("%s is missing. Fix: cmake --preset dev" % database)
@@ -75,7 +75,7 @@ def check(tree, options):
                 if answer is None:
                     good.add(prints[path])
                     cache.write_text(json.dumps(sorted(good)), encoding="utf-8")
-                # What is wrong in a header comes with each file that includes it.
+                # A finding in a header is printed for each file that includes it.
                 for finding in re.split(r"\n(?=\S+:\d+:\d+: )", answer or ""):
                     problems.setdefault(finding.split("\n", maxsplit=1)[0], finding.rstrip())
     return [finding for place, finding in problems.items() if place]

@@ -1,26 +1,26 @@
-"""Does every error say how it is mended, once?"""
+"""Does every error contain its fix, once?"""
 
 import re
 
 from tree import CPP, code_of, expect, main
 
 WHERE = ("urma/", "api/", "engine/", "drivers/", "apps/")
-# Makes an error out of what stands in its braces or parentheses.
+# Constructors of errors: the message is in the braces or parentheses.
 MAKERS = re.compile(r"\b(?:Error|Failure)\s*(?=[{(])|"
                     r"\breturn\s*(?=\{\s*(?:Status|Exit)::|\{\s*status,)")
-# Words after which the cure comes from somewhere else: a message, or a reason that has one.
+# Words after which the cure comes from another text: a message, or a reason that has one.
 HANDED_ON = re.compile(r"(?:\.|\b)(?:message|why|why_silent|fix|cure)\b")
-# Helpers that add nothing: what they are told must have its cure.
+# Helpers that add no cure, so their argument must contain one.
 TOLD = {"apps/": re.compile(r"(?<![\w.:>])usage\s*(?=\()"),
         "urma/core/endpoint.cc": re.compile(r"\bbad\s*(?=\()")}
-# Adds the status's own cure.
+# This function adds the cure of the status.
 ADDS = re.compile(r"(?<![\w.:>])error\s*(?=\()")
 LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 FIX = "Fix: "
 
 
 def extent(code, at):
-    """Where the bracket that opens at `at` is closed."""
+    """Returns the position at which the bracket that opens at `at` is closed."""
     depth = 0
     for end in range(at, len(code)):
         depth += (code[end] in "({[") - (code[end] in ")}]")
@@ -30,7 +30,7 @@ def extent(code, at):
 
 
 def uses(pattern, text, code):
-    """(line, literals joined, code) of each use."""
+    """Yields (line, joined literals, code) of each use."""
     for found in pattern.finditer(code):
         begin, end = found.end(), extent(code, found.end())
         literals = "".join(LITERAL.findall(text[begin:end]))

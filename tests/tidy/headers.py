@@ -20,7 +20,7 @@ FLAGS = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c+
 
 
 def at_the_front(tree, path):
-    """The header of ours that a file includes before anything else, if it does."""
+    """Returns the project's header that a file includes first, if it does."""
     first = INCLUDE.search(tree.text(path))
     if first is None or first.group(1) == "<" or first.group(2) not in tree.files:
         return None
@@ -58,7 +58,7 @@ def fingerprint(tree, header, compiler):
 
 
 def compile_alone(tree, header, compiler):
-    """Nothing, or what the compiler says first."""
+    """Returns None, or the first message of the compiler."""
     command = [compiler, "-I", str(tree.root), *FLAGS]
     result = subprocess.run(command, input='#include "%s"\n' % header, text=True,
                             capture_output=True, check=False)

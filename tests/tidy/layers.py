@@ -7,7 +7,7 @@ from tree import CPP, expect, main
 
 TABLE = "tests/tidy/edges.txt"
 ANYTHING = "anything"
-# What users include, as users do: with angle brackets.
+# Headers that users include; they include each other as users do, with angle brackets.
 PUBLIC = re.compile(r"urma/[^/]+\.hpp$")
 SYSTEM_FOLDERS = ("sys/", "net/", "netinet/", "arpa/", "linux/")
 
@@ -17,7 +17,7 @@ class Row:
         self.line, self.layer, self.allowed = line, layer, allowed
         self.first = patterns[0]
         self.exact = [p for p in patterns if not re.search(r"[*<]", p)]
-        # A folder's files, not those of its folders.
+        # Matches the files of a folder, and not those of folders in it.
         self.globs = [re.compile(re.escape(p).replace(r"\*", "[^/]*").replace("<name>", "([^/]+)")
                                  + "$") for p in patterns if p not in self.exact]
         if allowed == [ANYTHING]:
@@ -26,7 +26,8 @@ class Row:
         self.used = set()
 
     def match(self, path):
-        """Nothing, or the layer's name, with its folder where each folder is a layer of its own."""
+        """Returns None or the layer's name, with its folder if each folder is a layer of
+        its own."""
         for glob in self.globs:
             found = glob.match(path)
             if found:
@@ -55,7 +56,7 @@ def table_problems(rows):
 
 
 def place(rows, path):
-    """The row and the layer of a file; (None, None) when no row has it."""
+    """Returns the row and the layer of a file; (None, None) if no row has it."""
     for row in rows:
         if path in row.exact:
             return row, row.layer
@@ -120,7 +121,7 @@ def check_includes(tree, rows, graph):
 
 
 def cycles(graph):
-    """Each cycle once, at the include that closes it."""
+    """Yields each cycle once, at the include that closes it."""
     state = {}
     for start in sorted(graph):
         if start in state:

@@ -8,19 +8,19 @@ from layers import ANYTHING, TABLE, read_table
 from tree import expect, main
 
 PICTURE = "docs/layers.svg"
-# They include little, and stand on the roof: words instead of arrows that pass all floors.
+# These stand on top and include little, so words replace arrows that would pass all floors.
 USERS = ("apps", "examples")
 WIDTH, BOX, HEIGHT, FLOOR, MARGIN = 1120, 220, 70, 118, 24
 
 
 def room_of(pattern):
-    """A folder at the top of the tree; each driver's own folder is a room above the seam."""
+    """Returns the room of a file: its top folder; each driver's folder is a room above the seam."""
     return "drivers/<name>" if "<name>" in pattern and "drivers/" in pattern else \
         pattern.split("/")[0]
 
 
 def rooms_of(rows):
-    """Each room with the rooms that its files include."""
+    """Returns for each room the rooms that its files include."""
     home = {}
     for row in rows:
         home[row.layer] = room_of(row.first)
@@ -47,7 +47,7 @@ def reach(edges, room):
 
 
 def arrows_of(edges):
-    """The edges that no longer way implies."""
+    """Returns the edges that no longer chain of edges implies."""
     for room in (room for room in edges if room not in USERS):
         for other in sorted(edges[room]):
             if not any(other in reach(edges, between) for between in edges[room]):
@@ -93,7 +93,7 @@ def escaped(text):
 
 
 def place_rooms(floors, arrows):
-    """The order of rooms on each floor that makes arrows short, and few of them pass a room."""
+    """Orders the rooms on each floor so that arrows are short and few pass behind a room."""
     levels = [[room for room in floors if floors[room] == level]
               for level in sorted(set(floors.values()))]
     ground = MARGIN + FLOOR * (len(levels) - 1)

@@ -1,4 +1,4 @@
-"""Is each test that docs/reliability.md names there, and as often as it says?"""
+"""Does each test that docs/reliability.md names exist, as often as it says?"""
 
 import re
 
@@ -13,7 +13,7 @@ FUNCTION = re.compile(r"^def test_(\w+)", re.MULTILINE)
 
 
 def cases(tree):
-    """Names of cases and stems of files, by directory below tests/."""
+    """Returns the names of cases and the stems of files, by directory below tests/."""
     named, files = {}, {}
     for path in tree.files:
         if not path.startswith("tests/") or path.count("/") < 2:
@@ -30,7 +30,7 @@ def cases(tree):
 
 
 def rows(text):
-    """(line, last cell) of each row of a table that says by what something is held."""
+    """Yields (line, last cell) of each row of a table whose last column is "held by"."""
     held = False
     for number, line in enumerate(text.splitlines(), 1):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]

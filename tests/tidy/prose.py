@@ -1,4 +1,4 @@
-"""Is there a habit of ours in the prose that a reader has to decode?"""
+"""Does the prose contain a habit that a reader has to decode?"""
 
 import re
 
@@ -27,7 +27,7 @@ TICS = (
 
 
 def blocks_of(path, text):
-    """(line, words, whether it is a comment or a paragraph) of each piece of prose."""
+    """Yields (line, words, whether it is a comment or a paragraph) of each piece of prose."""
     line_of = lambda at: text.count("\n", 0, at) + 1
     if path.endswith(CPP):
         for found in COMMENTS.finditer(text):
@@ -59,7 +59,7 @@ def tics_of(path, text):
 
 
 def allowed(tree):
-    """How many a file may still have. The list only shrinks."""
+    """Returns how many findings a file may still have. The list only shrinks."""
     rows = {}
     if LIST in tree.files:
         for row in tree.lines(LIST):

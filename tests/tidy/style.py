@@ -1,4 +1,4 @@
-"""Does the text keep the rules of the house: lines, banned calls, what the data path may not do?"""
+"""Does the text keep the rules of the project: lines, banned calls, limits of the data path?"""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ README_LINES = 20
 SPACES_ONLY = CPP + (".py", ".lua", ".cmake", "CMakeLists.txt")
 DATA_PATH = ("transport/", "jetty/", "memseg/", "ordering/", "congestion/")
 
-# What is banned: (pattern in code without comments and literals, why and what instead, where it is
+# Banned code: (pattern in code without comments and literals, why and what instead, where it is
 # looked for, where it is allowed). A place is the beginning of a path.
 EVERYWHERE = ("",)
 CLOCK = r"\bclock_gettime\b|\bgettimeofday\b|_clock::now\b|(?<![\w.>:])time\s*\(\s*(NULL|nullptr|0)"
@@ -24,7 +24,7 @@ MAKER = (r"(?:::\s*)?(?:eventfd|timerfd_create|signalfd|epoll_create1?|inotify_i
          r"::\s*(?:socket|accept|open|openat)\s*\(|"
          r"(?:open(?:at)?\s*\([^;{}]*?\bO_|socket(?:pair)?\s*\(\s*[AP]F_)")
 OPENS = re.compile(r"(?<![\w.>:])(above_standard\(\s*)?(?:" + MAKER + ")")
-# It moves both ends of its pipe itself.
+# This file moves both ends of its pipe itself.
 OPENS_ALLOWED = ("base/guarded_copy.cc",)
 BANNED = (
     (r"\bs?rand\s*\(|\brandom\s*\(", "no seed repeats it: base/prng.h or base/entropy.h",
@@ -52,7 +52,7 @@ BANNED = (
     (r"#\s*include\s*<(iostream|fstream|sstream|ostream|istream|iomanip)>|\bstd::c(out|err|log)\b",
      "no streams: std::string, snprintf", DATA_PATH, ()),
 )
-# Spelled so that this file passes.
+# Spelled so that this file itself passes.
 LEFT_OVERS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 
 
@@ -104,7 +104,8 @@ def check_banned(tree):
 
 
 def check_descriptors(tree):
-    """A process that has closed a standard descriptor would otherwise print to what we open."""
+    """Otherwise a process that has closed a standard descriptor would print into a library's
+    file."""
     for path in tree.named(*CPP):
         if not in_one_of(path, LIBRARY) or in_one_of(path, OPENS_ALLOWED):
             continue
@@ -117,7 +118,7 @@ def check_descriptors(tree):
 
 
 def check_allowances(tree):
-    """An exception that nothing needs any more hides the next breach."""
+    """An exception that is no longer needed would hide the next violation."""
     texts = {path: code_of(tree.text(path)) for path in tree.named(*CPP)}
     for pattern, _, _, allowed in BANNED:
         for place in allowed:
@@ -166,7 +167,7 @@ def self_test():
     def finds(path, text, *fragments):
         expect(lines_and_bans, {path: text}, *fragments)
 
-    # Comments, literals and other words are no calls.
+    # Comments, literals and other words are not calls.
     finds("jetty/a.cc", '// rand() throw new\nauto s = "malloc(";  /* std::mutex\n throw */\n'
           "#include <new>\nnew (place) T(1);\nnewest = brand(1); x.sleep_at();\n"
           "int n = 1'000; char c = '\"';\n"

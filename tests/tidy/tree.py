@@ -1,4 +1,4 @@
-"""What the tidy scripts share: the files of a tree, C++ without its comments, and self-tests."""
+"""Shared by the tidy scripts: the files of a tree, C++ without its comments, and self-tests."""
 
 import argparse
 import pathlib
@@ -50,7 +50,7 @@ class Tree:
         return self.text(path).split("\n")
 
     def includes(self, path):
-        """Triples (line, name, whether it is in quotes), in order."""
+        """Yields (line, name, whether it is in quotes) of each include, in order."""
         if path not in self._includes:
             text = self.text(path)
             self._includes[path] = [
@@ -64,8 +64,9 @@ _NOT_CODE = re.compile(
 
 
 def code_of(text):
-    """C++ with comments and literals blanked, line for line, column for column."""
-    # A digit separator is no quote.
+    """Returns C++ with comments and literals replaced by blanks, with the same lines and
+    columns."""
+    # A digit separator is not a quote.
     text = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", "0", text)
     return _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
@@ -74,7 +75,7 @@ def code_of(text):
 
 
 def expect(check, files, *fragments):
-    """Holds the problems that `check` finds in a tree of these files against what it must find."""
+    """Compares the problems that `check` finds in a tree of these files with the expected ones."""
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
             target = pathlib.Path(root, path)

@@ -6,13 +6,13 @@ import re
 from tree import CPP, HEADERS, expect, main
 
 README_LINES = 20
-# What users include; nothing in the tree has to.
+# Headers for users, which no file of the tree has to include.
 PUBLIC = re.compile(r"urma/[^/]+\.hpp$")
-# Scripts that people start.
+# Scripts that people start by hand.
 STARTED_BY_HAND = re.compile(r"[^/]+$|\.ci/")
 
 
-# A command with its arguments, in which one level of parentheses may stand.
+# A command with its arguments, which may contain one level of parentheses.
 COMMAND = re.compile(r"(\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 
 
@@ -22,12 +22,12 @@ def cmake_words(text):
             for command, arguments in COMMAND.findall(text)]
 
 
-# Projects of their own, which a test builds.
+# Separate projects, which a test builds.
 CONSUMERS = re.compile(r"tests/install/consumers/[^/]+/CMakeLists\.txt$")
 
 
 def reached_by_cmake(tree):
-    """The CMake files that the top one reaches, and every path that they name."""
+    """Returns the CMake files that the top one reaches, and every path that they name."""
     reached, named = set(), set()
     open_ = ["CMakeLists.txt"] + [path for path in tree.cmake() if CONSUMERS.match(path)]
     while open_:

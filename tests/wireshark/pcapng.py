@@ -1,4 +1,4 @@
-"""pcapng files of IP packets, and UB packets in IP and UDP headers."""
+"""Writes and reads pcapng files of IP packets, and puts UB packets into IP and UDP headers."""
 
 import struct
 import zlib
@@ -15,7 +15,8 @@ def _block(kind, body):
 
 
 def write(path, packets):
-    """Each of them: bytes of an IP packet, or a pair of these and how many of them are kept."""
+    """Writes packets. Each is the bytes of an IP packet, or a pair of these and how many are
+    kept."""
     with open(path, "wb") as file:
         file.write(_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
         file.write(_block(1, struct.pack("<HHI", RAW_IP, 0, 0)))
@@ -26,7 +27,7 @@ def write(path, packets):
 
 
 def read(path):
-    """[(flags, IP packet)], and whether statistics end the file; fails where it is cut."""
+    """Returns [(flags, IP packet)], and whether statistics end the file; fails if it is cut off."""
     with open(path, "rb") as file:
         whole = file.read()
     packets, ended, at = [], False, 0
@@ -47,14 +48,14 @@ def read(path):
 
 
 def payload_of(packet):
-    """What a UDP datagram in an IP packet carries."""
+    """Returns the payload of a UDP datagram in an IP packet."""
     if packet[0] >> 4 == 4:
         return packet[28:]
     return packet[48:] if packet[6] == 17 else packet[56:]  # a jumbogram
 
 
 def in_udp(source, destination, payload, ports=(UB_PORT, UB_PORT)):
-    """Addresses of 4 or 16 bytes. Checksums are left out."""
+    """Returns an IP packet. Addresses have 4 or 16 bytes; checksums are left out."""
     udp = struct.pack(">HHHH", *ports, 8 + len(payload), 0) + payload
     if len(source) == 4:
         return struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17,
@@ -63,7 +64,7 @@ def in_udp(source, destination, payload, ports=(UB_PORT, UB_PORT)):
 
 
 def with_icrc(source, destination, body, ports=(UB_PORT, UB_PORT)):
-    """The IP packet of a UB packet that lacks its ICRC."""
+    """Returns the IP packet of a UB packet that lacks its ICRC."""
     covered = bytearray(in_udp(source, destination, body + bytes(4), ports))
     covered = covered[:-4]
     if len(source) == 4:
@@ -77,6 +78,6 @@ def with_icrc(source, destination, body, ports=(UB_PORT, UB_PORT)):
 
 
 def address(digits):
-    """Of 32 hexadecimal digits; IPv4 if it is a mapped one."""
+    """Returns the address of 32 hexadecimal digits; IPv4 if it is a mapped one."""
     whole = bytes.fromhex(digits)
     return whole[12:] if whole.startswith(bytes(10) + b"\xff\xff") else whole

@@ -1,4 +1,4 @@
-"""What tshark makes of our packets: wireshark_test.py ROOT EMIT_PACKETS URMA_PERF"""
+"""Does tshark show liburma's packets correctly? wireshark_test.py ROOT EMIT_PACKETS URMA_PERF"""
 
 import ipaddress
 import json
@@ -51,7 +51,7 @@ def value_of(field, text):
 
 
 def leaves(tree, found):
-    """{field: [values]} of a tree whose branches are fields, too."""
+    """Returns {field: [values]} of a tree whose branches are fields, too."""
     for field, value in tree.items():
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict):
@@ -62,7 +62,7 @@ def leaves(tree, found):
 
 
 def dissected(packets):
-    """For each packet {field: [values]} of all that is said of it."""
+    """Returns for each packet {field: [values]} of all that tshark shows."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "x.pcapng")
         pcapng.write(path, packets)
@@ -80,7 +80,7 @@ def ours(found):
 # ---- golden vectors, and packets of emit_packets
 
 def read_vectors():
-    """[(header, name, {field: text})]"""
+    """Returns [(header, name, {field: text})]."""
     vectors = []
     for line in VECTORS.read_text(encoding="utf-8").splitlines():
         line = line.split("#")[0].strip()
@@ -128,7 +128,7 @@ def packet_around(header, hexadecimal):
 
 
 def check_header(header, expected, found, about):
-    """`expected` as the vectors have it: numbers, EIDs, or a list of ones."""
+    """`expected` is in the form of the vectors: numbers, EIDs, or a list of ones."""
     expected = dict(expected)
     if header == "saetph":
         first = found["uboe.rtph.psn"][0]
@@ -277,7 +277,7 @@ def test_packets_of_every_kind():
     assert others > 10 and taken < 10, (others, taken)
 
 
-# ---- what is broken
+# ---- broken packets
 
 def test_broken_packets():
     rng = random.Random(1)
@@ -331,10 +331,10 @@ def test_nothing_broken_is_shown_as_whole():
             assert "uboe.icrc.status" not in found, found
 
 
-# ---- what real processes said
+# ---- captures of real processes
 
 def captured(folder, device, *arguments):
-    """Both sides' captures of one run between two processes."""
+    """Returns the captures of both sides of one run between two processes."""
     paths = [os.path.join(folder, name) for name in ("client.pcapng", "server.pcapng")]
     sides = [device.replace("PCAP", f"pcap(file={path})") for path in paths]
     done = subprocess.run([URMA_PERF, "--self", *arguments, "--device", sides[0], "--peer-device",
