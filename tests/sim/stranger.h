@@ -5,8 +5,8 @@
 
 #include "tests/catch.h"
 #include "tests/sim/pair.h"
+#include "tests/usual_offer.h"
 #include "wire/icrc.h"
-#include "wire/setup_message.h"
 #include "wire/ta_chain.h"
 
 namespace urma::test {
@@ -25,17 +25,12 @@ class Stranger {
 
   // Returns a valid OPEN.
   SetupMessage open() {
-    SetupMessage message;
-    message.mtu_log2 = 10;
+    SetupMessage message = usual_offer();
     message.from_life = life;
     message.from_tpn = 1000 + attempts_;
     message.first_psn = 1;
     message.attempt = ++attempts_;
     message.echoed_psn = acquaintance;
-    message.receive_window = 2048;
-    message.tassn_window = 1024;
-    message.reads = 64;
-    message.buffer_bytes = 1 << 20;
     message.features |= features;
     return message;
   }

@@ -6,6 +6,7 @@
 #include "drivers/frame_pool.h"
 #include "tests/catch.h"
 #include "tests/fuzz/packet.h"
+#include "tests/usual_offer.h"
 #include "transport/setup.h"
 
 namespace urma::test {
@@ -87,18 +88,19 @@ class Parts {
     return peer;
   }
   static SetupMessage accept() {
-    SetupMessage message;
+    SetupMessage message = usual_offer();
     message.type = SetupType::accept;
     message.from_life = their_life;
     message.to_life = our_life;
     message.from_tpn = 77;
-    message.mtu_log2 = 10;
-    message.receive_window = 2048;
-    message.tassn_window = 1024;
-    message.reads = 64;
-    message.echoed_psn = 1;
-    message.buffer_bytes = 1 << 20;
     return message;
+  }
+  // A message of the peer about its channel.
+  static SetupMessage from(const transport::Peer& peer, SetupType type) {
+    SetupMessage out = accept();
+    out.type = type;
+    out.to_tpn = number(peer.tpn);
+    return out;
   }
   // The message as it arrives from the peer `number`.
   transport::ArrivedSetup arrived(const SetupMessage& message, uint8_t number = 2) {

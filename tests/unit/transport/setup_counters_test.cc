@@ -5,6 +5,7 @@
 
 #include "tests/catch.h"
 #include "tests/fuzz/packet.h"
+#include "tests/usual_offer.h"
 #include "transport/transport.h"
 
 namespace urma::test {
@@ -54,7 +55,7 @@ class Setup {
 
   // A valid message from the peer.
   static SetupMessage message(SetupType type) {
-    SetupMessage out;
+    SetupMessage out = usual_offer();
     out.type = type;
     out.from_life = their_life;
     out.to_life = our_life;
@@ -63,15 +64,9 @@ class Setup {
   SetupMessage open() {
     SetupMessage out = message(SetupType::open);
     out.to_life = 0;
-    out.mtu_log2 = 10;
     out.from_tpn = 1000 + attempt_;
     out.first_psn = 1;
     out.attempt = ++attempt_;
-    out.echoed_psn = 1;
-    out.receive_window = 2048;
-    out.tassn_window = 1024;
-    out.reads = 64;
-    out.buffer_bytes = 1 << 20;
     if (several_paths_) {
       out.features |= feature_paths | feature_new_paths;
       out.paths = {.count = 1, .endpoints = {place(2)}};
@@ -185,12 +180,6 @@ class Setup {
     out.to_tpn = asked.from_tpn;
     out.attempt = asked.attempt;
     out.from_tpn = 77;
-    out.mtu_log2 = 10;
-    out.receive_window = 2048;
-    out.tassn_window = 1024;
-    out.reads = 64;
-    out.echoed_psn = 1;
-    out.buffer_bytes = 1 << 20;
     return out;
   }
 

@@ -224,12 +224,6 @@ TEST_CASE("a half-open peer that times out loses its channel, and its OPEN is no
 struct Closing : RtpParts {
   explicit Closing(Duration idle_timeout = {})
       : RtpParts(0, idle_timeout), closings(device(), setup_parts(), outbox) {}
-  SetupMessage from(const Peer& peer, SetupType type) const {
-    SetupMessage out = accept();
-    out.type = type;
-    out.to_tpn = number(peer.tpn);
-    return out;
-  }
   Closings closings;
 };
 
@@ -321,12 +315,6 @@ struct Telling : Opening {
     answer.features |= feature_new_paths;
     links.make(peer, {.theirs = answer, .mtu = 1024, .first_rtt = 1ms}, now);
     return peer;
-  }
-  SetupMessage from(const Peer& peer, SetupType type) const {
-    SetupMessage out = accept();
-    out.type = type;
-    out.to_tpn = number(peer.tpn);
-    return out;
   }
   PathMessages messages;
 };
