@@ -11,22 +11,18 @@
 
 #include "apps/urma_perf/failure.h"
 #include "apps/urma_perf/shm_limit.h"
+#include "tests/bytes.h"
 #include "tests/catch.h"
 
 namespace urma::perf {
 namespace {
 
+using test::bytes_like;
 using Bytes = std::vector<std::byte>;
 
 // Long enough for some messages, short enough for a busy machine.
 constexpr int64_t slice = millisecond;
 constexpr int64_t patience = 20 * second;
-
-Bytes pattern_bytes(size_t count) {
-  Bytes bytes(count);
-  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 251);
-  return bytes;
-}
 
 // A case with memory that is not mapped, so that both sides have work to do.
 Case case_of(std::string_view test, uint64_t bytes) {
@@ -85,7 +81,7 @@ TEST_CASE("each raw ping-pong brings the bytes of another process") {
     }
     const bool echoed = plan.there.use == Use::copy && plan.back.use == Use::copy;
     const Lanes lanes(plan);
-    const Bytes source = pattern_bytes(static_cast<size_t>(bytes) + 64);
+    const Bytes source = bytes_like(static_cast<size_t>(bytes) + 64);
     Bytes landing(source.size());
     ShmPong pong(lanes.there, lanes.back, landing, echoed ? landing : source, 0);
     const pid_t child = forked([&](int64_t until) { pong.run(until); });
@@ -109,7 +105,7 @@ TEST_CASE("each raw stream brings all bytes in order while both sides run in sli
     ShmPlan plan = shm_plan(case_of("write_bw", bytes));
     plan.there.use = Use::copy;
     const Lanes lanes(plan);
-    const Bytes source = pattern_bytes(bytes);  // one slot: each message is the same
+    const Bytes source = bytes_like(bytes);  // one slot: each message is the same
     const pid_t child = forked(
         [sender = ShmSender(lanes.there, source)](int64_t until) mutable { sender.run(until); });
     Bytes landing(bytes);
@@ -128,7 +124,7 @@ TEST_CASE("each raw stream brings all bytes in order while both sides run in sli
 TEST_CASE("a side that gets no answer returns after its time limit") {
   const ShmPlan plan = shm_plan(case_of("send_lat", 8));
   const Lanes lanes(plan);
-  const Bytes source = pattern_bytes(64);
+  const Bytes source = bytes_like(64);
   Bytes landing(64);
   Histogram times;
   ShmPing(lanes.there, lanes.back, source, landing, 0).run(now() + slice, times);
@@ -136,7 +132,7 @@ TEST_CASE("a side that gets no answer returns after its time limit") {
   const ShmPlan stream = shm_plan(case_of("write_bw", 4096));
   const Lanes more(stream);
   ShmReceiver(more.there, landing).run(now() + slice);
-  const Bytes piece = pattern_bytes(4096);
+  const Bytes piece = bytes_like(4096);
   ShmSender sender(more.there, piece);
   for (int i = 0; i < 3; ++i) sender.run(now() + slice);
   REQUIRE(times.count() == 0);
@@ -164,7 +160,7 @@ TEST_CASE("the pattern of the limit follows from test and size") {
 }
 
 TEST_CASE("a copier copies each slot in turn, and counts the copied bytes") {
-  const Bytes source = pattern_bytes(4096);
+  const Bytes source = bytes_like(4096);
   Bytes landing(3 * 4096 + 100);
   ShmCopier copier(source, landing, 4096, 4096);
   copier.run(now() + slice);

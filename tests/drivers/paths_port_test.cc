@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/drivers/idle_port.h"
 
 namespace urma::test {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using drivers::PacketPort;
 
 // A port that always has as many frames as there is room for.
-class BusyPort final : public PacketPort {
+class BusyPort final : public IdlePort {
  public:
   explicit BusyPort(uint16_t port) {
     facts_.self = {parse_address("fd00::7").value(), port};
@@ -21,18 +22,7 @@ class BusyPort final : public PacketPort {
     facts_.mtu = 1024;
     facts_.buffer_bytes = 1 << 20;
   }
-  const drivers::PortFacts& facts() const override { return facts_; }
-  drivers::PortCounters counters() const override { return {}; }
-  size_t lend(std::span<TxFrame*>) override { return 0; }
-  size_t send(std::span<TxFrame* const>, Time) override { return 0; }
-  void unlend(std::span<TxFrame* const>) override {}
-  uint64_t settled() override { return 0; }
   size_t receive(std::span<RxFrame> frames, Time) override { return frames.size(); }
-  void release(std::span<const RxFrame>) override {}
-  std::span<const int> descriptors() const override { return {}; }
-
- private:
-  drivers::PortFacts facts_;
 };
 
 TEST_CASE("ports that always have packets take turns, however many there are") {

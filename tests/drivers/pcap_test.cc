@@ -227,30 +227,19 @@ TEST_CASE("a capture with snap= keeps that many bytes of each packet") {
 }
 
 // A port that accepts as many frames as the test allows.
-class StubbornPort final : public PacketPort {
+class StubbornPort final : public IdlePort {
  public:
   StubbornPort() {
     facts_.self = {ipv4(10, 0, 0, 1), ub_port};
     facts_.description = "stubborn";
   }
-  const drivers::PortFacts& facts() const override { return facts_; }
-  drivers::PortCounters counters() const override { return {}; }
-  size_t lend(std::span<TxFrame*>) override { return 0; }
   size_t send(std::span<TxFrame* const> frames, Time) override {
     const size_t now = std::min(frames.size(), takes);
     takes -= now;
     return now;
   }
-  void unlend(std::span<TxFrame* const>) override {}
-  uint64_t settled() override { return 0; }
-  size_t receive(std::span<RxFrame>, Time) override { return 0; }
-  void release(std::span<const RxFrame>) override {}
-  std::span<const int> descriptors() const override { return {}; }
 
   size_t takes = 0;
-
- private:
-  drivers::PortFacts facts_;
 };
 
 TEST_CASE("a packet is in the file only once the port has accepted it") {

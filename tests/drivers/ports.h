@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "drivers/driver.h"
+#include "tests/bytes.h"
 
 namespace urma::test {
 
@@ -92,12 +93,7 @@ inline Ways::State state_of(drivers::PacketPort& from, const Endpoint& to) {
   return from.ways()->state(from.ways()->way_to(to));
 }
 
-inline Packet packet_of(size_t bytes, unsigned seed) {
-  Packet packet(bytes);
-  for (size_t i = 0; i < bytes; ++i)
-    packet[i] = static_cast<std::byte>(i * 13 + i / 251 + seed * 7);
-  return packet;
-}
+inline Packet packet_of(size_t bytes, unsigned seed) { return bytes_like(bytes, seed); }
 
 // Sends one packet, with its first bytes in the head and the rest in `pieces` pieces. Returns false
 // if there is no frame.

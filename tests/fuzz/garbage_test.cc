@@ -2,8 +2,6 @@
 // is checked byte by byte, and a hundred thousand on a real socket. Half of them have the right
 // ICRC, so they pass the first check.
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include <cstring>
 
 #include "drivers/sim/network.h"
+#include "drivers/udp/udp_socket.h"
 #include "tests/catch.h"
 #include "tests/fuzz/garbage_port.h"
 #include "tests/fuzz/node.h"
@@ -20,6 +19,7 @@ namespace urma::fuzz {
 namespace {
 
 using namespace std::chrono_literals;
+using drivers::udp::SocketAddress;
 
 void fill(std::span<std::byte> bytes, uint64_t seed) {
   Prng prng(seed);
@@ -111,11 +111,11 @@ TEST_CASE("300 000 forged packets on a channel affect nothing outside that chann
 class Stranger {
  public:
   explicit Stranger(const Eid& address) : socket_(::socket(AF_INET, SOCK_DGRAM, 0)) {
-    sockaddr_in at = to_sockaddr({address, 0});
-    bound_ = bind(socket_, reinterpret_cast<sockaddr*>(&at), sizeof at) == 0;
-    socklen_t length = sizeof at;
-    getsockname(socket_, reinterpret_cast<sockaddr*>(&at), &length);
-    self_ = {address, ntohs(at.sin_port)};
+    SocketAddress at{};
+    socklen_t length = to_sockaddr({address, 0}, at);
+    bound_ = bind(socket_, &at.any, length) == 0;
+    getsockname(socket_, &at.any, &length);
+    self_ = drivers::udp::from_sockaddr(at);
   }
   Stranger(const Stranger&) = delete;
   Stranger& operator=(const Stranger&) = delete;
@@ -124,20 +124,12 @@ class Stranger {
   bool bound() const { return bound_; }
   const Endpoint& self() const { return self_; }
   bool send(const Packet& packet) {
-    const sockaddr_in to = to_sockaddr(packet.to);
-    return sendto(socket_, packet.bytes.data(), packet.bytes.size(), 0,
-                  reinterpret_cast<const sockaddr*>(&to), sizeof to) >= 0;
+    SocketAddress to{};
+    const socklen_t length = to_sockaddr(packet.to, to);
+    return sendto(socket_, packet.bytes.data(), packet.bytes.size(), 0, &to.any, length) >= 0;
   }
 
  private:
-  static sockaddr_in to_sockaddr(const Endpoint& endpoint) {
-    sockaddr_in out{};
-    out.sin_family = AF_INET;
-    out.sin_port = htons(endpoint.port);
-    std::memcpy(&out.sin_addr, endpoint.address.bytes.data() + 12, 4);
-    return out;
-  }
-
   int socket_;
   bool bound_ = false;
   Endpoint self_;
