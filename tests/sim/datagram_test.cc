@@ -90,8 +90,7 @@ TEST_CASE("datagrams: some are lost, none is repeated, and all works end immedia
   for (uint64_t i = 0; i < 400; ++i) {
     auto data = bytes_like(100 + i, static_cast<unsigned>(i));
     const Time begun = net.hosts.now();
-    REQUIRE(net.here.jetty.post(send(data, net.target).immediate(i)) == 1);
-    CHECK(only_status(net.here.jetty, 1ms) == Status::ok);
+    CHECK(status_of(net.here.jetty, send(data, net.target).immediate(i), 1ms) == Status::ok);
     CHECK(net.hosts.now() - begun < 100us);
     // The application may use the memory again.
     std::ranges::fill(data, std::byte{0xee});
@@ -122,8 +121,7 @@ TEST_CASE("datagrams: a dead path loses its share of them without a channel, and
   const auto arrive = [&] {
     size_t come = 0;
     for (int i = 0; i < 200; ++i) {
-      REQUIRE(here.jetty.post(send(data, target.jetty)) == 1);
-      REQUIRE(only_status(here.jetty, 10ms) == Status::ok);
+      REQUIRE(status_of(here.jetty, send(data, target.jetty), 10ms) == Status::ok);
       come += there.jetty.wait(100us).size();
     }
     return come;
@@ -132,8 +130,7 @@ TEST_CASE("datagrams: a dead path loses its share of them without a channel, and
   CHECK(alone > 120);
   CHECK(alone < 180);
   Jetty reliable = here.device.jetty({.berths = 4}).value();
-  REQUIRE(reliable.post(write(data, target.segment)) == 1);
-  REQUIRE(only_status(reliable, 5s) == Status::ok);
+  REQUIRE(status_of(reliable, write(data, target.segment), 5s) == Status::ok);
   CHECK(arrive() == 200);
 }
 
@@ -257,8 +254,7 @@ TEST_CASE("datagrams: unknown senders that guess tokens are ignored, and known p
   CHECK(net.arrivals().empty());
   CHECK(net.stats().unheard == 1);
   const std::vector<std::byte> data = bytes_like(5);
-  REQUIRE(known.jetty.post(send(data, from_known)) == 1);
-  CHECK(only_status(known.jetty, 1ms) == Status::ok);
+  CHECK(status_of(known.jetty, send(data, from_known), 1ms) == Status::ok);
   CHECK(net.arrivals().size() == 1);
   std::array<Event, 32> events;
   const auto told = std::span(events).first(net.there.device.events(events));
@@ -296,8 +292,7 @@ TEST_CASE("datagrams: wrong tokens under a peer's name do not affect its channel
   auto honest = hosts.start("address=fd00::32");
   const Imported target = honest.device.import(owner.line).value();
   const auto data = bytes_like(8);
-  REQUIRE(honest.jetty.post(write(data, target.segment)) == 1);
-  REQUIRE(only_status(honest.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(honest.jetty, write(data, target.segment), 1s) == Status::ok);
   // Another process at that address sends datagrams.
   Jetty forger = honest.device.jetty({.berths = 32, .mode = ServiceMode::unreliable}).value();
   for (uint32_t i = 1; i < 18; ++i) {
@@ -309,8 +304,7 @@ TEST_CASE("datagrams: wrong tokens under a peer's name do not affect its channel
   REQUIRE(forger.post(send(data, target.jetty)) == 1);
   hosts.run_for(1ms);
   CHECK(owner.device.stats().value().unheard == 1);
-  REQUIRE(honest.jetty.post(write(data, target.segment)) == 1);
-  CHECK(only_status(honest.jetty, 50ms) == Status::ok);
+  CHECK(status_of(honest.jetty, write(data, target.segment), 50ms) == Status::ok);
 }
 
 TEST_CASE("datagrams: unregistering memory flushes the datagrams that use it, and no others") {

@@ -47,8 +47,7 @@ TEST_CASE(
     CHECK(b.device.stats().value().receiver_not_ready > 0);
     // One-sided works overtake the sends.
     Jetty other = a.device.jetty({.berths = 4}).value();
-    REQUIRE(other.post(write(bytes, to_b.segment, 4096)) == 1);
-    CHECK(only_status(other, 20ms) == Status::ok);
+    CHECK(status_of(other, write(bytes, to_b.segment, 4096), 20ms) == Status::ok);
     for (uint64_t tag = 0; tag < 4; ++tag) {
       REQUIRE(a.jetty.receive(a.segment.bytes().first(256), tag));
       REQUIRE(b.jetty.receive(b.segment.bytes().first(256), tag));
@@ -117,8 +116,7 @@ TEST_CASE("D6, R12: an application that never polls blocks its own posts, and no
   // Another queue of the same device, over the same channel, makes progress.
   Jetty other = here.device.jetty({.berths = 4}).value();
   for (int i = 0; i < 100; ++i) {
-    REQUIRE(other.post(write(bytes, target.segment, 4096)) == 1);
-    REQUIRE(only_status(other, 10ms) == Status::ok);
+    REQUIRE(status_of(other, write(bytes, target.segment, 4096), 10ms) == Status::ok);
   }
   // No completion was lost.
   Drained own;
@@ -134,8 +132,7 @@ TEST_CASE("D6, R12: an application that never polls blocks its own posts, and no
   hosts.run_for(20ms);
   std::array<Completion, 256> out;
   CHECK(sender.poll(out) == 64);
-  REQUIRE(other.post(write(bytes, target.segment, 4096)) == 1);
-  CHECK(only_status(other, 10ms) == Status::ok);
+  CHECK(status_of(other, write(bytes, target.segment, 4096), 10ms) == Status::ok);
   Drained arrivals;
   size_t sent = 64;
   for (const Time begun = hosts.now(); sent < 256 && hosts.now() - begun < 1s;) {
@@ -176,8 +173,7 @@ TEST_CASE("R11: while 16 peers send to one slow receiver, one-sided works to it 
       REQUIRE(done.failed == 0);
       ended += done.ok;
     }
-    REQUIRE(beside.jetty.post(write(bytes, target.segment, 4096)) == 1);
-    REQUIRE(only_status(beside.jetty, 1ms) == Status::ok);
+    REQUIRE(status_of(beside.jetty, write(bytes, target.segment, 4096), 1ms) == Status::ok);
     ++asides;
   }
   CHECK(ended == senders * each);

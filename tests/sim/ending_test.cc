@@ -35,10 +35,7 @@ TEST_CASE("after unregister has returned, a peer that still writes does not touc
 }
 
 TEST_CASE("receives in unregistered memory are flushed, and nothing is placed there") {
-  SimHosts hosts("unregister-receives");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("unregister-receives");
   std::vector<std::byte> memory(64 * 1024);
   std::vector<std::byte> other(4096);
   const auto inside = std::span(memory);
@@ -51,8 +48,7 @@ TEST_CASE("receives in unregistered memory are flushed, and nothing is placed th
   // A message is filling the second buffer: its last packets are on their way.
   hosts.network().largest_packet = 1200;
   const auto bytes = bytes_like(100);
-  REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, send(bytes, target.jetty), 1s) == Status::ok);
   REQUIRE(there.jetty.wait(1s).front().tag == 1);
 
   segment.unregister().value();
@@ -64,24 +60,21 @@ TEST_CASE("receives in unregistered memory are flushed, and nothing is placed th
   }
   // The other buffers are still posted, in their order.
   for (const uint64_t tag : {3, 5}) {
-    REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
-    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(here.jetty, send(bytes, target.jetty), 1s) == Status::ok);
     CHECK(there.jetty.wait(1s).front().tag == tag);
   }
   CHECK(std::ranges::all_of(memory, [](std::byte byte) { return byte == std::byte{}; }));
 }
 
 TEST_CASE("a message that is arriving when its memory is unregistered is refused") {
-  SimHosts hosts("unregister-arriving");
-  auto here = hosts.start("delay=100us&mtu=1024");
-  auto there = hosts.start("delay=100us&mtu=1024");
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("unregister-arriving", {.network = "delay=100us&mtu=1024"},
+              {.network = "delay=100us&mtu=1024"});
   std::vector<std::byte> memory(64 * 1024);
   Segment segment = there.device.register_memory(memory).value();
   REQUIRE(there.jetty.receive(memory, 1));
   const auto bytes = bytes_like(64 * 1024);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
   while (memory[0] != bytes[0]) hosts.run_for(1us);
   segment.unregister().value();
@@ -92,13 +85,9 @@ TEST_CASE("a message that is arriving when its memory is unregistered is refused
 }
 
 TEST_CASE("a flush towards a silent peer takes no longer than the limit for an answer") {
-  SimHosts hosts("flush-silent");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("flush-silent");
   const auto bytes = bytes_like(10'000);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
   hosts.network().cut(there.device.endpoint(), here.device.endpoint(), true);
   for (uint64_t tag = 0; tag < 30; ++tag)
     REQUIRE(here.jetty.post(write(bytes, target.segment).tag(tag)) == 1);
@@ -131,8 +120,7 @@ TEST_CASE("traffic to one peer does not postpone a deadline towards another") {
   const Imported to_lively = here.device.import(lively.line).value();
   const auto bytes = bytes_like(1000);
   for (const Imported* target : {&to_silent, &to_lively}) {
-    REQUIRE(here.jetty.post(write(bytes, target->segment)) == 1);
-    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(here.jetty, write(bytes, target->segment), 1s) == Status::ok);
   }
   hosts.network().cut(silent.device.endpoint(), here.device.endpoint(), true);
   REQUIRE(here.jetty.post(write(bytes, to_lively.segment).tag(1)) == 1);
@@ -172,8 +160,7 @@ TEST_CASE("works of a device whose passes are late end within the bound of P1") 
   const Imported to_lively = here.device.import(lively.line).value();
   const auto bytes = bytes_like(1000);
   for (const Imported* target : {&to_silent, &to_lively}) {
-    REQUIRE(here.jetty.post(write(bytes, target->segment)) == 1);
-    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(here.jetty, write(bytes, target->segment), 1s) == Status::ok);
   }
   hosts.kill(std::move(silent));
   REQUIRE(here.jetty.post(write(bytes, to_silent.segment).tag(2)) == 1);
@@ -197,14 +184,12 @@ TEST_CASE("works of a device whose passes are late end within the bound of P1") 
 
 // The network passes set-up packets and drops data: channels are made, and are lost after a second.
 TEST_CASE("a new channel on which nothing arrives does not postpone the deadline of works") {
-  SimHosts hosts("channels-in-vain");
-  auto here = hosts.start("delay=1ms", {.berths = 64});
-  auto there = hosts.start("delay=1ms");
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("channels-in-vain", {.network = "delay=1ms", .jetty = {.berths = 64}},
+              {.network = "delay=1ms"});
   const auto bytes = bytes_like(1000);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
-  const auto cut = [&](bool severed) {
+  REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
+  const auto cut = [&hosts = hosts, &here = here, &there = there](bool severed) {
     hosts.network().cut(here.device.endpoint(), there.device.endpoint(), severed);
     hosts.network().cut(there.device.endpoint(), here.device.endpoint(), severed);
   };
@@ -228,10 +213,8 @@ TEST_CASE("a new channel on which nothing arrives does not postpone the deadline
 }
 
 TEST_CASE("unregister of the source of outstanding works ends them before it returns") {
-  SimHosts hosts("source");
-  auto here = hosts.start("hold=10us", {.berths = 64});
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("source", {.network = "hold=10us", .jetty = {.berths = 64}});
   auto bytes = bytes_like(500'000);
   Segment source = here.device.register_memory(bytes).value();
   REQUIRE(here.jetty.post({write(bytes, target.segment).tag(1),

@@ -12,13 +12,11 @@ using Host = SimHosts::Host;
 using Kinds = std::vector<EventKind>;
 
 TEST_CASE("events: when a path is cut and heals, its peer is reported as lost once and back once") {
-  SimHosts hosts("e-cut");
-  Host here = hosts.start("", {}, {.operation_timeout = 20s});
-  Host there = hosts.start("address=fd00::21");
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("e-cut", {.jetty = {}, .device = {.operation_timeout = 20s}},
+              {.network = "address=fd00::21"});
   const auto bytes = bytes_like(100);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
   CHECK(events_of(here).empty());
   const Endpoint at = there.device.endpoint();
   for (const bool cut : {true, false}) {
@@ -38,20 +36,15 @@ TEST_CASE("events: when a path is cut and heals, its peer is reported as lost on
 }
 
 TEST_CASE("events: a killed peer and the next incarnation at its address are reported") {
-  SimHosts hosts("e-life");
-  Host here = hosts.start();
-  Host there = hosts.start("address=fd00::22");
-  const Imported old = here.device.import(there.line).value();
+  auto [hosts, here, there, old] = SimPair("e-life", {}, {.network = "address=fd00::22"});
   const auto bytes = bytes_like(100);
-  REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, old.segment), 1s) == Status::ok);
   hosts.kill(std::move(there));
-  REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
-  CHECK(only_status(here.jetty, 10s) == Status::unknown);
+  CHECK(status_of(here.jetty, write(bytes, old.segment), 10s) == Status::unknown);
   CHECK(kinds_of(here) == Kinds{EventKind::peer_lost});
   there = hosts.start("address=fd00::22");
-  REQUIRE(here.jetty.post(write(bytes, here.device.import(there.line).value().segment)) == 1);
-  CHECK(only_status(here.jetty, 5s) == Status::ok);
+  CHECK(status_of(here.jetty, write(bytes, here.device.import(there.line).value().segment), 5s) ==
+        Status::ok);
   hosts.run_for(10ms);
   CHECK(kinds_of(here) == Kinds{EventKind::peer_restarted});
   there.device.close();
@@ -60,14 +53,10 @@ TEST_CASE("events: a killed peer and the next incarnation at its address are rep
 }
 
 TEST_CASE("events: an address without a device is reported") {
-  SimHosts hosts("e-nobody");
-  Host here = hosts.start();
-  Host there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("e-nobody");
   hosts.kill(std::move(there));
   const auto bytes = bytes_like(100);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  CHECK(only_status(here.jetty, 10s) == Status::peer_unreachable);
+  CHECK(status_of(here.jetty, write(bytes, target.segment), 10s) == Status::peer_unreachable);
   hosts.run_for(1s);
   const std::vector<Event> events = events_of(here);
   REQUIRE(events.size() == 1);
@@ -99,8 +88,7 @@ TEST_CASE("events: a flood of bad tokens is counted and displaces no other event
     hosts.run_for(1ms);
     if (round == 200) {
       const Imported good = other.device.import(there.line).value();
-      REQUIRE(other.jetty.post(write(bytes, good.segment)) == 1);
-      REQUIRE(only_status(other.jetty, 1s) == Status::ok);
+      REQUIRE(status_of(other.jetty, write(bytes, good.segment), 1s) == Status::ok);
       other.device.close();
     }
   }
@@ -135,8 +123,7 @@ TEST_CASE("events: a Jetty whose Jfr was destroyed is reported") {
   const auto bytes = bytes_like(10);
   std::vector<std::byte> inbox(64);
   REQUIRE(jfr->receive(inbox));
-  REQUIRE(here.jetty.post(send(bytes, target)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, send(bytes, target), 1s) == Status::ok);
   jfr.reset();
   REQUIRE(here.jetty.post({send(bytes, target), send(bytes, target)}) == 2);
   REQUIRE(here.jetty.wait(1s).front().status == Status::remote_unsupported);

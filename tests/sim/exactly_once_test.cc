@@ -99,10 +99,9 @@ TEST_CASE("exactly once: no work executes twice when channels die between execut
 
 TEST_CASE(
     "R7: a peer that stops for less than the time-out of a channel fails none of 1000 works") {
-  SimHosts hosts("r7-short");
-  auto here = hosts.start("delay=50us", {.berths = 1000});
-  auto there = hosts.start("delay=50us", {.berths = 8, .receives = 1024});
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("r7-short", {.network = "delay=50us", .jetty = {.berths = 1000}},
+              {.network = "delay=50us", .jetty = {.berths = 8, .receives = 1024}});
   for (uint64_t tag = 0; tag < 1024; ++tag) {
     REQUIRE(there.jetty.receive(there.segment.bytes().first(256), tag));
   }
@@ -132,13 +131,10 @@ TEST_CASE(
 
 TEST_CASE(
     "R7: a peer that stops for 5 s is declared dead after 1 s, and served when it continues") {
-  SimHosts hosts("r7-long");
-  auto here = hosts.start("delay=50us", {.berths = 1000});
-  auto there = hosts.start("delay=50us");
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair(
+      "r7-long", {.network = "delay=50us", .jetty = {.berths = 1000}}, {.network = "delay=50us"});
   const auto bytes = bytes_like(200);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
   REQUIRE(here.jetty.post(std::vector<Work>(1000, write(bytes, target.segment))) == 1000);
   hosts.run_for(100us);
   hosts.stop(there);
@@ -155,8 +151,7 @@ TEST_CASE(
   CHECK(ended[Status::ok] + ended[Status::unknown] + ended[Status::peer_unreachable] == 1000);
   hosts.run_for(2s);
   hosts.stop(there, false);
-  REQUIRE(here.jetty.post(write(bytes, target.segment, 4096)) == 1);
-  CHECK(only_status(here.jetty, 1s) == Status::ok);
+  CHECK(status_of(here.jetty, write(bytes, target.segment, 4096), 1s) == Status::ok);
 }
 
 // When a new incarnation begins, packets for the old one are still on their way, and are sent
@@ -173,8 +168,7 @@ TEST_CASE(
   for (unsigned life = 0; life < lives; ++life) {
     INFO("incarnation " << life);
     const Imported old = survivor.device.import(peer.line).value();
-    REQUIRE(survivor.jetty.post(write(old_bytes, old.segment)) == 1);
-    REQUIRE(only_status(survivor.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(survivor.jetty, write(old_bytes, old.segment), 1s) == Status::ok);
     REQUIRE(survivor.jetty.post(std::vector<Work>(8, write(old_bytes, old.segment, 8192))) == 8);
     hosts.run_for(200us);  // the packets are on the wire
     hosts.kill(std::move(peer));
@@ -184,8 +178,7 @@ TEST_CASE(
     // after another.
     Jetty jetty = survivor.device.jetty({.berths = 1}).value();
     const Time posted = hosts.now();
-    REQUIRE(jetty.post(write(new_bytes, fresh.segment, 65'536)) == 1);
-    REQUIRE(only_status(jetty, 1s) == Status::ok);
+    REQUIRE(status_of(jetty, write(new_bytes, fresh.segment, 65'536), 1s) == Status::ok);
     // One round trip for the channel, one for its cookie, and one for the work.
     REQUIRE(hosts.now() - posted <= 2 * (2 * delay) + 10ms);
     for (size_t count = 0; count < 8;) {
@@ -210,13 +203,9 @@ TEST_CASE(
 }
 
 TEST_CASE("RESETs of strangers end no channel, whichever they name") {
-  SimHosts hosts("resets");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("resets");
   const auto bytes = bytes_like(2000);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
   Stranger stranger(hosts, "2001:db8::66");
   SetupMessage reset = stranger.open();
   reset.type = SetupType::reset;
@@ -224,8 +213,7 @@ TEST_CASE("RESETs of strangers end no channel, whichever they name") {
     reset.to_tpn = tpn * 5501 & 0xffffff;
     stranger.ask(here.device.endpoint(), reset);
   }
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  CHECK(only_status(here.jetty, 1s) == Status::ok);
+  CHECK(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
   const Statistics statistics = here.device.stats().value();
   CHECK(statistics.channels_made == 1);
   CHECK(statistics.channels_lost == 0);

@@ -18,15 +18,13 @@ Statistics stats_of(Host& host) { return host.device.stats().value(); }
 
 void write_once(Host& from, const Imported& to) {
   static const auto bytes = bytes_like(3000);
-  REQUIRE(from.jetty.post(write(bytes, to.segment)) == 1);
-  REQUIRE(only_status(from.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(from.jetty, write(bytes, to.segment), 1s) == Status::ok);
 }
 
 TEST_CASE("an unused channel is closed, and the next work makes a new one") {
-  SimHosts hosts("idle");
-  auto here = hosts.start("delay=50us", both_ways, {.idle_timeout = 10s});
-  auto there = hosts.start("delay=50us", both_ways, {.idle_timeout = Duration{}});
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair(
+      "idle", {.network = "delay=50us", .jetty = both_ways, .device = {.idle_timeout = 10s}},
+      {.network = "delay=50us", .jetty = both_ways, .device = {.idle_timeout = Duration{}}});
   const Imported back = there.device.import(here.line).value();
   write_once(here, target);
   hosts.run_for(9s);
@@ -155,10 +153,10 @@ TEST_CASE("works that race with the close of their idle channel execute once eac
 // channel. The next channel carries the send again, and the execution record says that it was
 // executed.
 TEST_CASE("a send that was executed before its idle channel was closed is not executed again") {
-  SimHosts hosts("idle-record");
-  auto here = hosts.start("", both_ways, {.operation_timeout = 20s, .idle_timeout = 50ms});
-  auto there = hosts.start("", both_ways, {.idle_timeout = 50ms});
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("idle-record",
+              {.jetty = both_ways, .device = {.operation_timeout = 20s, .idle_timeout = 50ms}},
+              {.jetty = both_ways, .device = {.idle_timeout = 50ms}});
   write_once(here, target);
   const Endpoint from = there.device.endpoint();
   hosts.network().cut(from, here.device.endpoint(), true);
@@ -195,10 +193,9 @@ TEST_CASE("any number of idle peers causes no timer work") {
 }
 
 TEST_CASE("a peer that died while its channel was unused costs three packets") {
-  SimHosts hosts("idle-dead");
-  auto here = hosts.start("", both_ways, {.idle_timeout = 1s});
-  auto there = hosts.start("", both_ways, {.idle_timeout = 1s});
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("idle-dead", {.jetty = both_ways, .device = {.idle_timeout = 1s}},
+              {.jetty = both_ways, .device = {.idle_timeout = 1s}});
   write_once(here, target);
   hosts.run_for(10ms);  // by then all packets are acknowledged
   hosts.kill(std::move(there));

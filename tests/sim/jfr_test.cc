@@ -161,8 +161,7 @@ TEST_CASE("a receive queue can itself be the target of messages") {
   // The receive queue has its own token: the token of a Jetty is not valid here.
   RemoteJetty forged = target;
   forged.token = shared.targets[0].token;
-  REQUIRE(shared.here.jetty.post(send(bytes, forged)) == 1);
-  CHECK(only_status(shared.here.jetty, 1s) == Status::remote_access);
+  CHECK(status_of(shared.here.jetty, send(bytes, forged), 1s) == Status::remote_access);
 }
 
 // Sends the first packets of a long message to the first of the Jetties.
@@ -170,8 +169,8 @@ std::vector<std::byte> begin_message(Shared& shared, std::vector<std::byte>& inb
   const auto bytes = bytes_like(64 * 1024);
   inbox.assign(64 * 1024, std::byte{});
   REQUIRE(shared.jfr->receive(inbox, 1));
-  REQUIRE(shared.here.jetty.post(write(std::span(bytes).first(8), shared.memory().segment)) == 1);
-  REQUIRE(only_status(shared.here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(shared.here.jetty, write(std::span(bytes).first(8), shared.memory().segment),
+                    1s) == Status::ok);
   REQUIRE(shared.here.jetty.post(send(bytes, shared.targets[0])) == 1);
   while (inbox[0] != bytes[0] || inbox[1] != bytes[1]) shared.hosts.run_for(1us);
   REQUIRE(inbox.back() == std::byte{});
@@ -192,8 +191,7 @@ TEST_CASE("a Jetty destroyed while a message arrives returns the buffer to the s
     CHECK(only_status(shared.here.jetty, 1s) == Status::remote_access);
     CHECK(inbox == before);
     CHECK(shared.jfr->wait(1ms).empty());  // nothing is flushed: the buffer stays posted
-    REQUIRE(shared.here.jetty.post(send(bytes, shared.targets[1])) == 1);
-    CHECK(only_status(shared.here.jetty, 1s) == Status::ok);
+    CHECK(status_of(shared.here.jetty, send(bytes, shared.targets[1]), 1s) == Status::ok);
     const auto came = arrivals(*shared.jfr, 1);
     REQUIRE(came.size() == 1);
     CHECK(came[0].tag == 1);
@@ -201,8 +199,7 @@ TEST_CASE("a Jetty destroyed while a message arrives returns the buffer to the s
     if (destroyed) continue;
     shared.jetties[0].reset().value();
     REQUIRE(shared.jfr->receive(inbox, 2));
-    REQUIRE(shared.here.jetty.post(send(bytes, shared.targets[0])) == 1);
-    CHECK(only_status(shared.here.jetty, 1s) == Status::ok);
+    CHECK(status_of(shared.here.jetty, send(bytes, shared.targets[0]), 1s) == Status::ok);
     CHECK(arrivals(*shared.jfr, 1).at(0).tag == 2);
   }
 }
@@ -246,8 +243,7 @@ TEST_CASE("a destroyed receive queue completes its buffers into its shared compl
             .value();
     for (uint64_t tag = 1; tag <= 3; ++tag) REQUIRE(jfr.receive(inbox, tag));
     const RemoteJetty target = shared.here.device.import(jetty.descriptor()).value().jetty;
-    REQUIRE(shared.here.jetty.post(send(bytes, target)) == 1);
-    REQUIRE(only_status(shared.here.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(shared.here.jetty, send(bytes, target), 1s) == Status::ok);
   }
   std::vector<Completion> out(8);
   REQUIRE(jfc.poll(out) == 3);
@@ -277,8 +273,7 @@ TEST_CASE("unregister removes the buffers in its memory from a shared receive qu
     CHECK(completion.tag <= 2);
   }
   CHECK(only_status(shared.here.jetty, 1s) == Status::remote_access);
-  REQUIRE(shared.here.jetty.post(send(bytes, shared.targets[1])) == 1);
-  CHECK(only_status(shared.here.jetty, 1s) == Status::ok);
+  CHECK(status_of(shared.here.jetty, send(bytes, shared.targets[1]), 1s) == Status::ok);
   CHECK(arrivals(*shared.jfr, 1).at(0).tag == 3);
   CHECK(memory == before);
   CHECK(other == bytes);
@@ -293,8 +288,7 @@ TEST_CASE("a buffer is returned to the shared queue if the sender dies while its
   CHECK(shared.jfr->wait(1ms).empty());
   auto second = shared.hosts.start();
   const RemoteJetty target = second.device.import(shared.jetties[1].descriptor()).value().jetty;
-  REQUIRE(second.jetty.post(send(bytes, target)) == 1);
-  CHECK(only_status(second.jetty, 1s) == Status::ok);
+  CHECK(status_of(second.jetty, send(bytes, target), 1s) == Status::ok);
   CHECK(arrivals(*shared.jfr, 1).at(0).tag == 1);
   CHECK(inbox == bytes);
 }

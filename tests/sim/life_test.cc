@@ -12,26 +12,20 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST_CASE("without a device at the address, a work ends as peer_unreachable 2 s after its post") {
-  SimHosts hosts("unreachable");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("unreachable");
   hosts.kill(std::move(there));
   const Time posted = hosts.now();
   const auto bytes = bytes_like(100);
-  REQUIRE(here.jetty.post(write(bytes, target.segment).tag(1)) == 1);
-  CHECK(only_status(here.jetty, 10s) == Status::peer_unreachable);
+  CHECK(status_of(here.jetty, write(bytes, target.segment).tag(1), 10s) ==
+        Status::peer_unreachable);
   CHECK(hosts.now() - posted <= 2s + 10ms);
 }
 
 TEST_CASE("when a peer dies, each of 1000 works in flight ends in time, unknown or unreachable") {
-  SimHosts hosts("dies");
-  auto here = hosts.start("delay=100us", {.berths = 1000});
-  auto there = hosts.start("delay=100us");
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair(
+      "dies", {.network = "delay=100us", .jetty = {.berths = 1000}}, {.network = "delay=100us"});
   const auto bytes = bytes_like(3000);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
   const std::vector<Work> works(1000, write(bytes, target.segment));
   REQUIRE(here.jetty.post(works) == 1000);
   hosts.run_for(250us);
@@ -54,13 +48,9 @@ TEST_CASE("when a peer dies, each of 1000 works in flight ends in time, unknown 
 }
 
 TEST_CASE("a peer that restarts at its address is a new peer: old works end, new imports succeed") {
-  SimHosts hosts("restarts");
-  auto here = hosts.start();
-  auto there = hosts.start("address=fd00::77");
-  const Imported old = here.device.import(there.line).value();
+  auto [hosts, here, there, old] = SimPair("restarts", {}, {.network = "address=fd00::77"});
   const auto bytes = bytes_like(5000);
-  REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, old.segment), 1s) == Status::ok);
   hosts.kill(std::move(there));
   auto again = hosts.start("address=fd00::77");
 
@@ -70,13 +60,11 @@ TEST_CASE("a peer that restarts at its address is a new peer: old works end, new
         Status::unknown);  // packets for the old incarnation had left
   CHECK(hosts.now() - posted <
         50ms);  // the new incarnation reported the restart, so no time-out was needed
-  REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
-  CHECK(only_status(here.jetty, 5s) == Status::peer_restarted);
+  CHECK(status_of(here.jetty, write(bytes, old.segment), 5s) == Status::peer_restarted);
 
   const Imported fresh = here.device.import(again.line).value();
   const Time restarted = hosts.now();
-  REQUIRE(here.jetty.post(write(bytes, fresh.segment, 16)) == 1);
-  CHECK(only_status(here.jetty, 5s) == Status::ok);
+  CHECK(status_of(here.jetty, write(bytes, fresh.segment, 16), 5s) == Status::ok);
   CHECK(hosts.now() - restarted < 1ms);
   CHECK(same(again.segment.bytes().subspan(16, bytes.size()), bytes));
 }
@@ -87,16 +75,14 @@ TEST_CASE("a restarted peer is served even if the other end still has its old ch
   auto peer = hosts.start("address=fd00::78");
   const auto bytes = bytes_like(2000);
   Imported target = peer.device.import(survivor.line).value();
-  REQUIRE(peer.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(peer.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(peer.jetty, write(bytes, target.segment), 1s) == Status::ok);
   for (unsigned life = 0; life < 20; ++life) {
     hosts.kill(std::move(peer));
     peer = hosts.start("address=fd00::78");
     target = peer.device.import(survivor.line).value();
     const auto news = bytes_like(2000, life);
     const Time begun = hosts.now();
-    REQUIRE(peer.jetty.post(write(news, target.segment, 4096 * life)) == 1);
-    REQUIRE(only_status(peer.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(peer.jetty, write(news, target.segment, 4096 * life), 1s) == Status::ok);
     REQUIRE(hosts.now() - begun < 1ms);  // the cookie takes one more round trip
     REQUIRE(same(survivor.segment.bytes().subspan(4096 * life, news.size()), news));
   }
@@ -110,15 +96,13 @@ TEST_CASE("a restarted peer is served even if the other end still has its old ch
 // so long that the target forgets peers that ask for channels and never use them.
 TEST_CASE("a send whose answer is lost with its channel is delivered once and completes as ok") {
   const Duration outage = GENERATE(1'200ms, 6s);
-  SimHosts hosts("varuna-" + std::to_string(outage.count()));
-  auto here = hosts.start("", {.berths = 64, .receives = 16}, {.operation_timeout = 20s});
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("varuna-" + std::to_string(outage.count()),
+              {.jetty = {.berths = 64, .receives = 16}, .device = {.operation_timeout = 20s}});
   std::vector<std::byte> inbox(4096);
   for (uint64_t tag = 0; tag < 8; ++tag) REQUIRE(there.jetty.receive(inbox, tag));
   const auto bytes = bytes_like(100);
-  REQUIRE(here.jetty.post(send(bytes, target.jetty).tag(1)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, send(bytes, target.jetty).tag(1), 1s) == Status::ok);
   REQUIRE(only_status(there.jetty, 1s) == Status::ok);
 
   const Time cut_at = hosts.now();
@@ -148,13 +132,9 @@ TEST_CASE("a send whose answer is lost with its channel is delivered once and co
 }
 
 TEST_CASE("a path that is cut for less than the time-out of a channel fails no work") {
-  SimHosts hosts("short-cut");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("short-cut");
   const auto bytes = bytes_like(100'000);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
   hosts.network().cut(here.device.endpoint(), there.device.endpoint(), true);
   REQUIRE(here.jetty.post(write(bytes, target.segment, 7)) == 1);
   hosts.run_for(800ms);
@@ -165,10 +145,8 @@ TEST_CASE("a path that is cut for less than the time-out of a channel fails no w
 
 TEST_CASE("when both ends ask for a channel at the same time, there is one, and both use it") {
   for (const char* delay : {"delay=0us", "delay=50us", "delay=5ms"}) {
-    SimHosts hosts(std::string("simultaneous-") + delay);
-    auto a = hosts.start(delay);
-    auto b = hosts.start(delay);
-    const Imported to_b = a.device.import(b.line).value();
+    auto [hosts, a, b, to_b] =
+        SimPair(std::string("simultaneous-") + delay, {.network = delay}, {.network = delay});
     const Imported to_a = b.device.import(a.line).value();
     const auto bytes = bytes_like(10'000);
     REQUIRE(a.jetty.post(write(bytes, to_b.segment)) == 1);
@@ -193,8 +171,7 @@ TEST_CASE("a peer that is asked by address while it asks is known once, with one
     const std::string name = "urma://" + to_string(b.device.endpoint()) + "/inbox";
     const Imported to_b = a.device.import(name).value();
     CHECK(only_status(b.jetty, 1s) == Status::ok);
-    REQUIRE(a.jetty.post(write(bytes, to_b.segment)) == 1);
-    CHECK(only_status(a.jetty, 1s) == Status::ok);
+    CHECK(status_of(a.jetty, write(bytes, to_b.segment), 1s) == Status::ok);
     for (auto* host : {&a, &b}) {
       const Statistics statistics = host->device.stats().value();
       CHECK(statistics.peers == 2);  // the device itself, and the other one
@@ -204,17 +181,12 @@ TEST_CASE("a peer that is asked by address while it asks is known once, with one
 }
 
 TEST_CASE("a device that closes notifies its peers, so they need no time-out") {
-  SimHosts hosts("leaves");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("leaves");
   const auto bytes = bytes_like(100);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
   there.device.close();
   const Time closed = hosts.now();
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  CHECK(only_status(here.jetty, 5s) == Status::peer_restarted);
+  CHECK(status_of(here.jetty, write(bytes, target.segment), 5s) == Status::peer_restarted);
   CHECK(hosts.now() - closed < 1ms);
   CHECK(here.device.stats().value().channels == 0);
 }
@@ -226,8 +198,7 @@ TEST_CASE("on a path that loses large packets, a channel with smaller packets is
   hosts.network().largest_packet = 2500;
   const Imported target = here.device.import(there.line).value();
   const auto bytes = bytes_like(300'000);
-  REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-  CHECK(only_status(here.jetty, 2s) == Status::ok);
+  CHECK(status_of(here.jetty, write(bytes, target.segment), 2s) == Status::ok);
   CHECK(same(there.segment.bytes().first(bytes.size()), bytes));
 }
 

@@ -12,11 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Status status_of(Jetty& jetty, const Work& work, Duration limit = 5s) {
-  REQUIRE(jetty.post(work) == 1);
-  return only_status(jetty, limit);
-}
-
 Eid address(const std::string& text) { return parse_address(text).value(); }
 
 TEST_CASE("an EID that is an address is refused from another address") {
@@ -104,10 +99,7 @@ TaRequest write_request(const Segment& segment, uint64_t offset, uint32_t length
 }
 
 TEST_CASE("a slice that leaves its segment changes nothing, even if most of it lies inside") {
-  SimHosts hosts("half-outside");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("half-outside");
   const auto bytes = bytes_like(12'000);
   // The initiator checks bounds only against the descriptor, which was changed here.
   target.segment.bytes += 1 << 20;
@@ -362,10 +354,9 @@ TEST_CASE("living clients keep their places, and one that finds no place is refu
 }
 
 TEST_CASE("a peer whose execution record was forgotten is not served as a new one") {
-  SimHosts hosts("forgotten");
-  auto here = hosts.start("", {.berths = 8}, {.operation_timeout = 30s});
-  auto server = hosts.start("", {.berths = 8, .receives = 16}, with_peers(4));
-  Imported target = here.device.import(server.line).value();
+  auto [hosts, here, server, target] =
+      SimPair("forgotten", {.jetty = {.berths = 8}, .device = {.operation_timeout = 30s}},
+              {.jetty = {.berths = 8, .receives = 16}, .device = with_peers(4)});
   std::vector<std::byte> inbox(4096);
   for (uint64_t tag = 0; tag < 8; ++tag) REQUIRE(server.jetty.receive(inbox, tag));
   const auto bytes = bytes_like(100);

@@ -473,11 +473,11 @@ TEST_CASE("an initiator that gets no sequence context keeps the order itself") {
 
 TEST_CASE("with suspend_on_error a failed work suspends its Jetty: no work behind it is executed") {
   for (const ServiceMode mode : {ServiceMode::automatic, ServiceMode::initiator}) {
-    SimHosts hosts("suspend" + std::to_string(static_cast<int>(mode)));
-    auto here = hosts.start("delay=20us",
-                            {.berths = 16, .receives = 4, .mode = mode, .suspend_on_error = true});
-    auto there = hosts.start("delay=20us", {.berths = 4, .receives = 16});
-    const Imported target = here.device.import(there.line).value();
+    auto [hosts, here, there, target] =
+        SimPair("suspend" + std::to_string(static_cast<int>(mode)),
+                {.network = "delay=20us",
+                 .jetty = {.berths = 16, .receives = 4, .mode = mode, .suspend_on_error = true}},
+                {.network = "delay=20us", .jetty = {.berths = 4, .receives = 16}});
     const RemoteJetty back = there.device.import(here.line).value().jetty;
     RemoteSegment wrong = target.segment;
     wrong.token = TokenValue(number(wrong.token) + 1);
@@ -496,15 +496,13 @@ TEST_CASE("with suspend_on_error a failed work suspends its Jetty: no work behin
     CHECK(told[1] == Status::remote_access);
     CHECK(told[2] == Status::flushed);
     CHECK(told[3] == Status::flushed);
-    REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
-    CHECK(only_status(here.jetty, 1s) == Status::flushed);
+    CHECK(status_of(here.jetty, send(bytes, target.jetty), 1s) == Status::flushed);
     // Meanwhile the Jetty still receives.
     REQUIRE(here.jetty.receive(here.segment.bytes().first(64), 7));
     REQUIRE(there.jetty.post(send(bytes, back)) == 1);
     CHECK(only_status(here.jetty, 1s) == Status::ok);
     REQUIRE(here.jetty.reset().ok());
-    REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
-    CHECK(only_status(here.jetty, 1s) == Status::ok);
+    CHECK(status_of(here.jetty, send(bytes, target.jetty), 1s) == Status::ok);
     std::array<Completion, 16> out;
     CHECK(there.jetty.poll(out) == 2);  // the completion of its own work, and one message
   }
@@ -513,18 +511,16 @@ TEST_CASE("with suspend_on_error a failed work suspends its Jetty: no work behin
 // A fence also waits for works on mapped memory, and for reads only if the application asks for
 // that.
 TEST_CASE("a fence for reads waits for reads, and for nothing else") {
-  SimHosts hosts("fence-reads");
-  auto here = hosts.start("delay=1ms", {.berths = 16});
-  auto there = hosts.start("delay=1ms", {.berths = 4, .receives = 16});
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("fence-reads", {.network = "delay=1ms", .jetty = {.berths = 16}},
+              {.network = "delay=1ms", .jetty = {.berths = 4, .receives = 16}});
   const auto bytes = bytes_like(8);
   std::vector<std::byte> large = bytes_like(1 << 19);
   std::array<std::byte, 8> into;
   for (int tag = 0; tag < 8; ++tag)
     REQUIRE(there.jetty.receive(there.segment.bytes().first(64), 0));
-  REQUIRE(here.jetty.post(write(bytes, target.segment).tag(0)) == 1);
-  CHECK(only_status(here.jetty, 1s) == Status::ok);
-  const auto order_of = [&](Fence fence) {
+  CHECK(status_of(here.jetty, write(bytes, target.segment).tag(0), 1s) == Status::ok);
+  const auto order_of = [&, &here = here, &target = target](Fence fence) {
     std::vector<uint64_t> ended;
     REQUIRE(here.jetty.post(read(into, target.segment).tag(1)) == 1);
     REQUIRE(here.jetty.post(write(large, target.segment, 1024).tag(2)) == 1);

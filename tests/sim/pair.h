@@ -67,10 +67,40 @@ class SimHosts {
   std::shared_ptr<drivers::sim::Network> network_;
 };
 
+// How one of the two hosts of a SimPair is started.
+struct HostOptions {
+  std::string network{};  // options of the device string
+  JettyOptions jetty{.berths = 64, .receives = 16};
+  DeviceOptions device{};
+};
+
+// Two hosts, and what the first one has imported of the other. A test binds all four to names:
+//     auto [hosts, here, there, target] = SimPair("name of the network");
+// Lambdas name what they capture of these, as in [&here = here]: clang 14 cannot do it for them.
+struct SimPair {
+  explicit SimPair(const std::string& name, const HostOptions& first = {},
+                   const HostOptions& second = {})
+      : hosts(name),
+        here(hosts.start(first.network, first.jetty, first.device)),
+        there(hosts.start(second.network, second.jetty, second.device)),
+        target(here.device.import(there.line).value()) {}
+
+  SimHosts hosts;
+  SimHosts::Host here;
+  SimHosts::Host there;
+  Imported target;
+};
+
+// Returns the status of the one work that ends within `limit`.
 inline Status only_status(Jetty& jetty, Duration limit) {
   const auto completions = jetty.wait(limit);
   REQUIRE(completions.size() == 1);
   return completions[0].status;
+}
+// Posts the work and returns its status. No other work may end meanwhile.
+inline Status status_of(Jetty& jetty, const Work& work, Duration limit = std::chrono::seconds(5)) {
+  REQUIRE(jetty.post(work) == 1);
+  return only_status(jetty, limit);
 }
 
 // Returns the events that the host has reported since the last call.

@@ -405,8 +405,7 @@ TEST_CASE("an address that is being removed may still answer, and its peer is fo
   Host deaf = hosts.start("delay=1ms");
   const auto bytes = bytes_like(3000);
   const Imported by_deaf = deaf.device.import(two.line).value();
-  REQUIRE(deaf.jetty.post(write(bytes, by_deaf.segment)) == 1);
-  REQUIRE(only_status(deaf.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(deaf.jetty, write(bytes, by_deaf.segment), 1s) == Status::ok);
   hosts.stop(deaf);  // so it does not acknowledge the new list of paths
   const Imported to = one.device.import(two.line).value();
   REQUIRE(one.jetty.post(write(bytes, to.segment)) == 1);
@@ -414,8 +413,7 @@ TEST_CASE("an address that is being removed may still answer, and its peer is fo
   REQUIRE(two.device.remove_path(two.device.endpoints()[0]).ok());
   CHECK(only_status(one.jetty, 5s) == Status::ok);
   hosts.run_for(100ms);
-  REQUIRE(one.jetty.post(write(bytes, to.segment)) == 1);
-  CHECK(only_status(one.jetty, 10s) == Status::ok);
+  CHECK(status_of(one.jetty, write(bytes, to.segment), 10s) == Status::ok);
   CHECK(one.device.stats().value().channels_lost == 0);
 }
 
@@ -442,8 +440,7 @@ TEST_CASE("datagrams that a device sends to itself arrive after its first addres
   const auto bytes = bytes_like(10);
   const auto come = [&] {
     REQUIRE(self.jetty.receive(inbox, 1));
-    REQUIRE(out.post(send(bytes, own)) == 1);
-    REQUIRE(only_status(out, 10ms) == Status::ok);
+    REQUIRE(status_of(out, send(bytes, own), 10ms) == Status::ok);
     hosts.run_for(10ms);
     return self.jetty.wait(1ms).size();
   };

@@ -169,17 +169,46 @@ TEST_CASE("R6: a path that fails and heals ten times a second costs no more than
   CHECK(four.here.device.stats().value().channels_lost == 0);
 }
 
-Work told(const FourPaths& four, uint64_t number) {
-  static const auto data = bytes_like(20'000);
-  return write(data, four.target.segment).to(four.target.jetty).immediate(number);
-}
+// Numbered messages over four paths. Each must end as ok, and arrive once.
+class NumberedMessages {
+ public:
+  NumberedMessages(FourPaths& four, size_t count) : four_(four), arrivals_(count) {}
 
-void count_arrivals(FourPaths& four, std::vector<uint64_t>& seen) {
-  std::array<Completion, 64> out;
-  while (const size_t count = four.there.jetty.poll(out)) {
-    for (size_t i = 0; i < count; ++i) ++seen[out[i].immediate];
+  bool ended() const { return ended_ == arrivals_.size(); }
+  // Posts as many as there are berths, and counts for `turns` milliseconds what ends and arrives.
+  void run(int turns) {
+    for (int i = 0; i < turns && !ended(); ++i) {
+      while (sent_ < arrivals_.size() && four_.here.jetty.post(message(sent_)) == 1) ++sent_;
+      for (const Completion& done : four_.here.jetty.wait(1ms)) {
+        REQUIRE(done.status == Status::ok);
+        ++ended_;
+      }
+      count_arrivals();
+    }
   }
-}
+  bool arrived_once_each() {
+    four_.hosts.run_for(10ms);
+    count_arrivals();
+    return std::ranges::count(arrivals_, 1) == static_cast<ptrdiff_t>(arrivals_.size());
+  }
+
+ private:
+  Work message(uint64_t number) const {
+    return write(data_, four_.target.segment).to(four_.target.jetty).immediate(number);
+  }
+  void count_arrivals() {
+    std::array<Completion, 64> out;
+    while (const size_t count = four_.there.jetty.poll(out)) {
+      for (size_t i = 0; i < count; ++i) ++arrivals_[out[i].immediate];
+    }
+  }
+
+  const std::vector<std::byte> data_ = bytes_like(20'000);
+  FourPaths& four_;
+  std::vector<uint64_t> arrivals_;
+  uint64_t sent_ = 0;
+  uint64_t ended_ = 0;
+};
 
 // Each message arrives once, whatever was lost with its path, even if it had been executed and only
 // the answer was lost.
@@ -188,28 +217,17 @@ TEST_CASE("R6: messages over paths that fail in turn execute once each") {
   four.flow(1ms);
   four.drain();
   Prng chance(7);
-  std::vector<uint64_t> seen(3000);
-  uint64_t sent = 0;
-  uint64_t ended = 0;
+  NumberedMessages messages(four, 3000);
   std::array<bool, path_count> severed{};
-  while (ended < seen.size()) {
+  while (!messages.ended()) {
     const auto path = static_cast<unsigned>(chance.below(path_count));
     severed[path] = !severed[path];
     // One path stays, so that no work has to end as unknown.
     if (std::count(severed.begin(), severed.end(), true) == path_count) severed[path] = false;
     four.cut(path, severed[path], chance.below(2) == 0 || !severed[path], true);
-    for (int i = 0; i < 100 && ended < seen.size(); ++i) {
-      while (sent < seen.size() && four.here.jetty.post(told(four, sent)) == 1) ++sent;
-      for (const Completion& done : four.here.jetty.wait(1ms)) {
-        REQUIRE(done.status == Status::ok);
-        ++ended;
-      }
-      count_arrivals(four, seen);
-    }
+    messages.run(100);
   }
-  four.hosts.run_for(10ms);
-  count_arrivals(four, seen);
-  CHECK(std::count(seen.begin(), seen.end(), 1) == static_cast<ptrdiff_t>(seen.size()));
+  CHECK(messages.arrived_once_each());
   CHECK(four.here.device.stats().value().channels_lost == 0);
 }
 
@@ -296,8 +314,7 @@ TEST_CASE("a peer that restarts while its first path is dead is found over anoth
     Host there = SimHosts::start_at(text(20), {.berths = 64}, {});
     const auto bytes = bytes_like(20'000);
     const Imported old = here.device.import(there.line).value();
-    REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
-    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(here.jetty, write(bytes, old.segment), 1s) == Status::ok);
     const Path first = here.device.paths(old.segment.peer).value()[0];
     const Eid eid = there.device.eid();
     for (const auto& [from, to] : {std::pair(first.from, first.to), {first.to, first.from}}) {
@@ -310,13 +327,11 @@ TEST_CASE("a peer that restarts while its first path is dead is found over anoth
     Host& asked = asked_by_us ? there : here;
     const Imported target = asker.device.import(asked.line).value();
     const Time begun = hosts.now();
-    REQUIRE(asker.jetty.post(write(bytes, target.segment)) == 1);
-    CHECK(only_status(asker.jetty, 5s) == Status::ok);
+    CHECK(status_of(asker.jetty, write(bytes, target.segment), 5s) == Status::ok);
     CHECK(hosts.now() - begun < 50ms);
     CHECK(same(bytes, std::span(asked.memory).first(bytes.size())));
     if (!asked_by_us) continue;
-    REQUIRE(here.jetty.post(write(bytes, old.segment)) == 1);
-    CHECK(only_status(here.jetty, 5s) == Status::peer_restarted);
+    CHECK(status_of(here.jetty, write(bytes, old.segment), 5s) == Status::peer_restarted);
   }
 }
 
@@ -395,10 +410,8 @@ TEST_CASE("messages execute once each over paths that are added and removed") {
     four.drain();
     four.hosts.network().impairment.loss = 0.02;
     Prng chance(seed);
-    std::vector<uint64_t> seen(2000);
-    uint64_t sent = 0;
-    uint64_t ended = 0;
-    while (ended < seen.size()) {
+    NumberedMessages messages(four, 2000);
+    while (!messages.ended()) {
       Host& host = chance.below(2) == 0 ? four.here : four.there;
       const auto places = host.device.endpoints();
       if (chance.below(2) == 0 && places.size() > 1) {
@@ -407,18 +420,9 @@ TEST_CASE("messages execute once each over paths that are added and removed") {
       } else if (places.size() < most_paths) {
         REQUIRE(host.device.add_path(another_port(name)).ok());
       }
-      for (int i = 0; i < 20 && ended < seen.size(); ++i) {
-        while (sent < seen.size() && four.here.jetty.post(told(four, sent)) == 1) ++sent;
-        for (const Completion& done : four.here.jetty.wait(1ms)) {
-          REQUIRE(done.status == Status::ok);
-          ++ended;
-        }
-        count_arrivals(four, seen);
-      }
+      messages.run(20);
     }
-    four.hosts.run_for(10ms);
-    count_arrivals(four, seen);
-    CHECK(std::count(seen.begin(), seen.end(), 1) == static_cast<ptrdiff_t>(seen.size()));
+    CHECK(messages.arrived_once_each());
     CHECK(four.here.device.stats().value().channels_lost == 0);
     CHECK(four.here.device.stats().value().channels_made == 1);
   }
@@ -457,12 +461,10 @@ TEST_CASE("the first path may be removed, down to one, and further ones added") 
   const Imported there = one.device.import(two.line).value();
   const auto bytes = bytes_like(100'000);
   const auto passes = [&] {
-    REQUIRE(one.jetty.post(write(bytes, there.segment)) == 1);
-    CHECK(only_status(one.jetty, 5s) == Status::ok);
+    CHECK(status_of(one.jetty, write(bytes, there.segment), 5s) == Status::ok);
     // Works to the device itself succeed, too.
     RemoteSegment own = two.device.import(two.line).value().segment;
-    REQUIRE(two.jetty.post(write(bytes, own)) == 1);
-    CHECK(only_status(two.jetty, 5s) == Status::ok);
+    CHECK(status_of(two.jetty, write(bytes, own), 5s) == Status::ok);
   };
   passes();
   const auto places = two.device.endpoints();
@@ -476,8 +478,8 @@ TEST_CASE("the first path may be removed, down to one, and further ones added") 
   // A new peer learns only the present paths.
   Host late = hosts.start();
   const std::string line = two.segment.descriptor();
-  REQUIRE(late.jetty.post(write(bytes, late.device.import(line).value().segment)) == 1);
-  CHECK(only_status(late.jetty, 5s) == Status::ok);
+  CHECK(status_of(late.jetty, write(bytes, late.device.import(line).value().segment), 5s) ==
+        Status::ok);
   for (int i = 1; i < 8; ++i) REQUIRE(two.device.add_path("sim:few-paths").ok());
   CHECK(two.device.add_path("sim:few-paths").status() == Status::no_resources);
   hosts.run_for(20ms);
@@ -538,10 +540,8 @@ TEST_CASE("a device with one path and a device with three reach each other over 
   const Imported back = three.device.import(one.line).value();
   const auto bytes = bytes_like(300'000);
   for (int i = 0; i < 3; ++i) {
-    REQUIRE(one.jetty.post(write(bytes, there.segment)) == 1);
-    REQUIRE(only_status(one.jetty, 1s) == Status::ok);
-    REQUIRE(three.jetty.post(write(bytes, back.segment)) == 1);
-    REQUIRE(only_status(three.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(one.jetty, write(bytes, there.segment), 1s) == Status::ok);
+    REQUIRE(status_of(three.jetty, write(bytes, back.segment), 1s) == Status::ok);
   }
   CHECK(same(bytes, std::span(three.memory).first(bytes.size())));
   for (const auto& [device, peer] :
@@ -615,8 +615,7 @@ TEST_CASE("300 idle peers are notified of a moved path in less than 1 ms") {
   std::vector<Imported> back;
   for (Host& other : many.others) {
     back.push_back(other.device.import(many.here.line).value());
-    REQUIRE(other.jetty.post(write(bytes, back.back().segment)) == 1);
-    REQUIRE(only_status(other.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(other.jetty, write(bytes, back.back().segment), 1s) == Status::ok);
   }
   many.hosts.run_for(5s);
   const auto old = many.here.device.endpoints();

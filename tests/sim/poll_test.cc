@@ -67,16 +67,14 @@ TEST_CASE("a thread in wait is woken as early as one that polls, and not later t
   Polled polled("poll-wait");
   auto served = polled.hosts.start();
   const Imported target = polled.here.device.import(served.line).value();
-  REQUIRE(polled.here.jetty.post(write(polled.bytes, target.segment)) == 1);
-  REQUIRE(only_status(polled.here.jetty, 10ms) == Status::ok);
+  REQUIRE(status_of(polled.here.jetty, write(polled.bytes, target.segment), 10ms) == Status::ok);
   for (const Duration limit : {Duration(300us), Duration(20ms)}) {
     const Time begin = polled.hosts.now();
     CHECK(polled.here.jetty.wait(limit).empty());
     CHECK(polled.hosts.now() - begin == limit);
   }
   const Time posted = polled.hosts.now();
-  REQUIRE(polled.here.jetty.post(write(polled.bytes, target.segment)) == 1);
-  CHECK(only_status(polled.here.jetty, 200us) == Status::ok);
+  CHECK(status_of(polled.here.jetty, write(polled.bytes, target.segment), 200us) == Status::ok);
   CHECK(polled.hosts.now() - posted < 50us);
   // Also for its own timers: the packet is lost, and is sent again while the thread waits.
   const Endpoint from = polled.here.device.endpoint();

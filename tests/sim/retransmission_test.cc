@@ -14,8 +14,7 @@ using namespace std::chrono_literals;
 void write_megabyte(SimHosts& hosts, SimHosts::Host& from, SimHosts::Host& to,
                     const Imported& target) {
   const auto bytes = bytes_like(1'000'000);
-  REQUIRE(from.jetty.post(write(bytes, target.segment)) == 1);
-  REQUIRE(only_status(from.jetty, 60s) == Status::ok);
+  REQUIRE(status_of(from.jetty, write(bytes, target.segment), 60s) == Status::ok);
   CHECK(same(bytes, std::span(to.memory).first(bytes.size())));
   hosts.run_for(1ms);
 }
@@ -37,14 +36,12 @@ TEST_CASE("each mode delivers over a wire that loses, duplicates and corrupts in
     CHECK(there.device.description().find(named.name) != std::string::npos);
     const Imported target = here.device.import(there.line).value();
     const auto bytes = bytes_like(100);
-    REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
     hosts.network().impairment = {.loss = 0.02, .duplicate = 0.01, .corrupt = 0.01, .delay = 10us};
     write_megabyte(hosts, here, there, target);
     CHECK(here.device.stats().value().retransmitted > 0);
     std::vector<std::byte> back(500'000);
-    REQUIRE(here.jetty.post(read(back, target.segment)) == 1);
-    REQUIRE(only_status(here.jetty, 60s) == Status::ok);
+    REQUIRE(status_of(here.jetty, read(back, target.segment), 60s) == Status::ok);
     CHECK(same(back, std::span(there.memory).first(back.size())));
   }
 }
@@ -74,8 +71,7 @@ TEST_CASE("choosing another mode replaces the channel, and nothing executes twic
   const auto bytes = bytes_like(9000);
   // The other end has made the existing channel.
   const Imported back = there.device.import(here.line).value();
-  REQUIRE(there.jetty.post(write(bytes, back.segment)) == 1);
-  REQUIRE(only_status(there.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(there.jetty, write(bytes, back.segment), 1s) == Status::ok);
 
   const Imported target = here.device.import(there.line).value();
   hosts.network().impairment = {.loss = 0.02, .delay = 20us};

@@ -80,8 +80,7 @@ struct HeldAnswer {
     source = reader.device.import(owner.line).value().segment;
     into.resize(200'000);
     std::ranges::copy(bytes_like(owner.memory.size()), owner.memory.begin());
-    REQUIRE(reader.jetty.post(read(std::span(into).first(1), source)) == 1);
-    REQUIRE(only_status(reader.jetty, 5s) == Status::ok);
+    REQUIRE(status_of(reader.jetty, read(std::span(into).first(1), source), 5s) == Status::ok);
     hosts.run_for(100ms);
     wire.watch(owner);
   }
@@ -163,8 +162,7 @@ TEST_CASE("remove_path waits until the frames of its path have settled") {
     SimHosts::Host there = SimHosts::start_at(text, {.berths = 64}, {});
     const Imported target = here.device.import(there.line).value();
     const auto bytes = bytes_like(200'000);
-    REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
     hosts.run_for(10ms);
     REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
     hosts.run_for(50us);
@@ -187,8 +185,8 @@ struct HeldWork {
         there(hosts.start("", {.berths = 4, .receives = 64})),
         target(here.device.import(there.line).value()),
         source(bytes_like(200'000)) {
-    REQUIRE(here.jetty.post(write(std::span(source).first(1), target.segment)) == 1);
-    REQUIRE(only_status(here.jetty, 5s) == Status::ok);
+    REQUIRE(status_of(here.jetty, write(std::span(source).first(1), target.segment), 5s) ==
+            Status::ok);
     hosts.run_for(100ms);
     wire.watch(here);
   }
@@ -246,14 +244,11 @@ TEST_CASE("works of a destroyed Jetty end only when the device has read their me
 }
 
 TEST_CASE("unregister of its source ends a work that no pass has seen yet") {
-  SimHosts hosts("unregister-unseen");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("unregister-unseen");
   auto bytes = bytes_like(1000);
   Segment source = here.device.register_memory(bytes).value();
-  REQUIRE(here.jetty.post(write(std::span(bytes).first(1), target.segment, 5000)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(std::span(bytes).first(1), target.segment, 5000), 1s) ==
+          Status::ok);
 
   REQUIRE(here.jetty.post(write(bytes, target.segment).tag(1)) == 1);
   source.unregister().value();
@@ -365,8 +360,7 @@ TEST_CASE("datagrams in a late device keep their bytes, however many follow") {
     for (int round = 0; round < 30; ++round) {
       for (int i = 0; i < 16; ++i) {
         bytes = bytes_like(1000, static_cast<unsigned>(sent));
-        REQUIRE(here.jetty.post(send(bytes, target).immediate(sent)) == 1);
-        REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+        REQUIRE(status_of(here.jetty, send(bytes, target).immediate(sent), 1s) == Status::ok);
         ++sent;
       }
       poison_all(bytes);
@@ -385,16 +379,14 @@ TEST_CASE("datagrams in a late device keep their bytes, however many follow") {
 TEST_CASE("a message from a late device is not placed in unregistered memory") {
   for (const char* late : {"hold=1ms", "hold_jitter=1ms", "hold=100us&settle=1ms"}) {
     INFO(late);
-    SimHosts hosts(std::string("settle-receive-") + late);
-    SimHosts::Host here = hosts.start(std::string("mtu=1024&") + late);
-    SimHosts::Host there = hosts.start(std::string("mtu=1024&") + late);
-    const Imported target = here.device.import(there.line).value();
+    auto [hosts, here, there, target] =
+        SimPair(std::string("settle-receive-") + late, {.network = std::string("mtu=1024&") + late},
+                {.network = std::string("mtu=1024&") + late});
     std::vector<std::byte> memory(64 * 1024);
     Segment segment = there.device.register_memory(memory).value();
     REQUIRE(there.jetty.receive(memory, 1));
     const auto bytes = bytes_like(64 * 1024);
-    REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
-    REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(here.jetty, write(bytes, target.segment), 1s) == Status::ok);
     REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
     for (int i = 0; i < 100'000 && memory[0] != bytes[0]; ++i) hosts.run_for(1us);
     REQUIRE(memory[0] == bytes[0]);
@@ -416,17 +408,15 @@ TEST_CASE("works succeed on a device that has few frames and settles them slowly
                            "settle=500us&settle_jitter=500us", "ring=5&settle=50us",
                            "hold=50us&settle=2ms&loss=5%&reorder=5%"}) {
     INFO(late);
-    SimHosts hosts(std::string("settle-dry-") + late);
-    SimHosts::Host here = hosts.start(late, {.berths = 64});
-    SimHosts::Host there = hosts.start(late);
-    const Imported target = here.device.import(there.line).value();
+    auto [hosts, here, there, target] =
+        SimPair(std::string("settle-dry-") + late, {.network = late, .jetty = {.berths = 64}},
+                {.network = late});
     const auto bytes = bytes_like(100'000);
     std::vector<std::byte> back(bytes.size());
     for (int round = 0; round < 5; ++round) {
       for (int i = 0; i < 16; ++i) REQUIRE(here.jetty.post(write(bytes, target.segment)) == 1);
       for (const Completion& done : collect(here.jetty, 16)) CHECK(done.ok());
-      REQUIRE(here.jetty.post(read(back, target.segment)) == 1);
-      REQUIRE(only_status(here.jetty, 5s) == Status::ok);
+      REQUIRE(status_of(here.jetty, read(back, target.segment), 5s) == Status::ok);
       CHECK(same(back, bytes));
     }
   }

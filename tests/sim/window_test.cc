@@ -129,8 +129,7 @@ TEST_CASE(
     const Imported back = two.there.device.import(two.here.line).value();
     const auto news = bytes_like(2000, life);
     const Time begun = two.hosts.now();
-    REQUIRE(two.there.jetty.post(write(news, back.segment, 4096 * life)) == 1);
-    REQUIRE(only_status(two.there.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(two.there.jetty, write(news, back.segment, 4096 * life), 1s) == Status::ok);
     REQUIRE(two.hosts.now() - begun < 1ms);
     REQUIRE(same(two.here.segment.bytes().subspan(4096 * life, news.size()), news));
     REQUIRE(two.one_write(1s) == Status::peer_restarted);
@@ -168,8 +167,7 @@ TEST_CASE("window: packets for a dead device do not reach the next one in its sl
   const Endpoint place = there.device.endpoint();
   const auto bytes = bytes_like(100);
   const Imported dead = here.device.import(there.line).value();
-  REQUIRE(here.jetty.post(write(bytes, dead.segment)) == 1);
-  REQUIRE(only_status(here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(here.jetty, write(bytes, dead.segment), 1s) == Status::ok);
 
   const std::vector<Work> works(40, write(bytes, dead.segment));
   std::array<Completion, 1> none;
@@ -183,8 +181,7 @@ TEST_CASE("window: packets for a dead device do not reach the next one in its sl
   hosts.network().impairment.delay = 200us;
   const Imported fresh = here.device.import(there.line).value();
   Jetty second = here.device.jetty().value();
-  REQUIRE(second.post(write(bytes, fresh.segment)) == 1);
-  CHECK(only_status(second, 1s) == Status::ok);
+  CHECK(status_of(second, write(bytes, fresh.segment), 1s) == Status::ok);
   auto ended = ends(here.jetty, 40, 5s);
   CHECK(ended[Status::unknown] + ended[Status::peer_restarted] == 40);
   CHECK(statistics_of(there).refused == 0);
@@ -210,8 +207,8 @@ TEST_CASE("window: a device that closes notifies its partner, which releases the
 // A message that waits for its turn is not confused with the slices behind it.
 TEST_CASE("window: strong messages that wait for receives arrive in order") {
   Two two("w-order");
-  REQUIRE(two.here.jetty.post(write(two.bytes, two.target.segment).relaxed()) == 1);
-  REQUIRE(only_status(two.here.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(two.here.jetty, write(two.bytes, two.target.segment).relaxed(), 1s) ==
+          Status::ok);
   for (uint64_t i = 0; i < 8; ++i) {
     REQUIRE(two.here.jetty.post(send(two.bytes, two.target.jetty).strong().immediate(i)) == 1);
   }
@@ -232,8 +229,7 @@ TEST_CASE("window: one dropped slice stops neither the works behind it nor other
             {.operation_timeout = 300ms});
     Work work = write(two.bytes, two.target.segment).strong();
     work.order = order;
-    REQUIRE(two.here.jetty.post(work) == 1);
-    REQUIRE(only_status(two.here.jetty, 1s) == Status::ok);
+    REQUIRE(status_of(two.here.jetty, work, 1s) == Status::ok);
     two.guess();
     REQUIRE(two.here.jetty.post(work) == 1);
     std::map<Status, size_t> told;
@@ -270,8 +266,7 @@ TEST_CASE("window: works wait for a full ring, works to others do not, and all s
   Jetty second = two.here.device.jetty().value();
   for (int i = 0; i < 10; ++i) {
     const Time begun = two.hosts.now();
-    REQUIRE(second.post(write(two.bytes, elsewhere.segment)) == 1);
-    CHECK(only_status(second, 1s) == Status::ok);
+    CHECK(status_of(second, write(two.bytes, elsewhere.segment), 1s) == Status::ok);
     CHECK(two.hosts.now() - begun < 200us);
   }
   CHECK(two.here.jetty.wait(100ms).empty());
@@ -426,13 +421,12 @@ TEST_CASE(
   Host there = hosts.start(jetty);
   const auto bytes = bytes_like(100);
   const Imported seen = there.device.import(here.line).value();
-  REQUIRE(there.jetty.post(write(bytes, seen.segment)) == 1);
-  REQUIRE(only_status(there.jetty, 1s) == Status::ok);
+  REQUIRE(status_of(there.jetty, write(bytes, seen.segment), 1s) == Status::ok);
   hosts.stop(there);
   {
     Host next = hosts.start(jetty, {.operation_timeout = 10s});
-    REQUIRE(next.jetty.post(write(bytes, next.device.import(here.line).value().segment)) == 1);
-    CHECK(only_status(next.jetty, 10s) == Status::ok);
+    CHECK(status_of(next.jetty, write(bytes, next.device.import(here.line).value().segment), 10s) ==
+          Status::ok);
     hosts.kill(std::move(next));
   }
   std::vector<std::byte> inbox(4096);
@@ -447,8 +441,8 @@ TEST_CASE(
   const size_t arrived = arrivals(here.jetty, 100ms);
   CHECK(ended[Status::ok] <= arrived);
   CHECK(arrived <= ended[Status::ok] + ended[Status::unknown]);
-  REQUIRE(there.jetty.post(write(bytes, there.device.import(here.line).value().segment)) == 1);
-  CHECK(only_status(there.jetty, 5s) == Status::ok);
+  CHECK(status_of(there.jetty, write(bytes, there.device.import(here.line).value().segment), 5s) ==
+        Status::ok);
 }
 
 TEST_CASE("window: after both were stopped and gave up their channel, there is one again") {

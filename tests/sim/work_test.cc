@@ -16,10 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST_CASE("writes, reads and sends of every size around the packet and slice boundaries") {
-  SimHosts hosts("sizes");
-  auto here = hosts.start("mtu=1024", {.berths = 4});
-  auto there = hosts.start("mtu=1024");
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("sizes", {.network = "mtu=1024", .jetty = {.berths = 4}}, {.network = "mtu=1024"});
   const size_t sizes[] = {0,    1,    2,     3,     4,     5,      1023,   1024,   1025,   2047,
                           2048, 2049, 65535, 65536, 65537, 131071, 131072, 131073, 200001, 655360};
   unsigned seed = 0;
@@ -59,12 +57,9 @@ TEST_CASE("writes, reads and sends of every size around the packet and slice bou
 // Vacant berths show how many works have completed, not which: a buffer may be reused only after
 // the completion of its own work.
 TEST_CASE("a lost packet delays only its own work, whose buffer is read again") {
-  SimHosts hosts("overtaken");
-  auto here = hosts.start("", {.berths = 15});
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("overtaken", {.jetty = {.berths = 15}});
   std::vector<std::vector<std::byte>> buffers(2, bytes_like(100));
-  const auto post = [&](size_t i) {
+  const auto post = [&, &here = here, &target = target](size_t i) {
     REQUIRE(here.jetty.post(write(buffers[i], target.segment, i * 1000).tag(i)) == 1);
   };
   post(1);
@@ -171,10 +166,7 @@ TEST_CASE("one work writes a gigabyte") {
 }
 
 TEST_CASE("invalid works are accepted and complete with bad_work") {
-  SimHosts hosts("bad-works");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("bad-works");
   const auto bytes = bytes_like(max_send_bytes + 1);
   const std::vector<Buffer> many(max_buffers + 1, Buffer{const_cast<std::byte*>(bytes.data()), 1});
   const Work bad[] = {
@@ -192,10 +184,7 @@ TEST_CASE("invalid works are accepted and complete with bad_work") {
 }
 
 TEST_CASE("refused accesses have no effect: bounds, overflow, token, stale handle, right") {
-  SimHosts hosts("refusals");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("refusals");
   Segment read_only = there.device.allocate(4096, Rights::read).value();
   Segment write_only = there.device.allocate(4096, Rights::write).value();
   Segment gone = there.device.allocate(4096).value();
@@ -255,10 +244,7 @@ TEST_CASE("refused accesses have no effect: bounds, overflow, token, stale handl
 }
 
 TEST_CASE("a Jetty's token is checked on every message and immediate, also without data") {
-  SimHosts hosts("jetty-token");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("jetty-token");
   RemoteJetty forged = target.jetty;
   forged.token = TokenValue(number(forged.token) ^ 0x80000000);
   std::vector<std::byte> inbox(16);
@@ -274,10 +260,9 @@ TEST_CASE("a Jetty's token is checked on every message and immediate, also witho
 }
 
 TEST_CASE("inline data may be overwritten as soon as post returns, whatever the path loses") {
-  SimHosts hosts("inline-data");
-  auto here = hosts.start("loss=30%", {.berths = 64, .inline_bytes = 100});
-  auto there = hosts.start("", {.berths = 1, .receives = 64});
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("inline-data", {.network = "loss=30%", .jetty = {.berths = 64, .inline_bytes = 100}},
+              {.jetty = {.berths = 1, .receives = 64}});
   std::vector<std::byte> inbox(64 * 100);
   for (uint64_t tag = 0; tag < 32; ++tag) {
     REQUIRE(there.jetty.receive(std::span(inbox).subspan(tag * 100, 100), tag));
@@ -305,10 +290,8 @@ TEST_CASE("inline data may be overwritten as soon as post returns, whatever the 
 }
 
 TEST_CASE("inline data that does not fit, or in a read, is a bad work") {
-  SimHosts hosts("inline-limits");
-  auto here = hosts.start("", {.berths = 8, .inline_bytes = 64});
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("inline-limits", {.jetty = {.berths = 8, .inline_bytes = 64}});
   auto bytes = bytes_like(65);
   const auto post = [&](Work work) {
     REQUIRE(here.jetty.post(work.inline_data()) == 1);
@@ -328,10 +311,7 @@ TEST_CASE("inline data that does not fit, or in a read, is a bad work") {
 }
 
 TEST_CASE("a message longer than its buffer completes with an error on both sides") {
-  SimHosts hosts("too-long");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("too-long");
   std::vector<std::byte> inbox(100);
   REQUIRE(there.jetty.receive(inbox, 3));
   const auto bytes = bytes_like(20'000);
@@ -345,10 +325,7 @@ TEST_CASE("a message longer than its buffer completes with an error on both side
 }
 
 TEST_CASE("a receiver that is not ready is asked until it is, and other works do not wait for it") {
-  SimHosts hosts("not-ready");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("not-ready");
   const auto bytes = bytes_like(3000);
   REQUIRE(here.jetty.post(
               {send(bytes, target.jetty).tag(1), write(bytes, target.segment).tag(2)}) == 2);
@@ -371,10 +348,8 @@ TEST_CASE("a receiver that is not ready is asked until it is, and other works do
 }
 
 TEST_CASE("a work to a receiver that is never ready ends after the receiver's time-out") {
-  SimHosts hosts("never-ready");
-  auto here = hosts.start("", {.berths = 8, .receiver_timeout = 100ms});
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("never-ready", {.jetty = {.berths = 8, .receiver_timeout = 100ms}});
   const auto bytes = bytes_like(10);
   const Time posted = hosts.now();
   REQUIRE(here.jetty.post(send(bytes, target.jetty)) == 1);
@@ -390,10 +365,8 @@ TEST_CASE("a work to a receiver that is never ready ends after the receiver's ti
 }
 
 TEST_CASE("a Jetty without receive slots refuses messages, and the status says why") {
-  SimHosts hosts("no receives");
-  auto here = hosts.start("", {.berths = 64});
-  auto there = hosts.start("", {.berths = 1, .receives = 0});
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("no receives", {.jetty = {.berths = 64}}, {.jetty = {.berths = 1, .receives = 0}});
   const auto bytes = bytes_like(8);
   REQUIRE(here.jetty.post({send(bytes, target.jetty),
                            write(bytes, target.segment).to(target.jetty).immediate(1),
@@ -408,10 +381,8 @@ TEST_CASE("a Jetty without receive slots refuses messages, and the status says w
 }
 
 TEST_CASE("immediates wait for permits as messages wait for buffers") {
-  SimHosts hosts("permits");
-  auto here = hosts.start("", {.berths = 64});
-  auto there = hosts.start("", {.berths = 1, .receives = 4});
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] =
+      SimPair("permits", {.jetty = {.berths = 64}}, {.jetty = {.berths = 1, .receives = 4}});
   const auto bytes = bytes_like(8);
   std::vector<Work> works;
   for (uint64_t i = 1; i <= 20; ++i) {
@@ -432,10 +403,7 @@ TEST_CASE("immediates wait for permits as messages wait for buffers") {
 }
 
 TEST_CASE("posting without a vacant berth takes nothing, and nothing is lost") {
-  SimHosts hosts("berths");
-  auto here = hosts.start("", {.berths = 4});
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("berths", {.jetty = {.berths = 4}});
   const auto bytes = bytes_like(8);
   uint64_t next = 1;
   std::map<uint64_t, int> completed;
@@ -451,10 +419,7 @@ TEST_CASE("posting without a vacant berth takes nothing, and nothing is lost") {
 }
 
 TEST_CASE("an unsignalled work completes only if it fails, and its berth returns with the next") {
-  SimHosts hosts("unsignalled");
-  auto here = hosts.start("", {.berths = 8});
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("unsignalled", {.jetty = {.berths = 8}});
   const auto bytes = bytes_like(8);
   RemoteSegment forged = target.segment;
   forged.token = TokenValue(number(forged.token) + 1);
@@ -513,10 +478,7 @@ TEST_CASE("flushing one of eight Jetties, with 1000 works, delays the others by 
 }
 
 TEST_CASE("many Jetties towards one peer share one channel") {
-  SimHosts hosts("share");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("share");
   const auto bytes = bytes_like(100);
   std::vector<Jetty> jetties;
   for (int i = 0; i < 128; ++i) jetties.push_back(here.device.jetty({.berths = 4}).value());
@@ -528,10 +490,7 @@ TEST_CASE("many Jetties towards one peer share one channel") {
 
 TEST_CASE(
     "a shared JFC has the completions of all its Jetties, and refuses Jetties that do not fit") {
-  SimHosts hosts("shared-jfc");
-  auto here = hosts.start();
-  auto there = hosts.start();
-  const Imported target = here.device.import(there.line).value();
+  auto [hosts, here, there, target] = SimPair("shared-jfc");
   Jfc jfc = here.device.jfc(64).value();
   std::vector<Jetty> jetties;
   for (int i = 0; i < 4; ++i) {
