@@ -4,8 +4,8 @@
 
 namespace urma::test {
 
-// What a simulated peer offers in an OPEN or an ACCEPT: packets of 1 KiB, and room for what a test
-// sends. The caller adds what names the peers and the channel.
+// Returns what a simulated peer offers in an OPEN or an ACCEPT: packets of 1 KiB, and room for all
+// that a test sends. The caller adds what names the peers and the channel.
 inline SetupMessage usual_offer() {
   SetupMessage message;
   message.mtu_log2 = 10;
