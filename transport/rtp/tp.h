@@ -41,9 +41,9 @@ struct TpSettings {
 // when it was lost. If the owner of a slice has withdrawn it meanwhile, a filler packet takes the
 // number, so that no hole in the PSNs stalls other slices.
 //
-// The medium owns the channel and calls it only on the thread that runs the engine. Tp owns the
-// windows, the timer and the congestion controller; it refers to routes, modes and pools that
-// outlive it.
+// The medium owns the channel and calls it only on the thread that runs the engine. Tp owns what is
+// sent and what has arrived, the timer and the congestion controller; it refers to routes, modes
+// and pools that outlive it.
 class Tp final : public PacketChannel {
  public:
   // `index`: names the channel to the layer above. `counters` and `pools` outlive it.
