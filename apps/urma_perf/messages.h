@@ -42,16 +42,16 @@ Message parse_message(const std::string& text);
 struct Hello {
   int speaks = protocol;
   std::string version;
-  std::string jetty;     // descriptor: where answers go
-  std::string presence;  // descriptor of memory that may be read while the client lives
+  std::string jetty;     // the descriptor to which answers go
+  std::string presence;  // descriptor of memory that exists as long as the client
 };
 struct Welcome {
   std::string version;
-  std::string device;  // its description
+  std::string device;  // the description of the server's device
 };
 struct Ready {
   SideDescription side;
-  std::string raw;  // where its raw socket is; empty without --limit
+  std::string raw;  // the address of its raw socket; empty without --limit
 };
 struct Setup {
   Case what;
@@ -62,11 +62,11 @@ struct Begin {
   bool limit = false;
 };
 struct Report {
-  uint64_t messages = 0;  // notified of
-  uint64_t windows = 0;   // their sum
+  uint64_t messages = 0;  // of which the server was notified
+  uint64_t windows = 0;   // the sum of their windows
   Verdict verdict;
   double raw_bytes_per_second = 0;
-  int64_t waited = 0;  // for a processor, ns
+  int64_t waited = 0;  // ns for which the server waited for a processor
 };
 struct Totals {
   std::map<std::string, uint64_t> counters;

@@ -166,11 +166,11 @@ def transaction_class(payload):
 
 
 def chain_of(base):
-    """The headers behind a BTAH or ATAH (section 5.3, "Order of headers after BTAH"), or None.
+    """Returns the headers behind a BTAH or ATAH (section 5.3, "Order of headers after BTAH"), or None.
 
-    AMBIGUOUS: of Read, OFSTETAH is optional in the text; never used here. Of Read_response it is
-    optional too; always there (WIRE: it places the packet in its slice). The text names MT_EN
-    beside MTETAH without saying that one implies the other; here it does."""
+    AMBIGUOUS: in the text OFSTETAH is optional in a Read and in a Read_response. Here a Read never
+    has it, and a Read_response always has it (WIRE: it places the packet in its slice). The text
+    names MT_EN beside MTETAH without saying that one implies the other; here it does."""
     if isinstance(base, ATAH):
         return {TAACK: [], READ_RESPONSE: [OFSTETAH], ATOMIC_RESPONSE: []}.get(base.opcode)
     # WIRE: filler (F = 1) is a BTAH alone. AMBIGUOUS: its opcode is not named; it is not looked at,
@@ -373,9 +373,10 @@ class SetupBody(Packet):
 
 
 def canonical_headers(headers):
-    """IP and UDP headers with what the network may change replaced by ones: ToS or traffic class,
-    TTL or hop limit, checksums. AMBIGUOUS: the IPv6 flow label (RoCE replaces it) is not named, and
-    stays as sent; WIRE sees to it that it is zero. The IPv4 ID and flags too: 0 and DF."""
+    """Returns the IP and UDP headers with ones in the fields that the network may change: ToS or
+    traffic class, TTL or hop limit, checksums. AMBIGUOUS: the IPv6 flow label (RoCE replaces it) is
+    not named, and stays as sent; WIRE says that it is zero. The IPv4 ID and flags stay, too: 0 and
+    DF."""
     out = bytearray(headers)
     if out[0] >> 4 == 4:
         out[1] = 0xFF
@@ -392,19 +393,19 @@ def canonical_headers(headers):
 
 
 def icrc(packet):
-    """Of a whole IP packet as bytes; its last four are not looked at. zlib's CRC-32 is the one that
-    is asked for: 0x04C11DB7 reflected, all ones, inverted. AMBIGUOUS: that the number is sent least
-    significant byte first, as Ethernet's and RoCE's, is INFERRED."""
+    """Returns the ICRC of a whole IP packet, whose last four bytes are ignored. zlib's CRC-32 is the
+    specified one: 0x04C11DB7 reflected, all ones, inverted. AMBIGUOUS: it is INFERRED that the
+    number is sent least significant byte first, like those of Ethernet and RoCE."""
     headers = (20 if packet[0] >> 4 == 4 else 40) + 8
     covered = canonical_headers(packet[:headers]) + packet[headers:-ICRC_BYTES]
     return zlib.crc32(covered).to_bytes(4, "little")
 
 
 def seal(packet):
-    """Pads, fills in RTPH.padding and appends the ICRC; gives the bytes of the whole IP packet.
+    """Pads, fills in RTPH.padding and appends the ICRC. Returns the bytes of the whole IP packet.
 
-    AMBIGUOUS: padding makes "TPH..payload" a multiple of 4; of acks, which carry no payload, the
-    same is done (and their lengths are multiples of 4 anyway)."""
+    AMBIGUOUS: padding makes "TPH..payload" a multiple of 4. Acks, which carry no payload, are
+    padded, too (their lengths are multiples of 4 anyway)."""
     transport = packet[UDP].payload
     padding = -len(bytes(transport)) % 4
     transport.padding = padding

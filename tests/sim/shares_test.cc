@@ -78,7 +78,7 @@ TEST_CASE("small writes beside a transfer of 1 GiB take at most twice as long as
   const Duration beside =
       percentile(small_writes(ends, small, 1000, [&] { bytes += flood(ends, large); }), 0.99);
   const auto seconds = std::chrono::duration<double>(ends.hosts.now() - begin).count();
-  CHECK(static_cast<double>(bytes) * 8e-9 / seconds > 95);  // Gbit/s, meanwhile
+  CHECK(static_cast<double>(bytes) * 8e-9 / seconds > 95);  // Gbit/s of the transfer meanwhile
   CHECK(beside <= 2 * alone);
   REQUIRE(ends.here.jetty.flush().ok());
 }

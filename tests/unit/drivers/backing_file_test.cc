@@ -54,7 +54,7 @@ TEST_CASE("a path that cannot be opened is refused by name, with a cure") {
   CHECK(mentions(refused.error().message, "Fix: "));
 }
 
-TEST_CASE("a second opening is of the same file, or refused once the path names another") {
+TEST_CASE("opening a path again gives the same file, or fails once the path names another file") {
   const FreePath free;
   BackingFile file(free.path);
   REQUIRE(file.open());

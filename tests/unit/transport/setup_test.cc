@@ -205,7 +205,7 @@ TEST_CASE("a full device refuses, and probes the peer that is silent for longest
   for (uint8_t number = 2; number < 6; ++number) parts.linked(number);
   parts.handle(Admitting::open(), 9);
   CHECK(parts.only_sent(SetupType::refuse).reason == SetupReason::no_resources);
-  CHECK(parts.medium.wants_to_send());  // the question
+  CHECK(parts.medium.wants_to_send());  // a question to the silent peer
   CHECK(parts.medium.size() == 4);
 }
 
