@@ -252,7 +252,7 @@ void ShmCopier::copy() {
   if (from_ + bytes_ > source_.size()) from_ = 0;
   if (to_ + bytes_ > landing_.size()) to_ = 0;
   std::memcpy(landing_.data() + to_, source_.data() + from_, bytes_);
-  // So that each copy is done, and not only the last one to a slot.
+  // Otherwise the compiler may do only the last copy to a slot.
   std::atomic_signal_fence(std::memory_order_seq_cst);
   from_ = spread_ ? draw_.of(source_.size() / line) * line : from_ + line;
   to_ += step_;

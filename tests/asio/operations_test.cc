@@ -337,7 +337,7 @@ TEST_CASE("of two operations that race, the loser is cancelled and loses no arri
   CHECK(run(context));
 }
 
-TEST_CASE("many Jetties on one context that four threads run") {
+TEST_CASE("four threads can run one context with many Jetties") {
   constexpr int jetties = 64;
   constexpr int rounds = 20;
   for (const std::string_view driver : media) {
@@ -376,7 +376,7 @@ TEST_CASE("many Jetties on one context that four threads run") {
   }
 }
 
-TEST_CASE("several threads use one Jetty") {
+TEST_CASE("several threads can use one Jetty") {
   constexpr int threads = 4;
   constexpr int each = 500;
   Pair pair("cxl:");

@@ -166,7 +166,7 @@ def transaction_class(payload):
 
 
 def chain_of(base):
-    """Returns the headers behind a BTAH or ATAH (section 5.3, "Order of headers after BTAH"), or None.
+    """Returns the headers behind a BTAH or ATAH, or None (5.3, "Order of headers after BTAH").
 
     AMBIGUOUS: in the text OFSTETAH is optional in a Read and in a Read_response. Here a Read never
     has it, and a Read_response always has it (WIRE: it places the packet in its slice). The text
@@ -393,8 +393,8 @@ def canonical_headers(headers):
 
 
 def icrc(packet):
-    """Returns the ICRC of a whole IP packet, whose last four bytes are ignored. zlib's CRC-32 is the
-    specified one: 0x04C11DB7 reflected, all ones, inverted. AMBIGUOUS: it is INFERRED that the
+    """Returns the ICRC of a whole IP packet, whose last four bytes are ignored. zlib's CRC-32 is
+    the specified one: 0x04C11DB7 reflected, all ones, inverted. AMBIGUOUS: it is INFERRED that the
     number is sent least significant byte first, like those of Ethernet and RoCE."""
     headers = (20 if packet[0] >> 4 == 4 else 40) + 8
     covered = canonical_headers(packet[:headers]) + packet[headers:-ICRC_BYTES]
