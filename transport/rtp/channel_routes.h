@@ -12,7 +12,8 @@ namespace urma::transport {
 // channel's.
 //
 // It is a reference and is passed by value: a channel with one path has no `Routes`, which are
-// larger than the rest of the channel. The `Routes` outlive it. Engine thread only.
+// larger than the rest of the channel. The `Routes` outlive it. Only the thread that runs the
+// engine calls it.
 class ChannelRoutes {
  public:
   // `several`: null if the channel has one path.
