@@ -207,7 +207,7 @@ void measure_jetties(Report& report, uint32_t count, bool gate) {
     jetties.push_back(must(device.jetty({.berths = 4}), "budget: a Jetty"));
   }
   const double each = nanoseconds_each(since, count);
-  // The table of their ids is allocated for the largest possible number.
+  // The table of Jetty ids is allocated for the largest possible number.
   constexpr double table = 4 << 20;
   const double bound = gate ? 320 : 320 + table / count;
   report.at_most("an idle Jetty", (resident_bytes(getpid()) - before) / count, bound, "B");

@@ -2,7 +2,8 @@
 """Does the library compile for aarch64, without a warning? aarch64.py SOURCES
 
 Builds the consumer that adds this tree as a directory (consumers/subdirectory), unoptimised, with a
-cross compiler. Nothing is run. 77: that compiler is not installed.
+cross compiler. Nothing is run. The exit code is 77 if that
+compiler is not installed.
 """
 
 import os
