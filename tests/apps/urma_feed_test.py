@@ -160,7 +160,7 @@ def test_ctrl_c():
     time.sleep(0.5)
     for process in (consumer, producer):
         process.send_signal(signal.SIGINT)
-        code, out, err = finish(process, timeout=30)
+        code, out, err = finish(process, timeout=20)  # a producer leaves after 2 s at the latest
         assert code == 130 or process is producer and code == 5, (code, out, err)
     for way in WAYS:
         consumer = consume()
@@ -169,7 +169,7 @@ def test_ctrl_c():
         consumer.send_signal(signal.SIGSTOP)
         time.sleep(0.3)
         producer.send_signal(signal.SIGINT)
-        code, out, err = finish(producer, timeout=30)
+        code, out, err = finish(producer, timeout=20)
         assert code in (5, 130) and "Fix: " in err, (code, out, err)
         consumer.kill()
         finish(consumer)
