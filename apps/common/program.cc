@@ -19,6 +19,8 @@ void print_failure(std::string_view program, std::string_view message) {
 
 }  // namespace
 
+std::string library_version() { return URMA_VERSION; }
+
 int run_program(std::string_view program, const std::function<Exit()>& body) {
   prepare_output();
   Exit exit = Exit::error;

@@ -11,7 +11,7 @@
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
 
-namespace urma::feed {
+namespace urma::apps::feed {
 namespace {
 
 using namespace std::chrono_literals;
@@ -190,4 +190,4 @@ void Consumer::print_table() const {
   apps::print(text);
 }
 
-}  // namespace urma::feed
+}  // namespace urma::apps::feed

@@ -12,7 +12,7 @@
 #include "apps/urma_feed/router.h"
 #include "apps/urma_feed/tally.h"
 
-namespace urma::feed {
+namespace urma::apps::feed {
 
 // Receives messages on one thread, which sleeps at the descriptors of all its devices until one has
 // completions.
@@ -66,4 +66,4 @@ class Consumer {
   Clock::time_point shown_at_ = Clock::now();
 };
 
-}  // namespace urma::feed
+}  // namespace urma::apps::feed

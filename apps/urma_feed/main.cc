@@ -6,7 +6,7 @@
 #include "apps/urma_feed/consumer.h"
 #include "apps/urma_feed/producer.h"
 
-namespace urma::feed {
+namespace urma::apps::feed {
 namespace {
 
 Exit run(const Options& options) {
@@ -15,7 +15,7 @@ Exit run(const Options& options) {
       apps::print(help());
       return Exit::ok;
     case Options::Mode::version:
-      apps::print(fmt::format("urma_feed {}\n", URMA_VERSION));
+      apps::print(fmt::format("urma_feed {}\n", library_version()));
       return Exit::ok;
     case Options::Mode::consume:
       return Consumer(options).run();
@@ -26,12 +26,12 @@ Exit run(const Options& options) {
 }
 
 }  // namespace
-}  // namespace urma::feed
+}  // namespace urma::apps::feed
 
 int main(int count, char** arguments) {
   return urma::apps::run_program("urma_feed", [&] {
-    const urma::feed::Options options = urma::feed::parse_options(count, arguments);
+    const urma::apps::feed::Options options = urma::apps::feed::parse_options(count, arguments);
     urma::apps::handle_signals();
-    return urma::feed::run(options);
+    return urma::apps::feed::run(options);
   });
 }

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace urma::feed {
+namespace urma::apps::feed {
 
 // An immediate has the topic, by which it is routed, in its highest bits. Below it is the number of
 // the message among those of its producer, from 0.
@@ -24,4 +24,4 @@ constexpr uint64_t number_in(uint64_t immediate) { return immediate & (number_li
 // Each topic has a line in the consumer's memory with its last value.
 inline constexpr size_t line_bytes = 64;
 
-}  // namespace urma::feed
+}  // namespace urma::apps::feed

@@ -5,10 +5,9 @@
 #include "apps/common/command_line.h"
 #include "apps/urma_feed/message.h"
 
-namespace urma::feed {
+namespace urma::apps::feed {
 namespace {
 
-using apps::usage;
 using Asked = apps::CommandLine::Asked;
 
 constexpr std::string_view screen =
@@ -83,4 +82,4 @@ Options parse_options(int count, char** arguments) {
   return options;
 }
 
-}  // namespace urma::feed
+}  // namespace urma::apps::feed

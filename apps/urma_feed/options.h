@@ -7,11 +7,7 @@
 
 #include "apps/common/servers.h"
 
-namespace urma::feed {
-
-using apps::Exit;
-using apps::Failure;
-using apps::must;
+namespace urma::apps::feed {
 
 // The checked command line.
 struct Options {
@@ -34,4 +30,4 @@ std::string help();
 // Describes the consumer, for its producers.
 apps::Service service();
 
-}  // namespace urma::feed
+}  // namespace urma::apps::feed

@@ -13,7 +13,7 @@
 #include "apps/urma_feed/message.h"
 #include "urma/urma.hpp"
 
-namespace urma::feed {
+namespace urma::apps::feed {
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,7 +23,7 @@ constexpr uint32_t berths = 128;
 constexpr auto goodbye = 2s;  // after Ctrl-C, the time for a consumer that is slow or stopped
 
 apps::Service service_of(const Options& options) {
-  apps::Service service = urma::feed::service();
+  apps::Service service = urma::apps::feed::service();
   if (!options.devices.empty()) service.device = options.devices[0];
   return service;
 }
@@ -122,4 +122,4 @@ class Producer {
 
 Exit produce(const Options& options) { return Producer(options).run(); }
 
-}  // namespace urma::feed
+}  // namespace urma::apps::feed

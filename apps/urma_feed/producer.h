@@ -2,9 +2,9 @@
 
 #include "apps/urma_feed/options.h"
 
-namespace urma::feed {
+namespace urma::apps::feed {
 
 // Sends messages until their number is reached or Ctrl-C, and prints how many there were.
 Exit produce(const Options& options);
 
-}  // namespace urma::feed
+}  // namespace urma::apps::feed

@@ -7,7 +7,7 @@
 #include "apps/urma_feed/message.h"
 #include "urma/urma.hpp"
 
-namespace urma::feed {
+namespace urma::apps::feed {
 
 // Passes each arrival to the handler of its topic.
 class Router {
@@ -26,4 +26,4 @@ class Router {
   std::array<Handler, topics> handlers_;
 };
 
-}  // namespace urma::feed
+}  // namespace urma::apps::feed

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-namespace urma::feed {
+namespace urma::apps::feed {
 
 // Counts whether each message of one producer came, and came once. Messages may overtake one
 // another.
@@ -36,4 +36,4 @@ class Tally {
   std::optional<uint64_t> total_;
 };
 
-}  // namespace urma::feed
+}  // namespace urma::apps::feed

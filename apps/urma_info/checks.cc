@@ -1,6 +1,6 @@
 #include "apps/urma_info/checks.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 
 std::span<const Check> all_checks() {
   static constexpr Check table[] = {
@@ -27,4 +27,4 @@ std::span<const Check> all_checks() {
   return table;
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -6,7 +6,7 @@
 #include "apps/urma_info/finding.h"
 #include "apps/urma_info/host.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 
 // One check of a machine, with the name that is printed.
 struct Check {
@@ -46,4 +46,4 @@ Finding check_interfaces(const Host& host);
 Finding check_socket_buffers(const Host& host);
 Finding check_kernel(const Host& host);
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

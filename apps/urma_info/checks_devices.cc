@@ -1,7 +1,7 @@
 #include "apps/urma_info/checks.h"
 #include "apps/urma_info/message.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
 Finding check_device(const Host& host, const std::string& device) {
@@ -19,4 +19,4 @@ Finding check_window_device(const Host& host) {
 
 Finding check_network_device(const Host& host) { return check_device(host, "udp:"); }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -7,7 +7,7 @@
 
 #include "apps/urma_info/checks.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
 constexpr uint64_t mebibyte = 1 << 20;
@@ -195,4 +195,4 @@ Finding check_dax(const Host& host) {
   return ok(mine.empty() ? "none here; windows lie in /dev/shm" : "cxl: may open" + mine);
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

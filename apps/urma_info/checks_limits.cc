@@ -5,7 +5,7 @@
 #include "apps/urma_info/checks.h"
 #include "apps/urma_info/limits.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
 constexpr uint64_t mebibyte = 1 << 20;
@@ -119,4 +119,4 @@ Finding check_container_processors(const Host& host) {
   return ok(what);
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

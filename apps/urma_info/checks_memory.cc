@@ -3,7 +3,7 @@
 #include "apps/urma_info/checks.h"
 #include "apps/urma_info/limits.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
 // Returns the choice in brackets, as in "always [madvise] never".
@@ -74,4 +74,4 @@ Finding check_address_space(const Host& host) {
   return ok("not limited");
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -4,7 +4,7 @@
 
 #include "apps/urma_info/checks.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
 // The bytes of a packet with the smallest payload (1024), and the headers of UB, UDP and IP.
@@ -93,4 +93,4 @@ Finding check_kernel(const Host& host) {
   return ok(release + " has UDP GSO and GRO, futex, eventfd, timerfd, OFD locks");
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

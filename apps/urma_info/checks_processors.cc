@@ -4,7 +4,7 @@
 
 #include "apps/urma_info/checks.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
 // Returns the numbers in a list like "0-3,8", up to the first word that is not a number.
@@ -75,4 +75,4 @@ Finding check_clock(const Host& host) {
               "another kind of machine; on a virtual one ask for a stable TSC");
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

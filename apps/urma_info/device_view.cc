@@ -7,7 +7,7 @@
 #include "apps/urma_info/message.h"
 #include "apps/urma_info/wrap.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 
 using nlohmann::json;
 
@@ -159,4 +159,4 @@ std::string to_text(const SettingList& settings, bool meanings) {
   return out;
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

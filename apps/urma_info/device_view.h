@@ -7,7 +7,7 @@
 
 #include "urma/urma.hpp"
 
-namespace urma::info {
+namespace urma::apps::info {
 
 // One thing that a device can or cannot do: a name for programs, whether it can, and a text that
 // says what this means for the device.
@@ -39,4 +39,4 @@ std::string to_text(const DeviceView& view);
 // Returns a line for each setting, and with `meanings` a second one that explains it.
 std::string to_text(const SettingList& settings, bool meanings);
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

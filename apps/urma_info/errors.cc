@@ -9,7 +9,7 @@
 #include "apps/common/near_names.h"
 #include "apps/urma_info/wrap.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
 int number(const StatusInfo& info) { return static_cast<int>(info.status); }
@@ -54,4 +54,4 @@ std::string to_line(const StatusInfo& info) {
   return wrap_after(fmt::format("{:>3}  {:<19} ", number(info), info.name), begin, indent);
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

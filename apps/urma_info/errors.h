@@ -6,7 +6,7 @@
 
 #include "urma/urma.hpp"
 
-namespace urma::info {
+namespace urma::apps::info {
 
 // Finds a status by its name or number. Throws a Failure that lists similar names if there is none.
 const StatusInfo& find_status(std::string_view text);
@@ -17,4 +17,4 @@ std::string to_text(const StatusInfo& info);
 // Returns one line about the status.
 std::string to_line(const StatusInfo& info);
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-namespace urma::info {
+namespace urma::apps::info {
 
 enum class Level : uint8_t {
   ok,
@@ -31,4 +31,4 @@ constexpr const char* name(Level level) {
   return level == Level::ok ? "ok" : level == Level::warn ? "warn" : "fix";
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

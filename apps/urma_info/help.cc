@@ -5,7 +5,7 @@
 #include "apps/common/failure.h"
 #include "apps/urma_info/wrap.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
 constexpr std::string_view first_screen =
@@ -74,4 +74,4 @@ std::string help_on(std::string_view name) {
                                   name.substr(0, 80), names));
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

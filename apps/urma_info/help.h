@@ -5,7 +5,7 @@
 
 #include "urma/urma.hpp"
 
-namespace urma::info {
+namespace urma::apps::info {
 
 // Returns one screen of help.
 std::string help();
@@ -15,4 +15,4 @@ std::string help_on(std::string_view driver);
 // Returns how the device strings of a driver are written, with each option.
 std::string to_text(const FormInfo& form);
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -21,7 +21,7 @@
 
 #include "base/loopback.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
 constexpr int udp_segment = 103;  // older system headers do not define these names
@@ -156,4 +156,4 @@ Host this_host() {
   return host;
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -11,7 +11,7 @@
 
 #include "urma/urma.hpp"
 
-namespace urma::info {
+namespace urma::apps::info {
 
 // The machine, as the checks see it: files below a root directory, and functions for what no file
 // contains. Tests make Hosts of their own.
@@ -60,4 +60,4 @@ Host this_host();
 // Returns UINT64_MAX for "max" and "unlimited", nothing for a word that is not a number.
 std::optional<uint64_t> parse_number(std::string_view text);
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
 // Version 1 of control groups writes "no limit" as a number near 2^63.
@@ -78,4 +78,4 @@ std::optional<GroupLimit> group_limit(const Host& host, std::string_view control
   return least;
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -7,7 +7,7 @@
 
 #include "apps/urma_info/host.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 
 // Returns the soft limit of this process from /proc/self/limits: UINT64_MAX if it is unlimited,
 // nothing if the file does not have it.
@@ -26,4 +26,4 @@ struct GroupLimit {
 std::optional<GroupLimit> group_limit(const Host& host, std::string_view controller,
                                       std::string_view two, std::string_view one);
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -12,22 +12,21 @@
 #include "apps/urma_info/options.h"
 #include "apps/urma_info/wrap.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
-using apps::Exit;
 using nlohmann::json;
 
 // The output, as text and as JSON. It is complete before any of it is printed.
 struct Answer {
   std::string text;
-  json object = {{"schema", "urma_info/1"}, {"version", URMA_VERSION}};
+  json object = {{"schema", "urma_info/1"}, {"version", library_version()}};
   Exit exit = Exit::ok;
 };
 
 Answer devices() {
   Answer out;
-  out.text = fmt::format("liburma {}: the drivers of this build\n", URMA_VERSION);
+  out.text = fmt::format("liburma {}: the drivers of this build\n", library_version());
   out.object["devices"] = json::array();
   for (const DriverInfo& driver : list_drivers()) {
     out.text += fmt::format("\n{} - {}\n", driver.name, driver.summary);
@@ -137,17 +136,17 @@ Answer answer(const Options& options) {
       break;
   }
   Answer out;
-  out.text = fmt::format("urma_info {}\n", URMA_VERSION);
+  out.text = fmt::format("urma_info {}\n", library_version());
   return out;
 }
 
 }  // namespace
-}  // namespace urma::info
+}  // namespace urma::apps::info
 
 int main(int count, char** arguments) {
   return urma::apps::run_program("urma_info", [&] {
-    const urma::info::Options options = urma::info::parse_options(count, arguments);
-    const urma::info::Answer whole = urma::info::answer(options);
+    const urma::apps::info::Options options = urma::apps::info::parse_options(count, arguments);
+    const urma::apps::info::Answer whole = urma::apps::info::answer(options);
     if (options.json) {
       urma::apps::print_json(whole.object);
     } else {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace urma::info {
+namespace urma::apps::info {
 
 // An error's message, split where its cure begins.
 struct Message {
@@ -17,4 +17,4 @@ inline Message split_message(std::string_view text) {
   return {std::string(text.substr(0, at)), std::string(text.substr(at + mark.size()))};
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -4,11 +4,9 @@
 
 #include "apps/common/command_line.h"
 
-namespace urma::info {
+namespace urma::apps::info {
 namespace {
 
-using apps::CommandLine;
-using apps::usage;
 using Mode = Options::Mode;
 
 Mode choose_mode(const CommandLine& line) {
@@ -55,4 +53,4 @@ Options parse_options(int count, char** arguments) {
   return options;
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace urma::info {
+namespace urma::apps::info {
 
 // The checked command line.
 struct Options {
@@ -18,4 +18,4 @@ struct Options {
 // Throws a Failure (usage) that says what is wrong and what would be valid.
 Options parse_options(int count, char** arguments);
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace urma::info {
+namespace urma::apps::info {
 
 // Wraps a text that begins in column `at`, between words and at the width of a terminal. The
 // following lines begin in column `indent`. Ends the last line.
@@ -33,4 +33,4 @@ inline std::string wrap_after(std::string head, std::string_view text, size_t in
   return std::move(head) + wrap(text, at, indent);
 }
 
-}  // namespace urma::info
+}  // namespace urma::apps::info

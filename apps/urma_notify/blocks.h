@@ -5,7 +5,7 @@
 
 #include "base/crc32.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 
 // A file is sent in blocks, each written to one of the slots of the receiver's staging memory.
 inline constexpr uint32_t block_bytes = 256 * 1024;
@@ -52,4 +52,4 @@ inline constexpr uint64_t most_blocks = uint64_t{1} << 32;
 // This immediate is not that of a block: the receiver asks whether the sender still runs.
 inline constexpr uint64_t are_you_there = UINT64_MAX;
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

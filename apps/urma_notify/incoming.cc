@@ -14,7 +14,7 @@
 
 #include "apps/common/output.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 namespace {
 
 constexpr size_t longest_name =
@@ -222,4 +222,4 @@ Failure Incoming::failed(const char* what, int reason) const {
           fmt::format("{}: {}: {}. Fix: {}", name_, what, std::strerror(reason), cure_of(reason))};
 }
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

@@ -8,7 +8,7 @@
 #include "apps/urma_notify/blocks.h"
 #include "apps/urma_notify/messages.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 
 // An open file that this object closes.
 class File {
@@ -82,4 +82,4 @@ class Incoming {
   FileCheck check_;
 };
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

@@ -7,7 +7,7 @@
 #include "apps/common/failure.h"
 #include "apps/common/output.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 
 void say_line(const std::string& line) {
   static std::atomic_flag said;
@@ -22,4 +22,4 @@ void complain(std::string_view what) {
   apps::print_error(fmt::format("urma_notify: {}", apps::printable(what)));
 }
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

@@ -16,7 +16,7 @@
 #include "apps/urma_notify/receiver.h"
 #include "apps/urma_notify/sender.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 namespace {
 
 Exit serve(const Options& options) {
@@ -82,12 +82,12 @@ Exit run(const Options& options) {
 }
 
 }  // namespace
-}  // namespace urma::notify
+}  // namespace urma::apps::notify
 
 int main(int count, char** arguments) {
   return urma::apps::run_program("urma_notify", [&] {
-    const urma::notify::Options options = urma::notify::parse_options(count, arguments);
+    const urma::apps::notify::Options options = urma::apps::notify::parse_options(count, arguments);
     urma::apps::handle_signals();
-    return urma::notify::run(options);
+    return urma::apps::notify::run(options);
   });
 }

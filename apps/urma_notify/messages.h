@@ -5,16 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/failure.h"
+#include "apps/common/message.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 
-using apps::Exit;
-using apps::Failure;
-using apps::must;
-
-// Sender and receiver exchange JSON text in sends: {"id", "type", "body"}. An answer has the id of
-// its question.
+// The messages of sender and receiver:
 //
 //   question -> answer
 //   offer  -> accepted   the sender offers a file
@@ -23,24 +18,13 @@ using apps::must;
 //   finish -> finished   the sender has written all blocks; the whole file has this check
 //   same   -> finished   the receiver's file of that name is the same one
 //   stop                 the sender ends the transfer
-// The receiver may answer any of them with failed {exit, message, again}, and may send that with
+// The receiver may answer any of them with failed (apps/common/message.h), and may send that with
 // id 0 without a question.
 inline constexpr int protocol =
     1;  // incremented by every change that old readers do not understand
-inline constexpr size_t most_message_bytes = 32 * 1024;
 inline constexpr size_t checks_at_a_time = 1024;
 
-std::string library_version();
-
-struct Message {
-  uint64_t id = 0;
-  std::string type;
-  nlohmann::json body;
-};
-// Throws a Failure if the text is not UTF-8, or too long.
-std::string to_text(const Message& message);
-// Throws a Failure if the text is not a message.
-Message parse_message(const std::string& text);
+Wording wording();
 
 struct Offer {
   int speaks = protocol;
@@ -65,20 +49,14 @@ struct Checks {
 };
 struct Finish {
   uint32_t transfer = 0;
+  uint64_t block = 0;  // 0
   uint32_t check = 0;
 };
-struct Failed {
-  Exit exit = Exit::error;
-  std::string message;
-  bool again = false;  // a repetition soon may succeed
-};
 
-// Like all conversions of nlohmann, `from_json` fails by throwing nlohmann::json::exception.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Offer, speaks, version, jetty, name, bytes, replace)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Accepted, transfer, have, whole, staging)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Ask, transfer, block)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Checks, checks)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finish, transfer, check)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Failed, exit, message, again)
+URMA_BODY(Offer, speaks, version, jetty, name, bytes, replace)
+URMA_BODY(Accepted, transfer, have, whole, staging)
+URMA_BODY(Ask, transfer, block)
+URMA_BODY(Checks, checks)
+URMA_BODY(Finish, transfer, block, check)
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

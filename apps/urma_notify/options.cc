@@ -4,10 +4,9 @@
 
 #include "apps/common/command_line.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 namespace {
 
-using apps::usage;
 using Asked = apps::CommandLine::Asked;
 
 constexpr std::string_view screen =
@@ -84,4 +83,4 @@ Options parse_options(int count, char** arguments) {
   return options;
 }
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

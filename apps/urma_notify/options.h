@@ -7,7 +7,7 @@
 #include "apps/common/servers.h"
 #include "apps/urma_notify/messages.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 
 // The checked command line.
 struct Options {
@@ -31,4 +31,4 @@ std::string help();
 // Describes the receiver, for a client that sends this file.
 apps::Service service(const std::string& file = "FILE");
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

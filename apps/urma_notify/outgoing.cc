@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace urma::notify {
+namespace urma::apps::notify {
 namespace {
 
 bool same_time(const timespec& a, const timespec& b) {
@@ -66,4 +66,4 @@ void Outgoing::check_unchanged() const {
                                          path_));
 }
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

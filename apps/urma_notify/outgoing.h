@@ -8,7 +8,7 @@
 
 #include "apps/urma_notify/incoming.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 
 // The file that is sent. Fails if it becomes shorter, and reports at the end whether it has
 // changed.
@@ -30,4 +30,4 @@ class Outgoing {
   struct stat about_ {};
 };
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

@@ -10,7 +10,7 @@
 #include "apps/common/output.h"
 #include "apps/urma_notify/lines.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 namespace {
 
 using namespace std::chrono_literals;
@@ -94,4 +94,4 @@ std::string Progress::bar(uint64_t bytes) const {
   return text + " [" + std::string(full, '#') + std::string(width - full, ' ') + "]";
 }
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

@@ -5,7 +5,7 @@
 
 #include "apps/urma_notify/transfer.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 
 // Shows the progress of a file: as a bar on a terminal, as occasional lines elsewhere.
 class Progress {
@@ -35,4 +35,4 @@ class Progress {
   Clock::time_point last_ = began_;
 };
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

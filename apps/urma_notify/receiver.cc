@@ -7,10 +7,11 @@
 
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
+#include "apps/common/program.h"
 #include "apps/urma_notify/lines.h"
 #include "apps/urma_notify/options.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 namespace {
 
 using namespace std::chrono_literals;
@@ -18,7 +19,8 @@ using namespace std::chrono_literals;
 constexpr uint32_t berths = 256;
 constexpr uint32_t receives = 256;
 constexpr size_t most_transfers = 64;
-constexpr auto silence = 2s;  // after this time without a message a sender is probed
+constexpr size_t most_waiting = 2048;  // works without a berth, with texts of up to 32 KiB
+constexpr auto silence = 2s;           // after this time without a message a sender is probed
 constexpr uint64_t question_tag = uint64_t{1} << 62;  // plus the number of the transfer
 
 }  // namespace
@@ -28,9 +30,12 @@ Receiver::Receiver(const std::string& device, int folder, std::atomic<bool>& ove
       folder_(folder),
       over_(over),
       device_(captures_.watch(apps::open_device(device))),
-      post_(device_, berths, receives) {
-  must(post_.jetty().fd(), "the device");
-  const auto published = device_.publish("urma_notify", post_.jetty(), everyone());
+      dialogue_(device_, {.wording = wording(),
+                          .berths = berths,
+                          .receives = receives,
+                          .most_waiting = most_waiting}) {
+  must(dialogue_.jetty().fd(), "the device");
+  const auto published = device_.publish("urma_notify", dialogue_.jetty(), everyone());
   if (!published) throw apps::not_published(device_, service(), published.error());
 }
 
@@ -43,11 +48,11 @@ void Receiver::say_where() {
 void Receiver::run() {
   std::array<Completion, 64> taken;
   while (!apps::interrupted() && !over_) {
-    const size_t count = post_.jetty().poll(taken);
+    const size_t count = dialogue_.jetty().poll(taken);
     for (const Completion& completion : std::span(taken).first(count)) handle(completion);
     if (count > 0 && taken[0].status == Status::closed) break;
     const bool more = work_on_files();
-    if (count == 0 && !more && post_.jetty().arm()) sleep();
+    if (count == 0 && !more && dialogue_.jetty().arm()) sleep();
     look_after_senders();
   }
   say_goodbye();
@@ -56,17 +61,16 @@ void Receiver::run() {
 // Sleeps until something arrives. While there are transfers, sleeps at most 1 s, so that silent
 // senders are noticed.
 void Receiver::sleep() {
-  pollfd events[] = {{.fd = *post_.jetty().fd(), .events = POLLIN, .revents = 0},
+  pollfd events[] = {{.fd = *dialogue_.jetty().fd(), .events = POLLIN, .revents = 0},
                      {.fd = apps::interrupt_descriptor(), .events = POLLIN, .revents = 0}};
   ::poll(events, std::size(events), transfers_.empty() ? -1 : 1000);
 }
 
 void Receiver::handle(const Completion& completion) {
-  const bool question = completion.operation == Operation::send &&
-                        (completion.tag & question_tag) &&
-                        (completion.tag & Post::message_tag) == 0;
-  const auto text = post_.handle(completion);
-  if (question || (completion.operation == Operation::send && !completion.ok())) {
+  const auto text = dialogue_.handle(completion);
+  // An acknowledgement or a probe, whose tag has the number of the transfer. A message has not.
+  if (completion.operation == Operation::send && (completion.tag & Dialogue::message_tag) == 0 &&
+      ((completion.tag & question_tag) != 0 || !completion.ok())) {
     // Either the sender still runs, or it is lost. All blocks that were acknowledged to it are on
     // the disk.
     for (Transfer& transfer : transfers_) {
@@ -80,9 +84,13 @@ void Receiver::handle(const Completion& completion) {
   if (completion.with_immediate) return handle_block(completion);
   if (!text) return;
   try {
-    handle_message(completion, *text);
-  } catch (const std::exception&) {
+    handle_message(completion, parse_message(*text));
+  } catch (const NotUnderstood& why) {
+    dialogue_.drop(completion, why.what());
+    give_up_on(completion, why.what());
+  } catch (const std::exception& why) {
     // An invalid message of one sender must not end the service for the others.
+    dialogue_.drop(completion, why.what());
   }
 }
 
@@ -119,50 +127,48 @@ void Receiver::handle_block(const Completion& arrival) {
                                   transfer->name, transfer->next));
       }
       transfer->file.put(transfer->next, block);
-      post_.post(urma::send(std::span<const std::byte>(), transfer->back)
-                     .immediate(immediate_of(transfer->number, transfer->next))
-                     .tag(transfer->number));
+      dialogue_.post(transfer->from, urma::send(std::span<const std::byte>(), transfer->back)
+                                         .immediate(immediate_of(transfer->number, transfer->next))
+                                         .tag(transfer->number));
     }
   } catch (const Failure& failure) {
     fail(*transfer, 0, failure);
   }
 }
 
-void Receiver::handle_message(const Completion& arrival, const std::string& text) {
-  const Message question = parse_message(text);
+void Receiver::handle_message(const Completion& arrival, const Message& question) {
   if (question.type == "offer") return accept(arrival, question);
-  const auto asked = question.body.get<Ask>();
+  const auto asked = body_of<Ask>(question);
   Transfer* const transfer = find(asked.transfer, arrival);
   if (transfer == nullptr) return;
   transfer->heard = Clock::now();
   try {
-    answer(*transfer, question);
+    answer(*transfer, question, asked.block);
   } catch (const Failure& failure) {
     fail(*transfer, question.id, failure);
   }
 }
 
-void Receiver::answer(Transfer& transfer, const Message& question) {
+void Receiver::answer(Transfer& transfer, const Message& question, uint64_t block) {
   using State = Transfer::State;
-  const auto asked = question.body.get<Ask>();
   if (question.type == "stop") {
     transfer.state = State::over;
   } else if (question.type == "checks") {
-    post_.say(transfer.back, {.id = question.id,
-                              .type = "checks",
-                              .body = Checks{transfer.file.checks(asked.block, checks_at_a_time)}});
+    reply(transfer, {.id = question.id,
+                     .type = "checks",
+                     .body = Checks{transfer.file.checks(block, checks_at_a_time)}});
   } else if (question.type == "begin" && transfer.state == State::open) {
-    transfer.file.begin(asked.block);
-    transfer.next = std::min(asked.block, transfer.file.have());
+    transfer.file.begin(block);
+    transfer.next = std::min(block, transfer.file.have());
     transfer.resumed = std::min(transfer.next * block_bytes, transfer.bytes);
     transfer.state = State::receiving;
-    post_.say(transfer.back, {.id = question.id,
-                              .type = "begun",
-                              .body = Ask{.transfer = transfer.number, .block = transfer.next}});
+    reply(transfer, {.id = question.id,
+                     .type = "begun",
+                     .body = Ask{.transfer = transfer.number, .block = transfer.next}});
   } else if (question.type == "finish") {
     // The sender's check is compared later, when the file is read back. A missing block would be
     // found then.
-    transfer.sender_check = question.body.at("check");
+    transfer.sender_check = body_of<Finish>(question).check;
     transfer.finish_id = question.id;
     transfer.state = State::verifying;
   } else if (question.type == "same" && transfer.file.whole()) {
@@ -171,51 +177,73 @@ void Receiver::answer(Transfer& transfer, const Message& question) {
   }
 }
 
-// Checks the version before it reads any field that another version may have changed.
+// If a sender takes no messages, its transfer ends.
+void Receiver::reply(Transfer& transfer, const Message& message) {
+  try {
+    dialogue_.send(transfer.back, message);
+  } catch (const Failure& failure) {
+    say_line(fmt::format("{}: given up: {}", transfer.name, failure.what()));
+    transfer.state = Transfer::State::over;
+  }
+}
+
+// Reads first where answers go, so that a sender that is refused learns the reason.
 void Receiver::accept(const Completion& arrival, const Message& question) {
-  const RemoteJetty back =
-      must(device_.import(question.body.at("jetty").get<std::string>()), "the sender").jetty;
-  const auto refuse = [&](Exit exit, std::string why, bool again) {
-    post_.say(back, {.id = question.id,
-                     .type = "failed",
-                     .body = Failed{.exit = exit, .message = std::move(why), .again = again}});
-  };
-  const int speaks = question.body.at("speaks");
+  std::string jetty;
+  read_field(question.body, "jetty", jetty);
+  const RemoteJetty back = must(device_.import(jetty), "the sender").jetty;
+  Failed why;
+  try {
+    return dialogue_.send(back, accepted(arrival, question, back));
+  } catch (const NotUnderstood& error) {
+    why.message =
+        fmt::format("\"offer\" is not understood: {}. Fix: use the same urma_notify on both sides",
+                    error.what());
+  } catch (const Busy& busy) {
+    why = {.exit = busy.exit(), .message = busy.what(), .again = true};
+  } catch (const Failure& failure) {
+    why = {.exit = failure.exit(), .message = failure.what()};
+  }
+  dialogue_.send(back, failed_message(question.id, std::move(why)));
+}
+
+// Begins the transfer that is offered, and returns the answer. Looks at the version before anything
+// that another version may have changed.
+Message Receiver::accepted(const Completion& arrival, const Message& question,
+                           const RemoteJetty& back) {
+  int speaks = 0;
+  std::string version;
+  read_field(question.body, "speaks", speaks);
+  read_field(question.body, "version", version);
   if (speaks != protocol) {
-    return refuse(Exit::version_mismatch,
+    throw Failure(Exit::version_mismatch,
                   fmt::format("it speaks version {} of urma_notify's protocol (liburma {}), this "
                               "sender version {} (liburma {}). Fix: upgrade the {}",
-                              protocol, library_version(), speaks,
-                              question.body.at("version").get<std::string>(),
-                              speaks < protocol ? "sender" : "receiver"),
-                  false);
+                              protocol, library_version(), speaks, version,
+                              speaks < protocol ? "sender" : "receiver"));
   }
-  const auto offer = question.body.get<Offer>();
+  const auto offer = body_of<Offer>(question);
   if (transfers_.size() >= most_transfers) {
-    return refuse(
-        Exit::error,
-        fmt::format("it takes {} files already. Fix: wait until one is done", transfers_.size()),
-        true);
+    throw Busy(Exit::error, fmt::format("it takes {} files already. Fix: wait until one is done",
+                                        transfers_.size()));
   }
+  Segment staging = must(device_.allocate(size_t{slots} * slot_bytes), "staging memory");
   try {
-    Segment staging = must(device_.allocate(size_t{slots} * slot_bytes), "staging memory");
-    Transfer& made =
-        transfers_.emplace_back(++last_number_, arrival, back, offer, folder_, std::move(staging));
-    post_.say(back, {.id = question.id,
-                     .type = "accepted",
-                     .body = Accepted{.transfer = made.number,
-                                      .have = made.file.have(),
-                                      .whole = made.file.whole(),
-                                      .staging = made.staging.descriptor()}});
-  } catch (const Busy& busy) {
-    refuse(busy.exit(), busy.what(), true);
+    transfers_.emplace_back(++last_number_, arrival, back, offer, folder_, std::move(staging));
+  } catch (const Busy&) {
     // The other sender may have died, so its transfer is probed immediately, and not after 2 s.
     for (Transfer& transfer : transfers_) {
       if (transfer.name == offer.name) transfer.heard -= silence;
     }
-  } catch (const Failure& failure) {
-    refuse(failure.exit(), failure.what(), false);
+    throw;
   }
+  const Transfer& made = transfers_.back();
+  return {.id = question.id,
+          .type = "accepted",
+          .body = Accepted{.transfer = made.number,
+                           .have = made.file.have(),
+                           .whole = made.file.whole(),
+                           .staging = made.staging.descriptor()}};
 }
 
 // Verifies files in parts, because other senders need this thread, too. Returns true if there is
@@ -246,8 +274,7 @@ void Receiver::finish(Transfer& transfer) {
                              transfer.name, transfer.file.check(), transfer.sender_check)});
   }
   transfer.file.commit();
-  post_.say(transfer.back,
-            {.id = transfer.finish_id, .type = "finished", .body = Ask{transfer.number, 0}});
+  reply(transfer, {.id = transfer.finish_id, .type = "finished", .body = Ask{transfer.number, 0}});
   transfer.state = Transfer::State::over;
   const double seconds = std::chrono::duration<double>(Clock::now() - transfer.began).count();
   say_line(transfer.file.whole()
@@ -259,12 +286,21 @@ void Receiver::finish(Transfer& transfer) {
 
 // The partial file is kept for the next attempt.
 void Receiver::fail(Transfer& transfer, uint64_t id, const Failure& failure) {
-  post_.say(transfer.back,
-            {.id = id,
-             .type = "failed",
-             .body = Failed{.exit = failure.exit(), .message = failure.what(), .again = false}});
+  reply(transfer, failed_message(id, {.exit = failure.exit(), .message = failure.what()}));
   say_line(fmt::format("{}: given up: {}", transfer.name, failure.what()));
   transfer.state = Transfer::State::over;
+}
+
+// Nothing that this sender asks from now on can be relied on.
+void Receiver::give_up_on(const Completion& arrival, std::string_view why) {
+  for (Transfer& transfer : transfers_) {
+    if (transfer.from != arrival.from || transfer.from_jetty != arrival.from_jetty) continue;
+    if (transfer.state == Transfer::State::over) continue;
+    fail(transfer, 0,
+         {Exit::error, fmt::format("a message is not understood: {}. Fix: use the same urma_notify "
+                                   "on both sides",
+                                   why)});
+  }
 }
 
 void Receiver::look_after_senders() {
@@ -275,9 +311,13 @@ void Receiver::look_after_senders() {
       continue;
     }
     transfer.asked = true;
-    post_.post(urma::send(std::span<const std::byte>(), transfer.back)
-                   .immediate(are_you_there)
-                   .tag(question_tag | transfer.number));
+    try {
+      dialogue_.post(transfer.from, urma::send(std::span<const std::byte>(), transfer.back)
+                                        .immediate(are_you_there)
+                                        .tag(question_tag | transfer.number));
+    } catch (const Failure&) {
+      transfer.state = Transfer::State::over;  // it takes nothing
+    }
   }
   transfers_.remove_if([](const Transfer& one) { return one.state == Transfer::State::over; });
 }
@@ -288,9 +328,10 @@ void Receiver::say_goodbye() {
     fail(transfer, 0,
          {Exit::peer_lost, "the receiver was stopped. Fix: start it, and send again: it resumes"});
   }
-  for (const auto until = Clock::now() + 300ms; !post_.idle() && Clock::now() < until;) {
-    for (const Completion& completion : post_.jetty().wait(10ms)) post_.handle(completion);
+  for (const auto until = Clock::now() + 300ms; !dialogue_.idle() && Clock::now() < until;) {
+    for (const Completion& completion : dialogue_.jetty().wait(10ms)) dialogue_.handle(completion);
   }
+  if (dialogue_.dropped() > 0) complain(dialogue_.what_was_dropped());
 }
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

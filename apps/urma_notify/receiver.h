@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <list>
 #include <string>
+#include <string_view>
 
 #include "apps/common/captures.h"
-#include "apps/urma_notify/post.h"
+#include "apps/common/dialogue.h"
 #include "apps/urma_notify/transfer.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 
 // Receives files on one device. Its thread sleeps at the device's descriptor while nothing comes.
 class Receiver {
@@ -27,12 +28,15 @@ class Receiver {
  private:
   void handle(const Completion& completion);
   void handle_block(const Completion& arrival);
-  void handle_message(const Completion& arrival, const std::string& text);
-  void answer(Transfer& transfer, const Message& question);
+  void handle_message(const Completion& arrival, const Message& question);
+  void answer(Transfer& transfer, const Message& question, uint64_t block);
   void accept(const Completion& arrival, const Message& question);
+  Message accepted(const Completion& arrival, const Message& question, const RemoteJetty& back);
+  void reply(Transfer& transfer, const Message& message);
   bool work_on_files();
   void finish(Transfer& transfer);
   void fail(Transfer& transfer, uint64_t id, const Failure& failure);
+  void give_up_on(const Completion& arrival, std::string_view why);
   void sleep();
   void look_after_senders();
   void say_goodbye();
@@ -43,9 +47,9 @@ class Receiver {
   std::atomic<bool>& over_;
   apps::Captures captures_{"urma_notify"};  // destroyed after the device
   Device device_;
-  Post post_;
+  Dialogue dialogue_;
   std::list<Transfer> transfers_;
   uint32_t last_number_ = 0;
 };
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

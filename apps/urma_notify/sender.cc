@@ -8,9 +8,10 @@
 
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
+#include "apps/common/program.h"
 #include "apps/urma_notify/lines.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 namespace {
 
 using namespace std::chrono_literals;
@@ -22,10 +23,22 @@ constexpr auto silence =
 constexpr uint64_t life_tag = uint64_t{1} << 62;
 constexpr uint64_t block_tag = uint64_t{1} << 61;  // plus the number of the slot
 
+void require_utf8(const std::string& name) {
+  try {
+    (void)nlohmann::json(name).dump();
+  } catch (const nlohmann::json::exception&) {
+    throw Failure(Exit::usage, "the name is not UTF-8. Fix: give it another one with --as NAME");
+  }
+}
+
 }  // namespace
 
 Sender::Sender(const Options& options, const Outgoing& file, Device& device)
-    : options_(options), file_(file), device_(device), post_(device, berths, receives) {}
+    : options_(options),
+      file_(file),
+      device_(device),
+      dialogue_(device, {.wording = wording(), .berths = berths, .receives = receives}),
+      asker_(dialogue_, "the receiver at " + options.host) {}
 
 Exit Sender::run() {
   Progress progress(options_.name, file_.bytes());
@@ -59,24 +72,22 @@ Exit Sender::run() {
 void Sender::offer() {
   apps::Service to = service(options_.path);
   if (!options_.devices.empty()) to.device = options_.devices[0];
-  receiver_ = apps::find_server(device_, options_.host, to).jetty;
+  asker_.meet(apps::find_server(device_, options_.host, to).jetty);
+  require_utf8(options_.name);
   const Offer what{.speaks = options_.speaks,
                    .version = library_version(),
-                   .jetty = post_.jetty().descriptor(),
+                   .jetty = dialogue_.jetty().descriptor(),
                    .name = options_.name,
                    .bytes = file_.bytes(),
                    .replace = options_.replace};
   // An earlier sender of this name may have died, and the receiver may not have noticed that yet.
   for (const auto until = Clock::now() + std::chrono::seconds(options_.patience_seconds);;) {
-    const Message answer = exchange("offer", what);
-    if (answer.type == "accepted") {
-      accepted_ = answer.body.get<Accepted>();
+    try {
+      accepted_ = ask<Accepted>("offer", what);
       staging_ = must(device_.import(accepted_.staging), "the receiver's memory").segment;
       return;
-    }
-    const auto failed = answer.body.get<Failed>();
-    if (!failed.again || Clock::now() > until) {
-      throw Failure(failed.exit, "the receiver at " + options_.host + ": " + failed.message);
+    } catch (const Refused& refused) {
+      if (!refused.again() || Clock::now() > until) throw;
     }
     turn(200ms);
   }
@@ -140,25 +151,26 @@ bool Sender::send_block(uint64_t number) {
   slot.lent = slot.filled = true;
   const auto bytes =
       std::span<const std::byte>(slot.memory).first(slot_bytes - block_bytes + block.size());
-  post_.post(urma::write(bytes, staging_, number % slots * slot_bytes)
-                 .to(receiver_)
-                 .immediate(immediate_of(accepted_.transfer, number))
-                 .tag(block_tag | number % slots));
+  dialogue_.post(asker_.to().peer, urma::write(bytes, staging_, number % slots * slot_bytes)
+                                       .to(asker_.to())
+                                       .immediate(immediate_of(accepted_.transfer, number))
+                                       .tag(block_tag | number % slots));
   return true;
 }
 
 void Sender::finish(const std::string& type) {
   FileCheck all;
   for (const uint32_t check : checks_) all.add(check);
-  ask<Ask>(type,
-           nlohmann::json{{"transfer", accepted_.transfer}, {"block", 0}, {"check", all.value()}});
+  ask<Ask>(type, Finish{.transfer = accepted_.transfer, .block = 0, .check = all.value()});
 }
 
 void Sender::stop() {
   try {
-    post_.say(receiver_, {.id = 0, .type = "stop", .body = Ask{.transfer = accepted_.transfer}});
-    for (const auto until = Clock::now() + 300ms; !post_.idle() && Clock::now() < until;) {
-      for (const Completion& completion : post_.jetty().wait(10ms)) post_.handle(completion);
+    dialogue_.send(asker_.to(),
+                   {.id = 0, .type = "stop", .body = Ask{.transfer = accepted_.transfer}});
+    for (const auto until = Clock::now() + 300ms; !dialogue_.idle() && Clock::now() < until;) {
+      for (const Completion& completion : dialogue_.jetty().wait(10ms))
+        dialogue_.handle(completion);
     }
   } catch (const std::exception&) {
     // The receiver notices by itself that this sender has ended.
@@ -167,29 +179,11 @@ void Sender::stop() {
 
 template <class Answer>
 Answer Sender::ask(const std::string& type, nlohmann::json body) {
-  const Message answer = exchange(type, std::move(body));
-  if (answer.type == "failed") {
-    const auto failed = answer.body.get<Failed>();
-    throw Failure(failed.exit, "the receiver at " + options_.host + ": " + failed.message);
-  }
-  try {
-    return answer.body.get<Answer>();
-  } catch (const nlohmann::json::exception& e) {
-    throw Failure(Exit::error,
-                  fmt::format("the answer of the receiver at {} to \"{}\" is not understood: {}. "
-                              "Fix: use the same urma_notify on both sides",
-                              options_.host, type, e.what()));
-  }
-}
-
-Message Sender::exchange(const std::string& type, nlohmann::json body) {
-  const uint64_t id = next_id_++;
-  answer_.reset();
-  post_.say(receiver_, {.id = id, .type = type, .body = std::move(body)});
+  asker_.ask(type, std::move(body));
   heard_ = Clock::now();
   for (const auto until = Clock::now() + 10s;;) {
     turn(100ms);
-    if (answer_ && answer_->id == id) return *answer_;
+    if (const auto& answer = asker_.answer()) return asker_.read<Answer>(*answer);
     // Until there is staging memory to probe, only a timeout shows that the receiver does not
     // answer.
     if (!reached() && Clock::now() > until) lose(Status::timed_out);
@@ -202,7 +196,7 @@ void Sender::turn(std::chrono::milliseconds limit) {
     throw Failure(Exit::interrupted, "interrupted. Fix: send it again: it resumes");
   }
   std::optional<Status> lost;
-  const auto taken = post_.jetty().wait(limit);
+  const auto taken = dialogue_.jetty().wait(limit);
   for (const Completion& completion : taken) {
     if (completion.operation != Operation::receive && !completion.ok() && !lost) {
       lost = completion.status;
@@ -211,13 +205,10 @@ void Sender::turn(std::chrono::milliseconds limit) {
   }
   // A message from the receiver explains more than the status of a work, so it gets 300 ms to
   // arrive.
-  if (lost && !(answer_ && answer_->type == "failed")) {
-    for (const Completion& completion : post_.jetty().wait(300ms)) take(completion);
+  if (lost && !asker_.refused()) {
+    for (const Completion& completion : dialogue_.jetty().wait(300ms)) take(completion);
   }
-  if (answer_ && answer_->type == "failed" && answer_->id == 0) {
-    const auto failed = answer_->body.get<Failed>();
-    throw Failure(failed.exit, "the receiver at " + options_.host + ": " + failed.message);
-  }
+  (void)asker_.answer();  // throws if the receiver has refused
   if (lost) lose(*lost);
   if (!taken.empty()) {
     heard_ = Clock::now();
@@ -225,19 +216,22 @@ void Sender::turn(std::chrono::milliseconds limit) {
     asked_ = true;
     // The head of slot 0 belongs to this sender, so any value may be written there.
     static BlockHead nothing;
-    post_.post(urma::read(std::as_writable_bytes(std::span(&nothing, 1)), staging_).tag(life_tag));
+    dialogue_.post(
+        asker_.to().peer,
+        urma::read(std::as_writable_bytes(std::span(&nothing, 1)), staging_).tag(life_tag));
   }
 }
 
 void Sender::take(const Completion& completion) {
-  const auto text = post_.handle(completion);
+  const auto text = dialogue_.handle(completion);
   if (completion.tag == life_tag && completion.operation == Operation::read) asked_ = false;
   if (completion.operation == Operation::write) {
     slots_[completion.tag & ~block_tag].lent = false;
   }
   if (completion.operation != Operation::receive || !completion.ok()) return;
-  if (text) answer_ = parse_message(*text);
-  if (completion.with_immediate && transfer_in(completion.immediate) == accepted_.transfer &&
+  if (text) asker_.take(completion, *text);
+  if (completion.with_immediate && completion.from == asker_.to().peer &&
+      transfer_in(completion.immediate) == accepted_.transfer &&
       completion.immediate != are_you_there) {
     slots_[block_in(completion.immediate) % slots].filled = false;
     ++acknowledged_;
@@ -252,4 +246,4 @@ void Sender::lose(Status status) {
                             options_.host, info.name, info.meaning));
 }
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

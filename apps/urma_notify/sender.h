@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/asker.h"
+#include "apps/common/dialogue.h"
 #include "apps/urma_notify/options.h"
 #include "apps/urma_notify/outgoing.h"
-#include "apps/urma_notify/post.h"
 #include "apps/urma_notify/progress.h"
 #include "apps/urma_notify/transfer.h"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 
 // One attempt to send a file: finds the receiver, compares the blocks that it has, and sends the
 // others.
@@ -40,7 +41,6 @@ class Sender {
   void stop();
   template <class Answer>
   Answer ask(const std::string& type, nlohmann::json body);
-  Message exchange(const std::string& type, nlohmann::json body);
   void turn(std::chrono::milliseconds limit);
   void take(const Completion& completion);
   [[noreturn]] void lose(Status status);
@@ -49,17 +49,15 @@ class Sender {
   const Options& options_;
   const Outgoing& file_;
   Device& device_;
-  Post post_;
-  RemoteJetty receiver_;
+  Dialogue dialogue_;
+  Asker asker_;
   Accepted accepted_;
   RemoteSegment staging_;
   std::array<Slot, slots> slots_;
   std::vector<uint32_t> checks_;  // checks of all blocks that were read so far
   uint64_t acknowledged_ = 0;     // acknowledged blocks
-  uint64_t next_id_ = 1;
-  std::optional<Message> answer_;
   Clock::time_point heard_ = Clock::now();
   bool asked_ = false;  // a read of the receiver's memory, as a probe, is outstanding
 };
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

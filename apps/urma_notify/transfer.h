@@ -8,7 +8,7 @@
 #include "apps/urma_notify/incoming.h"
 #include "urma/urma.hpp"
 
-namespace urma::notify {
+namespace urma::apps::notify {
 
 using Clock = std::chrono::steady_clock;
 
@@ -46,4 +46,4 @@ struct Transfer {
   Clock::time_point heard = began;
 };
 
-}  // namespace urma::notify
+}  // namespace urma::apps::notify

@@ -18,7 +18,7 @@
 #include "apps/common/interrupt.h"
 #include "apps/urma_perf/clock.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 using namespace std::chrono_literals;
@@ -342,4 +342,4 @@ Exit budget(const Options& options) {
   return report.exit();
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 #include "apps/urma_perf/options.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 inline constexpr uint32_t least_budget_jetties = 256;
 inline constexpr uint32_t most_budget_jetties = 999'998;
@@ -13,4 +13,4 @@ inline constexpr uint32_t most_budget_jetties = 999'998;
 // Returns Exit::threshold if a bound does not hold.
 Exit budget(const Options& options);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -7,7 +7,7 @@
 
 #include "apps/urma_perf/layout.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 uint32_t default_depth(const Test& test, uint64_t bytes) {
   if (!test.bandwidth()) return 1;
@@ -94,4 +94,4 @@ std::string objection(const Case& what) {
   return {};
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

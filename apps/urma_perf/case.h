@@ -7,7 +7,7 @@
 #include "apps/urma_perf/ordering.h"
 #include "apps/urma_perf/tests.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // One measurement: what both sides agree on before it begins.
 struct Case {
@@ -41,4 +41,4 @@ uint32_t default_depth(const Test& test, uint64_t bytes);
 // this, because a server does not rely on its clients.
 std::string objection(const Case& what);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <thread>
 
-#include "apps/urma_perf/failure.h"
-#include "apps/urma_perf/interrupt.h"
+#include "apps/common/failure.h"
+#include "apps/common/interrupt.h"
 #include "apps/urma_perf/machine.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr int64_t limit_patience = second;
@@ -266,4 +266,4 @@ void CaseRun::run_worker(size_t number, const Stop& stop) {
   }
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -12,7 +12,7 @@
 #include "apps/urma_perf/stream.h"
 #include "apps/urma_perf/threads_mode.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // How a case is measured. The server does not need to know it.
 struct Schedule {
@@ -67,4 +67,4 @@ class CaseRun {
   std::unique_ptr<Limit> limit_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "apps/common/failure.h"
 #include "apps/common/output.h"
 #include "apps/urma_perf/devices.h"
-#include "apps/urma_perf/failure.h"
 #include "apps/urma_perf/layout.h"
 #include "apps/urma_perf/live.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 Service service_of(const Options& options) {
@@ -109,4 +109,4 @@ Schedule schedule_for(const Options& options) {
   return schedule;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

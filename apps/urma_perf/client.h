@@ -7,7 +7,7 @@
 #include "apps/urma_perf/case_run.h"
 #include "apps/urma_perf/options.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The client of a measurement: it has a device, and the connection to a server.
 class Client {
@@ -39,4 +39,4 @@ class Client {
 // Returns how each size is to be measured according to the command line.
 Schedule schedule_for(const Options& options);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

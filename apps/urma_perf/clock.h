@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // Nanoseconds of the monotonic clock.
 inline int64_t now() {
@@ -41,4 +41,4 @@ struct Stop {
   Progress* progress = nullptr;  // where to report the progress; may be null
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

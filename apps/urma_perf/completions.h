@@ -6,7 +6,7 @@
 
 #include "urma/urma.hpp"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // Takes completions. An inlined device is polled without pause, because polling runs it; a served
 // device is waited for, asleep.
@@ -31,4 +31,4 @@ class Taker {
   std::array<Completion, 64> taken_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

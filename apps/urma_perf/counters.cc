@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr std::string_view summed[] = {"retransmitted",   "receiver_not_ready",
@@ -36,4 +36,4 @@ Counters combine(const Counters& client, const Counters& server) {
   return both;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

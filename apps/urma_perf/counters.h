@@ -6,7 +6,7 @@
 
 #include "urma/core/statistics.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 using Counters = std::map<std::string, uint64_t>;
 
@@ -18,4 +18,4 @@ Counters difference(const Statistics& end, const Statistics& begin);
 // table shows.
 Counters combine(const Counters& client, const Counters& server);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

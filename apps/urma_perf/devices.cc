@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "apps/common/failure.h"
 #include "apps/common/output.h"
-#include "apps/urma_perf/failure.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 Service service_for(std::string_view test) {
   return {.name = "urma_perf",
@@ -25,4 +25,4 @@ Device open_device(const std::string& text, const ThreadsMode& mode,
   return device;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

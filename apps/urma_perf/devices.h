@@ -6,11 +6,7 @@
 #include "apps/common/servers.h"
 #include "apps/urma_perf/threads_mode.h"
 
-namespace urma::perf {
-
-using apps::device_towards;
-using apps::devices_of_this_host;
-using apps::Service;
+namespace urma::apps::perf {
 
 // Describes urma_perf for a client of this test.
 Service service_for(std::string_view test);
@@ -19,4 +15,4 @@ Service service_for(std::string_view test);
 Device open_device(const std::string& text, const ThreadsMode& mode,
                    const NamedRetransmission* retransmit);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

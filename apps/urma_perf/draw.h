@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <random>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // Draws random positions in a few nanoseconds each, the same ones in each run.
 class Draw {
@@ -17,4 +17,4 @@ class Draw {
   std::minstd_rand engine_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -9,9 +9,10 @@
 #include <ctime>
 #include <fstream>
 
+#include "apps/common/program.h"
 #include "apps/urma_perf/messages.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 std::string first_line(const char* file, std::string otherwise) {
@@ -62,4 +63,4 @@ nlohmann::json environment(const std::vector<std::string>& command) {
   };
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // Describes what a figure depends on besides the program: kernel, processor, compiler, settings,
 // date.
 nlohmann::json environment(const std::vector<std::string>& command);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -4,7 +4,7 @@
 
 #include "apps/urma_perf/tests.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr std::string_view first_screen =
@@ -153,4 +153,4 @@ std::string help_all() {
   return help() + fmt::format(rest, tests);
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -2,11 +2,11 @@
 
 #include <string>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // Returns one screen: examples, and the most important options.
 std::string help();
 // Returns the rest: the other options, what is measured and checked and when, and the exit codes.
 std::string help_all();
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

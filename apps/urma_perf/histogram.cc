@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 Histogram::Histogram() : counts_(bucket(UINT64_MAX) + 1) {}
 
@@ -49,4 +49,4 @@ uint64_t Histogram::percentile(double part) const {
   return max_;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

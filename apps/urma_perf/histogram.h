@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // A histogram of durations in nanoseconds, exact to 1/128: values below 128 have a bucket each, and
 // above that every power of two is divided into 128 buckets. Merging is exact. Not for concurrent
@@ -40,4 +40,4 @@ class Histogram {
   uint64_t max_ = 0;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

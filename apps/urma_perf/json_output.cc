@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "apps/common/failure.h"
 #include "apps/common/output.h"
-#include "apps/urma_perf/failure.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 using nlohmann::json;
 
@@ -122,4 +122,4 @@ void JsonFile::write(const json& whole) {
   temporary_.clear();
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

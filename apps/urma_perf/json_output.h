@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 #include "apps/urma_perf/result.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 inline constexpr const char* json_schema = "urma_perf/1";
 
@@ -31,4 +31,4 @@ class JsonFile {
   int descriptor_ = -1;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

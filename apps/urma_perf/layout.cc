@@ -4,7 +4,7 @@
 
 #include "apps/urma_perf/pattern.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr uint64_t page = 4096;
@@ -40,4 +40,4 @@ uint64_t Layout::source_at(uint32_t window, uint32_t source) const {
   return source_ + source * source_stride_ + uint64_t{window} * Pattern::window_bytes;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

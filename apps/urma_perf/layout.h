@@ -4,7 +4,7 @@
 
 #include "apps/urma_perf/case.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The offsets of all parts of the one segment that each side registers for a case. Both sides
 // compute them from the same Case, so no offset is ever sent.
@@ -47,4 +47,4 @@ class Layout {
   uint64_t bytes_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

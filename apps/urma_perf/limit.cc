@@ -3,7 +3,7 @@
 #include "apps/urma_perf/shm_limit.h"
 #include "apps/urma_perf/udp_limit.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 LimitKind limit_kind(std::string_view device) {
   for (size_t end = device.find_first_of("(:"); end != device.npos && device[end] == '(';) {
@@ -21,4 +21,4 @@ std::unique_ptr<Limit> make_limit(LimitKind kind, Side& side, Place place, const
   return std::make_unique<UdpLimit>(side, place, address);
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

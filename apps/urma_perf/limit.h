@@ -8,7 +8,7 @@
 #include "apps/urma_perf/raw.h"
 #include "apps/urma_perf/side.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The medium by which a device moves bytes: it decides which limit the device is compared with.
 enum class LimitKind : uint8_t { sockets, shared_memory };
@@ -56,4 +56,4 @@ class Limit {
 // `address` is the address of the device.
 std::unique_ptr<Limit> make_limit(LimitKind kind, Side& side, Place place, const Eid& address);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

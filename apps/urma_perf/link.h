@@ -2,11 +2,13 @@
 
 #include <string>
 
+#include "apps/common/asker.h"
+#include "apps/common/dialogue.h"
 #include "apps/urma_perf/clock.h"
 #include "apps/urma_perf/devices.h"
-#include "apps/urma_perf/mailbox.h"
+#include "apps/urma_perf/messages.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The client's connection to the server. It asks one question at a time and returns the answer, or
 // throws a Failure. It sends "bye" when it is destroyed.
@@ -18,15 +20,11 @@ class Link {
   Link(const Link&) = delete;
 
   const Welcome& welcome() const { return welcome_; }
-  PeerId server() const { return server_.peer; }
+  PeerId server() const { return asker_.to().peer; }
 
   template <class Answer>
   Answer ask(const std::string& type, nlohmann::json body, int64_t patience = 10 * second) {
-    try {
-      return exchange(type, std::move(body), patience).body.get<Answer>();
-    } catch (const nlohmann::json::exception& e) {
-      throw not_understood(type, e.what());
-    }
+    return asker_.read<Answer>(exchange(type, std::move(body), patience));
   }
   void tell(const std::string& type, nlohmann::json body) {
     exchange(type, std::move(body), 10 * second);
@@ -42,14 +40,13 @@ class Link {
  private:
   Message exchange(const std::string& type, nlohmann::json body, int64_t patience);
   void run(const Work& work, std::string_view doing);
-  Failure not_understood(const std::string& type, const char* why) const;
+  void take(const Completion& completion);
 
   std::string host_;
-  Mailbox mailbox_;
+  Dialogue dialogue_;
+  Asker asker_;
   Segment presence_;
-  RemoteJetty server_;
   Welcome welcome_;
-  uint64_t next_id_ = 1;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

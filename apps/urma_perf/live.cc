@@ -6,7 +6,7 @@
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/table.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 int find_terminal() {
@@ -70,4 +70,4 @@ void Live::show(const std::string& text) const {
   (void)!::write(terminal_, whole.data(), whole.size());
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

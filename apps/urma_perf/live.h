@@ -9,7 +9,7 @@
 #include "apps/urma_perf/case.h"
 #include "apps/urma_perf/progress.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // Prints a line about the running case once a second, and erases it at the end. Only on a terminal.
 // It has its own thread, because terminals are slow.
@@ -42,4 +42,4 @@ class Live {
   std::thread thread_;  // destroyed first, because it uses the others
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -10,9 +10,9 @@
 #include <fstream>
 #include <string>
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 // Set if this process bound its threads: then the other side runs on another processor.
@@ -88,4 +88,4 @@ void spin() {
   if (alone) sched_yield();
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // Returns the processors that this process may use. One of each core comes first, their siblings
 // last.
@@ -25,4 +25,4 @@ int64_t waited_for_processor();
 // side.
 void spin();
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -11,7 +11,6 @@
 #include "apps/urma_perf/client.h"
 #include "apps/urma_perf/environment.h"
 #include "apps/urma_perf/help.h"
-#include "apps/urma_perf/interrupt.h"
 #include "apps/urma_perf/json_output.h"
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/main_job.h"
@@ -20,7 +19,7 @@
 #include "apps/urma_perf/serve.h"
 #include "apps/urma_perf/table.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 // Collects the results and prints them: a table for people, JSON for programs.
@@ -125,13 +124,13 @@ Exit run(const Options& options) {
 }
 
 }  // namespace
-}  // namespace urma::perf
+}  // namespace urma::apps::perf
 
 int main(int count, char** arguments) {
   return urma::apps::run_program("urma_perf", [&] {
-    const urma::perf::Options options = urma::perf::parse_options(count, arguments);
+    const urma::apps::perf::Options options = urma::apps::perf::parse_options(count, arguments);
     urma::apps::handle_signals();
-    if (options.cpu) urma::perf::pin(*options.cpu);
-    return urma::perf::run(options);
+    if (options.cpu) urma::apps::perf::pin(*options.cpu);
+    return urma::apps::perf::run(options);
   });
 }

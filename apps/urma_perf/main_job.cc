@@ -6,12 +6,12 @@
 #include <optional>
 #include <span>
 
+#include "apps/common/interrupt.h"
 #include "apps/urma_perf/devices.h"
-#include "apps/urma_perf/interrupt.h"
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/self.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 // A row of the main job: a device with a test and its sizes. Rows of one device follow each other,
@@ -207,4 +207,4 @@ void run_self(const Options& options, const std::vector<SelfRun>& runs,
   }
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -4,7 +4,7 @@
 
 #include "apps/urma_perf/client.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // One network of --self, and what is measured on it.
 struct SelfRun {
@@ -28,4 +28,4 @@ std::vector<SelfRun> one_test(const Options& options);
 void run_self(const Options& options, const std::vector<SelfRun>& runs,
               const std::function<void(const Client&, Result&&)>& tell);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

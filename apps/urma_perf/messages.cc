@@ -2,39 +2,20 @@
 
 #include <fmt/format.h>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 using nlohmann::json;
 
-std::string library_version() { return URMA_VERSION; }
-
-std::string to_text(const Message& message) {
-  std::string text = json{{"id", message.id}, {"type", message.type}, {"body", message.body}}.dump(
-      -1, ' ', false, json::error_handler_t::replace);
-  if (text.size() <= most_message_bytes) return text;
-  throw Failure(Exit::error,
-                fmt::format("a control message \"{}\" has {} bytes, more than {}. Fix: "
-                            "use fewer Jetties",
-                            message.type, text.size(), most_message_bytes));
-}
-
-Message parse_message(const std::string& text) {
-  try {
-    const json parsed = json::parse(text);
-    return {parsed.at("id"), parsed.at("type"), parsed.at("body")};
-  } catch (const json::exception& e) {
-    throw Failure(Exit::error, fmt::format("a control message is not understood: {}. Fix: use the "
-                                           "same urma_perf on both sides",
-                                           e.what()));
-  }
+Wording wording() {
+  return {.program = "urma_perf", .most_bytes = 16 * 1024, .shorten = "use fewer Jetties"};
 }
 
 void to_json(json& out, const SideDescription& in) {
   out = {{"segment", in.segment}, {"jetties", in.jetties}};
 }
 void from_json(const json& in, SideDescription& out) {
-  in.at("segment").get_to(out.segment);
-  in.at("jetties").get_to(out.jetties);
+  read_field(in, "segment", out.segment);
+  read_field(in, "jetties", out.jetties);
 }
 
 void to_json(json& out, const Case& in) {
@@ -56,40 +37,43 @@ void to_json(json& out, const Case& in) {
 template <class Named>
 const Named* named(std::span<const Named> all, const json& in, const char* key,
                    const Named* otherwise) {
-  const auto name = in.value(key, std::string(otherwise->name));
+  std::string name(otherwise->name);
+  read_optional(in, key, name);
   if (const Named* found = find_named(all, name)) return found;
   throw Failure(Exit::version_mismatch,
                 fmt::format("there is no {} \"{}\" here. Fix: use the same urma_perf on both sides",
                             key, name));
 }
 void from_json(const json& in, Case& out) {
-  out.test = find_test(in.at("test").get<std::string>());
+  std::string test;
+  read_field(in, "test", test);
+  out.test = find_test(test);
   if (out.test == nullptr) {
     throw Failure(Exit::version_mismatch,
                   fmt::format("there is no test \"{}\" here. Fix: use the same urma_perf on both "
                               "sides",
-                              in.at("test").get<std::string>()));
+                              test));
   }
-  in.at("bytes").get_to(out.bytes);
-  in.at("depth").get_to(out.depth);
-  in.at("jetties").get_to(out.jetties);
-  out.signal_every = in.value("signal_every", out.signal_every);
-  in.at("verify").get_to(out.verify);
-  in.at("limit").get_to(out.limit);
-  out.own_memory = in.value("own_memory", out.own_memory);
-  out.spread = in.value("spread", out.spread);
+  read_field(in, "bytes", out.bytes);
+  read_field(in, "depth", out.depth);
+  read_field(in, "jetties", out.jetties);
+  read_optional(in, "signal_every", out.signal_every);
+  read_field(in, "verify", out.verify);
+  read_field(in, "limit", out.limit);
+  read_optional(in, "own_memory", out.own_memory);
+  read_optional(in, "spread", out.spread);
   Ordering& ordering = out.ordering;
   ordering.order = named<NamedOrder>(named_orders, in, "order", ordering.order);
   ordering.mode = named<NamedMode>(named_modes, in, "mode", ordering.mode);
-  ordering.fence_every = in.value("fence_every", ordering.fence_every);
+  read_optional(in, "fence_every", ordering.fence_every);
   out.atomic = named<NamedAtomic>(named_atomics, in, "atomic", out.atomic);
-  in.at("seed").get_to(out.seed);
+  read_field(in, "seed", out.seed);
 }
 
 void to_json(json& out, const Verdict& in) { out = {{"wrong", in.wrong}, {"first", in.first}}; }
 void from_json(const json& in, Verdict& out) {
-  in.at("wrong").get_to(out.wrong);
-  in.at("first").get_to(out.first);
+  read_field(in, "wrong", out.wrong);
+  read_field(in, "first", out.first);
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -6,14 +6,13 @@
 #include <optional>
 #include <string>
 
+#include "apps/common/message.h"
 #include "apps/urma_perf/case.h"
-#include "apps/urma_perf/failure.h"
 #include "apps/urma_perf/side.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
-// Client and server exchange JSON text in sends, one question and one answer at a time. Every
-// message is {"id": n, "type": "...", "body": {...}}; an answer has the id of its question.
+// The messages of client and server, one question and one answer at a time:
 //
 //   question -> answer
 //   hello    -> welcome   versions and addresses of both sides
@@ -22,22 +21,11 @@ namespace urma::perf {
 //   end      -> report    ends the round; the report has what arrived
 //   finish   -> totals    ends the case
 //   bye      -> bye       the client leaves
-// The server may answer any of them with failed {exit, message}.
+// The server may answer any of them with failed (apps/common/message.h).
 inline constexpr int protocol =
     2;  // incremented by every change that old readers do not understand
-inline constexpr size_t most_message_bytes = 16 * 1024;
 
-// The version of the library that this program is built with.
-std::string library_version();
-
-struct Message {
-  uint64_t id = 0;
-  std::string type;
-  nlohmann::json body;
-};
-std::string to_text(const Message& message);
-// Throws a Failure if the text is not a message.
-Message parse_message(const std::string& text);
+Wording wording();
 
 struct Hello {
   int speaks = protocol;
@@ -71,25 +59,19 @@ struct Report {
 struct Totals {
   std::map<std::string, uint64_t> counters;
 };
-struct Failed {
-  Exit exit = Exit::error;
-  std::string message;
-};
 
-// `from_json` of these fails, as all of nlohmann's, by throwing nlohmann::json::exception.
 void to_json(nlohmann::json& out, const SideDescription& in);
 void from_json(const nlohmann::json& in, SideDescription& out);
 void to_json(nlohmann::json& out, const Case& in);
 void from_json(const nlohmann::json& in, Case& out);
 void to_json(nlohmann::json& out, const Verdict& in);
 void from_json(const nlohmann::json& in, Verdict& out);
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hello, speaks, version, jetty, presence)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Welcome, version, device)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Ready, side, raw)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Setup, what, side, raw)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Begin, limit)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Report, messages, windows, verdict, raw_bytes_per_second, waited)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Totals, counters)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Failed, exit, message)
+URMA_BODY(Hello, speaks, version, jetty, presence)
+URMA_BODY(Welcome, version, device)
+URMA_BODY(Ready, side, raw)
+URMA_BODY(Setup, what, side, raw)
+URMA_BODY(Begin, limit)
+URMA_BODY(Report, messages, windows, verdict, raw_bytes_per_second, waited)
+URMA_BODY(Totals, counters)
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "apps/common/command_line.h"
+#include "apps/common/failure.h"
 #include "apps/common/servers.h"
 #include "apps/urma_perf/budget.h"
-#include "apps/urma_perf/failure.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 using Asked = CommandLine::Asked;
@@ -251,4 +251,4 @@ Options parse_options(int count, char** arguments) {
   return options;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -8,7 +8,7 @@
 #include "apps/urma_perf/case.h"
 #include "apps/urma_perf/threads_mode.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The checked command line.
 struct Options {
@@ -66,4 +66,4 @@ struct Options {
 // Throws a Failure (usage) that says what is wrong and what would be valid.
 Options parse_options(int count, char** arguments);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

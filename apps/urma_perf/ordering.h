@@ -6,7 +6,7 @@
 
 #include "urma/urma.hpp"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // An order of works (docs/reliability.md), with its name on the command line.
 struct NamedOrder {
@@ -59,4 +59,4 @@ inline constexpr std::array<NamedAtomic, 2> named_atomics = {{
     {"cas", Atomic::compare_swap},
 }};
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr uint64_t step = 0x9e3779b97f4a7c15;  // odd, so that no word repeats
@@ -68,4 +68,4 @@ std::optional<uint32_t> Pattern::window_of(std::span<const std::byte> message) c
   return static_cast<uint32_t>(place / words_per_window);
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

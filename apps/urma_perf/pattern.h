@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The bytes of messages: f(seed, offset, iteration). They are windows of one long sequence, whose
 // k-th 64-bit word is seed + k * step. The window of message i begins 64 bytes behind that of
@@ -54,4 +54,4 @@ struct Verdict {
   }
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "apps/urma_perf/failure.h"
-#include "apps/urma_perf/interrupt.h"
+#include "apps/common/failure.h"
+#include "apps/common/interrupt.h"
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/progress.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr int64_t patience = 10 * second;
@@ -123,4 +123,4 @@ bool PingPong::handle(const Completion& completion, uint32_t jetty, uint32_t win
   return true;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -4,7 +4,7 @@
 
 #include "apps/urma_perf/stream.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // Sends a message, waits until the server has sent one back, and repeats this, over some Jetties of
 // the client in turn. Records half of each round trip. Both ends have checked the bytes by then.
@@ -30,4 +30,4 @@ class PingPong {
   uint64_t sent_ = 0;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

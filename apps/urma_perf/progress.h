@@ -5,7 +5,7 @@
 
 #include "apps/urma_perf/clock.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The progress of the loops of a case. Another thread may read it.
 struct Progress {
@@ -37,4 +37,4 @@ class ProgressWriter {
   uint64_t told_ = 0;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -4,9 +4,9 @@
 #include <mutex>
 #include <span>
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // Keeps an inlined device alive during long operations. A side that fills or compares a gigabyte
 // does not poll meanwhile, and a device that is not polled does not answer, so its peers consider
@@ -38,4 +38,4 @@ class Pulse {
   Jfc nothing_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

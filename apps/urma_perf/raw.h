@@ -10,7 +10,7 @@
 #include "apps/urma_perf/clock.h"
 #include "apps/urma_perf/machine.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The common part of the raw loops over sockets and over shared memory.
 
@@ -61,4 +61,4 @@ inline void hold(int64_t time) {
   for (const int64_t end = now() + time; now() < end;) spin();
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -13,7 +13,7 @@
 
 #include "apps/urma_perf/machine.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr uint64_t line = 64;
@@ -324,4 +324,4 @@ uint64_t ShmReceiver::take_piece() {
   return piece;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

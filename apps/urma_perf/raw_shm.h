@@ -11,7 +11,7 @@
 #include "apps/urma_perf/raw.h"
 #include "urma/urma.hpp"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The fastest exchange of messages over memory that two processes share, without liburma: the loops
 // that `--limit` compares with. Each word that one side stores and the other polls lies alone on
@@ -207,4 +207,4 @@ class ShmReceiver {
   size_t at_ = 0;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 #include "apps/urma_perf/machine.h"
 
 #ifndef UDP_SEGMENT
@@ -22,7 +22,7 @@
 #define UDP_GRO 104
 #endif
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr size_t most_datagram_bytes = 65000;
@@ -310,4 +310,4 @@ size_t RawReceiver::receive_burst() {
   return bytes;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -8,7 +8,7 @@
 #include "apps/urma_perf/raw.h"
 #include "urma/urma.hpp"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The fastest exchange of messages over the kernel's UDP, without liburma: the loops that `--limit`
 // compares with. They spin as the inlined library does, and their receivers read what they receive.
@@ -119,4 +119,4 @@ class RawReceiver {
   size_t at_ = 0;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

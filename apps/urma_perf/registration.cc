@@ -11,13 +11,13 @@
 #include <thread>
 
 #include "apps/common/captures.h"
+#include "apps/common/interrupt.h"
 #include "apps/common/output.h"
 #include "apps/urma_perf/clock.h"
 #include "apps/urma_perf/histogram.h"
-#include "apps/urma_perf/interrupt.h"
 #include "apps/urma_perf/json_output.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 // Address space whose pages are never touched, to be registered.
@@ -254,4 +254,4 @@ Exit measure_registration(const Options& options) {
   return interrupted() ? Exit::interrupted : Exit::ok;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

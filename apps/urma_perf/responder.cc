@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 Responder::Responder(Side& side, bool check_each)
     : side_(side),
@@ -81,4 +81,4 @@ Report Responder::end() {
   return report_;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -7,7 +7,7 @@
 #include "apps/urma_perf/messages.h"
 #include "apps/urma_perf/side.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The server's half of a case: counts and checks the arrivals, and sends a message back for each in
 // a ping-pong.
@@ -41,4 +41,4 @@ class Responder {
   Report report_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 template <class Member>
@@ -98,4 +98,4 @@ void Result::borrow_limit(const Result& other) {
   }
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

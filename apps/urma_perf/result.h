@@ -9,7 +9,7 @@
 #include "apps/urma_perf/histogram.h"
 #include "apps/urma_perf/pattern.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // One round of a case: its works, and the limit that was measured just before.
 struct Round {
@@ -84,4 +84,4 @@ bool compared_in_messages(const Case& what);
 
 double median(std::vector<double> values);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

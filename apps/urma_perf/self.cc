@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "apps/common/captures.h"
+#include "apps/common/failure.h"
+#include "apps/common/interrupt.h"
 #include "apps/urma_perf/clock.h"
 #include "apps/urma_perf/devices.h"
-#include "apps/urma_perf/failure.h"
-#include "apps/urma_perf/interrupt.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr int64_t start_patience = 10 * second;
@@ -137,4 +137,4 @@ bool ChildServer::wait(int64_t patience) {
   return false;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

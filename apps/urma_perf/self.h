@@ -6,7 +6,7 @@
 
 #include "apps/urma_perf/options.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The server of --self: this program again, in a child process that serves one client. The
 // destructor ends and reaps it in any case; it ends by itself if this process dies.
@@ -30,4 +30,4 @@ class ChildServer {
   std::string at_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -9,7 +9,7 @@
 #include "apps/common/server_threads.h"
 #include "apps/urma_perf/server.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 Exit serve(const Options& options) {
   std::atomic<bool> over{false};
@@ -32,4 +32,4 @@ Exit serve(const Options& options) {
   return Exit::ok;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

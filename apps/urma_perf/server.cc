@@ -5,13 +5,14 @@
 
 #include <algorithm>
 
+#include "apps/common/interrupt.h"
 #include "apps/common/output.h"
+#include "apps/common/program.h"
 #include "apps/urma_perf/completions.h"
 #include "apps/urma_perf/devices.h"
-#include "apps/urma_perf/interrupt.h"
 #include "apps/urma_perf/machine.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 // For all sessions together. A Jetty that does not fit is refused with an error that shows the
@@ -22,10 +23,6 @@ constexpr Duration idle_wait = std::chrono::milliseconds(100);
 constexpr uint32_t look_around_every = 4096;
 constexpr size_t most_clients = 64;
 
-Message failed(uint64_t id, Exit exit, std::string why) {
-  return {.id = id, .type = "failed", .body = Failed{.exit = exit, .message = std::move(why)}};
-}
-
 }  // namespace
 
 Server::Server(const Options& options, const std::string& device, std::atomic<bool>& over)
@@ -34,10 +31,10 @@ Server::Server(const Options& options, const std::string& device, std::atomic<bo
       over_(over),
       device_(captures_.watch(open_device(device, *options.threads_mode, options.retransmit))),
       completions_(must(device_.jfc(completion_entries), "the server's completion queue")),
-      mailbox_(device_, &completions_),
+      dialogue_(device_, {.wording = wording(), .completions = &completions_}),
       taker_(options.threads_mode->polls) {
   const Service service = service_for("write_lat");
-  const auto published = device_.publish(service.name, mailbox_.jetty(), everyone());
+  const auto published = device_.publish(service.name, dialogue_.jetty(), everyone());
   if (!published) throw apps::not_published(device_, service, published.error());
 }
 
@@ -88,26 +85,27 @@ void Server::handle(const Completion& completion) {
   for (const auto& session : sessions_) {
     if (session->handle(completion)) return;
   }
-  if (completion.jetty != mailbox_.jetty().id()) return;  // it belongs to a case that has ended
+  // Otherwise it belongs to a case that has ended.
+  if (completion.jetty != dialogue_.jetty().id()) return;
+  const auto text = dialogue_.handle(completion);
   if (completion.operation == Operation::read) {
     for (const auto& session : sessions_) {
       if (session->number() == completion.tag) session->handle_probe(completion);
     }
     return;
   }
-  const auto text = mailbox_.handle(completion);
   if (!text) return;
   try {
-    handle_message({.peer = completion.from, .jetty = completion.from_jetty}, *text);
+    handle_message({.peer = completion.from, .jetty = completion.from_jetty}, parse_message(*text));
   } catch (const std::exception& e) {
     // An invalid message of one client must not end the service for the others.
+    dialogue_.drop(completion, e.what());
     if (options_.verbose)
       print_error(fmt::format("a message without a client to answer: {}", e.what()));
   }
 }
 
-void Server::handle_message(const Session::Client& from, const std::string& text) {
-  const Message question = parse_message(text);
+void Server::handle_message(const Session::Client& from, const Message& question) {
   if (question.type == "hello") return greet(from, question);
   for (const auto& session : sessions_) {
     if (!(session->client() == from)) continue;
@@ -115,42 +113,57 @@ void Server::handle_message(const Session::Client& from, const std::string& text
     try {
       reply = session->answer(question);
     } catch (const Failure& failure) {
-      reply = failed(question.id, failure.exit(), failure.what());
+      reply = failed_message(question.id, {failure.exit(), failure.what()});
     }
-    return mailbox_.send(session->answers_to(), reply);
+    return dialogue_.send(session->answers_to(), reply);
   }
 }
 
-// Checks the version before it reads any field that another version may have changed.
+// Reads first where answers go, so that a client that is refused learns the reason.
 void Server::greet(const Session::Client& from, const Message& question) {
-  const int speaks = question.body.at("speaks");
-  const std::string version = question.body.at("version");
-  const std::string line = question.body.at("jetty");
+  std::string line;
+  read_field(question.body, "jetty", line);
   const RemoteJetty client = must(device_.import(line), "the client's Jetty").jetty;
+  Message reply;
+  try {
+    reply = welcome(from, question);
+  } catch (const NotUnderstood& why) {
+    reply = failed_message(
+        question.id, {Exit::error, fmt::format("\"hello\" is not understood: {}. Fix: use the "
+                                               "same urma_perf on both sides",
+                                               why.what())});
+  } catch (const Failure& failure) {
+    reply = failed_message(question.id, {failure.exit(), failure.what()});
+  }
+  dialogue_.send(client, reply);
+}
+
+// Looks at the version before anything that another version may have changed.
+Message Server::welcome(const Session::Client& from, const Message& question) {
+  int speaks = 0;
+  std::string version;
+  read_field(question.body, "speaks", speaks);
+  read_field(question.body, "version", version);
   if (speaks != protocol) {
-    return mailbox_.send(
-        client,
-        failed(question.id, Exit::version_mismatch,
-               fmt::format("it speaks version {} of urma_perf's protocol (liburma {}), this "
-                           "client version {} (liburma {}). Fix: upgrade the {}",
-                           protocol, library_version(), speaks, version,
-                           speaks < protocol ? "client" : "server")));
+    throw Failure(Exit::version_mismatch,
+                  fmt::format("it speaks version {} of urma_perf's protocol (liburma {}), this "
+                              "client version {} (liburma {}). Fix: upgrade the {}",
+                              protocol, library_version(), speaks, version,
+                              speaks < protocol ? "client" : "server"));
   }
   if (sessions_.size() >= most_clients) {
-    return mailbox_.send(client, failed(question.id, Exit::error,
-                                        fmt::format("it serves {} clients already. Fix: wait until "
-                                                    "one is done",
-                                                    sessions_.size())));
+    throw Failure(
+        Exit::error,
+        fmt::format("it serves {} clients already. Fix: wait until one is done", sessions_.size()));
   }
+  const auto hello = body_of<Hello>(question);
   sessions_.push_back(std::make_unique<Session>(++clients_, device_, completions_,
-                                                options_.threads_mode->alone, from,
-                                                question.body.get<Hello>()));
-  mailbox_.send(client,
-                {.id = question.id,
-                 .type = "welcome",
-                 .body = Welcome{.version = library_version(), .device = device_.description()}});
+                                                options_.threads_mode->alone, from, hello));
   if (options_.verbose)
-    print_error(fmt::format("client {} (liburma {}): {}", clients_, version, line));
+    print_error(fmt::format("client {} (liburma {}): {}", clients_, version, hello.jetty));
+  return {.id = question.id,
+          .type = "welcome",
+          .body = Welcome{.version = library_version(), .device = device_.description()}};
 }
 
 // Runs in slices, because the engine and other clients need this thread, too.
@@ -161,8 +174,12 @@ void Server::run_limits() {
 void Server::look_after_clients() {
   const int64_t time = now();
   for (const auto& session : sessions_) {
-    if (auto probe = session->probe(time, probed_)) {
-      if (mailbox_.jetty().post(probe->tag(session->number())) == 0) session->probe_later();
+    auto probe = session->probe(time, probed_);
+    if (!probe) continue;
+    try {
+      dialogue_.post(session->client().peer, probe->tag(session->number()));
+    } catch (const Failure&) {
+      session->lose();  // its client takes nothing
     }
   }
   std::erase_if(sessions_, [&](const auto& session) {
@@ -176,11 +193,12 @@ void Server::look_after_clients() {
 // Sends the last answers before the device closes.
 void Server::say_goodbye() {
   constexpr int64_t patience = 300 * millisecond;
-  for (const int64_t until = now() + patience; !mailbox_.idle() && now() < until;) {
+  for (const int64_t until = now() + patience; !dialogue_.idle() && now() < until;) {
     for (const Completion& completion : completions_.wait(std::chrono::milliseconds(10))) {
-      if (completion.jetty == mailbox_.jetty().id()) mailbox_.handle(completion);
+      if (completion.jetty == dialogue_.jetty().id()) dialogue_.handle(completion);
     }
   }
+  if (dialogue_.dropped() > 0) print_error("urma_perf server: " + dialogue_.what_was_dropped());
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "apps/common/captures.h"
+#include "apps/common/dialogue.h"
 #include "apps/urma_perf/completions.h"
-#include "apps/urma_perf/mailbox.h"
 #include "apps/urma_perf/options.h"
 #include "apps/urma_perf/session.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The server on one address. It has one device, one thread and one loop, and any number of clients,
 // each with a Session. It spins while a client measures, and sleeps otherwise.
@@ -29,8 +29,9 @@ class Server {
  private:
   Session::Pace pace() const;
   void handle(const Completion& completion);
-  void handle_message(const Session::Client& from, const std::string& text);
+  void handle_message(const Session::Client& from, const Message& question);
   void greet(const Session::Client& from, const Message& question);
+  Message welcome(const Session::Client& from, const Message& question);
   void run_limits();
   void look_after_clients();
   void say_goodbye();
@@ -40,8 +41,8 @@ class Server {
   std::atomic<bool>& over_;
   apps::Captures captures_{"urma_perf server"};  // destroyed after the device
   Device device_;
-  Jfc completions_;  // of the mailbox and of all sessions
-  Mailbox mailbox_;
+  Jfc completions_;  // of the dialogue and of all sessions
+  Dialogue dialogue_;
   Taker taker_;
   std::vector<std::unique_ptr<Session>> sessions_;
   uint64_t clients_ = 0;  // so far
@@ -49,4 +50,4 @@ class Server {
       probed_{};  // probes of all clients read into this buffer, and the bytes are not used
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

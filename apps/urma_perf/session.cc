@@ -3,7 +3,7 @@
 #include "apps/urma_perf/counters.h"
 #include "apps/urma_perf/machine.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr int64_t silence = second;
@@ -13,9 +13,9 @@ constexpr int most_unanswered = 2;
 template <class Body>
 Body read(const Message& message) {
   try {
-    return message.body.get<Body>();
-  } catch (const nlohmann::json::exception& e) {
-    throw Failure(Exit::error, "\"" + message.type + "\" is not understood: " + e.what() +
+    return body_of<Body>(message);
+  } catch (const NotUnderstood& why) {
+    throw Failure(Exit::error, "\"" + message.type + "\" is not understood: " + why.what() +
                                    ". Fix: use the same urma_perf on both sides");
   }
 }
@@ -50,8 +50,7 @@ Message Session::answer(const Message& question) {
     answer.body = finish();
   } else if (question.type == "bye") {
     answer.type = "bye";
-    running_.reset();
-    over_ = true;
+    lose();
   } else {
     throw Failure(Exit::error,
                   "\"" + question.type.substr(0, 40) +
@@ -151,10 +150,12 @@ void Session::handle_probe(const Completion& completion) {
   // come.
   const bool gone =
       completion.status == Status::peer_restarted || completion.status == Status::remote_access;
-  if (gone || unanswered_ >= most_unanswered) {
-    running_.reset();
-    over_ = true;
-  }
+  if (gone || unanswered_ >= most_unanswered) lose();
 }
 
-}  // namespace urma::perf
+void Session::lose() {
+  running_.reset();
+  over_ = true;
+}
+
+}  // namespace urma::apps::perf

@@ -7,7 +7,7 @@
 #include "apps/urma_perf/messages.h"
 #include "apps/urma_perf/responder.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // One client of the server, from its hello to its bye, or until it is lost.
 class Session {
@@ -45,11 +45,11 @@ class Session {
   void run_limit(int64_t time);
 
   bool over() const { return over_; }
+  // Ends the session: its client has exited, or takes no messages.
+  void lose();
   // Returns a read of memory that exists as long as the client lives, if the client has been silent
   // for long enough.
   std::optional<Work> probe(int64_t time, std::span<std::byte> to);
-  // Called if no berth was vacant for the work that `probe` returned.
-  void probe_later() { probing_ = false; }
   void handle_probe(const Completion& completion);
 
  private:
@@ -83,4 +83,4 @@ class Session {
   int unanswered_ = 0;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -1,6 +1,6 @@
 #include "apps/urma_perf/shm_limit.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 // The largest message that fits in a cache line beside its number and the words that say where it
@@ -154,4 +154,4 @@ void ShmLimit::run(int64_t until) {
   }
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

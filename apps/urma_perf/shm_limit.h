@@ -7,7 +7,7 @@
 #include "apps/urma_perf/raw_shm.h"
 #include "apps/urma_perf/shm_window.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The raw loops that a case is compared with.
 struct ShmPlan {
@@ -56,4 +56,4 @@ class ShmLimit final : public Limit {
   std::optional<ShmCopier> copier_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -14,9 +14,9 @@
 #include <cstring>
 #include <utility>
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr std::string_view folder = "/dev/shm/";
@@ -141,4 +141,4 @@ void ShmWindow::forget_name() {
   close(std::exchange(descriptor_, -1));
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // Memory that two processes of one user on one host share: a file in /dev/shm whose name is removed
 // as soon as both have opened it. Before a file is created, files of killed processes are removed.
@@ -33,4 +33,4 @@ class ShmWindow {
   std::span<std::byte> bytes_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 #include "apps/urma_perf/words.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 // There is room for the replies whose acknowledgements have not come yet.
@@ -236,4 +236,4 @@ std::optional<uint32_t> Side::window_in(uint32_t jetty, uint32_t slot_number) co
   return theirs_.window_of(slot(jetty, slot_number));
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

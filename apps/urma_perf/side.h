@@ -14,7 +14,7 @@
 #include "apps/urma_perf/pulse.h"
 #include "urma/urma.hpp"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 enum class Place : uint8_t { client, server };
 
@@ -97,4 +97,4 @@ class Side {
 // An immediate says where its message lies and which window it has.
 constexpr uint64_t pack(uint32_t slot, uint32_t window) { return uint64_t{slot} << 32 | window; }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "apps/urma_perf/failure.h"
-#include "apps/urma_perf/interrupt.h"
+#include "apps/common/failure.h"
+#include "apps/common/interrupt.h"
 #include "apps/urma_perf/machine.h"
 #include "apps/urma_perf/progress.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 void Outcome::clear() {
   times.clear();
@@ -171,4 +171,4 @@ uint64_t& Stream::window_at(uint32_t jetty, uint32_t slot) {
   return side_.ledger()[place(jetty, slot)];
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -8,7 +8,7 @@
 #include "apps/urma_perf/side.h"
 #include "apps/urma_perf/words.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The result of a loop in one round.
 struct Outcome {
@@ -72,4 +72,4 @@ class Stream {
   uint64_t posted_ = 0;  // works posted in this round
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 std::string limit_text(const Result& result) {
@@ -113,4 +113,4 @@ void Table::footer() {
   std::fflush(out_);
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

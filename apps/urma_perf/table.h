@@ -5,7 +5,7 @@
 
 #include "apps/urma_perf/result.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The table of results for people. Rows appear as they are measured.
 class Table {
@@ -35,4 +35,4 @@ std::string three_digits(double value);
 // Formats a number like "987", "235k", "1.42M".
 std::string rate_text(double per_second);
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

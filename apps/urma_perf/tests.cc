@@ -1,6 +1,6 @@
 #include "apps/urma_perf/tests.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 using enum Shape;
@@ -46,4 +46,4 @@ std::string test_names() {
   return names;
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

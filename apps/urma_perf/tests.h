@@ -8,7 +8,7 @@
 #include "apps/urma_perf/clock.h"
 #include "urma/urma.hpp"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The quantity that a test measures.
 enum class Shape : uint8_t {
@@ -50,4 +50,4 @@ const Test* find_test(std::string_view name);
 // Returns "write_lat, write_bw, ...".
 std::string test_names();
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -5,7 +5,7 @@
 
 #include "urma/urma.hpp"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The threads that run the devices of both sides.
 struct ThreadsMode {
@@ -23,4 +23,4 @@ inline constexpr std::array threads_modes = {
     ThreadsMode{Threads::served, "--served", "served", false, false},
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

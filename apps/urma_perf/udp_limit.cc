@@ -1,8 +1,8 @@
 #include "apps/urma_perf/udp_limit.h"
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 UdpLimit::UdpLimit(Side& side, Place place, const Eid& address)
     : side_(side), place_(place), address_(address), socket_(address) {
@@ -71,4 +71,4 @@ void UdpLimit::run(int64_t until) {
   if (receiver_) receiver_->run(until);
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

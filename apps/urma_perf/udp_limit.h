@@ -7,7 +7,7 @@
 #include "apps/urma_perf/limit.h"
 #include "apps/urma_perf/raw_udp.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The limit of UDP sockets without liburma.
 class UdpLimit final : public Limit {
@@ -40,4 +40,4 @@ class UdpLimit final : public Limit {
   std::optional<RawReceiver> receiver_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr uint64_t step =
@@ -57,4 +57,4 @@ void Words::check(size_t word, uint64_t fetched, Verdict& verdict) {
   one.after = atomic_ == Atomic::compare_swap ? fetched : next(fetched);
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

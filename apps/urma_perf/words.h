@@ -7,7 +7,7 @@
 #include "apps/urma_perf/pattern.h"
 #include "urma/urma.hpp"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 // The words of the server that a client's atomics change. Only one client changes each word, with
 // one outstanding work, so the client knows in advance what each work fetches and what it stores.
@@ -41,4 +41,4 @@ class Words {
   std::vector<Word> words_;
 };
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

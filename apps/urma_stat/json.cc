@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace urma::stat {
+namespace urma::apps::stat {
 namespace {
 
 using nlohmann::json;
@@ -61,4 +61,4 @@ std::string metrics_json() {
   return json{{"schema", schema}, {"metrics", std::move(metrics)}}.dump(2) + "\n";
 }
 
-}  // namespace urma::stat
+}  // namespace urma::apps::stat

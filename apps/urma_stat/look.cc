@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "apps/urma_stat/failure.h"
+#include "apps/common/failure.h"
 
-namespace urma::stat {
+namespace urma::apps::stat {
 namespace {
 
 // A look may find values as old as this, and the next look newer ones. So the time between two
@@ -87,4 +87,4 @@ Look Watcher::look() {
   return out;
 }
 
-}  // namespace urma::stat
+}  // namespace urma::apps::stat

@@ -7,7 +7,7 @@
 
 #include "urma/observe.hpp"
 
-namespace urma::stat {
+namespace urma::apps::stat {
 
 // A device, and its progress since the previous look.
 struct Row {
@@ -44,4 +44,4 @@ class Watcher {
   Time looked_at_{};
 };
 
-}  // namespace urma::stat
+}  // namespace urma::apps::stat

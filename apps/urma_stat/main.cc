@@ -4,17 +4,17 @@
 #include <cmath>
 #include <set>
 
+#include "apps/common/failure.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
 #include "apps/common/program.h"
-#include "apps/urma_stat/failure.h"
 #include "apps/urma_stat/json.h"
 #include "apps/urma_stat/look.h"
 #include "apps/urma_stat/options.h"
 #include "apps/urma_stat/output.h"
 #include "apps/urma_stat/text.h"
 
-namespace urma::stat {
+namespace urma::apps::stat {
 namespace {
 
 void rest(double seconds) {
@@ -96,7 +96,7 @@ Exit run(const Options& options) {
       output.write(help());
       return Exit::ok;
     case Options::Mode::version:
-      output.write(fmt::format("urma_stat {}\n", URMA_VERSION));
+      output.write(fmt::format("urma_stat {}\n", library_version()));
       return Exit::ok;
     case Options::Mode::metrics:
       output.write(options.json ? metrics_json() : metrics_text());
@@ -108,12 +108,12 @@ Exit run(const Options& options) {
 }
 
 }  // namespace
-}  // namespace urma::stat
+}  // namespace urma::apps::stat
 
 int main(int count, char** arguments) {
   return urma::apps::run_program("urma_stat", [&] {
-    const urma::stat::Options options = urma::stat::parse_options(count, arguments);
+    const urma::apps::stat::Options options = urma::apps::stat::parse_options(count, arguments);
     urma::apps::handle_signals();
-    return urma::stat::run(options);
+    return urma::apps::stat::run(options);
   });
 }

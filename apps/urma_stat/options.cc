@@ -4,12 +4,7 @@
 
 #include "apps/common/command_line.h"
 
-namespace urma::stat {
-
-using apps::CommandLine;
-using apps::Seconds;
-using apps::usage;
-using apps::WholeNumber;
+namespace urma::apps::stat {
 
 Options parse_options(int count, char** arguments) {
   Options options;
@@ -69,4 +64,4 @@ Exit codes: 0 ok, even if no device is open   1 error   2 usage   130 Ctrl-C
 )";
 }
 
-}  // namespace urma::stat
+}  // namespace urma::apps::stat

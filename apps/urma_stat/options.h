@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace urma::stat {
+namespace urma::apps::stat {
 
 // The checked command line.
 struct Options {
@@ -24,4 +24,4 @@ Options parse_options(int count, char** arguments);
 // Returns one screen of help.
 std::string_view help();
 
-}  // namespace urma::stat
+}  // namespace urma::apps::stat

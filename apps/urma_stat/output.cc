@@ -8,7 +8,7 @@
 
 #include "apps/common/output.h"
 
-namespace urma::stat {
+namespace urma::apps::stat {
 namespace {
 
 constexpr const char* clear_screen = "\x1b[2J";
@@ -57,4 +57,4 @@ void Output::redraw(const std::string& text) {
   write(screen + clear_below);
 }
 
-}  // namespace urma::stat
+}  // namespace urma::apps::stat

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace urma::stat {
+namespace urma::apps::stat {
 
 // Prints text on stdout; throws a Failure if not all of it can be written. On a terminal, a look
 // can replace the previous one.
@@ -23,4 +23,4 @@ class Output {
   bool drawn_ = false;
 };
 
-}  // namespace urma::stat
+}  // namespace urma::apps::stat

@@ -8,7 +8,7 @@
 #include <ctime>
 #include <span>
 
-namespace urma::stat {
+namespace urma::apps::stat {
 namespace {
 
 constexpr size_t widest_device = 32;
@@ -226,4 +226,4 @@ std::string metrics_text() {
   return out;
 }
 
-}  // namespace urma::stat
+}  // namespace urma::apps::stat

@@ -5,7 +5,7 @@
 
 #include "apps/urma_stat/look.h"
 
-namespace urma::stat {
+namespace urma::apps::stat {
 
 // Returns a line for each device, with rates of counters if `rates`. If there is a limit to the
 // width, a last line names the columns that were left out.
@@ -18,4 +18,4 @@ std::string metrics_text();
 // Formats seconds since 1970 as local date and time.
 std::string date(int64_t seconds);
 
-}  // namespace urma::stat
+}  // namespace urma::apps::stat

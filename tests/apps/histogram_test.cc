@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace urma::perf {
+namespace urma::apps::perf {
 
 TEST_CASE("histogram buckets are 1/128 of their value wide and adjacent") {
   size_t previous = 0;
@@ -68,4 +68,4 @@ TEST_CASE("an empty histogram reports zero, and a single value is reported exact
   REQUIRE(histogram.count() == 0);
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <thread>
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 #include "tests/catch.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 // One side of a case, with its own device.
@@ -77,4 +77,4 @@ TEST_CASE("each limit of each test measures something in each round") {
   }
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -6,7 +6,7 @@
 #include "apps/urma_perf/layout.h"
 #include "tests/catch.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 std::vector<std::byte> source_of(const Pattern& pattern, size_t message) {
@@ -112,4 +112,4 @@ TEST_CASE("the slots of a layout do not overlap") {
   }
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

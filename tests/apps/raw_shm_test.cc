@@ -9,12 +9,12 @@
 #include <set>
 #include <vector>
 
-#include "apps/urma_perf/failure.h"
+#include "apps/common/failure.h"
 #include "apps/urma_perf/shm_limit.h"
 #include "tests/bytes.h"
 #include "tests/catch.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 using test::bytes_like;
@@ -252,4 +252,4 @@ TEST_CASE("the file that a killed process has left is removed by the next proces
   REQUIRE(!has_name(name));
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

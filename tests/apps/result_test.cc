@@ -3,7 +3,7 @@
 #include "apps/urma_perf/table.h"
 #include "tests/catch.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 Round round_of(double p50_us, double limit_us, double waited_percent = 0) {
@@ -91,4 +91,4 @@ TEST_CASE("numbers are printed with three significant digits") {
   REQUIRE(median({4, 1, 2, 3}) == 2.5);
 }
 
-}  // namespace urma::perf
+}  // namespace urma::apps::perf

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Tests urma_notify as people use it: urma_notify_test.py PATH_TO_URMA_NOTIFY"""
+"""Tests urma_notify as people use it: urma_notify_test.py PATH_TO_URMA_NOTIFY PATH_TO_RUDE"""
 
 import os
 import pathlib
 import pty
 import random
+import re
 import resource
 import select
 import shutil
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import time
 
-PROGRAM = sys.argv[1]
+PROGRAM, RUDE = sys.argv[1:3]
 WINDOW = f"/dev/shm/urma-notify-test-{os.getpid()}"
 SHARED = f"cxl:{WINDOW}?size=16M"
 NETWORK = f"udp:127.1.{os.getpid() % 250}.7"
@@ -119,6 +120,31 @@ def test_sizes():
             for i, way in enumerate(WAYS):
                 assert send(file, *way, "--as", f"{i} {size}")[0] == 0
                 assert (server.folder / f"{i} {size}").read_bytes() == file.read_bytes()
+
+
+def test_a_rude_sender_is_refused_and_others_are_served():
+    """It sends texts that are not messages, wrong numbers, and questions whose answers it does not
+    take."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
+    server = subprocess.Popen([PROGRAM, "serve", folder, "--device", NETWORK],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert "urma_notify send FILE" in server.stdout.readline()
+    rude = subprocess.Popen([RUDE, ADDRESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
+    file = make_file("polite", 3 * BLOCK + 1)
+    code, out, err = send(file, ADDRESS, "--device", "udp:")
+    assert code == 0, (out, err)
+    code, out, err = finish(rude)
+    assert code == 0, (code, out, err)
+    # It was told what was wrong with the offers that said where answers go.
+    assert '"bytes\\" is not a whole number from 0 to 18446744073709551615' in out, out
+    assert '"name\\" is missing' in out and '"replace\\" is not true or false' in out, out
+    server.send_signal(signal.SIGINT)
+    out, err = server.communicate(timeout=20)
+    assert server.returncode == 0, (server.returncode, out, err)
+    assert re.search(r"flooded: given up: \d+ messages wait already, 64 of them", out), out
+    assert "8 messages were not understood and dropped; the last one from peer" in err, err
+    assert "json.exception" not in err + out, (err, out)
 
 
 def test_killed_senders_resume():

@@ -5,7 +5,7 @@
 #include "apps/urma_perf/stream.h"
 #include "tests/catch.h"
 
-namespace urma::perf {
+namespace urma::apps::perf {
 namespace {
 
 constexpr NamedAtomic both_kinds[] = {named_atomics[0], named_atomics[1]};
@@ -136,4 +136,4 @@ TEST_CASE("atomics: a word whose value differs from the result of the works is n
 }
 
 }  // namespace
-}  // namespace urma::perf
+}  // namespace urma::apps::perf
