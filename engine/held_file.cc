@@ -69,6 +69,11 @@ Error OwnDirectory::failure(const std::string& doing, int why) const {
     return {Status::no_resources,
             what + ": " + doing + ": " + shortage.why + ". Fix: " + shortage.cure};
   }
+  if (why == EFBIG) {
+    return {status, what + ": " + doing +
+                        ": this process may not write files of that size. Fix: raise its limit, "
+                        "ulimit -f unlimited, and start it again"};
+  }
   return error(status, what + ": " + doing + ": " + std::strerror(why));
 }
 

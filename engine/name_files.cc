@@ -202,10 +202,12 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0)
     return own(directory).failure("locking " + draft, errno);
   const std::string text = encode(at.address, publication);
-  const bool too_long = text.size() > longest_file || !file_may_have(text.size());
-  const ssize_t written = too_long ? 0 : pwrite(file.get(), text.data(), text.size(), 0);
+  const int refused = text.size() > longest_file    ? EMSGSIZE
+                      : !file_may_have(text.size()) ? EFBIG
+                                                    : 0;
+  const ssize_t written = refused != 0 ? 0 : pwrite(file.get(), text.data(), text.size(), 0);
   if (written != static_cast<ssize_t>(text.size())) {
-    const int why = too_long ? EFBIG : written < 0 ? errno : ENOSPC;
+    const int why = refused != 0 ? refused : written < 0 ? errno : ENOSPC;
     unlink(draft.c_str());
     return own(directory).failure("writing " + draft, why);
   }

@@ -75,7 +75,7 @@ std::string fix_for(const std::string& file, const std::string& why) {
     return fmt::format("make room there (df -h {}), or name a file elsewhere", file);
   }
   if (why.find(std::strerror(EFBIG)) != std::string::npos) {
-    return "allow larger files (ulimit -f unlimited), or set limit= in pcap(...)";
+    return "allow larger files (ulimit -f unlimited), or keep less of each packet (snap=128)";
   }
   return "name a file on another file system in pcap(file=...)";
 }

@@ -83,7 +83,6 @@ void Table::row(const Result& result) {
   ++rows_;
   if (result.waited_percent() > most_waited_percent) ++waited_;
   discarded_ += result.discarded();
-  uncaptured_ += counter(result, "uncaptured");
   verdict_.add(result.verdict);
 }
 
@@ -100,12 +99,6 @@ void Table::footer() {
                "{} of {} rows waited for a processor more than {} % of their time: this "
                "machine is busy, and they mean little.\n",
                waited_, rows_, most_waited_percent);
-  }
-  if (uncaptured_ > 0) {
-    fmt::print(out_,
-               "{} packets are missing in what pcap() captured: the disk is full, or its limit "
-               "reached.\n",
-               uncaptured_);
   }
   if (verdict_.wrong > 0) {
     fmt::print(out_, "WRONG: {} messages. The first: {}\n", verdict_.wrong, verdict_.first);

@@ -24,9 +24,8 @@ class Table {
   size_t device_width_;
   bool limit_;
   size_t rows_ = 0;
-  size_t waited_ = 0;        // rows that waited too long for a processor
-  size_t discarded_ = 0;     // rounds that were discarded for the same reason
-  uint64_t uncaptured_ = 0;  // packets that pcap() could not write
+  size_t waited_ = 0;     // rows that waited too long for a processor
+  size_t discarded_ = 0;  // rounds that were discarded for the same reason
   Verdict verdict_;
 };
 

@@ -179,13 +179,18 @@ void CaptureFile::tend(Time now) {
 void CaptureFile::flush() {
   due_ = never;
   if (gathered_ == 0) return;
-  const uint64_t most = settings_.limit_bytes == 0 ? UINT64_MAX : settings_.limit_bytes;
-  const uint64_t left = most - offset_;
+  const uint64_t own = settings_.limit_bytes == 0 ? UINT64_MAX : settings_.limit_bytes;
+  const uint64_t allowed_by_system = most_bytes_of_a_file();
+  const uint64_t most = std::min(own, allowed_by_system);
+  const uint64_t left = most > offset_ ? most - offset_ : 0;
   const size_t allowed = std::min<uint64_t>(gathered_, left);
   const size_t written = write_all(descriptor_, memory_.data(), allowed, offset_);
   if (written < allowed) return stop(std::strerror(errno), written);
   // The last block must fit behind the packets.
-  if (gathered_ + most_statistics_bytes > left) return stop("the file's limit was reached", left);
+  if (gathered_ + most_statistics_bytes > left) {
+    return stop(own <= allowed_by_system ? "the file's limit was reached" : std::strerror(EFBIG),
+                left);
+  }
   offset_ += gathered_;
   gathered_ = 0;
 }
