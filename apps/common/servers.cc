@@ -94,7 +94,7 @@ Failure not_reached(const Device& device, const std::string& host, const Service
 }
 
 Result<Imported> import_by_name(Device& device, const std::string& host, const std::string& name) {
-  auto found = device.import("urma://" + host + "/" + name);
+  auto found = device.import("urma://" + host + "/" + name, server_patience);
   if (found || host != "localhost" || found.status() != Status::invalid_argument) return found;
   if (auto loopback = device.import("urma://127.0.0.1/" + name, Duration{})) return loopback;
   return found;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "apps/common/failure.h"
@@ -22,6 +23,9 @@ struct Service {
 void refuse_simulation(const std::string& device);
 // Opens a device for one side of a service.
 Device open_device(const std::string& device);
+
+// For so long a client looks for a server that has not started yet. Each tool's --help says so.
+inline constexpr Duration server_patience = std::chrono::seconds(2);
 
 // Imports the server at HOST: localhost, ADDRESS or ADDRESS:PORT. If several servers serve this
 // host, imports the one on the loopback. Throws a Failure with the command that would reach a

@@ -26,6 +26,7 @@ constexpr std::string_view screen =
   --work US         consume: spend US microseconds on each message, so that producers wait
   --version
 
+Either side may start first: produce waits 2 s for a consumer that has not started yet.
 At its end, and on Ctrl-C, the consumer prints the messages of each topic. On a terminal a line
 shows its progress once a second.
 

@@ -21,9 +21,11 @@ constexpr std::string_view screen =
   --as NAME         send: the name at the receiver             (that of the file)
   --replace         send: replace another file of that name
   --rate BYTES      send: at most BYTES per second: 500K, 20M
-  --patience S      send: wait S seconds for a lost receiver or another sender of the name (10)
+  --patience S      send: wait S seconds for a receiver that is lost during the transfer, or for
+                    another sender of the name                 (10)
   --version
 
+Either side may start first: send waits 2 s for a receiver that has not started yet.
 A file gets its name when it is complete, verified and on the disk. Until then, and after an
 interruption, it is .NAME.urma-part. Sending it again resumes: the blocks there are compared first.
 Any process that reaches the receiver may send it files; the data is not encrypted.

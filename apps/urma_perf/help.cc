@@ -70,7 +70,8 @@ Other options
   --once               server: end after the first client
   HOST                 localhost (default: this user's server on this host, in the window; with
                        --device udp: the one at 127.0.0.1), a name, ADDRESS or ADDRESS:PORT.
-                       Without --device a server is in the window and at all addresses of its host
+                       Without --device a server is in the window and at all addresses of its host.
+                       Either side may start first: a client waits 2 s for its server
   -v, --verbose        print what was chosen, and each round
   --version
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Does Ctrl-C end a program that is in a slow call? interrupt_test.py URMA_PERF URMA_NOTIFY
-URMA_FEED"""
+"""While a client looks for its server: does Ctrl-C end it, and for how long does it look?
+interrupt_test.py URMA_PERF URMA_NOTIFY URMA_FEED"""
 
 import os
 import signal
@@ -25,6 +25,18 @@ def interrupted(*command):
     assert "reaching the" not in err, (command, err)
 
 
+def gives_up(*command):
+    """A client waits 2 s for a server that has not started, as its --help says."""
+    began = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    took = time.monotonic() - began
+    assert done.returncode == 5 and "Fix: start it there" in done.stderr, (command, done)
+    assert 1.5 < took < 20, (command, took)
+    said = subprocess.run([command[0], "--help-all" if command[0] == PERF else "--help"],
+                          capture_output=True, text=True, timeout=60).stdout
+    assert "waits 2 s for" in said, said
+
+
 def main():
     with tempfile.TemporaryDirectory() as runtime:
         os.chmod(runtime, 0o700)
@@ -35,6 +47,10 @@ def main():
                 interrupted(NOTIFY, "send", file.name, host)
                 interrupted(FEED, "produce", host, "--topic", "3")
             interrupted(PERF, "--budget")
+            gives_up(PERF, "write_lat", VACANT)
+            gives_up(NOTIFY, "send", file.name, VACANT)
+            gives_up(NOTIFY, "send", file.name, VACANT, "--patience", "60")
+            gives_up(FEED, "produce", VACANT)
 
 
 main()
