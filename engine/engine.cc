@@ -72,7 +72,7 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   const uint32_t looks = polled != nullptr && ways_ != nullptr && !marked ? looks_at_once : 1;
   for (uint32_t i = 0; i < looks && !busy; ++i) busy = receive(now);
   received_last_ = !received_last_ && busy;
-  told_ = transactions_.jetties().told();
+  told_ = transactions_.jetties().pushed();
   if (polled != nullptr && received_last_ && told_) {
     // The polling thread sees immediately what has come. The next pass does the rest, after its
     // reply.

@@ -14,7 +14,7 @@ namespace urma::jetty {
 struct Berth {
   Operation operation;
   bool with_immediate;
-  bool with_notify;  // its target is in Jfs::notify
+  bool with_notify;  // the notification's target is in Jfs::notify
   bool signalled;
   bool solicited;
   uint8_t piece_count;
@@ -36,22 +36,22 @@ struct Berth {
   Piece piece;  // the only one, or none; several lie in Jfs::pieces
 };
 
-// Whether the work notifies its target (a write with immediate or notification) once all of its
-// data is in place.
-inline bool tells(const Berth& berth) { return berth.with_immediate || berth.with_notify; }
-// Whether the work may have to wait for works before it.
+// Returns whether the work notifies its target (a write with immediate or notification) once all of
+// its data is in place.
+inline bool notifies(const Berth& berth) { return berth.with_immediate || berth.with_notify; }
+// Returns whether the work may have to wait for works before it.
 inline bool asks_order(const Berth& berth) {
   return berth.order != Order::none || berth.fence != Fence::none;
 }
-// Whether the work accesses memory that may be mapped here, so that it can be a plain copy.
+// Returns whether the work accesses memory that may be mapped here, so that it can be a plain copy.
 inline bool is_mapped(const Berth& berth) {
   return berth.operation != Operation::send && berth.address >> 63 != 0;
 }
-// Whether the work brings data back, for which later works may have to wait.
+// Returns whether the work brings data back, for which later works may have to wait.
 inline bool fetches(const Berth& berth) {
   return berth.operation == Operation::read || berth.operation == Operation::atomic;
 }
-// Whether the target must keep the work's result, so that it can answer again.
+// Returns whether the target must keep the work's result, so that it can answer again.
 inline bool keeps_result(const Berth& berth) {
   return berth.operation == Operation::atomic && berth.atomic != Atomic::store;
 }

@@ -28,16 +28,16 @@ struct Slice {
   uint64_t last_written = 0;      // the fill in which a packet of it was last written
   uint16_t berth = Queues::none;  // the work's; none once the work has ended
   SliceState state = SliceState::offered;
-  Status status = Status::ok;     // once decided
-  bool keeps_tassn = false;       // once decided: it becomes a tombstone when the work has ended
-  bool to_tell = false;           // the target has been, or is to be, notified that it is cancelled
-  bool retry = false;             // sent with Retry = 1
-  bool last = false;              // last of its work: carries an immediate or notification
-  bool expected = false;          // counted among the answers that the channel expects
-  bool in_offer = false;          // counted in the flow's offered cost
-  bool waiting_to_offer = false;  // the channel had no room for it
-  bool asks = false;              // it asks for a sequence context
-  uint32_t atomic = 0;            // its number among the flow's atomics with results; 0: it is none
+  Status status = Status::ok;      // once decided
+  bool keeps_tassn = false;        // once decided: it becomes a tombstone when the work has ended
+  bool reports_cancelled = false;  // its cancellation is, or will be, reported to the target
+  bool retry = false;              // sent with Retry = 1
+  bool last = false;               // last of its work: carries an immediate or notification
+  bool expected = false;           // counted among the answers that the channel expects
+  bool in_offer = false;           // counted in the flow's offered cost
+  bool waiting_to_offer = false;   // the channel had no room for it
+  bool asks = false;               // it asks for a sequence context
+  uint32_t atomic = 0;  // its number among the flow's atomics with results; 0: it is none
   uint8_t not_ready_times = 0;
   Time not_ready_since{};
 
@@ -57,7 +57,7 @@ enum class Sequence : uint8_t {
 // The works of one Jetty to one peer, and the numbering of their slices (TASSN). A flow belongs to
 // the queue's RC id and outlives the Jetty: numbering continues if the id is used again, because
 // the target remembers executed slices by their numbers (docs/protocol.md). It ends with the peer's
-// incarnation. Owned by the Initiator, engine thread.
+// incarnation. The Initiator owns it; only the thread that runs the engine uses it.
 struct Flow {
   static constexpr uint32_t none = UINT32_MAX;
 

@@ -45,17 +45,19 @@ struct JettyParts {
   std::shared_ptr<Queues> queues;
 };
 
-// The engine's half of a Jetty. Owned by Jetties, engine thread. A JFR that several Jetties share
-// (UB 6.1) is a Jetty without berths; the others refer to it by its handle, so it may be destroyed
-// before them.
+// The engine's half of a Jetty. Jetties owns it; only the thread that runs the engine uses it. A
+// JFR that several Jetties share (UB 6.1) is a Jetty without berths; the others refer to it by its
+// handle, so it may be destroyed before them.
 struct Jetty : JettyParts {
   Jetty(JettyId id, TokenValue token, JettyParts parts);
 
   JettyId id;
   TokenValue token;
   JettyState state = JettyState::ready;
-  // Whether it accepts messages.
-  bool hears() const { return state == JettyState::ready || state == JettyState::suspended; }
+  // Returns whether it accepts messages.
+  bool accepts_messages() const {
+    return state == JettyState::ready || state == JettyState::suspended;
+  }
 
   // Initiator.
   uint16_t oldest = Queues::none;
@@ -80,7 +82,7 @@ struct Jetty : JettyParts {
 };
 
 // All Jetties of an engine, by id and by handle, and the way to their applications: it pushes
-// completions and wakes waiting threads. Engine thread.
+// completions and wakes waiting threads. Only the thread that runs the engine calls it.
 class Jetties {
  public:
   explicit Jetties(uint32_t capacity) : slab_(capacity), by_id_(id_limit) {}
@@ -121,8 +123,8 @@ class Jetties {
     return false;
   }
   uint64_t completed() const { return completed_; }
-  // Whether a completion was pushed since the last `wake`.
-  bool told() const { return to_wake_count_ > 0; }
+  // Returns whether a completion was pushed since the last `wake`.
+  bool pushed() const { return to_wake_count_ > 0; }
 
  private:
   static void retire(Jetty& jetty);

@@ -178,7 +178,7 @@ void Jfc::attach(std::shared_ptr<Jfce> events, uint64_t tag) {
 }
 
 void Jfc::ring() const {
-  if (seldom_->events != nullptr) return seldom_->events->tell(*seldom_->member);
+  if (seldom_->events != nullptr) return seldom_->events->notify(*seldom_->member);
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(seldom_->descriptor, &one, sizeof one);
 }

@@ -12,7 +12,7 @@ namespace urma::jetty {
 
 Jfce::~Jfce() {
   // The queues own the channel, so all of them have left.
-  take_told();
+  take_notified();
   while (taken_ != nullptr) release(*std::exchange(taken_, taken_->next));
   not_inherited_ = NotInherited();
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -26,14 +26,14 @@ bool Jfce::make_descriptor() {
   return true;
 }
 
-void Jfce::tell(Member& member) {
-  if (member.told.exchange(true, std::memory_order_acq_rel)) return;
+void Jfce::notify(Member& member) {
+  if (member.listed.exchange(true, std::memory_order_acq_rel)) return;
   member.kept.fetch_add(1, std::memory_order_relaxed);
-  Member* first = told_.load(std::memory_order_relaxed);
+  Member* first = notified_.load(std::memory_order_relaxed);
   do {
     member.next = first;
-  } while (!told_.compare_exchange_weak(first, &member, std::memory_order_release,
-                                        std::memory_order_relaxed));
+  } while (!notified_.compare_exchange_weak(first, &member, std::memory_order_release,
+                                            std::memory_order_relaxed));
   if (first == nullptr) ring();
 }
 
@@ -53,12 +53,12 @@ void Jfce::release(Member& member) {
 
 // Reads the descriptor first: a notification in between makes it readable once more, and is taken
 // now.
-void Jfce::take_told() {
+void Jfce::take_notified() {
   uint64_t rings = 0;
   [[maybe_unused]] const ssize_t got = ::read(descriptor_, &rings, sizeof rings);
   Member** last = &taken_;
   while (*last != nullptr) last = &(*last)->next;
-  Member* newest = told_.exchange(nullptr, std::memory_order_acquire);
+  Member* newest = notified_.exchange(nullptr, std::memory_order_acquire);
   Member* oldest = nullptr;
   while (newest != nullptr) {
     Member* const older = std::exchange(newest->next, oldest);
@@ -70,12 +70,12 @@ void Jfce::take_told() {
 size_t Jfce::take(std::span<uint64_t> out) {
   size_t count = 0;
   while (count < out.size()) {
-    if (taken_ == nullptr) take_told();
+    if (taken_ == nullptr) take_notified();
     if (taken_ == nullptr) break;
     Member& member = *std::exchange(taken_, taken_->next);
     // From here on the queue may notify again. Completions of earlier notifications are found by a
     // thread that polls the queue now.
-    member.told.exchange(false, std::memory_order_acq_rel);
+    member.listed.exchange(false, std::memory_order_acq_rel);
     if (!member.gone.load(std::memory_order_relaxed)) out[count++] = member.tag;
     release(member);
   }

@@ -12,7 +12,7 @@ namespace urma::jetty {
 // An event channel (UB: JFCE): one descriptor at which a thread waits for several completion
 // queues, and the list of the queues that have completions, by their tags. The queues may belong to
 // several engines; they own the channel. It does not know completions.
-// Writers: `told_` - engines push, the application takes all.
+// Writers: `notified_` - engines push, the application takes all.
 class Jfce {
  public:
   // A queue at this channel. Owned by the queue, and by the list while it is in it.
@@ -20,8 +20,8 @@ class Jfce {
     uint64_t tag = 0;
     Member* next = nullptr;
     std::atomic<uint32_t> kept{1};
-    std::atomic<bool> told{false};  // whether it is in the list
-    std::atomic<bool> gone{false};  // the queue has left
+    std::atomic<bool> listed{false};  // whether it is in the list
+    std::atomic<bool> gone{false};    // the queue has left
   };
 
   Jfce() = default;
@@ -36,7 +36,7 @@ class Jfce {
 
   // The queue has completions. Only the first notification makes the descriptor readable: the
   // thread that wakes finds them all.
-  void tell(Member& member);
+  void notify(Member& member);
   // The queue leaves the channel: from now on its tag is not returned.
   static void leave(Member& member);
 
@@ -53,9 +53,9 @@ class Jfce {
  private:
   static void release(Member& member);
   void ring() const;
-  void take_told();
+  void take_notified();
 
-  std::atomic<Member*> told_{nullptr};
+  std::atomic<Member*> notified_{nullptr};
   Member* taken_ = nullptr;  // application: oldest first
   int descriptor_ = -1;
   NotInherited not_inherited_;

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t too_many = UINT64_MAX / 2;
 
 // Checks that the work notifies only if it is a write, in one way, and the peer that it writes to.
-Status examine_telling(const Work& work) {
+Status examine_notification(const Work& work) {
   if (!work.with_immediate && !work.with_notify) return Status::ok;
   if (work.operation != Operation::write || (work.with_immediate && work.with_notify) ||
       !(work.target.peer == work.segment.peer)) {
@@ -58,8 +58,8 @@ Status examine(const Work& work, uint64_t bytes, size_t pieces) {
   if (work.operation == Operation::atomic) return examine_atomic(work, bytes);
   if (work.operation > Operation::read || !work.segment.peer) return Status::bad_work;
   if (bytes > max_write_bytes) return Status::bad_work;
-  const Status telling = examine_telling(work);
-  if (telling != Status::ok) return telling;
+  const Status notifying = examine_notification(work);
+  if (notifying != Status::ok) return notifying;
   // Checked here so that a refused work changes nothing at the target: of several packets, the
   // first ones might be placed before another one is refused.
   const Rights wanted = work.operation == Operation::read ? Rights::read : Rights::write;

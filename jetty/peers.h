@@ -7,7 +7,8 @@ namespace urma::jetty {
 
 // The transaction layer's state of one peer: its channel while there is one, and the heads of lists
 // of its flows, answers and slices. Entries are found by the index of the PeerId; a later
-// incarnation with the same index starts with an empty entry. Engine thread.
+// incarnation with the same index starts with an empty entry. Only the thread that runs the engine
+// calls it.
 struct PeerState {
   static constexpr uint32_t none = UINT32_MAX;
 
@@ -30,8 +31,8 @@ struct PeerState {
   uint32_t parked = 0;             // Target: packets that are parked, or for which room is reserved
   uint32_t contexts = 0;           // Target: sequence contexts of its queues
   bool lost = false;               // it was lost, and an event has been raised
-  Time deaf_until{};               // Target: until then its requests are dropped (Guesses)
-  Time datagrams_deaf_until{};     // Target: until then datagrams in its name are dropped, too
+  Time ignored_until{};            // Target: until then its requests are dropped (Guesses)
+  Time datagrams_ignored_until{};  // Target: until then datagrams in its name are dropped, too
 };
 
 class PeerStates {

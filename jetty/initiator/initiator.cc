@@ -6,7 +6,7 @@
 namespace urma::jetty {
 namespace {
 
-// The status of a work after one more part of it has ended. Once unknown, it stays unknown.
+// Returns the status of a work after one more part of it has ended. Once unknown, it stays unknown.
 Status combine(Status before, Status now) {
   if (now == Status::ok || before == Status::unknown) return before;
   return before == Status::ok || now == Status::unknown ? now : before;
@@ -86,7 +86,7 @@ void Initiator::note(Jetty& jetty, Time now) {
 bool Initiator::all_copied(Jetty& jetty, uint16_t lease) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
   if (jetty.first_flow == Flow::none || jetty.state != JettyState::ready ||
-      berth.verdict != Status::ok || berth.bytes > transport::most_at_once || tells(berth)) {
+      berth.verdict != Status::ok || berth.bytes > transport::most_at_once || notifies(berth)) {
     return false;
   }
   const Flow& flow = flows_.at(jetty.first_flow);

@@ -36,7 +36,7 @@ struct InitiatorCounters {
 // these to channels, writes their packets when the channel asks for them, handles the answers, and
 // completes each work once. Every change of a slice goes through `step` (slice_table.h), except in
 // `end_executed`, which does for a row of slices what `step` says of each. It knows no packet
-// numbers and no loss. Owned by Transactions, engine thread.
+// numbers and no loss. Transactions owns it; only the thread that runs the engine calls it.
 class Initiator {
  public:
   struct Limits {
@@ -80,7 +80,7 @@ class Initiator {
   void begin_fill(uint64_t fill) { fill_ = fill; }
   // No driver reads memory for packets of fills up to this one any more.
   void settled(uint64_t fill, Time now);
-  // Whether works whose status is decided wait for `settled`.
+  // Returns whether works whose status is decided wait for `settled`.
   bool settling() const { return settling_count_ > 0; }
 
   // ---- inwards
@@ -96,7 +96,7 @@ class Initiator {
   Time next_deadline() const;
 
   const InitiatorCounters& counters() const { return counters_; }
-  // Whether works that waited for others may begin now; the next `cut` begins them.
+  // Returns whether works that waited for others may begin now; the next `cut` begins them.
   bool lets_go() const { return to_release_.size() > 0; }
   uint32_t open_slices() const { return slices_.size(); }
 
@@ -145,7 +145,7 @@ class Initiator {
   [[gnu::cold]] void left_gate(Jetty& jetty, uint16_t lease);
   bool release(Time now);
   [[gnu::cold]] void end_held(Jetty& jetty, Time now);
-  void told_of_sequence(Slice& slice, bool kept);
+  void note_sequence_answer(Slice& slice, bool kept);
   [[gnu::cold]] void suspend(Jetty& jetty, Time now);
 
   // Slices.
@@ -184,14 +184,14 @@ class Initiator {
   Slice* find(Flow& flow, Tassn tassn);
   bool is_read(const Slice& slice);
   const Berth& berth_of(const Slice& slice);
-  // Whether a driver may still read memory for packets of this slice. An answer does not prove the
-  // contrary: a second copy of a packet may be in the device, or the peer may answer a slice that
-  // it has not received.
+  // Returns whether a driver may still read memory for packets of this slice. An answer does not
+  // prove the contrary: a second copy of a packet may be in the device, or the peer may answer a
+  // slice that it has not received.
   bool in_device(const Slice& slice) const { return slice.last_written > settled_; }
   bool leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const;
-  bool must_tell(const Slice& slice, SliceState before, SliceEvent event) const;
-  [[gnu::cold]] void tell_it_is_void(Slice& slice);
-  [[gnu::cold]] void tell_again(Slice& slice, Time now);
+  bool must_report(const Slice& slice, SliceState before, SliceEvent event) const;
+  [[gnu::cold]] void report_cancelled(Slice& slice);
+  [[gnu::cold]] void report_again(Slice& slice, Time now);
   bool only_tombstones(uint32_t slice) const;
 
   // Answers.

@@ -82,7 +82,7 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
       apply(slice, SliceEvent::not_ready, now, Answer{});
       if (flow.first_to_cut != Queues::none) activate(flow);
     } else if (not_ready) {
-      told_of_sequence(slice, true);
+      note_sequence_answer(slice, true);
       Answer wait;
       wait.timer = answer.info;
       apply(slice, SliceEvent::not_ready, now, wait);
@@ -94,7 +94,8 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
       // A target that does not know the opcode, or whether the slice was executed, may not know
       // sequence contexts either.
       const Status status = status_of(answer);
-      told_of_sequence(slice, status != Status::remote_unsupported && status != Status::unknown);
+      note_sequence_answer(slice,
+                           status != Status::remote_unsupported && status != Status::unknown);
       apply(slice, SliceEvent::answered, now, Answer(status));
     }
   }
@@ -156,7 +157,7 @@ void Initiator::handle_read_response(Flow& flow, const ParsedResponse& response,
           response.data);
   slice->placed += static_cast<uint32_t>(response.data.size());
   jetty.works[slice->berth].progress = now;
-  told_of_sequence(*slice, true);
+  note_sequence_answer(*slice, true);
   if (slice->placed == slice->bytes) {
     apply(*slice, SliceEvent::answered, now, Answer(Status::ok));
   }

@@ -82,7 +82,7 @@ void Initiator::handle_atomic_response(Flow& flow, const ParsedResponse& respons
     return;
   }
   queues.jfs().fetched(slice->berth, get_little(response.data));
-  told_of_sequence(*slice, true);
+  note_sequence_answer(*slice, true);
   apply(*slice, SliceEvent::answered, now, Answer(Status::ok));
 }
 

@@ -112,7 +112,7 @@ uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const Pe
   const uint32_t bytes = std::min(berth.bytes - from, slice_bytes);
   if (berth.operation == Operation::send || bytes == 0) return 0;
   if (berth.operation == Operation::atomic) return operate(queues, lease, peer);
-  if (tells(berth) && berth.bytes <= most_beside_headers) return 0;
+  if (notifies(berth) && berth.bytes <= most_beside_headers) return 0;
   const bool read = berth.operation == Operation::read;
   std::byte* const there = peer.channel->hold({.address = berth.address + from,
                                                .bytes = bytes,
@@ -153,7 +153,7 @@ bool Initiator::copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
   work.executed = true;
   if (berth.operation == Operation::atomic && berth.doubtful) work.status = Status::unknown;
   if (work.cut_bytes < berth.bytes) return true;
-  if (tells(berth)) return false;
+  if (notifies(berth)) return false;
   work.cut = true;
   if (work.in_line) take_out_of_line(flows_.at(work.flow), jetty, lease);
   if (work.open_slices == 0) finish(jetty, lease, work.status, false, now);
@@ -179,7 +179,7 @@ Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, Pe
       beside_small && berth.operation != Operation::send ? short_slice_bytes : slice_bytes;
   const uint32_t bytes = std::min(berth.bytes - work.cut_bytes, longest);
   const bool last = work.cut_bytes + bytes == berth.bytes;
-  if (berth.operation == Operation::write && tells(berth) && last && work.open_slices > 0) {
+  if (berth.operation == Operation::write && notifies(berth) && last && work.open_slices > 0) {
     // The notification must not overtake the data; works behind this one may go on.
     take_out_of_line(flow, jetty, lease);
     return Cut::done;
@@ -258,7 +258,7 @@ bool Initiator::send_ahead(Jetty& jetty) {
   const PeerState& peer = peers_.at(flow.peer);
   if (peer.channel == nullptr || berth.bytes > transport::most_at_once) return false;
   const uint32_t copied = copy(queues, lease, 0, peer);
-  const bool over = copied > 0 && !tells(berth);
+  const bool over = copied > 0 && !notifies(berth);
   const bool sent = !over && write_at_once(flow, jetty, lease, copied, peer);
   if (copied == 0 && !sent) return false;
   ahead_ = {.lease = lease, .copied = copied, .sent = sent};
@@ -378,7 +378,7 @@ void Initiator::write(transport::PacketSlot& packet) {
   if (!wanted) {
     packet.withdrawn = true;
     // A packet that is written again may have arrived before, with its data.
-    slice->to_tell = slice->to_tell || !packet.again;
+    slice->reports_cancelled = slice->reports_cancelled || !packet.again;
     write_filler(slice->tassn, flow.rc_id, slice->retry, *packet.frame);
     leave_offer(*slice);
     return;

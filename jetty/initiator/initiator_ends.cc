@@ -112,7 +112,7 @@ void Initiator::handle_timers(Time now) {
     if (!slices_.live(index)) continue;
     Slice& slice = slices_.at(index);
     if (slice.is_tombstone()) {
-      tell_again(slice, now);
+      report_again(slice, now);
     } else {
       apply(slice, SliceEvent::due, now);
     }

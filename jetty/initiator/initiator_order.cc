@@ -13,7 +13,7 @@ uint32_t Initiator::group_of(const Jetty& jetty, const Berth& berth) {
   constexpr uint32_t none = ordering::SubmitGate::no_group;
   if (jetty.ordering.mode == ServiceMode::initiator) return none;
   if (berth.operation == Operation::read) return none;
-  if (tells(berth) && berth.bytes > shortest_cut_bytes) return none;
+  if (notifies(berth) && berth.bytes > shortest_cut_bytes) return none;
   if (berth.bytes > Parking::bytes_always || is_mapped(berth)) return none;
   const Flow* const flow = find_flow(jetty, berth.peer);
   return flow != nullptr && flow->sequence == Sequence::kept ? index_of(*flow) + 1 : none;
@@ -105,7 +105,7 @@ void Initiator::end_held(Jetty& jetty, Time now) {
 
 // Records whether the target keeps order, as its answer says, or that the slice ended without an
 // answer.
-void Initiator::told_of_sequence(Slice& slice, bool kept) {
+void Initiator::note_sequence_answer(Slice& slice, bool kept) {
   if (!slice.asks) return;
   Flow& flow = flows_.at(slice.flow);
   if (kept) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration longest_receiver_wait = std::chrono::milliseconds(1);
 // For media that do not acknowledge packets.
-constexpr Duration tell_again_after = std::chrono::milliseconds(100);
+constexpr Duration report_again_after = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -38,17 +38,17 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
   // The status was decided before, but a frame was in the driver: what happened to it is known only
   // now.
   if (before == SliceState::settling && slice.keeps_tassn) {
-    slice.to_tell = slice.to_tell || must_tell(slice, before, event);
+    slice.reports_cancelled = slice.reports_cancelled || must_report(slice, before, event);
   }
   if (next.decided) {
     slice.status = answer.given ? answer.status : next.status;
     slice.keeps_tassn = next.tombstone || leaves_gap(slice, before, event);
-    slice.to_tell = slice.keeps_tassn && must_tell(slice, before, event);
+    slice.reports_cancelled = slice.keeps_tassn && must_report(slice, before, event);
     if (slice.state == SliceState::settling)
       settling_[settling_count_++] = slices_.index_of(&slice);
   }
   if (slice.state != SliceState::done || slice.is_tombstone()) return;
-  if (slice.keeps_tassn && slice.to_tell) tell_it_is_void(slice);
+  if (slice.keeps_tassn && slice.reports_cancelled) report_cancelled(slice);
   end(slice, now);
 }
 
@@ -67,14 +67,14 @@ bool Initiator::leaves_gap(const Slice& slice, SliceState before, SliceEvent eve
 // packet on its way says so. All written packets may have been acknowledged and dropped: then no
 // answer will come, a target that keeps the order waits for the slice, and the window of numbers
 // ends at it.
-bool Initiator::must_tell(const Slice& slice, SliceState before, SliceEvent event) const {
+bool Initiator::must_report(const Slice& slice, SliceState before, SliceEvent event) const {
   const bool known_as_not_executed =
       before == SliceState::waiting || event == SliceEvent::not_ready;
   const bool all_arrived = before == SliceState::delivered || event == SliceEvent::delivered;
   return known_as_not_executed || all_arrived || leaves_gap(slice, before, event);
 }
 
-void Initiator::tell_it_is_void(Slice& slice) {
+void Initiator::report_cancelled(Slice& slice) {
   Flow& flow = flows_.at(slice.flow);
   if (peers_.at(flow.peer).channel != nullptr) return offer_later(slice);
   // On the next channel, which other slices ask for.
@@ -83,10 +83,10 @@ void Initiator::tell_it_is_void(Slice& slice) {
 
 // On media without acknowledgements the notification is repeated until it is answered; not while
 // the peer is stalled, nor without a channel: `up` ends either.
-void Initiator::tell_again(Slice& slice, Time now) {
+void Initiator::report_again(Slice& slice, Time now) {
   const transport::Channel* const channel = peers_.at(flows_.at(slice.flow).peer).channel;
   if (channel == nullptr || channel->acknowledges() || channel->silent()) return;
-  slice_timers_.arm(slices_.index_of(&slice), now + tell_again_after);
+  slice_timers_.arm(slices_.index_of(&slice), now + report_again_after);
   if (slice.in_offer || slice.waiting_to_offer) return;
   offer_later(slice);
 }
@@ -106,12 +106,12 @@ void Initiator::end(Slice& slice, Time now) {
   const uint16_t lease = slice.berth;
   const Status status = slice.status;
   stop_expecting(slice, now);
-  if (slice.asks) told_of_sequence(slice, false);
+  if (slice.asks) note_sequence_answer(slice, false);
   slice_timers_.disarm(slices_.index_of(&slice));
   slice.bury();
   if (slice.atomic != 0) atomic_decided(flow, slice);
   if (slice.keeps_tassn) {
-    tell_again(slice, now);
+    report_again(slice, now);
   } else {
     erase(slice);
   }
@@ -177,7 +177,7 @@ void Initiator::delivered(transport::SliceRef ref, Time now) {
   if (slice == nullptr) return;
   if (slice->is_tombstone()) {
     // The slice was cancelled before, and only now is known to have arrived.
-    if (!std::exchange(slice->to_tell, true)) tell_it_is_void(*slice);
+    if (!std::exchange(slice->reports_cancelled, true)) report_cancelled(*slice);
     return;
   }
   jetties_.at(flows_.at(slice->flow).jetty).works[slice->berth].progress = now;
@@ -206,7 +206,7 @@ void Initiator::up(PeerState& peer, Time now) {
       Slice& slice = slices_.at(s);
       s = slice.next;
       if (slice.is_tombstone()) {
-        tell_again(slice, now);
+        report_again(slice, now);
       } else {
         apply(slice, SliceEvent::channel_back, now);
       }

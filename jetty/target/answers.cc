@@ -57,7 +57,7 @@ void Answers::append(List& list, uint32_t index) {
 bool Answers::joins(Record& record, const Answer& answer) const {
   const Answer& first = record.answer;
   return !record.is_read && !record.offered && first.peer == answer.peer &&
-         first.rc_id == answer.rc_id && first.told == answer.told &&
+         first.rc_id == answer.rc_id && first.notified == answer.notified &&
          first.status == Response::success && answer.status == Response::success &&
          record.further < max_further_answers && first.fetched_bytes == 0 &&
          answer.fetched_bytes == 0 &&
@@ -65,13 +65,13 @@ bool Answers::joins(Record& record, const Answer& answer) const {
 }
 
 void Answers::add(const Answer& answer, Time now) {
-  if (answer.told) {
+  if (answer.notified) {
     if (held_.first == none) {
       held_count_ = 0;
       held_since_ = now;
     }
     ++held_count_;
-    last_told_ = now;
+    last_notified_ = now;
   }
   uint32_t& latest = latest_[(answer.peer.index ^ answer.rc_id) % latest_.size()];
   if (latest != none && records_.live(latest) && joins(records_.at(latest), answer)) {
@@ -81,7 +81,7 @@ void Answers::add(const Answer& answer, Time now) {
   Record& record = create(answer.peer);
   record.answer = answer;
   latest = records_.index_of(&record);
-  append(answer.told ? held_ : ready_, latest);
+  append(answer.notified ? held_ : ready_, latest);
 }
 
 void Answers::add(const Read& read) {
@@ -94,8 +94,8 @@ void Answers::add(const Read& read) {
 
 void Answers::flush(bool polled, bool replied, Time now) {
   if (replied) last_reply_ = now;
-  const bool just_told = last_told_ == now;
-  const bool conversing = just_told || now < last_reply_ + longest_silence;
+  const bool just_notified = last_notified_ == now;
+  const bool conversing = just_notified || now < last_reply_ + longest_silence;
   const bool wait =
       polled && conversing && now < held_since_ + longest_hold && held_count_ < most_held;
   if (held_.first != none && !wait) {
@@ -115,7 +115,7 @@ void Answers::flush(bool polled, bool replied, Time now) {
 Time Answers::next_deadline() const {
   if (ready_.first != none) return Time{};
   if (held_.first == none) return never;
-  const Time silence = std::max(last_reply_ + longest_silence, last_told_ + Duration(1));
+  const Time silence = std::max(last_reply_ + longest_silence, last_notified_ + Duration(1));
   return std::min(silence, held_since_ + longest_hold);
 }
 
@@ -163,7 +163,7 @@ Answers::Packet Answers::packet(const Record& record, uint16_t index) {
   if (from.guarded) [[unlikely]] {
     data = guarded_.copy(segments_.guard(), from.at, bytes);
     out.guarded = data != nullptr;
-    if (data == nullptr) tell_missing(read.peer, read.token_id);
+    if (data == nullptr) report_missing(read.peer, read.token_id);
   }
   out.headers.base = {.opcode = static_cast<uint8_t>(TaOpcode::read_response),
                       .tassn = read.tassn,
@@ -181,7 +181,7 @@ Answers::Packet Answers::packet(const Record& record, uint16_t index) {
   return out;
 }
 
-void Answers::tell_missing(PeerId peer, TokenId segment) {
+void Answers::report_missing(PeerId peer, TokenId segment) {
   events_.raise({.kind = EventKind::memory_missing, .segment = segment, .peer = peer});
 }
 

@@ -16,13 +16,13 @@ namespace urma::jetty {
 // initiator has received them. Like acknowledgements they are sent together: consecutive answers to
 // one queue share a packet. The data of a read is gathered from its segment whenever a packet of it
 // is written, after a new check: if the segment has been revoked, the packet is a refusal. It knows
-// peers and TASSNs, but no works and no Jetties. Engine thread.
+// peers and TASSNs, but no works and no Jetties. Only the thread that runs the engine calls it.
 class Answers {
  public:
   Answers(uint32_t capacity, PeerStates& peers, const memseg::SegmentTable& segments,
           EventSink& events);
 
-  // How many more answers can be stored.
+  // Returns how many more answers can be stored.
   uint32_t room() const { return records_.capacity() - records_.size(); }
 
   struct Answer {
@@ -32,7 +32,7 @@ class Answers {
     Response status = Response::success;
     uint8_t info = 0;
     // The application got a completion for it; its own reply may be sent first.
-    bool told = false;
+    bool notified = false;
     // For an atomic with a result: the bytes of the result, else 0.
     uint8_t fetched_bytes = 0;
     uint64_t fetched = 0;
@@ -55,14 +55,14 @@ class Answers {
   // while it goes on replying (its last reply is at most 16 us old) they wait for each other, for
   // up to 64 us or 16 answers. `replied`: this pass sends requests of the application.
   void flush(bool polled, bool replied, Time now);
-  // When `flush` will have something to do if nothing else happens.
+  // Returns when `flush` will have something to do if nothing else happens.
   Time next_deadline() const;
 
   // Copies of guarded memory. The caller reports the fills of the driver's frames: packets written
   // from now on belong to one fill, and frames of fills up to another one are not read any more.
   GuardedReads& guarded() { return guarded_; }
   // Raises the event that a peer accessed memory of a guarded segment which is not mapped.
-  void tell_missing(PeerId peer, TokenId segment);
+  void report_missing(PeerId peer, TokenId segment);
 
   // Called by the transport; `slot` and generation are those that were offered.
   void write(transport::PacketSlot& packet);
@@ -124,7 +124,7 @@ class Answers {
   List held_;
   uint32_t held_count_ = 0;
   Time held_since_{};
-  Time last_told_{};
+  Time last_notified_{};
   Time last_reply_{};
   // The latest unoffered answer of a queue, by a hash of the queue: the next answer may join it.
   std::array<uint32_t, 16> latest_;

@@ -138,7 +138,7 @@ bool Executor::deliver(const ImmediateHeaders& headers, std::span<const std::byt
 // Returns null for an unknown Jetty as for a wrong token, so that a peer learns nothing by trying.
 Jetty* Executor::target(const Mtetah& named, TokenValue token) {
   Jetty* jetty = jetties_.find(JettyId(named.target));
-  if (jetty == nullptr || !jetty->hears()) return nullptr;
+  if (jetty == nullptr || !jetty->accepts_messages()) return nullptr;
   return (number(jetty->token) ^ number(token)) == 0 ? jetty : nullptr;
 }
 
@@ -322,7 +322,7 @@ std::optional<Executor::Complaint> Executor::complaint(const TaRequest& request,
   const TokenValue theirs = info.to_memory ? TokenValue(request.immediate.token) : token;
   if (number(jetty->token) != number(theirs)) return Complaint{bad_token, true};
   const Event error{.kind = EventKind::jetty_error, .status = Status::flushed, .jetty = jetty->id};
-  if (!jetty->hears()) return Complaint{error};
+  if (!jetty->accepts_messages()) return Complaint{error};
   if (jetties_.receiver(*jetty) == nullptr) return Complaint{error};
   return std::nullopt;
 }
@@ -341,7 +341,7 @@ Completion Executor::arrival(const Assembly& assembly, Status status) const {
 }
 
 // Completes in the queue to which the slot or permit returns, whichever Jetty the slice came to.
-void Executor::tell(Assembly& assembly, const Completion& completion) {
+void Executor::complete_receive(Assembly& assembly, const Completion& completion) {
   jetties_.complete(*assembly.receiver, completion, assembly.receive);
   assembly.let_go();
 }
@@ -351,14 +351,14 @@ bool Executor::finish_message(Assembly& assembly) {
       assembly, assembly.verdict == Verdict::too_long ? Status::receive_too_small : Status::ok);
   completion.bytes = assembly.bytes;
   completion.tag = assembly.receiver->queues->jfr().slot(assembly.receive).tag;
-  tell(assembly, completion);
+  complete_receive(assembly, completion);
   return true;
 }
 
 bool Executor::finish_immediate(Assembly& assembly) {
   Completion completion = arrival(assembly, Status::ok);
   completion.bytes = assembly.message_length;
-  tell(assembly, completion);
+  complete_receive(assembly, completion);
   return true;
 }
 

@@ -11,7 +11,7 @@ namespace urma::jetty {
 
 // The only code that touches registered memory and receive buffers on behalf of a peer. An opcode
 // without a case in it does not compile. It knows Jetties and segments, but not whether a slice was
-// executed before, nor how it is answered. Engine thread.
+// executed before, nor how it is answered. Only the thread that runs the engine calls it.
 class Executor {
  public:
   Executor(memseg::SegmentTable& segments, Jetties& jetties)
@@ -72,7 +72,7 @@ class Executor {
   bool put(const memseg::SegmentTable::Access& to, std::span<const std::byte> data) const;
   Jetty* target(const Mtetah& named, TokenValue token);
   Jetty* receiver(Assembly& assembly, Jetty* target);
-  void tell(Assembly& assembly, const Completion& completion);
+  void complete_receive(Assembly& assembly, const Completion& completion);
   std::byte* notified(const Ntfetah& notify) const;
   [[gnu::cold]] void flush_receive(Jetty& jetty, uint16_t lease);
   void flush_receives(Jetty& jetty, const std::byte* base, uint64_t bytes);

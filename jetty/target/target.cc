@@ -67,7 +67,7 @@ bool Target::deliver(const transport::Received& packet, Time now) {
   const PeerState& peer = peers_.at(packet.peer);
   const auto data = packet.bytes.subspan(headers.bytes);
   if (peer.assemblies > 0 || data.size() > peer.facts.packet_bytes) return false;
-  if (now < peer.deaf_until) [[unlikely]]
+  if (now < peer.ignored_until) [[unlikely]]
     return false;
   ExecutionRecord* record = records_.find(packet.peer, headers.base.rc_id);
   if (record == nullptr || !record->is_next(headers.base.tassn)) return false;
@@ -83,7 +83,7 @@ bool Target::deliver(const transport::Received& packet, Time now) {
                 .rc_id = headers.base.rc_id,
                 .tassn = headers.base.tassn,
                 .status = Response::success,
-                .told = true},
+                .notified = true},
                now);
   return true;
 }
@@ -107,7 +107,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
     return;
   }
   const PeerState& peer = peers_.at(packet.peer);
-  const bool unheard = now < peer.deaf_until;
+  const bool unheard = now < peer.ignored_until;
   const uint32_t packet_bytes = peer.facts.packet_bytes;
   if (!well_formed(packet, request, packet_bytes)) {
     ++counters_.malformed;
@@ -250,13 +250,13 @@ void Target::note_length(Assembly& assembly, const ParsedRequest& last,
 // All packets of the slice have arrived; `request` is the last one.
 void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
   using Mark = ExecutionRecord::Mark;
-  const bool told = assembly.verdict == Verdict::run && executor_.finish(assembly, request);
+  const bool notified = assembly.verdict == Verdict::run && executor_.finish(assembly, request);
   pass(assembly);
   switch (assembly.verdict) {
     case Verdict::run: {
       ++counters_.executed;
       if (assembly.record != nullptr) assembly.record->set(assembly.number, Mark::executed);
-      return answer_executed(assembly, told, now);
+      return answer_executed(assembly, notified, now);
     }
     case Verdict::executed:
       return answer_executed(assembly, false, now);
@@ -329,7 +329,7 @@ void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now
   if (verdict != Verdict::refuse && verdict != Verdict::no_receives) return;
   if (std::exchange(assembly.complained, true)) return;
   if (assembly.missing) {
-    answers_.tell_missing(assembly.peer, TokenId(request.memory.token_id));
+    answers_.report_missing(assembly.peer, TokenId(request.memory.token_id));
   } else {
     complain(assembly.peer, request, *assembly.info, now);
   }
@@ -339,7 +339,7 @@ void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now
 // From now on packets of the peer are acknowledged, but the slices that they belong to are dropped.
 // Slices in progress are kept until they are complete, so that no state of them is left.
 void Target::stop_listening(PeerState& peer, Time until) {
-  peer.deaf_until = until;
+  peer.ignored_until = until;
   for (uint32_t i = peer.first_assembly; i != Assembly::none;) {
     Assembly& assembly = assemblies_.at(i);
     i = assembly.next;
@@ -363,13 +363,14 @@ void Target::abandon(Assembly& assembly, ExecutionRecord::Mark mark) {
   assembly.record = nullptr;
 }
 
-void Target::answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now) {
+void Target::answer(const Assembly& assembly, Response status, uint8_t info, bool notified,
+                    Time now) {
   answers_.add({.peer = assembly.peer,
                 .rc_id = assembly.rc_id,
                 .tassn = assembly.tassn,
                 .status = status,
                 .info = info,
-                .told = told},
+                .notified = notified},
                now);
 }
 
@@ -393,12 +394,12 @@ void Target::add_result(Answers::Answer& answer, const ExecutionRecord& record) 
   answer.fetched_bytes = result->bytes;
 }
 
-void Target::answer_executed(const Assembly& assembly, bool told, Time now) {
+void Target::answer_executed(const Assembly& assembly, bool notified, Time now) {
   Answers::Answer answer{.peer = assembly.peer,
                          .rc_id = assembly.rc_id,
                          .tassn = assembly.tassn,
                          .status = Response::success,
-                         .told = told};
+                         .notified = notified};
   if (assembly.verdict == Verdict::run && brings_back(*assembly.info)) {
     keep_result(assembly);
   }

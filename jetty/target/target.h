@@ -27,7 +27,8 @@ struct TargetCounters {
 
 // Takes the packets of requests, in any order. It has each packet placed as it arrives, each slice
 // executed once, and each slice answered when all of it has arrived. It knows slices only; works
-// are the initiator's business. Owned by Transactions, engine thread.
+// are the initiator's business. Transactions owns it; only the thread that runs the engine calls
+// it.
 class Target {
  public:
   struct Limits {
@@ -98,8 +99,8 @@ class Target {
   void advance(uint32_t sequence, Time now);
   void finish(Assembly& assembly, const TaRequest& request, Time now);
   [[gnu::cold]] void abandon(Assembly& assembly, ExecutionRecord::Mark mark);
-  void answer(const Assembly& assembly, Response status, uint8_t info, bool told, Time now);
-  void answer_executed(const Assembly& assembly, bool told, Time now);
+  void answer(const Assembly& assembly, Response status, uint8_t info, bool notified, Time now);
+  void answer_executed(const Assembly& assembly, bool notified, Time now);
   void keep_result(const Assembly& assembly);
   void add_result(Answers::Answer& answer, const ExecutionRecord& record) const;
   bool well_formed(const transport::Received& packet, const ParsedRequest& request,
@@ -125,8 +126,8 @@ class Target {
   transport::Channels& channels_;
   EventSink& events_;
   Guesses guesses_;
-  Guesses datagram_guesses_;     // of datagrams: any sender can claim any address
-  Time strangers_deaf_until_{};  // until then datagrams of unknown peers are dropped
+  Guesses datagram_guesses_;            // of datagrams: any sender can claim any address
+  Time unknown_peers_ignored_until_{};  // until then datagrams of unknown peers are dropped
   Executor executor_;
   Answers answers_;
   ExecutionRecords records_;

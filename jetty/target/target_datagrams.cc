@@ -17,8 +17,8 @@ void Target::handle_datagram(const transport::Received& packet, Time now) {
     return;
   }
   const PeerState* const peer = packet.peer ? &peers_.at(packet.peer) : nullptr;
-  if (now < (peer != nullptr ? std::max(peer->deaf_until, peer->datagrams_deaf_until)
-                             : strangers_deaf_until_)) {
+  if (now < (peer != nullptr ? std::max(peer->ignored_until, peer->datagrams_ignored_until)
+                             : unknown_peers_ignored_until_)) {
     ++counters_.unheard;
     return;
   }
@@ -69,7 +69,7 @@ void Target::complain_of_datagram(PeerId peer, const TaRequest& request, const O
                                   Time now) {
   if (!guessed(peer, request, info)) return;
   if (const auto until = datagram_guesses_.wrong(peer ? channels_.address(peer) : Eid{}, now)) {
-    (peer ? peers_.at(peer).datagrams_deaf_until : strangers_deaf_until_) = *until;
+    (peer ? peers_.at(peer).datagrams_ignored_until : unknown_peers_ignored_until_) = *until;
     events_.raise({.kind = EventKind::guessing, .peer = peer});
   }
 }
