@@ -31,25 +31,27 @@ Result<void> examine_choices(const DeviceOptions& options) {
 Result<void> examine(const DeviceOptions& options) {
   if (!may_time_out_after(options.operation_timeout)) {
     return Error{Status::invalid_argument,
-                 "open: operation_timeout is not within 10 ms to 1 h. Fix: choose one that is"};
+                 "open: operation_timeout is not within 10 ms to 1 h. Fix: choose a value from 10 "
+                 "ms to 1 h"};
   }
   if (auto fine = examine_choices(options); !fine) return fine;
   const bool idle_ends = options.idle_timeout != Duration{};
   if (idle_ends && (options.idle_timeout < least_idle || options.idle_timeout > most_idle)) {
     return Error{Status::invalid_argument,
-                 "open: idle_timeout is neither zero nor within 1 ms to 24 h. Fix: choose one that "
-                 "is, or zero, which keeps all channels"};
+                 "open: idle_timeout is neither zero nor within 1 ms to 24 h. Fix: choose a value "
+                 "from 1 ms to 24 h, or zero, which keeps all channels"};
   }
   if (options.log.per_second < 1 || options.log.per_second > 10) {
     return Error{Status::invalid_argument,
-                 "open: log.per_second is not within 1 to 10. Fix: choose one that is"};
+                 "open: log.per_second is not within 1 to 10. Fix: choose a value from 1 to 10"};
   }
   const Limits& limits = options.limits;
   if (limits.jetties == 0 || limits.jetties > most.jetties || limits.peers == 0 ||
       limits.peers > most.peers || limits.segments == 0 || limits.segments > most.segments) {
-    return Error{Status::invalid_argument,
-                 "open: a limit is out of range. Fix: jetties 1 to 1000000, peers 1 to 65536, "
-                 "segments 1 to 1048576"};
+    return Error{
+        Status::invalid_argument,
+        "open: a limit is out of range. Fix: choose jetties from 1 to 1000000, peers 1 to 65536, "
+        "segments 1 to 1048576"};
   }
   return {};
 }
@@ -65,8 +67,8 @@ Result<const congestion::ControllerKind*> controller(const std::string& name) {
                "open: there is no congestion control \"" + name + "\". Fix: one of " + names};
 }
 
-// Removes the option `retransmit=`, which any device may have and no driver knows, and returns its
-// value, if it is there.
+// Removes the option `retransmit=`, which any device may have and no driver knows, and returns the
+// value of the option, or nothing if it is absent.
 std::optional<std::string> take_retransmit(drivers::DeviceString& device) {
   const auto named = [](const auto& option) { return option.key == "retransmit"; };
   const auto found = std::find_if(device.options.begin(), device.options.end(), named);
@@ -89,8 +91,8 @@ Result<Retransmission> retransmission(const DeviceOptions& options,
       for (const NamedRetransmission& one : named_retransmissions()) {
         names += (names.empty() ? "" : ", ") + std::string(one.name);
       }
-      return Error{Status::invalid_argument,
-                   "open: there is no retransmission \"" + *named + "\". Fix: one of " + names};
+      return Error{Status::invalid_argument, "open: there is no retransmission mode \"" + *named +
+                                                 "\". Fix: one of " + names};
     }
     mode = found->mode;
   }
@@ -110,8 +112,8 @@ std::string describe(const Retransmission& mode, const drivers::PortFacts& port,
          (warning.empty() ? "" : " (warning: " + warning + ")");
 }
 
-// The device string by which another process of this host reaches a device that was opened by
-// `opened` and has the address `self`.
+// Returns the device string that another process of this host opens in order to reach a device that
+// was opened as `opened` and has the address `self`.
 std::string device_to_reach(const drivers::DeviceString& opened, const Eid& self) {
   if (opened.inner) return device_to_reach(*opened.inner, self);
   if (in_window(self)) return opened.name + ":" + opened.address;
@@ -145,8 +147,8 @@ Error no_memory(std::string_view call) {
     return Error{
         Status::no_resources,
         std::string(call) +
-            ": the system refuses more memory to this process. Fix: release some, or allow "
-            "it more (ulimit -v, a container's memory limit, vm.overcommit_memory)"};
+            ": the system refuses more memory to this process. Fix: release memory, or allow this "
+            "process more (ulimit -v, a container's memory limit, vm.overcommit_memory)"};
   } catch (const std::bad_alloc&) {
     return {Status::no_resources, {}};
   }
@@ -271,7 +273,7 @@ Eid Device::eid() const { return state_ ? state_->runner->port_facts().eid : Eid
 std::string Device::description() const {
   if (!state_) return {};
   const std::string unseen =
-      state_->unseen.empty() ? "" : "; urma_stat does not show it: " + state_->unseen;
+      state_->unseen.empty() ? "" : "; urma_stat does not show this device: " + state_->unseen;
   return state_->text + ": " + state_->runner->port_facts().description + state_->chosen + unseen;
 }
 

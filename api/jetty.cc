@@ -29,24 +29,23 @@ Result<void> examine(const JettyOptions& options) {
   }
   if (!is_valid(options.mode)) {
     return Error{Status::invalid_argument,
-                 "jetty: mode is not one of its values. Fix: ServiceMode::automatic, initiator, "
-                 "target or unreliable"};
+                 "jetty: mode is not one of its values. Fix: choose ServiceMode::automatic, "
+                 "initiator, target or unreliable"};
   }
   if (options.operation_timeout != Duration{} && !may_time_out_after(options.operation_timeout)) {
     return Error{Status::invalid_argument,
-                 "jetty: operation_timeout is neither zero nor within 10 ms to 1 h. Fix: choose "
-                 "one that is, or zero for that of the device"};
+                 "jetty: operation_timeout is neither zero nor within 10 ms to 1 h. Fix: choose a "
+                 "value from 10 ms to 1 h, or zero to use that of the device"};
   }
   if (options.receiver_timeout < Duration{}) {
     return Error{Status::invalid_argument,
-                 "jetty: receiver_timeout is negative. Fix: zero or more, or Duration::max() for "
-                 "no limit"};
+                 "jetty: receiver_timeout is negative. Fix: choose zero or more, or "
+                 "Duration::max() for no limit"};
   }
   if (options.mode == ServiceMode::unreliable && options.chain) {
-    return Error{
-        Status::invalid_argument,
-        "jetty: chain needs an order, and ServiceMode::unreliable keeps none. Fix: leave one of "
-        "them out"};
+    return Error{Status::invalid_argument,
+                 "jetty: chain needs an order, and ServiceMode::unreliable keeps none. Fix: leave "
+                 "chain out, or choose another mode"};
   }
   if (options.inline_bytes > max_inline_bytes) {
     return failed(Status::invalid_argument, "jetty: inline_bytes is ", options.inline_bytes,
@@ -64,8 +63,8 @@ Result<void> examine(const JettyOptions& options) {
 
 Error no_entries(std::string_view call, const urma::jetty::Jfc& jfc, uint32_t entries) {
   return failed(Status::no_resources, call, ": its completion queue has ", jfc.depth(),
-                " entries, of which ", jfc.reserved(), " are reserved, and it needs ", entries,
-                " (berths + 2 * receives)")
+                " entries, of which ", jfc.reserved(), " are reserved, and the new object needs ",
+                entries, " (berths + 2 * receives)")
       .fix("make the queue with a depth of ", jfc.reserved() + entries,
            ", or poll it, which releases the entries of destroyed Jetties");
 }
@@ -84,12 +83,12 @@ size_t poll_moved(std::span<Completion> out) {
   return 1;
 }
 
-// The error of a device on which no thread would make a descriptor readable.
+// Makes the error of a device on which no thread would make a descriptor readable.
 Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
   if (runner.simulated()) {
     return failed(Status::unsupported, call,
                   ": this device is simulated, and its time stands still while a thread sleeps")
-        .fix("wait()");
+        .fix("call wait() instead");
   }
   return failed(
              Status::unsupported, call,
@@ -104,7 +103,7 @@ Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
 
 size_t CompletionSource::poll(std::span<Completion> out) {
   if (!runner->here()) {
-    // Tells a thread that waits for completions in a forked child why none will come.
+    // Reports to a thread that polls in a forked child that no completions will come, and why.
     if (out.empty() || out.data() == nullptr) return 0;
     out[0] = {.status = Status::forked, .from = {}};
     return 1;
@@ -113,7 +112,7 @@ size_t CompletionSource::poll(std::span<Completion> out) {
   const bool closed = runner->closed();
   const size_t count = jfc->poll(out);
   if (count > 0 || !closed || out.empty() || out.data() == nullptr) return count;
-  // No completions will follow. Says so at each poll, to threads that keep waiting.
+  // No completions will follow. Each poll reports this, so that no thread waits forever.
   out[0] = {.status = Status::closed, .from = {}};
   return 1;
 }
@@ -125,7 +124,8 @@ std::span<const Completion> CompletionSource::wait(Duration limit, std::span<Com
 
 Result<int> CompletionSource::fd(const std::shared_ptr<urma::jetty::Jfc>& kept) {
   return guarded("fd", [&]() -> Result<int> {
-    // Returned also after close, for applications that remove it from an epoll set.
+    // The descriptor is returned also after close, so that applications can remove it from an epoll
+    // set.
     if (runner->here() && jfc->descriptor() >= 0) return jfc->descriptor();
     if (auto able = usable(*runner, "fd"); !able) return able.error();
     if (!runner->has_service()) return nobody_wakes(*runner, "fd");
@@ -287,11 +287,10 @@ Result<Jetty> Device::make_jetty(std::string_view call, const JettyOptions& opti
   });
   if (!made) {
     jfc.unreserve(state->queues->entries());
-    return Error{
-        Status::no_resources,
-        std::string(call) + ": this device has " + std::to_string(limit) +
-            " Jetties and JFRs, as many as it was opened for. Fix: destroy some, or open it with a "
-            "larger Limits::jetties"};
+    return Error{Status::no_resources,
+                 std::string(call) + ": this device has " + std::to_string(limit) +
+                     " Jetties and JFRs, as many as it was opened for. Fix: destroy some, or open "
+                     "the device with a larger Limits::jetties"};
   }
   state->made = *made;
   return Jetty(std::move(state));
@@ -313,7 +312,7 @@ void fetch_ahead(const drivers::MappedMemory& mapped, const Work& work) {
   }
 }
 
-// Posts buffers that are in a range that a process can have. `state` is that of the Jetty.
+// Posts buffers if they are in a range that a process can have. `state` is the state of the Jetty.
 constexpr auto post_receive = [](const auto& state, std::span<const Buffer> buffers, uint64_t tag) {
   if (!state) [[unlikely]]
     return false;

@@ -69,7 +69,7 @@ Result<Location> parse_location(std::string_view what, const Endpoint& self) {
   out.host = rest.substr(0, slash);
   out.name = rest.substr(slash + 1);
   if (!engine::valid_name(out.name)) {
-    return bad_location(what, "has an invalid name, which is not 1 to 64 of A-Z a-z 0-9 . _ -");
+    return bad_location(what, "has an invalid name: a name is 1 to 64 of A-Z a-z 0-9 . _ -");
   }
   if (out.host == "localhost") {
     out.local_host = true;
@@ -145,7 +145,8 @@ Error own_address(const Location& where) {
 Error not_answered(const Location& where, Status status, const engine::NoRoom& no_room) {
   if (status == Status::not_found) {
     return failed(status, "no process at ", where.at, " publishes \"", where.name,
-                  "\" to this process (names are for their own user, unless published for others)")
+                  "\" to this process (only processes of the same user find a name, unless it is "
+                  "published for others)")
         .usual_fix();
   }
   if (status == Status::version_mismatch) {
@@ -212,7 +213,8 @@ engine::NameService::Question ask(engine::Runner& runner, const Location& where,
 }
 
 // Finds a name that a process of this user publishes at the location. If this device itself has the
-// loopback address in question (`own`), a publisher that was started later has another one.
+// loopback address in question (`own`), a publisher that was started later has another loopback
+// address, so all of these are searched.
 Result<engine::Publication> find_here(const engine::Seeker& self, const Location& where, bool own) {
   const auto files = engine::NameFiles::of_this_user();
   if (where.local_host)
@@ -262,7 +264,7 @@ Result<std::string> look_up(engine::Runner& runner, const std::string& device,
 }
 
 Error out_of_reach(const Endpoint& at, const Endpoint& self) {
-  const std::string cure = in_window(at.address) ? "cxl:, or cxl:PATH of the window that this is in"
+  const std::string cure = in_window(at.address) ? "cxl:, or cxl:PATH of the window of this address"
                            : at.is_ipv4()        ? "udp:"
                                                  : "udp:[ADDRESS], an IPv6 address of this host";
   return failed(Status::invalid_argument, "import: ", at, " cannot be reached from a device on ",
@@ -329,13 +331,13 @@ Result<Imported> import_line(engine::Runner& runner, const std::string& line,
     return imported;
   }
   return Error{Status::no_resources,
-               "import: this device knows as many peers as it was opened for. Fix: open it with "
-               "larger Limits::peers"};
+               "import: this device knows as many peers as it was opened for. Fix: open the device "
+               "with a larger Limits::peers"};
 }
 
 Error foreign(const std::string& what) {
   return failed(Status::invalid_argument, "publish: this ", what,
-                " was moved from, or is of another device")
+                " was moved from, or belongs to another device")
       .fix("publish one that this device made");
 }
 
@@ -347,8 +349,8 @@ Result<Imported> Device::import(std::string_view what, const ImportOptions& opti
     engine::Runner& runner = *state_->runner;
     if (options.limit < Duration{}) {
       return Error{Status::invalid_argument,
-                   "import: ImportOptions::limit is negative. Fix: how long to wait for a name, or "
-                   "0s to look once"};
+                   "import: ImportOptions::limit is negative. Fix: give the time to wait for a "
+                   "name, or 0s to look once"};
     }
     const std::optional<Retransmission>& mode = options.retransmission;
     if (const std::string why = mode ? engine::objection(*mode, runner.port_facts()) : "";
@@ -399,7 +401,7 @@ Result<void> Device::publish_line(std::string_view name, const std::string& line
   if (!engine::valid_name(name)) {
     return failed(Status::invalid_argument, "publish: \"", name.substr(0, 80),
                   "\" is not a valid name")
-        .fix("1 to 64 of A-Z a-z 0-9 . _ -, not starting with a dot");
+        .fix("use 1 to 64 of A-Z a-z 0-9 . _ -, and do not start with a dot");
   }
   // Allocates everything here: a pass must not allocate, and only moves it.
   engine::Publications one;

@@ -18,9 +18,9 @@ Error not_fenced(std::string_view call, bool handed_over) {
   if (handed_over) {
     return {Status::not_fenced,
             std::string(call) +
-                ": peers were handed this memory, and the system has no memory to replace it "
-                "with: they may still read and write it. Fix: free some memory or address space "
-                "(ulimit -v), and call it again"};
+                ": this memory was handed to peers, and the system has no memory to replace it: "
+                "the peers may still read and write it. Fix: free memory or address space (ulimit "
+                "-v), and call this again"};
   }
   return {
       Status::not_fenced,
@@ -31,7 +31,8 @@ Error not_fenced(std::string_view call, bool handed_over) {
           "end it, and call this again"};
 }
 
-// Why a segment gets no second token. `checked`: whether its token is compared at all.
+// Makes the error that says why a segment gets no second token. `checked` says whether its token is
+// compared at all.
 Error not_rotated(bool registered, bool checked) {
   const auto made = guarded("rotate", [&]() -> Result<void> {
     if (!registered) {
@@ -51,13 +52,14 @@ Error not_rotated(bool registered, bool checked) {
   return made.error();
 }
 
-// The error if Device::close has unregistered the memory before.
+// Makes the error of a call after Device::close has unregistered the memory.
 Error withdrawn_by_close(std::string_view call) {
   const auto made = guarded(call, [&]() -> Result<void> {
-    return Error{Status::closed, std::string(call) +
-                                     ": the device is closed, which has unregistered this memory: "
-                                     "no peer accesses it. Fix: none is needed; call it before "
-                                     "Device::close to get `ok`"};
+    return Error{
+        Status::closed,
+        std::string(call) +
+            ": the device is closed, which has unregistered this memory: "
+            "no peer accesses it. Fix: none is needed; call this before Device::close to get `ok`"};
   });
   return made.error();
 }
@@ -113,8 +115,8 @@ Segment::State::~State() {
     held = memory->held(*leased);
     return true;
   });
-  // Not in a pass, because large segments take long. Memory that cannot be restored is never
-  // allocated again.
+  // This is not done in a pass, because large segments take long. Memory that cannot be restored is
+  // never allocated again.
   if (!memory->restore(*leased)) return;
   if (!held) memory->empty(*leased);
   runner->call([&](engine::Engine&, Time) {
@@ -270,33 +272,33 @@ Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& 
     return Error{status, std::string(call) + ": " + why};
   };
   if (bytes == 0) {
-    return wrong(Status::invalid_argument, "a segment cannot have 0 bytes. Fix: 1 or more");
+    return wrong(Status::invalid_argument,
+                 "a segment cannot have 0 bytes. Fix: give 1 byte or more");
   }
   if (!is_valid(options.rights)) {
     return wrong(Status::invalid_argument,
-                 "SegmentOptions::rights has bits that are not a right. Fix: any of Rights::read, "
-                 "write and atomic, or local_only");
+                 "SegmentOptions::rights has bits that are not a right. Fix: use any of "
+                 "Rights::read, write and atomic, or local_only");
   }
   if (!is_valid(options.atomics)) {
     return wrong(Status::invalid_argument,
-                 "SegmentOptions::atomics is not one of its values. Fix: AtomicDomain::processor "
-                 "or engine");
+                 "SegmentOptions::atomics is not one of its values. Fix: choose "
+                 "AtomicDomain::processor or engine");
   }
   if (!is_valid(options.policy)) {
     return wrong(Status::invalid_argument,
-                 "SegmentOptions::policy is not one of its values. Fix: TokenPolicy::plain_text "
-                 "or none");
+                 "SegmentOptions::policy is not one of its values. Fix: choose "
+                 "TokenPolicy::plain_text or none");
   }
   if (options.atomics == AtomicDomain::device && has(options.rights, Rights::atomic)) {
     return wrong(Status::unsupported,
-                 "no device of this version executes atomics itself. Fix: AtomicDomain::processor, "
-                 "or engine");
+                 "no device of this version executes atomics itself. Fix: choose "
+                 "AtomicDomain::processor or engine");
   }
   if (options.policy == TokenPolicy::signature || options.policy == TokenPolicy::encryption) {
-    return wrong(
-        Status::unsupported,
-        "tokens that sign or encrypt are not supported. Fix: TokenPolicy::plain_text, on a "
-        "trusted network (docs/security.md)");
+    return wrong(Status::unsupported,
+                 "tokens that sign or encrypt are not supported. Fix: use TokenPolicy::plain_text "
+                 "on a trusted network (docs/security.md)");
   }
   return {};
 }
@@ -326,7 +328,7 @@ Result<Segment> Device::allocate(size_t bytes, const SegmentOptions& options) {
       return Error{
           Status::invalid_argument,
           "allocate: guarded is for memory that the application may unmap, and the library "
-          "allocates this memory itself. Fix: leave it out, or map memory yourself and use "
+          "allocates this memory itself. Fix: leave guarded out, or map memory yourself and use "
           "register_memory"};
     }
     auto segment = std::make_unique<Segment::State>();
@@ -371,7 +373,7 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
   if (options.with != nullptr && (with == nullptr || with->runner != state_->runner)) {
     return Error{Status::invalid_argument,
                  "registering memory: SegmentOptions::with is not a segment of this device. Fix: "
-                 "name one that is, or none"};
+                 "name a segment of this device, or none"};
   }
   segment->runner = state_->runner;
   segment->rights = options.rights;
@@ -393,20 +395,21 @@ Result<Segment> Device::add_segment(std::unique_ptr<Segment::State> segment,
     case Added::full:
       return failed(Status::no_resources, "registering memory: this device has ", limit,
                     " segments, as many as it was opened for")
-          .fix("unregister some, or open it with a larger Limits::segments");
+          .fix("unregister some, or open the device with a larger Limits::segments");
     case Added::gone:
       return Error{Status::invalid_argument,
                    "registering memory: the segment of SegmentOptions::with is revoked. Fix: name "
-                   "one that is not, or none"};
+                   "a segment that is not revoked, or none"};
     case Added::overlaps:
-      return Error{Status::invalid_argument,
-                   "registering memory: it overlaps a segment of the same TokenID. Fix: leave "
-                   "SegmentOptions::with out, or give memory that does not overlap"};
+      return Error{
+          Status::invalid_argument,
+          "registering memory: the memory overlaps a segment of the same TokenID. Fix: leave "
+          "SegmentOptions::with out, or give memory that does not overlap"};
     case Added::no_guard:
       return Error{Status::no_resources,
                    "registering memory: guarded memory is copied through a pipe, for which this "
-                   "process lacks two descriptors, or 64 MiB of address space. Fix: allow it more "
-                   "(ulimit -n, ulimit -v), or leave SegmentOptions::guarded out"};
+                   "process lacks two descriptors, or 64 MiB of address space. Fix: allow this "
+                   "process more (ulimit -n, ulimit -v), or leave SegmentOptions::guarded out"};
   }
   segment->handle = made.segment;
   segment->id = made.token.id;

@@ -23,7 +23,7 @@ void add_options(SettingList& out, const DeviceOptions& options, const std::stri
       "a work without progress for this long ends");
   add("idle_timeout", duration_text(options.idle_timeout),
       options.idle_timeout != usual.idle_timeout,
-      "a channel that is not used for this long is closed; 0: never");
+      "a channel that is not used for this long is closed; 0: no channel is closed");
   add("congestion", congestion, !options.congestion.empty(), "the congestion control");
   const Limits& limits = options.limits;
   add("limits.jetties", std::to_string(limits.jetties), limits.jetties != usual.limits.jetties,
@@ -39,8 +39,8 @@ Setting past_caches(uint64_t from) {
   return {.name = "past_caches_from",
           .value = never ? "never" : size_text(from),
           .origin = never ? Origin::by_default : Origin::measured,
-          .source = never ? "it is not faster here, or was not measured: no large mapped segment "
-                            "was imported yet"
+          .source = never ? "bypassing the caches is not faster here, or was not measured: no "
+                            "large mapped segment was imported yet"
                           : "when the first large mapped segment was imported",
           .meaning = "works from this size on bypass the caches when they are copied"};
 }

@@ -29,7 +29,7 @@ void Impairment::read_options(OptionReader& options, const std::string& prefix) 
   options.fraction(prefix + "corrupt", corrupt, {"packets of which 1 to 64 bits are flipped"});
   options.fraction(prefix + "reorder", reorder, {"packets that are delayed by reorder_by"});
   options.duration(prefix + "delay", delay, {"the delay of every packet"});
-  options.duration(prefix + "jitter", jitter, {"additional delay, at random up to this"});
+  options.duration(prefix + "jitter", jitter, {"the largest additional delay, which is random"});
   options.duration(prefix + "reorder_by", reorder_by, {"the delay of these packets"});
   std::string name = "all";
   options.text(prefix + "only", name, {"which packets are lost: all, data, acks, first or last"});
@@ -46,8 +46,9 @@ void Impairment::read_options(OptionReader& options, const std::string& prefix) 
   options.fraction(prefix + "replay", replay, {"packets of which another copy arrives much later"});
   options.duration(prefix + "replay_by", replay_by, {"the delay of these copies"});
   options.duration(prefix + "hole_after", hole_after,
-                   {"the time from which on nothing arrives, after the first packet"});
-  options.duration(prefix + "hole_for", hole_for, {"for how long nothing arrives; 0s: never"});
+                   {"the time after the first packet from which on no packet arrives"});
+  options.duration(prefix + "hole_for", hole_for,
+                   {"for how long no packet arrives; 0s: packets always arrive"});
   options.bit_rate(prefix + "rate", bits_per_second, {"the rate of the line", "unlimited"});
   options.size(prefix + "queue", queue_bytes, 16 << 10, 1 << 30,
                {"the most bytes that wait for the line; further ones are lost"});

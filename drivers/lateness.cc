@@ -13,12 +13,11 @@ Duration drawn(Duration least, Duration jitter, Prng& prng) {
 }  // namespace
 
 void Lateness::read_options(OptionReader& options) {
-  options.duration("hold", hold,
-                   {"how long after it is sent a frame's memory is read, as by a NIC"});
+  options.duration("hold", hold, {"how long after `send` a frame's memory is read, as a NIC does"});
   options.duration("hold_jitter", hold_jitter, {"additional delay, at random up to this"});
-  options.duration("settle", settle, {"how long after that the memory counts as read"});
+  options.duration("settle", settle, {"how long after this reading the frame settles"});
   options.duration("settle_jitter", settle_jitter, {"additional delay, at random up to this"});
-  options.number("ring", ring, {"the most frames that it holds", "all that it has"});
+  options.number("ring", ring, {"the most frames that the port holds", "all frames that it has"});
 }
 
 void LateFrames::take(TxFrame* frame, Time now, Prng& prng) {

@@ -54,8 +54,8 @@ Result<Endpoint> DevicePaths::add(std::string_view device) {
   });
   if (!added) {
     return Error{Status::no_resources,
-                 "add_path: it has eight paths, which is as many as there may be. Fix: remove_path "
-                 "one of Device::endpoints first"};
+                 "add_path: this device has eight paths, which is the limit. Fix: remove one of "
+                 "them first (Device::remove_path)"};
   }
   note();
   return endpoint;
@@ -74,13 +74,13 @@ Result<void> DevicePaths::remove(const Endpoint& endpoint) {
   if (!several || removal.found == Found::last) {
     return Error{Status::invalid_argument,
                  "remove_path: " + to_string(endpoint) +
-                     " is the last path, without which no peer reaches this device. Fix: add_path "
-                     "another one first, or close the device"};
+                     " is the last path, without which no peer reaches this device. Fix: add "
+                     "another path first (Device::add_path), or close the device"};
   }
   if (removal.found == Found::nowhere) {
     return Error{Status::invalid_argument, "remove_path: this device is not reached at " +
                                                to_string(endpoint) +
-                                               ". Fix: one of Device::endpoints"};
+                                               ". Fix: give one of Device::endpoints"};
   }
   note();
   return {};

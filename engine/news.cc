@@ -50,21 +50,21 @@ constexpr NewsKind kinds[] = {
      }},
     {warning, "channel_lost", ended<Why::silent>,
      [](const Snapshot& now, uint64_t count) {
-       return "the channel is lost to " + whom(count, now.peers.of(Why::silent)) +
+       return "a channel was lost, to " + whom(count, now.peers.of(Why::silent)) +
               ": no packets arrive any longer. Fix: check that the peer runs and that the network "
               "carries its packets; the next work makes a new channel";
      }},
     {info, "channel_idle", ended<Why::idle>,
      [](const Snapshot& now, uint64_t count) {
-       return "an unused channel is closed, to " + whom(count, now.peers.of(Why::idle)) +
+       return "an unused channel was closed, to " + whom(count, now.peers.of(Why::idle)) +
               "; the next work makes a new one (DeviceOptions::idle_timeout)";
      }},
     {warning, "path_lost", paths_lost,
      [](const Snapshot& now, uint64_t count) {
        return some(count, "path", "is ", "are ") + "lost, the latest to " +
               to_string(now.peers.path_lost.latest) +
-              "; its traffic uses the others. Fix: check that its interface is up and that its "
-              "network carries packets of this size";
+              "; the traffic of a lost path uses the others. Fix: check that the interface of the "
+              "path is up and that its network carries packets of this size";
      }},
     {info, "path_back", paths_back,
      [](const Snapshot& now, uint64_t count) {
@@ -90,7 +90,8 @@ constexpr NewsKind kinds[] = {
     {warning, "channel_not_made", ended<Why::unreachable>,
      [](const Snapshot& now, uint64_t count) {
        return "no channel could be made to " + whom(count, now.peers.of(Why::unreachable)) +
-              ", which did not answer in time. Fix: check that it runs, and that no firewall or "
+              ", which did not answer in time. Fix: check that its process runs, and that no "
+              "firewall or "
               "missing route blocks UDP";
      }},
     {warning, "version_mismatch", ended<Why::refused>,
@@ -106,11 +107,13 @@ constexpr NewsKind kinds[] = {
     {warning, "peer_restarted", ended<Why::restarted>,
      [](const Snapshot& now, uint64_t count) {
        return "another process has replaced " + whom(count, now.peers.of(Why::restarted)) +
-              ": what was imported from the old one is invalid. Fix: import it again";
+              ": segments and Jetties imported from the old process are invalid. Fix: import them "
+              "again";
      }},
     {info, "peer_left", ended<Why::left>,
      [](const Snapshot& now, uint64_t count) {
-       return "the device was closed, or forgotten, of " + whom(count, now.peers.of(Why::left));
+       return "the device of " + whom(count, now.peers.of(Why::left)) +
+              " was closed, or was forgotten here";
      }},
     {warning, "works_unknown", counted<&Statistics::unknown>,
      [](const Snapshot&, uint64_t count) {
@@ -129,8 +132,8 @@ constexpr NewsKind kinds[] = {
      [](const Snapshot&, uint64_t count) {
        return some(count, "slice") +
               "refused that peers sent: a wrong token, out of bounds, a missing right, or an "
-              "unknown operation. Fix: have the peers import again what was registered again; if "
-              "they are not yours, block them by a firewall";
+              "unknown operation. Fix: if memory was registered again, have the peers import it "
+              "again; block peers that are not yours by a firewall";
      }},
     {warning, "dropped_damaged", counted<&Statistics::dropped_icrc>,
      [](const Snapshot&, uint64_t count) {
@@ -141,14 +144,15 @@ constexpr NewsKind kinds[] = {
     {warning, "dropped_malformed", counted<&Statistics::dropped_malformed>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "packet") +
-              "dropped with invalid content. Fix: use one version on all hosts; if you do, capture "
-              "them (pcap) to find their sender";
+              "dropped with invalid content. Fix: use one version on all hosts; if you do already, "
+              "capture such packets (pcap) to find their sender";
      }},
     {warning, "dropped_other", counted<&Statistics::dropped_other>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "packet") +
-              "dropped: the source is not its peer's address, another partition, a PSN out of "
-              "range, or no memory. Fix: give each peer one address, without a NAT that changes it";
+              "dropped, because of a source that is not the peer's address, another partition, a "
+              "PSN out of range, or a lack of memory. Fix: give each peer one address, without a "
+              "NAT that changes it";
      }},
     {info, "setup_cookies", counted<&Statistics::setup_cookies>,
      [](const Snapshot&, uint64_t count) {
@@ -159,7 +163,8 @@ constexpr NewsKind kinds[] = {
     {info, "setup_ignored", counted<&Statistics::setup_incarnation>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "set-up message") +
-              "ignored that named another incarnation: this process or a peer has restarted, or "
+              "ignored as meant for another incarnation: this process or a peer has "
+              "restarted, or "
               "another host forges messages";
      }},
     {error, "capture_incomplete", counted<&Statistics::uncaptured>,
@@ -179,14 +184,14 @@ constexpr NewsKind kinds[] = {
     {warning, "unreachable", counted<&Statistics::unreachable>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "message", "came ", "came ") +
-              "from the network that a destination cannot be reached. Fix: check that the peer "
-              "runs, and the route to it";
+              "from the network, saying that a destination cannot be reached. Fix: check that "
+              "the peer runs, and the route to it";
      }},
     {warning, "not_fenced", counted<&Statistics::not_fenced>,
      [](const Snapshot&, uint64_t count) {
        return some(count, "segment") +
               "unregistered while a stopped process was copying to or from it: that process may "
-              "write once more. Fix: let it continue, or end it, and unregister again";
+              "write once more. Fix: let that process continue, or end it, and unregister again";
      }},
 };
 

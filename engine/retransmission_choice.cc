@@ -23,22 +23,24 @@ std::string objection_to_time_out(const Retransmission& mode) {
     return mode.rto_base < Duration{} ? "rto_base is negative. Fix: leave it out" : "";
   }
   if (mode.rto_base < least_base || mode.rto_base > most_base) {
-    return "rto_base is not within 4 us to 200 ms. Fix: one that is, or Rto::measured";
+    return "rto_base is not within 4 us to 200 ms. Fix: choose a value from 4 us to 200 ms, or "
+           "Rto::measured";
   }
-  if (mode.rto_exponent > most_exponent) return "rto_exponent is above 8. Fix: 0 to 8";
+  if (mode.rto_exponent > most_exponent) return "rto_exponent is above 8. Fix: choose 0 to 8";
   return {};
 }
 
 std::string objection_to_sizes(const Retransmission& mode) {
   if (mode.window_packets < 1 || mode.window_packets > 2048) {
-    return "window_packets is out of range. Fix: 1 to 2048";
+    return "window_packets is out of range. Fix: choose 1 to 2048";
   }
   if (mode.bitmap_bits < 64 || mode.bitmap_bits > 1024 || !std::has_single_bit(mode.bitmap_bits)) {
-    return "bitmap_bits is invalid. Fix: 64, 128, 256, 512 or 1024";
+    return "bitmap_bits is invalid. Fix: choose 64, 128, 256, 512 or 1024";
   }
   if (mode.ack_packets < 1 || mode.ack_packets > 1024 || mode.ack_delay < Duration{} ||
       mode.ack_delay > most_ack_delay) {
-    return "acknowledgements would be too late. Fix: ack_packets 1 to 1024, ack_delay up to 10 ms";
+    return "acknowledgements would be too late. Fix: choose ack_packets from 1 to 1024, and "
+           "ack_delay up to 10 ms";
   }
   return {};
 }
@@ -54,26 +56,25 @@ Retransmission retransmission_for(const drivers::PortFacts& port) {
 
 std::string objection(const Retransmission& mode, const drivers::PortFacts& port) {
   if (!is_valid(mode.scope) || !is_valid(mode.trigger) || !is_valid(mode.rto)) {
-    return "its scope, trigger or rto has a value that its enumeration does not have. Fix: "
-           "sel_rack, or "
-           "another one of named_retransmissions()";
+    return "its scope, trigger or rto has a value that its enumeration does not have. Fix: use "
+           "sel_rack, or another of named_retransmissions()";
   }
   if (mode.scope == Scope::go_back_n && mode.trigger == Trigger::rack) {
     return "rack needs to know which packets have arrived, which go-back-N does not report. Fix: "
-           "sel-rack, or gbn-fast";
+           "choose sel-rack or gbn-fast";
   }
   if (mode.scope == Scope::selective && !mode.keeps_out_of_order) {
-    return "selective retransmission needs a peer that keeps packets out of order. Fix: "
-           "keeps_out_of_order, or gbn-fast";
+    return "selective retransmission needs a peer that keeps packets out of order. Fix: set "
+           "keeps_out_of_order, or choose gbn-fast";
   }
   // UB 4.4.11
   if (port.reorders && mode.scope == Scope::go_back_n && mode.trigger == Trigger::fast) {
     return "gbn-fast sends a whole window again for each packet that is overtaken, and packets "
-           "overtake one another on this medium. Fix: sel-rack, or gbn-timeout";
+           "overtake one another on this medium. Fix: choose sel-rack or gbn-timeout";
   }
   if (port.reorders && !mode.keeps_out_of_order) {
     return "packets overtake one another on this medium, and each that arrives early would be "
-           "dropped. Fix: keeps_out_of_order, or sel-rack";
+           "dropped. Fix: set keeps_out_of_order, or choose sel-rack";
   }
   if (std::string why = objection_to_time_out(mode); !why.empty()) return why;
   return objection_to_sizes(mode);

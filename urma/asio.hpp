@@ -127,8 +127,8 @@ class Jetty {
   // Returns the executor with which the object was made.
   executor_type get_executor() const { return executor_; }
   // Returns the underlying Jetty, to publish it and to give its id or descriptor to peers. Do not
-  // post to it and do not poll it. If this object was moved from, the returned Jetty is also in the
-  // state of a Jetty that was moved from.
+  // post to it and do not poll it. If this object was moved from, it returns a Jetty that was moved
+  // from.
   const urma::Jetty& jetty() const { return state_ ? state_->jetty() : nothing_; }
 
   // Posts a work; the operation ends when the work has completed. Every work is signalled. Inline

@@ -46,7 +46,7 @@ CxlPort::CxlPort(std::unique_ptr<Window> window, uint32_t place, const WindowSet
                         file.path() + "-2?size=2G"};
   if (memory() != nullptr) facts_.mapped = window_->segments().mapped();
   const Pages& pages = file.pages();
-  facts_.description = "window " + file.path() + ", place " + std::to_string(place + 1) + " of " +
+  facts_.description = "window " + file.path() + ", slot " + std::to_string(place + 1) + " of " +
                        std::to_string(places) + ", room for " +
                        std::to_string(words_.parts().rings) + " rings, " + pages.text +
                        (pages.advice.empty() ? "" : " (" + pages.advice + ")") +
@@ -62,38 +62,42 @@ void CxlPort::state_settings(const WindowSettings& settings) {
   out = settings.options;
   const bool named = !settings.path.empty();
   out.push_back({"window", file.path(), named ? Origin::device_string : Origin::by_default,
-                 named ? "" : "this user's own", "the file or device that all here map"});
+                 named ? "" : "the window of this user",
+                 "the file or device that all devices of the window map"});
   out.push_back({"window_size", size_text(mapping_.bytes()),
                  settings.bytes != 0 ? Origin::device_string : Origin::system,
-                 settings.bytes != 0 ? "all of it taken" : "as it was made; taken as it is used",
-                 "how large it is, in bytes"});
+                 settings.bytes != 0 ? "all memory was taken when it was made"
+                                     : "as it was made; memory is taken as it is used",
+                 "the size of the window, in bytes"});
   out.push_back({"segment_memory",
                  size_text(uint64_t{words_.parts().granules} * words_.parts().granule_bytes),
                  Origin::driver, "half of a window of 8M or more",
-                 "what is for segments that all here map, in bytes"});
+                 "the memory for segments that all devices of the window map, in bytes"});
   out.push_back({"coherent", yes_or_no(words_.coherent()),
                  settings.coherent ? Origin::device_string : Origin::system,
                  settings.coherent ? "" : "as it was made",
-                 "whether processors keep its memory coherent; if not, nothing is mapped"});
+                 "whether processors keep its memory coherent; if not, no segment is mapped"});
   out.push_back({"pages", file.pages().text, Origin::system, file.pages().advice,
-                 "what the window is mapped with"});
-  out.push_back(
-      {"share", window_->hand_over() != nullptr ? "segment" : "window",
-       window_->hand_over() != nullptr ? Origin::device_string : Origin::by_default,
-       window_->hand_over() != nullptr ? "sockets beside the window" : "all in the window",
-       "where segments lie: each in a file of its own, handed over, or in the window"});
+                 "the pages with which the window is mapped"});
+  out.push_back({"share", window_->hand_over() != nullptr ? "segment" : "window",
+                 window_->hand_over() != nullptr ? Origin::device_string : Origin::by_default,
+                 window_->hand_over() != nullptr ? "handed over at sockets beside the window"
+                                                 : "all segments are in the window",
+                 "where segments lie: each in a file of its own, or in the window"});
   out.push_back({"place", std::to_string(place_ + 1) + " of " + std::to_string(places),
-                 Origin::drawn, "the first that was free", "which of its devices this one is"});
+                 Origin::drawn, "the first slot that was free",
+                 "the slot of the window that this device has"});
   out.push_back({"rings", std::to_string(words_.parts().rings), Origin::driver,
-                 "follows from the size", "room for one way between two devices each"});
+                 "follows from the size",
+                 "how many rings the window has; each carries packets from one device to another"});
   out.push_back({"address", to_string(facts_.self), Origin::driver,
-                 "the window's number, the place", "where others reach this device"});
+                 "from the window's number and the slot", "where peers reach this device"});
   out.push_back(
       {"eid", to_string(facts_.eid), Origin::driver, "the address", "the identity of the device"});
   out.push_back({"mtu", size_text(facts_.mtu), Origin::driver, "a slice is one packet",
                  "largest payload of a packet, in bytes"});
   out.push_back({"receive_buffer", size_text(facts_.buffer_bytes), Origin::driver, "a ring",
-                 "what waits for this device from each other one, in bytes"});
+                 "the most bytes from one peer that wait for this device"});
 }
 
 CxlPort::~CxlPort() {

@@ -5,24 +5,25 @@ namespace {
 
 void read_options(OptionReader& options, cxl::WindowSettings& settings) {
   options.size("size", settings.bytes, cxl::least_window_bytes, uint64_t{1} << 46,
-               {"how large it is made, all of its memory taken at once; a device's size",
-                "what is there, else 1G, taken as it is used"});
+               {"the size of a new window, all of whose memory is taken immediately; or the size "
+                "of a device",
+                "the size of the file; for a new one 1G, whose memory is taken as it is used"});
   options.flag("coherent", settings.coherent,
                {"no: the hardware does not keep the memory coherent, so lines are written back and "
                 "refreshed",
-                "as it was made, else yes"});
+                "as the window was made; yes for a new one"});
   std::string share = settings.hands_over ? "segment" : "window";
   options.text("share", share,
-               {"segment: each in a file of its own, whose descriptor goes to peers that show the "
-                "token; window: all in the window",
+               {"segment: each segment is a file of its own, which peers that show the token "
+                "receive; window: all segments are in the window",
                 "window"});
   settings.hands_over = share == "segment";
   if (share != "segment" && share != "window") options.refuse("share", "segment or window");
-  options.number(
-      "double", settings.double_seed,
-      {"with coherent=no, for tests: caches are acted, by chance from this seed", "not acted"});
+  options.number("double", settings.double_seed,
+                 {"with coherent=no, for tests: the seed of simulated caches that are not coherent",
+                  "no simulated caches"});
   if (settings.coherent.value_or(true))
-    options.refuse("double", "left out, or stand beside coherent=no");
+    options.refuse("double", "left out, or given together with coherent=no");
   else if (settings.hands_over)
     options.refuse("share", "left out: memory that is not kept coherent is not mapped");
 }
@@ -35,8 +36,8 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   settings.options = options.settings();
   if (!settings.path.empty() && settings.path.front() != '/') {
     return device_error(device, device.address_place,
-                        "a window is named by its whole path. Fix: cxl:/dev/shm/NAME, or cxl: for "
-                        "this user's own");
+                        "the path of a window begins with /. Fix: cxl:/dev/shm/NAME, or cxl: for "
+                        "the window of this user");
   }
   return cxl::CxlPort::open(settings);
 }
@@ -45,8 +46,8 @@ constexpr Driver::Pair pairs[] = {{"cxl:", "cxl:"}, {"cxl:?share=segment", "cxl:
 
 constexpr Driver::Form forms[] = {
     {"cxl:PATH",
-     "a file in /dev/shm or hugetlbfs (made when missing), a /dev/dax device, a PCI BAR's resource "
-     "file; without PATH /dev/shm/urma-UID, this user's own",
+     "a file in /dev/shm or hugetlbfs (made if it does not exist), a /dev/dax device, or the "
+     "resource file of a PCI BAR; without PATH /dev/shm/urma-UID, the window of this user",
      "cxl:", [](OptionReader& options) {
        cxl::WindowSettings settings;
        read_options(options, settings);

@@ -21,9 +21,9 @@ Error Mapping::cannot_map(int error) const {
   const std::string failed =
       "cannot be mapped (" + size_text(bytes_) + "): " + std::strerror(error);
   if (error == ENOMEM) {
-    return file_.errors().because(
-        Status::no_resources, failed,
-        "more address space (ulimit -v) or a smaller window; in hugetlbfs, free huge pages");
+    return file_.errors().because(Status::no_resources, failed,
+                                  "allow more address space (ulimit -v), or choose a smaller "
+                                  "window; in hugetlbfs, free huge pages");
   }
   return file_.errors().because(
       Status::io_error, failed,
@@ -59,7 +59,7 @@ Result<void> Mapping::put_caches_between(uint64_t double_seed) {
       return file_.errors().because(
           Status::no_resources,
           std::string("cannot have a copy of its own: ") + std::strerror(errno),
-          "a smaller window: cxl:PATH?size=16M");
+          "choose a smaller window: cxl:PATH?size=16M");
     }
     std::byte* const copy = acted->copy();
     caches_ = std::move(acted);
@@ -72,7 +72,7 @@ Result<void> Mapping::put_caches_between(uint64_t double_seed) {
   return file_.errors().because(
       Status::unsupported,
       "is not coherent, and this library cannot write back the caches of this processor",
-      "x86-64 or aarch64, or a window that is coherent");
+      "use x86-64 or aarch64, or a window that is coherent");
 }
 
 bool Mapping::map_again(std::byte* at, uint64_t bytes) {

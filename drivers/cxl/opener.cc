@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t default_bytes = 1 << 30;
 constexpr uint64_t most_bytes = uint64_t{1} << 46;
 
-// A number for this boot of this kernel, because locks are the kernel's own.
+// Returns a number for this boot of this kernel, because locks are the kernel's own.
 uint64_t this_boot() {
   std::array<char, 64> text{};
   const int file = above_standard(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
@@ -92,7 +92,7 @@ Result<void> Opener::prepare_file() {
   struct stat about {};
   if (fstat(file().descriptor(), &about) != 0) {
     return errors_.because(Status::io_error,
-                           std::string("cannot be looked at: ") + std::strerror(errno),
+                           std::string("cannot be examined: ") + std::strerror(errno),
                            "choose another path");
   }
   if (settings_.path.empty() && about.st_uid != geteuid()) {
@@ -121,8 +121,8 @@ Result<void> Opener::size_file() {
   if (!file_may_have(bytes_)) {
     return errors_.because(
         Status::no_resources,
-        "cannot have " + size_text(bytes_) + ": larger than this process's files may be",
-        "a smaller size, cxl:PATH?size=1M, or a higher limit (ulimit -f)");
+        "cannot have " + size_text(bytes_) + ": this process may not make a file of this size",
+        "choose a smaller size, cxl:PATH?size=1M, or a higher limit (ulimit -f)");
   }
   if (ftruncate(file().descriptor(), static_cast<off_t>(bytes_)) != 0) {
     return errors_.cannot_have("cannot have " + size_text(bytes_), bytes_, errno);
@@ -141,9 +141,8 @@ Result<uint64_t> Opener::choose_size(uint64_t file_bytes) const {
     bytes = (bytes + page - 1) / page * page;
   }
   if (bytes == 0) {
-    return errors_.because(Status::invalid_argument,
-                           "is a device that does not say how large it is",
-                           "say it: cxl:" + errors_.path + "?size=1G");
+    return errors_.because(Status::invalid_argument, "is a device that does not report its size",
+                           "give the size: cxl:" + errors_.path + "?size=1G");
   }
   if (file_bytes != 0 && bytes != file_bytes) {
     return errors_.because(Status::invalid_argument,
@@ -153,9 +152,9 @@ Result<uint64_t> Opener::choose_size(uint64_t file_bytes) const {
   if (bytes < least_window_bytes || bytes > most_bytes) {
     return errors_.because(
         Status::invalid_argument,
-        "has " + std::to_string(bytes) + " bytes: it was cut off, or is something else",
-        "a window has 1M at least: choose another path, or remove the file when no process uses "
-        "it; it is made anew");
+        "has " + std::to_string(bytes) + " bytes: it was truncated, or is not a window",
+        "a window has at least 1M: choose another path, or remove the file when no process uses "
+        "it; the next device makes a new one");
   }
   return bytes;
 }
@@ -172,7 +171,7 @@ Result<void> Opener::make() {
   const uint64_t taken = settings_.bytes != 0 ? bytes_ : parts.rings_at;
   if (const int why = file().take_memory(0, taken); why != 0) {
     return errors_.cannot_have(settings_.bytes != 0 ? "cannot have all of its " + size_text(bytes_)
-                                                    : "cannot have the memory that it begins with",
+                                                    : "cannot have the memory of its first pages",
                                taken, why);
   }
   if (!mapped_) {
@@ -201,7 +200,7 @@ Result<void> Opener::find() {
   // A page for which no memory was taken yet needs some even to be read.
   const uint64_t begins_with = Parts::of(bytes_).rings_at;
   if (const int why = file().take_memory(0, begins_with); why != 0) {
-    return errors_.cannot_have("cannot have the memory that it begins with", begins_with, why);
+    return errors_.cannot_have("cannot have the memory of its first pages", begins_with, why);
   }
   if (auto mapped = map(); !mapped) return mapped.error();
   const SharedWords& words = mapping_->words();
@@ -230,29 +229,30 @@ Result<void> Opener::find() {
 Result<void> Opener::examine(const Says& says) const {
   const Parts parts = Parts::of(bytes_);
   if (says.magic != magic) {
-    return errors_.because(Status::invalid_argument, "is something else: it does not begin as one",
-                           "choose another path, or remove it if you do not need it any more");
+    return errors_.because(
+        Status::invalid_argument, "is not a window: it does not begin with the header of one",
+        "choose another path, or remove the file if you do not need it any more");
   }
   if (says.version != version) {
     return errors_.because(
         Status::version_mismatch,
         "has layout " + std::to_string(says.version) + ", and this library has " +
             std::to_string(version),
-        "use one version of liburma on this window, or remove it when no process uses it");
+        "use one version of liburma on this window, or remove its file when no process uses it");
   }
   if (says.bytes != bytes_ || says.rings != parts.rings) {
-    return errors_.because(Status::invalid_argument,
-                           "was made with " + std::to_string(says.bytes) + " bytes and " +
-                               std::to_string(says.rings) + " rings, and has " +
-                               std::to_string(bytes_) + " and " + std::to_string(parts.rings) +
-                               " now: it was cut off, or written over",
-                           "remove it when no process uses it; it is made anew");
+    return errors_.because(
+        Status::invalid_argument,
+        "was made with " + std::to_string(says.bytes) + " bytes and " + std::to_string(says.rings) +
+            " rings, and now has " + std::to_string(bytes_) + " and " +
+            std::to_string(parts.rings) + ": it was truncated or overwritten",
+        "remove its file when no process uses it; the next device makes a new one");
   }
   if (settings_.coherent.value_or(says.coherent) != says.coherent) {
     return errors_.because(
         Status::invalid_argument,
         says.coherent ? "was made as coherent" : "was made as not coherent",
-        "leave coherent= out, choose another path, or remove it when no process uses it");
+        "leave coherent= out, choose another path, or remove the file when no process uses it");
   }
   if (says.boot != this_boot()) {
     return errors_.because(

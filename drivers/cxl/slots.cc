@@ -99,13 +99,16 @@ Result<uint32_t> Slots::join() {
 Error Slots::cannot_listen(int error) const {
   const WindowErrors& errors = file_.errors();
   if (is_shortage(error)) {
-    return errors.cannot_have("cannot have a socket beside it", page_bytes, error);
+    return errors.cannot_have("cannot have the socket of a slot beside its file", page_bytes,
+                              error);
   }
   return errors.because(
       Status::io_error,
-      std::string("cannot have a socket beside it, by which memory is handed over: ") +
+      std::string(
+          "cannot have the socket of a slot beside its file, at which memory is handed over: ") +
           std::strerror(error),
-      "a directory that we may write to and a short path, or leave out share=segment");
+      "choose a directory where this process may write and a short path, or leave out "
+      "share=segment");
 }
 
 void Slots::leave() {

@@ -5,7 +5,7 @@ namespace {
 
 void read_options(OptionReader& options, fault::Settings& settings) {
   options.number("seed", settings.seed,
-                 {"of the random generator: the same seed makes the same faults"});
+                 {"the seed of the random generator: the same seed makes the same faults"});
   settings.out.read_options(options);
   settings.in.read_options(options, "in.");
   settings.lateness.read_options(options);

@@ -66,13 +66,13 @@ constexpr std::string_view fix = ". Fix: paths():udp:10.0.0.1+udp:10.0.1.1";
 std::string objection(PacketPort& port, const Eid& beside, VirtualClock* clock) {
   const PortFacts& facts = port.facts();
   if (facts.lossless) {
-    return "it loses nothing, so another path would be of no use. Fix: open it as a device of its "
-           "own";
+    return "it loses no packets, so another path would be of no use. Fix: open it as a device of "
+           "its own";
   }
   if (!facts.paths.empty()) return "it has several paths itself" + std::string(fix);
-  if (port.clock() != clock) return "its clock is not that of the first one";
+  if (port.clock() != clock) return "it does not have the clock of the first path";
   if (!may_reach(facts.self.address, beside)) {
-    return "its address and that of the first one are not both IPv4 or both IPv6" +
+    return "its address and that of the first path are not both IPv4 or both IPv6" +
            std::string(fix);
   }
   return {};
@@ -166,11 +166,12 @@ Result<std::unique_ptr<PathPorts::Joining>> PathsPort::prepare(std::string_view 
   std::string why = objection(**port, facts_.self.address, clock_);
   if (why.empty() && (*port)->facts().mtu < facts_.mtu) {
     why = "its packets carry " + size_text((*port)->facts().mtu) +
-          " bytes, and those of the others " + size_text(facts_.mtu) +
+          " bytes, and those of the other paths " + size_text(facts_.mtu) +
           ". Fix: raise the MTU of its interface, or open the device with a smaller mtu=";
   }
   if (why.empty() && (*port)->descriptors().empty() != descriptors_.empty()) {
-    why = "it has no descriptors to wait at, or the first one has none" + std::string(fix);
+    why = "it, or the first path, has no descriptors at which a thread could sleep" +
+          std::string(fix);
   }
   if (!why.empty()) return device_error(*device, device->place, why);
   auto joined = std::make_unique<Joined>(std::move(*port));

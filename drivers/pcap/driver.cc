@@ -23,8 +23,9 @@ Result<std::unique_ptr<PacketPort>> open(const DeviceString& device) {
   if (auto done = options.finish(); !done) return done.error();
   settings.options = options.settings();
   if (settings.path.empty()) {
-    return device_error(device, device.place,
-                        "the file to capture to is missing. Fix: pcap(file=/tmp/x.pcapng):udp:");
+    return device_error(
+        device, device.place,
+        "the name of the capture's file is missing. Fix: pcap(file=/tmp/x.pcapng):udp:");
   }
   // Opened before the file, so that a device that cannot be opened does not destroy an older
   // capture.

@@ -4,7 +4,7 @@ namespace urma::drivers {
 namespace {
 
 constexpr OptionSays seed_says = {
-    "of the network's random generator; the device that names the network first sets it"};
+    "the seed of the network's random generator; the device that names the network first sets it"};
 
 void read_clock_options(OptionReader& options, std::string& name, uint64_t& seed) {
   options.text("net", name, {"the network whose time it uses", "required"});

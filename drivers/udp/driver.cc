@@ -79,8 +79,9 @@ constexpr Driver::Pair pairs[] = {{"udp:", "udp:"}};
 
 constexpr Driver::Form forms[] = {
     {"udp:ADDRESS:PORT",
-     "an address of this machine; without PORT 4792, or another one if that is taken; with PORT 0 "
-     "any free one; without both the first free 127.0.0.N. IPv6 in brackets",
+     "an address of this machine, IPv6 in brackets. Without PORT the port is 4792, or another one "
+     "if that is taken; with PORT 0 it is any free port. Without both the device takes the first "
+     "free 127.0.0.N",
      "udp:", [](OptionReader& options) {
        udp::Settings settings;
        read_options(options, settings);

@@ -20,8 +20,8 @@ constexpr uint32_t overhead = 48 + 96;
 constexpr size_t small = 512;
 constexpr int send_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
 
-// A random EID in fd00::/8 with Sub-ID 1, for ports other than 4792, where the address alone does
-// not identify the device.
+// Returns a random EID in fd00::/8 with Sub-ID 1, for ports other than 4792, where the address
+// alone does not identify the device.
 Eid random_eid() {
   SecureEntropy entropy;
   Eid eid;
@@ -99,7 +99,7 @@ struct UdpPort::Inbound {
     headers[i].msg_hdr.msg_controllen = sizeof controls[i];
     vectors[i] = {buffer, buffer_bytes};
   }
-  // The size of each datagram except the last, of those that GRO joined.
+  // Returns the size of each datagram except the last, of those that GRO joined.
   uint32_t segment_of(unsigned i) {
     msghdr& header = headers[i].msg_hdr;
     for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr;
@@ -153,7 +153,7 @@ UdpPort::UdpPort(Socket main, Socket other, const Settings& settings, const Endp
                        (huge_pages ? ", huge pages where there are any" : "");
   state_settings(settings, interface);
   facts_.settings.push_back({"huge_pages", huge_pages ? "where there are any" : "no",
-                             Origin::system, "", "for received packets"});
+                             Origin::system, "", "huge pages for received packets"});
 }
 
 // Lists each value in effect with its source.

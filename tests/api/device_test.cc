@@ -189,7 +189,7 @@ TEST_CASE("invalid calls are refused with the reason and the fix") {
   says(urma::open("udp:", {.operation_timeout = 1us}).error(), "operation_timeout");
   says(urma::open("udp:", {.idle_timeout = 1us}).error(), "idle_timeout");
   says(urma::open("udp:", {.congestion = "magic"}).error(), "aimd");
-  says(urma::open("udp:", {.limits = {.jetties = 0}}).error(), "jetties 1 to");
+  says(urma::open("udp:", {.limits = {.jetties = 0}}).error(), "jetties from 1 to");
   Side side = Side::open("udp:", {.limits = {.jetties = 2, .segments = 1}});
   says(side.device.allocate(0).error(), "0 bytes");
   says(side.device.allocate(SIZE_MAX / 2).error(), "address space");

@@ -281,7 +281,7 @@ TEST_CASE(
     const NoAddressSpace none;
     const auto done = handing.segment.unregister();
     REQUIRE(done.status() == Status::not_fenced);
-    CHECK(done.error().message.find("peers were handed this memory") != std::string::npos);
+    CHECK(done.error().message.find("this memory was handed to peers") != std::string::npos);
   }
   const auto listed = handing.owner.device.quarantined().value();
   REQUIRE(listed.size() == 1);

@@ -130,7 +130,7 @@ int opens_unseen(uid_t user) {
   const Result<Device> device = open("udp:");
   if (!device) return 3;
   const std::string description = device->description();
-  if (description.find("urma_stat does not show it") == description.npos) return 4;
+  if (description.find("urma_stat does not show this device") == description.npos) return 4;
   if (description.find("Fix: ") == description.npos) return 5;
   return observe_devices().status() == Status::permission_denied ? 0 : 6;
 }

@@ -20,7 +20,7 @@ constexpr off_t window_lock = off_t{1} << 60;
 
 TEST_CASE("the error for a window that cannot be opened says why, and what to do") {
   const WindowFile window("bad");
-  check_refused("cxl:here", Status::invalid_argument, "whole path");
+  check_refused("cxl:here", Status::invalid_argument, "begins with /");
   check_refused(window.device("?size=1000"), Status::invalid_argument, "size");
   check_refused(window.device("?colour=red"), Status::invalid_argument, "no such option");
   check_refused("cxl:/dev/shm", Status::io_error, "directory");
@@ -42,7 +42,7 @@ TEST_CASE("a file that is not a window is left unchanged") {
   for (const std::string& text :
        {noise, std::string("a line of text\n"), std::string(2 << 20, 'x')}) {
     window.write(text);
-    check_refused(window.device(""), Status::invalid_argument, "something else");
+    check_refused(window.device(""), Status::invalid_argument, "is not a window");
     CHECK(window.bytes() == text.size());
     Intruder intruder(window);
     CHECK(std::memcmp(intruder.all().data(), text.data(), text.size()) == 0);
@@ -54,9 +54,9 @@ TEST_CASE("a window of another version or size, or that is cut off, is refused w
   REQUIRE(try_open_port(window.device("?size=4M")).ok());
   check_refused(window.device("?size=8M"), Status::invalid_argument, "has 4M, not 8M");
   window.cut(2 << 20);
-  check_refused(window.device(""), Status::invalid_argument, "cut off");
+  check_refused(window.device(""), Status::invalid_argument, "truncated");
   window.cut(4096);
-  check_refused(window.device(""), Status::invalid_argument, "cut off");
+  check_refused(window.device(""), Status::invalid_argument, "truncated");
   window.cut(4 << 20);
   {
     const auto living = try_open_port(window.device(""));
@@ -70,7 +70,7 @@ TEST_CASE("a window of another version or size, or that is cut off, is refused w
   CHECK(Intruder(window).header().version == cxl::version);
   const auto living = try_open_port(window.device(""));
   Intruder(window).header().rings = 1;
-  check_refused(window.device(""), Status::invalid_argument, "written over");
+  check_refused(window.device(""), Status::invalid_argument, "overwritten");
 }
 
 TEST_CASE("a window that a dead process has left incomplete is created again") {

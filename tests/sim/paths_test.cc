@@ -473,7 +473,7 @@ TEST_CASE("the first path may be removed, down to one, and further ones added") 
   CHECK(one.device.paths(there.segment.peer).value().size() == 1);
   const auto last = two.device.remove_path(places[1]);
   CHECK(last.status() == Status::invalid_argument);
-  CHECK(last.error().message.find("Fix: add_path") != std::string::npos);
+  CHECK(last.error().message.find("Fix: add another path") != std::string::npos);
   CHECK(two.device.remove_path(places[0]).status() == Status::invalid_argument);
   // A new peer learns only the present paths.
   Host late = hosts.start();

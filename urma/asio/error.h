@@ -49,7 +49,7 @@ inline boost::system::error_condition condition_of(Status status) {
 
 class Category final : public boost::system::error_category {
  public:
-  // A fixed identifier, so that libraries that do not share symbols have the same category.
+  // The identifier is fixed, so that libraries that do not share symbols have the same category.
   constexpr Category() noexcept : error_category(0x75726d6173746174) {}
 
   const char* name() const noexcept override { return "urma"; }

@@ -16,7 +16,8 @@ Result<uint16_t> parse_port(std::string_view text, std::string_view whole) {
   uint16_t port = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (failure != std::errc{} || end != text.data() + text.size() || port == 0) {
-    return bad_endpoint(whole, "has no valid port after the colon. Fix: a number from 1 to 65535");
+    return bad_endpoint(whole,
+                        "has no valid port after the colon. Fix: write a number from 1 to 65535");
   }
   return port;
 }

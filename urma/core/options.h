@@ -22,8 +22,8 @@ enum class Threads : uint8_t {
   automatic,
   // Always the service thread of the device.
   served,
-  // Always the application's threads, when they poll or wait. While none does, peers get no
-  // answers, and time-outs of this library do not expire.
+  // Always the application's threads, when they poll or wait. While no thread polls or waits, peers
+  // get no answers, and time-outs of this library do not expire.
   inlined,
 };
 // Returns whether the value is one of the enumeration's, since any number can be cast to an

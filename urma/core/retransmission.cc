@@ -7,15 +7,22 @@ namespace urma {
 namespace {
 
 constexpr NamedRetransmission named[] = {
-    {"sel-rack", "what is missing, once later packets have come; a probe for the last ones",
+    {"sel-rack",
+     "missing packets, once later ones have arrived; a probe detects the loss of the last packets",
      sel_rack},
-    {"sel-fast", "what is missing, once the peer says so: single path, little loss", sel_fast},
-    {"sel-timeout", "what is missing, after a time-out: many paths, very little loss", sel_timeout},
+    {"sel-fast",
+     "missing packets, once the peer reports them missing: for a single path and little loss",
+     sel_fast},
+    {"sel-timeout", "missing packets, after a time-out: for several paths and very little loss",
+     sel_timeout},
     {"gbn-fast",
-     "all from the first missing one, once the peer says so: single path, hardly any "
+     "all packets from the first missing one on, once the peer reports it missing: for a single "
+     "path and hardly any "
      "loss",
      gbn_fast},
-    {"gbn-timeout", "all from the first missing one, after a time-out: many paths, hardly any loss",
+    {"gbn-timeout",
+     "all packets from the first missing one on, after a time-out: for several paths and hardly "
+     "any loss",
      gbn_timeout},
 };
 

@@ -20,7 +20,7 @@ constexpr Metric metrics[] = {
     {"completions", "completions", total, own,
      "Completions delivered to Jetties, those of arrivals included.", &S::completions},
     {"receiver_not_ready", "answers", total, own,
-     "Answers of targets that had no receive slot (UB: RNR).", &S::receiver_not_ready},
+     "Answers of targets that had no vacant receive slot (UB: RNR).", &S::receiver_not_ready},
     {"retries", "slices", total, own,
      "Slices sent again after a receiver-not-ready answer, or over a new channel.", &S::retries},
     {"timeouts", "works", total, own, "Works that ended after their operation timeout.",
@@ -28,25 +28,28 @@ constexpr Metric metrics[] = {
     {"unknown", "works", total, own,
      "Works that ended as unknown: they may or may not have executed.", &S::unknown},
     {"held", "works", total, own,
-     "Works that waited for earlier works (fences, and order that this side keeps).", &S::held},
+     "Works that waited for earlier works, because of a fence, or of an order that this side "
+     "keeps.",
+     &S::held},
     {"copied", "slices", total, own, "Slices copied to or from mapped memory, without a packet.",
      &S::copied},
     {"copied_bytes", "bytes", total, own, "Bytes of the slices that `copied` counts.",
      &S::copied_bytes},
     {"copied_past_caches", "slices", total, own,
-     "Slices that `copied` counts and that bypassed the caches, because their works are too large "
-     "for these.",
+     "Slices that `copied` counts and that bypassed the caches, because their works are larger "
+     "than the caches.",
      &S::copied_past_caches},
     {"past_caches_from", "bytes", now, own,
-     "Works from this size on bypass the caches; no value if it was not measured, or does not pay.",
+     "Works from this size on bypass the caches; no value if this was not measured, or is not "
+     "faster.",
      &S::past_caches_from},
 
     {"executed", "slices", total, peers, "Slices executed here for peers.", &S::executed},
     {"refused", "slices", total, peers,
      "Slices refused: a wrong token, out of bounds, a missing right, or an unknown operation.",
      &S::refused},
-    {"not_ready", "answers", total, peers, "Answers to peers that there was no receive slot here.",
-     &S::not_ready},
+    {"not_ready", "answers", total, peers,
+     "Answers to peers which said that no receive slot was vacant here.", &S::not_ready},
     {"repeated", "slices", total, peers, "Slices received again after they had been executed.",
      &S::repeated},
     {"withdrawn", "slices", total, peers,
@@ -102,8 +105,8 @@ constexpr Metric metrics[] = {
      "Set-up messages received with a correct ICRC, those that were ignored included.",
      &S::setup_received},
     {"setup_cookies", "messages", total, packets,
-     "OPENs answered with a cookie (RETRY), because they could end a channel, or 64 others were "
-     "half open.",
+     "OPENs answered with a cookie (RETRY), because they could end a channel, or 64 other channels "
+     "were half open.",
      &S::setup_cookies},
     {"setup_refused", "messages", total, packets,
      "OPENs refused: another version, another incarnation, or no room.", &S::setup_refused},
@@ -112,8 +115,8 @@ constexpr Metric metrics[] = {
      "peer: forged, or from before a restart.",
      &S::setup_incarnation},
     {"setup_late", "messages", total, packets,
-     "Set-up messages ignored because they repeat or answer something that has ended, or that "
-     "this device never asked.",
+     "Set-up messages ignored because they repeat a message, or answer a question that has ended "
+     "or that this device never asked.",
      &S::setup_late},
     {"setup_declined", "messages", total, packets,
      "Set-up messages ignored because this device is closing, is opening the channel itself, "

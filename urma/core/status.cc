@@ -16,7 +16,7 @@ constexpr StatusInfo catalogue[] = {
     {Status::ok, "ok", "The work was executed, or the call succeeded.", {}, "Nothing to do."},
     {Status::flushed,
      "flushed",
-     "The work was cancelled before it could execute: not executed.",
+     "The work was cancelled before it could execute, so it was not executed.",
      {"Its Jetty or its device was closed or destroyed.",
       "The segment that it reads from or writes to here was unregistered.",
       "It timed out (operation_timeout) before any part of it was sent."},
@@ -31,7 +31,7 @@ constexpr StatusInfo catalogue[] = {
      "happen twice."},
     {Status::bad_work,
      "bad_work",
-     "The work itself is invalid: not executed.",
+     "The work itself is invalid, so it was not executed.",
      {"It is too long (writes and reads: at most 1 GiB, sends: 64 KiB), has more than 16 buffers, "
       "or more inline data than its Jetty's berths hold (JettyOptions::inline_bytes).",
       "Its target is a segment or Jetty that the import did not find (only the other one was "
@@ -52,7 +52,7 @@ constexpr StatusInfo catalogue[] = {
      "the rights that are needed."},
     {Status::remote_unsupported,
      "remote_unsupported",
-     "The target cannot execute this: not executed.",
+     "The target cannot execute this work, so it was not executed.",
      {"A message was longer than the receive buffer that waited for it.",
       "A message or an immediate went to a Jetty that was made without receive slots.",
       "The target's version does not know the operation, or it is an atomic on a guarded segment."},
@@ -60,11 +60,11 @@ constexpr StatusInfo catalogue[] = {
      "JettyOptions::receives; or upgrade the target."},
     {Status::receiver_not_ready,
      "receiver_not_ready",
-     "The target answered, but had no receive slot for longer than receiver_timeout: not "
-     "executed.",
+     "The target answered, but had no receive slot for longer than receiver_timeout. The work was "
+     "not executed.",
      {"Its application does not post receives, or does not poll its completions.",
       "Messages arrive faster than its application handles them."},
-     "Have the target post receives and poll, give its Jetty more of them "
+     "Have the target post receives and poll, give its Jetty more receives "
      "(JettyOptions::receives), or allow more time (receiver_timeout)."},
     {Status::receive_too_small,
      "receive_too_small",
@@ -74,7 +74,8 @@ constexpr StatusInfo catalogue[] = {
      "Post larger receive buffers (a message is at most 64 KiB)."},
     {Status::peer_unreachable,
      "peer_unreachable",
-     "No process answered at the target's address within the time allowed: not executed.",
+     "No process answered at the target's address within the time allowed. The work was not "
+     "executed.",
      {"No process has that address open, or it has ended.",
       "A firewall, a container's network or a missing route drops UDP on the way (port 4792).",
       "The process is stopped, or does not poll a device of Threads::inlined."},
@@ -82,8 +83,8 @@ constexpr StatusInfo catalogue[] = {
      "passes between the hosts."},
     {Status::peer_restarted,
      "peer_restarted",
-     "The process that the target belongs to has ended; another one may run at its address. Not "
-     "executed.",
+     "The process that the target belongs to has ended; another one may run at its address. The "
+     "work was not executed.",
      {"It was started again, or closed its device and opened another one.",
       "A descriptor was kept from an earlier run."},
      "Import the name or descriptor again."},
@@ -96,7 +97,7 @@ constexpr StatusInfo catalogue[] = {
      "invalid_argument",
      "An argument of the call is invalid.",
      {"A device string, an address, a name or a descriptor is misspelt.",
-      "An option is out of range, or two of them exclude each other."},
+      "An option is out of range, or two options exclude each other."},
      "Correct the argument that the message names."},
     {Status::not_found,
      "not_found",
@@ -133,7 +134,7 @@ constexpr StatusInfo catalogue[] = {
       "The system has no memory, descriptors or threads left for this process, or no room in the "
       "file system of a window."},
      "Raise the limit that the message names (`Limits`, ulimit, a container's), or release some of "
-     "what it counts; \"urma_info --doctor\" shows whether /dev/shm has room."},
+     "the objects that it counts; \"urma_info --doctor\" shows whether /dev/shm has room."},
     {Status::unsupported,
      "unsupported",
      "This device or this version cannot do that. A work with this status was not executed.",
@@ -160,16 +161,15 @@ constexpr StatusInfo catalogue[] = {
      "io_error",
      "A call of the operating system failed.",
      {"The message quotes the reason that the system gave.",
-      "A container limits it, or has another file system; see urma_info --doctor."},
-     "Correct what the quoted reason points at (urma_info --doctor checks for the usual causes), "
-     "and "
-     "try again."},
+      "A container forbids the call, or has another file system; see urma_info --doctor."},
+     "Remove the cause that the message quotes (urma_info --doctor checks for the usual causes), "
+     "and try again."},
     {Status::not_fenced,
      "not_fenced",
      "The segment is unregistered, but a late write by another process could not be ruled out.",
      {"A process that maps the window was stopped, or had no processor, in the middle of a copy."},
-     "Let that process continue, or end it; until then do not rely on the content of the memory, "
-     "which the library does not allocate again before."},
+     "Let that process continue, or end it; until then do not rely on the content of the memory. "
+     "The library does not allocate the memory again before that."},
 };
 
 constexpr bool in_order() {

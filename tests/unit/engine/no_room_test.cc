@@ -22,7 +22,8 @@ TEST_CASE("if a peer cannot be reached for lack of room, the error says what is 
 
   const Error ways = explain_no_room(peer, {Ways::Shortage::ways, &backing});
   CHECK(ways.status == Status::no_resources);
-  CHECK(mentions(ways.message, peer + " cannot be reached over /proc/urma-window: all ways"));
+  CHECK(mentions(ways.message,
+                 peer + " cannot be reached over /proc/urma-window: all the connections"));
   CHECK(ways.message.ends_with(". Fix: take a larger one"));
 
   const Error memory = explain_no_room(peer, {Ways::Shortage::memory, &backing});
