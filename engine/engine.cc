@@ -64,7 +64,7 @@ Engine::~Engine() {
 
 bool Engine::pass(Time now, const jetty::Jfc* polled) {
   ++passes_;
-  looked_only_ = false;
+  found_nothing_ = false;
   // Works that the application posts in answer to the last pass leave first.
   const bool marked = dirty_.any();
   bool busy = received_last_ && marked;
@@ -72,8 +72,8 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   const uint32_t looks = polled != nullptr && ways_ != nullptr && !marked ? looks_at_once : 1;
   for (uint32_t i = 0; i < looks && !busy; ++i) busy = receive(now);
   received_last_ = !received_last_ && busy;
-  told_ = transactions_.jetties().pushed();
-  if (polled != nullptr && received_last_ && told_) {
+  showed_completion_ = transactions_.jetties().pushed();
+  if (polled != nullptr && received_last_ && showed_completion_) {
     // The polling thread sees immediately what has come. The next pass does the rest, after its
     // reply.
     kick_ = transactions_.jetties().wake_others(polled) || kick_;
@@ -81,8 +81,8 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
     return true;
   }
   // Most looks of a polling thread find nothing, and end here.
-  looked_only_ = polled != nullptr && !busy && quiet(now);
-  if (looked_only_) return false;
+  found_nothing_ = polled != nullptr && !busy && quiet(now);
+  if (found_nothing_) return false;
   if (commands_.waits() || commands_.arrived()) busy = commands_.run(*this, now) || busy;
   busy = names_.pass(now) || busy;
   const bool posted = take_posted(now);

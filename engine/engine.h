@@ -44,9 +44,9 @@ class Engine {
   bool pass(Time now, const jetty::Jfc* polled);
 
   // Returns whether the last pass was a look that found nothing, and changed nothing.
-  bool looked_only() const { return looked_only_; }
+  bool found_nothing() const { return found_nothing_; }
   // Returns whether the last pass showed the application a completion.
-  bool told() const { return told_; }
+  bool showed_completion() const { return showed_completion_; }
   // Nothing needs a pass before this time, unless something arrives or is posted.
   Time next_deadline() const;
   // Returns whether something was posted or commanded since the last pass. Called by any thread
@@ -144,8 +144,8 @@ class Engine {
   Time passed_at_{};         // when that was
   bool sent_ahead_ = false;  // since the last `send`
   bool received_last_ = false;
-  bool looked_only_ = false;
-  bool told_ = false;
+  bool found_nothing_ = false;
+  bool showed_completion_ = false;
   bool kick_ = false;
   uint64_t passes_ = 0;
 };

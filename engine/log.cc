@@ -16,7 +16,7 @@ constexpr Duration longest_sleep = std::chrono::hours(1);
 }  // namespace
 
 Log::Log(LogOptions options, std::string device)
-    : options_(std::move(options)), device_(std::move(device)), told_(all_news().size()) {}
+    : options_(std::move(options)), device_(std::move(device)), logged_(all_news().size()) {}
 
 Result<void> Log::start(const std::string& description) {
   opening_ = description;
@@ -63,7 +63,7 @@ void Log::ring() {
 // ---- the thread
 
 template <class Text>
-void Log::tell(LogLevel level, std::string_view kind, uint64_t count, Text&& text) {
+void Log::log(LogLevel level, std::string_view kind, uint64_t count, Text&& text) {
   if (level > options_.level) return;
   try {
     const std::string line = device_ + ": " + text();
@@ -74,7 +74,7 @@ void Log::tell(LogLevel level, std::string_view kind, uint64_t count, Text&& tex
 }
 
 void Log::run() {
-  tell(LogLevel::info, "opened", 1, [this] { return "opened: " + opening_; });
+  log(LogLevel::info, "opened", 1, [this] { return "opened: " + opening_; });
   Snapshot now;
   for (;;) {
     // Reads `rung_` before the offer, so that a later ring ends the sleep below.
@@ -86,30 +86,30 @@ void Log::run() {
       now = slot_;
       full_.store(0, std::memory_order_release);
     }
-    const Time next = tell_news(now, ended);
+    const Time next = log_news(now, ended);
     if (ended) break;
     const Duration left = next == never ? longest_sleep : next - read_clock();
     if (left > Duration{}) futex_wait(rung_, rung, std::min(left, longest_sleep));
   }
-  tell(LogLevel::info, "closed", 1, [] { return std::string("closed"); });
+  log(LogLevel::info, "closed", 1, [] { return std::string("closed"); });
 }
 
-// Returns the time at which the next delayed line may be told.
-Time Log::tell_news(const Snapshot& now, bool all) {
+// Returns the time at which the next delayed line may be logged.
+Time Log::log_news(const Snapshot& now, bool all) {
   const auto kinds = all_news();
   const Time clock = read_clock();
   Time soonest = never;
   for (size_t i = 0; i < kinds.size(); ++i) {
     const uint64_t count = kinds[i].count(now);
-    Told& told = told_[i];
-    if (kinds[i].level > options_.level || count == told.count) continue;
-    if (clock < told.next && !all) {
-      soonest = std::min(soonest, told.next);
+    Logged& logged = logged_[i];
+    if (kinds[i].level > options_.level || count == logged.count) continue;
+    if (clock < logged.next && !all) {
+      soonest = std::min(soonest, logged.next);
       continue;
     }
-    const uint64_t since = count - std::exchange(told.count, count);
-    told.next = clock + Duration(std::chrono::seconds(1)) / options_.per_second;
-    tell(kinds[i].level, kinds[i].name, since, [&] { return kinds[i].text(now, since); });
+    const uint64_t since = count - std::exchange(logged.count, count);
+    logged.next = clock + Duration(std::chrono::seconds(1)) / options_.per_second;
+    log(kinds[i].level, kinds[i].name, since, [&] { return kinds[i].text(now, since); });
   }
   return soonest;
 }

@@ -17,8 +17,8 @@ namespace urma::engine {
 // counters and hands over a copy of them, so it never waits for the application's callback. The
 // slow parts (texts, limits, the callback) are on the thread of the log.
 //
-// The limit on lines omits nothing: `told_` keeps the old count of a kind whose line is delayed, so
-// its next line has the sum.
+// The limit on lines omits nothing: `logged_` keeps the old count of a kind whose line is delayed,
+// so its next line has the sum.
 //
 // Writers: `slot_` - the thread that has the engine token, while `full_` is 0; the log's thread
 // reads it while `full_` is 1. `offered_` - the thread that has the token. `last_` - `finish`,
@@ -43,9 +43,9 @@ class Log {
 
  private:
   void run();
-  Time tell_news(const Snapshot& now, bool all);
+  Time log_news(const Snapshot& now, bool all);
   template <class Text>
-  void tell(LogLevel level, std::string_view kind, uint64_t count, Text&& text);
+  void log(LogLevel level, std::string_view kind, uint64_t count, Text&& text);
   void ring();
 
   const LogOptions options_;
@@ -62,11 +62,11 @@ class Log {
   pthread_t thread_{};
 
   // For each kind, what was logged. Used by the log's thread alone.
-  struct Told {
+  struct Logged {
     uint64_t count = 0;
     Time next{};  // the earliest time of its next line
   };
-  std::vector<Told> told_;
+  std::vector<Logged> logged_;
 };
 
 }  // namespace urma::engine

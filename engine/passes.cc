@@ -36,7 +36,7 @@ Passes::Ran Passes::try_pass(const jetty::Jfc* polled) {
 // deadline of this engine passes early by that: what begins now is posted, and then the clock is
 // read.
 Time Passes::machine_time(const jetty::Jfc* polled) {
-  const bool recent = polled != nullptr && lossless_ && engine_.looked_only() &&
+  const bool recent = polled != nullptr && lossless_ && engine_.found_nothing() &&
                       !engine_.dirty().any() && ++passes_since_clock_ < passes_per_clock;
   if (recent) return machine_time_;
   passes_since_clock_ = 0;
@@ -58,8 +58,9 @@ bool Passes::run(const jetty::Jfc* polled) {
     report_at_ = machine + Reporter::interval;
   }
   // An alarm in the past would let no thread sleep.
-  if (engine_.looked_only() && !reports) return false;
-  if (polled != nullptr && engine_.told()) expects_post_.store(true, std::memory_order_relaxed);
+  if (engine_.found_nothing() && !reports) return false;
+  if (polled != nullptr && engine_.showed_completion())
+    expects_post_.store(true, std::memory_order_relaxed);
   next_deadline_ = engine_.next_deadline();
   if (engine_.commands().waits()) next_deadline_ = std::min(next_deadline_, now + command_patience);
   const Time due = std::min(time_.to_machine(next_deadline_), report_at_);
