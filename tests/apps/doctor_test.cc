@@ -11,7 +11,7 @@
 namespace urma::test {
 namespace {
 
-using namespace info;
+using namespace apps::info;
 namespace fs = std::filesystem;
 
 constexpr uint64_t mebibyte = 1 << 20;
