@@ -37,9 +37,9 @@ class Busy : public Failure {
 // Opens the folder where files arrive. Fails if it is not a folder, or may not be written.
 File open_folder(const std::string& path);
 
-// A file that is being received into a folder. It has another name until it is complete. What an
-// earlier attempt has left counts only after it was compared. Calls throw a Failure; what was
-// received stays.
+// A file that is being received into a folder. It has another name until it is complete. The bytes
+// of an earlier attempt count only after they were compared. Calls throw a Failure; received bytes
+// are kept.
 class Incoming {
  public:
   // Fails if the name is invalid or leads out of the folder; throws Busy.

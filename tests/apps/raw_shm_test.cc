@@ -59,7 +59,7 @@ bool has_name(const std::string& name) { return std::filesystem::exists("/dev/sh
 
 }  // namespace
 
-TEST_CASE("each raw ping-pong brings the bytes of another process") {
+TEST_CASE("each raw ping-pong delivers the bytes of the other process") {
   // Two processes that spin on one processor need milliseconds for a round trip.
   constexpr uint64_t enough = 50;
   for (const auto& [test, bytes] : {std::pair("send_lat", 8),

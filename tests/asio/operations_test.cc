@@ -217,8 +217,8 @@ TEST_CASE("a send to a receiver that is not ready times out") {
     const RemoteJetty to = import(pair.here, deaf);
     auto text = std::make_shared<std::string>("kept");
     int told = 0;
-    // Its memory is kept, so the operation ends immediately. The work may execute later, from
-    // memory that still exists.
+    // `keep` holds the work's memory, so the operation ends at its time-out. The work may execute
+    // later, from memory that still exists.
     jetty.async_post(send(bytes_of(*text), to), {.timeout = 10ms, .keep = text},
                      [&](error_code error, const Completion& done) {
                        CHECK(error == Status::timed_out);
@@ -228,7 +228,7 @@ TEST_CASE("a send to a receiver that is not ready times out") {
                      });
     CHECK(run(context));
     CHECK(told == 1);
-    // Its memory is lent, so the operation ends with the work.
+    // The work's memory is borrowed, so the operation ends when the work does.
     jetty.async_post(send(bytes_of("lent"), to), {.timeout = 10ms},
                      [&](error_code error, const Completion& done) {
                        CHECK(error == Status::receiver_not_ready);

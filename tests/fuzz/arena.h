@@ -10,7 +10,7 @@ namespace urma::fuzz {
 
 // Memory that contains all that peers may touch, with a shadow of its expected content. Only ranges
 // that were allowed to change may differ from the shadow, which then takes over their new bytes.
-// What lies between segments and buffers is never allowed to change.
+// The bytes between segments and buffers must never change.
 class Arena {
  public:
   static constexpr size_t bytes = 256 * 1024;

@@ -107,7 +107,7 @@ class Host {
     }
     require(ended_ <= posted_, "a work ends once");
   }
-  // Returns the mapped segment, and allocates another one.
+  // Unregisters the mapped segment, gives its memory back, and allocates another one.
   void renew(Time now) {
     if (mapped_.lease.bytes == 0) return take_mapped();
     engine::Registrations::Withdrawal what{.segment = mapped_.made.segment,

@@ -252,7 +252,7 @@ TEST_CASE(
   CHECK(held > 0);
 }
 
-TEST_CASE("a process killed in the middle of a copy holds no memory") {
+TEST_CASE("memory is free again after a process was killed in the middle of a copy to it") {
   const WindowFile window("killed");
   const std::string device = window.device("?size=32M");
   Side here = Side::open(device);

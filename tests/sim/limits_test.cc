@@ -248,7 +248,7 @@ TEST_CASE("works and imports distinguish a peer of another version from a silent
   CHECK(newer.asked < 20);  // the device asks less often than the peer refuses
 }
 
-TEST_CASE("a peer that speaks another version is refused with the version that is spoken here") {
+TEST_CASE("a peer of another version is refused, and the REFUSE contains this device's version") {
   SimHosts hosts("older");
   auto here = hosts.start();
   Stranger stranger(hosts, "2001:db8::66");

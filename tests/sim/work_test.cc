@@ -447,7 +447,7 @@ TEST_CASE("flushing one of eight Jetties, with 1000 works, delays the others by 
   for (int i = 0; i < 7; ++i) others.push_back(here.device.jetty({.berths = 16}).value());
   const auto bytes = bytes_like(4096);
   const auto small = bytes_like(64);
-  // Returns how long a small write of the others takes, undisturbed and during the flush.
+  // Returns the longest time that a small write of one of the other Jetties takes.
   const auto slowest = [&] {
     Duration worst{};
     for (Jetty& other : others) {

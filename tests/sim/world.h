@@ -69,7 +69,7 @@ class World {
     std::vector<uint64_t> not_notified;  // works whose notified words have not been seen to change
     std::vector<HostJetty> jetties;
     std::vector<std::string> descriptors;  // of segment and Jetty i
-    // What this host has imported, by host and Jetty, and of which incarnation.
+    // The imports of this host, by host and Jetty, each with its incarnation.
     struct Import {
       uint32_t life = UINT32_MAX;
       Imported what;

@@ -9,7 +9,7 @@
 namespace urma::test {
 namespace {
 
-// The definition, one bit at a time (UB 3.3).
+// Computes the CRC by its definition, one bit at a time (UB 3.3).
 uint32_t crc32_by_definition(uint32_t crc, std::span<const std::byte> data) {
   for (const std::byte byte : data) {
     crc ^= static_cast<uint32_t>(byte);

@@ -199,7 +199,7 @@ TEST_CASE("arrivals read each ring in turn, and one incarnation of a sender afte
   CHECK(frames[1].data[0] == std::byte{2});
   CHECK(*frames[0].from == first.slots.endpoint_of(from));
 
-  // The sender leaves and comes back. What it has left in the ring is still read.
+  // The sender leaves and comes back. The packets that it left in the ring are still read.
   second.slots.leave();
   REQUIRE(second.slots.join().value() == from);
   arrivals.note_ended();

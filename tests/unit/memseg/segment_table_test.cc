@@ -275,7 +275,8 @@ TEST_CASE("an empty table refuses every access") {
 
 // ---- S2: tokens cannot be predicted from earlier ones
 
-// Returns the chi-square of counts that should be equal, in standard deviations of random counts.
+// Returns by how many standard deviations the chi-square of the counts exceeds its mean, if each
+// count should be `expected`.
 double surprise(const std::vector<uint32_t>& counts, double expected) {
   double sum = 0;
   for (const uint32_t count : counts) sum += (count - expected) * (count - expected) / expected;

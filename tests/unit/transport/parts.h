@@ -95,7 +95,7 @@ class Parts {
     message.from_tpn = 77;
     return message;
   }
-  // A message of the peer about its channel.
+  // Returns a message of type `type` from the peer about its channel.
   static SetupMessage from(const transport::Peer& peer, SetupType type) {
     SetupMessage out = accept();
     out.type = type;
