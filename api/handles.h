@@ -22,7 +22,7 @@ struct Device::State {
   std::string text;  // the device string
   DeviceOptions options;
   std::string congestion;  // by name
-  std::string chosen;      // how packets are retransmitted, for people
+  std::string chosen;      // the retransmission mode, as text
   std::string unseen;      // why other processes cannot see its counters, if it is observable
   std::string reach;       // the device string by which processes of this host reach it
   std::mutex published_mutex;
@@ -40,7 +40,7 @@ struct URMA_LOCAL Segment::State {
 
   std::shared_ptr<engine::Runner> runner;
   Region owned;  // private memory, if the library allocated it
-  // Memory of the medium (a window), if it lies there.
+  // Memory of the medium (a window), if the segment lies there.
   std::optional<engine::Registrations::Lease> leased;
   std::byte* base = nullptr;
   size_t bytes = 0;
@@ -61,7 +61,7 @@ struct URMA_LOCAL Segment::State {
   void join_others();
   void leave_others();
   std::unique_lock<std::mutex> lock_others();
-  // The caller holds the lock of lock_others.
+  // The caller holds the lock that lock_others returned.
   Result<void> withdraw(std::string_view call);
   // Takes memory of the medium. Returns false if the medium has none, or no room.
   bool take_memory();
@@ -78,7 +78,7 @@ struct CompletionSource {
 
   size_t poll(std::span<Completion> out);
   std::span<const Completion> wait(Duration limit, std::span<Completion> out);
-  // `kept` owns the queue.
+  // Returns the queue's descriptor, which it makes if there is none. `kept` owns the queue.
   Result<int> fd(const std::shared_ptr<urma::jetty::Jfc>& kept);
   bool arm(Wake wake);
   Result<void> attach(const std::shared_ptr<urma::jetty::Jfc>& kept,
@@ -106,7 +106,8 @@ struct Jetty::State {
   Descriptor::Jetty describe() const { return {.id = made.id, .token = made.token}; }
 };
 
-// Returns an error if control calls can no longer be made: closed, or forked.
+// Returns an error if control calls can no longer be made, because the device is closed or this is
+// a forked child.
 Result<void> usable(const engine::Runner& runner, std::string_view call);
 
 // Returns whether the duration is a valid operation timeout.

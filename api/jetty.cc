@@ -69,8 +69,8 @@ Error no_entries(std::string_view call, const urma::jetty::Jfc& jfc, uint32_t en
            ", or poll it, which releases the entries of destroyed Jetties");
 }
 
-// A Jetty can use only a completion queue and a JFR of its own device: each has one engine that
-// writes it.
+// A Jetty can use only a completion queue and a JFR of its own device, because only one engine may
+// write each of them.
 Error foreign(std::string_view call, std::string_view what) {
   return failed(Status::invalid_argument, call, ": its ", what,
                 " belongs to another device, or was moved from")
@@ -83,7 +83,7 @@ size_t poll_moved(std::span<Completion> out) {
   return 1;
 }
 
-// Makes the error of a device on which no thread would make a descriptor readable.
+// Makes the error for a device that has no thread which would make a descriptor readable.
 Error nobody_wakes(const engine::Runner& runner, std::string_view call) {
   if (runner.simulated()) {
     return failed(Status::unsupported, call,

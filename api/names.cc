@@ -45,7 +45,7 @@ Eid address_of(const sockaddr& address) {
   return eid;
 }
 
-// The address of a host, from the resolver.
+// Returns the address of a host, from the system's resolver.
 Result<Eid> resolve(const std::string& host, bool v4) {
   addrinfo hints{};
   hints.ai_family = v4 ? AF_INET : AF_INET6;
@@ -126,7 +126,7 @@ bool on_this_host(const Eid& address) {
   return found;
 }
 
-// Whether the location is an address of this device, so that it would ask itself.
+// Returns whether the location is an address of this device, so that it would ask itself.
 bool asks_itself(engine::Runner& runner, const Location& where) {
   const auto places = runner.paths().endpoints();
   return !where.local_host && (where.at == runner.port_facts().self ||
@@ -179,7 +179,7 @@ Error not_published_in_simulation(const Location& where, Status status) {
       .fix("publish it from a device of this process, or open cxl: or udp: on both sides");
 }
 
-// Reports whether the peer has no way because this device's medium has no room for one.
+// Returns the shortage of this device's medium, if the peer has no way because of it.
 engine::NoRoom no_room_on(engine::Runner& runner, const Location& where) {
   engine::NoRoom out;
   runner.call([&](engine::Engine& engine, Time) {
@@ -227,8 +227,8 @@ Result<engine::Publication> find_here(const engine::Seeker& self, const Location
   return files.find(self, on_loopback, where.name);
 }
 
-// Looks in this user's directory and asks the network, in turn, until the limit.
-// `device`: the device string by which processes of this host reach this device.
+// Searches this user's directory and asks the network, in turn, until the limit. `device`: the
+// device string by which processes of this host reach this device.
 Result<std::string> look_up(engine::Runner& runner, const std::string& device,
                             const Location& where, const ImportOptions& options) {
   if (runner.simulated()) {
@@ -248,7 +248,7 @@ Result<std::string> look_up(engine::Runner& runner, const std::string& device,
       if (last.status != Status::not_found) return last;
       if (own) last = own_address(where);
     }
-    // A question to this device itself would return only what the files say.
+    // A question to this device itself would return only what the directory shows.
     if (where.local_host || (here && own)) {
       std::this_thread::sleep_for(look_again_after);
       continue;
@@ -403,7 +403,7 @@ Result<void> Device::publish_line(std::string_view name, const std::string& line
                   "\" is not a valid name")
         .fix("use 1 to 64 of A-Z a-z 0-9 . _ -, and do not start with a dot");
   }
-  // Allocates everything here: a pass must not allocate, and only moves it.
+  // Everything is allocated here, because a pass must not allocate; it only moves the entry.
   engine::Publications one;
   const auto& [key, publication] =
       *one.emplace(name,

@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t huge_page = 2 << 20;
 constexpr size_t page = 4096;
-// Allocation in a window takes its lock for microseconds; a process that holds it for longer than
-// this was stopped.
+// Allocation in a window holds its lock for microseconds; a process that holds the lock for longer
+// than this has been stopped.
 constexpr Duration lock_patience = std::chrono::seconds(1);
 
 Error not_fenced(std::string_view call, bool handed_over) {
@@ -31,7 +31,7 @@ Error not_fenced(std::string_view call, bool handed_over) {
           "end it, and call this again"};
 }
 
-// Makes the error that says why a segment gets no second token. `checked` says whether its token is
+// Makes the error that says why a segment gets no second token. `checked`: whether its token is
 // compared at all.
 Error not_rotated(bool registered, bool checked) {
   const auto made = guarded("rotate", [&]() -> Result<void> {
@@ -188,8 +188,8 @@ Result<void> Segment::State::unregister() {
   return withdraw("unregister");
 }
 
-// Refuses accesses to all segments before it waits for any of them. Waits again for segments that
-// an earlier call withdrew and could not fence.
+// Revokes access to all segments before it waits for any of them. Waits again for segments that an
+// earlier call withdrew and could not fence.
 Result<void> Segment::State::revoke() {
   if (!runner->here()) return usable(*runner, "revoke");
   const auto lock = lock_others();
@@ -217,7 +217,7 @@ Result<void> Segment::State::withdraw(std::string_view call) {
       memory = engine.port().memory();
       return engine.registrations().withdraw(what, now);
     });
-    // Not in a pass, because large segments take long.
+    // This is not done in a pass, because large segments take long.
     if (what.held) what.fenced = memory->move(*what.held);
     handed_over = handed_over || (what.held && !what.fenced && memory->loose(*what.held));
   } while (what.held);
@@ -303,7 +303,7 @@ Result<void> examine(std::string_view call, size_t bytes, const SegmentOptions& 
   return {};
 }
 
-// Asks whether the first and the last page may be written. Reading all mappings of the process
+// Checks whether the first and the last page may be written. Reading all mappings of the process
 // takes 20 us or more, and the pages between two writable pages usually belong to the same mapping.
 // For memory where they do not, there is SegmentOptions::guarded.
 Result<void> examine_writable(std::span<const std::byte> memory, Rights rights) {

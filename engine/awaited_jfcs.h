@@ -9,16 +9,17 @@
 
 namespace urma::engine {
 
-// The JFCs that have a descriptor or belong to a channel, so that threads that wait there learn
-// that the device has closed. It owns no JFC. Called by any thread, but not on the data path.
+// Wakes the threads that wait at a JFC's descriptor or at an event channel when the device has
+// closed. It refers to these JFCs and owns none. Called by any thread, but not on the data path.
 class AwaitedJfcs {
  public:
-  // Creates the JFC's descriptor. Returns false, and errno. Throws std::bad_alloc.
+  // Creates the JFC's descriptor. Returns false if that failed; errno says why. Throws
+  // std::bad_alloc.
   bool give_descriptor(const std::shared_ptr<jetty::Jfc>& jfc);
-  // Throws std::bad_alloc.
+  // Makes threads that wait for the JFC sleep at `events`. Throws std::bad_alloc.
   void attach(const std::shared_ptr<jetty::Jfc>& jfc, const std::shared_ptr<jetty::Jfce>& events,
               uint64_t tag);
-  // Signals all of them.
+  // Signals the descriptors and event channels of all these JFCs.
   void ring();
 
  private:

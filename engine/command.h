@@ -13,14 +13,15 @@ class Engine;
 // A control call on its way to the thread that runs the passes. It is on the caller's stack until
 // it is done.
 struct Command {
-  // Runs in a pass. Returns false to be run again in the next pass.
+  // A pass calls this. It returns false to be called again in a later pass.
   bool (*run)(Command& self, Engine& engine, Time now) = nullptr;
   Command* next = nullptr;
   enum Done : uint32_t { waits, finished, slept_for };
   std::atomic<uint32_t> done{waits};
 
   bool is_done() const { return done.load(std::memory_order_acquire) == finished; }
-  // Caller: sleeps until it is done, at most `limit`. May wake spuriously.
+  // For the calling thread: sleeps until the command is done, at most `limit`. May return
+  // spuriously.
   void await(Duration limit) {
     uint32_t state = waits;
     done.compare_exchange_strong(state, slept_for, std::memory_order_acq_rel);
@@ -28,7 +29,7 @@ struct Command {
   }
 };
 
-// Commands from any thread to the engine. Used on the control path only.
+// Passes commands from any thread to the engine. Used on the control path only.
 // Writers: `first_` - callers push, the engine takes all.
 class Mailbox {
  public:
@@ -39,7 +40,7 @@ class Mailbox {
   }
   bool any() const { return first_.load(std::memory_order_seq_cst) != nullptr; }
 
-  // Engine: takes all commands, and returns them oldest first.
+  // For the engine: takes all commands, and returns them oldest first.
   Command* take() {
     if (first_.load(std::memory_order_relaxed) == nullptr) return nullptr;
     Command* newest = first_.exchange(nullptr, std::memory_order_acquire);
@@ -53,7 +54,7 @@ class Mailbox {
     return oldest;
   }
 
-  // Engine: lets the caller continue. The command may no longer exist after this.
+  // For the engine: lets the caller continue. The command may no longer exist after this.
   static void finish(Command& command) {
     // Usually the caller itself runs this pass, and does not sleep.
     const uint32_t state = command.done.exchange(Command::finished, std::memory_order_acq_rel);

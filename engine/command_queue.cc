@@ -5,7 +5,7 @@
 namespace urma::engine {
 namespace {
 
-// The end of a list, where another command or list is appended.
+// Returns the end of a list, where another command or list is appended.
 Command** end_of(Command*& list) {
   Command** end = &list;
   while (*end != nullptr) end = &(*end)->next;
@@ -15,10 +15,11 @@ Command** end_of(Command*& list) {
 }  // namespace
 
 bool CommandQueue::run(Engine& engine, Time now) {
-  // New ones go behind those that wait.
+  // New commands go behind those that wait.
   *end_of(waiting_) = mailbox_.take();
 
-  // Those that are not done go behind the others, or eight that wait would keep all others waiting.
+  // Commands that are not done go behind the others; otherwise eight of them would keep all others
+  // from running.
   bool any = false;
   Command* again = nullptr;
   Command** again_end = &again;

@@ -10,12 +10,12 @@ namespace urma::engine {
 // waits for those of another thread. Called by any thread, but not on the data path.
 class ControlCalls {
  public:
-  // This object owns none of these, and all of them outlive it. `clock`: of a simulation, else
-  // null.
+  // This object owns none of these, and all of them outlive it. `clock`: the clock of a simulation,
+  // else null.
   ControlCalls(Engine& engine, Passes& passes, Waker& waker, drivers::VirtualClock* clock)
       : engine_(engine), passes_(passes), waker_(waker), clock_(clock) {}
 
-  // Calls `function(Engine&, Time)` inside a pass, again and again until it returns true, and
+  // Calls `function(Engine&, Time)` inside one pass after the other until it returns true, and
   // returns then.
   template <class Function>
   void call(Function&& function) {

@@ -30,7 +30,8 @@ uint64_t measure() {
   std::memset(source.data(), 1, largest);
   std::memset(target.data(), 1, largest);
   for (const uint64_t bytes : candidates) {
-    // The best of several: on a busy machine, other processes run during some of them.
+    // The fastest of several copies counts: on a busy machine, other processes run during some of
+    // them.
     Duration plain = Duration::max();
     Duration past = Duration::max();
     for (int turn = 0; turn < 3; ++turn) {

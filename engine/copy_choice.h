@@ -5,8 +5,8 @@
 namespace urma::engine {
 
 // Returns the size in bytes from which copies bypass the caches, or UINT64_MAX if that is never
-// faster here. Measured by the first call in a process, which takes about 20 ms; so call it only
-// once a segment of at least `least_past_caches` is imported. Called by any thread.
+// faster on this machine. The first call in a process measures it, which takes about 20 ms, so call
+// it only after a segment of at least `least_past_caches` has been imported. Called by any thread.
 uint64_t past_caches_from();
 
 // Smaller copies never bypass the caches, because most caches hold them.

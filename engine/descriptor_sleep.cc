@@ -4,7 +4,8 @@
 
 namespace urma::engine {
 
-// The look comes after `drowse`, so that what is published later finds a sleeper to wake.
+// Checks for events after `drowse`, so that a thread that publishes one later sees a sleeper and
+// wakes it.
 void DescriptorSleep::sleep_for(jetty::Jfc* jfc, Time until) {
   waker_.drowse();
   bool nothing = !waker_.needs_pass() || passes_.try_pass(nullptr) == Passes::Ran::idle;

@@ -8,8 +8,8 @@
 
 namespace urma::engine {
 
-// Sleeping at the engine's descriptors (or its port's bell), where one thread at a time sleeps, so
-// that no other thread takes the signal that was meant for it. It does not know what a thread does
+// Lets one thread at a time sleep at the engine's descriptors (or its port's bell), so that no
+// other thread takes the signal that was meant for the sleeper. It does not know what a thread does
 // that finds the descriptors occupied. Called by threads that wait for a JFC and by the service
 // thread, without the engine token.
 //
@@ -20,16 +20,18 @@ class DescriptorSleep {
   DescriptorSleep(Engine& engine, Passes& passes, Waker& waker, Keeper& keeper)
       : engine_(engine), passes_(passes), waker_(waker), keeper_(keeper) {}
 
-  // Returns false if another thread is there.
+  // Reserves the descriptors for the calling thread. Returns false if another thread has them.
   bool occupy() { return !occupied_.exchange(true); }
   void leave() { occupied_.store(false); }
-  // Relaxed: for a thread that looks again; `occupied` is ordered with a timer that was set.
+  // `seems_occupied` is relaxed, so its caller must check again later. `occupied` is ordered with
+  // the keeper's timer: if it returns true, that thread sets the timer afterwards, when it leaves.
   bool seems_occupied() const { return occupied_.load(std::memory_order_relaxed); }
   bool occupied() const { return occupied_.load(); }
 
-  // Between `occupy` and `leave`. Sleeps until the alarm, at most until `until` in the machine's
-  // time. A thread that waits for `jfc` sleeps until that queue has a completion; the service
-  // thread, for which `jfc` is null, sleeps as long as it is the keeper. May return spuriously.
+  // Call it between `occupy` and `leave`. Sleeps until the alarm, at most until `until` in the
+  // machine's time. A thread that waits for `jfc` sleeps until that queue has a completion; the
+  // service thread, for which `jfc` is null, sleeps as long as it is the keeper. May return
+  // spuriously.
   void sleep_for(jetty::Jfc* jfc, Time until);
 
  private:

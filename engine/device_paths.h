@@ -8,9 +8,9 @@
 
 namespace urma::engine {
 
-// The addresses at which a device is reached, one for each of its paths, and the calls that add and
-// remove a path. It does not know which paths a peer uses. Called by any thread, but not on the
-// data path.
+// Adds and removes the paths of a device, and knows the addresses at which it is reached, one for
+// each path. It does not know which paths a peer uses. Called by any thread, but not on the data
+// path.
 class DevicePaths {
  public:
   // This object owns none of these, and all of them outlive it. In a simulation, `clock` runs the
@@ -19,9 +19,11 @@ class DevicePaths {
               drivers::VirtualClock* clock, drivers::VirtualClock::Driven& driven);
 
   std::vector<Endpoint> endpoints() const;
-  // One call at a time is served. Errors: unsupported, no_resources, and those of the driver.
+  // Opens `device` as a further path and returns its address. Only one path is added or removed at
+  // a time. Errors: unsupported, no_resources, and those of the driver.
   Result<Endpoint> add(std::string_view device);
-  // The port that is given back has settled. Errors: invalid_argument.
+  // Removes the path, and destroys its port once the frames filled for it have settled. Errors:
+  // invalid_argument.
   Result<void> remove(const Endpoint& endpoint);
 
  private:
@@ -33,7 +35,7 @@ class DevicePaths {
   drivers::VirtualClock::Driven& driven_;
   std::mutex changing_;  // held while a path is added or removed
   mutable std::mutex mutex_;
-  std::vector<Endpoint> endpoints_;  // the transport's, in its order; under `mutex_`
+  std::vector<Endpoint> endpoints_;  // as the transport lists them; guarded by `mutex_`
 };
 
 }  // namespace urma::engine

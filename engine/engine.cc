@@ -5,7 +5,7 @@
 namespace urma::engine {
 namespace {
 
-// How long a completion may lie here after the port has settled the frames that it waits for.
+// How long a completion may be delayed after the port has settled the frames that it waits for.
 constexpr Duration settle_patience = std::chrono::microseconds(50);
 
 transport::Settings transport_settings(const EngineSettings& settings,
@@ -29,7 +29,7 @@ transport::Settings transport_settings(const EngineSettings& settings,
           .peers = settings.limits.peers};
 }
 
-// Each Jetty may send to a peer. A flow costs address space until there is one.
+// Each Jetty may send to a peer. An unused entry for a flow costs only address space.
 jetty::Transactions::Limits transaction_limits(const Limits& limits) {
   jetty::Transactions::Limits out{.jetties = limits.jetties + 1, .peers = limits.peers};
   out.flows = std::max(out.flows, 2 * out.jetties);
@@ -68,14 +68,15 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   // Works that the application posts in answer to the last pass leave first.
   const bool marked = dirty_.any();
   bool busy = received_last_ && marked;
-  // Where a look is a look at memory, coming here and going takes longer.
+  // If the port receives by reading memory, calling a pass takes longer than that, so it looks
+  // several times.
   const uint32_t looks = polled != nullptr && ways_ != nullptr && !marked ? looks_at_once : 1;
   for (uint32_t i = 0; i < looks && !busy; ++i) busy = receive(now);
   received_last_ = !received_last_ && busy;
   showed_completion_ = transactions_.jetties().pushed();
   if (polled != nullptr && received_last_ && showed_completion_) {
-    // The polling thread sees immediately what has come. The next pass does the rest, after its
-    // reply.
+    // The polling thread sees the completion immediately. The next pass does the rest, after the
+    // application's reply.
     kick_ = transactions_.jetties().wake_others(polled) || kick_;
     rest_until_ = now;
     return true;
@@ -100,7 +101,7 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   timers_due_ = transport_.next_deadline();
   Time due = std::min({timers_due_, transactions_.initiator().next_deadline(),
                        transactions_.target().answers().next_deadline(), events_.next_deadline()});
-  // No port says when it has settled: it must be asked.
+  // A port does not report when frames have settled: it must be asked.
   if (transactions_.initiator().settling()) due = std::min(due, now + settle_patience);
   rest_until_ = busy ? now : std::max(due, now);
   return busy;
@@ -112,9 +113,9 @@ void Engine::Events::raise(const Event& event) {
   engine_.events_.raise(located);
 }
 
-// Nothing that the last pass left is due, and nothing has been asked for since. What waits for
-// memory or for its peer gets it from something that arrives; questions for names are waiting
-// commands.
+// Returns whether nothing that the last pass left is due, and nothing has been requested since.
+// Work that waits for memory or for a peer continues when a packet arrives; queries for names are
+// waiting commands.
 bool Engine::quiet(Time now) const {
   return now < rest_until_ && fills_.all_settled() && !commands_.waits() && !dirty_.any() &&
          !commands_.arrived();
@@ -131,8 +132,8 @@ bool Engine::receive(Time now) {
 
 // While this process was not scheduled, the acknowledgements that it waits for may have arrived in
 // the port: they are read before time-outs are judged. At most a send window of packets is read, so
-// that a peer cannot keep the timers from running, and none after a question about a path or a
-// channel: its answer has to leave first, because there is room for few answers.
+// that a peer cannot keep the timers from running. Reading stops when set-up messages wait to be
+// sent, because there is room for few of them.
 bool Engine::catch_up(Time now) {
   uint32_t batches = 0;
   while (batches < most_batches_behind && !transport_.setup_waits() && receive(now)) ++batches;
@@ -151,7 +152,7 @@ void Engine::take_sent_ahead(uint32_t index, Time now) {
   if (jetty.queues->jfs().waiting() > 0) ready_.add(index);
   ways_->notify();
   sent_ahead_ = true;
-  rest_until_ = now;  // the next pass sees to the rest
+  rest_until_ = now;  // the next pass does the rest
 }
 
 bool Engine::take_posted(Time now) {

@@ -28,26 +28,27 @@ struct EngineSettings {
   Limits limits{};
 };
 
-// What happens in one pass, and when is the next one needed? An engine is one port with all that
-// runs on it: it owns the port, the transport, the transaction layer and the parts below, each of
-// which answers a question of its own. It does not know which thread runs a pass or why, reads no
-// clock, and never sleeps. Owned by `Runner`. Only the thread that holds the engine token may call
-// it, except for functions that are marked as called by any thread.
+// Runs passes, and says when the next one is needed. An engine owns one port and everything that
+// runs on it: the transport, the transaction layer and the parts below. It does not know which
+// thread runs a pass or why, reads no clock, and never sleeps. Owned by `Runner`. Only the thread
+// that holds the engine token may call it, except for functions that are marked as called by any
+// thread.
 class Engine {
  public:
   Engine(std::unique_ptr<drivers::PacketPort> port, const EngineSettings& settings,
          std::unique_ptr<Entropy> entropy);
   ~Engine();
 
-  // Runs one bounded pass. Returns true if it did something, so that there may be more.
-  // `polled`: what an application polls by this pass, for the shortest way (Answers::flush).
+  // Runs one bounded pass. Returns true if it did something, so that there may be more. `polled`:
+  // the JFC for which an application runs this pass, which then uses the fast path
+  // (Answers::flush); null if there is none.
   bool pass(Time now, const jetty::Jfc* polled);
 
-  // Returns whether the last pass was a look that found nothing, and changed nothing.
+  // Returns whether the last pass was run for an application and found and changed nothing.
   bool found_nothing() const { return found_nothing_; }
   // Returns whether the last pass showed the application a completion.
   bool showed_completion() const { return showed_completion_; }
-  // Nothing needs a pass before this time, unless something arrives or is posted.
+  // Returns the time before which no pass is needed, unless something arrives or is posted.
   Time next_deadline() const;
   // Returns whether something was posted or commanded since the last pass. Called by any thread
   // that has executed a full fence.
@@ -57,8 +58,8 @@ class Engine {
   // caller marks the Jetty, and the next pass sends it.
   bool send_ahead(uint32_t jetty);
   void take_sent_ahead(uint32_t jetty, Time now);
-  // Returns whether an application's thread that sleeps at the engine's own descriptors must be
-  // woken, and clears this mark.
+  // Returns whether the application's thread that sleeps at the engine's descriptors must be woken,
+  // and resets this to false.
   bool take_kick() { return std::exchange(kick_, false); }
 
   // Called by any thread.
@@ -73,7 +74,7 @@ class Engine {
   memseg::SegmentTable& segments() { return segments_; }
   NameService& names() { return names_; }
   drivers::PacketPort& port() { return *port_; }
-  EventQueue& events() { return events_; }  // its other end: any thread, one at a time
+  EventQueue& events() { return events_; }  // the application's side: any thread, one at a time
   const EngineSettings& settings() const { return settings_; }
   uint64_t passes() const { return passes_; }
 
@@ -91,7 +92,7 @@ class Engine {
   static constexpr size_t burst = LentFrames::most;
   static constexpr uint32_t works_per_pass = 64;
   static constexpr uint32_t looks_at_once = 4;
-  // If more than this time was between two passes, more may have arrived than one pass reads.
+  // If two passes are further apart than this, more may have arrived than one pass reads.
   static constexpr Duration stood_still = std::chrono::microseconds(500);
   static constexpr uint32_t most_batches_behind = 32;
 
@@ -107,7 +108,7 @@ class Engine {
   Ways* const ways_;  // the port's, if it has any
   const EngineSettings settings_;
   std::unique_ptr<Entropy> entropy_;
-  // Knows where a peer is, as long as the transport does.
+  // Adds the peer's address to each event, if the transport knows the peer.
   class Events final : public jetty::EventSink {
    public:
     explicit Events(Engine& engine) : engine_(engine) {}
@@ -139,9 +140,9 @@ class Engine {
   Registrations registrations_;
   PathChanges path_changes_;
 
-  Time rest_until_{};        // what is left to do can wait until then
+  Time rest_until_{};        // the time until which all remaining work can wait
   Time timers_due_{};        // the transport's next deadline, as of the last pass
-  Time passed_at_{};         // when that was
+  Time passed_at_{};         // the time of the last pass that was not cut short
   bool sent_ahead_ = false;  // since the last `send`
   bool received_last_ = false;
   bool found_nothing_ = false;

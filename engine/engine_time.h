@@ -6,18 +6,18 @@
 
 namespace urma::engine {
 
-// The time of an engine: the machine's monotonic clock, except that of each gap in which the engine
-// should have run and did not (stopped, suspended, not polled), at most `longest_gap` counts. So
-// its peers do not time out because this process was stopped; for the peers, this process may still
-// have timed out. A part of each gap counts, so that a device whose passes are always late reaches
-// its deadlines: if each pass is at most L late, a duration of engine time lasts at most max(1, L /
-// longest_gap) times as long.
+// The time of an engine: the machine's monotonic clock, except that each gap in which the engine
+// should have run and did not (stopped, suspended, not polled) counts as at most `longest_gap`. So
+// this engine does not time out its peers because its own process was stopped; the peers may still
+// time out this process. A part of each gap counts, so that a device whose passes are always late
+// reaches its deadlines: if each pass is at most L late, a duration of engine time lasts at most
+// max(1, L / longest_gap) times as long.
 class EngineTime {
  public:
   static constexpr Duration longest_gap = std::chrono::milliseconds(100);
 
-  // Returns the engine time. `machine`: the monotonic clock. `planned`: when the next pass was due
-  // according to the last one, in engine time; `never` if it waited for nothing.
+  // Returns the engine time. `machine`: the monotonic clock. `planned`: when this pass was due
+  // according to the last one, in engine time; `never` if none was due.
   Time advance(Time machine, Time planned) {
     Time now = machine - lost_;
     const Time due = std::max(last_, planned);

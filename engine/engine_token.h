@@ -5,11 +5,11 @@
 namespace urma::engine {
 
 // The right to run the engine, held by one thread at a time. It is not a lock: no thread waits for
-// it. What one holder wrote, the next one sees.
+// it. Each holder sees the stores of the holders before it.
 class EngineToken {
  public:
   bool take() {
-    // An unsuccessful look does not take the cache line from the holder.
+    // An unsuccessful attempt does not take the cache line from the holder.
     return !taken_.load(std::memory_order_relaxed) &&
            !taken_.exchange(true, std::memory_order_acquire);
   }

@@ -22,8 +22,8 @@ EventQueue::~EventQueue() {
   if (descriptor() >= 0) ::close(descriptor());
 }
 
-// Counts the event with an equal one only if no other event of the same peer is between them, so
-// that the order of a peer's events is kept.
+// Counts the event together with an earlier one that is alike only if no other event of the same
+// peer came between them, so that the order of a peer's events is kept.
 void EventQueue::raise(const Event& event) {
   for (uint32_t i = gathered_count_; i-- > 0;) {
     Event& earlier = gathered_[i];

@@ -10,8 +10,9 @@
 
 namespace urma::engine {
 
-// Events on their way from the engine to the application. Events of the same kind within a
-// millisecond are counted as one, so that a frequent kind (bad tokens) does not displace others.
+// Passes events from the engine to the application. Events within a millisecond that are alike (of
+// the same kind and about the same peer, Jetty, path and segment) are counted as one, so that a
+// frequent kind (bad tokens) does not displace others.
 // Writers: `gathered_` - engine; ring - engine writes, the application takes; descriptor - made by
 // the application, once.
 class EventQueue final : public jetty::EventSink {
@@ -26,7 +27,7 @@ class EventQueue final : public jetty::EventSink {
   void deliver(Time now) {
     if (gathered_count_ > 0 && now >= not_before_) hand_over(now);
   }
-  // Moves them to the ring now, as many as it has room for.
+  // Moves the gathered events to the ring now, as many as it has room for.
   [[gnu::cold]] void hand_over(Time now);
   // Returns when `deliver` is due.
   Time next_deadline() const { return gathered_count_ > 0 && !full() ? not_before_ : never; }
@@ -56,8 +57,8 @@ class EventQueue final : public jetty::EventSink {
   std::array<Event, 32> gathered_;
   uint32_t gathered_count_ = 0;
   uint32_t missed_ = 0;
-  // Gathered events found no room. They wait for the next pass, at the latest the one that
-  // `Device::events` asks for when it has emptied the ring.
+  // Whether gathered events found no room in the ring. They wait for the next pass, at the latest
+  // the one that `Device::events` asks for when it has taken events.
   std::atomic<bool> full_{false};
   Time not_before_{};
 

@@ -6,23 +6,24 @@
 
 namespace urma::engine {
 
-// Which memory may the driver still read? Frames are filled in batches, the *fills*, numbered
-// upwards from 1. Each frame of a fill may name memory of the application. The driver reports how
-// many frames it has finished with; a fill has *settled* when that number includes its last frame.
-// So memory that is named by no fill after number N is not read any longer once N has settled.
+// Records which memory the driver may still read. Frames are filled in batches, the *fills*,
+// numbered upwards from 1. Each frame of a fill may name memory of the application. The driver
+// reports how many frames it has finished with; a fill has *settled* when that number includes its
+// last frame. So memory that is named by no fill after number N is not read any longer once N has
+// settled.
 //
 // It does not know what a frame contains, nor how many of the filled frames the driver has taken.
 // `Engine` owns it; only the thread that runs the engine calls it.
 class Fills {
  public:
-  // So many fills can be unsettled at a time.
+  // At most this many fills can be unsettled at a time.
   static constexpr size_t most = 1024;
 
   // Returns whether there is room for one more fill.
   bool room() const { return count_ < most; }
   // Returns the number of the latest fill; 0 if there was none.
   uint64_t latest() const { return latest_; }
-  // Records fill number `latest() + 1`, of so many frames. Needs `room`.
+  // Records fill number `latest() + 1`, with this many frames. Call it only if `room` returns true.
   void add(size_t frames) {
     frames_ += frames;
     unsettled_[(first_ + count_++) % most] = {++latest_, frames_};
@@ -37,7 +38,7 @@ class Fills {
       first_ = (first_ + 1) % most;
       --count_;
     }
-    if (count_ == 0) first_ = 0;  // the same cache line again
+    if (count_ == 0) first_ = 0;  // the same cache line is used again
     return any;
   }
   // Returns the number of the last fill up to which all fills have settled.
@@ -48,7 +49,7 @@ class Fills {
  private:
   struct Fill {
     uint64_t fill;
-    uint64_t until;  // frames that were filled up to its end
+    uint64_t until;  // the number of frames filled up to the end of this fill
   };
   std::array<Fill, most> unsettled_;  // a ring
   size_t first_ = 0;

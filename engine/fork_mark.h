@@ -10,8 +10,8 @@
 
 namespace urma::engine {
 
-// Whether this process made the object, or is a child that fork gave a copy of it. The kernel
-// clears the page in a child, so no system call is needed to find out. Called by any thread.
+// Shows whether this process made the object or is a forked child that has a copy of it. The kernel
+// clears the page in a child, so checking needs no system call. Called by any thread.
 class ForkMark {
  public:
   // Throws std::bad_alloc.

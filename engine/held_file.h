@@ -37,7 +37,7 @@ class HeldFile {
   ~HeldFile();
 
   int descriptor() const { return file_.get(); }
-  // In a forked child, which must not remove the file: forgets it.
+  // For a forked child, which must not remove the file: closes it without removing it.
   void abandon() { file_ = OwnedDescriptor(); }
 
  private:
@@ -45,7 +45,7 @@ class HeldFile {
   std::string path_;
 };
 
-// Opens a file for reading that may be a held file; does not follow links. If that fails, the
+// Opens a file, which may be a held file, for reading; does not follow links. If that fails, the
 // result is empty, and errno says why.
 OwnedDescriptor open_to_look(const std::string& path);
 // Returns whether a process holds the lock of this file.
@@ -55,20 +55,19 @@ bool held(const OwnedDescriptor& file);
 struct OwnDirectory {
   std::string path;
   std::string what;  // the kind of files, for errors: "names"
-  std::string cure;  // what to do if it cannot be trusted, for errors
+  std::string cure;  // what the user can do if it cannot be trusted, for errors
 
-  // Returns the error of a system call that failed with errno `why`, while it was `doing`
-  // something.
+  // Returns the error of a system call that failed with errno `why`. `doing`: what the call was to
+  // do, such as "opening FILE".
   Error failure(const std::string& doing, int why) const;
-  // Returns an error unless it is a directory of this user with mode 0700. A missing one is
-  // trusted.
+  // Returns an error unless `path` is a directory of this user with mode 0700, or does not exist.
   Result<void> trust() const;
   // Makes the directory if it is missing, and checks that it can be trusted.
   Result<void> make() const;
 };
 
-// Returns the names of the files in a directory, except those that begin with a dot. Empty if the
-// directory cannot be read.
+// Returns the names of the files in a directory, except those that begin with a dot. The result is
+// empty if the directory cannot be read.
 std::vector<std::string> entries_of(const std::string& directory);
 
 }  // namespace urma::engine

@@ -7,10 +7,9 @@
 
 namespace urma::engine {
 
-// How does a Jetty begin and end? It creates Jetties, flushes, resets and destroys them, for
-// control calls. It does not post works and does not complete them: it asks the initiator and the
-// target to end them. The Jetties belong to `jetty::Transactions`. `Engine` owns it; only the
-// thread that runs the engine calls it.
+// Creates, flushes, resets and destroys Jetties for control calls. It neither posts nor completes
+// works: it asks the initiator and the target to end them. The Jetties belong to
+// `jetty::Transactions`. `Engine` owns it; only the thread that runs the engine calls it.
 //
 // Functions that return bool return false until they are done, and are then called again in later
 // passes.
@@ -25,7 +24,7 @@ class JettyControl {
     TokenValue token{};
     Handle handle;
   };
-  // Returns nothing if there are as many as there may be.
+  // Returns nothing if the limit is reached.
   std::optional<Made> create(jetty::JettyParts parts);
   // Ends all works and receives of this Jetty.
   bool flush(uint32_t index, Time now);

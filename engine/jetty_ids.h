@@ -9,13 +9,13 @@
 
 namespace urma::engine {
 
-// Which id does a new Jetty get? It gets an id that is not in use, and that an outsider cannot
-// predict. It does not know the Jetties. `JettyControl` owns it; only the thread that runs the
+// Chooses the id of each new Jetty: one that is not in use, and that an outsider cannot predict.
+// This class does not know the Jetties. `JettyControl` owns it; only the thread that runs the
 // engine calls it.
 //
 // Few ids serve any number of Jetties, because the latest one that was given back is used first:
 // peers remember what was executed for each id that was ever used, and have only so much room. The
-// numbering of its slices continues from Jetty to Jetty (`jetty::Flow`).
+// numbering of an id's slices continues from Jetty to Jetty (`jetty::Flow`).
 class JettyIds {
  public:
   // `most`: the largest number of Jetties at a time.
@@ -31,13 +31,13 @@ class JettyIds {
     }
     return std::nullopt;
   }
-  // Returns an id that is no longer in use.
+  // Takes back an id that is no longer in use.
   void give_back(JettyId id) { given_back_[given_back_count_++] = number(id); }
 
  private:
   RegionArray<uint32_t> given_back_;
   uint32_t given_back_count_ = 0;
-  uint32_t drawn_ = 0;  // so many ids of `order_` have ever been used
+  uint32_t drawn_ = 0;  // how many ids of `order_` have been drawn
   Shuffle order_;
 };
 

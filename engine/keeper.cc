@@ -11,7 +11,7 @@
 namespace urma::engine {
 namespace {
 
-// An application that has polled more often than this and found nothing is one that polls.
+// After more empty polls than this, the application is the keeper again.
 constexpr uint32_t polls_of_a_poller = 32;
 
 }  // namespace
@@ -39,10 +39,10 @@ void Keeper::recall() {
 }
 
 // The keeper is written before the timer is set: a service thread that was recalled just before,
-// and has not gone to its timer yet, stays.
+// and does not sleep at its timer yet, remains the keeper.
 void Keeper::hand_over() {
   if (threads_ != Threads::automatic) return;
-  // One empty poll before each sleep does not make a poller.
+  // An application that polls once before each sleep must not become the keeper by that.
   empty_polls_.store(0, std::memory_order_relaxed);
   if (service_keeps()) return;
   service_keeps_.store(true);

@@ -8,11 +8,11 @@
 
 namespace urma::engine {
 
-// Which side ensures that passes are run: the application while it polls or waits, else the service
-// thread (`ServiceThread`). It runs no pass itself, and does not know when the application polled
-// last. While the application is the keeper, the service thread sleeps at its timer; a thread that
-// changes anything for which the service thread waits first stores the change and then sets the
-// timer.
+// Records which side is the keeper, which ensures that passes are run: the application while it
+// polls or waits, else the service thread (`ServiceThread`). It runs no pass itself, and does not
+// know when the application polled last. While the application is the keeper, the service thread
+// sleeps at its timer; a thread that changes anything for which the service thread waits first
+// stores the change and then sets the timer.
 //
 // Writers: `service_keeps_` - the service thread takes over and gives back, the application recalls
 // and hands over; `empty_polls_` - each thread that polls, and some counts are lost.
@@ -28,16 +28,16 @@ class Keeper {
   // ---- any thread
 
   bool service_keeps() const { return service_keeps_.load(std::memory_order_relaxed); }
-  // Reports that the application has polled and found nothing. After many such polls it is the
-  // keeper again.
+  // Call it when the application has polled and found nothing. After many such polls the
+  // application is the keeper again.
   void polled_empty();
   // The application waits, and is the keeper from now on.
   void recall();
   // The application goes to sleep at a descriptor of its own: from now on the service thread is the
   // keeper.
   void hand_over();
-  // An application thread has left the engine's descriptors. A service thread that was handed over
-  // to must not wait for longer.
+  // An application thread has left the engine's descriptors. If the application is the keeper, the
+  // service thread's timer is set, so that it soon checks whether to take over.
   void left_descriptors();
   // Ends the service thread; the caller then wakes it. Needs `start`.
   void stop();
@@ -53,8 +53,8 @@ class Keeper {
   // Sleeps until the timer fires.
   void await_timer();
 
-  // How long an application must not have polled before the service thread takes over. It also
-  // looks this often at first.
+  // The service thread takes over when the application has not polled for this long. At first it
+  // also checks this often.
   static constexpr Duration take_over_after = std::chrono::microseconds(200);
 
  private:

@@ -8,15 +8,15 @@
 
 namespace urma::engine {
 
-// Which frames has the driver lent, and which of them wait to be sent? A driver may take only some
-// of the filled frames at a time; the others wait, in order, and nothing is filled meanwhile. It
-// does not know what is in the frames.
+// Holds the frames that the driver has lent, of which the first ones may wait to be sent. A driver
+// may take only some of the filled frames at a time; the others wait, in order, and nothing is
+// filled meanwhile. It does not know what is in the frames.
 //
-// The frames belong to the port, which the caller names in each call, always the same one; they are
-// returned to it by `give_back`. `Engine` owns it; only the thread that runs the engine calls it.
+// The frames belong to the port, which the caller names in each call, always the same one;
+// `give_back` returns them to it. `Engine` owns it; only the thread that runs the engine calls it.
 class LentFrames {
  public:
-  // So many frames are lent at most, and filled together.
+  // At most this many frames are lent, and are filled together.
   static constexpr size_t most = 64;
 
   // Returns the number of frames that wait to be sent.
@@ -36,15 +36,15 @@ class LentFrames {
     drop(taken);
     return taken;
   }
-  // Returns all frames, those that wait unsent.
+  // Gives all frames back to the port; frames that wait are not sent.
   void give_back(drivers::PacketPort& port) {
     port.unlend(std::span(frames_).first(lent_));
     lent_ = filled_ = 0;
   }
 
  private:
-  // The driver has the first `taken` frames. The others stay in order, and behind them come empty
-  // ones, those lent last in front: they are still in the cache.
+  // Removes the first `taken` frames, which the driver has taken. The others stay in order. Behind
+  // them come the empty frames, those lent last in front, because they are still in the cache.
   void drop(size_t taken) {
     if (taken == 0) return;
     TxFrame** const frames = frames_.data();

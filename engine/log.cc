@@ -77,7 +77,7 @@ void Log::run() {
   log(LogLevel::info, "opened", 1, [this] { return "opened: " + opening_; });
   Snapshot now;
   for (;;) {
-    // Reads `rung_` before the offer, so that a later ring ends the sleep below.
+    // Reads `rung_` before `ended_` and `full_`, so that a later ring ends the sleep below.
     const uint32_t rung = rung_.load(std::memory_order_acquire);
     const bool ended = ended_.load(std::memory_order_acquire);
     if (ended) {

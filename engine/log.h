@@ -17,7 +17,7 @@ namespace urma::engine {
 // counters and hands over a copy of them, so it never waits for the application's callback. The
 // slow parts (texts, limits, the callback) are on the thread of the log.
 //
-// The limit on lines omits nothing: `logged_` keeps the old count of a kind whose line is delayed,
+// The limit on lines loses no event: `logged_` keeps the old count of a kind whose line is delayed,
 // so its next line has the sum.
 //
 // Writers: `slot_` - the thread that has the engine token, while `full_` is 0; the log's thread
@@ -31,14 +31,14 @@ class Log {
 
   // Starts the thread, which first logs that the device is open. Errors: no_resources.
   Result<void> start(const std::string& description);
-  // Hands over the counters if any that is logged has grown. Called by the thread that has the
-  // engine token; neither allocates nor locks. Returns false if the log's thread has not taken the
-  // previous snapshot yet: offer a later one soon.
+  // Hands over the counters if any counter that is logged has grown. Called by the thread that has
+  // the engine token; neither allocates nor locks. Returns false if the log's thread has not taken
+  // the previous snapshot yet: offer a later one soon.
   bool offer(const Snapshot& now);
   // Logs what is left and that the device is closed, and waits for the thread. Call no `offer`
   // after it.
   void finish(const Snapshot& last);
-  // In a forked child, where the thread does not exist: forgets it.
+  // For a forked child, where the log's thread does not exist: `finish` does not wait for it.
   void abandon() { running_ = false; }
 
  private:
@@ -61,7 +61,7 @@ class Log {
   bool running_ = false;
   pthread_t thread_{};
 
-  // For each kind, what was logged. Used by the log's thread alone.
+  // The count that was last logged, for each kind. Only the log's thread uses it.
   struct Logged {
     uint64_t count = 0;
     Time next{};  // the earliest time of its next line

@@ -90,7 +90,7 @@ std::optional<Publication> read_held(const std::string& path, const Eid& address
   return decode(address, text);
 }
 
-// A publication and the address at which it is, as text.
+// The address of a publication, as text, and the publication.
 using Found = std::pair<std::string, Publication>;
 
 Error several(const std::string& name, const std::vector<Found>& found) {

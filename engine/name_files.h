@@ -43,17 +43,18 @@ class NameFiles {
   // Returns the path of the directory, and the reason for its choice.
   static Setting directory_of_this_user();
 
-  // A publication: ends with its destruction.
+  // A publication, which ends when this object is destroyed.
   using Held = HeldFile;
   Result<Held> publish(const Endpoint& at, const std::string& name, const Publication& publication);
 
+  using Admits = std::function<bool(const Eid& address)>;
   // Returns what a running process, in this network namespace or in the same window, publishes
   // under this name at an address that `admits` accepts and that a device at `from` can reach.
   // Errors: not_found if there is none, invalid_argument if there are several, permission_denied or
   // io_error if the directory cannot be trusted.
-  using Admits = std::function<bool(const Eid& address)>;
   Result<Publication> find(const Seeker& from, const Admits& admits, const std::string& name) const;
-  // Everything that is published at this address. Empty if the directory cannot be read.
+  // Returns everything that is published at this address. The result is empty if the directory
+  // cannot be read.
   Publications all(const Eid& address) const;
 
  private:

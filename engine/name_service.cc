@@ -145,7 +145,7 @@ void NameService::handle(const Completion& arrival, std::string_view line, Time 
   }
 }
 
-// Publications of other processes of this user at this address, as last read.
+// Returns the publications of other processes of this user at this address, as last read.
 const Publications& NameService::neighbours(Time now) {
   if (now < look_at_) return neighbours_;
   look_at_ = now + look_again_after;
@@ -170,7 +170,8 @@ void NameService::handle_question(const Completion& arrival, uint32_t number, st
   const auto asker = transport_.facts(arrival.from);
   if (!asker || arrival.from_jetty != names_jetty || !valid_name(name)) return;
   const Publication* publication = find(name, now);
-  // A name that the asking process may not have is answered as if it did not exist.
+  // If the audience of a name does not include the asker, the answer is the same as if the name did
+  // not exist.
   const bool given =
       publication != nullptr && (one_process_ || publication->audience.admits(asker->eid));
   send(arrival.from, given ? found_word : none_word, number,
@@ -187,7 +188,7 @@ void NameService::handle_answer(const Completion& arrival, std::string_view kind
       question->status = Status::ok;
       question->line = line;
     } else if (kind == none_word) {
-      // It may yet be published: the two sides may start in any order.
+      // The name may still be published later: the two sides may start in any order.
       question->status = Status::not_found;
     }
   }

@@ -13,9 +13,9 @@
 namespace urma::engine {
 
 // The well-known Jetty 1 (docs/protocol.md): answers questions about published names, and asks
-// other devices. Questions and answers are Sends of one line of text. Lost ones are repeated; a
-// flood of questions finds no receive slot, and does not change how often files are read. Called by
-// the thread that runs the pass.
+// other devices. Questions and answers are Sends of one line of text. Lost ones are repeated. A
+// flood of questions finds no receive slot, and files are not read more often because of it. Called
+// by the thread that runs the pass.
 class NameService {
  public:
   static constexpr size_t line_bytes = 1024;
@@ -61,7 +61,8 @@ class NameService {
   void handle_question(const Completion& arrival, uint32_t number, std::string_view name, Time now);
   void handle_answer(const Completion& arrival, std::string_view kind, uint32_t number,
                      std::string_view line);
-  // Sends one line of these words; drops it if there is no room, since questions are repeated.
+  // Sends one line made of these words. Drops it if there is no room, because the asking side
+  // repeats its question.
   void send(PeerId to, std::string_view word, uint32_t number, std::string_view rest);
   void post_receive(uint16_t slot);
 
@@ -77,7 +78,7 @@ class NameService {
   Publications published_;
   // The names of other processes of this user, if this device answers for them.
   std::optional<NameFiles> files_;
-  Publications neighbours_;  // what they published when the directory was last read
+  Publications neighbours_;  // these names, as the directory was last read
   Time look_at_{};           // the earliest time to read it again
   Question* questions_ = nullptr;
   uint32_t next_number_ = 1;

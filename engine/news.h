@@ -17,7 +17,7 @@ struct Snapshot {
   transport::PeerNews peers;
   int send_failure = 0;  // errno of the latest failure to send
   transport::AllPathTotals paths{};
-  NoRoom no_room{};  // the shortage of the medium, when a way was last made
+  NoRoom no_room{};  // the shortage if the last attempt to make a way failed
 };
 
 // One kind of log line: a counter, which is logged when it has grown. To log something else, add a

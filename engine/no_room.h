@@ -7,14 +7,16 @@
 
 namespace urma::engine {
 
-// The port's part in a failure to reach a peer for lack of room. It points into the port's facts.
+// The shortage of a port's medium, which may be the reason why a peer cannot be reached. `backing`
+// points into the port's facts.
 struct NoRoom {
   Ways::Shortage shortage = Ways::Shortage::none;
   const drivers::PortFacts::Backing* backing = nullptr;
 };
 
 // Explains that no channel could be made to `peer`, such as "the process at ADDRESS". If the medium
-// is not short of anything, the peer has refused. Asks the system, so it is not for a pass.
+// is not short of anything, the peer has refused. Makes system calls, so it must not be called in a
+// pass.
 Error explain_no_room(const std::string& peer, const NoRoom& why);
 
 }  // namespace urma::engine

@@ -8,12 +8,13 @@
 
 namespace urma::engine {
 
-// How far a device has been closed. It does not know what closing does. Called by any thread.
+// Records whether a device is open, is being closed, or is closed. It does not know what closing
+// does. Called by any thread.
 class OpenState {
  public:
-  // False from the beginning of the closing on: the device accepts no more works.
+  // Returns false as soon as the device begins to close: it accepts no more works.
   bool open() const { return open_.load(std::memory_order_relaxed); }
-  // All works accepted before have ended, and their completions can be polled.
+  // Returns true once all works that were accepted have ended and their completions can be polled.
   bool closed() const { return closed_.load(std::memory_order_acquire) != 0; }
 
   // Returns true to one thread, which closes the device and then calls `end`.
@@ -27,7 +28,7 @@ class OpenState {
     while (!closed()) futex_wait(closed_, 0, patience);
   }
 
-  // A thread that waits for something else looks this often whether the device has been closed.
+  // A thread that waits for something else checks this often whether the device has been closed.
   static constexpr Duration patience = std::chrono::milliseconds(100);
 
  private:

@@ -31,10 +31,10 @@ Passes::Ran Passes::try_pass(const jetty::Jfc* polled) {
   return busy ? Ran::busy : Ran::idle;
 }
 
-// Reading the clock takes longer than a look at memory, and most looks find nothing, so only every
-// fourth look reads it. What arrives between two readings is dated back to the earlier one. No
-// deadline of this engine passes early by that: what begins now is posted, and then the clock is
-// read.
+// Reading the clock takes longer than looking at memory, and most passes find nothing, so only
+// every fourth of these reads it. Packets that arrive between two readings get the time of the
+// earlier one. No deadline of this engine expires early because of that: a time-out begins with a
+// post, and after a post the clock is read.
 Time Passes::machine_time(const jetty::Jfc* polled) {
   const bool recent = polled != nullptr && lossless_ && engine_.found_nothing() &&
                       !engine_.dirty().any() && ++passes_since_clock_ < passes_per_clock;
@@ -66,15 +66,16 @@ bool Passes::run(const jetty::Jfc* polled) {
   const Time due = std::min(time_.to_machine(next_deadline_), report_at_);
   const Time planned = alarm_.load(std::memory_order_relaxed);
   if (due != planned) alarm_.store(due, std::memory_order_relaxed);
-  // For a completion of a thread that sleeps there, or to wake earlier than was planned.
+  // The thread at the descriptors is woken because it has a completion, or because the next pass is
+  // due earlier than was planned.
   rouse_ = engine_.take_kick() || due < planned;
   return busy;
 }
 
 void Passes::report(Time machine) {
   const bool complete = reporter_->report(engine_, machine);
-  // The speed of a log's thread must not show in a simulation: what could not be reported now is
-  // reported together with the next change.
+  // The speed of the log's thread must not affect a simulation: counters that could not be reported
+  // now are reported together with the next change.
   report_at_ = complete || clock_ != nullptr ? never : machine + Reporter::interval;
 }
 

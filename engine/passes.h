@@ -19,13 +19,13 @@ namespace urma::engine {
 // Writers: the thread that holds the token, unless a member says otherwise.
 class Passes {
  public:
-  // This object owns none of these, and all of them outlive it. `clock`: of a simulation, else
-  // null.
+  // This object owns none of these, and all of them outlive it. `clock`: the clock of a simulation,
+  // else null.
   Passes(Engine& engine, Waker& waker, drivers::VirtualClock* clock)
       : engine_(engine),
         waker_(waker),
         clock_(clock),
-        // Time matters only to limits, and none of them is short.
+        // On a lossless medium no time limit is short, so the clock need not be read in each pass.
         lossless_(engine.port().ways() != nullptr) {}
 
   // ---- before the first pass
@@ -34,18 +34,18 @@ class Passes {
 
   // ---- any thread
 
-  // Null if the device reports to nothing. Its `start`, `close` and `abandon` are for the thread
-  // that opens and closes the device.
+  // Returns null if the device has no reporter. Its `start`, `close` and `abandon` are for the
+  // thread that opens and closes the device.
   Reporter* reporter() { return reporter_.get(); }
-  // Runs one bounded pass, if no other thread has the token. Busy: there may be more to do.
-  // `polled`: what an application polls by this pass; null in passes of the service thread.
+  // Runs one bounded pass, if no other thread has the token. `busy`: there may be more to do.
+  // `polled`: the JFC for which an application runs the pass; else null.
   enum class Ran : uint8_t { by_another, idle, busy };
   Ran try_pass(const jetty::Jfc* polled);
   // Returns whether a completion has come, so that the first work posted next is to be sent ahead;
   // later ones are sent together.
   bool expects_post() const { return expects_post_.load(std::memory_order_relaxed); }
-  // Sends what has been posted to this Jetty, because a peer waits for it. Returns false if it
-  // has not, as always while the service thread keeps; the caller then marks the Jetty.
+  // Sends what has been posted to this Jetty, because a peer waits for it. Returns false if nothing
+  // was sent, as always while the service thread is the keeper; the caller then marks the Jetty.
   bool send_ahead(uint32_t jetty, const Keeper& keeper);
   // Returns when the next pass is due, in the machine's time.
   Time alarm() const { return alarm_.load(std::memory_order_relaxed); }
@@ -54,10 +54,11 @@ class Passes {
 
   // ---- inside a pass
 
-  // No pass calls the reporter after it.
+  // No pass calls the reporter after this.
   void end_reports();
 
-  // Commands that are not done are run again after this: some end within half a millisecond.
+  // Commands that are not done are run again after this time: some are done within half a
+  // millisecond.
   static constexpr Duration command_patience = std::chrono::microseconds(250);
 
  private:
@@ -76,7 +77,7 @@ class Passes {
   // When the next report is due, in the machine's time; never: nothing has changed since the last.
   Time report_at_ = never;
   bool reporting_ = false;
-  bool rouse_ = false;  // the thread asleep at the descriptors must look
+  bool rouse_ = false;  // the thread that sleeps at the descriptors must be woken
   std::unique_ptr<Reporter> reporter_;
 
   EngineToken token_;

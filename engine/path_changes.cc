@@ -3,7 +3,7 @@
 namespace urma::engine {
 namespace {
 
-// Peers that exist have answered long before: otherwise a question or its answer is lost.
+// Running peers confirm a new list much sooner, unless the list or its confirmation is lost.
 constexpr Duration most_told = std::chrono::milliseconds(50);
 constexpr Duration told_patience = std::chrono::microseconds(250);
 
@@ -53,9 +53,9 @@ void PathChanges::close(Removal& what) {
   what.fill = fills_.latest();
 }
 
-// First this device sends nothing from the address, and its peers are informed so that they send
-// nothing there; packets on their way are still received. When no peer names the address, it is
-// closed, and the frames that were filled for it settle.
+// First this device stops sending from the address and informs its peers, so that they stop sending
+// to it; packets on their way are still received. When all peers have noted that, the address is
+// closed. The removal is done when the frames that were filled for it have settled.
 bool PathChanges::remove(Removal& what, Time now) {
   if (!what.begun) {
     if (!find(what)) return true;

@@ -9,10 +9,10 @@
 
 namespace urma::engine {
 
-// When is an address of this device added or removed everywhere? It changes the list of addresses
-// that the transport announces, and the ports of a device that consists of several, in the order in
-// which no packet is lost. It does not open or destroy ports: the caller does, outside of passes.
-// `Engine` owns it; only the thread that runs the engine calls it.
+// Adds and removes addresses of a device that has several ports. It changes the list of addresses
+// that the transport announces and the set of ports in an order in which no packet is lost. It does
+// not open or destroy ports: the caller does, outside of passes. `Engine` owns it; only the thread
+// that runs the engine calls it.
 class PathChanges {
  public:
   // All parts outlive this object. Every call needs a port that has `path_ports`.
@@ -27,15 +27,15 @@ class PathChanges {
   struct Removal {
     Endpoint place;
 
-    // nowhere: the device does not have this address; last: it has no other one.
+    // nowhere: the device does not have this address; last: the device has no other address.
     enum class Found : uint8_t { there, nowhere, last } found = Found::there;
-    std::unique_ptr<drivers::PacketPort> port;  // the result, if it was found
+    std::unique_ptr<drivers::PacketPort> port;  // the removed port, if `found` is `there`
     bool begun = false;
     bool closed = false;  // nothing is received there any longer
     uint8_t number = 0;   // of the path
-    uint64_t fill = 0;    // the last one that may have frames for it
+    uint64_t fill = 0;    // the last fill that may have frames for the path
     Time since{};
-    Time look_at{};  // when to ask again whether peers have noted it
+    Time look_at{};  // when to check again whether the peers have noted the removal
   };
   // Removes a path. Returns false until it is done, and is then called again in later passes.
   bool remove(Removal& what, Time now);

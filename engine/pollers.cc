@@ -12,7 +12,7 @@ namespace {
 // A thread that polls gives way after this many empty polls, as long as no other thread is found to
 // wait for its processor.
 constexpr uint32_t polls_before_giving_way = 32;
-// For this many empty polls of one thread, the threads that polled before are taken to poll still.
+// For this many empty polls of one thread, threads that polled before count as still polling.
 constexpr uint32_t polls_in_company = 1024;
 // A `sched_yield` that took longer has run another thread; otherwise it takes 0.2 to 0.5 us.
 constexpr Duration yield_with_switch = std::chrono::microseconds(2);

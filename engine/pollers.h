@@ -7,7 +7,7 @@
 
 namespace urma::engine {
 
-// Whether several threads poll a device, and when a thread that polls lets others have its
+// Decides whether several threads poll a device, and when a thread that polls lets others have its
 // processor. It does not know what is polled.
 //
 // Writers: the threads that poll and find nothing.
@@ -20,9 +20,10 @@ class Pollers {
   static void give_way();
 
  private:
-  // Which thread was the last, and for how many more empty polls of one thread other threads are
-  // taken to poll as well.
+  // The thread that polled last.
   alignas(64) std::atomic<pthread_t> latest_{};
+  // The number of further empty polls of that thread during which other threads count as polling,
+  // too.
   std::atomic<uint32_t> company_{0};
 };
 

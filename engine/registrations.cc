@@ -7,7 +7,8 @@ namespace {
 
 // A copy of a slice takes microseconds: a peer that holds a segment for longer does not run.
 constexpr Duration most_held = std::chrono::microseconds(500);
-// Where moving the memory does not help: the peer may have to wait for a processor.
+// How long to wait where moving the memory does not help: the peer may have to wait for a
+// processor.
 constexpr Duration most_awaited = std::chrono::milliseconds(20);
 
 std::optional<Registrations::Lease> lease_of(const memseg::SegmentTable::Segment& segment) {
@@ -40,7 +41,7 @@ void Registrations::revoke(const Segments::Segment& segment) {
   if (const auto lease = lease_of(segment)) memory_->revoke(*lease);
 }
 
-// Usually the holder releases it in a moment.
+// Checks several times, because the holder usually releases the memory in a moment.
 bool Registrations::is_released(const Lease& lease) {
   constexpr int looks = 32;
   for (int i = 0; i < looks; ++i) {
@@ -101,8 +102,8 @@ bool Registrations::is_used(const Withdrawal& what) {
 }
 
 // After `begin`: frames that name the memory settle, works that use it end, and peers that map it
-// finish their copies. Such a peer may have been stopped in the middle of one; that is not waited
-// for.
+// finish their copies. A peer may have been stopped in the middle of a copy; `withdraw` does not
+// wait for it any longer than `most_held`.
 bool Registrations::withdraw(Withdrawal& what, Time now) {
   if (!what.begun) begin(what, now);
   if (is_used(what)) return false;

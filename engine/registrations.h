@@ -9,10 +9,10 @@
 
 namespace urma::engine {
 
-// When can no peer and no driver access a segment any longer? It adds segments, changes their
-// tokens and removes them. Each change reaches both the segment table, which checks accesses by
-// packets, and the medium, which checks accesses to mapped memory. A change that takes access away
-// is a *fence*: it is done when no access that began before it is in progress.
+// Adds segments, changes their tokens and removes them. Each change reaches both the segment table,
+// which checks accesses by packets, and the medium, which checks accesses to mapped memory. A
+// change that takes access away is a *fence*: it is done when no access that began before it is in
+// progress.
 //
 // It does not know the application's objects (`urma::Segment`), and neither allocates the memory of
 // a segment nor moves it: the caller does, outside of passes. `Engine` owns it; only the thread
@@ -22,27 +22,27 @@ class Registrations {
   using Lease = drivers::SegmentMemory::Lease;
   using Segments = memseg::SegmentTable;
 
-  // `memory`: of the port, or null if it has none. All parts outlive this object.
+  // `memory`: the port's segment memory, or null if it has none. All parts outlive this object.
   Registrations(Segments& segments, drivers::SegmentMemory* memory,
                 jetty::Transactions& transactions, const Fills& fills)
       : segments_(segments), memory_(memory), transactions_(transactions), fills_(fills) {}
 
-  // `with`: the segment whose TokenID it shares; null for one of its own. Returns `gone` after
-  // `end`.
+  // `with`: the segment whose TokenID the new one shares; null if the new one gets its own. Returns
+  // `gone` after `end`.
   Segments::Added add(const Segments::Segment& segment, TokenPolicy policy, Handle with,
                       Segments::Made& made);
 
   // The state of a withdrawal in progress. The caller sets the members above the blank line.
   struct Withdrawal {
     Handle segment;
-    bool all = false;       // all that share its TokenID; without looking at their holders
+    bool all = false;       // all segments of its TokenID, without waiting for peers that hold them
     Segments::Segment own;  // the segment, also when it was withdrawn before
-    bool fenced = true;     // cleared if a peer holds it and it cannot be moved
-    std::optional<Lease> held = std::nullopt;  // a peer held it for longer than is waited
+    bool fenced = true;     // false if a peer holds it and it cannot be moved
+    std::optional<Lease> held = std::nullopt;  // set if a peer holds it too long to wait for
 
     bool begun = false;
     uint32_t withdrawn = Segments::none;  // a tree of the segment table
-    uint64_t fill = 0;                    // the last one that may name the memory
+    uint64_t fill = 0;                    // the last fill that may name the memory
     Time since{};                         // when only peers still had to be waited for
   };
   // Removes a segment, and ends the application's own works that use its memory. Returns false
@@ -54,13 +54,13 @@ class Registrations {
   // it does not exist.
   bool rotate(Handle segment);
 
-  // The state of the end of an older token in progress.
+  // The state of a retirement in progress, which ends the older of two tokens.
   struct Retirement {
     Handle segment;
     bool fenced = true;  // at the end: whether all peers that held the memory released it
 
     bool begun = false;
-    uint64_t fill = 0;  // the last one that may answer a read with the older token
+    uint64_t fill = 0;  // the last fill that may answer a read with the older token
     Time since{};       // when only peers still had to be waited for
   };
   // Makes only the newer token valid. Returns false until it is done, and is then called again in
@@ -77,8 +77,8 @@ class Registrations {
   void begin(Withdrawal& what, Time now);
   // Returns whether the driver or a work of this process still uses the memory.
   bool is_used(const Withdrawal& what);
-  // Returns the lease of the segment if a peer may be in the middle of a copy that the owner would
-  // see.
+  // Returns the lease of the segment if a peer may be in the middle of a copy whose stores the
+  // owner would see.
   std::optional<Lease> held(const Segments::Segment& segment);
   bool is_released(const Lease& lease);
   // Copies the rights and tokens of all segments that share this TokenID from the table to the

@@ -10,8 +10,8 @@ using Trigger = Retransmission::Trigger;
 using Rto = Retransmission::Rto;
 
 constexpr Duration least_base = std::chrono::microseconds(4);
-// A longer time-out would not expire before a silent peer counts as lost, after 1 s
-// (docs/protocol.md 6).
+// With a longer time-out, few retransmissions would fit into the 1 s after which a silent peer
+// counts as lost (docs/protocol.md 6).
 constexpr Duration most_base = std::chrono::milliseconds(200);
 // Peers may delay acknowledgements for this long (docs/protocol.md 7).
 constexpr Duration least_sensible_base = std::chrono::microseconds(200);

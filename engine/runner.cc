@@ -36,7 +36,8 @@ Result<void> Runner::start() {
 }
 
 Runner::~Runner() {
-  // In a child the thread and the peers are the parent's; only what was copied is given back.
+  // In a forked child the thread and the peers belong to the parent; only the child's copies are
+  // freed.
   if (here()) {
     close();
     if (clock_ != nullptr) clock_->detach(*this);
@@ -83,8 +84,8 @@ void Runner::end_reports() {
   passes_.reporter()->close(last);
 }
 
-// In a simulation the clock runs the passes that a served engine's thread runs elsewhere. An
-// inlined engine has the application's polls.
+// In a simulation the clock runs the passes that the service thread would run. For an inlined
+// engine the application's polls run them.
 Time Runner::pass(Time) {
   if (inlined() || passes_.try_pass(nullptr) == Passes::Ran::by_another) return never;
   return passes_.alarm();
@@ -92,7 +93,8 @@ Time Runner::pass(Time) {
 
 void Runner::look(const jetty::Jfc& jfc) {
   keeper_.polled_empty();
-  // Once a device begins to close, polls run the passes that end what was posted just before.
+  // When a device begins to close, polls run the passes that end the works that were posted just
+  // before.
   const bool runs = polled_here() || !open();
   if ((runs && passes_.try_pass(&jfc) == Passes::Ran::busy) || simulated()) return;
   // The service thread of a served device competes with each thread that polls.

@@ -22,9 +22,9 @@
 
 namespace urma::engine {
 
-// An open device: owns the engine and all that decides which thread runs it, and says by the
-// device's mode (`Threads`) which of these parts a call of the application concerns. Each part
-// answers one question and says which thread writes what:
+// An open device: owns the engine and the parts that decide which thread runs it, and forwards each
+// call of the application to the parts that it concerns in the device's mode (`Threads`). Each part
+// answers one question, and its comment says which thread writes which member:
 //
 //   Passes           which thread runs the next pass (the engine token), and when is it due?
 //   Keeper           does the application or the service thread ensure that passes are run?
@@ -44,7 +44,7 @@ class Runner final : public drivers::VirtualClock::Driven {
          std::unique_ptr<Entropy> entropy);
   ~Runner() override;
 
-  // Before `start`: where the counters of this device are shown while it is open.
+  // Sets where the counters of this device are shown while it is open. Call it before `start`.
   void report_to(std::unique_ptr<Reporter> reporter) { passes_.report_to(std::move(reporter)); }
   // Starts the engine's thread, if it has one. Errors: no_resources.
   Result<void> start();
@@ -54,7 +54,8 @@ class Runner final : public drivers::VirtualClock::Driven {
   bool open() const { return state_.open(); }
   bool closed() const { return state_.closed(); }
 
-  // False in a child of the process that opened the device: nothing works here any more.
+  // Returns false in a child of the process that opened the device, where the device cannot be
+  // used.
   bool here() const { return fork_mark_.here(); }
   // Returns whether a thread of the device's own runs passes when the application runs none.
   bool has_service() const { return !inlined() && !simulated(); }
@@ -62,24 +63,26 @@ class Runner final : public drivers::VirtualClock::Driven {
 
   // ---- the data path; any thread
 
-  // This Jetty has been posted to.
+  // Works have been posted to this Jetty.
   void posted(uint32_t jetty) {
     if (passes_.expects_post() && passes_.send_ahead(jetty, keeper_)) return;
     engine_.dirty().mark(jetty);
     // The mark is the fence: either the sleeper sees it, or this thread sees the sleeper.
     if (simulated() || waker_.asleep()) waker_.wake();
   }
-  // For an application that polled and found no completion: a pass, unless the device is served. If
-  // that finds nothing either, the thread may give way to others that wait for its processor.
+  // For an application that polled and found no completion: runs a pass, unless the device is
+  // served and open. If no pass ran or it found nothing, the thread may give way to others that
+  // wait for its processor.
   void look(const jetty::Jfc& jfc);
   // From now on the service thread runs passes, because the caller sleeps at its JFC's descriptor.
   void hand_over() { keeper_.hand_over(); }
-  // Runs or awaits the engine until the JFC has something, at most `limit`.
+  // Returns when the JFC has a completion, after `limit`, or when the device is closed. Until then
+  // the calling thread runs passes, or sleeps while another thread runs them.
   void wait(jetty::Jfc& jfc, Duration limit);
 
   // ---- the control path; any thread
 
-  // Calls `function(Engine&, Time)` inside a pass, again and again until it returns true, and
+  // Calls `function(Engine&, Time)` inside one pass after the other until it returns true, and
   // returns then.
   template <class Function>
   void call(Function&& function) {
@@ -89,7 +92,7 @@ class Runner final : public drivers::VirtualClock::Driven {
   AwaitedJfcs& awaited() { return awaited_; }
   DevicePaths& paths() { return paths_; }
   const DevicePaths& paths() const { return paths_; }
-  // The facts never change after open.
+  // The facts never change while the device is open.
   const drivers::PortFacts& port_facts() const { return port_facts_; }
   Incarnation life() const { return engine_.settings().life; }
   Duration operation_timeout() const { return engine_.settings().operation_timeout; }

@@ -25,7 +25,7 @@ void pause() {
 #endif
 }
 
-// It spins beside a thread of the application.
+// The service thread spins beside a thread of the application, hence two.
 bool service_may_spin() { return may_spin(2); }
 
 }  // namespace
@@ -61,8 +61,8 @@ void ServiceThread::serve() {
   Time idle_since = never;
   while (!keeper_.stopping()) {
     // A thread began to wait while the service thread took over, or the application handed over
-    // while another thread of its sleeps there. That thread runs the passes; beside it this one
-    // would spin.
+    // while another of its threads sleeps there. That thread runs the passes; this thread would
+    // spin beside it.
     if (descriptors_.seems_occupied()) keeper_.give_back();
     if (!keeper_.service_keeps()) {
       watch();
@@ -87,14 +87,14 @@ void ServiceThread::serve() {
 }
 
 // Returns when no thread polls or waits any more, the application hands over, or the thread is to
-// stop. A thread that causes one of these says so first and then sets the timer; this function
-// looks at all of them each time after it has set the timer.
+// stop. A thread that causes one of these first stores the change and then sets the timer; this
+// function checks all of them each time after it has set the timer.
 void ServiceThread::watch() {
   Duration patience = Keeper::take_over_after;
   keeper_.set_timer(patience);
   while (!keeper_.service_keeps() && !keeper_.stopping()) {
     keeper_.await_timer();
-    // The thread that sleeps there sets the timer when it leaves.
+    // The thread that sleeps at the descriptors sets the timer when it leaves.
     if (descriptors_.occupied()) continue;
     const Duration silent = read_clock() - passes_.polled_at();
     if (silent >= Keeper::take_over_after) return keeper_.take_over();

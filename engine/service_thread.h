@@ -8,12 +8,12 @@
 
 namespace urma::engine {
 
-// The device's own thread. While it keeps, it runs passes and sleeps at the descriptors. While the
-// application keeps, it sleeps at the keeper's timer, and when the timer fires checks when the
-// application polled last. If that is long ago, and no thread sleeps at the descriptors, the
-// service thread takes over. If it finds another thread asleep at the descriptors, it makes the
-// application the keeper again and returns to its timer, which the other thread sets when it
-// leaves.
+// The device's own thread. While it is the keeper, it runs passes and sleeps at the descriptors.
+// While the application is the keeper, it sleeps at the keeper's timer; when the timer fires, it
+// checks when the application polled last. If that is long ago, and no thread sleeps at the
+// descriptors, the service thread takes over. If it finds another thread asleep at the descriptors,
+// it makes the application the keeper again and returns to its timer, which the other thread sets
+// when it leaves.
 class ServiceThread {
  public:
   // This object owns none of these, and all of them outlive it.
@@ -22,7 +22,8 @@ class ServiceThread {
 
   // Errors: no_resources.
   Result<void> start();
-  // Ends the thread, if it was started, and waits for that. Not in a forked child.
+  // Ends the thread, if it was started, and waits for its end. Must not be called in a forked
+  // child.
   void stop();
 
  private:

@@ -7,13 +7,13 @@
 
 namespace urma::engine {
 
-// How long a thread looks for events before it sleeps. Going to sleep and waking takes some 25 us;
-// something may come sooner.
+// How long a thread polls before it sleeps. Going to sleep and waking takes some 25 us; an event
+// may come sooner.
 inline constexpr Duration spin_before_sleep = std::chrono::microseconds(50);
 
-// Returns whether so many threads of a device may spin. With one spinning thread too many, a wait
-// of microseconds becomes a time slice of the scheduler. The peers are on this machine, too, so a
-// device uses at most half of its processors.
+// Returns whether `spinning` threads of a device may spin. With one spinning thread too many, a
+// wait of microseconds becomes a time slice of the scheduler. The peers are on this machine, too,
+// so a device uses at most half of its processors.
 inline bool may_spin(uint32_t spinning) {
   static const uint32_t processors = std::thread::hardware_concurrency();
   return spinning <= processors / 2;

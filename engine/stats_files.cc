@@ -23,8 +23,8 @@
 namespace urma::engine {
 namespace {
 
-// PID-NUMBER. The PID is for a quick check whether the process may exist. The 16 digits are unique,
-// so that removing a stale file never removes a file of another device.
+// Returns PID-NUMBER. The PID is for a quick check whether the process may exist. The 16 digits are
+// unique, so that removing a stale file never removes a file of another device.
 std::string file_name(uint64_t pid, uint64_t unique) {
   std::array<char, 40> text;
   std::snprintf(text.data(), text.size(), "%llu-%016llx", static_cast<unsigned long long>(pid),
@@ -126,7 +126,7 @@ Result<StatsFile> StatsFiles::publish(const ObservedDevice& facts, uint64_t uniq
 }
 
 // Opens only files whose PID does not exist here, so that it is quick if many devices are open.
-// Their processes may still run in another container, with PIDs of its own.
+// Such a process may still run in another container, which has its own PIDs.
 void StatsFiles::sweep() const {
   for (const std::string& name : entries_of(directory_.path)) {
     const auto pid = pid_in(name);

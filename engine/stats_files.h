@@ -7,8 +7,8 @@
 
 namespace urma::engine {
 
-// The page of a device in a file, where other processes find it until the device is closed or its
-// process ends.
+// A file with the page of a device, which other processes can read until the device is closed or
+// its process ends.
 class StatsFile {
  public:
   StatsFile() = default;
@@ -17,7 +17,7 @@ class StatsFile {
   // Writes the values by one system call; neither allocates nor locks. Errors are ignored: the page
   // says when its values were written.
   void write(const Statistics& statistics, Time moment, std::span<const uint64_t> more = {});
-  // In a forked child: forgets the file.
+  // For a forked child: closes the file without removing it.
   void abandon() { file_.abandon(); }
 
  private:
@@ -37,7 +37,7 @@ class StatsFiles {
   static StatsFiles of_this_user();
   explicit StatsFiles(std::string directory);
 
-  // Makes the page of a device, and removes stale files. `unique`: a number that no other device
+  // Makes the file of a device, and removes stale files. `unique`: a number that no other device
   // has. Errors: permission_denied, io_error.
   Result<StatsFile> publish(const ObservedDevice& facts, uint64_t unique) const;
   // Reads all pages. Errors: permission_denied, io_error.

@@ -8,8 +8,9 @@
 namespace urma::engine {
 
 // Judges wrong tokens that a medium received itself (cxl:?share=segment), as the transaction layer
-// judges those in packets: guesses are counted for each peer, and the application gets events. The
-// peer may have no channel, so the events name no peer. Called by the thread that runs the pass.
+// judges those in packets: it counts guesses for each address and raises events for the
+// application. The peer may have no channel, so the events name no peer. Called by the thread that
+// runs the pass.
 class TokenJudge final : public drivers::TokenJudge {
  public:
   TokenJudge(const memseg::SegmentTable& segments, jetty::EventSink& events)

@@ -8,10 +8,10 @@
 namespace urma::engine {
 namespace {
 
-// A thread that is served by another one of the application, which may stop, looks again after
-// this.
+// If another thread of the application runs the passes, it may stop doing so, so a waiting thread
+// checks again after this time.
 constexpr Duration served_patience = std::chrono::milliseconds(1);
-// How long a look of an inlined waiting thread takes in a simulation.
+// How long one pass of a waiting thread takes in a simulation of an inlined device.
 constexpr Duration simulated_look = std::chrono::microseconds(1);
 
 }  // namespace
@@ -27,7 +27,7 @@ void Waiting::be_served(jetty::Jfc& jfc, Time until) {
 void Waiting::run_passes(jetty::Jfc& jfc, Time until, bool has_service) {
   using Ran = Passes::Ran;
   if (keeper_.service_keeps()) keeper_.recall();
-  jfc.awake();  // its descriptor need not signal what this thread brings itself
+  jfc.awake();  // its descriptor need not signal completions that this thread causes itself
   Time idle_since = never;
   const bool may = may_spin(spinning_.fetch_add(1, std::memory_order_relaxed) + 1);
   const Duration spin = may ? spin_before_sleep : Duration{};
@@ -35,7 +35,7 @@ void Waiting::run_passes(jetty::Jfc& jfc, Time until, bool has_service) {
     const Time begun = read_clock();
     if (begun >= until) break;
     const Ran ran = passes_.try_pass(&jfc);
-    // The token's holder runs the engine for this thread, but may stop.
+    // The token's holder runs passes for this thread, too, but may stop.
     if (ran == Ran::by_another) jfc.sleep(served_patience);
     if (ran == Ran::busy) idle_since = never;
     if (ran != Ran::idle) continue;
@@ -46,8 +46,8 @@ void Waiting::run_passes(jetty::Jfc& jfc, Time until, bool has_service) {
   spinning_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// One thread sleeps at the descriptors. The others are woken at their JFCs, by it or by the service
-// thread.
+// One thread sleeps at the descriptors. The others sleep at their JFCs, and are woken by that
+// thread or by the service thread.
 void Waiting::sleep_somewhere(jetty::Jfc& jfc, Time until, bool has_service) {
   const Time now = read_clock();
   if (!descriptors_.occupy()) {
@@ -67,7 +67,7 @@ void Waiting::simulate(jetty::Jfc& jfc, Time until, drivers::VirtualClock& clock
     if (inlined) {
       passes_.try_pass(nullptr);
       if (jfc.ready()) return;
-      // No other thread runs its timers; an arrival ends the step anyway.
+      // No other thread runs this engine's timers. An arrival ends the step anyway.
       next = std::min(std::max(passes_.alarm(), clock.now() + simulated_look), until);
     }
     if (!clock.step(next) && next == until) return;

@@ -10,17 +10,17 @@
 
 namespace urma::engine {
 
-// An application thread waits for completions of a JFC: by running passes and then sleeping at the
-// engine's descriptors (polled devices), by sleeping at the JFC while the service thread runs them
-// (served devices), or by advancing the clock of a simulation. Called by any thread.
+// Lets an application thread wait for completions of a JFC: by running passes and then sleeping at
+// the engine's descriptors (polled devices), by sleeping at the JFC while the service thread runs
+// passes (served devices), or by advancing the clock of a simulation. Called by any thread.
 class Waiting {
  public:
   // This object owns none of these, and all of them outlive it.
   Waiting(Passes& passes, Keeper& keeper, DescriptorSleep& descriptors, const OpenState& state)
       : passes_(passes), keeper_(keeper), descriptors_(descriptors), state_(state) {}
 
-  // Each returns when the JFC has something, at `until` in its clock's time, or when the device is
-  // closed.
+  // Each of these functions returns when the JFC has a completion, at `until` in the time of the
+  // clock that it uses, or when the device is closed.
 
   // `has_service`: the service thread wakes threads that sleep at their JFCs.
   void run_passes(jetty::Jfc& jfc, Time until, bool has_service);

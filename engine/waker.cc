@@ -16,9 +16,9 @@
 namespace urma::engine {
 namespace {
 
-// A port that can wake no thread is asked this often.
+// A port that cannot wake a thread is polled this often.
 constexpr Duration port_patience = std::chrono::microseconds(100);
-// A bell in a window whose file was truncated is never rung again, so its sleeper looks this often.
+// A bell in a window whose file was truncated is never rung again, so its sleeper wakes this often.
 constexpr Duration bell_patience = std::chrono::seconds(1);
 
 }  // namespace
@@ -66,7 +66,7 @@ void Waker::poll_descriptors(Time until) {
   URMA_ASSERT(port_.descriptors().size() < descriptors.size(), "a port has few descriptors");
   nfds_t used = 1;
   for (const int port : port_.descriptors()) descriptors[used++] = {port, POLLIN, 0};
-  // A port without a descriptor is looked at.
+  // A port without a descriptor must be polled.
   if (used == 1) until = std::min(until, read_clock() + port_patience);
   timespec timeout{};
   const timespec* patience = nullptr;

@@ -9,13 +9,13 @@
 
 namespace urma::engine {
 
-// How the thread that sleeps for an engine is woken: the asleep flag, and the eventfd or the port's
-// bell. It does not know which thread sleeps, nor what for.
+// Wakes the thread that sleeps for an engine, by the asleep flag and by the eventfd or the port's
+// bell. It does not know which thread sleeps, or why.
 //
 // No thread sleeps through an event. A thread that is about to sleep calls `drowse`, which sets the
-// flag and fences, and only then looks at all that could end its sleep: posts and commands, the
-// alarm, its completions. A thread that brings one of these publishes it and calls `wake`, which
-// fences and then looks at the flag. So either the sleeper sees what was published, or the other
+// flag and fences, and only then checks everything that could end its sleep: posts, commands, the
+// alarm and its completions. A thread that causes one of these publishes it and calls `wake`, which
+// fences and then checks the flag. So either the sleeper sees what was published, or the other
 // thread sees the sleeper and wakes it.
 //
 // Writers: `asleep_` - the sleeper, cleared by the thread that wakes it. One thread at a time
@@ -38,16 +38,17 @@ class Waker {
 
   // Call it after publishing what the sleeper must notice.
   void wake();
-  // For a caller that has executed a full fence itself.
+  // Returns whether a thread sleeps. For callers that have executed a full fence.
   bool asleep() const { return asleep_.load(std::memory_order_seq_cst); }
 
   // ---- the sleeper, in this order
 
-  // From here on `wake` wakes this thread.
+  // After this, `wake` wakes the calling thread.
   void drowse();
-  // Peers ring the bell only for what a pass sees: the sleeper must run one after `drowse`.
+  // Returns whether the sleeper must run a pass after `drowse`: peers ring the bell only for events
+  // that happen after that, and a pass finds the earlier ones.
   bool needs_pass() const { return bell_ != nullptr; }
-  // Sleeps until this time of the machine. May return spuriously.
+  // Sleeps until `until`, in the machine's time. May return spuriously.
   void rest(Time until);
   void awake();
 
