@@ -18,7 +18,7 @@ struct AtomicCall {
   uint64_t expected = 0;
 };
 
-// Returns whether this combination exists.
+// Returns whether there is an atomic of this kind with this update.
 constexpr bool is_atomic(Atomic what, Update update) {
   return what >= first_atomic && what <= last_atomic && update <= last_update;
 }
@@ -29,8 +29,8 @@ constexpr bool updates(Atomic what) { return what == Atomic::store || what == At
 constexpr uint32_t operands_of(Atomic what) { return what == Atomic::compare_swap ? 2 : 1; }
 
 // Executes an atomic with this processor's instructions on the aligned word at `word`, which other
-// threads and processes may change in the same way. Returns the word's previous value. Sequentially
-// consistent.
+// threads and processes may change in the same way. Returns the word's previous value. The
+// operation is sequentially consistent.
 uint64_t execute(const AtomicCall& call, std::byte* word);
 
 // Operands and results are little endian on the wire (docs/protocol.md).

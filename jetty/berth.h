@@ -9,7 +9,7 @@
 
 namespace urma::jetty {
 
-// A work in its berth: written by the posting thread, then read by the engine until its completion
+// A work in its berth: the posting thread writes it, then the engine reads it until its completion
 // has been polled.
 struct Berth {
   Operation operation;
@@ -33,7 +33,7 @@ struct Berth {
   TokenValue token;
   JettyId target;
   TokenValue target_token;
-  Piece piece;  // the only one, or none; several lie in Jfs::pieces
+  Piece piece;  // the only piece, or none; several are in Jfs::pieces
 };
 
 // Returns whether the work notifies its target (a write with immediate or notification) once all of
@@ -56,21 +56,22 @@ inline bool keeps_result(const Berth& berth) {
   return berth.operation == Operation::atomic && berth.atomic != Atomic::store;
 }
 
-// Where a write notifies. Few works do, so it lies outside the berths, which are close together.
+// The word that a write notifies. Few works notify, so it is stored outside the berths, which are
+// close together.
 struct NotifyTarget {
   uint64_t address;
   TokenId token_id;
   TokenValue token;
 };
 
-// The expected and the fetched value of an atomic; in the place of a write's NotifyTarget.
+// The expected and the fetched value of an atomic, stored where a write has its NotifyTarget.
 struct AtomicValues {
   uint64_t expected;
   uint64_t fetched;  // engine
 };
 static_assert(sizeof(AtomicValues) == sizeof(NotifyTarget));
 
-// The engine's state of a work, beside its berth.
+// The engine's state of a work, stored outside its berth.
 struct WorkState {
   Time progress{};  // when it last made progress
   Time cancelled_at{};

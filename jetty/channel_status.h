@@ -5,9 +5,9 @@
 
 namespace urma::jetty {
 
-// Returns the status of a work that has no channel for the reason `why`. A channel that ended
-// leaves open whether the peer executed the work, so the caller makes that `unknown` if any of it
-// was sent.
+// Returns the status of a work that has no channel for the reason `why`. When a channel has ended,
+// it is not known whether the peer executed the work, so the caller changes the status to `unknown`
+// if any part of the work was sent.
 constexpr Status status_of(transport::Why why) {
   using transport::Why;
   switch (why) {
@@ -26,7 +26,8 @@ constexpr Status status_of(transport::Why why) {
   return Status::timed_out;
 }
 
-// Returns whether this incarnation of the peer is over: no channel to it will be made again.
+// Returns whether this incarnation of the peer is over, so that no channel to it will be made
+// again.
 constexpr bool ends_incarnation(transport::Why why) {
   return why == transport::Why::restarted || why == transport::Why::left;
 }

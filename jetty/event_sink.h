@@ -4,8 +4,8 @@
 
 namespace urma::jetty {
 
-// Receives the events that no completion reports, such as a lost peer. Called on the engine's
-// thread, rarely.
+// Receives the events that no completion reports, such as the loss of a peer. It is called rarely,
+// on the engine's thread.
 class EventSink {
  public:
   virtual ~EventSink() = default;

@@ -26,7 +26,7 @@ struct Slice {
   uint32_t bytes = 0;
   uint32_t placed = 0;            // read: bytes that have arrived
   uint64_t last_written = 0;      // the fill in which a packet of it was last written
-  uint16_t berth = Queues::none;  // the work's; none once the work has ended
+  uint16_t berth = Queues::none;  // the work's berth; none once the work has ended
   SliceState state = SliceState::offered;
   Status status = Status::ok;      // once decided
   bool keeps_tassn = false;        // once decided: it becomes a tombstone when the work has ended
@@ -37,7 +37,7 @@ struct Slice {
   bool in_offer = false;           // counted in the flow's offered cost
   bool waiting_to_offer = false;   // the channel had no room for it
   bool asks = false;               // it asks for a sequence context
-  uint32_t atomic = 0;  // its number among the flow's atomics with results; 0: it is none
+  uint32_t atomic = 0;  // its number among the flow's atomics with results; 0 if it is not one
   uint8_t not_ready_times = 0;
   Time not_ready_since{};
 
@@ -48,16 +48,16 @@ struct Slice {
 
 // Whether a flow's target keeps the order of its slices.
 enum class Sequence : uint8_t {
-  none,     // it has not been asked to
+  none,     // the target has not been asked to keep it
   asking,   // the first ordered slice was sent; later ones wait for its answer
-  kept,     // in a sequence context
-  refused,  // it has no sequence context free
+  kept,     // the target keeps it, in a sequence context
+  refused,  // the target has no sequence context free
 };
 
 // The works of one Jetty to one peer, and the numbering of their slices (TASSN). A flow belongs to
 // the queue's RC id and outlives the Jetty: numbering continues if the id is used again, because
-// the target remembers executed slices by their numbers (docs/protocol.md). It ends with the peer's
-// incarnation. The Initiator owns it; only the thread that runs the engine uses it.
+// the target remembers executed slices by their numbers (docs/protocol.md). The flow ends with the
+// peer's incarnation. The Initiator owns it; only the thread that runs the engine uses it.
 struct Flow {
   static constexpr uint32_t none = UINT32_MAX;
 
@@ -69,7 +69,7 @@ struct Flow {
   uint32_t last_slice = Slice::none;
   uint32_t offered_cost = 0;  // cost of the slices of which the channel has not pulled all packets
   uint32_t works = 0;         // so far
-  // When a work last ended by an answer, and its number: progress for all works behind it.
+  // When an answer last ended a work, and the number of that work: progress of all later works.
   Time last_answer{};
   uint32_t last_answered = 0;
   uint32_t checked = 0;  // the round in which the deadline of its oldest work was checked
@@ -77,12 +77,12 @@ struct Flow {
   uint16_t last_to_cut = Queues::none;
   uint32_t next_of_peer = none;
   uint32_t next_of_jetty = none;
-  uint8_t offering = 0;     // its weight, while slices of it are in the channel's queue
-  bool peer_over = false;   // it is only kept until its last slice has settled
+  uint8_t offering = 0;     // its weight while slices of it are in the channel's queue; else 0
+  bool peer_over = false;   // it is kept only until its last slice has settled
   bool to_reoffer = false;  // some slice is waiting_to_offer
   Sequence sequence = Sequence::none;
   uint32_t atomics = 0;                 // how many atomics with results it has had
-  uint32_t first_atomic = Slice::none;  // the oldest of them that is undecided
+  uint32_t first_atomic = Slice::none;  // the oldest of these that is undecided
 };
 
 }  // namespace urma::jetty

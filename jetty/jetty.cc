@@ -33,7 +33,7 @@ Jetty* Jetties::create(JettyId id, TokenValue token, JettyParts parts) {
 void Jetties::destroy(Jetty& jetty) {
   kick_ = wake() || kick_;
   by_id_[number(jetty.id)] = 0;
-  // A completion queue of its own is not polled any more.
+  // If the Jetty has a completion queue of its own, that is not polled any more.
   if (!jetty.queues->has_own_jfc()) retire(jetty);
   slab_.destroy(&jetty);
 }
@@ -57,7 +57,7 @@ void Jetties::complete(Jetty& jetty, const Completion& completion, uint16_t leas
   Jfc* const jfc = &jetty.queues->jfc();
   jfc->push(completion, jetty.queues.get(), lease);
   ++completed_;
-  // Mostly this queue is already in the list, near its end.
+  // Usually this queue is already in the list, near its end.
   for (size_t i = to_wake_count_; i-- > 0;) {
     if (to_wake_[i] == jfc) return;
   }

@@ -28,7 +28,7 @@ struct Ordering {
 };
 
 struct Timeouts {
-  Duration operation = std::chrono::seconds(2);  // without progress, for the oldest work
+  Duration operation = std::chrono::seconds(2);  // how long the oldest work may make no progress
   Duration receiver = Duration::max();  // how long a receiver may answer that it is not ready
 };
 
@@ -54,7 +54,7 @@ struct Jetty : JettyParts {
   JettyId id;
   TokenValue token;
   JettyState state = JettyState::ready;
-  // Returns whether it accepts messages.
+  // Returns whether the Jetty accepts messages.
   bool accepts_messages() const {
     return state == JettyState::ready || state == JettyState::suspended;
   }
@@ -68,7 +68,7 @@ struct Jetty : JettyParts {
   uint32_t outstanding = 0;
   uint32_t first_flow = UINT32_MAX;
   uint16_t fetching = 0;  // how many of the outstanding works are reads and atomics
-  bool gated = false;     // works to come must pass the submit gate
+  bool gated = false;     // later works must pass the submit gate
 
   // Target.
   uint32_t immediates_raised = 0;
@@ -81,8 +81,8 @@ struct Jetty : JettyParts {
   uint16_t recycled_count = 0;
 };
 
-// All Jetties of an engine, by id and by handle, and the way to their applications: it pushes
-// completions and wakes waiting threads. Only the thread that runs the engine calls it.
+// All Jetties of an engine, by id and by handle. It also pushes completions to their applications
+// and wakes waiting threads. Only the thread that runs the engine calls it.
 class Jetties {
  public:
   explicit Jetties(uint32_t capacity) : slab_(capacity), by_id_(id_limit) {}
@@ -90,14 +90,14 @@ class Jetties {
   bool full() const { return slab_.full(); }
   uint32_t size() const { return slab_.size(); }
   bool used(JettyId id) const { return by_id_[number(id)] != 0; }
-  // Returns null if there are as many as `capacity`.
+  // Returns null if there are `capacity` Jetties.
   Jetty* create(JettyId id, TokenValue token, JettyParts parts);
   void destroy(Jetty& jetty);
   Jetty* find(JettyId id);  // returns null if there is none
   Jetty& at(uint32_t index) { return slab_.at(index); }
   bool live(uint32_t index) const { return slab_.live(index); }
-  // Returns the Jetty whose receives are used by messages to this one: itself, or its JFR. Returns
-  // null if the JFR has been destroyed.
+  // Returns the Jetty whose receives are used by messages to `jetty`: `jetty` itself, or its JFR.
+  // Returns null if the JFR has been destroyed.
   Jetty* receiver(Jetty& jetty) {
     return jetty.receives_from ? slab_.find(jetty.receives_from) : &jetty;
   }
@@ -108,14 +108,15 @@ class Jetties {
     slab_.for_each(function);
   }
 
-  // Pushes a completion of this Jetty. `lease` is a berth or receive slot of this Jetty, and
-  // returns to the application when the completion is polled.
+  // Pushes a completion of this Jetty. `lease` is a berth or receive slot of this Jetty, which the
+  // application gets back when the completion is polled.
   void complete(Jetty& jetty, const Completion& completion, uint16_t lease);
   // Wakes the threads that wait for completions pushed since the last call. Returns true if one of
   // them sleeps at the engine's descriptors, where the caller must wake it.
   bool wake();
-  // The same for a thread that polls the queue `polled` itself: if completions came only there, no
-  // fence is needed, because the thread does not sleep. Its descriptor may be armed, though.
+  // As `wake`, for a thread that polls the queue `polled` itself: if completions came only to this
+  // queue, no fence is needed, because the thread does not sleep, unless the queue's descriptor is
+  // armed.
   bool wake_others(const Jfc* polled) {
     const bool only = !kick_ && to_wake_count_ == 1 && to_wake_[0] == polled;
     if (!only || !polled->awake_here()) return wake();

@@ -75,7 +75,7 @@ void Jfc::release_retired(uint64_t polled) {
     Queues& over = **link;
     unreserve(over.entries());
     *link = retirement.next;
-    // Mostly this is the last reference, and the queues are destroyed here.
+    // Usually this is the last reference, and the queues are destroyed here.
     const std::shared_ptr<Queues> let_go = over.end_retirement();
   }
 }
@@ -100,12 +100,12 @@ bool Jfc::wake() {
   const bool urgent = std::exchange(own.urgent, false);
   const uint32_t where = own.sleeping.load(std::memory_order_relaxed);
   if (where == not_sleeping || (where == sleeping_till_solicited && !urgent)) return false;
-  // The thread may have woken by itself meanwhile, and sleep elsewhere now. Acquire: the
-  // descriptor.
+  // The thread may have woken by itself meanwhile, and sleep elsewhere now. Acquire order makes its
+  // descriptor visible here.
   const uint32_t sleeping = own.sleeping.exchange(not_sleeping, std::memory_order_acquire);
   if (sleeping == sleeping_here) futex_wake_all(own.sleeping);
-  // While the engine token is held, because without it the Jfc may be destroyed. A sleeping thread
-  // is woken only once.
+  // The descriptor is rung while the engine token is held, because without the token the Jfc may be
+  // destroyed. A sleeping thread is woken only once.
   if (sleeping == sleeping_at_descriptor || sleeping == sleeping_till_solicited) ring();
   return sleeping == sleeping_elsewhere;
 }
@@ -123,7 +123,7 @@ size_t Jfc::poll(std::span<Completion> out) {
       break;
     const Entry& next = entry(own.read);
     out[count++] = next.completion;
-    // From here on the entry may be overwritten, because its permit has been returned.
+    // After this the entry may be overwritten, because its permit has been given back.
     Queues* queues = next.queues;
     const uint16_t lease = next.lease;
     ++own.read;

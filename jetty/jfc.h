@@ -14,11 +14,11 @@ namespace urma::jetty {
 
 class Queues;
 
-// A completion queue (UB: JFC): completions on their way from the engine to the application. It is
-// a ring of 64-byte entries, each with its own mark, so that one cache line moves per completion
-// and no index is shared. It cannot overflow: a Jetty holds a reservation for each entry that it
-// may cause to be written. It knows works only by lease. The ring, and the words that both sides
-// write beside it, take no memory until something is completed or a thread sleeps.
+// A completion queue (UB: JFC): it carries completions from the engine to the application. It is a
+// ring of 64-byte entries, each with its own mark, so that one cache line moves per completion and
+// no index is shared. It cannot overflow: a Jetty holds a reservation for each entry that it may
+// cause to be written. It knows works only by lease. The ring, and the words that both sides write
+// beside it, take no memory until something is completed or a thread sleeps.
 // Writers: entries, `retired` - engine; `sleeping` - set by the application thread that waits,
 // cleared by both sides; `reserved` - any thread; descriptor - the application thread that polls,
 // once.
@@ -32,22 +32,22 @@ class Jfc : private LazyBlock {
 
   // ---- any thread
 
-  // Returns false, and reserves nothing, if fewer than `entries` are left.
+  // Reserves entries. Returns false, and reserves nothing, if fewer than `entries` are free.
   bool reserve(uint32_t entries);
-  // Returns a reservation, all of whose written entries have been polled. Release, paired with the
-  // acquire of `reserve`: reading the old entries happens before the next owner has them
-  // overwritten.
+  // Gives back a reservation whose written entries have all been polled. The release order, paired
+  // with the acquire of `reserve`, ensures that the old entries are read before the next owner has
+  // them overwritten.
   void unreserve(uint32_t entries) { reserved_.fetch_sub(entries, std::memory_order_release); }
   uint32_t reserved() const { return reserved_.load(std::memory_order_relaxed); }
 
   // ---- engine
 
-  // A Jetty is destroyed: keeps its queues, and the reservation of its entries, until all
-  // completions written so far have been polled.
+  // Called when a Jetty is destroyed: keeps its queues, and the reservation of its entries, until
+  // all completions written so far have been polled.
   void retire(std::shared_ptr<Queues> queues);
 
-  // Appends a completion. When it is polled, `lease` returns to `queues`, with the berths chained
-  // behind it; `queues` may be null.
+  // Appends a completion. When it is polled, `lease` and the berths chained behind it are given
+  // back to `queues`, which may be null.
   void push(const Completion& completion, Queues* queues, uint16_t lease);
   // Wakes the application's thread if it sleeps. Called once per batch of pushes. Returns true if
   // the thread sleeps at the engine's descriptors instead (`sleep_elsewhere`), where the caller
@@ -56,8 +56,8 @@ class Jfc : private LazyBlock {
 
   // ---- application, one thread at a time, or a thread that runs a pass for it
 
-  // Returns true if no thread sleeps at this queue. A thread that is about to sleep looks at the
-  // queue once more first.
+  // Returns true if no thread sleeps at this queue. A thread that is about to sleep checks the
+  // queue once more before it sleeps.
   bool awake_here() const { return lines().sleeping.load(std::memory_order_relaxed) == 0; }
 
   // ---- any thread, once there is a descriptor
@@ -76,18 +76,18 @@ class Jfc : private LazyBlock {
   // there is a completion.
   bool sleep_elsewhere();
   void awake() { lines().sleeping.store(0, std::memory_order_relaxed); }
-  // Makes an eventfd, which lives as long as the queue. Returns false, with errno set, if there is
-  // none. Throws std::bad_alloc.
+  // Makes an eventfd, which lives as long as the queue. Returns false, with errno set, if that
+  // failed. Throws std::bad_alloc.
   bool make_descriptor();
-  // negative if there is none
+  // Returns the descriptor; negative if there is none.
   int descriptor() const { return seldom_ ? seldom_->descriptor : -1; }
   // From now on threads that wait for this queue sleep at this event channel; the queue has no
-  // descriptor of its own. To be called before it has one, and once. Throws std::bad_alloc.
+  // descriptor of its own. Call it once, before the queue has a descriptor. Throws std::bad_alloc.
   void attach(std::shared_ptr<Jfce> events, uint64_t tag);
   bool attached() const { return seldom_ && seldom_->events != nullptr; }
   // Makes the descriptor unreadable until the next `wake` with completions makes it readable, or
-  // notifies the channel. `solicited`: until a `wake` after a completion that is solicited or
-  // failed. Returns false if there is a completion, or neither descriptor nor channel.
+  // notifies the channel. With `solicited`, only a `wake` after a solicited or failed completion
+  // does so. Returns false if there is a completion, or neither descriptor nor channel.
   bool arm(bool solicited);
 
  private:

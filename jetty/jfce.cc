@@ -73,13 +73,13 @@ size_t Jfce::take(std::span<uint64_t> out) {
     if (taken_ == nullptr) take_notified();
     if (taken_ == nullptr) break;
     Member& member = *std::exchange(taken_, taken_->next);
-    // From here on the queue may notify again. Completions of earlier notifications are found by a
-    // thread that polls the queue now.
+    // After this the queue may notify again. A thread that polls the queue now finds the
+    // completions of earlier notifications.
     member.listed.exchange(false, std::memory_order_acq_rel);
     if (!member.gone.load(std::memory_order_relaxed)) out[count++] = member.tag;
     release(member);
   }
-  // The caller may sleep before it takes the remaining ones.
+  // The caller may sleep before it takes the remaining tags.
   if (taken_ != nullptr) ring();
   return count;
 }

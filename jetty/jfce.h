@@ -15,7 +15,7 @@ namespace urma::jetty {
 // Writers: `notified_` - engines push, the application takes all.
 class Jfce {
  public:
-  // A queue at this channel. Owned by the queue, and by the list while it is in it.
+  // A queue at this channel. Owned by the queue, and also by the list while it is listed.
   struct Member {
     uint64_t tag = 0;
     Member* next = nullptr;
@@ -28,23 +28,23 @@ class Jfce {
   Jfce(const Jfce&) = delete;
   ~Jfce();
 
-  // Returns false, with errno set, if there is no descriptor.
+  // Returns false, with errno set, if the descriptor cannot be made.
   bool make_descriptor();
   int descriptor() const { return descriptor_; }
 
   // ---- any thread
 
-  // The queue has completions. Only the first notification makes the descriptor readable: the
-  // thread that wakes finds them all.
+  // The queue has completions. Only a notification that finds the list empty makes the descriptor
+  // readable: the thread that wakes takes them all.
   void notify(Member& member);
   // The queue leaves the channel: from now on its tag is not returned.
   static void leave(Member& member);
 
   // ---- application, one thread at a time
 
-  // Stores the tags of queues that have completions, oldest notification first. If it returns as
-  // many as `out` holds, there may be more; once it has returned fewer, the descriptor is
-  // unreadable.
+  // Stores the tags of queues that have completions, oldest notification first. Returns how many.
+  // If these are as many as `out` holds, there may be more; once `take` has returned fewer, the
+  // descriptor is unreadable.
   size_t take(std::span<uint64_t> out);
 
   // Waits until the descriptor is readable, at most `limit`.

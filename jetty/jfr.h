@@ -16,11 +16,11 @@ struct ReceiveSlot {
   uint64_t tag;
   uint32_t bytes;
   uint8_t piece_count;
-  Piece piece;  // the only one, or none; several lie in Jfr::pieces
+  Piece piece;  // the only piece, or none; several are in Jfr::pieces
 };
 
-// A Jetty's receive queue (UB: JFR): the slots in which the application posts buffers for messages,
-// and which the engine takes in post order.
+// A Jetty's receive queue (UB: JFR): the application posts buffers for messages in its slots, and
+// the engine takes these in post order.
 class Jfr : public Leases {
  public:
   // Throws std::bad_alloc.
@@ -29,7 +29,7 @@ class Jfr : public Leases {
   // ---- posting thread
 
   // Posts buffers for one message; returns 1, or 0 if no slot is vacant or there are too many
-  // buffers. Each must be memory of this process.
+  // buffers. Each buffer must be memory of this process.
   size_t post(std::span<const Buffer> buffers, uint64_t tag);
 
   // ---- polling thread
@@ -41,10 +41,10 @@ class Jfr : public Leases {
 
   const ReceiveSlot& slot(uint16_t lease) const { return begin<ReceiveSlot>()[lease]; }
   std::span<const Piece> pieces(uint16_t lease) const;
-  // Returns how many completions of immediates have been polled. As many as there are receive slots
-  // may be unpolled.
+  // Returns how many completions of immediates have been polled. At most as many as there are
+  // receive slots may be unpolled.
   uint32_t immediates_polled() const { return counter().load(std::memory_order_acquire); }
-  // Memory for one lease of each slot, for slots that were taken but not used.
+  // Returns memory for as many leases as there are slots, for slots that were taken but not used.
   uint16_t* recycled() { return owners_ring(); }
 
  private:

@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint64_t too_many = UINT64_MAX / 2;
 
-// Checks that the work notifies only if it is a write, in one way, and the peer that it writes to.
+// Checks that a work that notifies is a write, notifies in one way only, and notifies the peer that
+// it writes to.
 Status examine_notification(const Work& work) {
   if (!work.with_immediate && !work.with_notify) return Status::ok;
   if (work.operation != Operation::write || (work.with_immediate && work.with_notify) ||
@@ -96,7 +97,7 @@ size_t Jfs::post(std::span<const Work> works) {
   return taken;
 }
 
-// Stores the work's buffers as pieces. Returns their bytes; `too_many` if one buffer alone has too
+// Stores the work's buffers as pieces. Returns their bytes; `too_many` if a single buffer has too
 // many, or cannot be memory of a process.
 uint64_t Jfs::name_pieces(Berth& berth, std::span<const Buffer> buffers, uint16_t lease) {
   uint64_t bytes = 0;

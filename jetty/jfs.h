@@ -24,18 +24,18 @@ class Jfs : public Leases {
 
   // ---- posting thread
 
-  // From now on only sends of up to `most_bytes` that ask for no order can be posted. To be called
+  // From now on only sends of up to `most_bytes` that ask for no order can be posted. Call it
   // before anything is posted.
   void only_datagrams(uint32_t most_bytes) { datagram_bytes_ = most_bytes; }
   // Takes works until berths run out and publishes them together. The last vacant berth takes only
-  // a signalled work: its completion is what brings the unsignalled ones' berths back.
+  // a signalled work, because the berths of unsignalled works are given back with its completion.
   size_t post(std::span<const Work> works);
 
   // ---- polling thread
 
-  // Returns a berth, and those chained behind it, to the application.
+  // Gives a berth, and those chained behind it, back to the application.
   void polled(uint16_t lease);
-  // Returns where the completions of a wait lie until the next wait.
+  // Returns the memory that holds the completions of a wait until the next wait.
   std::span<Completion> waited() {
     touch();
     return {begin<Completion>(), waited_};
@@ -52,14 +52,14 @@ class Jfs : public Leases {
     begin<BesideBerth>()[lease].atomic.fetched = value;
   }
   void doubt(uint16_t lease) { begin<Berth>()[lease].doubtful = true; }
-  // The berth `next` returns together with `lease`.
+  // The berth number `next` will be given back together with `lease`.
   void chain(uint16_t lease, uint16_t next) { owners_ring()[lease] = next; }
   WorkState* works() { return begin<WorkState>(); }
   ordering::CompleteGate::Slot* gate_slots() { return begin<ordering::CompleteGate::Slot>(); }
   ordering::SubmitGate& submit_gate() { return *begin<ordering::SubmitGate>(); }
   ordering::SubmitGate::Slot* submit_slots() { return begin<ordering::SubmitGate::Slot>(); }
 
-  // ---- whichever thread destroys the Jetty
+  // ---- the thread that destroys the Jetty
 
   // Memory that is not used any more once the last work has ended.
   using Leases::spare;
@@ -78,7 +78,7 @@ class Jfs : public Leases {
     size_t waited;
     size_t inline_bytes;  // of all berths
   };
-  // In the order of how often works need them.
+  // Ordered by how often works need them.
   using Layout =
       ArrayLayout<Counts, ArrayOf<Berth, &Counts::berths>, ArrayOf<WorkState, &Counts::berths>,
                   ArrayOf<ordering::CompleteGate::Slot, &Counts::berths>,

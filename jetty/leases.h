@@ -63,11 +63,11 @@ class Leases : private LazyBlock {
   // ---- for the owner
   using LazyBlock::touch;
   static constexpr size_t spare_bytes = 48;
-  // Memory on the engine's cache line.
+  // Returns memory on the engine's cache line.
   std::byte* spare() const { return lines().spare; }
   // Returns a counter on the polling thread's cache line.
   std::atomic<uint32_t>& counter() const { return lines().counter; }
-  // One number for each permit, and as many again.
+  // Returns memory for at least two numbers for each permit.
   uint16_t* owners_ring() const { return ring(2); }
   std::byte* behind() const { return reinterpret_cast<std::byte*>(ring(rings)); }
 
@@ -87,7 +87,7 @@ class Leases : private LazyBlock {
   uint16_t* ring(size_t which) const {
     return reinterpret_cast<uint16_t*>(data() + sizeof(Lines)) + which * (mask_ + size_t{1});
   }
-  // Holds each permit xor its index, so that zeros are all permits in order.
+  // Holds each permit xor its index, so that a ring of zeros holds all permits in order.
   uint16_t* vacant_ring() const { return ring(0); }
   uint16_t* posted_ring() const { return ring(1); }
 

@@ -15,13 +15,13 @@ struct Kept {
   uint32_t last = UINT32_MAX;
   uint32_t count = 0;
   uint32_t room = 0;      // packets that may still arrive, for which room is reserved
-  uint32_t reserved = 0;  // how many were reserved at first
+  uint32_t reserved = 0;  // packets with reserved room, arrived ones included
 };
 
-// Stores packets until their slice may be executed in its order. Room for all packets of a slice is
-// reserved at its first one, or none, because a packet that has been acknowledged cannot be refused
-// later. It does not know orders or peers. The Target owns it; only the thread that runs the engine
-// uses it.
+// Stores packets until their slice may be executed in its order. When the first packet of a slice
+// arrives, room is reserved for all its packets or for none, because a packet that has been
+// acknowledged cannot be refused later. It does not know orders or peers. The Target owns it; only
+// the thread that runs the engine uses it.
 class Parking {
  public:
   static constexpr uint32_t bytes_of_peer = 1u << 20;
@@ -33,12 +33,12 @@ class Parking {
 
   // Returns how many packets of one peer may be stored.
   static uint32_t share(uint32_t packet_bytes);
-  // Reserves room for so many packets. `has` is how many the same peer has: it must leave as many
-  // free for others. Returns false if it would not.
+  // Reserves room for `packets` packets. `has`: the packets for which the same peer already has
+  // room. Returns false if the peer would not leave as much room for others as it has itself.
   bool reserve(Kept& kept, uint32_t packets, uint32_t has);
   void keep(Kept& kept, const transport::Received& packet);
-  // The slice turns out to have only so many packets: returns the other reservations, and how many
-  // they were.
+  // The slice turns out to have only `packets` packets: gives the other reservations back, and
+  // returns how many they were.
   uint32_t limit(Kept& kept, uint32_t packets);
   // Removes the oldest packet and calls `each` with it; the packet is valid until `each` returns.
   // Returns false if there is none.

@@ -48,7 +48,7 @@ class PeerStates {
       begin(state, id);
     return state;
   }
-  // Returns null if no packet of this incarnation was ever received, or it is over.
+  // Returns null if this incarnation has no state yet, or is over.
   PeerState* find(PeerId id) {
     if (id.index >= states_.size()) return nullptr;
     PeerState& state = states_[id.index];

@@ -7,8 +7,9 @@
 namespace urma::jetty {
 namespace {
 
-// Returns how many completions one wait can return. A shared queue may bring those of other
-// Jetties, so it has the most; at least one, for the end of the device.
+// Returns how many completions one wait can return. A shared queue may return completions of other
+// Jetties, so the result is `most`. It is at least one, for the completion that reports the end of
+// the device.
 size_t most_waited(bool own_jfc, uint32_t entries) {
   constexpr uint32_t most = 64;
   return own_jfc ? std::clamp(entries, 1u, most) : most;

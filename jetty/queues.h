@@ -19,11 +19,12 @@ class Queues {
  public:
   static constexpr uint16_t none = Leases::none;
 
-  // All throw std::bad_alloc.
+  // The constructors and `with_own_jfc` throw std::bad_alloc.
   Queues(uint16_t berths, uint16_t receives, std::shared_ptr<Jfc> jfc, uint32_t inline_bytes = 0);
-  // `jfc` outlives it.
+  // `jfc` outlives this object.
   Queues(uint16_t berths, uint16_t receives, Jfc& jfc, uint32_t inline_bytes = 0);
-  // With a completion queue of its own, in the same allocation, of which all is reserved.
+  // Makes queues with a completion queue of their own, in the same allocation, whose entries are
+  // all reserved for them.
   static std::shared_ptr<Queues> with_own_jfc(uint16_t berths, uint16_t receives,
                                               uint32_t inline_bytes);
   static size_t bytes_with_own_jfc();
@@ -56,9 +57,10 @@ class Queues {
     return {queues, queues->jfc_.get()};
   }
   bool has_own_jfc() const { return jfc_.use_count() == 0; }
-  // The Jetty is destroyed. A shared completion queue lives as long as the result.
+  // Called when the Jetty is destroyed: moves the reference to a shared completion queue to the
+  // caller.
   std::shared_ptr<Jfc> let_go_of_jfc() { return std::move(jfc_); }
-  // JFC entries that this Jetty may have written and not yet got back.
+  // Returns how many entries of the JFC this Jetty may occupy at a time.
   uint32_t entries() const { return entries_of(jfs_.count(), jfr_.count()); }
   static uint32_t entries_of(uint32_t berths, uint32_t receives) { return berths + 2 * receives; }
 
@@ -68,7 +70,7 @@ class Queues {
   // queues own themselves.
   struct Retirement {
     Queues* next = nullptr;
-    uint64_t until = 0;  // entries of the JFC written before it may belong to them
+    uint64_t until = 0;  // entries of the JFC before this one may belong to the queues
     std::shared_ptr<Queues> self;
   };
   // Begins the retirement, in memory that the send queue does not use any more; `end_retirement`

@@ -7,8 +7,8 @@
 namespace urma::jetty {
 
 // The states of a slice, and how each event changes them. The pure function `step` is the only code
-// that decides how a work ends of which a slice exists. tests/exhaustive/slice_table_test.cc checks
-// all its cases.
+// that decides how a work with slices ends. tests/exhaustive/slice_table_test.cc checks all its
+// cases.
 
 enum class SliceState : uint8_t {
   held,         // no TASSN given yet: no packet of it can have been sent
@@ -18,7 +18,7 @@ enum class SliceState : uint8_t {
   delivered,    // every packet is acknowledged; it is unknown whether it has executed
   waiting,      // the target was not ready: it did not execute, and will be offered again
   stranded,     // its channel ended before a packet was written
-  parted,       // its channel ended after that
+  parted,       // its channel ended after a packet was written
   withdrawing,  // cancelled after a packet was written; an answer may still come
   settling,     // the status is decided; a driver may still read the memory
   done,
@@ -50,14 +50,14 @@ enum class SliceAction : uint8_t {
 
 struct SliceStep {
   SliceState state;
-  // Whether the slice's status is decided, and which it is. For `answered` the status is that of
-  // the answer: then `status` is ok.
+  // Whether the slice's status is decided. If so, it is `status`, except that for the event
+  // `answered` the status is that of the answer, and `status` is ok.
   bool decided = false;
   Status status = Status::ok;
   SliceAction action = SliceAction::none;
   // The TASSN must be kept after the work has ended (a tombstone), because its packets may still
-  // arrive or be answered. It is kept until neither is possible; packets of it that are still
-  // unwritten are sent as filler.
+  // arrive or be answered. It is kept until neither is possible; packets of the slice that are
+  // still unwritten are sent as filler.
   bool tombstone = false;
 
   friend bool operator==(const SliceStep&, const SliceStep&) = default;
@@ -106,7 +106,8 @@ constexpr SliceStep step(SliceState state, SliceEvent event, bool in_device) {
       switch (event) {
         case E::pulled:
           return stay(S::sending);
-        // The TASSN has been given, so filler is sent for it; nothing of the work itself ever is.
+        // The TASSN has been given, so filler is sent for it; no data of the work itself is ever
+        // sent.
         case E::cancel:
         case E::overdue:
           return decide(Status::flushed, false, true);
@@ -164,7 +165,7 @@ constexpr SliceStep step(SliceState state, SliceEvent event, bool in_device) {
           return decide(Status::ok, in_device);
         case E::not_ready:
           return act(S::waiting, SliceAction::wait);
-        // All packets have arrived, so it is too late to withdraw it: the target alone decides
+        // All packets have arrived, so the slice cannot be withdrawn: the target alone decides
         // whether it executes.
         case E::cancel:
         case E::overdue:
@@ -230,7 +231,8 @@ constexpr SliceStep step(SliceState state, SliceEvent event, bool in_device) {
           return decide(Status::ok, in_device);
         case E::not_ready:
           return decide(Status::receiver_not_ready, in_device, true);
-        // All its packets, filler or not, were acknowledged: that proves nothing about execution.
+        // All packets of the slice, filler or not, were acknowledged; that proves nothing about
+        // execution.
         case E::delivered:
         case E::overdue:
           return decide(Status::unknown, in_device, true);

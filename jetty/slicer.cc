@@ -58,7 +58,7 @@ size_t write_atomic(const SlicePacket& packet, std::span<std::byte> out) {
   return headers + operand_bytes(berth);
 }
 
-// The opcode is a constant, so that headers which it does not have cost nothing.
+// The opcode is a constant, so that headers that it does not have cost nothing.
 template <TaOpcode opcode>
 size_t write_headers_of(const SlicePacket& packet, std::span<std::byte> out) {
   constexpr const OpcodeInfo& info = info_of(opcode);

@@ -14,8 +14,8 @@
 namespace urma::jetty {
 
 // One packet of a slice. `write_packet` appends its headers to the frame's head, and refers to its
-// payload in the application's memory. It is pure: the same slice and index always give the same
-// packet.
+// payload in the application's memory. The function is pure: the same slice and index always give
+// the same packet.
 struct SlicePacket {
   const Berth& berth;
   const NotifyTarget& notify;     // valid for a write with notification
@@ -69,7 +69,7 @@ inline void copy_out(std::span<const Piece> pieces, uint32_t offset, std::span<s
   copy_bytes(out.data(), pieces[0].data + offset, out.size());
 }
 
-// Copies `data` to `pieces`, from `offset` on; the range lies inside.
+// Copies `data` to `pieces`, from `offset` on; the pieces are long enough for it.
 void scatter_pieces(std::span<const Piece> pieces, uint32_t offset,
                     std::span<const std::byte> data);
 inline void scatter(std::span<const Piece> pieces, uint32_t offset,
@@ -78,7 +78,7 @@ inline void scatter(std::span<const Piece> pieces, uint32_t offset,
   copy_bytes(const_cast<std::byte*>(pieces[0].data) + offset, data.data(), data.size());
 }
 
-// The same for data that should not go into the caches (copy_past_caches).
+// As copy_out and scatter, for data that should not go into the caches (copy_past_caches).
 void copy_out_past_caches(std::span<const Piece> pieces, uint32_t offset, std::span<std::byte> out);
 void scatter_past_caches(std::span<const Piece> pieces, uint32_t offset,
                          std::span<const std::byte> data);

@@ -106,7 +106,7 @@ void Transactions::up(PeerId peer, transport::Channel& channel, Time now) {
   initiator_.up(state, now);
 }
 
-// Raised once, until the peer is back.
+// Raises the event once, until the peer is back.
 void Transactions::lose(PeerState& peer, Status why) {
   if (std::exchange(peer.lost, true)) return;
   events_.raise({.kind = EventKind::peer_lost, .status = why, .peer = peer.id});

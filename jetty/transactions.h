@@ -6,9 +6,9 @@
 
 namespace urma::jetty {
 
-// The transaction layer: what the transport asks for packets, and gives received ones to. Owns the
-// Jetties, the state of the peers, and the initiator and the target, between which it distributes
-// calls. Only the thread that runs the engine calls it.
+// The transaction layer: the transport asks it for packets to send, and passes received packets to
+// it. It owns the Jetties, the state of the peers, and the initiator and the target, between which
+// it distributes calls. Only the thread that runs the engine calls it.
 class Transactions final : public transport::PacketSource, public transport::PacketSink {
  public:
   struct Limits {

@@ -6,7 +6,8 @@
 namespace urma::jetty {
 namespace {
 
-// Returns the status of a work after one more part of it has ended. Once unknown, it stays unknown.
+// Returns the status of a work after one more part of it has ended. The status `unknown` never
+// changes again.
 Status combine(Status before, Status now) {
   if (now == Status::ok || before == Status::unknown) return before;
   return before == Status::ok || now == Status::unknown ? now : before;
@@ -81,8 +82,8 @@ void Initiator::note(Jetty& jetty, Time now) {
   noting_ = false;
 }
 
-// The fast path of nearly all works on mapped memory: small, without notification, and complete
-// before anything is recorded. Returns false if the work must be recorded.
+// The fast path of nearly all works on mapped memory, those that are small and do not notify:
+// copies the work before anything is recorded. Returns false if the work must be recorded.
 bool Initiator::all_copied(Jetty& jetty, uint16_t lease) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
   if (jetty.first_flow == Flow::none || jetty.state != JettyState::ready ||
@@ -92,7 +93,7 @@ bool Initiator::all_copied(Jetty& jetty, uint16_t lease) {
   const Flow& flow = flows_.at(jetty.first_flow);
   if (!(flow.peer == berth.peer) || flow.peer_over) return false;
   const PeerState& peer = peers_.at(flow.peer);
-  // A failed work may suspend the Jetty, which only `finish` does.
+  // A failed work may have to suspend the Jetty, which only `finish` does.
   if (jetty.ordering.suspend_on_error && berth.operation == Operation::atomic) return false;
   return peer.channel != nullptr && copy(*jetty.queues, lease, 0, peer) > 0;
 }
@@ -109,7 +110,8 @@ void Initiator::end_at_once(Jetty& jetty, uint16_t lease) {
   jetty.chained = lease;
 }
 
-// If no work waits in line, the first slice of this one, mostly its only one, need not wait either.
+// If no work waits in line, the first slice of this work, usually its only one, need not wait
+// either.
 void Initiator::begin(Flow& flow, Jetty& jetty, uint16_t lease, Time now) {
   WorkState& work = jetty.works[lease];
   work.flow = index_of(flow);
@@ -159,7 +161,7 @@ Flow* Initiator::flow_for(Jetty& jetty, PeerId peer, Status& why_not) {
   return flow;
 }
 
-// Appends the work in post order, by which deadlines and completions go.
+// Appends the work to the Jetty's list in post order, which deadlines and completions follow.
 void Initiator::append(Jetty& jetty, uint16_t lease, Time now) {
   WorkState& work = jetty.works[lease];
   work.older = jetty.newest;
@@ -172,7 +174,7 @@ void Initiator::append(Jetty& jetty, uint16_t lease, Time now) {
   ++jetty.outstanding;
   jetty.fetching =
       static_cast<uint16_t>(jetty.fetching + fetches(jetty.queues->jfs().berth(lease)));
-  // A timer that is armed is early enough: when it fires, it checks the oldest work.
+  // If the timer is armed, it fires early enough, because it then checks the oldest work.
   const uint32_t timer = jetties_.index_of(jetty);
   if (!jetty_timers_.armed(timer)) jetty_timers_.arm(timer, now + jetty.timeouts.operation);
 }
@@ -201,7 +203,7 @@ void Initiator::take_out_of_line(Flow& flow, Jetty& jetty, uint16_t lease) {
   work.in_line = false;
 }
 
-// Ends the works in line: all, or the cancelled ones.
+// Ends the works in line: all of them, or only the cancelled ones.
 void Initiator::clear_line(Flow& flow, SliceEvent event, bool only_cancelled, Time now) {
   if (flow.jetty == Flow::none) return;
   Jetty& jetty = jetties_.at(flow.jetty);
@@ -237,7 +239,7 @@ void Initiator::slice_ended(Jetty& jetty, uint16_t lease, Status status, bool an
   work.status = combine(work.status, status);
   if (status == Status::ok || status == Status::unknown) work.executed = true;
   if (work.cancelled && !work.cut && !work.in_line) {
-    // Its last slice has waited for the others, which now is pointless.
+    // The work's last slice has waited for the others, and will not be sent any more.
     work.status = combine(work.status, Status::flushed);
   }
   if (work.status != Status::ok) {
@@ -289,7 +291,7 @@ void Initiator::finish(Jetty& jetty, uint16_t lease, Status status, bool answere
   }
 }
 
-// Completed unsignalled works return their berths with the next completion.
+// The berths of completed unsignalled works are given back with the next completion.
 void Initiator::show(Jetty& jetty, uint16_t lease, Status status) {
   const Berth& berth = jetty.queues->jfs().berth(lease);
   const bool atomic = berth.operation == Operation::atomic;

@@ -22,7 +22,7 @@ struct InitiatorCounters {
   uint64_t slices = 0;
   uint64_t copied = 0;  // slices that were copied to or from mapped memory
   uint64_t copied_bytes = 0;
-  uint64_t copied_past_caches = 0;  // how many of these slices
+  uint64_t copied_past_caches = 0;  // copied slices that bypassed the caches
   uint64_t not_ready = 0;           // answers "receiver not ready"
   uint64_t retries = 0;             // slices offered again
   uint64_t late_answers = 0;        // answers to slices that had ended
@@ -35,8 +35,8 @@ struct InitiatorCounters {
 // Carries works to their completion: takes them from the Jetties, cuts them into slices, offers
 // these to channels, writes their packets when the channel asks for them, handles the answers, and
 // completes each work once. Every change of a slice goes through `step` (slice_table.h), except in
-// `end_executed`, which does for a row of slices what `step` says of each. It knows no packet
-// numbers and no loss. Transactions owns it; only the thread that runs the engine calls it.
+// `end_executed`, which ends several slices together as `step` would end each. It does not know
+// packet numbers or losses. Transactions owns it; only the thread that runs the engine calls it.
 class Initiator {
  public:
   struct Limits {
@@ -49,11 +49,11 @@ class Initiator {
 
   // ---- from the application
 
-  // Sends or copies the work that was just posted, if it is small and nothing has to go first,
-  // before the work is recorded: `take`, which must follow, records it while the packet is on its
-  // way. Returns false if it did nothing.
+  // Sends or copies the work that was just posted before the work is recorded, if it is small and
+  // no other work must precede it. `take` must follow, and records the work while the packet is on
+  // its way. Returns false if it did nothing.
   bool send_ahead(Jetty& jetty);
-  // Takes posted works, at most `budget`; returns how many.
+  // Takes at most `budget` posted works, and returns how many it took.
   uint32_t take(Jetty& jetty, uint32_t budget, Time now);
   // Takes all posted works, but begins none of them.
   void note(Jetty& jetty, Time now);
@@ -61,22 +61,23 @@ class Initiator {
   void flush(Jetty& jetty, Time now);
   // Ends the cancelled works of this Jetty, each as soon as its outcome is known.
   void end_cancelled(Jetty& jetty, Time now) { sweep_jetty(jetty, now); }
-  // Ends the works that use this memory; `using_memory` returns whether any is left.
+  // Ends the works that use this memory; `using_memory` returns whether such a work is left.
   void flush_memory(const std::byte* base, uint64_t bytes, Time now);
   bool using_memory(const std::byte* base, uint64_t bytes);
-  // The Jetty, which has no work outstanding, is destroyed.
+  // Call it before a Jetty is destroyed. The Jetty has no outstanding work.
   void detach(Jetty& jetty);
-  // Works of at least so many bytes are copied past the caches.
+  // Works of at least this many bytes are copied past the caches.
   void copy_past_caches_from(uint64_t bytes) { past_caches_from_ = bytes; }
   uint64_t past_caches_from() const { return past_caches_from_; }
 
   // ---- outwards
 
-  // Offers slices of works in line, or copies them where memory is mapped, at most `budget`; large
-  // copies count for more. Returns false if nothing more can be offered now.
+  // Offers slices of queued works to their channels, or copies them if the target's memory is
+  // mapped: at most `budget` slices, where a large copy counts as several. Returns false if it
+  // could do nothing.
   bool cut(uint32_t budget, Time now);
   void write(transport::PacketSlot& packet);
-  // Packets written from now on belong to this fill; fills are numbered upwards.
+  // Packets that are written from now on belong to this fill. Fills are numbered upwards.
   void begin_fill(uint64_t fill) { fill_ = fill; }
   // No driver reads memory for packets of fills up to this one any more.
   void settled(uint64_t fill, Time now);
@@ -116,7 +117,7 @@ class Initiator {
   void end_datagram(Jetty& jetty, Status status, Time now);
   void flush_datagrams(Jetty& jetty, const std::byte* base, uint64_t bytes, Time now);
   [[gnu::cold]] void start(Jetty& jetty, uint16_t lease, Time now);
-  // Returns the Jetty's first flow, which mostly is its only one, or null if that is to another
+  // Returns the Jetty's first flow, usually its only one, or null if that flow leads to another
   // peer.
   Flow* first_flow(const Jetty& jetty, PeerId peer) {
     if (jetty.first_flow == Flow::none) return nullptr;
@@ -185,8 +186,8 @@ class Initiator {
   bool is_read(const Slice& slice);
   const Berth& berth_of(const Slice& slice);
   // Returns whether a driver may still read memory for packets of this slice. An answer does not
-  // prove the contrary: a second copy of a packet may be in the device, or the peer may answer a
-  // slice that it has not received.
+  // rule that out: a second copy of a packet may be in the device, or the peer may answer a slice
+  // that it has not received.
   bool in_device(const Slice& slice) const { return slice.last_written > settled_; }
   bool leaves_gap(const Slice& slice, SliceState before, SliceEvent event) const;
   bool must_report(const Slice& slice, SliceState before, SliceEvent event) const;
@@ -227,11 +228,11 @@ class Initiator {
   uint32_t settling_count_ = 0;
   uint64_t fill_ = 0;
   uint64_t settled_ = 0;
-  // The part that `send_ahead` has done of the work that `take` takes next.
+  // The part of the work that `take` takes next which `send_ahead` has already done.
   struct Ahead {
     uint16_t lease = Queues::none;
     uint32_t copied = 0;  // bytes
-    bool sent = false;    // and the rest was sent
+    bool sent = false;    // the rest was sent
   };
   Ahead ahead_;
   bool noting_ = false;

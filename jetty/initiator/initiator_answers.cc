@@ -66,7 +66,7 @@ void Initiator::handle_answer(Flow& flow, const Atah& answer, Time now) {
     if (slice.tassn < first) continue;
     found = true;
     if (slice.is_tombstone()) {
-      // A tombstone waits for this answer. After "not ready" it must be notified to the target,
+      // A tombstone waits for this answer. After "not ready" the target must be notified of it,
       // because the slice will not be sent again.
       if (!not_ready) {
         erase(slice);

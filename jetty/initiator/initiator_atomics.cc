@@ -23,7 +23,7 @@ uint32_t Initiator::operate(Queues& queues, uint16_t lease, const PeerState& pee
                                               .wanted = Rights::atomic});
   if (word == nullptr) return 0;
   if (reinterpret_cast<uintptr_t>(word) % berth.bytes != 0) [[unlikely]] {
-    // Sent in a packet, the owner of the memory refuses it.
+    // The atomic is sent in a packet, and the owner of the memory refuses it.
     peer.channel->let_go();
     return 0;
   }

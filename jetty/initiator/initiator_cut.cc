@@ -9,17 +9,17 @@
 namespace urma::jetty {
 namespace {
 
-// The cost that all flows together may have in a channel's queue, each flow its part of it or one
-// slice, so that they take turns: two full slices, or 64 small ones.
+// The cost that all flows together may have in a channel's queue: two full slices, or 64 small
+// ones. Each flow may have its part of that, or one slice, so that flows take turns.
 constexpr uint32_t most_offered_cost = 2 * slice_bytes;
 constexpr uint32_t least_slice_cost = most_offered_cost / 64;
 // The longest slice while another flow sends small works, which would have to wait for it.
 constexpr uint32_t short_slice_bytes = shortest_cut_bytes;
 constexpr Duration small_lasts = std::chrono::milliseconds(100);
-// So many copied bytes count as one more slice.
+// This many copied bytes count as one more slice.
 constexpr uint32_t copied_like_one = 4096;
-// A notifying work sends a packet in any case: up to so much data is cheaper in that packet than to
-// hold memory.
+// A notifying work sends a packet in any case. For up to this much data, sending it in that packet
+// costs less than holding the target's memory for a copy.
 constexpr uint32_t most_beside_headers = 128;
 
 uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_cost); }
@@ -121,7 +121,8 @@ uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const Pe
                                                .wanted = read ? Rights::read : Rights::write});
   if (there == nullptr) return 0;
   if (overlaps(queues.jfs().pieces(lease), there, bytes)) {
-    // The segment is our own and overlaps the buffers. Packets carry what was there before.
+    // The segment is our own and overlaps the buffers. Packets carry the data as it was before the
+    // write.
     peer.channel->let_go();
     return 0;
   }
@@ -134,7 +135,8 @@ uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const Pe
     past_caches ? copy_out_past_caches(queues.jfs().pieces(lease), from, theirs)
                 : copy_out(queues.jfs().pieces(lease), from, theirs);
   }
-  // If the memory was revoked meanwhile, the data is sent again in packets, and its owner decides.
+  // If the memory was revoked meanwhile, the data is sent again in packets, and the owner of the
+  // memory decides.
   if (!peer.channel->let_go()) return 0;
   counters_.copied_past_caches += past_caches;
   ++counters_.copied;
@@ -142,8 +144,8 @@ uint32_t Initiator::copy(Queues& queues, uint16_t lease, uint32_t from, const Pe
   return bytes;
 }
 
-// Records copied bytes. Returns false if the next slice must be sent, perhaps only to notify of
-// them.
+// Records copied bytes. Returns false if a slice must still be sent, perhaps only to notify the
+// target.
 bool Initiator::copied(Jetty& jetty, uint16_t lease, uint32_t bytes, Time now) {
   if (bytes == 0) return false;
   const Berth& berth = jetty.queues->jfs().berth(lease);

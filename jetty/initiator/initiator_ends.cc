@@ -8,15 +8,15 @@
 namespace urma::jetty {
 namespace {
 
-// A cancelled work completes after so long at the latest, whether or not its outcome is known.
+// A cancelled work completes after this time at the latest, whether or not its outcome is known.
 constexpr Duration withdrawal_limit = std::chrono::milliseconds(8);
 constexpr size_t timers_at_a_time = 64;
 
 }  // namespace
 
-// ---- ends asked for
+// ---- cancelled works
 
-// Returns false if it was cancelled before.
+// Returns false if the work was cancelled before.
 bool Initiator::cancel(WorkState& work, Time now) {
   if (work.cancelled) return false;
   work.cancelled = true;
@@ -127,13 +127,13 @@ Time Initiator::next_deadline() const {
   return std::min(jetty_timers_.next_deadline(), slice_timers_.next_deadline());
 }
 
-// Returns when the work last made progress. What its channel gets acknowledged counts while packets
-// of the work are being sent.
+// Returns when the work last made progress. Acknowledgements on its channel count as progress while
+// packets of the work are being sent.
 Time Initiator::progress_of(const Jetty& jetty, const WorkState& work) {
   Time progress = work.progress;
   const Flow& flow = flows_.at(work.flow);
-  // The channel and the target serve earlier works first, so their answers are progress. Those of
-  // later works are not.
+  // The channel and the target serve earlier works first, so answers to earlier works are progress.
+  // Answers to later works are not.
   if (static_cast<int32_t>(work.number - flow.last_answered) > 0) {
     progress = std::max(progress, flow.last_answer);
   }
@@ -158,7 +158,7 @@ void Initiator::check_deadline(Jetty& jetty, Time now) {
   bool changed = false;
   for (uint16_t i = jetty.oldest; i != Queues::none; i = jetty.works[i].newer) {
     WorkState& work = jetty.works[i];
-    // A work that waits for earlier ones has its full time from when it begins.
+    // The time of a work that waits for earlier ones starts when the work begins.
     if (work.held) continue;
     if (!work.cancelled) {
       Flow& flow = flows_.at(work.flow);

@@ -19,8 +19,8 @@ uint32_t Initiator::group_of(const Jetty& jetty, const Berth& berth) {
   return flow != nullptr && flow->sequence == Sequence::kept ? index_of(*flow) + 1 : none;
 }
 
-// Returns the order that is sent to the target. A work that has waited here for all that it must
-// follow is not strong any more.
+// Returns the order that is sent to the target. A work that has waited here for all works that it
+// must follow is not sent as strong any more.
 Order Initiator::order_of(const Jetty& jetty, const Berth& berth, const Flow& flow) {
   if (flow.sequence == Sequence::kept && group_of(jetty, berth) == ordering::SubmitGate::no_group) {
     return Order::relaxed;
@@ -63,7 +63,7 @@ void Initiator::left_gate(Jetty& jetty, uint16_t lease) {
 }
 
 // Begins works that need not wait any more. Not called where works end, because other works are
-// being looked at there.
+// being processed there.
 bool Initiator::release(Time now) {
   bool any = false;
   while (to_release_.size() > 0) {

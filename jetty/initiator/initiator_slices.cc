@@ -10,7 +10,7 @@ namespace urma::jetty {
 namespace {
 
 constexpr Duration longest_receiver_wait = std::chrono::milliseconds(1);
-// For media that do not acknowledge packets.
+// The interval at which a cancellation is reported again, on media that do not acknowledge packets.
 constexpr Duration report_again_after = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -35,8 +35,8 @@ void Initiator::apply(Slice& slice, SliceEvent event, Time now, const Answer& an
       offer_later(slice);
       break;
   }
-  // The status was decided before, but a frame was in the driver: what happened to it is known only
-  // now.
+  // The status was decided before, but the driver still had a frame of the slice: it is known only
+  // now what happened to it.
   if (before == SliceState::settling && slice.keeps_tassn) {
     slice.reports_cancelled = slice.reports_cancelled || must_report(slice, before, event);
   }
@@ -77,12 +77,12 @@ bool Initiator::must_report(const Slice& slice, SliceState before, SliceEvent ev
 void Initiator::report_cancelled(Slice& slice) {
   Flow& flow = flows_.at(slice.flow);
   if (peers_.at(flow.peer).channel != nullptr) return offer_later(slice);
-  // On the next channel, which other slices ask for.
+  // The cancellation is reported on the next channel, which other slices ask for.
   slice.waiting_to_offer = flow.to_reoffer = true;
 }
 
-// On media without acknowledgements the notification is repeated until it is answered; not while
-// the peer is stalled, nor without a channel: `up` ends either.
+// On media without acknowledgements the notification is repeated until it is answered, but not
+// while the peer is stalled or has no channel: `up` ends both.
 void Initiator::report_again(Slice& slice, Time now) {
   const transport::Channel* const channel = peers_.at(flows_.at(slice.flow).peer).channel;
   if (channel == nullptr || channel->acknowledges() || channel->silent()) return;
@@ -123,7 +123,7 @@ void Initiator::stop_expecting(Slice& slice, Time now) {
   if (!slice.expected) return;
   slice.expected = false;
   Flow& flow = flows_.at(slice.flow);
-  // it has a channel: when it lost the last one nothing stayed expected
+  // The peer has a channel: after the loss of a channel no answer is expected.
   PeerState& peer = peers_.at(flow.peer);
   peer.channel->expect_answers(-1, now);
   if (!is_read(slice)) return;
@@ -153,8 +153,8 @@ void Initiator::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
   jetty.works[slice.berth].progress = now;
   if (slice.not_ready_times == 0) slice.not_ready_since = now;
   const Berth& berth = jetty.queues->jfs().berth(slice.berth);
-  // Other slices arrived before their turn, or there were too many of them: they need no receive
-  // slot.
+  // The limit is for slices that need a receive slot. Others were not ready because they arrived
+  // before their turn, or because the target had no room.
   const bool receives = berth.operation == Operation::send || (berth.with_immediate && slice.last);
   if (receives && now - slice.not_ready_since > jetty.timeouts.receiver) {
     return apply(slice, SliceEvent::too_long, now);
@@ -170,7 +170,7 @@ void Initiator::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
   slice_timers_.arm(slices_.index_of(&slice), now + Duration(wait * 3 / 4 + jitter));
 }
 
-// ---- what has arrived, and left the device
+// ---- slices that have arrived, or left the device
 
 void Initiator::delivered(transport::SliceRef ref, Time now) {
   Slice* slice = find(ref);

@@ -8,8 +8,8 @@
 namespace urma::jetty {
 namespace {
 
-// A conversation ends after so long without a reply. If the peer waits for an answer before it goes
-// on, this is the most it loses.
+// Answers do not wait any longer once the application has sent no reply for this long. A peer that
+// waits for an answer before it goes on loses no more time than this.
 constexpr Duration longest_silence = std::chrono::microseconds(16);
 // Ten round trips of two processes on one host.
 constexpr Duration longest_hold = std::chrono::microseconds(64);
@@ -53,7 +53,7 @@ void Answers::append(List& list, uint32_t index) {
   list.last = index;
 }
 
-// Consecutive successes of one queue are one answer (ATAH.RSPINFO counts the further ones).
+// Consecutive successes of one queue are sent as one answer (ATAH.RSPINFO counts the further ones).
 bool Answers::joins(Record& record, const Answer& answer) const {
   const Answer& first = record.answer;
   return !record.is_read && !record.offered && first.peer == answer.peer &&
@@ -134,7 +134,7 @@ Answers::Record* Answers::find(transport::SliceRef slice) {
   return record.serial == slice.generation ? &record : nullptr;
 }
 
-// The content of packet `index` as of now.
+// Returns the content of packet `index` as of now.
 Answers::Packet Answers::packet(const Record& record, uint16_t index) {
   Packet out;
   const Answer& answer = record.answer;
@@ -202,8 +202,8 @@ void Answers::write(transport::PacketSlot& slot) {
   frame.head_bytes = static_cast<uint16_t>(frame.head_bytes + out.emit_head(head));
 }
 
-// Sends the answer directly into the channel, past its queue. On such a medium it has then arrived,
-// so the record is done.
+// Sends the answer directly into the channel, past its queue. On a medium that permits this, the
+// answer has then arrived, so the record is done.
 bool Answers::send_at_once(Record& record) {
   const PeerState& peer = peers_.at(peer_of(record));
   if (record.read.bytes > std::min(transport::most_at_once, peer.facts.packet_bytes)) return false;

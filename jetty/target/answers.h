@@ -31,7 +31,8 @@ class Answers {
     uint32_t tassn = 0;  // wire bits
     Response status = Response::success;
     uint8_t info = 0;
-    // The application got a completion for it; its own reply may be sent first.
+    // The application got a completion for the request; the application's own reply may be sent
+    // before this answer.
     bool notified = false;
     // For an atomic with a result: the bytes of the result, else 0.
     uint8_t fetched_bytes = 0;
@@ -51,23 +52,24 @@ class Answers {
   void add(const Read& read);
 
   // Offers the owed answers to the channels. `polled`: the application polls for the lowest
-  // latency. Then answers to requests that notified it wait, so that its reply is sent first, and
-  // while it goes on replying (its last reply is at most 16 us old) they wait for each other, for
-  // up to 64 us or 16 answers. `replied`: this pass sends requests of the application.
+  // latency. Then answers to requests that notified it wait, so that its reply is sent first. While
+  // it keeps replying (its last reply is at most 16 us old), such answers are gathered for up to 64
+  // us or 16 answers. `replied`: this pass sends requests of the application.
   void flush(bool polled, bool replied, Time now);
-  // Returns when `flush` will have something to do if nothing else happens.
+  // Returns when the next call of `flush` is needed if nothing else happens.
   Time next_deadline() const;
 
-  // Copies of guarded memory. The caller reports the fills of the driver's frames: packets written
-  // from now on belong to one fill, and frames of fills up to another one are not read any more.
+  // Returns the copies of guarded memory. The caller reports to it to which fill new packets
+  // belong, and up to which fill the driver has settled all frames.
   GuardedReads& guarded() { return guarded_; }
   // Raises the event that a peer accessed memory of a guarded segment which is not mapped.
   void report_missing(PeerId peer, TokenId segment);
 
-  // Called by the transport; `slot` and generation are those that were offered.
+  // Called for the transport; `slot` and `generation` of the slice are those that were offered.
   void write(transport::PacketSlot& packet);
   void delivered(transport::SliceRef slice);
-  // The channel has ended, and the answers with it: an initiator that still wants one asks again.
+  // The channel has ended, and its answers are dropped: an initiator that still needs one asks
+  // again.
   void down(PeerState& peer);
 
   // Marks SliceRef::slot of answers; requests have lower numbers.

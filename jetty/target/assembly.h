@@ -9,12 +9,13 @@
 
 namespace urma::jetty {
 
-// A slice at its target (UB 4.3.13), from its first packet to arrive until its last. Packets are
-// placed as they arrive, so this is all that is remembered of them.
+// A slice at its target (UB 4.3.13), from the arrival of its first packet to that of its last.
+// Packets are placed as they arrive, so nothing else about them is stored.
 struct Assembly {
   static constexpr uint32_t none = UINT32_MAX;
 
-  // How its packets are treated. Decided at the first one; later it can only become stricter.
+  // How the slice's packets are treated. Decided when the first one arrives; later it can only
+  // become stricter.
   enum class Verdict : uint8_t {
     run,
     refuse,       // remote abort: wrong token, bounds or rights
@@ -23,7 +24,7 @@ struct Assembly {
     not_ready,    // no receive slot is posted
     no_room,      // there is no room to record its execution
     executed,     // it was executed before, on another channel: answer again
-    ignore,       // it was cancelled, or is too old to tell: no answer
+    ignore,       // it was cancelled, or is too old to tell whether it was executed: no answer
     drop,         // its peer is being ignored (Guesses): no answer
     no_context,   // it names a sequence context that does not exist
     unsupported,  // an atomic that does not exist, or not for this memory
@@ -58,8 +59,8 @@ struct Assembly {
   uint32_t previous = none;     // of the same peer
   uint32_t next = none;
 
-  // Holds a receive slot or permit of `to_receive`, for a message to `to`. While a Jetty counts
-  // assemblies it is not destroyed without Target::detach.
+  // From now on the assembly holds a receive slot or permit of `to_receive`, for a message to `to`.
+  // While a Jetty counts assemblies it is not destroyed without Target::detach.
   void hold(Jetty& to, Jetty& to_receive) {
     jetty = &to;
     receiver = &to_receive;

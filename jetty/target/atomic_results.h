@@ -9,7 +9,7 @@
 namespace urma::jetty {
 
 // The results of the last atomics of one initiator queue (docs/protocol.md). An atomic that arrives
-// again after its channel ended is answered from here instead of being executed twice. Its
+// again after its channel ended is answered with its result instead of being executed twice. The
 // initiator never has an atomic outstanding that is `kept` or more behind its newest one.
 class AtomicResults {
  public:

@@ -36,8 +36,8 @@ ExecutionRecord* ExecutionRecords::find(PeerId peer, uint32_t rc_id) {
   return &slab_.at(index).record;
 }
 
-// Records are kept as long as their peer is known, so a peer that uses ever more queues exhausts
-// only its own room.
+// Records are kept as long as their peer is known. With this limit, a peer that uses ever more
+// queues exhausts only its own room.
 bool ExecutionRecords::may_have_another(const PeerState& peer) const {
   return peer.records < share_ || peer.records - share_ < common_;
 }

@@ -10,11 +10,11 @@
 
 namespace urma::jetty {
 
-// The fate of the last W slices of one initiator queue, at their target. It ensures that a send, an
-// immediate or an atomic is executed once, even if a channel ends between execution and answer and
-// the slice arrives again on another one (docs/protocol.md). Two bits per TASSN. The window moves
-// with the newest TASSN seen; no message is needed to retire entries. Only the thread that runs the
-// engine calls it.
+// Records, at the target, which of the last W slices of one initiator queue were executed or
+// withdrawn. It ensures that a send, an immediate or an atomic is executed once, even if a channel
+// ends between execution and answer and the slice arrives again on another one (docs/protocol.md).
+// It takes two bits per TASSN. The window moves with the newest TASSN seen; no message is needed to
+// retire entries. Only the thread that runs the engine calls it.
 class ExecutionRecord {
  public:
   static constexpr uint32_t window = 1024;  // W: the initiator has no older slice outstanding
@@ -25,10 +25,10 @@ class ExecutionRecord {
   explicit ExecutionRecord(uint32_t first) : newest_(Tassn::first(first)) {}
 
   Tassn unwrap(uint32_t wire) const { return Tassn::unwrap(newest_, wire); }
-  // Moves the window. Returns false if the slice is too old to tell whether it was executed; it
-  // must not be.
+  // Moves the window. Returns false if the slice is too old to tell whether it was executed; then
+  // it must not be executed.
   bool see(Tassn tassn);
-  // Only for numbers that `see` accepted.
+  // `mark` and `set` are only for numbers that `see` accepted.
   Mark mark(Tassn tassn) const;
   void set(Tassn tassn, Mark mark);
   Tassn newest() const { return newest_; }
@@ -50,11 +50,11 @@ class ExecutionRecord {
   Tassn newest_;
 };
 
-// The records of all peers' queues. A queue gets one with its first slice that must not be executed
-// twice. Only the thread that runs the engine calls it.
+// The records of all peers' queues. A queue gets a record with its first slice that must not be
+// executed twice. Only the thread that runs the engine calls it.
 class ExecutionRecords {
  public:
-  // Each peer may have `share` records, and of `common` further ones as many as it leaves free.
+  // Each peer may have `share` records, and as many of the `common` further ones as it leaves free.
   ExecutionRecords(uint32_t common, uint32_t share, PeerStates& peers)
       : peers_(peers),
         common_(common),
@@ -75,7 +75,7 @@ class ExecutionRecords {
 
  private:
   struct Entry {
-    // Spelled out because clang has no parenthesised aggregate initialisation before 16.
+    // Needed because clang has no parenthesised aggregate initialisation before version 16.
     Entry(const ExecutionRecord& r, uint32_t p, uint32_t q, uint32_t n)
         : record(r), peer_index(p), rc_id(q), next_of_peer(n) {}
     ExecutionRecord record;

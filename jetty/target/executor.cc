@@ -195,12 +195,12 @@ std::byte* Executor::notified(const Ntfetah& notify) const {
   return to.guarded ? nullptr : to.at;
 }
 
-// Checked before any data is placed, so that a refused work has changed nothing.
+// Checks the notification before any data is placed, so that a refused work has changed nothing.
 void Executor::begin_notify(Assembly& assembly, const TaRequest& request) {
   if (notified(request.notify) == nullptr) assembly.verdict = Verdict::refuse;
 }
 
-// Checks that the atomic exists, before any memory is looked at.
+// Checks that the atomic exists before any memory is accessed.
 void Executor::begin_atomic(Assembly& assembly, const TaRequest& request) {
   const uint32_t bytes = request.memory.length;
   const bool known = is_atomic(static_cast<Atomic>(assembly.info->opcode),
@@ -340,7 +340,8 @@ Completion Executor::arrival(const Assembly& assembly, Status status) const {
           .from = assembly.peer};
 }
 
-// Completes in the queue to which the slot or permit returns, whichever Jetty the slice came to.
+// Pushes the completion to the queue of the Jetty or JFR that owns the slot or permit, whichever
+// Jetty the slice was sent to.
 void Executor::complete_receive(Assembly& assembly, const Completion& completion) {
   jetties_.complete(*assembly.receiver, completion, assembly.receive);
   assembly.let_go();
@@ -362,7 +363,7 @@ bool Executor::finish_immediate(Assembly& assembly) {
   return true;
 }
 
-// A thread that sees the value also sees the data, that of the work's earlier slices included. The
+// A thread that sees the value also sees the data, including that of the work's earlier slices. The
 // segment may have been unregistered since the first packet, hence the second check. No completion
 // is pushed: the application polls the value.
 bool Executor::finish_notify(Assembly& assembly, const TaRequest& request) {

@@ -9,39 +9,41 @@
 
 namespace urma::jetty {
 
-// The only code that touches registered memory and receive buffers on behalf of a peer. An opcode
-// without a case in it does not compile. It knows Jetties and segments, but not whether a slice was
-// executed before, nor how it is answered. Only the thread that runs the engine calls it.
+// The only code that touches registered memory and receive buffers on behalf of a peer. If an
+// opcode has no case here, the code does not compile. It knows Jetties and segments, but not
+// whether a slice was executed before, nor how it is answered. Only the thread that runs the engine
+// calls it.
 class Executor {
  public:
   Executor(memseg::SegmentTable& segments, Jetties& jetties)
       : segments_(segments), jetties_(jetties) {}
 
   // Executes a message of one packet, if the Jetty has a buffer of one piece for it. Returns false,
-  // and has no effect, if that is not the case or the message is to be refused.
+  // and has no effect, if there is no such buffer or the message is to be refused.
   bool deliver(const MessageHeaders& headers, std::span<const std::byte> data, PeerId from);
-  // The same for a write with an immediate, of which `data` is all data, if any.
+  // The same for a write with an immediate in one packet. `data`: the data of the write; may be
+  // empty.
   bool deliver(const ImmediateHeaders& headers, std::span<const std::byte> data, PeerId from);
 
   // Takes the receive slot or permit that the slice needs, or sets the verdict that says why not.
   void begin(Assembly& assembly, const TaRequest& request);
   // Places one packet's bytes. A refusal changes the assembly's verdict.
   void place(Assembly& assembly, const ParsedRequest& packet);
-  // All packets have been placed; `request` is the last one to arrive. Notifies the application, if
-  // the opcode does, and returns whether it did. If a notification is not allowed any more, the
-  // verdict changes.
+  // All packets have been placed; `request` is the last one to arrive. Notifies the application if
+  // the opcode requires it, and returns whether it did. If a notification is not allowed any more,
+  // the verdict changes.
   bool finish(Assembly& assembly, const TaRequest& request);
-  // Returns what `begin` took: the application will not be notified.
+  // Gives back what `begin` took: the application will not be notified.
   [[gnu::cold]] void release(Assembly& assembly);
 
-  // Returns whether a read is allowed, under the same check. Not for zero bytes.
+  // Returns whether a read is allowed. Not for zero bytes.
   bool readable(const TaRequest& request) const;
 
   // Returns whether all of the slice, which begins at `start`, may be written.
   bool writable(const TaRequest& request, uint64_t start) const;
 
-  // The event that a refused request raises. `guessed`: its token never was valid. A peer that is
-  // late with a revoked token, or does not know that a Jetty was destroyed, has not guessed.
+  // The event that a refused request raises. `guessed`: its token never was valid. A peer that
+  // still uses a revoked token, or does not know that a Jetty was destroyed, has not guessed.
   struct Complaint {
     Event event;
     bool guessed = false;
@@ -50,8 +52,8 @@ class Executor {
 
   // Completes all posted receives as flushed.
   void flush_receives(Jetty& jetty);
-  // Completes, as flushed, the receives of all Jetties whose buffers lie in this memory; the others
-  // stay posted.
+  // Completes, as flushed, those receives of all Jetties whose buffers lie in this memory; other
+  // receives stay posted.
   void flush_receives(const std::byte* base, uint64_t bytes);
   // Returns whether the slice is a message that is being placed in this memory.
   bool fills(const Assembly& assembly, const std::byte* base, uint64_t bytes);

@@ -9,12 +9,12 @@
 namespace urma::jetty {
 
 // Copies of guarded memory, one for each packet of an answer. The driver, and the code that
-// computes the ICRC, read what a frame refers to until it has settled, so these bytes must not
-// vanish. Only the thread that runs the engine calls it.
+// computes the ICRC, read the bytes that a frame refers to until it has settled, so these must stay
+// mapped. Only the thread that runs the engine calls it.
 class GuardedReads {
  public:
-  // To be called before the first copy; further calls do nothing. Returns false if the address
-  // space is exhausted.
+  // Call it before the first copy; further calls do nothing. Returns false if the address space is
+  // exhausted.
   bool prepare() {
     if (slots_.data() == nullptr) slots_ = Region::try_make(most * slice_bytes, page);
     return slots_.data() != nullptr;
@@ -30,9 +30,9 @@ class GuardedReads {
     if (count_ == 0) first_ = 0;  // use the same pages again
   }
 
-  // Returns whether there is room for a fill of so many packets, and one more that is sent
-  // immediately. Otherwise nothing is filled until copies have settled: a device with several ports
-  // may keep more frames than there are copies.
+  // Returns whether there is room for a fill of `packets` packets, and one more that is sent
+  // immediately. If not, nothing is filled until copies have settled: a device with several ports
+  // may keep more frames than there can be copies.
   bool room_for(size_t packets) const { return count_ + packets < most; }
   // Copies at most slice_bytes. Returns null if the memory is not mapped, or there is no room.
   const std::byte* copy(const GuardedCopy& guard, const std::byte* from, uint32_t bytes) {
@@ -48,7 +48,7 @@ class GuardedReads {
   void give_back_last() { --count_; }
 
  private:
-  // About as many as a driver has frames. It is address space, of which little is used.
+  // About as many as a driver has frames. The copies occupy address space, of which little is used.
   static constexpr uint32_t most = 1024;
   static constexpr size_t page = 4096;
 

@@ -8,19 +8,20 @@
 
 namespace urma::jetty {
 
-// Limits peers that guess tokens. After more than 16 tokens in a second from one address that never
-// were valid, the peer that showed the last one is ignored for 100 ms; each further time for twice
-// as long, up to 10 s. An address is remembered when a peer there begins another incarnation. Other
-// peers at the address are not ignored as long as they show no wrong token themselves. Only the
-// thread that runs the engine calls it.
+// Limits peers that guess tokens. When one address has shown more than 16 tokens in a second that
+// never were valid, the peer that showed the last one is ignored for 100 ms, then each further time
+// for twice as long, up to 10 s. An address stays remembered when a peer there begins another
+// incarnation. Other peers at the address are not ignored as long as they show no wrong token
+// themselves. Only the thread that runs the engine calls it.
 class Guesses {
  public:
   static constexpr uint32_t most_in_a_second = 16;
   static constexpr Duration shortest = std::chrono::milliseconds(100);
   static constexpr Duration longest = std::chrono::seconds(10);
-  // After so long without a wrong token an address is forgotten.
+  // After this time without a wrong token an address is forgotten.
   static constexpr Duration forgiven = std::chrono::seconds(20);
-  // How many addresses are remembered. The one that has been quiet for longest is replaced.
+  // How many addresses are remembered. A new one replaces the one that has shown no wrong token for
+  // longest.
   static constexpr size_t addresses = 64;
 
   // A peer at this address has shown a wrong token. Returns until when the peer is to be ignored,
@@ -37,7 +38,7 @@ class Guesses {
     uint32_t count;  // wrong tokens in it; 0 if this entry is unused
     Time latest{};
     Time until{};     // until when it is ignored
-    Duration next{};  // for how long the next time
+    Duration next{};  // for how long it will be ignored the next time
   };
   Suspect& suspect(const Eid& address, Time now);
 

@@ -7,8 +7,8 @@
 namespace urma::jetty {
 
 // The sequence contexts (UB 7.3) of all peers' queues: the order of a queue's slices, and the
-// slices that wait for their turn. A context lasts as long as its record, which is the peer's
-// incarnation. The Target owns it; only the thread that runs the engine uses it.
+// slices that wait for their turn. A context lasts as long as its record, that is, as long as the
+// peer's incarnation. The Target owns it; only the thread that runs the engine uses it.
 class Sequences {
  public:
   static constexpr uint32_t none = UINT32_MAX;
@@ -22,8 +22,8 @@ class Sequences {
 
   explicit Sequences(uint32_t capacity) : slab_(capacity) {}
 
-  // Gives the record a context if it has none. Returns false if none is free: a peer may have as
-  // many as it leaves for others.
+  // Gives the record a context if it has none. Returns false if none is free, or if the peer would
+  // leave fewer to others than it has.
   bool give(ExecutionRecord& record, PeerState& peer, Tassn first) {
     if (record.context != none) return true;
     if (peer.contexts >= slab_.capacity() - slab_.size()) return false;

@@ -303,8 +303,8 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
   }
 }
 
-// The peer learns of the refusal from the answer; this raises an event, so that the owner can look
-// into it.
+// The peer learns of the refusal from the answer; this raises an event, so that the owner can
+// investigate. Returns whether the peer guessed a token.
 bool Target::guessed(PeerId peer, const TaRequest& request, const OpcodeInfo& info) {
   auto complaint = executor_.complaint(request, info);
   if (!complaint) return false;
@@ -321,9 +321,9 @@ void Target::complain(PeerId peer, const TaRequest& request, const OpcodeInfo& i
   }
 }
 
-// Once per slice, and not only when all of it has arrived, because a peer that guesses tokens need
-// not send the rest. The slice is answered with the same verdict, even if the peer is ignored from
-// now on.
+// Raises the event once per slice, and not only when all of it has arrived, because a peer that
+// guesses tokens need not send the rest. The slice is answered with the same verdict, even if the
+// peer is ignored from now on.
 void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now) {
   const Verdict verdict = assembly.verdict;
   if (verdict != Verdict::refuse && verdict != Verdict::no_receives) return;
@@ -337,7 +337,8 @@ void Target::note_refusal(Assembly& assembly, const TaRequest& request, Time now
 }
 
 // From now on packets of the peer are acknowledged, but the slices that they belong to are dropped.
-// Slices in progress are kept until they are complete, so that no state of them is left.
+// Assemblies of slices in progress are kept until all their packets have arrived, and are erased
+// then.
 void Target::stop_listening(PeerState& peer, Time until) {
   peer.ignored_until = until;
   for (uint32_t i = peer.first_assembly; i != Assembly::none;) {
@@ -422,7 +423,7 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
                          .rc_id = headers.base.rc_id,
                          .tassn = headers.base.tassn,
                          .status = Response::completer_error};
-  // For its order a read needs what a slice of one packet needs; it is not stored.
+  // A read is ordered like a slice of one packet. Its assembly is not stored.
   Assembly one{.peer = packet.peer,
                .rc_id = headers.base.rc_id,
                .tassn = headers.base.tassn,
@@ -465,8 +466,8 @@ void Target::handle_read(const transport::Received& packet, const ParsedRequest&
   advance(one.context, now);
 }
 
-// Filler: the initiator has cancelled this slice. Unless it has been executed it never will be; the
-// answer says which.
+// Filler: the initiator has cancelled this slice. If it has not been executed yet, it never will
+// be. The answer says whether it has been executed.
 void Target::handle_filler(const transport::Received& packet, Time now) {
   if (packet.head.size() < Btah::size) return;
   const auto base = Btah::parse(packet.head.first<Btah::size>());
@@ -487,7 +488,7 @@ void Target::handle_filler(const transport::Received& packet, Time now) {
   if (record == nullptr) return answers_.add(answer, now);
   const Tassn tassn = record->unwrap(base->tassn);
   if (!record->see(tassn)) return;
-  // If it is parked, it arrived as another slice of the channel.
+  // If the cancelled slice is parked, it arrived under another slice number of the channel.
   if (Assembly* parked = find_parked(*record, tassn)) forget(*parked);
   const bool executed = record->mark(tassn) == ExecutionRecord::Mark::executed;
   if (!executed) record->set(tassn, ExecutionRecord::Mark::withdrawn);

@@ -26,9 +26,8 @@ struct TargetCounters {
 };
 
 // Takes the packets of requests, in any order. It has each packet placed as it arrives, each slice
-// executed once, and each slice answered when all of it has arrived. It knows slices only; works
-// are the initiator's business. Transactions owns it; only the thread that runs the engine calls
-// it.
+// executed once, and each slice answered when all of it has arrived. It knows only slices, not
+// works. Transactions owns it; only the thread that runs the engine calls it.
 class Target {
  public:
   struct Limits {
@@ -46,13 +45,13 @@ class Target {
 
   // Returns whether there is room for this packet after `waiting` others.
   bool admits(const transport::Received& packet, size_t waiting);
-  // The fast path for the most frequent packet: a message, or a write with an immediate, that is
-  // one packet, the next slice of its queue, and for a Jetty that can take it. Returns false,
-  // without any effect, for any other packet.
+  // The fast path for the most frequent packet: a message, or a write with an immediate, that
+  // consists of one packet, is the next slice of its queue, and is for a Jetty that can take it.
+  // Returns false, without any effect, for any other packet.
   bool handle_at_once(const transport::Received& packet, Time now);
   void handle_request(const transport::Received& packet, const ParsedRequest& request, Time now);
-  // A message that is either delivered immediately or dropped, and of which nothing is recorded
-  // (UB: UNO).
+  // Handles a message that is either delivered immediately or dropped, and of which nothing is
+  // recorded (UB: UNO).
   void handle_datagram(const transport::Received& packet, Time now);
   void handle_malformed() { ++counters_.malformed; }
   [[gnu::cold]] void handle_filler(const transport::Received& packet, Time now);
@@ -60,12 +59,12 @@ class Target {
   Answers& answers() { return answers_; }
 
   [[gnu::cold]] void down(PeerState& peer, bool over);
-  // The Jetty is destroyed: slices that are addressed to it, or hold its receive slots or permits,
-  // give these back.
+  // Call it before the Jetty is destroyed. Slices that are addressed to it, or hold its receive
+  // slots or permits, give these back.
   [[gnu::cold]] void detach(Jetty& jetty);
   void flush_receives(Jetty& jetty) { executor_.flush_receives(jetty); }
-  // Completes, as flushed, the receives whose buffers lie in this memory. No message is placed
-  // there any more.
+  // Completes, as flushed, the receives whose buffers lie in this memory. After this no message is
+  // placed there.
   void flush_memory(const std::byte* base, uint64_t bytes);
 
   const TargetCounters& counters() const { return counters_; }

@@ -8,8 +8,8 @@
 
 namespace urma::jetty {
 
-// Makes the sequence context that the request asks for. Returns false if there is none free, or if
-// the request names one that does not exist.
+// Makes the sequence context that the request asks for. Returns false if none is free, or if the
+// request names one that does not exist.
 bool Target::keeps_order(Assembly& assembly, ExecutionRecord*& record, const TaRequest& request) {
   if (!request.base.allocate) {
     const bool named = record != nullptr && record->context != Sequences::none;
@@ -67,7 +67,7 @@ void Target::park(Assembly& assembly, const transport::Received& packet,
   Assembly* const parked = create(assembly);
   Sequences::Sequence& own = sequences_.at(assembly.context);
   uint32_t* link = &own.first_parked;
-  // Mostly it is the last one: slices arrive in order, except after loss.
+  // Usually it is the last one: slices arrive in order, except after loss.
   const bool last =
       own.last_parked != Sequences::none && assemblies_.at(own.last_parked).number < parked->number;
   if (last) link = &assemblies_.at(own.last_parked).next_parked;
@@ -108,7 +108,7 @@ void Target::leave_parking(Assembly& assembly) {
 }
 
 // The slice's turn has come: its packets are placed as if they arrived now. A peer may have sent
-// more of them than the slice has.
+// more packets than the slice has.
 void Target::unpark(Assembly& assembly, Time now) {
   Kept kept = std::exchange(assembly.kept, Kept{.reserved = assembly.kept.reserved});
   leave_parking(assembly);
