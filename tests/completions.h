@@ -11,7 +11,7 @@ namespace urma::test {
 // to wait for a processor. This limit is not a measurement: a work that takes so long will not end.
 inline constexpr Duration patience = std::chrono::seconds(60);
 
-// Returns this many completions, or those that came before `limit` passed without a further one.
+// Returns this many completions, or fewer once `limit` has passed without a further one.
 inline std::vector<Completion> collect(Jetty& jetty, size_t count, Duration limit = patience) {
   std::vector<Completion> out;
   while (out.size() < count) {

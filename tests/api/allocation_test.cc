@@ -137,8 +137,8 @@ bool refuses(const Result<Value>& result) {
   return true;
 }
 
-// Set-up and traffic in both directions, as far as memory allows. Returns false if a work did not
-// complete.
+// Sets up devices and exchanges works in both directions, as far as memory allows. Returns false if
+// a work did not complete.
 bool use(const std::string& text, const DeviceOptions& options) {
   static std::array<std::byte, 4096> local;
   auto here = urma::open(text, options);
@@ -215,8 +215,8 @@ TEST_CASE(
     REQUIRE(well);
     const uint64_t all = requests;
     const Held before = Held::now();
-    // The quick test refuses each of the first allocations, which open the device, and then one in
-    // `step`.
+    // The quick test refuses each of the first allocations, which open the device, and then one of
+    // every `step`.
     const uint64_t step = thorough ? 1 : std::max<uint64_t>(all / 150, 1);
     const auto next = [&](uint64_t n) { return n < 300 ? n + 1 : n + step; };
     for (const uint64_t for_how_many : {uint64_t{1}, none}) {
@@ -237,7 +237,7 @@ TEST_CASE(
         CHECK(after.descriptors == before.descriptors);
       }
     }
-    // Once more without a refusal: no more memory is held than before the refusals.
+    // Runs once more without a refusal: no more memory may be held than before the refusals.
     REQUIRE(use(text, options));
     const Held after = Held::now();
     INFO(text);

@@ -361,7 +361,7 @@ TEST_CASE("durations that are negative or too long are refused") {
     mode = sel_rack;
     mode.ack_delay = negative;
     refused(urma::open("udp:", {.retransmission = mode}), "ack_delay");
-    // These calls return immediately, with what is there.
+    // These calls return immediately, with the entries that are there.
     CHECK(side.jetty.wait(negative).empty());
     CHECK(side.device.jfce().value().wait(negative).empty());
   }

@@ -64,7 +64,7 @@ DIR* fdopendir(int descriptor) {
 namespace urma::test {
 namespace {
 
-// All that an application does after set-up, on both sides.
+// Does all that an application does after set-up, on both sides.
 uint64_t exchange(Side& a, Side& b, const Imported& to_b, const Imported& to_a, uint64_t rounds) {
   std::array<Completion, 32> out;
   uint64_t done = 0;

@@ -32,8 +32,8 @@ class Epoll {
   int descriptor_;
 };
 
-// The loop that `Jetty::fd` documents, until it has seen `count` arrivals. Returns how many of them
-// were new.
+// Runs the loop that `Jetty::fd` documents until it has seen `count` arrivals. Returns how many of
+// them were new.
 template <class Queue>
 uint64_t receive_asleep(Queue& queue, uint64_t count, uint64_t& sleeps) {
   Epoll epoll;
@@ -78,7 +78,7 @@ uint64_t send_with_pauses(Jetty& jetty, const Imported& to, uint64_t count, unsi
     } else if (!take(patience)) {
       return done;
     }
-    // Some are posted alone, some in batches.
+    // Some works are posted alone, some in batches.
     if (prng.below(16) == 0)
       std::this_thread::sleep_for(std::chrono::microseconds(prng.below(400)));
   }
@@ -273,7 +273,7 @@ TEST_CASE(
       REQUIRE(side.jetty.arm());
       const Work work = write(bytes, remote.segment);
       REQUIRE(peer.jetty.post(Work(work).to(remote.jetty).immediate(round)) == 1);
-      // Polls that take no completion, because they have no room for one.
+      // These polls take no completion, because they have no room for one.
       for (int looks = 0; looks < 20; ++looks) {
         (void)peer.jetty.poll({&completion, 1});
         REQUIRE(side.jetty.poll({&completion, 0}) == 0);

@@ -66,7 +66,7 @@ TEST_CASE("peers write to and read from a process that makes no call") {
 TEST_CASE("packets that the system refuses to send are counted") {
   Side user = Side::open("udp:127.0.0.1");
   REQUIRE(user.device.stats().value().send_failures == 0);
-  // A broadcast address: a socket may send to it only with SO_BROADCAST.
+  // This is a broadcast address, to which a socket may send only with SO_BROADCAST.
   CHECK(user.device.import("urma://127.255.255.255:4792/x", 100ms).status() ==
         Status::peer_unreachable);
   const Statistics statistics = user.device.stats().value();

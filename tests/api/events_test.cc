@@ -137,7 +137,7 @@ TEST_CASE(
   };
   for (Side* side : {&far, &near}) {
     REQUIRE(side->jetty.post(send(nothing, side->jetty.local())) == 1);
-    // The send is not accepted yet, because there is no buffer: it waits for this one.
+    // The send waits, because the receiver has posted no buffer yet. This buffer takes it.
     std::array<std::byte, 8> buffer;
     REQUIRE(side->jetty.receive(buffer));
     CHECK(told(side == &far ? 2 : 1));

@@ -135,8 +135,8 @@ struct Handing {
     REQUIRE(owner.device.stats().ok());
     return segment.bytes().subspan(offset, size);
   }
-  // Returns whether the works become copies within the limit. Until then they go by packets, and
-  // succeed.
+  // Returns whether the works become copies within the limit. Until then they are sent as packets,
+  // and succeed.
   bool becomes_copies(const Work& work, Duration limit = 2s) {
     for (const Time begun = read_clock(); read_clock() - begun < limit;) {
       const uint64_t before = copied();

@@ -69,8 +69,8 @@ TEST_CASE("64 GiB are registered without touching their pages, and can be used f
   munmap(at, bytes);
 }
 
-// Both kinds: reserved huge pages, where the system has some, and huge pages that the kernel makes
-// of small ones.
+// Tests both kinds: reserved huge pages, where the system has some, and huge pages that the kernel
+// makes of small ones.
 TEST_CASE("huge pages work like other memory") {
   constexpr size_t bytes = 8 << 20;
   for (const std::string_view driver : media) {
@@ -134,7 +134,7 @@ TEST_CASE("a write to a segment of a mapped file is in the file") {
       REQUIRE(pread(fileno(file), found.data(), found.size(), 12'345) ==
               static_cast<ssize_t>(found.size()));
       CHECK(found == data);
-      // The other direction: a change of the file is read through the segment.
+      // In the other direction, a change of the file is read through the segment.
       const std::byte byte{77};
       REQUIRE(pwrite(fileno(file), &byte, 1, bytes - 1) == 1);
       std::vector<std::byte> back(1);

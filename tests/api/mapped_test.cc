@@ -353,7 +353,7 @@ TEST_CASE(
   CHECK(collect(left.jetty, 1).at(0).status == Status::unknown);
 }
 
-// As if a process had been stopped in the middle of a copy: its slot says that it holds the
+// Simulates a process that was stopped in the middle of a copy: its slot says that it holds the
 // segment.
 TEST_CASE("memory of a segment that a process holds is not given to others") {
   Pair pair(true);

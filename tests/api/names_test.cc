@@ -59,9 +59,9 @@ TEST_CASE("names may be published to this user here, to listed entities, or to e
   Side stranger = Side::open("udp:127.0.0.214");
   owner.device.publish("mine", owner.segment).value();
   owner.device.publish("yours", owner.segment, Audience{.eids = {user.device.eid()}}).value();
-  // Through the runtime directory, which belongs to this user.
+  // These imports read the runtime directory, which belongs to this user.
   CHECK(works(user, user.device.import("urma://127.0.0.212/mine")));
-  // Through the network, where only addresses are known.
+  // These imports ask over the network, where the owner knows only the address of the importer.
   CHECK(user.device.import("urma://127.0.0.212:4792/mine", 300ms).status() == Status::not_found);
   CHECK(works(user, user.device.import("urma://127.0.0.212:4792/yours")));
   CHECK(stranger.device.import("urma://127.0.0.212:4792/yours", 300ms).status() ==
@@ -93,7 +93,7 @@ TEST_CASE("a device that asks its own loopback address finds the names of other 
   });
   CHECK(works(user, user.device.import("urma://127.0.0.221/thing", 5s)));
   publisher.join();
-  // Once it publishes the name itself, its own comes first.
+  // Once the device publishes the name itself, an import finds its own publication first.
   user.device.publish("thing", user.segment, user.jetty).value();
   const auto own = user.device.import("urma://127.0.0.221/thing");
   REQUIRE(own.ok());

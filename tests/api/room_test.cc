@@ -222,7 +222,8 @@ TEST_CASE("a window in a read-only file system is refused with the cause and a c
   }
 }
 
-// As in two containers that share XDG_RUNTIME_DIR: the second window is made in another /dev/shm.
+// Simulates two containers that share XDG_RUNTIME_DIR: the second window is made in another
+// /dev/shm.
 TEST_CASE("a name in another /dev/shm is out of reach, and the error says how to share a window") {
   with_shm("size=64m", [] {
     char text[] = "/tmp/urma-room-XXXXXX";

@@ -275,7 +275,8 @@ struct Fenced {
   explicit Fenced(Ends& ends, Rights rights, size_t size) : bytes(size) {
     if (ends.is_mapped) {
       segment.emplace(ends.owner.device.allocate(size, rights).value());
-      // Only the bytes behind it in its granule. The memory in front belongs to others.
+      // Checks only the bytes behind the segment in its granule. The memory in front belongs to
+      // others.
       const size_t unit = ends.opened.ends_with("segment") ? page : granule_bytes;
       all = {segment->bytes().data(), (size + unit - 1) / unit * unit};
       front = 0;
@@ -363,7 +364,7 @@ TEST_CASE("bounds and rights hold at every edge, for every operation, with packe
 
 // ---- mapped memory with a hold on it
 
-// As if a process had been stopped in the middle of a copy: its slot says that it holds the
+// Simulates a process that was stopped in the middle of a copy: its slot says that it holds the
 // segment.
 struct Held {
   Held() {
@@ -377,7 +378,7 @@ struct Held {
     return static_cast<uint32_t>((remote.address & ~drivers::cxl::in_the_window) >>
                                  drivers::cxl::offset_bits);
   }
-  // The stores of the stopped process when it continues.
+  // Makes the stores that the stopped process makes when it continues.
   void write_late(std::byte value) {
     const drivers::cxl::Parts parts = stopped.parts();
     std::memset(&stopped.all()[parts.memory_at + number() * parts.granule_bytes],

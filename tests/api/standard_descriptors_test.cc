@@ -36,7 +36,8 @@ class StandardClosed {
   }
 
   // Records which of the descriptors 0 to 2 are open. Another thread of the library may briefly
-  // have a new descriptor there until the library has moved it, so only one that stays open counts.
+  // have a new descriptor there until the library has moved it, so only a descriptor that stays
+  // open counts.
   void look(const std::string& after) {
     for (int i = 0; i < standard; ++i) {
       bool stays = true;
@@ -68,7 +69,7 @@ class StandardClosed {
   std::vector<std::string> found_;
 };
 
-// A check that needs no stdout: while stdout is closed, a failed assertion could not be printed.
+// Checks without using stdout: while stdout is closed, a failed assertion could not be printed.
 void must(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(std::string("failed: ") + what);
 }

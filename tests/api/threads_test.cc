@@ -40,7 +40,8 @@ TEST_CASE("128 Jetties on 8 threads share one channel to a peer, and each work e
   }
 }
 
-// The calling thread, and threads that it starts, run on one processor until this ends.
+// The calling thread, and threads that it starts, run on one processor until this object is
+// destroyed.
 class OneProcessor {
  public:
   OneProcessor() {
@@ -302,7 +303,7 @@ TEST_CASE("a thread that polls while another thread closes gets every completion
       const auto bytes = bytes_like(100, 1);
       for (int i = 0; i < 4; ++i) {
         jetties.push_back(user.device.jetty({.berths = 32, .completions = &jfc}).value());
-        // Messages that are never received: they end when the device is closed.
+        // These messages are never received; their works end when the device is closed.
         const std::vector<Work> works(32, send(bytes, remote.jetty));
         REQUIRE(jetties.back().post(works) == works.size());
       }
@@ -354,7 +355,7 @@ TEST_CASE("a Jetty that is refused reserves no entries of its shared queue, also
   size_t posted = 0;
   for (int i = 0; i < 10; ++i) {
     posted += jetty.post(write(bytes, remote.segment));
-    // If the refused Jetty kept its reservation, the next error would say that the queue is full.
+    // If the refused Jetty kept its reservation, the next error would be that the queue is full.
     const auto refused = device.jetty({.berths = 48, .completions = &jfc});
     REQUIRE(refused.status() == Status::no_resources);
     CHECK(refused.error().message.find("Limits::jetties") != std::string::npos);

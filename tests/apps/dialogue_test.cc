@@ -30,7 +30,7 @@ Wording wording() {
   return {.program = "urma_test", .most_bytes = 16 * 1024, .shorten = "be brief"};
 }
 
-// The texts that arrive until `count` receives have completed.
+// Returns the texts that arrive until `count` receives have completed.
 std::vector<std::string> arrivals(Dialogue& dialogue, size_t count) {
   std::vector<std::string> texts;
   size_t seen = 0;
@@ -48,7 +48,7 @@ RemoteJetty reach(Device& from, const Dialogue& to) {
   return from.import(const_cast<Dialogue&>(to).jetty().descriptor()).value().jetty;
 }
 
-// Why the text is not a message; empty if it is one.
+// Returns why the text is not a message; empty if it is a message.
 std::string objection(std::string_view text) {
   try {
     parse_message(text);
@@ -76,7 +76,7 @@ json sample_with(const char* field, const json& value) {
   return body;
 }
 
-// The Failure's message and exit code, of something that must fail.
+// Returns the message and the exit code of the Failure that the function must throw.
 template <class Do>
 std::pair<std::string, Exit> failure_of(Do&& run) {
   try {
@@ -94,7 +94,8 @@ TEST_CASE("writes and sends with an immediate are not taken for messages") {
   Device ours = urma::open("sim:dialogue").value();
   Device theirs = urma::open("sim:dialogue").value();
   Dialogue dialogue(ours, {.wording = wording()});
-  // More than all buffers of the dialogue together: a text of so many bytes would lie outside.
+  // These are more bytes than all buffers of the dialogue have: a text of this length would exceed
+  // them.
   std::vector<std::byte> bytes(size_t{4} << 20);
   const Segment memory = ours.allocate(bytes.size()).value();
   const RemoteSegment segment = theirs.import(memory.descriptor()).value().segment;
@@ -104,7 +105,7 @@ TEST_CASE("writes and sends with an immediate are not taken for messages") {
   CHECK(arrivals(dialogue, 1).empty());
   peer.post(jetty.peer, urma::send(std::span<const std::byte>(bytes).first(8), jetty).immediate(8));
   CHECK(arrivals(dialogue, 1).empty());
-  // Each buffer is in use again: more messages arrive than there are buffers.
+  // All buffers have been posted again: more messages arrive than there are buffers.
   for (uint64_t id = 1; id <= 70; ++id) {
     peer.send(jetty, {.id = id, .type = "bye", .body = nullptr});
     const auto texts = arrivals(dialogue, 1);
@@ -116,7 +117,7 @@ TEST_CASE("writes and sends with an immediate are not taken for messages") {
   }
 }
 
-TEST_CASE("what waits for a peer that takes nothing is bounded, and others still get messages") {
+TEST_CASE("the queue for a peer that takes nothing is bounded, and others still get messages") {
   Device ours = urma::open("sim:dialogue-bound").value();
   Device idle = urma::open("sim:dialogue-bound").value();
   Device busy = urma::open("sim:dialogue-bound").value();
@@ -139,7 +140,8 @@ TEST_CASE("what waits for a peer that takes nothing is bounded, and others still
   CHECK(exit == Exit::peer_lost);
   CHECK(why.find("20 of them for this peer") != std::string::npos);
   dialogue.send(to_other, {.id = 2, .type = "welcome", .body = nullptr});
-  // It arrives once the works before it have ended, each after at most 2 s. Then all is idle.
+  // The text arrives once the works before it have ended, each after at most 2 s. Then nothing is
+  // outstanding.
   std::vector<std::string> texts;
   for (int turns = 0; turns < 6000 && (texts.empty() || !dialogue.idle()); ++turns) {
     for (const Completion& completion : dialogue.jetty().wait(5ms)) dialogue.handle(completion);
@@ -152,7 +154,7 @@ TEST_CASE("what waits for a peer that takes nothing is bounded, and others still
   CHECK(dialogue.idle());
 }
 
-TEST_CASE("the bound on all that waits holds for many peers together") {
+TEST_CASE("the bound on all waiting messages holds for many peers together") {
   Device ours = urma::open("sim:dialogue-many").value();
   Dialogue dialogue(
       ours, {.wording = wording(), .berths = 1, .most_waiting = 30, .most_waiting_one = 20});
@@ -178,7 +180,7 @@ TEST_CASE("a message that is too long is refused with a cure") {
   CHECK(why.find("more than 16384. Fix: be brief") != std::string::npos);
 }
 
-TEST_CASE("an id that is not a whole number from 0 on is not an id") {
+TEST_CASE("an id that is not a whole number from 0 on is invalid") {
   CHECK(objection(R"({"id":7,"type":"x","body":null})").empty());
   CHECK(objection(R"({"id":18446744073709551615,"type":"x","body":null})").empty());
   for (const char* id : {"-1", "-9223372036854775808", "1.5", "1e3", "18446744073709551616",
@@ -202,7 +204,7 @@ TEST_CASE("a text that is not a message is refused, with what is wrong") {
   CHECK(objection(R"({"id":1,"type":"x"})") == "\"body\" is missing");
 }
 
-TEST_CASE("a body without what its type has is refused, with the field that is wrong") {
+TEST_CASE("a body with a missing or wrong field is refused, and the error names the field") {
   REQUIRE(objection_to_body(sample()).empty());
   CHECK(objection_to_body(json(nullptr)) == "\"its body\" is not an object");
   CHECK(objection_to_body(json::array()) == "\"its body\" is not an object");

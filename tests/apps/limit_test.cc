@@ -61,7 +61,7 @@ TEST_CASE("each limit of each test measures something in each round") {
             ours->run(now() + slice);
           over = true;
           there.join();
-          // The other thread may not have had the processor: then the sides take turns.
+          // If the other thread did not get the processor, the sides take turns.
           while (theirs->receives() && theirs->tally().bytes == 0 && now() < begin + 10 * second) {
             ours->run(now() + slice);
             theirs->run(now() + slice);

@@ -20,7 +20,7 @@ namespace {
 using test::bytes_like;
 using Bytes = std::vector<std::byte>;
 
-// Long enough for some messages, short enough for a busy machine.
+// This time is long enough for some messages, and short enough for a busy machine.
 constexpr int64_t slice = millisecond;
 constexpr int64_t patience = 20 * second;
 
@@ -99,7 +99,7 @@ TEST_CASE("each raw ping-pong delivers the bytes of the other process") {
   }
 }
 
-TEST_CASE("each raw stream brings all bytes in order while both sides run in slices") {
+TEST_CASE("each raw stream delivers all bytes in order while both sides run in slices") {
   for (const uint64_t bytes : {8, 56, 64, 1000, 1024, 5000, 65536, 100'000, 1 << 20}) {
     CAPTURE(bytes);
     ShmPlan plan = shm_plan(case_of("write_bw", bytes));

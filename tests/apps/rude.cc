@@ -1,7 +1,7 @@
 // A sender that breaks every rule of urma_notify's dialogue: rude ADDRESS
 //
-// It sends texts that are not messages, bodies with numbers that are none, and then a thousand
-// questions whose answers it does not take. It prints the answers to its invalid offers.
+// It sends texts that are not messages, bodies with invalid numbers, and then a thousand questions
+// whose answers it does not take. It prints the answers to its invalid offers.
 #include <array>
 #include <cstdio>
 #include <stdexcept>

@@ -10,8 +10,8 @@ namespace urma::test {
 namespace {
 
 // If the expression of a co_await contains a braced temporary, gcc 12 destroys its members twice.
-// All that public calls take in braces either has a trivial destructor, or survives a second
-// destruction.
+// So each type that public calls take in braces either has a trivial destructor, or survives a
+// second destruction.
 template <class... Taken>
 constexpr bool destroyed_without_effect = (std::is_trivially_destructible_v<Taken> && ...);
 static_assert(destroyed_without_effect<Duration, Work, Buffer, RemoteSegment, RemoteJetty,

@@ -128,8 +128,8 @@ TEST_CASE("arrivals outlive their Jetty") {
   CHECK(text_of(kept) == "text");
 }
 
-// An echo without a copy: an arrival is kept until its answer has left, and then returned to the
-// Jetty, which is running at that moment.
+// This is an echo without a copy: an arrival is kept until its answer has left, and then returned
+// to the Jetty, which is running at that moment.
 TEST_CASE("a work may keep an arrival of its own Jetty, however the work ends") {
   for (const bool cancelled : {false, true}) {
     Pair pair("cxl:");

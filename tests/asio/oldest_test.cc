@@ -1,5 +1,5 @@
-// The code for Boost 1.74, which has no cancellation slots, and `awaitable` where newer versions
-// have `deferred`. Compiled as if the installed Boost were that old.
+// Tests the code for Boost 1.74, which has no cancellation slots, and has `awaitable` where newer
+// versions have `deferred`. The header is compiled as if the installed Boost were that old.
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/strand.hpp>

@@ -238,7 +238,8 @@ TEST_CASE("a send to a receiver that is not ready times out") {
                      });
     CHECK(run(context));
     CHECK(told == 2);
-    // The first message is returned, too, which is noticed when the next completion comes.
+    // The memory of the first message is released too, which happens when the next completion
+    // comes.
     for (int i = 0; i < 100 && text.use_count() > 1; ++i) {
       jetty.async_post(send(bytes_of("lent"), to), net::detached);
       CHECK(run(context));

@@ -45,7 +45,7 @@ struct End {
     std::array<Completion, 4> some;
     return has_message(std::span(some).first(jetty.poll(some)));
   }
-  // Until there is a channel, time must pass and the other end must be polled.
+  // As long as there is no channel, time must pass and the other end must be polled.
   void take_one(End& other) {
     for (int looks = 0; looks < 10'000; ++looks) {
       if (look() || has_message(jetty.wait(std::chrono::microseconds(1)))) return;
@@ -64,7 +64,7 @@ struct End {
   std::byte outbox[64]{};
 };
 
-// On a window, where sends of 8 B must be fast.
+// Sends 8 B on a window, where such sends must be fast.
 struct Talk {
   explicit Talk(const std::string& text) : here(text), there(text) {
     if (!there.jetty.receive(there.inbox, 0)) fail("a buffer was not taken");

@@ -17,7 +17,8 @@ namespace {
 using drivers::Driver;
 using drivers::PacketPort;
 
-// Reads memory late and settles even later. Any port may do this, and that of a NIC does.
+// This device reads memory late and settles even later. Any port may do this, and the port of a NIC
+// does.
 constexpr std::string_view late =
     "fault(hold=20us,hold_jitter=20us,settle=30us,settle_jitter=30us,ring=150):";
 
@@ -104,8 +105,8 @@ TEST_CASE("packets of every size and form arrive unchanged, with their sender's 
 
 TEST_CASE("bursts of mixed sizes to mixed destinations arrive, each packet whole") {
   for_each_driver([](PortPair& ports) {
-    // Rows of equal sizes, single sizes, and shrinking sizes: segmentation offload must handle all
-    // of them.
+    // There are rows of equal sizes, single sizes, and shrinking sizes: segmentation offload must
+    // handle all of them.
     const size_t sizes[] = {132,  132,  132, 28, 132, 132, 1100, 1100,
                             1100, 1100, 400, 20, 28,  28,  1000, 999};
     std::vector<Packet> sent;
@@ -184,7 +185,7 @@ TEST_CASE("a port reads the memory of a frame until it has settled, and not afte
       CHECK(now >= settled);
       CHECK(now <= before + sent.size());
       settled = now;
-      // As many frames as every port has room for.
+      // Every port has room for this many frames.
       if (sent.size() % 20 != 0) continue;
       auto some = receive_packets(ports, *ports.b, sent.size() - arrived.size());
       std::ranges::move(some, std::back_inserter(arrived));
@@ -364,7 +365,7 @@ TEST_CASE("a lossless port has ways, and packets with reserved room arrive in or
     uint64_t taken = ways->state(way).taken;
     for (const size_t bytes : {size_t{64}, size_t{1000}, size_t{ports.a->facts().mtu} + 75}) {
       INFO("bytes " << bytes);
-      // As many packets as there is room for, in bursts as an engine sends them.
+      // Sends as many packets as there is room for, in bursts as an engine does.
       std::vector<Packet> sent;
       bool full = false;
       while (!full) {

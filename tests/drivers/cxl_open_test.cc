@@ -109,8 +109,9 @@ TEST_CASE("another user's window is refused until its owner allows it") {
   CHECK(as(54321, window.device("")) == 1);
   chmod(window.path().c_str(), 0666);
   CHECK(as(54321, window.device("")) == 0);
-  // The default window is never another user's, even if it is open to all: its name could be taken
-  // in advance. Several copies of this test may run at once, so each acts as a user of its own.
+  // The default window is never a window of another user, even if that is open to all: another user
+  // could take its name in advance. Several copies of this test may run at once, so each acts as a
+  // user of its own.
   const uid_t user = 1'000'000 + static_cast<uid_t>(getpid());
   const std::string taken = "/dev/shm/urma-" + std::to_string(user);
   const int file = open(taken.c_str(), O_CREAT | O_EXCL | O_RDWR, 0666);
@@ -157,7 +158,7 @@ TEST_CASE("a full file system makes open fail, and later refuses a connection: i
     if (!reach(**a, **b) || !reach(**b, **a)) return 5;
     if (reach(**a, **c) || reach(**c, **b)) return 6;
     if (!reach(**a, **b)) return 7;
-    // No page is left for other files.
+    // This leaves no page for other files.
     const WindowFile other("unused");
     const std::string rest = folder + "/rest";
     const int file = open(rest.c_str(), O_CREAT | O_RDWR, 0600);

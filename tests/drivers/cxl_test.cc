@@ -161,8 +161,8 @@ TEST_CASE("a pair without rings is refused; other pairs work on, and it gets the
   CHECK(reach(*first.b, *third));
 }
 
-// Returns whether a thread that sleeps at its bell was woken in time. It has looked before, and
-// found nothing.
+// Returns whether a thread that sleeps at its bell was woken in time. Before it sleeps, the thread
+// looks for packets and finds none.
 template <class Function>
 bool woken(PacketPort& sleeper, Function&& by) {
   Bell& bell = *sleeper.bell();
@@ -253,7 +253,7 @@ TEST_CASE("packets that were sent before their sender left are received") {
   CHECK(reach(*later, *ports.b));
 }
 
-// Receives until nothing comes. Returns how many of the messages have this seed.
+// Receives until no further message comes. Returns how many of the messages have this seed.
 unsigned count_of(PacketPort& at, unsigned seed) {
   const Packet wanted = packet_of(100, seed);
   unsigned count = 0;

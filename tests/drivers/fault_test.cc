@@ -4,7 +4,7 @@
 namespace urma::test {
 namespace {
 
-// How many of `count` packets of 100 bytes arrive, and how many of these are damaged.
+// The number of packets that arrive, and how many of these are damaged.
 struct Toll {
   size_t arrived = 0;
   size_t damaged = 0;
@@ -54,8 +54,8 @@ TEST_CASE("the same seed gives the same faults") {
   CHECK((first.arrived != other.arrived || first.damaged != other.damaged));
 }
 
-// Each frame is read and settled at its time, and once. The same holds for a simulated device and
-// for one behind the wrapper.
+// Each frame is read once and settled once, each at its time. This holds for a simulated device and
+// for a device behind the wrapper.
 TEST_CASE("a late port reads memory and settles after the given delays, in order") {
   using namespace std::chrono_literals;
   for (const std::string from :
@@ -117,7 +117,7 @@ TEST_CASE("a late port takes no more frames than its ring has, until some have s
   }
 }
 
-// Each wrapper has buffers of its own, and must get back those and no others.
+// Each wrapper has buffers of its own. These, and no others, must be returned to it.
 TEST_CASE("two wrappers each get their own buffers back, however many packets come") {
   for (const std::string in : {"", "in.delay=3us"}) {
     PortPair ports("sim:nested", "fault(" + in + "):fault(in.delay=2us):sim:nested");

@@ -4,8 +4,8 @@
 
 namespace urma::test {
 
-// A port at which nothing arrives, and which lends no frames. Other ports of tests derive from it
-// and replace what they are about.
+// A port at which nothing arrives, and which lends no frames. Other ports of tests derive from it,
+// and override the functions that they need.
 class IdlePort : public drivers::PacketPort {
  public:
   const drivers::PortFacts& facts() const override { return facts_; }

@@ -463,8 +463,8 @@ TEST_CASE("a capture stops at its limit, and counts the packets beyond it") {
 }
 
 TEST_CASE("a file that cannot grow is cut to its last whole packet, and the settings say so") {
-  // A file in memory that may not grow beyond some bytes. As on a full disk, a write ends there
-  // early.
+  // The file is in memory and may not grow beyond `room` bytes. As on a full disk, a write ends
+  // there early.
   for (const off_t room : {8192, 100'000, 123'456, 400'000}) {
     INFO(room);
     const int memory = memfd_create("full", MFD_ALLOW_SEALING | MFD_CLOEXEC);

@@ -77,7 +77,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Fails at anything that violates the format, including a block that is cut off.
+// Fails if the file violates the format, or ends inside a block.
 inline Capture read_capture(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -228,7 +228,7 @@ TEST_CASE("during talk with one peer, datagrams of all others arrive as before")
   }
 }
 
-// As many datagrams as one call sends.
+// Sends as many datagrams as one call can.
 std::vector<Packet> send_burst(drivers::PacketPort& from, const Endpoint& to, unsigned count,
                                size_t bytes, Time now) {
   std::vector<Packet> sent;
@@ -282,7 +282,7 @@ TEST_CASE("bulk data arrives during talk, and talk continues after it") {
 }
 
 TEST_CASE("datagrams that came coalesced just before talk begins are split again") {
-  // After one of these numbers of turns talk begins.
+  // Talk begins after one of these numbers of turns.
   for (unsigned turns = 1; turns < enough_to_talk; ++turns) {
     PortPair ports("udp:", "udp:");
     talk(ports, *ports.a, *ports.b, enough_to_talk);
@@ -385,7 +385,7 @@ TEST_CASE("talk ends when the partner leaves, and begins again when it is back")
     RxFrame frame;
     CHECK(ports.a->receive({&frame, 1}, read_clock()) == 0);
   }
-  // Reported to the connected socket: by `send`, and by a `receive` of one datagram.
+  // The errors are reported to the connected socket, by `send` and by a `receive` of one datagram.
   CHECK(ports.a->counters().unreachable == 5);
   CHECK(readable(*ports.a, 0) == false);
   ports.b = PortPair::open("udp:127.0.0.204:5006");

@@ -11,7 +11,8 @@
 namespace urma::test {
 namespace {
 
-// The rule, as plainly as possible: the completions of which ended works may be shown?
+// A model that states the rule as plainly as possible: which ended works may have their completions
+// shown.
 struct Model {
   struct Work {
     bool signalled;

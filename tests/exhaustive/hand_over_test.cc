@@ -269,7 +269,7 @@ TEST_CASE(
   CHECK(explorer.states() > 5'000);
 }
 
-TEST_CASE("without any one step of the hand-over a message is missed") {
+TEST_CASE("each step of the hand-over is needed: without it, a message is missed") {
   CHECK(Explorer({.timer_when_leaving = false}).misses_something());
   CHECK(Explorer({.look_before_rest = false}).misses_something());
   CHECK(Explorer({.timer_when_watching = false}).misses_something());

@@ -11,7 +11,7 @@ namespace {
 
 using ordering::SubmitGate;
 
-// The rule, as plainly as possible: which of the works have begun?
+// A model that states the rule as plainly as possible: which of the works have begun.
 struct Model {
   struct Work {
     SubmitGate::Work asked;

@@ -26,7 +26,7 @@ TEST_CASE("the received window agrees with a set for every short sequence of PSN
       uint64_t expected = first.value;
       uint64_t highest = first.value - 1;
       for (uint32_t i = 0; i < length; ++i) {
-        // From one before the first to one beyond the window.
+        // The PSNs go from one before the first to one beyond the window.
         const uint64_t psn = first.value - 1 + choose(window + 3);
         auto arrival = ReceivedWindow::Arrival::fresh;
         if (psn < expected || model.contains(psn)) arrival = ReceivedWindow::Arrival::duplicate;
@@ -119,8 +119,8 @@ TEST_CASE("the sent window agrees with a list about acknowledged, lost and retir
 TEST_CASE("the execution record agrees with a map of the last W slices") {
   using jetty::ExecutionRecord;
   using Mark = ExecutionRecord::Mark;
-  // Steps that cross the edges of the window in both directions, and the wrap of the 16 bits on the
-  // wire.
+  // These steps cross the edges of the window in both directions, and the wrap of the 16 bits on
+  // the wire.
   constexpr int64_t steps[] = {
       1, 2, ExecutionRecord::window - 1, ExecutionRecord::window, -1, -1023, -1024, 32'000};
   for (Choices choose; choose.next_round();) {

@@ -447,7 +447,7 @@ class Script final : public transport::Channels {
     headers.memory = {.address = reinterpret_cast<uint64_t>(segment.memory.data()),
                       .token_id = number(segment.id()),
                       .length = slice.bytes};
-    // Near both ends of the segment, and a little beyond.
+    // Some addresses are near an end of the segment, or a little beyond it.
     if (input_.chance(128)) headers.memory.address += segment.memory.size() - slice.bytes;
     if (input_.chance(64)) headers.memory.address += input_.below(5) - 2u;
     if (input_.chance(8)) headers.memory.address = input_.take<uint64_t>();
@@ -467,8 +467,8 @@ class Script final : public transport::Channels {
     send_packet();
   }
 
-  // Makes it from a write with immediate and a number that was drawn for it. So older inputs keep
-  // their meaning for everything else.
+  // Turns a write with immediate, and a number that was drawn for it, into a write with
+  // notification. So the meaning of older inputs does not change otherwise.
   void make_notify(TaRequest& headers) {
     const uint32_t drawn = headers.immediate.message_length / 2;
     const Registered& segment = segments_[drawn % segments_.size()];
@@ -477,13 +477,14 @@ class Script final : public transport::Channels {
                       .token_id = number(segment.id()),
                       .token = number(segment.token()),
                       .value = uint64_t{0x6e6f7469} << 32 | drawn};
-    // Anywhere within the segment, more often aligned than not, and a little outside of it.
+    // The address is anywhere within the segment or a little outside of it, more often aligned than
+    // not.
     headers.notify.address += drawn / 16 % (segment.memory.size() + 16) - 8u;
     if (drawn / 4 % 4 != 0) headers.notify.address &= ~uint64_t{7};
     if (drawn % 64 == 63) headers.notify.token ^= 1;
   }
 
-  // Makes it from a write, likewise: of any width, more often aligned than not.
+  // Turns a write into an atomic in the same way: of any width, more often aligned than not.
   void make_atomic(Sending& slice) {
     const uint32_t drawn = slice.headers.immediate.message_length / 4;
     const auto opcode = static_cast<uint8_t>(first_atomic) + drawn % 9;

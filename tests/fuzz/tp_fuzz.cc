@@ -1,11 +1,11 @@
 // Two Transports with a channel between them, and a fuzzer that owns the wire: it loses, repeats,
 // reorders, corrupts, replays, holds back, forges from elsewhere, and lets time pass.
 //
-// Oracle: each packet is fresh once, and is what was sent; a slice is told as delivered when all of
-// it has arrived, once, in order; and when the wire heals everything that was offered on a channel
-// that lives is delivered. In hostile runs, where the fuzzer forges packets of the channel itself
-// with the right ICRC, no promise about delivery can be kept: what remains is that nothing crashes,
-// nothing hangs and no slice is delivered twice.
+// Oracle: each packet is fresh once, and is what was sent; a slice is reported as delivered once,
+// in order, when all of it has arrived; and after the wire is good again, everything that was
+// offered on a channel that still exists is delivered. In hostile runs, where the fuzzer forges
+// packets of the channel itself with the right ICRC, no promise about delivery can be kept: then it
+// must only not crash, not hang and not deliver a slice twice.
 
 #include <algorithm>
 
@@ -214,7 +214,7 @@ class Script {
     return any;
   }
 
-  // The wire is good from now on: all promises must be kept, and the channel must continue.
+  // Makes the wire good from now on: all promises must be kept, and the channel must continue.
   void heal() {
     left_.room_now = right_.room_now = 64;
     settle();
@@ -240,7 +240,7 @@ class Script {
     const Time until = now_ + std::chrono::seconds(6);
     for (int steps = 0; now_ < until; ++steps) {
       require(steps < 100'000, "time goes on");
-      // As long as one of them has something to send; in hostile runs that may be for ever.
+      // Continues as long as one end has something to send, which in hostile runs may be for ever.
       for (int rounds = 0; rounds < (hostile() ? 4 : 1000); ++rounds) {
         if (!pass_all()) break;
       }

@@ -34,8 +34,8 @@ Result<std::unique_ptr<drivers::PacketPort>> open_port() {
   return cxl::CxlPort::open({.path = path(), .bytes = 0});
 }
 
-// A sparse file, of which a window uses a part: allocating all of it would take most of a fuzzer's
-// time.
+// The file is sparse, and a window uses a part of it: allocating all of it would take most of a
+// fuzzer's time.
 Result<std::unique_ptr<drivers::PacketPort>> make_window() {
   unlink(path().c_str());
   const int file = open(path().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -220,7 +220,7 @@ class Scribbler {
  private:
   static constexpr cxl::Parts parts = cxl::Parts::of(window_bytes);
 
-  // An offset in the window, mostly of something that has a meaning.
+  // Returns an offset in the window, mostly of bytes that have a meaning.
   static uint64_t place(Input& input) {
     // Mostly rings that two or three devices use.
     const uint32_t ring = input.chance(230) ? input.below(4) : input.below(parts.rings);

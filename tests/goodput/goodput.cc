@@ -4,10 +4,11 @@
 //   mode=sel-fast keeps=yes window=98 round_trip=49 rto=245 loss=0.01 jitter=0 packets=100000
 //   seed=1
 //
-// Two Transports, one of which has always more to send. The line carries one packet at a time, and
-// is asked for by its sender, which so never queues; what is not lost is there half a round trip
-// after it has left, or up to `jitter` later. Each packet is acknowledged at once, and
-// acknowledgements are never lost. Times are in packet times, `rto` (0: measured) too.
+// There are two Transports, one of which always has more to send. The line carries one packet at a
+// time, and takes the next packet from the sender when it is idle, so no packet queues. A packet
+// that is not lost arrives half a round trip after it has left, or up to `jitter` later. Each
+// packet is acknowledged immediately, and acknowledgements are never lost. All times are in packet
+// times; an `rto` of 0 means that the time-out is measured.
 
 #include <charconv>
 #include <cstdio>

@@ -13,7 +13,7 @@
 
 namespace urma::test {
 
-// Set URMA_TEST_ROUNDS=200 for more.
+// Returns the number of rounds; URMA_TEST_ROUNDS=200 sets a larger one.
 inline int rounds() {
   const char* const asked = std::getenv("URMA_TEST_ROUNDS");
   return asked != nullptr ? std::atoi(asked) : 20;

@@ -7,7 +7,8 @@
 
 namespace urma::test {
 
-// Says where a process writes. The process that shares this with it changes it all the time.
+// Tells a writing process which memory to write to. The owner of the memory, which shares this
+// object with the writer, changes it all the time.
 struct Churn {
   std::atomic<uint64_t> number;  // odd while the other members change
   std::atomic<uint64_t> address;

@@ -44,7 +44,7 @@ TEST_CASE("a target is killed in the middle of traffic: its works end in time, o
       while (read_clock() < until) doomed.turn(), calm.turn();
       target.end(SIGKILL);
       const Time killed = read_clock();
-      // Works posted to the dead process end too, however long works are posted.
+      // Works that are posted after the death of the process end too.
       while (since(killed) < 200ms) doomed.turn(), calm.turn();
       while (!doomed.all_completed() && since(killed) < patience) {
         calm.turn();
@@ -75,7 +75,8 @@ TEST_CASE("a killed target that is started again is a new peer, and is served im
       REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
       target.end(SIGKILL);
       Child again(serve(medium.home, "phoenix"));
-      // The outstanding work ends somehow; a work with the old import ends as peer_restarted.
+      // The outstanding work ends with any status; a work with the old import ends as
+      // peer_restarted.
       REQUIRE(collect(here.jetty, 1, 10s).size() == 1);
       REQUIRE(here.jetty.post(write(bytes, remote.segment)) == 1);
       const auto told = collect(here.jetty, 1, 10s);

@@ -193,7 +193,7 @@ TEST_CASE("revoke waits for a process stopped in a copy, which touches no memory
   CHECK(found.shortest >= 500us);
 }
 
-// As above, but the owner was killed, so it could not look for holds.
+// As in the previous test, except that the owner was killed, so it could not look for holds.
 TEST_CASE(
     "after a target was killed while a process is stopped in a copy, others get only free memory") {
   const WindowFile window("both");
@@ -283,7 +283,7 @@ TEST_CASE("memory is free again after a process was killed in the middle of a co
     CHECK((*report).torn == 0);
     here.device.unpublish("canvas").value();
     { const Segment gone = std::move(canvas); }
-    // Checked before another process can have the slot of the dead one.
+    // This is checked before another process can have the slot of the dead one.
     CHECK(bytes_of(take_the_rest(here.device)) == room);
   };
   for (int round = 0; round < 3; ++round) kill_one(10ms, false);
@@ -413,7 +413,7 @@ TEST_CASE("copies continue while their target is stopped, and notifications wait
     sleeper.target.go_on();
     CHECK(collect(sleeper.telling, 1).at(0).ok());
   }
-  // For longer than a target may be silent.
+  // The target is stopped for longer than a target may be silent.
   sleeper.target.stop();
   const uint64_t before = sum(sleeper.report.ended);
   CHECK(sleeper.copy(copies, 1500ms));
@@ -430,8 +430,8 @@ TEST_CASE("copies continue while their target is stopped, and notifications wait
   CHECK(sleeper.all_is_there());
 }
 
-// Copies still do not need the target's processor. Notifications while it is stopped end in time:
-// as unknown if they are in its ring, as unreachable if they were never put there.
+// Copies do not need the target's processor. Notifications while it is stopped end in time: as
+// unknown if they are in its ring, as unreachable if they were never put there.
 TEST_CASE("notifications to a stopped target end in time, and copies continue") {
   const WindowFile window("dozer");
   Sleeper sleeper(window, window.device("?size=64M"));

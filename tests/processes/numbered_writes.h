@@ -11,8 +11,8 @@
 namespace urma::test {
 
 // Writes numbers into a peer's segment for as long as `turn` is called, and notifies the peer of
-// each one. A write carries its number in every word, so its target can see whether it arrived
-// whole.
+// each one. A write carries its number in every word, so its target can see whether the whole write
+// has arrived.
 //
 // Works complete in any order, so a source is filled again only once the work that reads it has
 // completed, whatever the number of berths. Each source owns two slots at the target and uses them

@@ -1,5 +1,6 @@
 // S4 over bypass: memory of a window is revoked and reused while another process copies to it at
-// full rate and is stopped at random moments. With URMA_LONG 10^5 cycles, or as many as it says.
+// full rate and is stopped at random moments. With URMA_LONG there are 10^5 cycles, or as many as
+// its value says.
 
 #include <sys/mman.h>
 
@@ -42,7 +43,8 @@ void tell(Churn& churn, const RemoteSegment& segment) {
   churn.number += 1;
 }
 
-// Stops a process for a millisecond or two, every ten, whatever it and this process are doing.
+// Every ten milliseconds, stops a process for one or two, whatever that process and this one are
+// doing.
 class Stopping {
  public:
   explicit Stopping(const Child& child) : child_(child), thread_([this] { loop(); }) {}

@@ -177,7 +177,7 @@ TEST_CASE("a process that is idle among a hundred peers uses no processor time")
     REQUIRE(peers.back().jetty.post(write(bytes, remote.segment)) == 1);
     REQUIRE(collect(peers.back().jetty, 1).at(0).ok());
   }
-  // The process looks after its messages until all peers have read them. On a busy machine, a
+  // The process runs its engine until all peers have read its messages. On a busy machine, a
   // hundred service threads need some time for that.
   Used used;
   for (int second = 0; second < 10; ++second) {

@@ -68,7 +68,7 @@ TEST_CASE("each atomic goes by a packet and returns the previous value of the wo
     check(atomic_load<int64_t>(at, 24, Update::signed_max, -3).tag(9), all, all, all);
     check(atomic_load(at, 24, Update::unsigned_min, 3).tag(9), all, all, 3);
     check(atomic_store(at, 24, Update::clear, 6).tag(9), 7, 0, 1);
-    // A small part of a word, at its other end.
+    // This is a small part of a word, at its other end.
     check(fetch_add<uint8_t>(at, 31, 0xff).tag(9), uint64_t{3} << 56, 3, uint64_t{2} << 56);
     check(swap<uint16_t>(at, 30, 0xabcd).tag(9), 7, 0, 0xabcd'0000'0000'0007);
     check(compare_swap<int32_t>(at, 28, -1, 2).tag(9), 0xffff'ffff'0000'0000, 0xffff'ffff,
@@ -83,7 +83,7 @@ TEST_CASE("invalid atomics are refused and leave the word as it was") {
   auto there = hosts.start("delay=20us");
   Words words(there.device);
   const RemoteSegment at = words.from(here.device);
-  // The importer is made to believe that the segment is larger than it is.
+  // The descriptor claims a larger segment, so that the initiator does not find the mistake.
   RemoteSegment forged = at;
   forged.bytes += 8;
   CHECK(run(here, fetch_add(forged, at.bytes, 1)).status == Status::remote_access);
@@ -119,7 +119,8 @@ TEST_CASE("a device posts atomics on its own memory like any others") {
   CHECK(words.memory[1] == 6);
 }
 
-// More atomics than the target keeps results of: the rest waits in line, and delays no other work.
+// More atomics are posted than the target keeps results of: the rest waits, and delays no other
+// work.
 TEST_CASE(
     "many concurrent atomics over a wire that loses, repeats and reorders execute once each") {
   for (const char* wire : {"delay=100us", "delay=100us&loss=5%&dup=5%&reorder=20%"}) {
@@ -148,7 +149,7 @@ TEST_CASE(
   }
 }
 
-// As in exactly_once_test.cc: from a moment at which some atomics have been executed and some have
+// As in exactly_once_test.cc, from a moment at which some atomics have been executed and some have
 // not, answers are lost until the channel is declared dead.
 TEST_CASE("channels are killed between execution and answer: no atomic is executed again") {
   const unsigned rounds = long_run() ? 100 : 12;
@@ -208,7 +209,7 @@ TEST_CASE("channels are killed between execution and answer: no atomic is execut
   CHECK(there.device.stats().value().repeated > 0);
 }
 
-// Requests as another implementation would send them, and the answers to them.
+// Sends requests as another implementation would, and checks the answers to them.
 TEST_CASE("a repeated atomic is answered with the same result; an invalid one is refused") {
   SimHosts hosts("atomics-stranger");
   auto server = hosts.start();

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Polls all completions, and posts the buffers again that messages came in.
+// Polls all completions, and posts each buffer again in which a message came.
 struct Drained {
   size_t ok = 0;
   size_t failed = 0;

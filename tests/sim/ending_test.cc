@@ -182,7 +182,8 @@ TEST_CASE("works of a device whose passes are late end within the bound of P1") 
   CHECK(hosts.now() - posted <= bound);
 }
 
-// The network passes set-up packets and drops data: channels are made, and are lost after a second.
+// The network passes set-up packets and drops data, so channels are made, and are lost after a
+// second.
 TEST_CASE("a new channel on which nothing arrives does not postpone the deadline of works") {
   auto [hosts, here, there, target] =
       SimPair("channels-in-vain", {.network = "delay=1ms", .jetty = {.berths = 64}},

@@ -80,7 +80,7 @@ TEST_CASE("guessing: after 16 wrong tokens in a second requests are dropped with
   CHECK(siege.answered(stranger) == 17);
   CHECK(siege.owner.memory[0] == std::byte{0});
   CHECK(siege.owner.device.stats().value().unheard == 100);
-  // Until requests are accepted again.
+  // By then requests are accepted again.
   siege.hosts.run_for(100ms);
   siege.write(stranger, siege.segment.token, std::byte{2});
   siege.hosts.run_for(1ms);
@@ -151,7 +151,7 @@ TEST_CASE("guessing: a wrong token counts even if the rest of its slice is never
   CHECK(siege.owner.device.stats().value().unheard == 1);
 }
 
-// Everything else about each operation is correct.
+// Apart from the token, everything about each operation is correct.
 TEST_CASE("guessing: a wrong token counts in every operation and in every field for a token") {
   Siege siege("g-places");
   Stranger stranger(siege.hosts, "fd00::66");

@@ -21,10 +21,10 @@ struct History {
     bool fails = false;  // the target must refuse it
     bool signalled = true;
     bool troubled = false;  // it was cancelled, or its peer ended while it was outstanding
-    // The observations.
+    // The following members are observations.
     std::optional<Status> status{};
     uint32_t times = 0;  // number of arrivals; for writes: 1 if the value was found in memory
-    uint64_t place = 0;  // for tells: position among the arrivals at its peer
+    uint64_t place = 0;  // for messages: position among the arrivals at its peer
     uint64_t round = 0;  // round in which the arrivals were polled, or the value was found
     // For reads: 0, or 1 + the number of the work that wrote the value; for adds: the sum before
     // it.

@@ -41,7 +41,7 @@ TEST_CASE("an unused channel is closed, and the next work makes a new one") {
     std::array<Event, 8> events;
     CHECK(host->device.events(events) == 0);
   }
-  // Then the devices have nothing to do at all.
+  // From then on the devices have nothing to do.
   const uint64_t packets = hosts.network().packets_sent();
   const uint64_t passes = stats_of(here).passes;
   hosts.run_for(1h);
@@ -114,7 +114,7 @@ TEST_CASE("works that race with the close of their idle channel execute once eac
   constexpr unsigned rounds = 300;
   Tally at_a(rounds), at_b(rounds);
   for (unsigned i = 0; i < rounds; ++i) {
-    // From 100 us before one of the ends asks for the close to 500 us after it.
+    // The moments go from 100 us before one of the ends asks for the close to 500 us after that.
     hosts.run_for(1900us + 6us * (i / 3));
     const auto told = [&](const Imported& to) {
       return write(bytes, to.segment).to(to.jetty).immediate(i).tag(i);

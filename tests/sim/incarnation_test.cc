@@ -1,6 +1,7 @@
 // Set-up messages name the incarnation that they are meant for and the incarnation that sends them.
-// A message with a wrong name has no effect, whether it is late, forged, or meant for a process
-// that had this address before. The same message with the right names has an effect.
+// A message that names a wrong incarnation has no effect, whether it is late, forged, or meant for
+// a process that had this address before. The same message with the right incarnations has an
+// effect.
 
 #include "tests/catch.h"
 #include "tests/sim/pair.h"

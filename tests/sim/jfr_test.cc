@@ -101,7 +101,7 @@ TEST_CASE("two Jetties share a receive queue: despite loss each message arrives 
     CHECK(sender.done == messages);
     CHECK(sender.arrived == messages);
   }
-  // The queues of the Jetties report only works of the Jetties.
+  // The Jetties' own completion queues report only works that the Jetties have posted.
   for (Jetty& jetty : shared.jetties) CHECK(jetty.wait(1ms).empty());
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("a random EID with a living channel is refused to others, even if that
   CHECK(status_of(victim.jetty, write(bytes, target.segment)) == Status::ok);
   CHECK(victim.device.stats().value().channels_made == 1);
 
-  // A victim without a channel has nothing to lose. Its process may have moved to this address.
+  // An EID without a channel may be claimed: its process may have moved to this address.
   hosts.kill(std::move(victim));
   CHECK_FALSE(thief.connect(server.device.endpoint()));
   hosts.run_for(1100ms);
@@ -110,7 +110,7 @@ TEST_CASE("a slice that leaves its segment changes nothing, even if most of it l
   CHECK(status_of(here.jetty, with_immediate) == Status::remote_access);
   const std::vector<std::byte> nothing(10'000);
   CHECK(same(there.segment.bytes().last(nothing.size()), nothing));
-  // A write that ends with the last byte is inside.
+  // A write that ends with the last byte of the segment succeeds.
   const auto fitting = std::span(bytes).first(10'000);
   CHECK(status_of(here.jetty, write(fitting, target.segment, offset)) == Status::ok);
   CHECK(same(there.segment.bytes().last(fitting.size()), fitting));
@@ -129,12 +129,14 @@ TEST_CASE("the last packet of a slice shows where the slice begins; one in the m
   const auto request = [&](uint64_t start, uint32_t i) {
     return write_request(there.segment, start + size_t{i} * Stranger::mtu, 3 * Stranger::mtu);
   };
-  // The last packet comes first. It lies inside, but the first packet of its slice would not.
+  // The last packet comes first. It lies inside the segment, but the first packet of its slice
+  // would not.
   const uint64_t before = 0 - uint64_t{Stranger::mtu};
   stranger.send({.slice = 1, .skip = 2}, request(before, 2), packet(2));
   const std::vector<std::byte> nothing(Stranger::mtu);
   CHECK(same(there.segment.bytes().subspan(Stranger::mtu, Stranger::mtu), nothing));
-  // A packet in the middle of a slice that lies inside is not refused, wherever its slice begins.
+  // A packet from the middle of a slice is not refused if the packet lies inside the segment,
+  // wherever its slice begins.
   stranger.send({.slice = 2, .last = false, .skip = 1}, request(end - 3 * Stranger::mtu, 1),
                 packet(1));
   CHECK(same(there.segment.bytes().last(2 * Stranger::mtu).first(Stranger::mtu), packet(1)));
@@ -148,7 +150,7 @@ TEST_CASE("slices that one peer begins and never ends leave memory for those of 
   REQUIRE(stranger.connect(server.device.endpoint()));
   const auto bytes = bytes_like(Stranger::mtu);
   TaRequest request = write_request(server.segment, 0, 2 * Stranger::mtu);
-  request.token.token ^= 1;  // it works even without a valid token
+  request.token.token ^= 1;  // this works even without a valid token
   for (uint32_t slice = 0; slice < 17'000; ++slice) {
     stranger.send({.slice = slice, .last = false}, request, bytes);
     if (slice % 1024 == 0) stranger.answers();
@@ -317,7 +319,7 @@ TEST_CASE(
 
 DeviceOptions with_peers(uint32_t peers) { return {.limits = {.peers = peers}}; }
 
-TEST_CASE("clients that crash leave their places to later ones") {
+TEST_CASE("clients that crash leave their slots in the table of peers to later clients") {
   SimHosts hosts("crashing");
   auto server = hosts.start("", {.berths = 8}, with_peers(8));
   const auto bytes = bytes_like(100);
@@ -330,7 +332,9 @@ TEST_CASE("clients that crash leave their places to later ones") {
   }
 }
 
-TEST_CASE("living clients keep their places, and one that finds no place is refused") {
+TEST_CASE(
+    "living clients keep their slots in the table of peers, and one that finds no slot is "
+    "refused") {
   SimHosts hosts("crowded");
   auto server = hosts.start("", {.berths = 8}, with_peers(8));
   const auto bytes = bytes_like(100);
@@ -348,7 +352,7 @@ TEST_CASE("living clients keep their places, and one that finds no place is refu
     CHECK(status_of(clients[client].jetty, write(bytes, targets[client].segment)) == Status::ok);
     CHECK(clients[client].device.stats().value().channels_made == 1);
   }
-  // When a client leaves, the waiting one takes its place.
+  // When a client leaves, the waiting client gets its slot.
   hosts.kill(std::move(clients.front()));
   CHECK(status_of(clients.back().jetty, write(bytes, targets.back().segment)) == Status::ok);
 }
@@ -362,8 +366,8 @@ TEST_CASE("a peer whose execution record was forgotten is not served as a new on
   const auto bytes = bytes_like(100);
   REQUIRE(status_of(here.jetty, send(bytes, target.jetty)) == Status::ok);
 
-  // The message is executed and no answer comes. Then the server needs the client's place in its
-  // table.
+  // The message is executed and no answer comes. Then the server needs the client's slot in its
+  // table of peers.
   hosts.network().cut(server.device.endpoint(), here.device.endpoint(), true);
   REQUIRE(here.jetty.post(send(bytes, target.jetty).tag(2)) == 1);
   hosts.run_for(1500ms);
@@ -380,7 +384,8 @@ TEST_CASE("a peer whose execution record was forgotten is not served as a new on
   CHECK(completions[0].status == Status::unknown);
   CHECK(server.jetty.wait(10ms).size() == 2);
 
-  // This is not permanent: a new import begins a new acquaintance when there is a place again.
+  // The refusal is not permanent: a new import begins a new acquaintance when there is a free slot
+  // again.
   CHECK(status_of(here.jetty, send(bytes, target.jetty)) == Status::peer_restarted);
   others.front().device.close();
   target = here.device.import(server.line).value();

@@ -136,7 +136,8 @@ TEST_CASE("a refused notification makes its slice fail and leaves the word as it
   const uint64_t end = segment.bytes;
   const auto bytes = bytes_like(5000);
   const std::vector<std::byte> nothing(bytes.size());
-  // A mistake that the importer can find, and the same one if only the owner can find it.
+  // Makes a mistake that the importer can find, and then the same mistake so that only the owner
+  // can find it.
   for (const bool forged : {false, true}) {
     RemoteSegment larger = segment;
     RemoteSegment more_rights = no_right;
@@ -155,7 +156,8 @@ TEST_CASE("a refused notification makes its slice fail and leaves the word as it
   }
   CHECK(same(pair.there.segment.bytes().first(bytes.size()), nothing));
   CHECK(word(pair.there.segment) == 0);
-  // The data is refused in the last slice or in an earlier one; the notification would be allowed.
+  // The data is refused, in the last slice or in an earlier one; the notification alone would be
+  // allowed.
   const auto large = bytes_like(200'000);
   RemoteSegment longer = segment;
   longer.bytes += 1 << 20;
@@ -202,7 +204,7 @@ TEST_CASE("a work that is flushed in flight does not notify") {
   CHECK(word(pair.there.segment) == 0);
 }
 
-// As in life_test.cc for a send: the write is executed, and the path dies before the answer.
+// As in life_test.cc for a send, the write is executed, and the path fails before the answer.
 TEST_CASE("a notification whose answer is lost with its channel comes once and completes as ok") {
   Pair pair("notify-once", "", {.operation_timeout = 20s});
   const auto bytes = bytes_like(3000);

@@ -44,7 +44,7 @@ class Memory {
   void not_written(uint64_t offset, uint64_t work);
   // The outcome is unknown: from now on each byte may have its old or its new value.
   void unknown(uint64_t offset);
-  // Part of the data may have been placed before the write was refused; no more of it comes.
+  // The write was refused: part of its data may have been placed before, and no more of it comes.
   void refused(uint64_t offset);
   // The whole range contains the work's bytes, although its initiator has no completion yet.
   void arrived(uint64_t offset, uint64_t work);
@@ -54,8 +54,8 @@ class Memory {
   // The host has died. From now on nothing may change; if the memory was the host's own, it is not
   // checked any longer.
   void freeze();
-  // Like freeze, after the application has used the memory for something else. Not for memory of
-  // the host.
+  // Does the same as `freeze`, after the application has used the memory for something else. It
+  // must not be called for memory of the host.
   void overwrite(std::byte with);
 
  private:

@@ -398,7 +398,7 @@ TEST_CASE("the essay's example: B overtakes A, unless B is strong or both are in
   }
 }
 
-// Checks the checker: it notices when two executions have changed places.
+// Tests the checker of histories: it must notice when two executions have been swapped.
 TEST_CASE("a history of which two executions are swapped contradicts the rules") {
   World world(3, 300, {.berths = 32});
   world.run({});
@@ -427,7 +427,8 @@ TEST_CASE("a history of which two executions are swapped contradicts the rules")
   CHECK(swapped_rounds > 20);
 }
 
-// If one peer has all sequence contexts that it may have, its initiator keeps the order.
+// A peer that has all the sequence contexts that it may have gets no further one, so it keeps the
+// order itself.
 TEST_CASE("an initiator that gets no sequence context keeps the order itself") {
   SimHosts hosts("contexts");
   auto here = hosts.start("delay=20us", {.berths = 4});

@@ -150,9 +150,8 @@ TEST_CASE("when a work fails, works of its Jetty that wait for a receiver end") 
   CHECK(pair.told[1] == Status::receiver_not_ready);
 }
 
-// The write is sent again, like a message for which there is no buffer, but it needs no receive
-// slot.
-TEST_CASE("a write that finds no place to be parked is not ended by the receiver's time-out") {
+// The write is retried, like a message for which there is no buffer, but needs no receive slot.
+TEST_CASE("a write that finds no room to be parked is not ended by the receiver's time-out") {
   Ordered pair("early-write", {.berths = 512, .receiver_timeout = 5ms});
   pair.begin_order();
   Jetty busy = pair.there.device.jetty({.berths = 1, .receives = 4}).value();
@@ -224,8 +223,8 @@ TEST_CASE("works do not wait for one that is withdrawn on a living channel") {
   CHECK(pair.arrived() == std::vector<uint64_t>{7});
 }
 
-// So an initiator that asked for a sequence context with the withdrawn work does not know whether
-// it has one.
+// An initiator that asked for a sequence context with a work that was then withdrawn does not know
+// whether it has one.
 TEST_CASE("the answer to a withdrawn work does not say whether the target keeps the order") {
   Ordered pair("withdrawn-asks", {.berths = 16}, {}, "delay=20us&rate=1Gbit");
   pair.post(pair.message().tag(1));
@@ -317,7 +316,7 @@ TEST_CASE("until a target has confirmed that it keeps order, no work follows the
 TEST_CASE("an initiator without a sequence context keeps the order even if a packet is lost") {
   Ordered pair("refused");
   std::vector<Jetty> others;
-  // As many sequence contexts as one peer may have.
+  // These are as many sequence contexts as one peer may have.
   for (int i = 0; i < 600; ++i) {
     others.push_back(pair.here.device.jetty({.berths = 1}).value());
     REQUIRE(others.back().post(pair.update().strong()) == 1);

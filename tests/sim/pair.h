@@ -35,7 +35,7 @@ class SimHosts {
   static Host start_at(const std::string& text, const JettyOptions& jetty,
                        const DeviceOptions& device) {
     Device opened = open(text, device).value();
-    // Memory of the application, so that all works go by packets.
+    // The memory belongs to the application, so that all works are sent as packets.
     std::vector<std::byte> memory(1 << 20);
     Segment segment = opened.register_memory(memory).value();
     Jetty made = opened.jetty(jetty).value();

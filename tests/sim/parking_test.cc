@@ -1,5 +1,4 @@
-// Attacks on an owner that keeps the order for a peer. The attacker knows the tokens, or not even
-// these.
+// Attacks on a target that keeps the order for a peer. The attacker may or may not know the tokens.
 
 #include <algorithm>
 
@@ -10,8 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Slices of a stranger's queue that has a sequence context. 0 and 1 are writes, of which 1 is
-// missing; 2 waits for it.
+// Slices of a stranger's queue that has a sequence context. Slices 0 and 1 are writes, of which 1
+// is missing; slice 2 waits for it.
 struct Parked {
   explicit Parked(const std::string& name)
       : hosts(name),

@@ -453,7 +453,7 @@ TEST_CASE("a peer that was unreachable when a path was added learns of it later"
   for (const Path& path : there) CHECK_FALSE(path.to == old[0]);
 }
 
-// A peer with one port, and a device that had two ports and has only the second now.
+// The peer has one port. The device had two ports and has only the second one now.
 TEST_CASE("the first path may be removed, down to one, and further ones added") {
   SimHosts hosts("few-paths");
   Host one = hosts.start();

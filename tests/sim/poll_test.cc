@@ -76,7 +76,8 @@ TEST_CASE("a thread in wait is woken as early as one that polls, and not later t
   const Time posted = polled.hosts.now();
   CHECK(status_of(polled.here.jetty, write(polled.bytes, target.segment), 200us) == Status::ok);
   CHECK(polled.hosts.now() - posted < 50us);
-  // Also for its own timers: the packet is lost, and is sent again while the thread waits.
+  // The thread is also woken for its own timers: a packet is lost, and is sent again while the
+  // thread waits.
   const Endpoint from = polled.here.device.endpoint();
   const Endpoint to = served.device.endpoint();
   polled.hosts.network().cut(from, to, true);

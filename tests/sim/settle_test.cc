@@ -22,7 +22,7 @@ bool all_poison(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == poison; });
 }
 
-// Looks for sixteen bytes of poison in a row. No other data of these tests contains that.
+// Looks for sixteen bytes of poison in a row. No other data of these tests contains such a row.
 bool has_poison(std::span<const std::byte> bytes) {
   std::array<std::byte, 16> row;
   row.fill(poison);
@@ -140,7 +140,8 @@ TEST_CASE("retire waits for frames that answer readers with the older token") {
   CHECK(held.wire.poisoned == 0);
 }
 
-// The reader has left, so the owner's close waits for nothing else for this long.
+// The reader has left, so the frames are the only reason for which the owner's close waits this
+// long.
 TEST_CASE("close waits for the frames of answers that its device has not read") {
   HeldAnswer held("settle-close", "hold=400ms");
   held.begin();

@@ -132,7 +132,7 @@ Outcome run(const Case& what, Duration time) {
   return world.run(time);
 }
 
-// Without adapting to late peers, 4 % of the bulk stream were sent again.
+// Without adapting to late peers, 4 % of the packets of the bulk stream were sent again.
 TEST_CASE("standstills: hosts that stop for 1 to 20 ms cause at most 0.2 % retransmissions") {
   for (const Load* load : {&bulk, &small, &single}) {
     for (const Stands who : {Stands::receiver, Stands::both}) {
@@ -161,7 +161,7 @@ TEST_CASE("standstills: a host reads all packets that have come before it judges
   CHECK(seen.spurious() <= 0.0005);
 }
 
-// The receiver is stopped for a fifth of the time. No more than that may be missing from the rate.
+// The receiver is stopped for a fifth of the time, so the rate may be at most a fifth lower.
 TEST_CASE("standstills: a bulk stream continues with its previous window") {
   const Outcome steady = run({.load = bulk, .stands_still = Stands::none}, 1s);
   const Outcome seen = run({.load = bulk, .stands_still = Stands::receiver}, 1s);

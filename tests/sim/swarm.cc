@@ -1,6 +1,6 @@
-// Runs worlds. A seed decides everything: swarm --seeds 17-17 repeats world 17. With --windows only
-// worlds in a window; with --not-coherent all of them in windows that are not cache-coherent; with
-// --fresh 100 a hundred more worlds, whose seeds begin at URMA_TEST_SEED if that is set.
+// Runs worlds. A seed decides everything: swarm --seeds 17-17 repeats world 17. --windows runs only
+// worlds in a window; --not-coherent runs all worlds in windows that are not cache-coherent;
+// --fresh 100 adds a hundred worlds, whose seeds begin at URMA_TEST_SEED if that is set.
 
 #include <cstdio>
 #include <cstdlib>
@@ -35,7 +35,7 @@ Outcome run_world(uint64_t seed) {
 bool run_seed(const char* program, uint64_t seed, bool verbose, Outcome& total) {
   try {
     const Outcome outcome = run_world(seed);
-    // In one of ten cases: the same seed must give the same world, to the last byte.
+    // Runs one of ten worlds twice: the same seed must give the same world, to the last byte.
     if (seed % 10 == 0 && run_world(seed).hash != outcome.hash) {
       throw Violation("the same seed gives the same trace");
     }

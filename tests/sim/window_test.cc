@@ -222,7 +222,7 @@ TEST_CASE("window: strong messages that wait for receives arrive in order") {
   for (uint64_t i = 0; i < 8; ++i) CHECK(came[i].immediate == i);
 }
 
-// The sender is not told about a drop, not even by a target that has no room for the packet.
+// A target does not report that it has dropped a packet, not even for lack of room.
 TEST_CASE("window: one dropped slice stops neither the works behind it nor other works") {
   for (const Order order : {Order::none, Order::strong}) {
     Two two("w-dropped" + std::to_string(static_cast<int>(order)), {.berths = 64},
@@ -236,7 +236,7 @@ TEST_CASE("window: one dropped slice stops neither the works behind it nor other
     size_t posted = 0;
     for (int round = 0; round < 3000; ++round) {
       two.hosts.run_for(1ms);
-      // Some works are always outstanding, at times as many as all 64 berths; then none is posted.
+      // Some works are always outstanding. While they have all 64 berths, none is posted.
       if (round > 100) posted += two.here.jetty.post(work);
       std::array<Completion, 64> out;
       const size_t count = two.here.jetty.poll(out);
@@ -366,7 +366,7 @@ TEST_CASE(
   CHECK(ended[Status::unknown] > 0);
   CHECK(ended[Status::unknown] < 1100);
   CHECK(ended[Status::ok] > 1000);
-  // Flushed: the work timed out just when the peer continued.
+  // A work is flushed if it timed out just when the peer continued.
   ended[Status::peer_unreachable] += ended[Status::flushed];
   CHECK(ended[Status::flushed] <= 64);
   CHECK(ended[Status::ok] + ended[Status::unknown] + ended[Status::peer_unreachable] == posted);
@@ -386,7 +386,7 @@ TEST_CASE(
   CHECK(only_status(two.here.jetty, 1s) == Status::unknown);
   CHECK(statistics_of(two.here).filler < filler + 3);
   two.hosts.stop(two.there, false);
-  // Without the announcement the window of numbers would end.
+  // Unless the target learns of the cancelled number, the window of numbers ends there.
   for (int i = 0; i < 2000; ++i) {
     REQUIRE(two.one_write(1s) == Status::ok);
   }
@@ -445,7 +445,7 @@ TEST_CASE(
         Status::ok);
 }
 
-TEST_CASE("window: after both were stopped and gave up their channel, there is one again") {
+TEST_CASE("window: two devices that were both stopped and lost their channel get a new one") {
   Two two("w-both", {.berths = 64, .receives = 16}, {.operation_timeout = 20s});
   const Imported back = two.there.device.import(two.here.line).value();
   two.hosts.stop(two.there);

@@ -199,7 +199,8 @@ TEST_CASE("refused accesses have no effect: bounds, overflow, token, stale handl
   const uint64_t end = target.segment.bytes;
   const auto bytes = bytes_like(64);
   std::vector<std::byte> sink(64, std::byte{9});
-  // A mistake that the importer can find, and the same one if only the owner can find it.
+  // Makes a mistake that the importer can find, and then the same mistake so that only the owner
+  // can find it.
   for (const bool forged : {false, true}) {
     RemoteSegment whole = target.segment;
     RemoteSegment from_before = target.segment;

@@ -7,12 +7,14 @@ namespace {
 
 using Kind = WorkRecord::Kind;
 
-// Enough rings for all pairs, and for the rings of dead devices that others have not released yet.
+// A window of this size has enough rings for all pairs, and for the rings of dead devices that
+// others have not released yet.
 constexpr uint64_t many_rings = 128 << 20;
 
 constexpr double take_back_chance = 0.05;  // for each act
 
-// Room for one ring in each direction of each pair, and to the device itself.
+// Returns the size of a window with room for one ring in each direction of each pair, and from each
+// device to itself.
 uint64_t least_window(uint64_t hosts) {
   using namespace drivers::cxl;
   uint64_t bytes = least_window_bytes;
@@ -130,8 +132,8 @@ void World::lend(Host& host) {
   host.lent_descriptor = host.lent_segment->descriptor();
 }
 
-// Revokes it. From here on no application and no device reads it: its present contents must never
-// be sent.
+// Revokes that memory. From here on no application and no device reads it: its present contents
+// must never be sent.
 void World::take_back(uint32_t index) {
   Host& host = hosts_[index];
   if (host.stopped) return;
@@ -193,7 +195,8 @@ void World::kill(uint32_t index) {
   check_counter(index);
   leaves ? host.device->close() : network_->kill(host.device->endpoint());
   abandon_works(index, leaves);
-  // Only in half of the worlds, because memory that was overwritten can no longer be checked.
+  // This is done only in half of the cases, because memory that was overwritten can no longer be
+  // checked.
   if (leaves && !options_.mapped && prng_.chance(0.5)) {
     host.memory->overwrite(scribble);
     std::ranges::fill(host.lent, scribble);

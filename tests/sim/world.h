@@ -55,8 +55,8 @@ class World {
     std::shared_ptr<Memory> memory;
     std::optional<Segment> segment;
     std::optional<Jfr> jfr;
-    Buffers receive_buffers;  // Work i notifies Word i with its number. The process that sees the
-                              // value sets the word to 0. sets it to 0.
+    Buffers receive_buffers;
+    // Work i notifies word i with its number. The process that sees the value sets the word to 0.
     std::vector<uint64_t> words;
     std::optional<Segment> word_segment;
     uint64_t own_word = 0;  // unless the counter lies in the window

@@ -80,8 +80,8 @@ std::optional<Work> World::make_work(WorkRecord& record, const Host::Import& imp
     record.kind = Kind::write_notify;
   }
   if (record.kind == Kind::send) record.bytes %= message_bytes + 1;
-  // One packet, whatever MTU is agreed: if a longer one is refused, packets of it that lie inside
-  // may be placed.
+  // The work is one packet, whatever MTU is agreed: if a longer work is refused, packets of it that
+  // lie inside the segment may be placed.
   if (record.kind == Kind::forged) record.bytes = std::clamp<uint64_t>(record.bytes, 1, 1024);
   record.offset = prng_.below(memory_bytes - record.bytes);
   if (record.kind != Kind::send && !record.memory->free_to_write(record.offset, record.bytes)) {
@@ -346,8 +346,8 @@ void World::settle_add(WorkRecord& record) {
   }
 }
 
-// The memory may have been revoked before or meanwhile. Then the read must not return what was
-// there afterwards.
+// The memory may have been revoked before or meanwhile. If it was, the read must not return the
+// bytes that were there afterwards.
 void World::settle_borrow(WorkRecord& record) {
   const auto good = [](std::byte byte) { return byte == lent_byte; };
   if (record.status == Status::ok) {
@@ -360,7 +360,7 @@ void World::settle_borrow(WorkRecord& record) {
   std::ranges::fill(record.buffer, scribble);
 }
 
-// Looks for sixteen scribbled bytes in a row. No work's pattern contains that.
+// Looks for sixteen scribbled bytes in a row. No work's pattern contains such a row.
 bool World::has_scribble(std::span<const std::byte> packet) {
   constexpr size_t row = 16;
   // Each such row contains one of these bytes.

@@ -11,7 +11,7 @@ namespace urma::test {
 
 using Bits = std::set<size_t>;  // of a header, counted from the most significant one of byte 0
 
-// Bits first to last, both included.
+// Returns the bits from `first` to `last`, both included.
 inline Bits bits(size_t first, size_t last) {
   Bits out;
   for (size_t bit = first; bit <= last; ++bit) out.insert(out.end(), bit);
@@ -22,8 +22,9 @@ inline Bits operator+(Bits a, const Bits& b) {
   return a;
 }
 
-// Whatever a header says: it comes back from the wire as it was sent; what it leaves reserved is
-// sent as `fixed` says (zero, if not named); and of its bits only `ignored` may be anything.
+// Checks for random values of a header that they are read from the wire as they were written; that
+// the bits in `ignored` are written as zeros, except those in `fixed_ones`; and that these bits,
+// and no others, may have any value.
 template <class Header>
 void check_header(const Bits& ignored, const Bits& fixed_ones = {}) {
   Prng prng(Header::size);

@@ -6,12 +6,14 @@
 
 namespace urma::test {
 
-// Whether `function` returns: run in a child process, because the alternative is the end of one.
+// Returns whether `function` returns. It runs in a child process, because otherwise it ends its
+// process.
 template <class Function>
 bool survives(Function&& function) {
   const pid_t child = fork();
   if (child == 0) {
-    // The child's output before it dies is expected here, and would look like a failure.
+    // The child prints an error before it dies, which is expected here and would look like a
+    // failure.
     close(STDERR_FILENO);
     // Catch2's handlers would report the death as a failure of this test.
     for (const int number : {SIGABRT, SIGFPE, SIGSEGV, SIGILL}) signal(number, SIG_DFL);

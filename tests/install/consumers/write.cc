@@ -1,5 +1,5 @@
-// Two devices of one process: one owns memory, the other one writes to it and notifies. Run as:
-// write DEVICE. Returns 0 if every byte is where it belongs.
+// Uses two devices in one process: one owns memory, the other one writes to it and notifies. Run
+// as: write DEVICE. Returns 0 if every byte is where it belongs.
 #include <cstdio>
 #include <cstring>
 #include <urma/urma.hpp>

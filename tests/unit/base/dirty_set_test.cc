@@ -17,7 +17,8 @@ std::vector<uint32_t> take_all(DirtySet& set) {
   return taken;
 }
 
-// Members at the edges of the words of both levels: 64 members to a word, 4096 to a summary word.
+// Tests members at the edges of the words of both levels: a word has 64 members, a summary word
+// 4096.
 TEST_CASE("each member can be marked and is taken once, alone and in order") {
   constexpr uint32_t members = 3 * 4096 + 65;
   DirtySet set(members);

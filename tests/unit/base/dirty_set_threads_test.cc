@@ -43,7 +43,8 @@ TEST_CASE("no mark of any thread is lost, and the taking thread sees stores made
   uint64_t seen = 0;
   uint64_t spurious = 0;
   for (bool last = false; !last;) {
-    // Read before the take, so that this take sees all marks of posting threads that have ended.
+    // `running` is read before the take, so that this take sees all marks of posting threads that
+    // have ended.
     last = running == 0;
     set.take([&](uint32_t member) {
       Mailbox& box = boxes[member];

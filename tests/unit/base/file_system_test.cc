@@ -30,7 +30,7 @@ TEST_CASE("the mount in which a file lies is found by its device and its path") 
   CHECK(find_mount(mounts, makedev(0, 26), "/mnt/with space/x").mount_point == "/mnt/with space");
   CHECK(find_mount(mounts, makedev(254, 1), "/home/x").mount_point == "/");
   CHECK(find_mount(mounts, makedev(254, 1), "/elsewhere/x").mount_point == "/elsewhere");
-  // A name that only begins like a mount point lies elsewhere.
+  // A path that only begins with the characters of a mount point lies elsewhere.
   CHECK(find_mount(mounts, makedev(254, 1), "/elsewhere-too/x").mount_point == "/");
   CHECK(find_mount(mounts, makedev(9, 9), "/dev/shm/x").mount_point.empty());
   CHECK(find_mount("nonsense\n- - -\n", makedev(0, 25), "/x").mount_point.empty());

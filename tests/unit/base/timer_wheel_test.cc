@@ -157,7 +157,7 @@ TEST_CASE("if time moves backwards, no timer fires twice and none is lost") {
   CHECK(fired[0] == 1);
 }
 
-// Farther away than one turn of the last wheel, which is 18 minutes.
+// The deadline is farther away than one turn of the last wheel, which is 18 minutes.
 TEST_CASE("a deadline hours away does not fire before it") {
   TimerWheel wheel(1);
   std::array<uint32_t, 1> fired;

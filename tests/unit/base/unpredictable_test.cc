@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t draws = 1'000'000;
 
-// Random values fail either check far less often than once in 10^9 runs.
+// Checks two properties; random values lack either of them far less often than once in 10^9 runs.
 void check_chance(const std::vector<uint32_t>& values, unsigned bits, double of_chi = 1) {
   // Chi-square of the upper and of the lower eight bits: 255 degrees of freedom, deviation 22.6.
   for (const unsigned shift : {0u, bits - 8}) {

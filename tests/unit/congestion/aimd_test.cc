@@ -14,7 +14,7 @@ using congestion::Settings;
 
 constexpr Settings settings{.packet_bytes = 1000, .limit_bytes = 1'000'000};
 
-// One round trip in which the whole window is sent and acknowledged packet by packet.
+// Simulates one round trip, in which the whole window is sent and acknowledged packet by packet.
 void full_round(Aimd& aimd) {
   const uint64_t window = aimd.window_bytes();
   for (uint64_t at = 0; at < window / 1000; ++at) {
@@ -66,7 +66,7 @@ TEST_CASE("a time-out leaves a window of four packets, and slow start goes up to
   Lost silence = lost_at(Time(1s));
   aimd.handle(silence);
   const uint64_t reduced = aimd.window_bytes();
-  // Also within a round trip of a loss: no packet at all is received.
+  // This holds also within a round trip of a loss, because no packet at all is received.
   silence.timed_out = true;
   aimd.handle(silence);
   CHECK(aimd.window_bytes() == 4000);

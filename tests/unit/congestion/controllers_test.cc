@@ -52,7 +52,7 @@ TEST_CASE("controllers are found by their names, which differ; the first one rea
   CHECK(find_controller("AIMD") == nullptr);
 }
 
-// Events as a channel might report them, plausible or not.
+// Reports an event as a channel might report it, plausible or not.
 void random_event(Controller& controller, Prng& prng, Time now, uint64_t limit) {
   const Duration rtt(static_cast<int64_t>(prng.below(uint64_t{1} << prng.between(1, 32))));
   if (prng.chance(0.8)) {

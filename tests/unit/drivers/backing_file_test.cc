@@ -1,4 +1,4 @@
-// The file of a window by itself: opened, replaced, left, and given memory.
+// Tests the file of a window by itself: opening, replacing, leaving, and giving it memory.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,7 +18,8 @@ namespace {
 
 using test::mentions;
 
-// A path in memory at which nothing is, and nothing is left.
+// A path in /dev/shm at which there is no file. The destructor removes the file that the test
+// leaves there.
 struct FreePath {
   FreePath() { unlink(path.c_str()); }
   ~FreePath() { unlink(path.c_str()); }

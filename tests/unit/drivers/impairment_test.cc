@@ -148,7 +148,7 @@ TEST_CASE("only data, acknowledgements, or the first and last packets of slices 
                                      {.opcode = 2},
                                      {.psn = 0, .slice = 1, .last = true},
                                      {.psn = 1, .slice = 2, .last = true},
-                                     // Packets that are sent again: out of order, and at the end.
+                                     // These packets are sent again, out of order and at the end.
                                      {.psn = 0, .slice = 1, .last = true},
                                      {.opcode = 5},
                                      {.psn = 0xfffffe, .slice = 1},

@@ -157,7 +157,7 @@ TEST_CASE("revoked memory that is held is moved, and not reused before it is rel
 
 // The copier stores its hold and then checks the epoch. The owner closes the epoch and then looks
 // for holds. Without a fence on both sides, it can happen that neither sees the other. On the
-// owner's side this does the same as `revoke` and `held`, without the system calls around it, which
+// owner's side the test does the same as `revoke` and `held`, but without their system calls, which
 // would give the copier time.
 TEST_CASE("either the copier sees that memory is closed, or its owner sees that it is held") {
   Two two;

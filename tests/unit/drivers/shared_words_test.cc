@@ -1,4 +1,5 @@
-// Words of a window, on plain memory: where they lie, and what two processes see of each other's.
+// Tests the shared words of a window, on plain memory: where they lie, and which stores of one
+// process another one sees.
 
 #include <array>
 #include <cstdlib>
@@ -23,7 +24,7 @@ TEST_CASE("the parts of a window of any size follow one another and end inside o
   const uint64_t bytes = GENERATE(least_window_bytes, least_with_segments, (9ull << 20) + 4095,
                                   1ull << 30, 1ull << 40, (1ull << 46) - 1);
   CAPTURE(bytes);
-  // Addresses only: nothing is read there.
+  // Only addresses are computed; nothing is read there.
   auto* const base = reinterpret_cast<std::byte*>(uint64_t{1} << 46);
   const Parts parts = Parts::of(bytes);
   const SharedWords words({.base = base, .mapping = base}, parts);
@@ -76,7 +77,7 @@ struct Process {
   SharedWords words;
 };
 
-TEST_CASE("what one process tells, any other sees: against a model without caches") {
+TEST_CASE("each process sees the words that others have published, as in a model without caches") {
   const uint64_t seed = GENERATE(range(1, 9));
   CAPTURE(seed);
   const Memory memory;
@@ -109,11 +110,11 @@ TEST_CASE("what one process tells, any other sees: against a model without cache
   }
 }
 
-TEST_CASE("many bytes go to memory and come from it at once") {
+TEST_CASE("a range of many bytes is written back by one process and refreshed by another") {
   const Memory memory;
   const Process writer(memory, 1);
   const Process reader(memory, 2);
-  reader.words.refresh(reader.words.base(), Memory::bytes);  // is in its caches
+  reader.words.refresh(reader.words.base(), Memory::bytes);  // so the old bytes are in its caches
   std::memset(static_cast<void*>(&writer.words.ring_record(0)), 0x5a, sizeof(RingRecord));
   writer.words.write_back(&writer.words.ring_record(0), sizeof(RingRecord));
   reader.words.refresh(&reader.words.ring_record(0), sizeof(RingRecord));

@@ -156,7 +156,7 @@ TEST_CASE("granules are taken in rows, and are free when returned and held by no
   REQUIRE(granules.zero(one, granule + 1));
   CHECK(granules.at(one)[granule] == std::byte{});
 
-  // As long as a device holds it, it is not given to others.
+  // As long as a device holds the granule, it is not given to other segments.
   second.slots.own_hold()->segment.store(one + 1);
   CHECK(granules.holds(copier, one));
   granules.give_back(one);

@@ -12,7 +12,7 @@ using engine::Command;
 using engine::CommandQueue;
 using engine::Engine;
 
-// Is done when it has run so often.
+// A command that is done when it has run a given number of times.
 struct Repeated : Command {
   explicit Repeated(int times) : left(times) {
     run = [](Command& self, Engine&, Time) {

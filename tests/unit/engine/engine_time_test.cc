@@ -26,8 +26,8 @@ TEST_CASE("engine time equals machine time for an engine that runs when planned"
 TEST_CASE("of a delay beyond the plan, at most 100 ms count") {
   EngineTime time;
   time.advance(Time(5s), never);
-  // Planned for one second later, run three seconds later: of the two seconds of delay, 100 ms
-  // count.
+  // The pass was planned for one second later and ran three seconds later: of the two seconds of
+  // delay, 100 ms count.
   CHECK(time.advance(Time(8s), Time(6s)) == Time(6s) + 100ms);
   CHECK(time.to_machine(Time(6s) + 100ms) == Time(8s));
   CHECK(time.advance(Time(8s) + 100ms, Time(6s)) == Time(6s) + 200ms);
@@ -50,7 +50,7 @@ TEST_CASE("waiting as planned is not a gap, however long") {
   CHECK(time.advance(Time(1000s), Time(1000s)) == Time(1000s));
   // Waiting without a plan is not a gap either.
   CHECK(time.advance(Time(5000s), never) == Time(5000s));
-  // Neither is waking early, for a packet.
+  // Waking early for a packet is not a gap either.
   CHECK(time.advance(Time(5001s), Time(9000s)) == Time(5001s));
 }
 

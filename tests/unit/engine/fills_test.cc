@@ -40,9 +40,10 @@ TEST_CASE("there is room for 1024 fills that have not settled") {
   CHECK(fills.room());
 }
 
-// The model remembers the fill of each frame. The driver reads frames that it has taken and not
-// settled; the port reports how many frames have settled, rarely or often.
-TEST_CASE("exactly the fills whose frames the driver has all finished with have settled") {
+// The model is a list with the fill of each frame. The driver reads frames that it has taken and
+// not settled; the port reports how many frames have settled, rarely or often.
+TEST_CASE(
+    "a fill has settled exactly if the driver has read all frames of it and of earlier fills") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Prng prng(seed);
     Fills fills;

@@ -1,5 +1,5 @@
-// Segments, their tokens, and the fences that end accesses, on a medium of the test's own: which
-// drivers, works and peers a fence waits for, and for how long.
+// Tests segments, their tokens, and the fences that end accesses, on a medium of its own: which
+// frames, works and peers a fence waits for, and for how long.
 
 #include "engine/registrations.h"
 
@@ -261,8 +261,8 @@ TEST_CASE("after the end nothing is accessible, and nothing can be added") {
   CHECK_FALSE(owner.memory.records[0].open);
 }
 
-// After any series of calls the medium grants what the table accepts: of each segment, to the same
-// two tokens.
+// After any series of calls the medium grants access to exactly those segments, with the same
+// tokens, that the table accepts.
 TEST_CASE("the medium and the segment table never differ") {
   constexpr uint32_t segments = 8;
   for (uint64_t seed = 1; seed <= 40; ++seed) {

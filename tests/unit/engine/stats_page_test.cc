@@ -27,7 +27,7 @@ ObservedDevice facts() {
   return out;
 }
 
-// All values differ between any two seeds.
+// Returns values all of which differ between any two seeds.
 Statistics numbers(uint64_t seed) {
   Statistics out;
   uint64_t value = seed * 1'000'000;
@@ -170,7 +170,7 @@ TEST_CASE("a page with any wrong bytes shows values as they were written, or an 
     Bytes bytes = file.bytes;
     for (uint64_t changes = 1 + prng.below(8); changes > 0; --changes) {
       const size_t at = prng.below(static_cast<uint32_t>(bytes.size()));
-      // Often in the header, although it is small.
+      // Half of the changes are in the header, although it is small.
       bytes[prng.below(2) == 0 ? at : at % 32] = static_cast<std::byte>(prng.below(256));
     }
     bytes.resize(prng.below(4) == 0 ? prng.below(static_cast<uint32_t>(bytes.size()))

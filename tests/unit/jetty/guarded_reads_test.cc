@@ -35,7 +35,7 @@ uint64_t value_at(const std::byte* at) {
   return value;
 }
 
-// Reads of any size settle late: in order, or only some of them at a time.
+// Reads of any size settle late, in order, all or only some of them at a time.
 TEST_CASE("a copy of guarded memory does not change until its frame has settled") {
   for (const uint64_t most_late : {1u, 3u, 30u}) {
     Reads reads;

@@ -159,7 +159,7 @@ class Walk {
       const std::vector<uint32_t>& valid = model_.names[near->id].valid;
       if (prng_.chance(0.7)) token = TokenValue(valid[prng_.below(valid.size())]);
       if (prng_.chance(0.6)) {
-        // An offset around the ends of a segment.
+        // Takes an offset near an end of a segment.
         offset = near->what.base - arena_.data() + static_cast<int64_t>(prng_.below(3)) - 1;
         bytes = std::max<uint64_t>(near->what.bytes + prng_.below(3), 2) - 1;
         if (prng_.chance(0.7)) wanted = near->what.rights;

@@ -66,7 +66,7 @@ TEST_CASE("an access to a guarded segment says that its memory may be unmapped")
   CHECK(access(guarded).at == nullptr);
 }
 
-TEST_CASE("one byte before, one behind, and one too many are refused") {
+TEST_CASE("accesses that begin before the segment or end behind it are refused") {
   OneSegment one;
   CHECK_FALSE(one.allowed(one.base - 1, 1));
   CHECK_FALSE(one.allowed(one.base - 1, 2));
@@ -328,7 +328,7 @@ TEST_CASE("TokenIDs and TokenValues look random") {
   }
   looks_random(ids, id_bits);
   looks_random(values, 32);
-  // The values that one TokenID gets, too.
+  // The values that a single TokenID gets must look random, too.
   SegmentTable::Made made;
   REQUIRE(table.add(segment, TokenPolicy::plain_text, made) == Added::added);
   values.clear();

@@ -24,7 +24,7 @@ transport::Settings settings(uint8_t side) {
           .slices = 2048};
 }
 
-// The two ends of a wire that loses nothing.
+// The two ends of a wire that loses no packet.
 struct Pair {
   End left{settings(0), 1, true};
   End right{settings(1), 2, true};

@@ -19,7 +19,7 @@ TEST_CASE("a report is repeated after 10 ms, 20 ms, and each 40 ms until it ends
     now += wait;
   }
   CHECK(report.due_at() == now);
-  // A newer list begins again.
+  // A newer list is reported from the beginning.
   report.start(8, moment(1s));
   CHECK(report.nonce() == 8);
   CHECK(report.next_try(moment(1s)) == 0);

@@ -1,5 +1,5 @@
-// The two media, the ingress of each, and datagrams, without a simulator: one device, and the test
-// plays its peers.
+// Tests the two media, the ingress of each, and datagrams, without a simulator: there is one
+// device, and the test plays its peers.
 
 #include "tests/unit/transport/rtp_parts.h"
 #include "transport/ingress.h"

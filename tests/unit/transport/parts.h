@@ -102,7 +102,7 @@ class Parts {
     out.to_tpn = number(peer.tpn);
     return out;
   }
-  // The message as it arrives from the peer `number`.
+  // Returns the message as it arrives from the peer `number`.
   transport::ArrivedSetup arrived(const SetupMessage& message, uint8_t number = 2) {
     from_ = host(number);
     addresses_ = {.source = from_.address, .destination = settings.eid};

@@ -157,8 +157,8 @@ TEST_CASE("receipts: without memory for a bitmap, a TPNAK reports the hole in ea
   }
 }
 
-// The definition of what is owed, over everything that has happened, instead of state that each
-// event changes.
+// Defines which acknowledgement is owed by looking at all events so far, instead of by state that
+// each event changes.
 class History {
  public:
   History(const Retransmission& peers_mode, const Retransmission& mode, uint64_t first,
@@ -288,7 +288,8 @@ TEST_CASE("receipts: in each mode, what is owed is what the history of the chann
         INFO(name(named) << ", keeps " << keeps << ", has memory " << has_memory);
         Prng prng(1);
         for (int step = 0; step < 3000; ++step) {
-          // Most often the next packet; from 3 behind it to beyond the window.
+          // The PSN is most often the next one, and otherwise from 3 before it to beyond the
+          // window.
           const uint64_t psn = history.expected() - 3 + (prng.below(3) == 0 ? 3 : prng.below(21));
           const bool asks = prng.below(16) == 0;
           const bool in_order = psn == history.expected();

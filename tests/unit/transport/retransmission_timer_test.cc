@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 using transport::RetransmissionTimer;
 using Action = RetransmissionTimer::Action;
 
-// A round trip of 40 us: a probe after 480 us, a time-out after 1 ms.
+// A timer with a round trip of 40 us: it probes after 480 us, and times out after 1 ms.
 struct Waiting {
   RetransmissionTimer timer{40us};
   Time now{1s};
@@ -116,7 +116,7 @@ TEST_CASE("retransmission timer: an answer takes two round trips and 100 us at m
 }
 
 TEST_CASE("retransmission timer: the answer to a probe has two round trips before the time-out") {
-  // A probe after 900 us, 100 us before the time-out would be.
+  // The probe is sent after 900 us, 100 us before the time-out would be.
   RetransmissionTimer timer(250us);
   for (int i = 0; i < 100; ++i) timer.add(250us);
   const Time begun(1s);

@@ -39,7 +39,7 @@ TEST_CASE("an arrival overtakes packets of its own route only, after the toleran
   CHECK(with.delays.patience(1, moment(9ms), 1ms) == never);
   with.delays.forget_packets();
   CHECK(with.delays.patience(0, moment(9ms), 1ms) == never);
-  // How long the route takes stays known.
+  // The time that the route takes stays known.
   CHECK(with.delays.least_taken() == 2ms);
 }
 

@@ -7,7 +7,7 @@ namespace {
 using transport::RouteScheduler;
 using transport::RouteWindows;
 
-// This many routes; the bits of `usable` say which of them are usable.
+// A scheduler of this many routes; the bits of `usable` say which of them are usable.
 struct Scheduler : TableOf {
   Scheduler(uint8_t count, uint8_t usable) : TableOf(count) {
     for (uint8_t i = 0; i < count; ++i) set_usable(i, (usable >> i & 1) != 0);

@@ -6,7 +6,7 @@
 #include "tests/catch.h"
 #include "tests/unit/transport/route_parts.h"
 
-// The parts of `Routes` together.
+// Tests the parts of `Routes` together.
 
 namespace urma::test {
 namespace {
@@ -271,7 +271,7 @@ TEST_CASE("loss and delay on one route leave the windows of the others as they a
   ask(routes, 0ms, 10ms);
   routes.windows().open(*congestion::find_controller("aimd"),
                         {.packet_bytes = 1000, .limit_bytes = 1'000'000});
-  // 32 packets fit on each.
+  // Each route has room for 32 packets.
   std::array<int, 3> sent{};
   while (routes.scheduler().any_room(1000)) {
     const uint8_t route = routes.scheduler().pick(1000);

@@ -10,7 +10,7 @@
 namespace urma::test {
 namespace {
 
-// One prefix has cached results, and the other one is new: their results must agree.
+// Verifies with a prefix that has cached results and with a new one: their results must agree.
 bool verify(std::span<const std::byte> packet, const Endpoint& from, const Endpoint& to) {
   static IcrcPrefix remembers;
   IcrcPrefix forgets;

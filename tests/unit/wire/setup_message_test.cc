@@ -82,7 +82,7 @@ TEST_CASE("an OPEN and an ACCEPT list the addresses of their sender's paths") {
       const auto parsed = parse_setup(wire);
       REQUIRE(parsed);
       CHECK(parsed->message == message);
-      // Fewer or more paths than allowed, or than there is room for.
+      // The list claims fewer or more paths than allowed, or than there is room for.
       for (const unsigned wrong : {0, 9, 255}) {
         wire[bare_bytes] = static_cast<std::byte>(wrong);
         CHECK_FALSE(parse_setup(wire));
@@ -108,7 +108,7 @@ TEST_CASE("a list of paths has a number, and an empty entry for a removed path")
   REQUIRE(parsed);
   CHECK(parsed->message.paths == paths);
   CHECK(parsed->message.paths.first() == 2);
-  // An empty list, and PATHS without a list.
+  // An empty list is refused, and PATHS without a list.
   auto nothing = wire;
   std::fill(nothing.begin() + bare_bytes + 4, nothing.end(), std::byte{0});
   CHECK_FALSE(parse_setup(nothing));
