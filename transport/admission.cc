@@ -87,8 +87,8 @@ bool Admission::belongs_to_another(const ArrivedSetup& open) {
   return taken;
 }
 
-// Whether to believe an OPEN from this EID could cost a peer its channel or what is remembered of
-// it, or too many peers are half open.
+// Returns whether an OPEN from this EID, if it is believed, could cost a peer its channel or the
+// records of its works, or whether too many peers are half open.
 bool Admission::needs_cookie(const Eid& eid) {
   bool could_end_something = false;
   peers_.for_each_of(eid, [&](const Peer& peer) {
@@ -111,9 +111,9 @@ void Admission::admit(Peer* peer, const ArrivedSetup& open) {
   welcome(*peer, open, static_cast<uint8_t>(std::countr_zero(mtu)));
 }
 
-// A target tells repeated works from new ones by what it remembers of the peer, so both ends must
-// mean the same acquaintance. Returns false if the asker means one that was forgotten here. If the
-// asker has forgotten ours, ours ends as well and `peer` becomes null.
+// A target recognises repeated works by its records of the peer, so both ends must mean the same
+// acquaintance. Returns false if the asker means one that was forgotten here. If the asker has
+// forgotten the acquaintance that is known here, that ends here as well, and `peer` becomes null.
 bool Admission::acquainted(Peer*& peer, const ArrivedSetup& open) {
   const SetupMessage& message = open.message;
   const bool known_here = peer != nullptr && peer->number == message.known_as();

@@ -6,7 +6,7 @@
 
 namespace urma::transport {
 
-// Channels that peers ask this device for: decides on each OPEN whether to answer with ACCEPT,
+// Decides on each OPEN, by which a peer asks for a channel, whether to answer it with ACCEPT,
 // REFUSE or RETRY. An OPEN that could end a channel, or cost memory that is short, must bring back
 // a cookie. Only the thread that runs the engine calls it.
 class Admission {
@@ -26,7 +26,7 @@ class Admission {
   void handle_timer(Peer& peer, Time now);
 
  private:
-  // Without a cookie, so many peers may be half open.
+  // If this many peers are half open, each OPEN must bring back a cookie.
   static constexpr uint32_t most_half_open = 64;
 
   bool is_for_another(const ArrivedSetup& open) const;

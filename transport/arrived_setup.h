@@ -5,12 +5,13 @@
 
 namespace urma::transport {
 
-// A set-up message that has just come, and how. It lives while it is handled.
+// A set-up message that has just arrived, and where it came from. Exists while the message is
+// handled.
 struct ArrivedSetup {
   const Addresses& addresses;
   const SetupMessage& message;
   const Endpoint& from;
-  uint8_t path = 0;  // ours, that it came on
+  uint8_t path = 0;  // our path on which it came
   Time now;
 };
 

@@ -26,7 +26,7 @@ inline constexpr unsigned classes = 2;
 
 // Returns how many packets `bytes` bytes of payload need.
 constexpr uint32_t packets_of(uint32_t bytes, uint32_t packet_bytes) {
-  // Without a division in the usual case.
+  // Avoids a division in the usual case.
   return bytes <= packet_bytes ? 1 : (bytes + packet_bytes - 1) / packet_bytes;
 }
 
@@ -61,15 +61,15 @@ class Channel {
 
   // Returns memory for a slice of one packet that bypasses the queue: `bytes` bytes of transaction
   // headers and payload. The packet has arrived once it is written and `end` is called. Returns
-  // null if the slice must be offered: others wait, there is no room, or the medium has no such
-  // memory.
+  // null if the slice must be offered: other slices wait, there is no room, or the medium has no
+  // such memory.
   virtual std::byte* begin(uint32_t) { return nullptr; }
   virtual void end() {}
 
   // Returns the address of this part of a peer's segment, if it is mapped here and the peer allows
-  // direct access: then a slice is a copy and nothing is sent. The peer cannot revoke the memory
-  // before `let_go`, so call it soon; one range at a time. If this returns null, or `let_go`
-  // returns false, offer the slice: the peer answers why.
+  // direct access: then a slice is copied there, and nothing is sent. The peer cannot revoke the
+  // memory before `let_go`, so call `let_go` soon. Only one range can be held at a time. If this
+  // returns null, or `let_go` returns false, offer the slice: the peer answers why.
   virtual std::byte* hold(const MemoryRange&) { return nullptr; }
   virtual bool let_go() { return true; }
 
@@ -82,8 +82,9 @@ class Channel {
   // room for them.
   virtual bool acknowledges() const { return true; }
 
-  // The caller waits for so many more (or fewer) answers. While it waits for any, or packets are
-  // unacknowledged, a silent peer is asked for a sign of life, and finally declared dead.
+  // The caller waits for `change` more answers (fewer if it is negative). While it waits for any,
+  // or packets are unacknowledged, a silent peer is asked for a sign of life, and finally declared
+  // dead.
   virtual void expect_answers(int32_t change, Time now) = 0;
 
   // Returns when a packet was last acknowledged for the first time; Time{} if none was. Making the
@@ -99,7 +100,7 @@ enum class Why : uint8_t {
   unreachable,  // no channel could be made in time
   refused,      // the peer uses another version of the protocol
   no_room,      // the peer had no room for another peer for as long as it was asked
-  restarted,    // another incarnation runs at the address: this one is over
+  restarted,    // another incarnation runs at the address: the peer's is over
   left,         // the peer closed its device: this incarnation is over
   idle,         // the channel was not used: the next work makes another one
 };
@@ -119,9 +120,9 @@ class Channels {
   virtual Eid address(PeerId peer) = 0;
   // Returns why there is no channel: the answer of the peer to the latest set-up, or `unreachable`.
   virtual Why why_not(PeerId peer) = 0;
-  // Returns what sends datagrams to this peer until the next call of this function; it needs no
-  // channel. Only its `begin` and `end` work; if `begin` returns null, no datagram is taken now.
-  // Returns null if this incarnation is over.
+  // Returns an object that sends datagrams to this peer, without a channel, until the next call of
+  // this function. Only its `begin` and `end` can be used; if `begin` returns null, no datagram is
+  // taken now. Returns null if this incarnation is over.
   virtual Channel* unreliable(PeerId peer) = 0;
 };
 

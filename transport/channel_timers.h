@@ -14,7 +14,7 @@ namespace urma::transport {
 // runs the engine calls it.
 class ChannelTimers {
  public:
-  // `idle_timeout`: zero if idle channels stay.
+  // `idle_timeout`: zero if idle channels are never closed.
   ChannelTimers(const Settings& settings, Peers& peers, Duration idle_timeout)
       : self_(settings.eid), peers_(peers), idle_timeout_(idle_timeout), timers_(settings.peers) {}
 
@@ -44,7 +44,7 @@ class ChannelTimers {
     const bool busy = peer.opening || peer.closes > 0 || peer.answered_open;
     return busy || peer.eid == self_ ? never : channel.last_heard() + idle_timeout_;
   }
-  // From now on no channel is closed because it is idle: the device closes.
+  // The device closes: from now on no channel is closed because it is idle.
   void keep_idle() { idle_timeout_ = {}; }
 
  private:

@@ -45,7 +45,7 @@ void Closings::handle_timer(Peer& peer, Time now) {
   send(peer, SetupReason::leaving, tries - peer.goodbyes, now);
 }
 
-// A peer that needs the channel answers by using it. One that does not answer at all cannot need
+// A peer that needs the channel answers by using it. A peer that does not answer at all cannot need
 // it.
 void Closings::ask_again(Peer& peer, Time now) {
   const PacketChannel& channel = *peer.channel;
@@ -96,7 +96,7 @@ void Closings::handle_closed(const ArrivedSetup& closed) {
   Peer& peer = *peers_.find(channel->peer());
   if (message.from_life != number(peer.life)) return ignore(counters.setup_incarnation);
   if (peer.goodbyes == 0) {
-    // The other end of the channel is gone. What has been offered since is sent over the next
+    // The other end of the channel is gone. Slices that were offered since are sent over the next
     // channel.
     const bool asked = !peer.opening && peer.cookie != 0 && message.cookie == peer.cookie;
     if (!asked) return ignore(counters.setup_late);

@@ -5,11 +5,12 @@
 
 namespace urma::transport {
 
-// How channels end by agreement: CLOSE and CLOSED. A device that closes says goodbye to its peers,
-// which then know that its incarnation has ended. An idle channel is closed because its memory is
-// worth more than the round trip that the next channel costs; both ends must agree, so that no
-// packet in flight arrives for a closed channel. Works posted meanwhile use the next channel and
-// execute once, as after any change of channel. Only the thread that runs the engine calls it.
+// Ends channels by agreement, with CLOSE and CLOSED. A device that closes says goodbye to its
+// peers, which then know that its incarnation has ended. An idle channel is closed because its
+// memory is worth more than the round trip that the next channel costs; both ends must agree, so
+// that no packet in flight arrives for a closed channel. Works posted meanwhile use the next
+// channel and execute once, as after any change of channel. Only the thread that runs the engine
+// calls it.
 class Closings {
  public:
   Closings(const Device& device, const SetupParts& parts, SetupOutbox& outbox)

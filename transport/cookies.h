@@ -7,16 +7,16 @@
 
 namespace urma::transport {
 
-// Cookies that prove that the sender of an OPEN receives at the address that it sends from. Nothing
-// is remembered of an asker: a cookie is a keyed hash of what the OPEN says, and expires after 4 to
-// 8 s.
+// Makes and checks cookies, which prove that the sender of an OPEN receives at the address that it
+// sends from. Nothing is stored for a sender: a cookie is a keyed hash of fields of the OPEN, and
+// expires after 4 to 8 s.
 class Cookies {
  public:
   explicit Cookies(Entropy& entropy) : hash_(entropy.next(), entropy.next()) {}
 
   // Returns the cookie that this OPEN is to bring back; never zero.
   uint64_t make(const ArrivedSetup& open) const { return of(open, epoch_of(open.now)); }
-  // Returns whether the OPEN carries a cookie that it was given.
+  // Returns whether the OPEN carries the cookie that was made for it, and that has not expired.
   bool holds(const ArrivedSetup& open) const {
     const uint64_t epoch = epoch_of(open.now);
     return open.message.cookie == of(open, epoch) || open.message.cookie == of(open, epoch - 1);

@@ -8,8 +8,8 @@
 
 namespace urma::transport {
 
-// Counts of what happened in the transport of one device since it was opened. Only the thread that
-// runs the engine calls it.
+// Counts the events in the transport of one device since it was opened. Only the thread that runs
+// the engine uses it.
 struct Counters {
   // Outwards, packets.
   uint64_t sent = 0;  // data packets, retransmissions included
@@ -48,7 +48,7 @@ struct Counters {
   uint64_t channels_lost = 0;
 };
 
-// Events of peers: how many, and the address of the latest. For logs and statistics.
+// Counts the events of peers, and keeps the address of the latest one, for logs and statistics.
 struct PeerNews {
   struct Of {
     uint64_t count = 0;

@@ -10,7 +10,7 @@ namespace urma::transport {
 // is one packet, packets are neither numbered nor acknowledged nor retransmitted. A peer that takes
 // packets is alive; slices that it has no room for wait here. A packet that was taken is not
 // progress of its work: an answer is. A silent peer keeps its channel, since the medium shows
-// whether its process lives; it is only offered nothing more. Only the thread that runs the engine
+// whether its process lives; but no more slices are offered. Only the thread that runs the engine
 // calls it.
 class Ctp final : public PacketChannel {
  public:
@@ -48,7 +48,7 @@ class Ctp final : public PacketChannel {
   Duration rtt() const override { return std::chrono::microseconds(1); }
 
  private:
-  // How exactly silence is measured. Coarse, so that most packets write nothing.
+  // The resolution with which silence is measured; coarse, so that most packets write nothing.
   static constexpr Duration hearing_grain = std::chrono::milliseconds(1);
 
   bool outstanding() const override { return watching_ || awaited_ > 0; }

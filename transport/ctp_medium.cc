@@ -38,7 +38,8 @@ PacketChannel* CtpMedium::reset_by(const ArrivedSetup& reset) {
 }
 
 // A full way has no room for a message that is repeated anyway: it would take the room from packets
-// that are not repeated, and that were promised it. Where there is no way yet, this makes one.
+// that are not repeated, and to which the room was promised. Where there is no way yet, this makes
+// one.
 bool CtpMedium::finish(TxFrame& frame) {
   const auto bytes = static_cast<uint32_t>(frame.bytes());
   const uint32_t way = ways_.way_to(frame.to);

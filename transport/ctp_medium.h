@@ -7,8 +7,8 @@ namespace urma::transport {
 
 // A medium that loses nothing, keeps the order and vouches for its addresses: a window of shared
 // memory. Channels are `Ctp`. A packet names no channel: there is one to each address, so a channel
-// is found by where the packet comes from. Idle channels stay, since they cost no memory of their
-// own.
+// is found by the address that a packet comes from. Idle channels stay, since they cost no memory
+// of their own.
 class CtpMedium final : public MediumOf<Ctp, Pools> {
  public:
   CtpMedium(const Uses& uses, PacketSink& sink);
@@ -53,7 +53,7 @@ class CtpMedium final : public MediumOf<Ctp, Pools> {
   PacketSink& sink_;
   Ways& ways_;
   FlatMap<uint64_t> by_source_;
-  uint64_t latest_source_ = 0;     // where the latest packet came from; 0: look again
+  uint64_t latest_source_ = 0;     // where the latest packet came from; 0 if forgotten
   Ctp* latest_channel_ = nullptr;  // of that address
 };
 

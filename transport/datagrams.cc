@@ -6,8 +6,8 @@ namespace urma::transport {
 namespace {
 
 // Without a channel no question finds out which paths work. Each datagram takes any path that has
-// been proven, else any that the peer's descriptor names, so that one that does not work does not
-// lose all of them.
+// been proven, else any path that the peer's descriptor names, so that a path that does not work
+// does not lose all datagrams.
 uint8_t some_route(const Routes& routes, uint64_t drawn) {
   const uint8_t proven = routes.scheduler().for_answer();
   if (routes[proven].usable) return proven;
@@ -82,7 +82,7 @@ bool Datagrams::parse(std::span<const std::byte> packet, std::span<const std::by
   return true;
 }
 
-// Returns null if no peer with this EID is reached there.
+// Returns a null handle if no peer with this EID is reached there.
 PeerId Datagrams::peer_at(const Eid& eid, const Endpoint& at) {
   PeerId found;
   peers_.for_each_of(eid, [&](const Peer& peer) {

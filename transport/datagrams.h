@@ -7,14 +7,14 @@
 
 namespace urma::transport {
 
-// Messages without a channel (UB: UNO): a UTP Send like those of set-up, to another Jetty. Nothing
-// answers them, so they make no peer known and keep none. Only the thread that runs the engine
-// calls it.
+// Sends and receives messages without a channel (UB: UNO). Each is a UTP Send like a set-up
+// message, but to another Jetty. Messages are not answered, so they neither make a peer known nor
+// keep it known. Only the thread that runs the engine calls it.
 class Datagrams {
  public:
   Datagrams(const Device& device, Peers& peers, const OwnPaths& own_paths, Medium& medium);
 
-  // Returns what sends to this peer until the next call.
+  // Returns the object that sends datagrams to this peer until the next call.
   Channel* to(const Peer& peer);
   // Writes packets that wait into frames. Returns how many leave; `filled_before`: frames that the
   // transport has written before these.
@@ -32,8 +32,8 @@ class Datagrams {
                number(setup_jetty);
   }
   // Writes to `out` what the layer above receives. Returns false, and counts the reason, if the
-  // datagram is not for this device. `head`: the beginning of `packet`, where its sender can no
-  // longer change it.
+  // datagram is not for this device. `head`: the beginning of `packet`, in memory where its sender
+  // can no longer change it.
   bool parse(std::span<const std::byte> packet, std::span<const std::byte> head,
              const Endpoint& from, Received& out);
 

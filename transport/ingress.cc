@@ -8,7 +8,8 @@
 namespace urma::transport {
 namespace {
 
-// A string instruction would take longer than all the rest, and loads after it would wait for it.
+// Copies in a loop, because a string instruction would take longer than all other handling of the
+// packet, and loads after it would wait for it.
 void copy_head(std::byte* to, const std::byte* from, size_t bytes) {
   size_t at = 0;
   for (; at + 32 < bytes; at += 16) std::memcpy(to + at, from + at, 16);
@@ -54,7 +55,8 @@ void RtpIngress::take_datagram(std::span<const std::byte> packet, const RxFrame&
   }
 }
 
-// Whether the peer of the channel sends from there, over any of its paths.
+// Returns whether the peer of the channel sends from the address of this frame, over any of its
+// paths.
 bool RtpIngress::came_from_peer(Tp& tp, const RxFrame& frame, Time now) {
   Routes* const routes = tp.routes().get();
   if (routes == nullptr) return tp.to() == *frame.from;
@@ -91,8 +93,8 @@ void RtpIngress::take_for_channel(const Rtph& header, std::span<const std::byte>
   }
 }
 
-// A channel that is being made will be known in a moment. Data for one that is not is answered with
-// a RESET.
+// Answers data for an unknown channel with a RESET, except for a channel that is being made, which
+// will soon be known.
 void RtpIngress::answer_unknown(const Rtph& header, const RxFrame& frame, Time now) {
   ++counters_.unknown_channel;
   const bool promised = tpns_.channel(header.destination) != Tpns::none;

@@ -10,7 +10,7 @@
 
 namespace urma::transport {
 
-// Packets for the layer above, gathered from one burst so that it takes them in few calls.
+// Gathers packets of one burst for the layer above, which then takes them in few calls.
 class Batch {
  public:
   static constexpr size_t capacity = 64;
@@ -101,8 +101,8 @@ class RtpIngress final : public Ingress {
   IcrcPrefix prefix_;
 };
 
-// Packets may lie where their sender can still change them. What is read of one in order to decide
-// anything is copied first.
+// Packets may lie where their sender can still change them. Fields on which a decision depends are
+// copied before they are read.
 class CtpIngress final : public Ingress {
  public:
   CtpIngress(const Device& device, const Uses& uses, CtpMedium& medium)

@@ -57,7 +57,7 @@ void Links::drop_channel(Peer& peer) {
   tpns_.release(channel.local());
   peers_.end_half_open(peer);
   if (peer.goodbyes > 0 || peer.closes > 0) {
-    // No end is left to say goodbye to.
+    // No other end is left that the goodbye could be sent to.
     peers_.end_goodbye(peer);
     peer.closes = 0;
     peers_.disarm(peer);

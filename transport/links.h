@@ -7,7 +7,7 @@
 
 namespace urma::transport {
 
-// The surroundings of each part of a device's transport; all outlive the parts.
+// The objects that all parts of a device's transport use; they outlive the parts.
 struct Device {
   const Settings& settings;
   Entropy& entropy;
@@ -17,9 +17,9 @@ struct Device {
 };
 
 // The link of each peer: the peer with its channel, its promised TPN and its paths. Links are made
-// and ended here, whole, and each change is counted and reported to the layer above; so no other
-// class can leave half of one behind. It sends no message and does not know why a link changes.
-// Only the thread that runs the engine calls it.
+// and ended only here, as a whole, so that no other class can leave half of a link behind; each
+// change is counted and reported to the layer above. It sends no message and does not know why a
+// link changes. Only the thread that runs the engine calls it.
 class Links {
  public:
   struct Uses {
@@ -35,9 +35,9 @@ class Links {
         paths_(uses.paths),
         medium_(uses.medium) {}
 
-  // Makes a peer; if there are too many, ends a peer that no caller here needs. Returns null if all
-  // are needed. A peer that was ended in this way learns this when it contacts the device again, so
-  // that works which it may have had executed here are not executed again.
+  // Makes a peer. If the limit is reached, ends a peer that no caller on this device needs, and
+  // returns null if all are needed. A peer that was ended in this way learns this when it contacts
+  // the device again, so that works which it may have had executed here are not executed again.
   Peer* create(const Eid& eid, const Endpoint& at, Incarnation life, Time now);
   // Called when this incarnation of the peer has sent something: ends all other peers with its EID.
   void bind_life(Peer& peer, Incarnation life, Time now);
@@ -56,10 +56,10 @@ class Links {
   void end_peer(Peer& peer, Why why, Time now);
 
   void report_down(const Peer& peer, Why why, Time now);
-  // Reports what has become of the peer's paths since the last call. It has routes.
+  // Reports how the peer's paths have changed since the last call. The peer has routes.
   void report_paths(const Peer& peer);
 
-  // From now on no channel is made: the device closes.
+  // The device closes: from now on no channel is made.
   void leave() {
     leaving_ = true;
     medium_.timers().keep_idle();

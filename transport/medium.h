@@ -18,7 +18,7 @@ namespace urma::transport {
 // calls it.
 class Medium {
  public:
-  // The parts of the device that it uses; all outlive it.
+  // The parts of the device that the medium uses; all outlive it.
   struct Uses {
     const Settings& settings;
     Peers& peers;
@@ -50,8 +50,8 @@ class Medium {
 
   // Returns the channel with this TPN at this device, or null.
   PacketChannel* with_tpn(uint32_t tpn) { return find(tpns_.channel(tpn)); }
-  // Returns the channel whose two TPNs the message names, or null. With `from`, also null if the
-  // peer is not reached there.
+  // Returns the channel whose two TPNs the message names, or null. The second function also returns
+  // null if the peer is not reached at `from`.
   PacketChannel* named(const SetupMessage& message);
   PacketChannel* named(const SetupMessage& message, const Endpoint& from);
   // As the second `named`. If there is no such channel, counts why the message is ignored.
@@ -88,12 +88,11 @@ class Medium {
   // Returns the payload of a full packet to ask the peer for; less after OPENs without an answer.
   virtual uint32_t mtu_to_ask(const Peer& peer) const = 0;
   // Returns how long a set-up packet must be to show that the path carries packets of `payload`
-  // bytes; 0: of any length.
+  // bytes; 0 if it may have any length.
   virtual uint32_t as_large_as(uint32_t payload) const = 0;
   // Called when a peer at `at` begins or ceases to be asked for a channel.
   virtual void asking_changed(const Endpoint&) {}
-  // Returns whether `at` can be reached by no packet because the medium has no room for another
-  // peer.
+  // Returns true if no packet can reach `at` because the medium has no room for another peer.
   virtual bool no_room_at(const Endpoint&) { return false; }
 
  protected:
@@ -142,13 +141,13 @@ class MediumOf : public Medium {
 
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) final {
     size_t used = 0;
-    // Each channel once: one that has more to send than fits goes to the end of the line.
+    // Each channel has one turn: if it has more to send than fits, it goes to the end of the line.
     for (uint32_t turns = own_pools_.active.size(); turns > 0 && used < frames.size(); --turns) {
       const uint32_t index = own_pools_.active.take();
       if (!channels_.live(index)) continue;
       Kind& channel = channels_.at(index);
-      // However much there is to send, an acknowledgement finds a frame: without it the peer sends
-      // everything again.
+      // However much there is to send, one frame is kept for an acknowledgement, without which the
+      // peer would send everything again.
       const bool acks = channel.owes_ack(now);
       used += channel.fill(source, frames.subspan(used, frames.size() - used - acks), now);
       if (acks) channel.fill_ack(*frames[used++]);

@@ -18,7 +18,7 @@ constexpr Duration rtt_to_self = std::chrono::microseconds(100);
 PacketChannel* Openings::channel(Peer& peer, Time now) {
   if (peer.channel != nullptr) return peer.channel;
   if (peer.eid == device_.settings.eid) {
-    // It may turn out that another incarnation is meant: then the peer is gone afterwards.
+    // If the peer turns out to be another incarnation, `make_to_self` destroys it.
     const PeerId id = peers_.id_of(peer);
     make_to_self(peer, now);
     const Peer* const self = peers_.find(id);
@@ -115,13 +115,13 @@ void Openings::handle_timer(Peer& peer, Time now) {
   links_.cancel_opening(peer);
   peer.given_up = true;
   if (peer.channel == nullptr) return links_.report_down(peer, peer.why_not, now);
-  // The peer has asked as well: its timer is this one.
+  // The peer has asked as well, and its set-up uses the same timer.
   if (peer.answered_open) peers_.arm(peer, now + Peers::half_open_limit);
   medium_.timers().arm_no_later(*peer.channel);
 }
 
 // Returns the peer whose OPEN this message answers. Returns null, and counts the reason, if this
-// device waits for no such answer.
+// device does not wait for such an answer.
 Peer* Openings::asked(const ArrivedSetup& answer) {
   Counters& counters = device_.counters;
   if (!names_us(answer, device_.settings.life, counters)) return nullptr;
@@ -175,7 +175,7 @@ void Openings::handle_accept(const ArrivedSetup& accept) {
   const uint32_t first_psn = peer->first_psn;
   links_.cancel_opening(*peer);
   peers_.disarm(*peer);
-  // The peer has lost the old channel, else it would not have been asked for another one.
+  // The peer has accepted the new channel, so it does not have the old one any more.
   if (peer->channel != nullptr) links_.end_channel(*peer, Why::silent, now);
   links_.bind_life(*peer, life, now);
   peer->tpn = tpn;

@@ -5,11 +5,11 @@
 
 namespace urma::transport {
 
-// Channels that this device asks peers for: OPEN until ACCEPT, REFUSE or a time-out, with the
-// cookie that a RETRY gives. An answer counts only if it repeats the 24-bit TPN, the attempt and
-// the 64-bit incarnation of the OPEN, so only an observer of the path can forge one; a RESET, which
-// anyone can forge, only causes an OPEN. It does not know how a peer decides (`Admission`). Only
-// the thread that runs the engine calls it.
+// Asks peers for channels: sends OPEN until ACCEPT, REFUSE or a time-out, with the cookie that a
+// RETRY gives. An answer counts only if it repeats the 24-bit TPN, the attempt and the 64-bit
+// incarnation of the OPEN, so only an observer of the path can forge one; a RESET, which anyone can
+// forge, only causes an OPEN. It does not know how a peer decides (`Admission`). Only the thread
+// that runs the engine calls it.
 class Openings {
  public:
   Openings(const Device& device, const SetupParts& parts, SetupOutbox& outbox)
@@ -25,10 +25,10 @@ class Openings {
   // Returns the channel of the peer. If there is none, returns null and asks for it, unless it is
   // being asked for or the device closes. The channel of a device to itself is made here.
   PacketChannel* channel(Peer& peer, Time now);
-  // Asks for a channel. One in use stays until another replaces it.
+  // Asks for a channel. A channel in use stays until the new one replaces it.
   void begin(Peer& peer, Time now);
-  // How packets to this peer are retransmitted from now on. If another mode has been agreed or
-  // asked for, asks anew.
+  // Sets how packets to this peer are retransmitted. If a channel exists or is being asked for with
+  // another mode, asks for a new one.
   void choose(Peer& peer, const Retransmission& mode, Time now);
 
   void handle_retry(const ArrivedSetup& retry);

@@ -20,11 +20,11 @@ class OwnPaths {
         usable_(current_),
         encoded_bytes_(emit_paths(current_, encoded_)) {}
 
-  // Returns whether there are several, now or later.
+  // Returns whether the device may have several addresses, now or later.
   bool may_change() const { return may_change_; }
   // Returns the list that peers are given.
   const PathList& current() const { return current_; }
-  // Those, and the ones about to be removed. Stays where it is.
+  // Returns these addresses and those about to be removed. The reference stays valid.
   const PathList& usable() const { return usable_; }
   const Endpoint& endpoint(uint8_t path) const { return usable_.endpoints[path]; }
   // Returns an address of the current list that the device can be reached at.
@@ -47,7 +47,7 @@ class OwnPaths {
   // From now on nothing is sent from this address.
   void close(uint8_t path) { usable_.endpoints[path] = {}; }
 
-  // Sums over all peers, by path; zeros where there is only one path.
+  // Returns the sums over all peers, by path; zeros if there is only one path.
   AllPathTotals& totals() { return totals_; }
   const AllPathTotals& totals() const { return totals_; }
 

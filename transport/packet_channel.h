@@ -76,7 +76,8 @@ class PacketChannel : public Channel {
 
   bool any_offered() const { return !offered_[0].empty() || !offered_[1].empty(); }
   // Returns the queue to take the next slice from, or null if both are empty. Answers go first,
-  // except that a few packets of requests may precede them; `requests` are in this burst so far.
+  // except that a few packets of requests may precede them; `requests`: how many of these are in
+  // this burst so far.
   OfferQueue* next_queue(uint32_t requests);
   void hear(Time now) {
     last_heard_ = now;

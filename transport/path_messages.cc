@@ -9,14 +9,14 @@ void PathMessages::lead(const PathList& paths, Time now) {
       peer.routes->lead(own_paths_.current(), peer.routes->table().theirs(), true, now);
       tell(peer, now);
     } else if (peer.eid == device_.settings.eid && peer.channel != nullptr) {
-      // The channel of a device to itself has one path, and it may be the one that goes.
+      // The channel of a device to itself has one path, which may be the one that is removed.
       const bool stays = peer.at == own_paths_.first();
       if (!stays) links_.end_channel(peer, Why::idle, now);
     }
   });
 }
 
-// A peer that does not accept PATHS learns of them by another OPEN.
+// A peer that does not accept PATHS learns the addresses from another OPEN.
 void PathMessages::tell(Peer& peer, Time now) {
   Routes& routes = *peer.routes;
   if (routes.health().any_news()) links_.report_paths(peer);
@@ -84,7 +84,8 @@ PacketChannel* PathMessages::meant(const ArrivedSetup& arrived) {
   return medium_.meant(arrived);
 }
 
-// Comes from an address that is known, or from one that it names: the known ones may all be gone.
+// The message comes from a known address, or from one that it names, because all known ones may be
+// gone.
 void PathMessages::handle_paths(const ArrivedSetup& paths) {
   Counters& counters = device_.counters;
   const SetupMessage& message = paths.message;

@@ -6,8 +6,8 @@ namespace urma::transport {
 
 // The messages about paths on channels that exist (docs/protocol.md, Paths): PATHS lists the
 // addresses of this device, NOTED confirms it; a QUESTION asks whether a path carries packets, an
-// ANSWER says that it does. What follows from them is decided by each channel's `Routes`. Only the
-// thread that runs the engine calls it.
+// ANSWER says that it does. Each channel's `Routes` decide how to react to them. Only the thread
+// that runs the engine calls it.
 class PathMessages {
  public:
   PathMessages(const Device& device, const SetupParts& parts, SetupOutbox& outbox,
@@ -20,11 +20,11 @@ class PathMessages {
         links_(parts.links),
         openings_(openings) {}
 
-  // From now on these are the addresses of this device, and its peers are told.
+  // Replaces the addresses of this device, and notifies its peers.
   void lead(const PathList& paths, Time now);
   // Returns whether each peer that has a channel has confirmed the latest list.
   bool all_noted();
-  // Sends what is due about the paths of a peer with a channel.
+  // Sends the messages that are due about the paths of a peer with a channel.
   void tend(Peer& peer, Time now);
 
   void handle_paths(const ArrivedSetup& paths);

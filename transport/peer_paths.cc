@@ -17,7 +17,7 @@ void PeerPaths::expect(Peer& peer, std::span<const Endpoint> also, Time now) {
     if (theirs.count < most_paths) theirs.endpoints[theirs.count++] = address;
   }
   if (Routes* const known = peer.routes) {
-    // Without a channel the peer could not say where it went.
+    // Without a channel the peer could not report its new addresses.
     theirs.number = known->table().theirs().number;
     if (!known->table().goes_to(peer.at)) known->lead(own_paths_.current(), theirs, false, now);
     return;
@@ -39,7 +39,7 @@ void PeerPaths::learn(Peer& peer, const PathList& theirs, const Endpoint& from, 
   if (others.count == 0) others = {.count = 1, .endpoints = {from}};
   if (Routes* const known = peer.routes) {
     known->lead(own_paths_.current(), others, false, now);
-    // Events of the time before the channel are not reported.
+    // Takes and discards the events from before this channel, so that they are not reported.
     known->health().news();
   } else {
     make(peer, others, now);

@@ -9,24 +9,26 @@
 
 namespace urma::transport {
 
-// The paths to each peer that is, or may be, reached over several: it owns their `Routes` and keeps
-// them in step with the addresses of both ends (docs/protocol.md, Paths). It sends nothing:
-// `PathMessages` does. Only the thread that runs the engine calls it.
+// The paths to each peer that is, or may be, reached over several paths. It owns the peers'
+// `Routes` and keeps them in step with the addresses of both ends (docs/protocol.md, Paths). It
+// sends nothing: `PathMessages` does. Only the thread that runs the engine calls it.
 class PeerPaths {
  public:
   PeerPaths(const Settings& settings, OwnPaths& own_paths, bool has_paths);
 
-  // Addresses at which the peer can be asked, before it has named any itself: its first path may
-  // not work. Also while it is being asked. No effect while it has a channel.
+  // Adds addresses at which the peer can be asked for a channel before it has named any itself,
+  // because its first path may not work. May be called while an OPEN is unanswered; does not change
+  // the routes of an existing channel.
   void expect(Peer& peer, std::span<const Endpoint> also, Time now);
   // The set-up message that names these addresses came from `from` on our path `path`. Called
-  // before the channel is made. What is known of paths that stay is kept.
+  // before the channel is made. Measurements of paths that stay are kept.
   void learn(Peer& peer, const PathList& theirs, const Endpoint& from, uint8_t path, Time now);
   void forget(Peer& peer);
-  // Chooses where, and on which of our paths, the n-th try of a message to the peer leaves: each
-  // time another one.
+  // Sets the destination and the own path of try number `number_of_try` of a message to the peer.
+  // Consecutive tries use different routes, if there are several.
   static void aim(OutgoingSetup& message, const Peer& peer, unsigned number_of_try);
-  // The peer has left the address that its channel was made with.
+  // Call it when the peer's list of addresses has changed. If the peer has left the address
+  // `peer.at`, replaces that by another address of the list.
   static void move(Peer& peer);
 
  private:

@@ -25,9 +25,9 @@ struct Peer {
   Incarnation life{};                // zero until it is known
   PacketChannel* channel = nullptr;  // of the medium; null while there is none
   Routes* routes = nullptr;          // of `PeerPaths`; null if both ends have one address
-  uint32_t number = 0;               // of this acquaintance; a forgotten peer returns with another
-  uint32_t their_number = 0;         // the peer's number of it; 0: not received yet
-  bool asked_for = false;            // a caller of `Transport::know` holds its PeerId
+  uint32_t number = 0;        // of this acquaintance; a forgotten peer that returns gets another
+  uint32_t their_number = 0;  // the peer's number of it; 0 if not received yet
+  bool asked_for = false;     // a caller of `Transport::know` holds its PeerId
 
   // Links.
   bool spoke = false;        // packets came on a channel, so works of it may have executed here
@@ -54,21 +54,21 @@ struct Peer {
   Tpn doubted_tpn{};  // of the channel in use while another one is asked for
   uint32_t doubted_psn = 0;
   std::optional<Retransmission> chosen;  // instead of Settings::retransmission
-  uint64_t cookie = 0;  // to bring back with OPEN; of a CLOSE for idleness, what CLOSED repeats
+  uint64_t cookie = 0;  // for OPEN to bring back; or, of a CLOSE for idleness, for CLOSED to repeat
   Time opened_at{};
   Time sent_at{};   // the latest OPEN, or CLOSE for idleness
   Time heard_at{};  // when something last came on its latest channel
 };
 
-// Returns how what is sent to `peer` is retransmitted. Without a peer, the default of the device.
+// Returns how packets to `peer` are retransmitted; the default of the device if `peer` is null.
 inline const Retransmission& mode_for(const Peer* peer, const Settings& settings) {
   return peer != nullptr && peer->chosen ? *peer->chosen : settings.retransmission;
 }
 
 // The peers that a device knows, by handle and by EID, and one timer for each. It decides which
-// peer is meant and which one can be forgotten. It does not know how channels are made, ended or
-// reported: `Links` ends a peer before it is destroyed here. Only the thread that runs the engine
-// calls it.
+// peer an address, EID and incarnation name, and which peer can be forgotten. It does not know how
+// channels are made, ended or reported: `Links` ends a peer before it is destroyed here. Only the
+// thread that runs the engine calls it.
 class Peers {
  public:
   Peers(const Settings& settings, Entropy& entropy);
@@ -109,9 +109,9 @@ class Peers {
   void name(Peer& peer, const Eid& eid);
   // The peer has neither channel nor routes.
   void destroy(Peer& peer);
-  // Returns the peer that can be forgotten with the least harm: it has no channel, and either no
-  // caller asked for it or it did not answer. Peers that never spoke come first, then those silent
-  // for longest. Returns null if all are needed.
+  // Returns the peer that can be forgotten with the least harm: it has no channel and is not being
+  // asked for one, and either no caller asked for it or no channel to it could be made. Peers that
+  // never spoke come first, then those silent for longest. Returns null if all are needed.
   Peer* least_needed();
   bool full() const { return peers_.full(); }
   uint32_t size() const { return peers_.size(); }
@@ -132,7 +132,7 @@ class Peers {
   void begin_half_open(Peer& peer);
   void end_half_open(Peer& peer);
   uint32_t half_open() const { return half_open_; }
-  // Goodbyes that peers have not confirmed.
+  // Counts goodbyes that peers have not confirmed.
   void begin_goodbye(Peer& peer, uint8_t closes);
   void end_goodbye(Peer& peer);
   uint32_t goodbyes() const { return goodbyes_; }

@@ -28,7 +28,7 @@ struct Pools {
   OfferQueue::Pool offered;
   Turns active;  // channels that may have something to send
   Burst burst;
-  std::array<SliceRef, Burst::capacity> delivered;  // by the acknowledgement at hand
+  std::array<SliceRef, Burst::capacity> delivered;  // by the acknowledgement that is being handled
   bool setup_waits = false;                         // set-up packets leave first
 
   Pools(uint32_t slices, uint32_t channels)

@@ -8,7 +8,8 @@ namespace urma::transport {
 namespace {
 
 constexpr uint32_t least_mtu = 1024;
-// A path that loses all large packets shows only by silence: after so many OPENs ask for half.
+// Only silence shows that a path loses all large packets, so after this many OPENs half of the MTU
+// is asked for.
 constexpr int tries_per_mtu = 3;
 // The most that a data packet holds besides its payload.
 constexpr size_t data_overhead = Rtph::size + TaRequest::max_size + icrc_bytes;
@@ -76,7 +77,7 @@ bool RtpMedium::finish(TxFrame& frame) {
   return true;
 }
 
-// A peer may also send from where its paths lead.
+// A peer may also send from any address of its paths.
 bool RtpMedium::may_come_from(const Eid& source, const Endpoint& from) {
   if (names_address(source, from)) return true;
   bool known = false;

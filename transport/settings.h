@@ -10,10 +10,10 @@
 
 namespace urma::transport {
 
-// How the transport of one device is made. Constant while the device is open.
+// The settings of the transport of one device. They are constant while the device is open.
 struct Settings {
   Endpoint self;
-  PathList paths{};  // addresses of this device, `self` first; empty: `self` only, and it stays so
+  PathList paths{};  // addresses of this device, `self` first; empty: only `self`, for good
   Balance balance = Balance::slice;
   Eid eid;
   Incarnation life{};

@@ -50,7 +50,7 @@ void Setup::handle(std::span<const std::byte> packet, const Endpoint& from, uint
   }
 }
 
-// A peer has one timer: the part whose turn is first has armed it.
+// A peer has one timer: the first of these parts that waits for something has armed it.
 void Setup::handle_timer(Peer& peer, Time now) {
   if (peer.goodbyes > 0 || peer.closes > 0) return closings_.handle_timer(peer, now);
   if (peer.opening) return openings_.handle_timer(peer, now);

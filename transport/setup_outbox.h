@@ -14,11 +14,11 @@ struct OutgoingSetup {
   Addresses addresses;
   SetupMessage message;
   uint32_t padded_to = 0;  // bytes of the whole packet, at least
-  uint8_t path = 0;        // ours, that it leaves on
+  uint8_t path = 0;        // our path that it leaves on
 };
 
-// The set-up messages that this device is about to send, in order. It fills in what each of them
-// says of this device, and limits RESETs. It does not repeat messages: their senders have timers,
+// The set-up messages that this device is about to send, in order. It fills in the fields that
+// describe this device, and limits RESETs. It does not repeat messages: their senders have timers,
 // so a message that finds no room is counted and dropped. Only the thread that runs the engine
 // calls it.
 class SetupOutbox {
@@ -28,10 +28,10 @@ class SetupOutbox {
   SetupOutbox(const Settings& settings, const OwnPaths& own_paths, Medium& medium,
               Counters& counters);
 
-  // Returns a message with what each one says of this device. `peer`: the one it is for, if how
-  // packets to it are retransmitted matters.
+  // Returns a message in which the fields that describe this device are set. `peer`: the receiver,
+  // if the message has to name the retransmission mode for it.
   SetupMessage ours(SetupType type, const Peer* peer = nullptr) const;
-  // As `ours`, from the end of the peer's channel at this device to the other.
+  // As `ours`, addressed from this end of the peer's channel to the other end.
   SetupMessage on_channel(SetupType type, const Peer& peer) const;
   Addresses addresses_to(const Eid& eid) const {
     return {.source = settings_.eid, .destination = eid};
@@ -44,8 +44,8 @@ class SetupOutbox {
   [[gnu::cold]] void reset(const SetupMessage& about, const Endpoint& to, uint8_t path, Time now);
 
   bool waits() const { return count_ > 0; }
-  // Returns whether a question may be sent: one that found no room would count as unanswered. Half
-  // of the room is for answers and channels.
+  // Returns whether a question may be sent; a question that found no room would count as
+  // unanswered. Half of the room is for answers and channels.
   bool may_ask() const { return count_ < capacity / 2; }
   // Writes messages into frames. Returns how many.
   [[gnu::cold]] size_t fill(std::span<TxFrame* const> frames);

@@ -10,8 +10,8 @@ namespace urma::transport {
 
 // The transport of one device: its peers and their channels. Frames come in by `receive` and leave
 // by `fill`; time passes by `handle_timers`. This class only puts the parts together: each part is
-// a member below, in the order in which it may use the others. It reads no clock and does no I/O.
-// Only the thread that runs the engine calls it.
+// a member below, and uses only members above it. It reads no clock and does no I/O. Only the
+// thread that runs the engine calls it.
 class Transport final : public Channels {
  public:
   // `entropy` and `sink` outlive the transport.
@@ -25,7 +25,7 @@ class Transport final : public Channels {
   // `also`: its other addresses.
   PeerId know(const Eid& eid, const Endpoint& at, Incarnation life,
               std::span<const Endpoint> also = {});
-  // How what is sent to this peer is retransmitted, instead of Settings::retransmission. A channel
+  // Sets how packets to this peer are retransmitted, instead of Settings::retransmission. A channel
   // that was made with another mode is replaced.
   void choose(PeerId peer, const Retransmission& mode, Time now);
 
@@ -51,7 +51,7 @@ class Transport final : public Channels {
   // ---- the pass of the engine
 
   void receive(std::span<const RxFrame> frames, Time now);
-  // Writes what is to be sent into frames. Returns how many.
+  // Writes packets and messages that are to be sent into frames. Returns how many frames it filled.
   size_t fill(PacketSource& source, std::span<TxFrame* const> frames, Time now);
   // Returns whether `fill` may have something to write.
   bool wants_to_send() const {
@@ -68,8 +68,8 @@ class Transport final : public Channels {
 
   // ---- closing the device
 
-  // Says goodbye to all peers; `closed` when they have confirmed it, or the last try has timed out.
-  // Channels end without a `down`.
+  // Says goodbye to all peers; `closed` returns true when they have confirmed it, or the last try
+  // has timed out. Channels end without a `down`.
   void close(Time now) { setup_.closings().say_goodbye(now); }
   bool closed() const { return setup_.closings().closed(); }
   // Returns whether everything that was offered has been acknowledged.
@@ -80,14 +80,14 @@ class Transport final : public Channels {
   const Endpoint& self() const { return settings_.self; }
   // Returns the addresses at which this device can be reached now.
   const PathList& paths() const { return own_paths_.current(); }
-  // Replaces the addresses: what is sent from now on uses these paths, and the peers are notified.
-  // Not for a device that was opened with `Settings::paths` empty. An address that is removed still
-  // receives and sends until `close_place`.
+  // Replaces the addresses: packets that are sent from now on use these paths, and the peers are
+  // notified. Not for a device that was opened with `Settings::paths` empty. An address that is
+  // removed still receives and sends until `close_place`.
   void lead_paths(const PathList& paths, Time now) { setup_.paths().lead(paths, now); }
   void close_place(uint8_t place) { own_paths_.close(place); }
   // Returns whether all peers with a channel have confirmed the latest list.
   bool told_paths() { return setup_.paths().all_noted(); }
-  // By path of this device; zeros where there is only one.
+  // Returns the totals by path of this device; zeros if there is only one path.
   const AllPathTotals& path_totals() const { return own_paths_.totals(); }
 
   // ---- statistics

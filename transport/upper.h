@@ -22,7 +22,8 @@ struct PacketSlot {
   bool withdrawn = false;
 };
 
-// Writes the packets of offered slices; the layer above implements it. One call for a burst.
+// Writes the packets of offered slices; the layer above implements it. It is called once for a
+// burst.
 class PacketSource {
  public:
   virtual ~PacketSource() = default;
@@ -62,7 +63,7 @@ class PacketSink {
   // Each packet of these slices has been acknowledged. Slices come in the order of their offers.
   virtual void delivered(PeerId peer, std::span<const SliceRef> slices, Time now) = 0;
 
-  // The peer has a channel; or its channel was silent, and no longer is.
+  // The peer has a channel, or its channel is not silent any more.
   virtual void up(PeerId peer, Channel& channel, Time now) = 0;
   // The channel is silent (`Channel::silent`) until `up` or `down` follows.
   virtual void silent(PeerId) {}

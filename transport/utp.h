@@ -12,13 +12,13 @@ namespace urma::transport {
 
 // Sends datagrams, without a channel (UTP, UB 4.1.3): a packet is copied here and leaves when a
 // frame takes it. It is neither answered nor retransmitted, and the sender does not learn whether
-// it arrives. One object serves all peers and is aimed at each in turn. Of the functions of a
-// Channel only `begin` and `end` work. Only the thread that runs the engine calls it.
+// it arrives. One object serves all peers and is aimed at each in turn. It implements only `begin`
+// and `end` of Channel. Only the thread that runs the engine calls it.
 class Utp final : public Channel {
  public:
   Utp(uint32_t mtu, Carrier carrier, Counters& counters);
 
-  // Where the next packet goes, and on which path of this device.
+  // The destination of the next packet, and the path of this device that it takes.
   struct Aim {
     Endpoint to;
     uint8_t path = 0;
@@ -50,7 +50,7 @@ class Utp final : public Channel {
   struct Packet {
     Aim aim;
     uint32_t bytes = 0;
-    uint64_t frames = 0;  // that had left with it, its own included
+    uint64_t frames = 0;  // how many frames had left, its own included
   };
 
   void forget(uint64_t frames);

@@ -7,8 +7,8 @@
 
 namespace urma::transport {
 
-// When to report our list of addresses to a peer: repeatedly, at growing intervals, until the peer
-// confirms the nonce of the latest list. It knows neither the addresses nor the routes.
+// Decides when to report our list of addresses to a peer: repeatedly, at growing intervals, until
+// the peer confirms the nonce of the latest list. It knows neither the addresses nor the routes.
 class AddressReport {
  public:
   // There is a new list. `nonce`: what the peer has to confirm.
@@ -17,7 +17,7 @@ class AddressReport {
     due_at_ = now;
     tries_ = 0;
   }
-  // The peer has confirmed it, or has learnt the list otherwise.
+  // The peer has confirmed the nonce, or has received the list in another message.
   void end() { due_at_ = never; }
 
   bool open() const { return due_at_ != never; }

@@ -6,10 +6,10 @@
 
 namespace urma::transport {
 
-// The routes of a channel, or its only path: what a channel does differently if it has several
-// routes. `Tp` and `SentWindow` ask here and do not know which of the two it is. For an only path
-// each function does nothing, or returns what leaves the channel its own way; its addresses are the
-// channel's.
+// The routes of a channel, or its only path. `Tp` and `SentWindow` call this class for everything
+// that a channel with several routes does differently, and do not know which of the two it is. If
+// there is only one path, each function does nothing, or returns a value that changes nothing; the
+// addresses are then the channel's.
 //
 // It is a reference and is passed by value: a channel with one path has no `Routes`, which are
 // larger than the rest of the channel. The `Routes` outlive it. Only the thread that runs the
@@ -19,7 +19,7 @@ class ChannelRoutes {
   // `several`: null if the channel has one path.
   ChannelRoutes(Routes* several) : several_(several) {}
 
-  // Null if the channel has one path.
+  // Returns null if the channel has one path.
   Routes* get() const { return several_; }
   bool several() const { return several_ != nullptr; }
 
@@ -32,8 +32,9 @@ class ChannelRoutes {
     several_->scheduler().use_one_at_a_time(one_at_a_time);
     several_->windows().open(kind, settings);
   }
-  // Returns whether the routes permit a packet of this size. Fewer permit a new packet, because it
-  // must not overtake others if one route is used at a time.
+  // Returns whether the routes permit a packet of this size. `any_room_for_new` may return false
+  // although `any_room` returns true, because a new packet must not overtake others if one route is
+  // used at a time.
   bool any_room(uint32_t bytes) const {
     return several_ == nullptr || several_->scheduler().any_room(bytes);
   }
@@ -41,7 +42,7 @@ class ChannelRoutes {
     return several_ == nullptr ||
            (!several_->scheduler().changes_over() && several_->scheduler().any_room(bytes));
   }
-  // For a burst that is put together: its beginning, and a lost packet in it.
+  // Called while a burst is put together: at its beginning, and for each lost packet in it.
   void begin_plan() const {
     if (several_ != nullptr) several_->windows().begin_plan();
   }

@@ -7,8 +7,8 @@
 #include "urma/core/retransmission.h"
 
 // The rules by which packets are taken for lost, and by which the sender stops waiting. Tp applies
-// them to the packets of its SentWindow. What a rule has to remember is in the classes below; none
-// of them knows a packet.
+// them to the packets of its SentWindow. The classes below hold the state of the rules; none of
+// them knows a packet.
 
 namespace urma::transport {
 
@@ -110,7 +110,7 @@ class LatestArrival {
 
 // ---- modes fast, selective: a packet that a TPSACK reports as missing is lost
 
-// Which packets have been sent again, so that a TPSACK does not have them sent a third time too
+// Records which packets have been sent again, so that a TPSACK does not cause a third copy too
 // early: for another round trip TPSACKs still report them as missing (UB 4.4.14, UB 4.4.15). A hole
 // above HighRtxPSN is new. Below it every new packet serves as a mark: once it has arrived, a
 // packet that was sent again before it and is still missing has been lost again. (UB has one
@@ -143,9 +143,9 @@ constexpr Psn last_reported(Psn through, Psn highest, uint32_t bits) {
 
 // ---- time-outs
 
-// Returns the time-out that follows `tries` time-outs in a row: one figure (UB 4.4.17), or
-// Base * 2^(N * Times) (UB 4.4.18), or one that follows the measured round trips and, without
-// time-outs before, is at least `least`.
+// Returns the time-out that follows `tries` time-outs in a row: a constant (UB 4.4.17), or Base *
+// 2^(N * Times) (UB 4.4.18), or one that follows the measured round trips and, without time-outs
+// before, is at least `least`.
 inline Duration time_out(const Retransmission& mode, const RttEstimator& rtt, unsigned tries,
                          Duration least = RttEstimator::least_timeout) {
   if (mode.rto == Retransmission::Rto::measured) return rtt.timeout(tries, least);
@@ -168,7 +168,7 @@ class LatenessTolerance {
     }
   }
 
-  // No question is sent earlier than this after the last news. Zero until the peer was found late.
+  // Returns how long after the last news no question is sent. Zero until the peer was found late.
   Duration tolerated() const {
     const unsigned doublings = score_ / 2u;
     return doublings == 0 ? Duration{} : shortest * (int64_t{1} << (doublings - 1));

@@ -11,9 +11,9 @@
 
 namespace urma::transport {
 
-// Which acknowledgement a receiver owes the sender for the packets that have arrived, and from when
-// on. One serves for several packets, so most are delayed; a packet that asks for one, or shows a
-// hole, may make it due immediately.
+// Records which acknowledgement a receiver owes the sender for the packets that have arrived, and
+// when it is due. One acknowledgement serves for several packets, so most are delayed; a packet
+// that asks for an acknowledgement, or shows a hole, may make it due immediately.
 //
 // It does not know what packets contain, over which route they came, or how a frame is addressed.
 // `Tp` owns it and passes what all channels share: the mode, whose fields "how this end receives"
@@ -40,8 +40,8 @@ class Receipts {
   // Returns whether a packet is missing that others, which were kept, have overtaken.
   bool has_hole() const { return received_.has_hole(); }
 
-  // Returns whether an acknowledgement has to leave now. `rtt`: the round trip, of which the delay
-  // is a part if the mode does not give it.
+  // Returns whether an acknowledgement has to leave now. `rtt`: the round trip; the delay is a part
+  // of it if the mode does not set one.
   bool due(const Retransmission& mode, Duration rtt, Time now) const {
     return ack_now_ || nak_due_ || now >= deadline(mode, rtt);
   }
@@ -50,10 +50,11 @@ class Receipts {
     return owed_ > 0 ? owed_since_ + delay(mode, rtt) : never;
   }
   // Writes the TPACK, TPNAK or TPSACK that tells the sender what has arrived, and returns its size.
-  // After that none is owed. `header`: its TPNs are set. `out`: has room for an RTPH and a SAETPH.
+  // After that no acknowledgement is owed. `header`: its TPNs are set. `out`: has room for an RTPH
+  // and a SAETPH.
   size_t write(Rtph header, const Retransmission& mode, std::span<std::byte> out, Pool& pool);
 
-  // Returns all memory to the pool; the owner calls this before it destroys the object.
+  // Gives all memory back to the pool; the owner calls this before it destroys the object.
   void release(Pool& pool) { received_.release(pool); }
 
  private:
@@ -85,7 +86,7 @@ class Receipts {
   const HoleAnswer hole_answer_;
   bool ack_now_ = false;  // an acknowledgement is due immediately
   bool nak_due_ = false;
-  bool nak_sent_ = false;  // and no packet in order, and no duplicate, since then (UB 4.4.2)
+  bool nak_sent_ = false;  // and since then no packet in order, and no duplicate (UB 4.4.2)
 };
 
 }  // namespace urma::transport

@@ -49,7 +49,7 @@ class ReceivedWindow {
   // expected() - 1.
   Saetph selective(uint32_t bits, Pool& pool) const;
 
-  // Returns the bitmap to the pool; the owner calls this before it destroys the window.
+  // Gives the bitmap back to the pool; the owner calls this before it destroys the window.
   void release(Pool& pool);
 
  private:

@@ -8,9 +8,9 @@
 
 namespace urma::transport {
 
-// How long a sender waits for an acknowledgement, what it does when none arrives, and what the next
-// one shows about that. The timer does not know packets or windows: the channel that owns it
-// carries out what `expire` returns.
+// Decides how long a sender waits for an acknowledgement and what it does when none arrives, and
+// learns from the next one whether that was right. The timer does not know packets or windows: the
+// channel that owns it carries out what `expire` returns.
 //
 // In mode rack, a time-out is a question, not a verdict (F-RTO, RFC 5682): a few packets are sent
 // again as questions, none is taken for lost, and the congestion window stays. If the peer was not

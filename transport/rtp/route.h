@@ -7,12 +7,13 @@
 
 namespace urma::transport {
 
-// One route of a channel: all that is known of one pair of addresses, ours and the peer's.
-// All parts of `Routes` may read everything here; each field is written only by the part that is
-// named above it. There is one of these per path of each peer: the order leaves no gaps.
+// One route of a channel: all that is known of one pair of addresses, ours and the peer's. All
+// parts of `Routes` may read everything here; each field is written only by the part that is named
+// above it. There is a `Route` for each path of each peer, so the fields are ordered to leave no
+// gaps.
 struct Route {
   // RouteWindows
-  uint64_t inflight_bytes = 0;  // those of earlier routes with this number included
+  uint64_t inflight_bytes = 0;  // includes those of earlier routes with this number
   uint64_t sent = 0;            // data packets, each copy, since the route was added
   uint64_t lost = 0;
   uint32_t arrived_bytes = 0;  // since the congestion window was last updated
@@ -35,19 +36,19 @@ struct Route {
   uint64_t nonce = 0;       // of the open question; 0 if none is open
   Time asked_at{};
   Time ask_at = never;
-  Time heard_at{};      // when we last learnt that something sent here had arrived
+  Time heard_at{};      // when we last learnt that a packet sent here had arrived
   Duration patience{};  // until the next question, while it is not usable
   Duration rtt{};       // of the last question that was answered
 
   // RouteDelays
   LatestArrival latest;
-  Time overtaken_before;  // valid after `judge`, like the next
+  Time overtaken_before;  // valid after `judge`, as is `later`
   Duration later{};
   Duration took{};  // from sending to acknowledgement, smoothed; zero until measured
 
-  // RouteTable: packets that were sent earlier took another route, which had the same number.
+  // RouteTable: packets that were sent before `begun` took an earlier route with the same number.
   Time begun{};
-  // Returns whether a packet sent at that time took this route.
+  // Returns whether a packet that was sent at `sent_at` took this route.
   bool carried(Time sent_at) const { return sent_at >= begun; }
 };
 

@@ -4,9 +4,10 @@
 
 namespace urma::transport {
 
-// How long packets take on each route, and which packets have been overtaken by later ones of the
-// same route. Packets of different routes overtake each other without any loss, so in mode rack
-// each packet is judged by the arrivals on its own route. Loss itself is found by `SentWindow`.
+// Measures how long packets take on each route, and finds packets that have been overtaken by later
+// ones of the same route. Packets of different routes overtake each other without any loss, so in
+// mode rack each packet is judged by the arrivals on its own route. Loss itself is found by
+// `SentWindow`.
 class RouteDelays {
  public:
   explicit RouteDelays(RouteTable& table) : table_(table) {}
@@ -21,13 +22,13 @@ class RouteDelays {
   // Computes `overtaken_before` and `later` for all routes, once before the packets in flight are
   // looked at. `tolerance`: how much later than its successors a packet may arrive.
   void judge(Duration tolerance, Time now);
-  // Packets that were sent on the route before this time have been overtaken.
+  // Returns the time before which all packets that were sent on the route have been overtaken.
   Time overtaken_before(uint8_t route) const { return table_[route].overtaken_before; }
   // Returns how much later than on the fastest route a packet may arrive: twice the difference
   // measured.
   Duration later(uint8_t route) const { return table_[route].later; }
-  // Returns when the packet counts as overtaken, if it does not arrive before; `never` if none that
-  // was sent later has arrived.
+  // Returns when the packet counts as overtaken, if it does not arrive before; `never` if no packet
+  // that was sent later has arrived.
   Time patience(uint8_t route, Time sent, Duration tolerance) const {
     return table_[route].latest.patience(sent, tolerance);
   }

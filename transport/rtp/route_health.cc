@@ -41,8 +41,9 @@ void RouteHealth::note_arrived(uint8_t route, Time sent, Time now) {
   one.heard_at = now_ = now;
 }
 
-// Chance takes single packets, a full queue takes many, and a stalled peer takes all of them: the
-// route is suspected only for several in a row, while others carry packets.
+// Single packets are lost by chance, many if a queue is full, and all if the peer is stalled. So
+// the route is suspected only if several packets in a row are lost while other routes carry
+// packets.
 void RouteHealth::note_lost(uint8_t route, Time sent) {
   Route& one = table_[route];
   if (!one.carried(sent) || sent <= one.latest.sent() || !overtaken_on_others(route, sent)) return;
@@ -50,7 +51,7 @@ void RouteHealth::note_lost(uint8_t route, Time sent) {
   if (one.usable && one.lost_in_row >= losses_in_row) suspect(route, now_);
 }
 
-// Whether a packet that was sent later on another route has arrived.
+// Returns whether a packet that was sent later on another route has arrived.
 bool RouteHealth::overtaken_on_others(uint8_t route, Time sent) const {
   for (uint8_t i = 0; i < table_.count(); ++i) {
     if (i != route && table_[i].usable && table_[i].latest.sent() > sent) return true;
@@ -62,7 +63,7 @@ void RouteHealth::forget_packets() {
   for (unsigned i = 0; i < table_.size(); ++i) table_[i].lost_in_row = 0;
 }
 
-// A deadline may be noticed late, after the channel became idle; it must not count then.
+// A deadline may be noticed after the channel has become idle; then it must not count.
 bool RouteHealth::active(Time now) {
   if (now >= active_until_) active_until_ = {};
   return now < active_until_;
@@ -93,7 +94,7 @@ void RouteHealth::question_all(Time now) {
   used(now);
 }
 
-// The route carries no data from now on. It is asked immediately, and reported as lost when two
+// From now on the route carries no data. It is asked immediately, and reported as lost when two
 // questions have not been answered.
 void RouteHealth::suspect(uint8_t route, Time now) {
   Route& one = table_[route];

@@ -7,11 +7,11 @@
 
 namespace urma::transport {
 
-// Which routes are usable, that is, carry packets to the peer. A route becomes usable only when the
-// peer answers a question sent there, so that a peer cannot redirect traffic to a third party by
-// naming its address. The same questions find routes that fail while little is sent, and routes
-// that work again. Lost packets raise a doubt sooner. The class sends nothing: `question` says
-// which question is due, and `news` what has changed.
+// Decides which routes are usable, that is, carry packets to the peer. A route becomes usable only
+// when the peer answers a question sent there, so that a peer cannot redirect traffic to a third
+// party by naming its address. The same questions find routes that fail while little is sent, and
+// routes that work again. Lost packets raise a doubt sooner. The class sends nothing: `question`
+// says which question is due, and `news` what has changed.
 class RouteHealth {
  public:
   explicit RouteHealth(RouteTable& table) : table_(table) {}
@@ -73,7 +73,7 @@ class RouteHealth {
   static constexpr uint8_t losses_in_row = 6;
   static constexpr uint8_t questions_in_vain = 2;
   // Between two questions: on a usable route; after an unanswered one; the first and the longest
-  // intervals on a route that is not usable, which doubles.
+  // interval on a route that is not usable, where the interval doubles.
   static constexpr Duration calm = std::chrono::milliseconds(100);
   static constexpr Duration doubt = std::chrono::milliseconds(20);
   static constexpr Duration least_patience = std::chrono::milliseconds(5);

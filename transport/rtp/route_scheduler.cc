@@ -2,7 +2,8 @@
 
 namespace urma::transport {
 
-// While no route is usable: one on which the peer has answered before, else any.
+// Returns the route to use while none is usable: one on which the peer has answered before, else
+// any.
 uint8_t RouteScheduler::fallback(unsigned number) const {
   for (unsigned i = 0; i < table_.count(); ++i) {
     const unsigned at = (number + i) % table_.count();
@@ -41,7 +42,7 @@ uint8_t RouteScheduler::usable_way(unsigned number) const {
   return way(number);
 }
 
-// While no route is usable, the one in use stays in use.
+// Returns the first usable route. While no route is usable, the one in use stays in use.
 uint8_t RouteScheduler::first_usable() const {
   for (uint8_t i = 0; i < table_.count(); ++i) {
     if (table_[i].usable) return i;

@@ -4,8 +4,8 @@
 
 namespace urma::transport {
 
-// Which route the next packet, acknowledgement or message takes. It decides from what the table and
-// the windows say, and changes neither.
+// Decides which route the next packet, acknowledgement or message takes. It reads the table and the
+// windows, and changes neither.
 class RouteScheduler {
  public:
   RouteScheduler(const RouteTable& table, const RouteWindows& windows)
@@ -14,8 +14,8 @@ class RouteScheduler {
   // In modes that take overtaking for loss, all packets take one route: the first usable one.
   void use_one_at_a_time(bool one) { one_at_a_time_ = one; }
   bool one_at_a_time() const { return one_at_a_time_; }
-  // Returns whether such a channel has to wait before it sends new packets: its route has changed,
-  // and they would overtake those in flight on the old one.
+  // Returns whether a channel that uses one route at a time has to wait before it sends new
+  // packets: its route has changed, and new packets would overtake those in flight on the old one.
   bool changes_over() const;
 
   // Returns whether a packet of this size may be sent on any route.

@@ -13,7 +13,8 @@ struct Pair {
 };
 using Pairs = std::array<Pair, most_paths>;
 
-// Our n-th address with the peer's n-th. The shorter list starts again with its first address.
+// Pairs our n-th address with the peer's n-th. The shorter list starts again with its first
+// address.
 Pairs pairs_of(const PathList& ours, const PathList& theirs) {
   Pairs pairs;
   bool any = false;
@@ -73,7 +74,7 @@ void RouteTable::put(uint8_t route, uint8_t local, const Endpoint& to, Time begu
                 "a device that may have more than four paths has memory for them");
     others_ = more_->create();
   }
-  // `find` is to return the new route, not one that was removed.
+  // `find` must return the new route, not one that was removed.
   for (unsigned i = 0; i < size(); ++i) {
     Route& other = (*this)[i];
     if (!other.there && other.local == local && other.to == to) other.to = {};

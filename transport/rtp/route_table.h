@@ -20,9 +20,9 @@ struct PathTotals {
 };
 using AllPathTotals = std::array<PathTotals, most_paths>;
 
-// Which routes a channel has: it pairs our n-th address with the peer's n-th, and owns the memory
-// of all routes. A route keeps its number for as long as its pair of addresses exists. The table
-// does not know whether a route works, nor what is sent on it.
+// The routes of a channel: the table pairs our n-th address with the peer's n-th, and owns the
+// memory of all routes. A route keeps its number for as long as its pair of addresses exists. The
+// table does not know whether a route works, nor what is sent on it.
 class RouteTable {
  public:
   // Memory for four routes, which is enough for most channels. A channel that once had more routes
@@ -52,7 +52,7 @@ class RouteTable {
   // touched. `begun`: packets sent before this time did not take the new routes.
   Changes lead(const PathList& ours, const PathList& theirs, Time begun, Time now);
   const PathList& theirs() const { return theirs_; }
-  // Returns whether lists have changed so often that another one of the peer is to be refused for
+  // Returns whether lists have changed so often that another list of the peer is to be refused for
   // now.
   bool led_often(Time now) const { return led_ >= often && now < led_at_ + often_within; }
 

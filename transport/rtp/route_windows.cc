@@ -36,8 +36,8 @@ bool RouteWindows::has_room(uint8_t route, uint32_t bytes) const {
   return window == nullptr || loaded == 0 || loaded + bytes <= window->window_bytes();
 }
 
-// A window grows only while its route takes at most about twice as long as the fastest. A queue on
-// one route would otherwise keep the slices that went there behind all others. If all routes take
+// A window grows only while its route takes at most about twice as long as the fastest. Otherwise a
+// queue on one route would delay the slices that went there behind all others. If all routes take
 // long, the ends are the bottleneck.
 void RouteWindows::update(Duration least_taken, bool timed_out, Time now) {
   const Duration most = 2 * least_taken + most_queueing;

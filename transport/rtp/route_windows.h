@@ -5,9 +5,9 @@
 
 namespace urma::transport {
 
-// How much is in flight on each route, and how much more may be sent there. Each route has a
-// congestion window of its own, so that a route with losses or delays does not slow the others. It
-// owns the congestion controllers, and does not know which routes are usable.
+// Counts how much is in flight on each route, and decides how much more may be sent there. Each
+// route has a congestion window of its own, so that a route with losses or delays does not slow the
+// others. It owns the congestion controllers, and does not know which routes are usable.
 class RouteWindows {
  public:
   // There is room everywhere until `open`.
@@ -43,7 +43,7 @@ class RouteWindows {
     ++table_[route].sent;
     if (PathTotals* const totals = table_.totals(route)) ++totals->sent;
   }
-  // A packet in flight has another size than was counted.
+  // The size of a packet in flight differs from the size that was counted by `change`.
   void resized(uint8_t route, int64_t change) {
     table_[route].inflight_bytes += static_cast<uint64_t>(change);
   }
@@ -55,7 +55,8 @@ class RouteWindows {
   void forget_packets();
 
  private:
-  // How much longer than twice the fastest a route may take before its window stops growing.
+  // How much longer than twice the time of the fastest route a route may take before its window
+  // stops growing.
   static constexpr Duration most_queueing = std::chrono::milliseconds(1);
 
   void open_window(uint8_t route);

@@ -6,7 +6,7 @@ namespace urma::transport {
 
 namespace {
 
-// SentWindow notes when a packet was sent to 256 ns.
+// SentWindow records the time of sending with a resolution of 256 ns.
 constexpr Duration sent_exact{256};
 
 }  // namespace
@@ -40,7 +40,7 @@ std::optional<uint8_t> Routes::due_report(Time now) {
   return scheduler_.usable_way(report_.next_try(now));
 }
 
-// In an idle channel nothing is due until something is sent or comes.
+// In an idle channel nothing is due until a packet is sent or received.
 Time Routes::next_deadline() const {
   return std::min(health_.next_deadline(), health_.unless_idle(report_.due_at()));
 }

@@ -42,9 +42,9 @@ class Routes {
   // Sets where the totals over all peers are kept.
   void count_in(AllPathTotals& totals) { table_.count_in(totals); }
   // Replaces both lists of addresses. Routes whose addresses stay keep all that is known of them.
-  // Packets in flight on a removed route stay counted there until they arrive or are lost, and then
-  // say nothing of a new route with the same number. `announced`: there is a channel, so the change
-  // is reported.
+  // Packets in flight on a removed route stay counted there until they arrive or are lost; this
+  // then has no influence on a new route with the same number. `announced`: there is a channel, so
+  // the change is reported.
   void lead(const PathList& ours, const PathList& theirs, bool announced, Time now);
 
   // Begins to report our addresses to the peer.
@@ -57,7 +57,7 @@ class Routes {
 
   // A data packet over this route came from the peer.
   void came(uint8_t route, Time now);
-  // A packet is not in flight any more; see RouteWindows. `sent`: when its last copy was.
+  // A packet is not in flight any more; see RouteWindows. `sent`: when its last copy left.
   void arrived(uint8_t route, uint32_t bytes, Time sent, Time now);
   void lose(uint8_t route, uint32_t bytes, Time sent, bool probe = false);
   // Updates the congestion windows with the arrivals and losses since the last call.

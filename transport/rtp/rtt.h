@@ -33,7 +33,7 @@ class RttEstimator {
   Duration least() const { return least_; }
 
   // Returns the time-out that follows `tries` time-outs in a row: it is at least `least`, and each
-  // of them doubles it.
+  // of these time-outs doubles it.
   Duration timeout(unsigned tries, Duration least = least_timeout) const {
     const Duration once = std::max(smoothed_ + 4 * variation_, least);
     // Doubled time-outs stay well below the 1 s of silence after which the peer is declared dead,

@@ -145,8 +145,8 @@ SentWindow::Missing SentWindow::mark_lost(const LossEvidence& evidence, Duration
   for (auto at = begin(pool); at && psn <= evidence.through; ++at, ++psn) {
     if (at->acknowledged || at->lost) continue;
     const Time sent = now - age(*at, now);
-    // For comparison with packets of other routes, it counts as sent later by as much as its route
-    // is slower than theirs.
+    // For comparison with packets of other routes, the packet counts as sent later by as much as
+    // its route is slower than theirs.
     const Time as_if = sent + routes.later(at->route);
     if (routes.overtaken(at->route, sent) || is_lost(psn, as_if, at->copies > 1, evidence)) {
       out.lost_bytes += at->bytes;

@@ -28,7 +28,7 @@ class SentWindow {
     bool last : 1 = false;  // the last packet of its slice
     bool acknowledged : 1 = false;
     bool lost : 1 = false;   // to be sent again
-    bool asked : 1 = false;  // its last copy is a question: no evidence that the one before is lost
+    bool asked : 1 = false;  // its last copy is a question: the one before need not be lost
     uint8_t copies = 1;      // how often it was sent; stops at 255
   };
   using Queue = ChunkQueue<Packet, 32>;
@@ -64,10 +64,12 @@ class SentWindow {
     bool overtaken = false;       // a later packet was acknowledged earlier; both were sent once
     bool in_vain = false;         // the first copy of a packet that was taken for lost has arrived
     Time oldest_first_copy = never;  // when the oldest packet left that was sent once
-    // Set if a question is acknowledged: whether this is its answer, or came too late for that.
+    // Set if a question is acknowledged: whether this acknowledgement came in time to be its
+    // answer.
     std::optional<bool> answered;
   };
-  // How long the answer to a packet takes: the bounds by which it is known which copy was answered.
+  // The least and the longest time that the answer to a packet takes, which show which copy was
+  // answered.
   struct AnswerTimes {
     Duration least{};
     Duration longest{};  // if the peer answers immediately
@@ -82,11 +84,12 @@ class SentWindow {
 
   struct Missing {
     uint64_t lost_bytes = 0;   // bytes newly marked as lost
-    Time oldest_sent = never;  // when the oldest judged packet left that may only be late
+    Time oldest_sent = never;  // when the oldest packet was sent that may be late instead of lost
     Time until = never;        // when the next of these packets becomes lost on its route
   };
-  // Marks packets as lost by `evidence`, which is about all routes, and by what later packets on
-  // their own route show; `tolerance` applies to the latter only.
+  // Marks the packets as lost that `evidence`, which is about all routes, shows to be lost, and
+  // those that later packets on their own route show to be lost; `tolerance` applies to the latter
+  // only.
   Missing mark_lost(const LossEvidence& evidence, Duration tolerance, Time now, Pool& pool);
   // Marks as lost the first packet that is not acknowledged, and the others that left at least
   // `least_age` ago. Returns the bytes newly marked as lost.
@@ -99,13 +102,14 @@ class SentWindow {
   // Iterates over the packets from first() on, to find those that are to be sent again.
   Queue::Cursor begin(Pool& pool) { return packets_.begin(pool); }
 
-  // Returns all memory to the pool; the owner calls this before it destroys the window.
+  // Gives all memory back to the pool; the owner calls this before it destroys the window.
   void release(Pool& pool);
   // Recomputes the counters, and returns whether they are right. For assertions.
   bool check(Pool& pool);
 
  private:
-  // The time as kept in Packet::sent, and how long ago the packet was last sent.
+  // `stamp` returns the time as Packet::sent stores it; `age` returns how long ago the packet was
+  // last sent.
   static uint32_t stamp(Time now);
   static Duration age(const Packet& packet, Time now);
   // Returns whether an acknowledgement `since` after the packet left can be an answer to its last

@@ -185,7 +185,7 @@ LossEvidence Tp::evidence_of(const SentWindow::Acknowledgement& news, Psn report
                           by_number ? mode_.reorder_packets : 0, now);
 }
 
-// The tolerance between packets of all routes.
+// Returns the tolerance for packets of different routes.
 Duration Tp::all_tolerance() const { return tolerance_.window(rtt()) + routes().spread(rtt()); }
 
 uint64_t Tp::find_lost(const LossEvidence& evidence, Time now) {
@@ -406,7 +406,8 @@ Time Tp::next_deadline() const {
 void Tp::handle_time_out(Time now) {
   ++counters_.timeouts;
   if (asks_at_time_out()) {
-    // After a long silence, more: a burst of losses is over when enough packets have been lost.
+    // After a long silence, more packets are sent: a burst of losses is over when enough packets
+    // have been lost.
     const uint32_t full = timer_.timeouts_in_row() > 4 ? 4 * questions : questions;
     const uint64_t bytes = uint64_t{full} * (facts_.packet_bytes + header_allowance);
     questions_due_ = static_cast<uint8_t>(

@@ -41,9 +41,9 @@ struct TpSettings {
 // when it was lost. If the owner of a slice has withdrawn it meanwhile, a filler packet takes the
 // number, so that no hole in the PSNs stalls other slices.
 //
-// The medium owns the channel and calls it only on the thread that runs the engine. Tp owns what is
-// sent and what has arrived, the timer and the congestion controller; it refers to routes, modes
-// and pools that outlive it.
+// The medium owns the channel and calls it only on the thread that runs the engine. Tp owns the
+// records of sent and of received packets, the timer and the congestion controller; it refers to
+// routes, modes and pools that outlive it.
 class Tp final : public PacketChannel {
  public:
   // `index`: names the channel to the layer above. `counters` and `pools` outlive it.
@@ -85,7 +85,7 @@ class Tp final : public PacketChannel {
     uint16_t packets = 0;  // of the slice; 0 if none is being pulled
     uint8_t route = 0;
 
-    // The bytes of the packet that leaves next.
+    // Returns the payload bytes of the packet that leaves next.
     uint32_t payload(uint32_t packet_bytes) const {
       return std::min(packet_bytes, what.bytes - next * packet_bytes);
     }
@@ -107,8 +107,8 @@ class Tp final : public PacketChannel {
   void end_frame(TxFrame& frame, uint8_t route) const;
   LossEvidence evidence_of(const SentWindow::Acknowledgement& news, Psn reported, Time now);
   Duration all_tolerance() const;
-  // Returns whether a time-out is a question (RetransmissionTimer). Not over several routes: a
-  // route that has failed is silent, too, and its packets have to leave over the others
+  // Returns whether a time-out is a question (RetransmissionTimer). With several routes it is not:
+  // a route that has failed is silent, too, and its packets have to leave over the others
   // immediately.
   bool asks_at_time_out() const {
     return mode_.trigger == Retransmission::Trigger::rack && !routes().several();
