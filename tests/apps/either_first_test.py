@@ -2,7 +2,7 @@
 """Either side may start first, also if both are on 127.0.0.1:
 either_first_test.py PATH_TO_URMA_PERF PATH_TO_URMA_NOTIFY PATH_TO_URMA_FEED
 
-In a network namespace with nothing but a loopback interface, and with an empty /dev/shm."""
+Runs in a network namespace that has only a loopback interface, and with an empty /dev/shm."""
 
 import os
 import pathlib

@@ -26,7 +26,7 @@ def interrupted(*command):
 
 
 def gives_up(*command):
-    """A client waits 2 s for a server that has not started, as its --help says."""
+    """A client waits 2 s for a server that has not started, as the client's --help says."""
     began = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     took = time.monotonic() - began

@@ -123,8 +123,8 @@ def test_sizes():
 
 
 def test_a_rude_sender_is_refused_and_others_are_served():
-    """It sends texts that are not messages, wrong numbers, and questions whose answers it does not
-    take."""
+    """`rude` sends texts that are not messages, wrong numbers, and questions whose answers it does
+    not take."""
     folder = pathlib.Path(tempfile.mkdtemp(dir=FOLDER))
     server = subprocess.Popen([PROGRAM, "serve", folder, "--device", NETWORK],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -136,7 +136,7 @@ def test_a_rude_sender_is_refused_and_others_are_served():
     assert code == 0, (out, err)
     code, out, err = finish(rude)
     assert code == 0, (code, out, err)
-    # It was told what was wrong with the offers that said where answers go.
+    # The server has answered those invalid offers that name a Jetty for answers.
     assert '"bytes\\" is not a whole number from 0 to 18446744073709551615' in out, out
     assert '"name\\" is missing' in out and '"replace\\" is not true or false' in out, out
     server.send_signal(signal.SIGINT)
@@ -300,8 +300,8 @@ def test_one_name_for_two():
 
 
 def test_file_systems_that_cannot_rename_to_vacant_names():
-    """Some file systems return EINVAL for it, after all data was sent. Not with a sanitizer
-    that must be loaded first."""
+    """Some file systems return EINVAL for such a rename, after all data was sent. The test is
+    skipped with a sanitizer that must be loaded first."""
     compiler = shutil.which("cc")
     if compiler is None or any(
             one in pathlib.Path(PROGRAM).read_bytes() for one in (b"libasan", b"libtsan")):

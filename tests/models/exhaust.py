@@ -35,7 +35,7 @@ def exhaust(model, name, defines, wrong):
         flags = [f"-D{define}" for define in defines]
         run(["spin", "-a", *flags, str(model)], folder)
         live = "LIVE" in defines
-        # With weak fairness: a process that can always continue does so at some time.
+        # Weak fairness is assumed: a process that can always continue does so at some time.
         options = ["-DNFAIR=8"] if live else ["-DSAFETY"]
         run(["gcc", "-O2", "-w", "-DCOLLAPSE", *options, "-o", "pan", "pan.c"], folder)
         out = run(["./pan", "-m1000000", *(["-a", "-f"] if live else [])], folder)

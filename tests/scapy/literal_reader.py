@@ -1,8 +1,8 @@
 """Does a reader that knows only the specification accept each packet that is sent?
 
 UB 3.3 puts the IPv4 header into the ICRC and names the fields that are replaced by ones; the
-identification is not among them. A literal reader so computes the ICRC over the ID as it came, and
-`ub.icrc` is one. With `udp:...?ipid=0` it accepts each packet of both sides: small messages, a
+identification is not among them. So a literal reader computes the ICRC over the ID as it arrived;
+`ub.icrc` does. With `udp:...?ipid=0` it accepts each packet of both sides: small messages, a
 conversation, and large writes. Without the option it does not, which shows that it would notice.
 
     literal_reader.py URMA_PERF
@@ -120,8 +120,8 @@ def check(interface, within, addresses):
         assert literal.accepted == literal.packets, literal.first_rejected
         large = test[0] == "write_bw"
         assert literal.large > 100 if large else len(literal.small_both_ways) == 2, vars(literal)
-    # The reader notices what the kernel numbers, which is a conversation on a connected socket, and
-    # what an interface that segments by itself gets whole.
+    # Without the option the reader rejects packets that the kernel numbers: those of a conversation
+    # on a connected socket, and those that an interface segments by itself.
     usual = measure(interface, within, addresses, "", TESTS[0])
     print(f"{interface}: without the option: {usual.accepted} of {usual.packets} accepted, "
           f"{usual.numbered} have an ID", flush=True)

@@ -1,7 +1,7 @@
 """Does clang-tidy find anything in the library and the tools (.clang-tidy says what for)?
 
-Takes minutes at first; what was found good is remembered until it, something that it includes, or
-the setting changes. Needs a build directory: --build.
+Takes minutes at first. Files without a finding are not checked again before they, a file that they
+include, or the settings change. Needs a build directory: --build.
 """
 
 import concurrent.futures

@@ -17,7 +17,7 @@ DATA_PATH = ("transport/", "jetty/", "memseg/", "ordering/", "congestion/")
 EVERYWHERE = ("",)
 CLOCK = r"\bclock_gettime\b|\bgettimeofday\b|_clock::now\b|(?<![\w.>:])time\s*\(\s*(NULL|nullptr|0)"
 LIBRARY = ("urma/", "drivers/") + DATA_PATH
-# Calls that make a descriptor, unless it is passed through above_standard() at once. An open() of
+# Calls that make a descriptor, unless it is immediately passed to above_standard(). An open() of
 # the library's own takes no flags (O_).
 MAKER = (r"(?:::\s*)?(?:eventfd|timerfd_create|signalfd|epoll_create1?|inotify_init1?|memfd_create|"
          r"accept4|pipe2?|dup|shm_open|mkostemps?|mkstemps?)\s*\((?=[^)])|"
