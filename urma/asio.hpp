@@ -80,8 +80,8 @@ namespace urma::asio {
 
 // Options of Jetty::async_post and the functions built on it.
 struct PostOptions {
-  // The time within which the operation must end, counted from its start and including the wait for
-  // a berth. Zero or more.
+  // The time within which the operation must end, zero or more. It is counted from the start of the
+  // operation and includes the wait for a berth.
   Duration timeout = Duration::max();
   // A shared_ptr of any type to the owner of the work's memory. The Jetty holds it for as long as
   // the library borrows the memory, which lets the operation end before its work (see above). If
@@ -127,8 +127,7 @@ class Jetty {
   // Returns the executor with which the object was made.
   executor_type get_executor() const { return executor_; }
   // Returns the underlying Jetty, to publish it and to give its id or descriptor to peers. Do not
-  // post to it and do not poll it. If this object was moved from, it returns a Jetty that was moved
-  // from.
+  // post to it and do not poll it. If this object was moved from, so is the Jetty that is returned.
   const urma::Jetty& jetty() const { return state_ ? state_->jetty() : nothing_; }
 
   // Posts a work; the operation ends when the work has completed. Every work is signalled. Inline

@@ -14,10 +14,10 @@ namespace urma {
 
 // Lists the open devices of all processes of this user that share /dev/shm with this process,
 // except those opened with DeviceOptions::observable = false. A device reports its counters at most
-// ten times a second, 0.1 s after a change; an inlined device only while it is polled. Also removes
-// the files that killed processes have left in /dev/shm. Called by any thread; takes about 50 us,
-// and 10 us for each device. Errors: permission_denied (another user made this user's directory),
-// no_resources.
+// ten times a second, 0.1 s after a change; an inlined device does so only while it is polled. Also
+// removes the files that killed processes have left in /dev/shm. Any thread may call it. It takes
+// about 50 us, and 10 us for each device. Errors: permission_denied (another user made this user's
+// directory), no_resources.
 URMA_API Result<Observed> observe_devices();
 
 }  // namespace urma

@@ -2,8 +2,8 @@
 
 // The Unified Bus (UB) programming model in user space. A process opens a device, makes memory
 // segments and Jetties, posts works to the memory or the Jetty of any peer, and polls completions.
-// An application never connects: the library makes the channel to a peer when a work first needs
-// it.
+// An application never connects: the library makes a channel (a connection) to a peer when a work
+// first needs one.
 //
 //   the process that owns memory
 //     auto here = urma::open().value();
@@ -50,20 +50,21 @@
 // An object that was moved from may be destroyed, assigned to and called; calls of it never block.
 // Control calls return `closed`; `poll` and `wait` return one completion with Status::closed;
 // `events` returns one event of EventKind::closed; `post` and `take` return 0; `receive` and `arm`
-// return false; Jfce::fd returns -1; other calls return 0 or an empty value. Passing such an object
-// as an argument (publish, attach, the options of a Jetty or a segment) is an invalid_argument.
+// return false; Jfce::fd returns -1; other calls return 0 or an empty value. A call with such an
+// object as an argument (publish, attach, the options of a Jetty or a segment) fails as
+// invalid_argument.
 //
-// Arguments: an option with a value that its enumeration does not have, a negative duration or a
-// number out of range is an invalid_argument. A span with a null pointer counts as empty, whatever
-// its size; null memory in a work makes it complete as bad_work (see Buffer). A negative limit of
-// `wait` counts as zero.
+// Arguments: a call fails as invalid_argument if an option has a value that its enumeration does
+// not have, a duration is negative, or a number is out of range. A span with a null pointer counts
+// as empty, whatever its size; null memory in a work makes it complete as bad_work (see Buffer). A
+// negative limit of `wait` counts as zero.
 //
 // Effects on the rest of the process: the library prints nothing and changes no process-wide state,
-// with one exception: while a window that lies in a file is open (cxl:), the library handles
-// SIGBUS, because any process that has the file may truncate it. It passes faults outside of its
-// windows on to the previous handler, and restores that handler when the last window is closed.
-// The library's file descriptors are above 2, even if the process has closed its standard
-// descriptors; descriptors that the C library opens while it resolves a host name or lists
+// with one exception: while a window of shared memory that lies in a file is open (cxl:), the
+// library handles SIGBUS, because any process that has the file may truncate it. It passes faults
+// outside of its windows on to the previous handler, and restores that handler when the last window
+// is closed. The library's file descriptors are above 2, even if the process has closed its
+// standard descriptors; descriptors that the C library opens while it resolves a host name or lists
 // addresses may be lower.
 
 #include "urma/core/cxx20.h"
@@ -100,7 +101,7 @@ class URMA_API Segment {
   Segment& operator=(Segment&&) noexcept;
   ~Segment();
 
-  // Returns the memory of the segment; an empty span if this object was moved from.
+  // Returns the memory of the segment, or an empty span if this object was moved from.
   std::span<std::byte> bytes() const;
   // Returns the rights with which the segment was registered.
   Rights rights() const;
@@ -145,11 +146,11 @@ class URMA_API Segment {
   // do not write to the memory during the call.
   //
   // Errors: closed, if Device::close has already unregistered the memory (the state is as after
-  // ok); forked; not_fenced, also after close, 0.5 to 0.8 ms after the call, if the pages cannot be
-  // replaced (huge pages, device memory, or not enough memory): one late write of up to 64 KiB is
-  // then possible, and a peer that was handed the memory (cxl:?share=segment) may write without
-  // limit. Call `unregister` again to try again. Until it succeeds, the device does not allocate
-  // the memory to anything else (Device::quarantined).
+  // ok); forked; not_fenced, also after close, if the pages cannot be replaced (huge pages, device
+  // memory, or not enough memory). The call then returns after 0.5 to 0.8 ms; one late write of up
+  // to 64 KiB is possible, and a peer that was handed the memory (cxl:?share=segment) may write
+  // without limit. Call `unregister` again to try again. Until it succeeds, the device does not
+  // allocate the memory to anything else (Device::quarantined).
   Result<void> unregister();
   // Unregisters all segments that share this segment's TokenID (SegmentOptions::with) in one step.
   // Errors: as `unregister`. Call `unregister` of each of these segments afterwards to learn
@@ -202,11 +203,12 @@ class URMA_API Jetty {
   ~Jetty();
 
   // Posts works in the order given and returns how many were accepted. It accepts fewer than given
-  // when no berth is vacant any longer: poll, then post the rest. The last vacant berth takes only
-  // a signalled work. Each accepted work completes exactly once. The library borrows the buffers of
-  // a work until its completion is polled; those of inline data only until this call returns. Works
-  // are sent when the device is next run (see Threads); small replies over shared memory are sent
-  // immediately. Never blocks. Returns 0 after close and in a forked child.
+  // when no berth (JettyOptions::berths) is vacant any longer: poll, then post the rest. The last
+  // vacant berth takes only a signalled work. Each accepted work completes exactly once. The
+  // library borrows the buffers of a work until its completion is polled; those of inline data only
+  // until this call returns. Works are sent when the device is next run (see Threads); small
+  // replies over shared memory are sent immediately. Never blocks. Returns 0 after close and in a
+  // forked child.
   [[nodiscard]] size_t post(std::span<const Work> works);
   [[nodiscard]] size_t post(const Work& work) { return post(std::span(&work, 1)); }
   [[nodiscard]] size_t post(std::initializer_list<Work> works) {
@@ -260,7 +262,7 @@ class URMA_API Jetty {
   // descriptor readable; the others can be polled later.
   bool arm(Wake wake = Wake::any);
 
-  // Return how many works, or receives, can be posted now. The thread that posts works calls
+  // These return how many works, or receives, can be posted now. The thread that posts works calls
   // vacant_berths, the thread that posts receives calls vacant_receives; another thread may poll
   // meanwhile. With JettyOptions::receives_from, vacant_receives returns 0.
   uint32_t vacant_berths() const;
@@ -384,7 +386,7 @@ class URMA_API Jfce {
   std::unique_ptr<State> state_;
 };
 
-// The result of an import: a segment, a Jetty, or both. Whichever was not published is empty (0
+// The result of an import: a segment, a Jetty, or both. The one that was not published is empty (0
 // bytes, no peer), and works on it complete as bad_work.
 struct Imported {
   RemoteSegment segment;
@@ -394,8 +396,8 @@ struct Imported {
   std::string warning{};
 };
 
-// A device: one way to reach peers, with everything that uses it. Made by urma::open. A process may
-// open several devices. Move only; the destructor calls `close`.
+// A device reaches peers over one medium; segments, Jetties and queues are made from it. It is made
+// by urma::open. A process may open several devices. Move only; the destructor calls `close`.
 class URMA_API Device {
  public:
   Device(Device&&) noexcept;
@@ -406,8 +408,8 @@ class URMA_API Device {
   // Segment is destroyed. A cxl: device allocates from its window while that has room: the other
   // devices in the window then read and write the memory by plain copies (Segment::mapped). If the
   // window has no room, or its lock is held for longer than 1 s (by a process that was stopped),
-  // the memory is private. A child made by fork() shares memory of a window for as long as it
-  // lives, and must not write to it after this process has unregistered it.
+  // the memory is private. A child made by fork() shares the window's memory until the child exits,
+  // and must not write to that memory after this process has unregistered it.
   // Errors: invalid_argument (0 bytes; SegmentOptions::with, guarded), no_resources, unsupported
   // (SegmentOptions::policy, atomics), closed, forked.
   Result<Segment> allocate(size_t bytes, const SegmentOptions& options = {});
@@ -445,7 +447,7 @@ class URMA_API Device {
   Result<Endpoint> add_path(std::string_view device);
   // Removes the path with this address (Path::from, endpoints()). The first path can be removed,
   // too: the EID of the device and its channels stay. When the call returns, nothing is sent from
-  // the address any longer, the driver no longer reads memory for packets sent there, and the
+  // the address any longer, the driver no longer reads memory for packets sent from it, and the
   // address can be used again. The call waits until the peers have acknowledged the removal, at
   // most 50 ms. No work fails: packets lost with the path are sent again over the others.
   // Descriptors that contain only removed addresses can no longer be imported.
@@ -454,7 +456,7 @@ class URMA_API Device {
   Result<void> remove_path(const Endpoint& place);
   // Lists the unregistered memory of this device's medium, of any owner, that cannot be allocated
   // yet, because a process that is not running may still write to it, or because this device has
-  // handed it to a peer. One entry for each such process, at most 256.
+  // handed it to a peer. There is one entry for each segment and process, at most 256 in all.
   // Errors: no_resources, closed, forked.
   Result<std::vector<Quarantined>> quarantined();
 
@@ -474,8 +476,8 @@ class URMA_API Device {
   // Writes events to `out`, oldest first, and returns how many. Events report what completions do
   // not (urma/core/event.h). Never blocks. At least 256 events are buffered; further ones are
   // dropped and counted in one event of EventKind::missed. After close, once all events have been
-  // taken, each call returns one event of EventKind::closed. Returns 0 in a forked child. Called by
-  // one thread at a time.
+  // taken, each call returns one event of EventKind::closed. Returns 0 in a forked child. One
+  // thread at a time may call it.
   size_t events(std::span<Event> out);
   // Returns a file descriptor that is readable while there are events to take, and when the device
   // closes. Do not read, write or close it. An inlined device detects events only while it is
@@ -547,7 +549,8 @@ class URMA_API Device {
   // one packet on this device's medium. A receiver may have a smaller limit; 1024 bytes always
   // pass.
   uint32_t datagram_bytes() const;
-  // Returns the device string and what the driver chose, for people. May throw std::bad_alloc.
+  // Returns the device string and the values that the driver chose, as a text for people. May throw
+  // std::bad_alloc.
   std::string description() const;
   // Returns each value that the device works with, and its source: an option, the system, the
   // medium. Errors: no_resources, closed, forked.
@@ -587,16 +590,17 @@ inline constexpr std::string_view default_device = "cxl:";
 //   udp:   udp:10.0.0.5   udp:[::1]?mtu=4096  UDP: reaches any host
 //   fault(loss=5%,seed=7):udp:127.0.0.1       UDP that loses 5 % of the packets
 //   pcap(file=/tmp/x.pcapng):udp:             UDP whose packets are also written to a file
-// Any of them takes the option `retransmit=sel-fast`, or another name of named_retransmissions().
-// list_drivers() describes all drivers and their options. Devices of different drivers do not reach
-// one another; a process may open several devices. Called by any thread.
+// Each of these device strings accepts the option `retransmit=sel-fast`, or another name of
+// named_retransmissions(). list_drivers() describes all drivers and their options. Devices of
+// different drivers do not reach one another; a process may open several devices. Any thread may
+// call it.
 // Errors: invalid_argument (the message quotes the position), address_in_use, permission_denied,
 // no_resources, version_mismatch, unsupported, io_error.
 URMA_API Result<Device> open(std::string_view device = default_device,
                              const DeviceOptions& options = {});
 
-// Returns the drivers of this build, and how their device strings are written. Opens nothing.
-// Called by any thread. May throw std::bad_alloc.
+// Returns the drivers of this build, and how their device strings are written. Opens no device. Any
+// thread may call it. May throw std::bad_alloc.
 URMA_API std::vector<DriverInfo> list_drivers();
 
 }  // namespace urma

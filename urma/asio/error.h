@@ -67,7 +67,7 @@ class Category final : public boost::system::error_category {
 }  // namespace detail
 
 // Returns the error category of urma::Status. Its values are those of Status; its messages consist
-// of the name, the meaning and the cure (urma/core/status.h). Called by any thread.
+// of the name, the meaning and the cure (urma/core/status.h). Any thread may call it.
 inline const boost::system::error_category& category() noexcept {
   static constexpr detail::Category only;
   return only;

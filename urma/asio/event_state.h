@@ -19,8 +19,8 @@ namespace urma::asio::detail {
 // The operations that wait for a device's events. Events that no operation takes stay in the
 // library, which drops and counts those for which it has no room.
 //
-// `mutex_` guards all members. Device::events is called under it, which makes the callers one
-// thread at a time, as the library requires. Either one `pump` runs, or one waits in the reactor.
+// `mutex_` guards all members. Device::events is called under it, since one thread at a time may
+// call that function. Either one `pump` runs, or one waits in the reactor.
 class EventState final : public Owner {
  public:
   static Result<std::shared_ptr<EventState>> make(const Executor& executor, Device& device) {

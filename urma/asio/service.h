@@ -17,7 +17,7 @@ class Service final : public boost::asio::execution_context::service {
   static inline boost::asio::execution_context::id id;
 
   explicit Service(boost::asio::execution_context& context) : service(context) {}
-  // Returns the service of the executor's context. Called by any thread.
+  // Returns the service of the executor's context. Any thread may call it.
   static Service& of(const Executor& executor) {
     return boost::asio::use_service<Service>(
         boost::asio::query(executor, boost::asio::execution::context));

@@ -39,9 +39,8 @@ namespace detail {
 // complete in the Jetty's own queue, arrivals in that of a Jfr, so that arrivals that no operation
 // takes do not delay completions of works.
 //
-// `mutex_` guards all members. The library is called under it, which makes the callers one thread
-// at a time, as the library requires. For each queue, either one `pump` runs, or one waits in the
-// reactor.
+// `mutex_` guards all members. The library is called under it, since it requires that one thread at
+// a time calls a Jetty. For each queue, either one `pump` runs, or one waits in the reactor.
 class State final : public Owner {
  public:
   // Errors: invalid_argument (JettyOptions), those of Device::jetty, Device::jfr and Jetty::fd.

@@ -16,7 +16,7 @@
 namespace urma::asio::detail {
 
 // The works of one Jetty: those that wait for a berth, and those that were posted. Not thread-safe:
-// its owner's mutex guards it, and makes the callers one thread at a time, as the library requires.
+// its owner's mutex guards it and ensures that one thread at a time calls the library's Jetty.
 class Works {
  public:
   using Operation = WorkOperation;
@@ -43,7 +43,8 @@ class Works {
       keep_pieces(operation);
     }
   }
-  // Ends an operation that is not in any list. `status`: of its work; `why`: of the operation.
+  // Ends an operation that is not in any list. `status` is that of its work, and `why` that of the
+  // operation.
   void refuse(WorkOperation& operation, Status status, Status why) {
     operation.result = completion_of(operation.work, status);
     let_go(operation.keep);
@@ -77,8 +78,8 @@ class Works {
     return count;
   }
 
-  // Ends all operations, and takes back all memory: works that wait are flushed, and the library
-  // decides about the others.
+  // Ends all operations, and takes back all memory: works that wait for a berth are flushed, and
+  // the completions of the others say how they ended.
   void end_all(std::vector<WorkOperation*>& ended, Status& over) {
     for (WorkOperation* const one : std::exchange(waiting_, {})) {
       one->result = completion_of(one->work, Status::flushed);

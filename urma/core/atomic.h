@@ -9,8 +9,8 @@ namespace urma {
 enum class Atomic : uint8_t {
   compare_swap = 0x07,
   swap = 0x08,
-  store = 0x09,  // applies an Update, and returns nothing
-  load = 0x0a,   // applies an Update, and returns the previous value
+  store = 0x09,  // applies an Update
+  load = 0x0a,   // applies an Update, and fetches the previous value
   fetch_add = 0x0b,
   fetch_sub = 0x0c,
   fetch_and = 0x0d,

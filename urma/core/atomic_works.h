@@ -7,16 +7,17 @@
 
 namespace urma {
 
-// Atomics: works that change one word of a segment with Rights::atomic and return its previous
-// value (Completion::fetched). A word has 1, 2, 4 or 8 bytes and is aligned to its size in the
-// owner's memory; `offset` is in bytes from the beginning of the segment.
+// Atomics: works that change one word of a segment with Rights::atomic. Except for atomic_store,
+// they fetch its previous value (Completion::fetched). A word has 1, 2, 4 or 8 bytes and is aligned
+// to its size in the owner's memory; `offset` is in bytes from the beginning of the segment.
 //
 // Each atomic is indivisible with regard to all other atomics on the word, from any peer and over
-// any path, and with regard to its owner's accesses: by std::atomic_ref if the segment's
-// AtomicDomain is `processor`, by works on Segment::local if it is `engine`. Writes (urma::write)
-// are not atomics.
+// any path, and with regard to its owner's accesses, if the owner accesses the word by
+// std::atomic_ref where the segment's AtomicDomain is `processor`, or by works on Segment::local
+// where it is `engine`. Writes (urma::write) are not atomics.
 //
-// Words and operands are host integers; both hosts must have the same byte order. Sums wrap.
+// Words and operands are host integers; both hosts must have the same byte order. Sums and
+// differences wrap.
 //
 // An atomic is executed at most once, whatever packets are lost and whichever process ends. If it
 // completes as `unknown`, it may or may not have been executed: an application that must know
@@ -26,7 +27,7 @@ namespace urma {
 //   remote_access       outside of the segment, or without Rights::atomic
 //   unsupported         16, 32 or 64 bytes, or the segment's AtomicDomain is `device`
 //   remote_unsupported  the owner's version has no atomics, or the segment is guarded
-// An unsignalled atomic returns nothing.
+// The previous value is lost if the atomic is unsignalled, since no completion contains it.
 template <class Word>
 concept AtomicWord =
     std::integral<Word> && !std::same_as<Word, bool> &&
@@ -94,8 +95,8 @@ Work compare_swap(const RemoteSegment& segment, uint64_t offset,
   work.expected_value = static_cast<std::make_unsigned_t<Word>>(expected);
   return work;
 }
-// Applies `update` to the word and returns its previous value. Update::set with operand 0 loads the
-// word without changing it.
+// Applies `update` to the word; its previous value arrives in Completion::fetched. Update::set with
+// operand 0 loads the word without changing it.
 template <AtomicWord Word = uint64_t>
 Work atomic_load(const RemoteSegment& segment, uint64_t offset, Update update,
                  std::type_identity_t<Word> operand) {
@@ -103,7 +104,8 @@ Work atomic_load(const RemoteSegment& segment, uint64_t offset, Update update,
   work.update = update;
   return work;
 }
-// Applies `update` to the word. Returns nothing, which makes it cheaper.
+// Applies `update` to the word. The previous value is not sent back, which makes this cheaper than
+// atomic_load.
 template <AtomicWord Word = uint64_t>
 Work atomic_store(const RemoteSegment& segment, uint64_t offset, Update update,
                   std::type_identity_t<Word> operand) {

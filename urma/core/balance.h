@@ -11,8 +11,7 @@ enum class Balance : uint8_t {
   // Packets: a single transfer uses all paths evenly, and packets overtake one another.
   packet,
 };
-// Returns whether the value is one of the enumeration's, since any number can be cast to an
-// enumeration.
+// Returns whether the enumeration has this value, since any number can be cast to an enumeration.
 constexpr bool is_valid(Balance balance) { return balance <= Balance::packet; }
 
 }  // namespace urma

@@ -23,8 +23,9 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-// Addresses in windows of shared memory: this prefix, the window's 64-bit number, the slot.
-// The prefix is from fd00::/8, the range of locally assigned addresses, so no network routes it.
+// An address in a window of shared memory consists of this prefix, the window's 64-bit number and
+// the slot. The prefix is from fd00::/8, the range of locally assigned addresses, so no network
+// routes it.
 inline constexpr unsigned char window_prefix[5] = {0xfd, 0x75, 0x72, 0x6d, 0x61};
 constexpr bool in_window(const Eid& address) {
   for (unsigned i = 0; i < sizeof window_prefix; ++i) {

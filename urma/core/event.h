@@ -34,14 +34,13 @@ enum class EventKind : uint8_t {
   // The peer's requests named a segment or Jetty that does not exist, or had a wrong token. The
   // event names no peer if the requests were datagrams, or asked for memory (cxl:?share=segment).
   bad_tokens,
-  // The peer has sent more wrong tokens than a mistake explains. Its requests are dropped for 100
-  // ms
-  // to 10 s, without an answer.
+  // The peer has sent more wrong tokens than a mistake explains. Its requests are dropped without
+  // an answer, for 100 ms to 10 s.
   guessing,
   // A peer used memory of a guarded segment (Event::segment) that is not mapped, or not writable:
   // the access was refused.
   memory_missing,
-  // `count` events were dropped because the buffer was full: call Device::events more often.
+  // `count` events were dropped because the buffer was full. Call Device::events more often.
   missed,
   // The device has been closed. This is its last event.
   closed,
@@ -51,7 +50,7 @@ enum class EventKind : uint8_t {
   path_removed,
 };
 
-// One event, or `count` of the same kind, peer and Jetty within a short time.
+// One event, or `count` events of the same kind, peer and Jetty within a short time.
 struct Event {
   EventKind kind = EventKind::missed;
   Status status = Status::ok;  // the reason, for kinds that have one; otherwise ok
@@ -63,8 +62,8 @@ struct Event {
   Endpoint from{};    // the address of that peer
 };
 
-// Returns the name of the kind, as in the enumeration: "peer_lost". Called by any thread; never
-// fails.
+// Returns the name of the kind, as in the enumeration, for example "peer_lost". Any thread may call
+// it; it never fails.
 URMA_API const char* name(EventKind kind);
 
 }  // namespace urma

@@ -6,14 +6,14 @@
 namespace urma {
 
 // Identifies an object in a table by an index and a generation. After the object is destroyed, its
-// handle finds nothing, even if another object uses the index since.
+// handle finds nothing, even if another object uses the index by then.
 struct Handle {
   uint32_t index = UINT32_MAX;
   uint32_t generation = 0;
 
   // Returns whether the handle identifies an object; a default handle does not.
   explicit operator bool() const { return index != UINT32_MAX; }
-  // Compares one 64-bit word.
+  // Compares both members as one 64-bit word.
   friend bool operator==(Handle a, Handle b) {
     return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
   }

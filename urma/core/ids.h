@@ -57,7 +57,7 @@ inline constexpr JettyId names_jetty{1};
 inline constexpr JettyId first_user_jetty{32};
 inline constexpr JettyId first_dynamic_jetty{1024};
 
-// Returns the number in an id.
+// Returns an id as an integer.
 template <class Id>
 requires std::is_enum_v<Id>
 constexpr auto number(Id id) { return static_cast<std::underlying_type_t<Id>>(id); }

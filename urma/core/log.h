@@ -11,8 +11,7 @@ enum class LogLevel : uint8_t {
   warning,  // works failed, peers or packets were lost, or peers sent something wrong
   info,     // the device was opened or closed, a channel was made, a peer left
 };
-// Returns whether the value is one of the enumeration's, since any number can be cast to an
-// enumeration.
+// Returns whether the enumeration has this value, since any number can be cast to an enumeration.
 constexpr bool is_valid(LogLevel level) { return level <= LogLevel::info; }
 constexpr std::string_view name(LogLevel level) {
   return level == LogLevel::error ? "error" : level == LogLevel::warning ? "warning" : "info";

@@ -14,24 +14,23 @@
 
 namespace urma {
 
-// Which threads run a device: send and receive its packets, and execute works of peers.
+// The threads that run a device: these send and receive its packets, and execute works of peers.
 enum class Threads : uint8_t {
-  // The application's threads while they poll or wait, which has the lowest latency. A service
-  // thread of the device takes over 0.2 to 3.2 ms after the last poll, and sleeps while there is
-  // nothing to do.
+  // The application's threads run the device while they poll or wait, which has the lowest latency.
+  // A service thread of the device takes over 0.2 to 3.2 ms after the last poll, and sleeps while
+  // there is nothing to do.
   automatic,
-  // Always the service thread of the device.
+  // The service thread of the device always runs it.
   served,
-  // Always the application's threads, when they poll or wait. While no thread polls or waits, peers
-  // get no answers, and time-outs of this library do not expire.
+  // Only the application's threads run the device, while they poll or wait. While no thread polls
+  // or waits, peers get no answers, and time-outs of this library do not expire.
   inlined,
 };
-// Returns whether the value is one of the enumeration's, since any number can be cast to an
-// enumeration.
+// Returns whether the enumeration has this value, since any number can be cast to an enumeration.
 constexpr bool is_valid(Threads threads) { return threads <= Threads::inlined; }
 
-// Which completions make the descriptor of an armed queue readable (Jetty::arm). Other values count
-// as `any`.
+// The completions that make the descriptor of an armed queue readable (Jetty::arm). Other values
+// count as `any`.
 enum class Wake : uint8_t {
   any,        // each completion
   solicited,  // arrivals that their poster marked (Work::solicited), and all failures
@@ -47,7 +46,7 @@ struct Limits {
 
 // Options of urma::open.
 struct DeviceOptions {
-  // Which threads run the device.
+  // The threads that run the device.
   Threads threads = Threads::automatic;
   // A work without progress for this long ends: as `unknown` if a part of it was sent, otherwise as
   // `peer_unreachable` or `flushed`. 10 ms to 1 h. Measured in the device's own time: if the device
@@ -59,14 +58,15 @@ struct DeviceOptions {
   // next work makes a new channel, which takes two round trips. 1 ms to 24 h, or zero, which never
   // closes a channel. Channels of a window are not closed, since they take no resources there.
   Duration idle_timeout = std::chrono::minutes(5);
-  // The name of the congestion control. If empty, the default, which urma_info shows.
+  // The name of the congestion control. If empty, the device uses the default, which urma_info
+  // shows.
   std::string congestion{};
-  // How this end detects and retransmits lost packets. If empty, the mode that the device string
-  // names (`retransmit=`); without that option, the mode that suits the medium, which is sel_rack
-  // if packets can be lost.
+  // How this end detects and retransmits lost packets. If empty, the device uses the mode that the
+  // device string names (`retransmit=`) or, without that option, the mode that suits the medium:
+  // sel_rack if packets can be lost.
   std::optional<Retransmission> retransmission{};
-  // How traffic is spread if a peer is reached over several paths. If empty, as the device string
-  // says (`paths(balance=packet):`); without that option, Balance::slice.
+  // How traffic is spread if a peer is reached over several paths. If empty, the device string
+  // decides (`paths(balance=packet):`); without that option, it is Balance::slice.
   std::optional<Balance> balance{};
   // How many objects the device can have.
   Limits limits{};
@@ -80,8 +80,8 @@ struct DeviceOptions {
 
 // Options of Device::import.
 struct ImportOptions {
-  // How long to wait for a name that no process has published yet. With zero, the import looks for
-  // the name once. Not negative.
+  // How long the import waits for a name that no process has published yet; it must not be
+  // negative. With zero, the import looks for the name once.
   Duration limit = std::chrono::seconds(2);
   // How this device retransmits what any of its Jetties sends to that process. If empty, the mode
   // stays as it is; initially it is that of the device (DeviceOptions::retransmission).
@@ -110,7 +110,7 @@ struct JettyOptions {
   // The share of this Jetty when several Jetties of the device send to one peer: 1 to 16, in
   // proportion to the weights of the others.
   uint32_t weight = 1;
-  // Which side keeps strong works in order (UB: service mode; docs/reliability.md).
+  // The side that keeps strong works in order (UB: service mode; docs/reliability.md).
   ServiceMode mode = ServiceMode::automatic;
   // Whether relaxed works also wait for one another. Relaxed and strong works then form one chain,
   // executed in the order in which it was posted.
@@ -137,7 +137,7 @@ struct JfrOptions {
   Jfc* completions = nullptr;
 };
 
-// Which processes may import a published name, in addition to those of this user on this host.
+// The processes that may import a published name, in addition to those of this user on this host.
 struct Audience {
   bool anyone = false;      // every process that can reach the device
   std::vector<Eid> eids{};  // devices with these EIDs

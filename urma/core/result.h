@@ -14,7 +14,7 @@
 
 namespace urma {
 
-// Why a call failed.
+// The reason why a call failed.
 struct Error {
   Status status = Status::io_error;  // for programs
   std::string message;               // for people: what failed, why, and after "Fix: " what to do

@@ -12,8 +12,8 @@ namespace urma {
 // (UB 6.4.2). Any consistent combination of the fields is valid. Five combinations with names are
 // below; docs/performance.md says which of these to choose.
 struct Retransmission {
-  // Which packets are retransmitted: only the missing packets, or all packets from the first
-  // missing one on.
+  // The packets that are retransmitted: only the missing ones, or all from the first missing one
+  // on.
   enum class Scope : uint8_t { selective, go_back_n };
   // When a packet counts as lost, besides after a time-out without any acknowledgement.
   enum class Trigger : uint8_t {
@@ -21,7 +21,7 @@ struct Retransmission {
     fast,     // as soon as the peer reports it missing
     timeout,  // after a time-out only
   };
-  // How long the retransmission time-out is.
+  // The length of the retransmission time-out.
   enum class Rto : uint8_t {
     measured,  // computed from round trips; doubled for each time-out in a row; 1 to 200 ms
     fixed,     // rto_base
@@ -32,8 +32,8 @@ struct Retransmission {
   friend constexpr bool is_valid(Trigger value) { return value <= Trigger::timeout; }
   friend constexpr bool is_valid(Rto value) { return value <= Rto::doubled; }
 
-  // How this end sends. The peer learns the mode when the channel is made, and receives
-  // accordingly.
+  // The members from here to `rto_base` say how this end sends. The peer learns them when the
+  // channel is made, and receives accordingly.
   Scope scope = Scope::selective;
   Trigger trigger = Trigger::rack;
   // Whether the peer keeps packets that arrive before a missing one. Otherwise it drops them, and
@@ -46,16 +46,18 @@ struct Retransmission {
   Rto rto = Rto::measured;
   // Rto::doubled: the exponent of each doubling, 0 to 8.
   uint8_t rto_exponent = 1;
-  // The channel is lost if another time-out follows after this many in a row (UB 4.4.19). With 0,
-  // it is lost after 1 s without a packet.
+  // The channel is lost at the time-out that follows this many consecutive ones (UB 4.4.19); 0
+  // disables this rule. In any case it is lost after 1 s without a packet from the peer while an
+  // answer is outstanding.
   uint8_t rto_tries = 0;
   // Rto::fixed and doubled: the first time-out, 4 us to 200 ms.
   Duration rto_base{};
 
-  // How this end receives.
-  // How far beyond a missing packet later ones are accepted, in packets: 1 to 2048.
+  // The members from here on say how this end receives.
+
+  // The number of packets after a missing one that are accepted: 1 to 2048.
   uint32_t window_packets = 2048;
-  // The bits of a TPSACK, each of which reports one packet: 64, 128, 256, 512 or 1024.
+  // The number of bits in a TPSACK, each of which reports one packet: 64, 128, 256, 512 or 1024.
   uint32_t bitmap_bits = 1024;
   // An acknowledgement is sent after this many packets: 1 to 1024.
   uint32_t ack_packets = 16;
@@ -90,12 +92,12 @@ struct NamedRetransmissions {
   const NamedRetransmission* begin() const { return first; }
   const NamedRetransmission* end() const { return last; }
 };
-// Returns the five named modes. Called by any thread.
+// Returns the five named modes. Any thread may call it.
 URMA_API NamedRetransmissions named_retransmissions();
-// Returns the mode with this name, or null if there is none. Called by any thread.
+// Returns the mode with this name, or null if there is none. Any thread may call it.
 URMA_API const NamedRetransmission* find_retransmission(std::string_view name);
 // Returns the name of the mode with the same scope, trigger and keeps_out_of_order, or "custom" if
-// there is none. Called by any thread.
+// there is none. Any thread may call it.
 URMA_API std::string_view name(const Retransmission& mode);
 
 }  // namespace urma

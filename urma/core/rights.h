@@ -20,7 +20,8 @@ constexpr bool has(Rights all, Rights wanted) {
   return (static_cast<uint8_t>(all) & static_cast<uint8_t>(wanted)) == static_cast<uint8_t>(wanted);
 }
 
-// Returns whether no other bits are set, since any number can be cast to an enumeration.
+// Returns whether only bits of these rights are set, since any number can be cast to an
+// enumeration.
 constexpr bool is_valid(Rights rights) {
   return has(Rights::read | Rights::write | Rights::atomic, rights);
 }
@@ -35,8 +36,8 @@ enum class TokenPolicy : uint8_t {
 constexpr bool is_valid(TokenPolicy policy) { return policy <= TokenPolicy::encryption; }
 
 // Where the atomics on a segment are executed. All atomics on a segment, those of its owner
-// included, must be executed in the same way, or they are not indivisible; so it is fixed at
-// registration.
+// included, must be executed in the same way, or they are not indivisible; so the domain is fixed
+// at registration.
 enum class AtomicDomain : uint8_t {
   processor,  // instructions of the processor, in the owner or in a peer that maps the segment
   engine,     // the owner's engine: peers send requests also if they map the segment

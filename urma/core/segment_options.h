@@ -11,8 +11,8 @@ class Segment;
 struct SegmentOptions {
   // The accesses that peers may make.
   Rights rights = Rights::read | Rights::write;
-  // Where atomics on it are executed (urma/core/atomic_works.h). `device` with Rights::atomic is
-  // refused as unsupported.
+  // Where atomics on the segment are executed (urma/core/atomic_works.h). `device` with
+  // Rights::atomic is refused as unsupported.
   AtomicDomain atomics = AtomicDomain::processor;
   // How requests prove their right to access. `signature` and `encryption` are refused as
   // unsupported.
@@ -23,10 +23,10 @@ struct SegmentOptions {
   const Segment* with = nullptr;
   // Whether the memory may disappear while it is registered: be unmapped, made read-only, or lie in
   // a file that is truncated. A peer's access then ends as `remote_access`, instead of ending this
-  // process by SIGSEGV or SIGBUS; bytes written before the missing page stay written. Costs 1 us
-  // for each packet, and two descriptors and 64 MiB of address space for the device. Such a segment
-  // takes no notifications (Work::notify) and no atomics. Only for register_memory. Does not guard
-  // the owner's works that use this memory as a buffer.
+  // process by SIGSEGV or SIGBUS; bytes written before the missing page stay written. The guard
+  // costs 1 us for each packet, and two descriptors and 64 MiB of address space once for the
+  // device. Such a segment takes no notifications (Work::notify) and no atomics. Only for
+  // register_memory. The owner's own works that use this memory as a buffer are not guarded.
   bool guarded = false;
 };
 

@@ -21,8 +21,7 @@ enum class Origin : uint8_t {
   measured,       // measured on this machine, by this process
   drawn,          // drawn at random, or the first free one
 };
-// Returns the name of the origin: "default", "device string". Called by any thread.
-
+// Returns the name of the origin, for example "default" or "device string". Any thread may call it.
 constexpr std::string_view name(Origin origin) {
   constexpr std::string_view names[] = {"default", "device string", "option",   "environment",
                                         "system",  "driver",        "measured", "drawn"};
@@ -44,8 +43,8 @@ using SettingList = std::vector<Setting>;
 // Replaces the setting of the same name, or appends it.
 URMA_API void set(SettingList& settings, Setting setting);
 
-// Return a value as people write it, and as device strings accept it: "64K", "15us", "5%", "yes".
-// The text uses the largest unit of which the value is a whole number.
+// These return a value as people write it, and as device strings accept it: "64K", "15us", "5%",
+// "yes". The text uses the largest unit of which the value is a whole number.
 URMA_API std::string size_text(uint64_t bytes);
 URMA_API std::string duration_text(Duration duration);
 URMA_API std::string fraction_text(double fraction);

@@ -96,12 +96,12 @@ struct Metric {
   uint64_t Statistics::*value =
       nullptr;  // the field; UINT64_MAX in it means that there is no value
 };
-// "since open" or "now".
+// Returns the name of the window: "since open" or "now".
 constexpr std::string_view name(Metric::Window window) {
   return window == Metric::Window::now ? "now" : "since open";
 }
 
-// Returns the explanations of all fields of Statistics, in their order. Called by any thread.
+// Returns the explanations of all fields of Statistics, in their order. Any thread may call it.
 URMA_API std::span<const Metric> all_metrics();
 
 }  // namespace urma

@@ -44,7 +44,8 @@ enum class Status : uint8_t {
 
   // Why calls fail.
 
-  // No berth is vacant. Poll completions and try again.
+  // No berth is vacant. Poll completions and try again. No call of this version returns it:
+  // Jetty::post returns a smaller number instead.
   would_block,
   // An argument is invalid. Correct the one that the message names.
   invalid_argument,
@@ -92,8 +93,8 @@ struct StatusInfo {
   }
 };
 
-// Returns the explanation of a status, and one also for a number that is not a Status. Called by
-// any thread; never fails.
+// Returns the explanation of a status, and one also for a number that is not a Status. Any thread
+// may call it; it never fails.
 URMA_API const StatusInfo& describe(Status status);
 // Returns the name of a status, for printing: urma::name(completion.status).
 inline std::string_view name(Status status) { return describe(status).name; }

@@ -48,10 +48,10 @@ struct RemoteJetty {
 
 // Memory of this process. The library accesses it only between the post of a work and the poll of
 // its completion; for a work with inline data, only during the post. The memory must be mapped for
-// that long, and writable if the library stores to it. The library does not check this; if it does
-// not hold, the process receives SIGSEGV. A range that no process can have (at null, around the end
-// of the address space, or in its upper half, which belongs to the kernel) is refused: a work with
-// it completes as `bad_work`, and `receive` returns false.
+// that long, and writable if the library stores to it. The library does not check this; if the
+// memory is not mapped or not writable, the process receives SIGSEGV. A range that no process can
+// have (at null, around the end of the address space, or in its upper half, which belongs to the
+// kernel) is refused: a work with it completes as `bad_work`, and `receive` returns false.
 struct Buffer {
   void* data = nullptr;
   size_t bytes = 0;
@@ -59,8 +59,7 @@ struct Buffer {
 
 // The kinds of works. `receive` occurs in completions only.
 enum class Operation : uint8_t { write, read, send, receive, atomic };
-// Returns whether the value is one of the enumeration's, since any number can be cast to an
-// enumeration.
+// Returns whether the enumeration has this value, since any number can be cast to an enumeration.
 constexpr bool is_valid(Operation operation) { return operation <= Operation::atomic; }
 
 // A work request: what an application posts. It is a value that can be built once and posted many
@@ -103,9 +102,10 @@ struct Work {
   Work& immediate(uint64_t value) { return with_immediate = true, immediate_value = value, *this; }
   // Write with notify (UB): after all data is in place, 8 bytes of a segment of the same peer,
   // aligned to 8, are set to `value` (in the target's byte order) by one store. A reader that sees
-  // the value by an atomic load (acquire) sees the data. It takes no receive slot of the target,
-  // completes nothing there and wakes no thread. If the work is refused, the 8 bytes do not change.
-  // Only for writes, and not together with an immediate. `at`: bytes from the segment's first one.
+  // the value by an atomic load (acquire) sees the data. A notification takes no receive slot of
+  // the target, completes nothing there and wakes no thread. If the work is refused, the 8 bytes do
+  // not change. Only for writes, and not together with an immediate. `at` is the offset in the
+  // segment, in bytes.
   Work& notify(const RemoteSegment& where, uint64_t at, uint64_t value);
   // Sets 64 bits that the library does not interpret and returns in Completion::tag.
   Work& tag(uint64_t value) { return tag_value = value, *this; }
@@ -121,8 +121,8 @@ struct Work {
   Work& strong() { return order = Order::strong, *this; }
   // Later strong works of the Jetty wait for this work (UB: RO), which itself does not wait.
   Work& relaxed() { return order = Order::relaxed, *this; }
-  // No part of it is sent before all earlier works of its Jetty (Fence::all), or all earlier reads
-  // and atomics (Fence::reads), have ended, successfully or not. Later works wait with it.
+  // No part of the work is sent before all earlier works of its Jetty (Fence::all), or all earlier
+  // reads and atomics (Fence::reads), have ended, successfully or not. Later works wait with it.
   Work& fenced(Fence from = Fence::all) { return fence = from, *this; }
   // The work has no completion of its own unless it fails. The completion of the next signalled
   // work of the Jetty implies that this work has succeeded.
@@ -144,10 +144,10 @@ inline Work& Work::notify(const RemoteSegment& where, uint64_t at, uint64_t valu
   return *this;
 }
 
-// A write: copies `from` to the segment `to` at `offset`. 0 to max_write_bytes. 1, 2, 4 or 8
-// aligned bytes of a mapped segment are written by one store. Otherwise each byte may be stored
-// more than once until the work has completed; use an immediate or a notification to tell the
-// target that all data is in place. If both ranges lie in one window but belong to two devices,
+// A write: copies `from`, of 0 to max_write_bytes bytes, to the segment `to` at `offset`. 1, 2, 4
+// or 8 aligned bytes of a mapped segment are written by one store. Otherwise each byte may be
+// stored more than once until the work has completed; use an immediate or a notification to tell
+// the target that all data is in place. If both ranges lie in one window but belong to two devices,
 // they must not overlap.
 inline Work write(std::span<const std::byte> from, const RemoteSegment& to, uint64_t offset = 0) {
   Work work;
@@ -167,7 +167,8 @@ inline Work write(std::span<const Buffer> from, const RemoteSegment& to, uint64_
   return work;
 }
 
-// A read: copies from the segment `from` at `offset` into `to`. 0 to max_write_bytes.
+// A read: copies from the segment `from` at `offset` into `to`, which has 0 to max_write_bytes
+// bytes.
 inline Work read(std::span<std::byte> to, const RemoteSegment& from, uint64_t offset = 0) {
   Work work;
   work.operation = Operation::read;
@@ -186,7 +187,7 @@ inline Work read(std::span<const Buffer> to, const RemoteSegment& from, uint64_t
   return work;
 }
 
-// A send: delivers a message into a buffer that the target has posted. 0 to max_send_bytes.
+// A send: delivers a message of 0 to max_send_bytes bytes into a buffer that the target has posted.
 inline Work send(std::span<const std::byte> message, const RemoteJetty& to) {
   Work work;
   work.operation = Operation::send;
