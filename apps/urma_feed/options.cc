@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "apps/common/command_line.h"
-#include "apps/urma_feed/message.h"
+#include "apps/urma_feed/immediates.h"
 
 namespace urma::apps::feed {
 namespace {

@@ -10,7 +10,7 @@
 #include "apps/common/devices.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/output.h"
-#include "apps/urma_feed/message.h"
+#include "apps/urma_feed/immediates.h"
 #include "urma/urma.hpp"
 
 namespace urma::apps::feed {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "apps/urma_feed/message.h"
+#include "apps/urma_feed/immediates.h"
 #include "urma/urma.hpp"
 
 namespace urma::apps::feed {

@@ -1,5 +1,5 @@
 #include "apps/urma_info/checks.h"
-#include "apps/urma_info/message.h"
+#include "apps/urma_info/split_error.h"
 
 namespace urma::apps::info {
 namespace {
@@ -7,8 +7,8 @@ namespace {
 Finding check_device(const Host& host, const std::string& device) {
   const Result<void> opened = host.open(device);
   if (opened) return ok("opens");
-  const Message message = split_message(opened.error().message);
-  return fix("does not open: " + message.what, message.fix);
+  const SplitError error = split_error(opened.error().message);
+  return fix("does not open: " + error.what, error.fix);
 }
 
 }  // namespace

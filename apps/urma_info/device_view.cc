@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "apps/urma_info/message.h"
+#include "apps/urma_info/split_error.h"
 #include "apps/urma_info/wrap.h"
 
 namespace urma::apps::info {
@@ -45,10 +45,11 @@ std::vector<Ability> abilities_of(Device& device, const SettingList& settings) {
   out.push_back({"descriptor", descriptor.ok(),
                  descriptor ? "completions can be waited for in epoll (Jetty::fd)"
                             : "completions cannot be waited for in epoll: " +
-                                  split_message(descriptor.error().message).what});
-  out.push_back({"atomics", true,
-                 mapped ? "of 1 to 8 bytes, by the initiator's instructions where memory is mapped"
-                        : "of 1 to 8 bytes, executed by the target's engine"});
+                                  split_error(descriptor.error().message).what});
+  out.push_back(
+      {"atomics", true,
+       mapped ? "atomics of 1 to 8 bytes, by the initiator's instructions where memory is mapped"
+              : "atomics of 1 to 8 bytes, executed by the target's engine"});
   return out;
 }
 
@@ -99,10 +100,10 @@ json to_json(const DeviceView& view) {
               {"default", view.text == default_device},
               {"usable", !view.error.has_value()}};
   if (view.error) {
-    const Message message = split_message(view.error->message);
+    const SplitError error = split_error(view.error->message);
     out["status"] = name(view.error->status);
-    out["why"] = message.what;
-    out["fix"] = message.fix;
+    out["why"] = error.what;
+    out["fix"] = error.fix;
     return out;
   }
   out["description"] = view.description;
@@ -117,9 +118,9 @@ json to_json(const DeviceView& view) {
 std::string to_text(const DeviceView& view) {
   constexpr size_t indent = 6;
   if (view.error) {
-    const Message message = split_message(view.error->message);
-    return wrap_after("    not here: ", message.what, indent) +
-           wrap_after("    Fix: ", message.fix, indent);
+    const SplitError error = split_error(view.error->message);
+    return wrap_after("    not here: ", error.what, indent) +
+           wrap_after("    Fix: ", error.fix, indent);
   }
   // The device string is printed above, so it is removed here.
   const std::string chose = view.description.substr(view.text.size() + 2);

@@ -6,11 +6,11 @@
 namespace urma::apps::info {
 
 // An error's message, split where its cure begins.
-struct Message {
+struct SplitError {
   std::string what;
   std::string fix;
 };
-inline Message split_message(std::string_view text) {
+inline SplitError split_error(std::string_view text) {
   constexpr std::string_view mark = ". Fix: ";
   const size_t at = text.find(mark);
   if (at == text.npos) return {std::string(text), {}};
