@@ -39,7 +39,7 @@ class Asker {
   // The answer, once it has arrived. Throws Refused, once, if a "failed" has arrived: as the
   // answer, or with id 0.
   const std::optional<Message>& answer();
-  // Whether `answer` throws.
+  // Returns whether `answer` would throw.
   bool refused() const { return refused_.has_value(); }
 
   // Reads the body of an answer. Throws a Failure that names the peer and what was wrong.
@@ -57,7 +57,7 @@ class Asker {
   const std::string peer_;
   RemoteJetty to_;
   uint64_t id_ = 0;   // of the last question
-  std::string type_;  // of it
+  std::string type_;  // of the last question
   std::optional<Message> answer_;
   std::optional<Refused> refused_;
 };

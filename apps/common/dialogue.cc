@@ -21,6 +21,17 @@ Jetty make_jetty(Device& device, const Dialogue::Options& options) {
               "a Jetty for messages");
 }
 
+Failure crowded(size_t waiting, std::string_view whom) {
+  return {Exit::peer_lost,
+          fmt::format("{} messages wait for {}. Fix: see whether the other side still runs",
+                      waiting, whom)};
+}
+
+std::string origin(const Completion& arrival, std::string_view why) {
+  return fmt::format("from peer {}, Jetty {}: {}", arrival.from.index,
+                     static_cast<uint32_t>(arrival.from_jetty), why);
+}
+
 }  // namespace
 
 Dialogue::Dialogue(Device& device, const Options& options)
@@ -32,31 +43,52 @@ Dialogue::Dialogue(Device& device, const Options& options)
 
 void Dialogue::send(const RemoteJetty& to, const Message& message) {
   std::string made = to_text(message, options_.wording);
-  admit(to.peer);
+  Peer& peer = admit(to.peer);
   const std::string& text = texts_[next_text_] = std::move(made);
-  post(to.peer, urma::send(std::as_bytes(std::span(text)), to).tag(next_text_++));
+  queue(peer, urma::send(std::as_bytes(std::span(text)), to).tag(next_text_++));
 }
 
-void Dialogue::post(PeerId to, const Work& work) {
-  admit(to);
-  waiting_.push_back({to, work});
+void Dialogue::post(PeerId to, const Work& work) { queue(admit(to), work); }
+
+Dialogue::Peer& Dialogue::admit(PeerId to) {
+  const auto peer = std::ranges::find(peers_, to, &Peer::id);
+  const size_t its = peer == peers_.end() ? 0 : peer->waiting.size();
+  if (its >= options_.most_waiting_one) throw crowded(its, "this peer, which does not take them");
+  if (waiting_ >= options_.most_waiting) throw crowded(waiting_, "peers that do not take them");
+  return peer == peers_.end() ? peers_.emplace_back(to) : *peer;
+}
+
+void Dialogue::queue(Peer& peer, const Work& work) {
+  peer.waiting.push_back(work);
+  ++waiting_;
   push();
 }
 
-void Dialogue::admit(PeerId to) const {
-  const auto its = static_cast<size_t>(std::ranges::count(waiting_, to, &Waiting::to));
-  if (waiting_.size() < options_.most_waiting && its < options_.most_waiting_one) return;
-  throw Failure(Exit::peer_lost,
-                fmt::format("{} messages wait already, {} of them for this peer, which does not "
-                            "take them. Fix: see whether the other side still runs",
-                            waiting_.size(), its));
+// After each work its peer moves to the end, so that the others come first.
+void Dialogue::push() {
+  const auto may_post = [this](const Peer& peer) {
+    return !peer.waiting.empty() && peer.berths < options_.berths_one;
+  };
+  for (;;) {
+    const auto next = std::ranges::find_if(peers_, may_post);
+    if (next == peers_.end() || jetty_.post(next->waiting.front()) != 1) return;
+    posted_.emplace(next->waiting.front().tag_value, next);
+    next->waiting.pop_front();
+    --waiting_;
+    ++next->berths;
+    peers_.splice(peers_.end(), peers_, next);
+  }
 }
 
-void Dialogue::push() {
-  while (!waiting_.empty() && jetty_.post(waiting_.front().work) == 1) {
-    ++outstanding_;
-    waiting_.pop_front();
-  }
+// Called when a work with this tag has completed.
+void Dialogue::release(uint64_t tag) {
+  texts_.erase(tag);
+  const auto posted = posted_.find(tag);
+  if (posted == posted_.end()) return;
+  const auto peer = posted->second;
+  posted_.erase(posted);
+  if (--peer->berths == 0 && peer->waiting.empty()) peers_.erase(peer);
+  push();
 }
 
 // Buffer `tag` counts from 1: an immediate alone completes with tag 0.
@@ -70,9 +102,7 @@ void Dialogue::receive(uint64_t tag) { (void)jetty_.receive(buffer(tag), tag); }
 
 std::optional<std::string> Dialogue::handle(const Completion& completion) {
   if (completion.operation != Operation::receive) {
-    if (outstanding_ > 0) --outstanding_;
-    texts_.erase(completion.tag);
-    push();
+    release(completion.tag);
     return std::nullopt;
   }
   // After a close nothing arrives any more.
@@ -89,15 +119,24 @@ std::optional<std::string> Dialogue::handle(const Completion& completion) {
 }
 
 void Dialogue::drop(const Completion& arrival, std::string_view why) {
-  ++dropped_;
-  last_dropped_ = fmt::format("from peer {}, Jetty {}: {}", arrival.from.index,
-                              static_cast<uint32_t>(arrival.from_jetty), why);
+  dropped_ = {dropped_.count + 1, origin(arrival, why)};
 }
 
-std::string Dialogue::what_was_dropped() const {
-  if (dropped_ == 0) return {};
-  return fmt::format("{} {} not understood and dropped; the last one {}", dropped_,
-                     dropped_ == 1 ? "message was" : "messages were", printable(last_dropped_));
+void Dialogue::leave_unanswered(const Completion& arrival, std::string_view why) {
+  unanswered_ = {unanswered_.count + 1, origin(arrival, why)};
+}
+
+std::vector<std::string> Dialogue::complaints() const {
+  std::vector<std::string> lines;
+  const auto add = [&](const Unused& unused, std::string_view one, std::string_view many) {
+    if (unused.count == 0) return;
+    lines.push_back(fmt::format("{} {}; the last one {}", unused.count,
+                                unused.count == 1 ? one : many, printable(unused.last)));
+  };
+  add(dropped_, "message was not understood and dropped",
+      "messages were not understood and dropped");
+  add(unanswered_, "message could not be answered", "messages could not be answered");
+  return lines;
 }
 
 }  // namespace urma::apps

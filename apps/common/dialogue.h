@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/common/message.h"
@@ -13,10 +15,11 @@
 namespace urma::apps {
 
 // A Jetty with buffers for messages that arrive and copies of those that leave. Works that find no
-// berth wait here, in order, until completions have been handled; how many wait is bounded, in all
-// and for each peer, so that a peer that takes nothing costs neither memory nor the other peers'
-// turns. One thread uses it. It does not know what the messages are about, nor which peers there
-// are. Other works of the same Jetty go through `post`, with tags below `message_tag`.
+// berth wait here until completions have been handled: those to one peer in order, the peers by
+// turns. How many works wait is bounded, in all and for each peer, and the works to one peer hold
+// only a share of the berths. So a peer that takes nothing costs neither memory nor the other
+// peers' turns. One thread uses it. It does not know what the messages are about. Other works of
+// the same Jetty go through `post`, with tags below `message_tag`.
 class Dialogue {
  public:
   static constexpr uint64_t message_tag = uint64_t{1} << 63;
@@ -24,9 +27,10 @@ class Dialogue {
   struct Options {
     Wording wording;
     uint32_t berths = 16;
+    uint32_t berths_one = 4;       // the most that works to one peer hold
     uint32_t receives = 64;        // buffers of wording.most_bytes each
     size_t most_waiting = 1024;    // works without a berth
-    size_t most_waiting_one = 64;  // those of them to one peer
+    size_t most_waiting_one = 64;  // the most of them to one peer
     Jfc* completions = nullptr;    // by default, a queue of the Jetty's own
   };
   Dialogue(Device& device, const Options& options);
@@ -34,9 +38,10 @@ class Dialogue {
 
   Jetty& jetty() { return jetty_; }
   const Wording& wording() const { return options_.wording; }
-  // Everything that was sent and posted has completed.
-  bool idle() const { return outstanding_ == 0 && waiting_.empty(); }
-  size_t waiting() const { return waiting_.size(); }
+  // Returns whether all works, messages included, have completed.
+  bool idle() const { return peers_.empty(); }
+  // The number of works without a berth.
+  size_t waiting() const { return waiting_; }
 
   // Does not block. Throws a Failure if the message is too long, or with Exit::peer_lost if too
   // much waits already. A message that its peer does not take within 2 s completes with an error.
@@ -48,30 +53,42 @@ class Dialogue {
   // immediate, or a message that is longer than the buffers, is not one.
   std::optional<std::string> handle(const Completion& completion);
 
-  // A server counts the messages that it cannot use, and says so when it ends.
-  void drop(const Completion& arrival, std::string_view why);
-  uint64_t dropped() const { return dropped_; }
-  // A line for stderr; empty if none was dropped.
-  std::string what_was_dropped() const;
+  // A server goes on after a message that it cannot use. It counts such messages, and prints the
+  // complaints when it ends.
+  void drop(const Completion& arrival, std::string_view why);  // it is not understood
+  void leave_unanswered(const Completion& arrival, std::string_view why);
+  // Lines for stderr, one for each kind of message that was counted.
+  std::vector<std::string> complaints() const;
 
  private:
-  struct Waiting {
-    PeerId to;
-    Work work;
+  // A peer to which works have not completed.
+  struct Peer {
+    explicit Peer(PeerId peer) : id(peer) {}
+
+    PeerId id;
+    uint32_t berths = 0;  // held by its works
+    std::deque<Work> waiting;
   };
+  struct Unused {
+    uint64_t count = 0;
+    std::string last;  // which message, and why
+  };
+  Peer& admit(PeerId to);
+  void queue(Peer& peer, const Work& work);
   void push();
-  void admit(PeerId to) const;
+  void release(uint64_t tag);
   std::span<std::byte> buffer(uint64_t tag);
   void receive(uint64_t tag);
 
   const Options options_;
   std::vector<std::byte> buffers_;
-  std::map<uint64_t, std::string> texts_;  // that leave, by tag
-  std::deque<Waiting> waiting_;
+  std::map<uint64_t, std::string> texts_;  // messages that have not completed, by tag
+  std::list<Peer> peers_;                  // in the order of their turns
+  std::multimap<uint64_t, std::list<Peer>::iterator> posted_;  // works that hold berths, by tag
+  size_t waiting_ = 0;
   uint64_t next_text_ = message_tag;
-  uint32_t outstanding_ = 0;
-  uint64_t dropped_ = 0;
-  std::string last_dropped_;
+  Unused dropped_;
+  Unused unanswered_;
   Jetty jetty_;  // last: it uses the others
 };
 

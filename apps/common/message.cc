@@ -68,6 +68,12 @@ void refuse_value(std::string_view name, std::string_view wanted) {
   throw NotUnderstood(fmt::format("\"{}\" is not {}", name.substr(0, 40), wanted));
 }
 
+std::string take_name(std::string_view& names) {
+  const std::string_view name = names.substr(0, names.find(','));
+  names.remove_prefix(std::min(name.size() + 2, names.size()));
+  return std::string(name);
+}
+
 bool is_whole(const json& in, int64_t least, uint64_t most) {
   if (in.is_number_unsigned()) return in.get<uint64_t>() <= most;
   return in.is_number_integer() && in.get<int64_t>() >= least;

@@ -62,14 +62,16 @@ void read_field(const nlohmann::json& body, const char* name, T& out);
 template <class T>
 void read_optional(const nlohmann::json& body, const char* name, T& out);
 
-// Makes a struct the body of messages: all its fields are written, and all must be there.
-#define URMA_READ_FIELD(field) urma::apps::read_field(in, #field, out.field);
+// Inside a struct, makes it the body of messages: the fields that are listed are written, and all
+// of them must be there to be read.
 #define URMA_BODY(Body, ...)                                                          \
-  inline void to_json(nlohmann::json& nlohmann_json_j, const Body& nlohmann_json_t) { \
-    NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(NLOHMANN_JSON_TO, __VA_ARGS__))          \
+  friend void to_json(nlohmann::json& out, const Body& in) { in.write_fields(out); }  \
+  friend void from_json(const nlohmann::json& in, Body& out) { out.read_fields(in); } \
+  void write_fields(nlohmann::json& out) const {                                      \
+    urma::apps::write_fields(out, #__VA_ARGS__, __VA_ARGS__);                         \
   }                                                                                   \
-  inline void from_json(const nlohmann::json& in, Body& out) {                        \
-    NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(URMA_READ_FIELD, __VA_ARGS__))           \
+  void read_fields(const nlohmann::json& in) {                                        \
+    urma::apps::read_fields(in, #__VA_ARGS__, __VA_ARGS__);                           \
   }
 
 // The body of a message, as the struct that its type has. Throws NotUnderstood.
@@ -155,6 +157,20 @@ void read_field(const nlohmann::json& body, const char* name, T& out) {
 template <class T>
 void read_optional(const nlohmann::json& body, const char* name, T& out) {
   if (body.is_object() && body.contains(name)) read_field(body, name, out);
+}
+
+// Removes the first of some names, "a, b, c", and returns it.
+std::string take_name(std::string_view& names);
+
+template <class... Fields>
+void write_fields(nlohmann::json& out, std::string_view names, const Fields&... fields) {
+  out = nlohmann::json::object();
+  ((out[take_name(names)] = fields), ...);
+}
+
+template <class... Fields>
+void read_fields(const nlohmann::json& in, std::string_view names, Fields&... fields) {
+  (read_field(in, take_name(names).c_str(), fields), ...);
 }
 
 template <class Body>

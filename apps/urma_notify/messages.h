@@ -33,30 +33,29 @@ struct Offer {
   std::string name;
   uint64_t bytes = 0;
   bool replace = false;
+  URMA_BODY(Offer, speaks, version, jetty, name, bytes, replace)
 };
 struct Accepted {
   uint32_t transfer = 0;
   uint64_t have = 0;    // blocks that can be compared
   bool whole = false;   // the blocks are a complete file with its name
   std::string staging;  // a descriptor
+  URMA_BODY(Accepted, transfer, have, whole, staging)
 };
 struct Ask {
   uint32_t transfer = 0;
   uint64_t block = 0;
+  URMA_BODY(Ask, transfer, block)
 };
 struct Checks {
   std::vector<uint32_t> checks;
+  URMA_BODY(Checks, checks)
 };
 struct Finish {
   uint32_t transfer = 0;
   uint64_t block = 0;  // 0
   uint32_t check = 0;
+  URMA_BODY(Finish, transfer, block, check)
 };
-
-URMA_BODY(Offer, speaks, version, jetty, name, bytes, replace)
-URMA_BODY(Accepted, transfer, have, whole, staging)
-URMA_BODY(Ask, transfer, block)
-URMA_BODY(Checks, checks)
-URMA_BODY(Finish, transfer, block, check)
 
 }  // namespace urma::apps::notify

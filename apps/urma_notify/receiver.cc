@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr uint32_t berths = 256;
+constexpr uint32_t berths_one = 32;
 constexpr uint32_t receives = 256;
 constexpr size_t most_transfers = 64;
 constexpr size_t most_waiting = 2048;  // works without a berth, with texts of up to 32 KiB
@@ -32,6 +33,7 @@ Receiver::Receiver(const std::string& device, int folder, std::atomic<bool>& ove
       device_(captures_.watch(apps::open_device(device))),
       dialogue_(device_, {.wording = wording(),
                           .berths = berths,
+                          .berths_one = berths_one,
                           .receives = receives,
                           .most_waiting = most_waiting}) {
   must(dialogue_.jetty().fd(), "the device");
@@ -89,8 +91,8 @@ void Receiver::handle(const Completion& completion) {
     dialogue_.drop(completion, why.what());
     give_up_on(completion, why.what());
   } catch (const std::exception& why) {
-    // An invalid message of one sender must not end the service for the others.
-    dialogue_.drop(completion, why.what());
+    // A sender that cannot be answered must not end the service for the others.
+    dialogue_.leave_unanswered(completion, why.what());
   }
 }
 
@@ -140,7 +142,7 @@ void Receiver::handle_message(const Completion& arrival, const Message& question
   if (question.type == "offer") return accept(arrival, question);
   const auto asked = body_of<Ask>(question);
   Transfer* const transfer = find(asked.transfer, arrival);
-  if (transfer == nullptr) return;
+  if (transfer == nullptr || transfer->state == Transfer::State::over) return;
   transfer->heard = Clock::now();
   try {
     answer(*transfer, question, asked.block);
@@ -154,17 +156,18 @@ void Receiver::answer(Transfer& transfer, const Message& question, uint64_t bloc
   if (question.type == "stop") {
     transfer.state = State::over;
   } else if (question.type == "checks") {
-    reply(transfer, {.id = question.id,
-                     .type = "checks",
-                     .body = Checks{transfer.file.checks(block, checks_at_a_time)}});
+    dialogue_.send(transfer.back, {.id = question.id,
+                                   .type = "checks",
+                                   .body = Checks{transfer.file.checks(block, checks_at_a_time)}});
   } else if (question.type == "begin" && transfer.state == State::open) {
     transfer.file.begin(block);
     transfer.next = std::min(block, transfer.file.have());
     transfer.resumed = std::min(transfer.next * block_bytes, transfer.bytes);
     transfer.state = State::receiving;
-    reply(transfer, {.id = question.id,
-                     .type = "begun",
-                     .body = Ask{.transfer = transfer.number, .block = transfer.next}});
+    dialogue_.send(transfer.back,
+                   {.id = question.id,
+                    .type = "begun",
+                    .body = Ask{.transfer = transfer.number, .block = transfer.next}});
   } else if (question.type == "finish") {
     // The sender's check is compared later, when the file is read back. A missing block would be
     // found then.
@@ -177,13 +180,13 @@ void Receiver::answer(Transfer& transfer, const Message& question, uint64_t bloc
   }
 }
 
-// If a sender takes no messages, its transfer ends.
-void Receiver::reply(Transfer& transfer, const Message& message) {
+// Sends the last message of a transfer. Returns false if the sender takes no messages.
+bool Receiver::reply(Transfer& transfer, const Message& message) {
   try {
     dialogue_.send(transfer.back, message);
-  } catch (const Failure& failure) {
-    say_line(fmt::format("{}: given up: {}", transfer.name, failure.what()));
-    transfer.state = Transfer::State::over;
+    return true;
+  } catch (const Failure&) {
+    return false;
   }
 }
 
@@ -274,19 +277,23 @@ void Receiver::finish(Transfer& transfer) {
                              transfer.name, transfer.file.check(), transfer.sender_check)});
   }
   transfer.file.commit();
-  reply(transfer, {.id = transfer.finish_id, .type = "finished", .body = Ask{transfer.number, 0}});
+  const bool replied = reply(
+      transfer,
+      {.id = transfer.finish_id, .type = "finished", .body = Ask{.transfer = transfer.number}});
   transfer.state = Transfer::State::over;
   const double seconds = std::chrono::duration<double>(Clock::now() - transfer.began).count();
-  say_line(transfer.file.whole()
-               ? fmt::format("{}: it was there already, and is the same", transfer.name)
-               : fmt::format("{}: {} bytes, {} of them before, in {:.1f} s, check {:08x}",
-                             transfer.name, transfer.bytes, transfer.resumed, seconds,
-                             transfer.sender_check));
+  const std::string done =
+      transfer.file.whole()
+          ? fmt::format("{}: it was there already, and is the same", transfer.name)
+          : fmt::format("{}: {} bytes, {} of them before, in {:.1f} s, check {:08x}", transfer.name,
+                        transfer.bytes, transfer.resumed, seconds, transfer.sender_check);
+  say_line(replied ? done : done + "; its sender takes no messages and was not notified");
 }
 
-// The partial file is kept for the next attempt.
+// The partial file is kept for the next attempt. A sender that takes no messages notices by itself
+// that its transfer has ended.
 void Receiver::fail(Transfer& transfer, uint64_t id, const Failure& failure) {
-  reply(transfer, failed_message(id, {.exit = failure.exit(), .message = failure.what()}));
+  (void)reply(transfer, failed_message(id, {.exit = failure.exit(), .message = failure.what()}));
   say_line(fmt::format("{}: given up: {}", transfer.name, failure.what()));
   transfer.state = Transfer::State::over;
 }
@@ -331,7 +338,7 @@ void Receiver::say_goodbye() {
   for (const auto until = Clock::now() + 300ms; !dialogue_.idle() && Clock::now() < until;) {
     for (const Completion& completion : dialogue_.jetty().wait(10ms)) dialogue_.handle(completion);
   }
-  if (dialogue_.dropped() > 0) complain(dialogue_.what_was_dropped());
+  for (const std::string& line : dialogue_.complaints()) complain(line);
 }
 
 }  // namespace urma::apps::notify

@@ -37,7 +37,10 @@ Sender::Sender(const Options& options, const Outgoing& file, Device& device)
     : options_(options),
       file_(file),
       device_(device),
-      dialogue_(device, {.wording = wording(), .berths = berths, .receives = receives}),
+      dialogue_(device, {.wording = wording(),
+                         .berths = berths,
+                         .berths_one = berths,  // there is one receiver
+                         .receives = receives}),
       asker_(dialogue_, "the receiver at " + options.host) {}
 
 Exit Sender::run() {

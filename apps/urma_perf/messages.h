@@ -27,27 +27,39 @@ inline constexpr int protocol =
 
 Wording wording();
 
+void to_json(nlohmann::json& out, const SideDescription& in);
+void from_json(const nlohmann::json& in, SideDescription& out);
+void to_json(nlohmann::json& out, const Case& in);
+void from_json(const nlohmann::json& in, Case& out);
+void to_json(nlohmann::json& out, const Verdict& in);
+void from_json(const nlohmann::json& in, Verdict& out);
+
 struct Hello {
   int speaks = protocol;
   std::string version;
   std::string jetty;     // the descriptor to which answers go
   std::string presence;  // descriptor of memory that exists as long as the client
+  URMA_BODY(Hello, speaks, version, jetty, presence)
 };
 struct Welcome {
   std::string version;
   std::string device;  // the description of the server's device
+  URMA_BODY(Welcome, version, device)
 };
 struct Ready {
   SideDescription side;
   std::string raw;  // the address of its raw socket; empty without --limit
+  URMA_BODY(Ready, side, raw)
 };
 struct Setup {
   Case what;
   SideDescription side;
   std::string raw;
+  URMA_BODY(Setup, what, side, raw)
 };
 struct Begin {
   bool limit = false;
+  URMA_BODY(Begin, limit)
 };
 struct Report {
   uint64_t messages = 0;  // of which the server was notified
@@ -55,23 +67,11 @@ struct Report {
   Verdict verdict;
   double raw_bytes_per_second = 0;
   int64_t waited = 0;  // ns for which the server waited for a processor
+  URMA_BODY(Report, messages, windows, verdict, raw_bytes_per_second, waited)
 };
 struct Totals {
   std::map<std::string, uint64_t> counters;
+  URMA_BODY(Totals, counters)
 };
-
-void to_json(nlohmann::json& out, const SideDescription& in);
-void from_json(const nlohmann::json& in, SideDescription& out);
-void to_json(nlohmann::json& out, const Case& in);
-void from_json(const nlohmann::json& in, Case& out);
-void to_json(nlohmann::json& out, const Verdict& in);
-void from_json(const nlohmann::json& in, Verdict& out);
-URMA_BODY(Hello, speaks, version, jetty, presence)
-URMA_BODY(Welcome, version, device)
-URMA_BODY(Ready, side, raw)
-URMA_BODY(Setup, what, side, raw)
-URMA_BODY(Begin, limit)
-URMA_BODY(Report, messages, windows, verdict, raw_bytes_per_second, waited)
-URMA_BODY(Totals, counters)
 
 }  // namespace urma::apps::perf

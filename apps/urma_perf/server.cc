@@ -97,11 +97,13 @@ void Server::handle(const Completion& completion) {
   if (!text) return;
   try {
     handle_message({.peer = completion.from, .jetty = completion.from_jetty}, parse_message(*text));
-  } catch (const std::exception& e) {
+  } catch (const NotUnderstood& why) {
     // An invalid message of one client must not end the service for the others.
-    dialogue_.drop(completion, e.what());
-    if (options_.verbose)
-      print_error(fmt::format("a message without a client to answer: {}", e.what()));
+    dialogue_.drop(completion, why.what());
+    if (options_.verbose) print_error(fmt::format("a message is not understood: {}", why.what()));
+  } catch (const std::exception& why) {
+    dialogue_.leave_unanswered(completion, why.what());
+    if (options_.verbose) print_error(fmt::format("a message is not answered: {}", why.what()));
   }
 }
 
@@ -198,7 +200,7 @@ void Server::say_goodbye() {
       if (completion.jetty == dialogue_.jetty().id()) dialogue_.handle(completion);
     }
   }
-  if (dialogue_.dropped() > 0) print_error("urma_perf server: " + dialogue_.what_was_dropped());
+  for (const std::string& line : dialogue_.complaints()) print_error("urma_perf server: " + line);
 }
 
 }  // namespace urma::apps::perf

@@ -1,18 +1,22 @@
 // A sender that breaks every rule of urma_notify's dialogue: rude ADDRESS
 //
-// It sends texts that are not messages, bodies with invalid numbers, and then a thousand questions
-// whose answers it does not take. It prints the answers to its invalid offers.
+// It sends texts that are not messages, bodies with invalid numbers, and questions whose answers it
+// does not take. It prints the answers to its invalid offers.
 #include <array>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "apps/urma_notify/blocks.h"
 #include "urma/urma.hpp"
 
 using namespace std::chrono_literals;
 
 namespace {
+
+// The most answers that the receiver keeps for one sender: 32 in berths, 64 that wait.
+constexpr size_t most_answers = 32 + 64;
 
 class Rude {
  public:
@@ -27,11 +31,13 @@ class Rude {
            jetty_.descriptor() + R"(",)" + rest + "}}";
   }
 
-  // Sends the text, and returns once it was taken.
-  void say(const std::string& text) {
-    while (jetty_.post(urma::send(std::as_bytes(std::span(text)), receiver_)) != 1) take();
-    while (sent_ == 0) take();
-    --sent_;
+  // Sends the text several times, and returns once all were taken.
+  void say(const std::string& text, size_t times = 1) {
+    sent_ = 0;
+    for (size_t i = 0; i < times; ++i) {
+      while (jetty_.post(urma::send(std::as_bytes(std::span(text)), receiver_)) != 1) take();
+    }
+    while (sent_ < times) take();
   }
   // Sends the text, and returns the answer.
   std::string ask(const std::string& text) {
@@ -41,6 +47,17 @@ class Rude {
     for (int turns = 0; turns < 1000 && answer_bytes_ == 0; ++turns) take();
     if (answer_bytes_ == 0) throw std::runtime_error("no answer to " + text);
     return {reinterpret_cast<const char*>(answer_.data()), answer_bytes_};
+  }
+  // Offers a file, and returns a question's text as far as its body has the transfer's number.
+  std::string question(const std::string& name, int bytes) {
+    const std::string accepted = ask(offer(R"("name":")" + name + R"(","bytes":)" +
+                                           std::to_string(bytes) + R"(,"replace":false)"));
+    constexpr std::string_view field = R"("transfer":)";
+    const size_t at = accepted.find(field);
+    if (at == accepted.npos) throw std::runtime_error(accepted);
+    const size_t number = at + field.size();
+    return R"({"id":9,"body":{"block":0,"transfer":)" +
+           accepted.substr(number, accepted.find_first_not_of("0123456789", number) - number);
   }
 
  private:
@@ -59,7 +76,9 @@ class Rude {
   urma::Jetty jetty_;
 };
 
-void be_rude(const std::string& address) {
+constexpr const char* checks = R"(},"type":"checks"})";
+
+void say_nonsense(const std::string& address) {
   Rude rude(address);
   for (const char* text : {
            "no JSON",
@@ -70,6 +89,7 @@ void be_rude(const std::string& address) {
            R"({"id":1,"type":"checks","body":{"transfer":4294967296,"block":0}})",
            R"({"id":1,"type":7,"body":{}})",
            R"({"id":1,"type":"offer","body":{"jetty":7}})",
+           R"({"id":1,"type":"offer","body":{"jetty":"not a descriptor"}})",
        }) {
     rude.say(text);
   }
@@ -80,24 +100,38 @@ void be_rude(const std::string& address) {
        }) {
     std::puts(rude.ask(rude.offer(rest)).c_str());
   }
-  const std::string accepted =
-      rude.ask(rude.offer(R"("name":"flooded","bytes":9,"replace":false)"));
-  constexpr std::string_view field = R"("transfer":)";
-  const size_t at = accepted.find(field);
-  if (at == accepted.npos) throw std::runtime_error(accepted);
-  const size_t number = at + field.size();
-  const std::string transfer =
-      accepted.substr(number, accepted.find_first_not_of("0123456789", number) - number);
-  const std::string checks =
-      R"({"id":9,"type":"checks","body":{"transfer":)" + transfer + R"(,"block":0}})";
-  for (int i = 0; i < 1000; ++i) rude.say(checks);
+}
+
+void take_no_answers(const std::string& address) {
+  Rude rude(address);
+  rude.say(rude.question("flooded", 9) + checks, 1000);
+}
+
+// The receiver has no room for the message that this transfer has failed.
+void take_no_failure(const std::string& address) {
+  Rude rude(address);
+  rude.say(rude.question("failed", 9) + checks, most_answers);
+  rude.say("no JSON");
+}
+
+// The receiver has no room for the message that this empty file is complete.
+void take_no_success(const std::string& address) {
+  Rude rude(address);
+  const std::string question = rude.question("complete", 0);
+  rude.ask(question + R"(},"type":"begin"})");
+  rude.say(question + checks, most_answers);
+  rude.say(question + R"(,"check":)" + std::to_string(urma::apps::notify::FileCheck().value()) +
+           R"(},"type":"finish"})");
 }
 
 }  // namespace
 
 int main(int count, char** arguments) try {
   if (count != 2) throw std::runtime_error("usage: rude ADDRESS");
-  be_rude(arguments[1]);
+  say_nonsense(arguments[1]);
+  take_no_answers(arguments[1]);
+  take_no_failure(arguments[1]);
+  take_no_success(arguments[1]);
 } catch (const std::exception& why) {
   return std::fprintf(stderr, "rude: %s\n", why.what()), 1;
 }
