@@ -49,7 +49,10 @@ def test_devices(window):
     device = asked(text)["device"]
     assert device["abilities"] == {"lossless": True, "mapped_memory": True, "descriptor": True,
                                    "atomics": True}, device
-    assert "opens: window " + window in run(text).stdout
+    printed = run(text).stdout
+    assert "opens: window " + window in printed, printed
+    # Lines are wrapped at any space.
+    assert "; atomics of 1 to 8 bytes, by the initiator" in " ".join(printed.split()), printed
     assert not asked("sim:x")["device"]["abilities"]["descriptor"]
 
 
