@@ -13,8 +13,8 @@ Error no_descriptor(std::string_view call) {
                                          ". Fix: close descriptors, or allow more (ulimit -n)"};
 }
 
-// Makes the descriptor readable for good once the device is closed, so that a thread that sleeps at
-// it wakes, whatever was taken meanwhile.
+// Keeps the descriptor readable once the device is closed, so that a thread that sleeps at it wakes
+// even if all events have been taken.
 void ring_when_closed(engine::Runner& runner) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (runner.closed() && runner.events().descriptor() >= 0) runner.events().ring();
@@ -105,7 +105,7 @@ size_t Device::events(std::span<Event> out) {
   const bool closed = runner.closed();
   const size_t count = runner.events().take(out);
   ring_when_closed(runner);
-  // There is room now for the events that did not fit before.
+  // The ring has room now for the events that did not fit before.
   if (count > 0 && runner.events().full() && runner.open()) {
     runner.call([](engine::Engine& engine, Time now) {
       engine.events().hand_over(now);

@@ -81,7 +81,7 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
     rest_until_ = now;
     return true;
   }
-  // Most looks of a polling thread find nothing, and end here.
+  // Most passes of a polling thread find nothing, and end here.
   found_nothing_ = polled != nullptr && !busy && quiet(now);
   if (found_nothing_) return false;
   if (commands_.waits() || commands_.arrived()) busy = commands_.run(*this, now) || busy;

@@ -82,7 +82,7 @@ class Engine {
 
   JettyControl& jetty_control() { return jetty_control_; }
   Registrations& registrations() { return registrations_; }
-  // For a port that has `path_ports`.
+  // Call it only if the port has `path_ports`.
   PathChanges& path_changes() { return path_changes_; }
   // Flushes all Jetties and removes all segments. Returns false until it is done, and is then
   // called again in later passes.

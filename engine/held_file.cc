@@ -50,7 +50,8 @@ HeldFile& HeldFile::operator=(HeldFile&& other) noexcept {
 }
 
 HeldFile::~HeldFile() {
-  // While this process holds the lock, no other one replaces the file: the path is this file.
+  // While this process holds the lock, no other process replaces the file, so the path still names
+  // this file.
   if (file_.get() >= 0) unlink(path_.c_str());
 }
 

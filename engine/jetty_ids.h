@@ -13,9 +13,9 @@ namespace urma::engine {
 // This class does not know the Jetties. `JettyControl` owns it; only the thread that runs the
 // engine calls it.
 //
-// Few ids serve any number of Jetties, because the latest one that was given back is used first:
-// peers remember what was executed for each id that was ever used, and have only so much room. The
-// numbering of an id's slices continues from Jetty to Jetty (`jetty::Flow`).
+// The id that was given back last is used first, so that few ids serve any number of Jetties: peers
+// store which slices were executed for each id that was ever used, and have limited room for that.
+// The numbering of an id's slices continues from Jetty to Jetty (`jetty::Flow`).
 class JettyIds {
  public:
   // `most`: the largest number of Jetties at a time.

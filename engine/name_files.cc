@@ -179,7 +179,8 @@ Result<NameFiles::Held> NameFiles::publish(const Endpoint& at, const std::string
   for (const std::string& path : {directory_, names, directory}) {
     if (auto made = own(path).make(); !made) return made.error();
   }
-  // The lock of the directory makes the check whether a file is held and its replacement one step.
+  // While this process holds the directory's lock, no other process can replace the file between
+  // the check whether it is held and its replacement here.
   const OwnedDescriptor turn(above_standard(
       ::open((directory + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)));
   if (turn.get() < 0) return own(directory).failure("opening " + directory + "/.lock", errno);

@@ -78,7 +78,7 @@ void NameService::ask(Question& question, Time now) {
 bool NameService::check(Question& question, Time now) {
   if (!question.done && now < question.until) {
     if (now < question.ask_at) return false;
-    // A peer that has left is looked for again: the publisher may have been restarted.
+    // If the peer has left, it is looked up again, because the publisher may have been restarted.
     if (!transport_.knows(question.peer)) {
       question.peer = transport_.know({}, question.at, {});
       if (question.retransmission) transport_.choose(question.peer, *question.retransmission, now);
@@ -91,7 +91,8 @@ bool NameService::check(Question& question, Time now) {
   while (*link != &question) link = &(*link)->next;
   *link = question.next;
   if (question.done) return true;
-  // A peer that answers without a channel is reported as such: asking again would not help.
+  // If the peer answers but does not accept a channel, its reason is reported, because asking again
+  // would not help.
   const transport::Why why_not = transport_.why_not(question.peer);
   if (why_not != transport::Why::unreachable) question.status = jetty::status_of(why_not);
   return true;

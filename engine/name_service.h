@@ -13,9 +13,9 @@
 namespace urma::engine {
 
 // The well-known Jetty 1 (docs/protocol.md): answers questions about published names, and asks
-// other devices. Questions and answers are Sends of one line of text. Lost ones are repeated. A
-// flood of questions finds no receive slot, and files are not read more often because of it. Called
-// by the thread that runs the pass.
+// other devices. Questions and answers are Sends of one line of text. Lost questions are repeated.
+// A flood of questions finds no receive slot, and files are not read more often because of it.
+// Called by the thread that runs the pass.
 class NameService {
  public:
   static constexpr size_t line_bytes = 1024;
@@ -46,7 +46,8 @@ class NameService {
     Time ask_at{};
   };
   void ask(Question& question, Time now);
-  // Call it in each pass. Returns true, and forgets the question, once it is answered or timed out.
+  // Call it in each pass. Returns true, and forgets the question, once it has been answered or has
+  // timed out.
   bool check(Question& question, Time now);
 
   // Handles messages that have arrived. Returns true if there were any.

@@ -41,11 +41,12 @@ class Passes {
   // `polled`: the JFC for which an application runs the pass; else null.
   enum class Ran : uint8_t { by_another, idle, busy };
   Ran try_pass(const jetty::Jfc* polled);
-  // Returns whether a completion has come, so that the first work posted next is to be sent ahead;
-  // later ones are sent together.
+  // Returns whether a completion has come, so that the work that is posted next is to be sent
+  // ahead; later works are sent together.
   bool expects_post() const { return expects_post_.load(std::memory_order_relaxed); }
-  // Sends what has been posted to this Jetty, because a peer waits for it. Returns false if nothing
-  // was sent, as always while the service thread is the keeper; the caller then marks the Jetty.
+  // Sends the work that was posted to this Jetty, because a peer waits for it. Returns false if
+  // nothing was sent, as always while the service thread is the keeper; the caller then marks the
+  // Jetty.
   bool send_ahead(uint32_t jetty, const Keeper& keeper);
   // Returns when the next pass is due, in the machine's time.
   Time alarm() const { return alarm_.load(std::memory_order_relaxed); }
@@ -74,7 +75,8 @@ class Passes {
   uint32_t passes_since_clock_ = 0;
   EngineTime time_;
   Time next_deadline_ = never;  // engine time
-  // When the next report is due, in the machine's time; never: nothing has changed since the last.
+  // When the next report is due, in the machine's time; `never` if nothing has changed since the
+  // last one.
   Time report_at_ = never;
   bool reporting_ = false;
   bool rouse_ = false;  // the thread that sleeps at the descriptors must be woken

@@ -36,7 +36,7 @@ bool PathChanges::find(Removal& what) const {
   return what.found == Removal::Found::there;
 }
 
-// From here on this device sends nothing from the address.
+// From now on this device sends nothing from the address.
 void PathChanges::begin(Removal& what, Time now) {
   what.begun = true;
   what.since = now;

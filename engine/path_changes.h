@@ -41,7 +41,7 @@ class PathChanges {
   bool remove(Removal& what, Time now);
 
  private:
-  // Returns false if the path cannot be removed, and then says why in `found`.
+  // Returns false if the path cannot be removed; `found` then says why.
   bool find(Removal& what) const;
   void begin(Removal& what, Time now);
   void close(Removal& what);

@@ -33,7 +33,8 @@ class Reporter {
   bool report(Engine& engine, Time machine);
   // Removes the page, and logs the last lines. Call no `report` after it.
   void close(const Snapshot& last);
-  // In a forked child: forgets page and log.
+  // For a forked child: closes the page without removing it, and does not wait for the log's
+  // thread.
   void abandon();
 
  private:

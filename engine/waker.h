@@ -56,7 +56,7 @@ class Waker {
   void poll_descriptors(Time until);
 
   drivers::PacketPort& port_;
-  Bell* const bell_;  // where to sleep, if the port has one
+  Bell* const bell_;  // the port's bell, at which to sleep; null if the port has none
   drivers::VirtualClock* const clock_;
   drivers::VirtualClock::Driven& driven_;
   int descriptor_ = -1;

@@ -41,7 +41,7 @@ struct Slice {
   uint8_t not_ready_times = 0;
   Time not_ready_since{};
 
-  // Its work has ended, and it is kept only for its TASSN.
+  // Returns whether the slice's work has ended, so that the slice is kept only for its TASSN.
   bool is_tombstone() const { return berth == Queues::none; }
   void bury() { berth = Queues::none; }
 };

@@ -73,7 +73,7 @@ struct Jetty : JettyParts {
   // Target.
   uint32_t immediates_raised = 0;
   uint32_t assemblies = 0;  // slices that hold a receive slot or a permit of this Jetty
-  // Receive slots that were taken but not used. The last one is used next.
+  // Receive slots that were taken but not used. The last of them is used next.
   std::span<uint16_t> recycled() const { return {queues->jfr().recycled(), recycled_count}; }
   void recycle(uint16_t lease) { queues->jfr().recycled()[recycled_count++] = lease; }
   // Takes a recycled slot, else the oldest posted one. Returns false if there is none.

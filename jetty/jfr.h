@@ -34,7 +34,8 @@ class Jfr : public Leases {
 
   // ---- polling thread
 
-  // The completion of a message, or of an immediate without a slot (`none`), has been polled.
+  // The completion of a message, or of an immediate without a slot (then `lease` is `none`), has
+  // been polled.
   void polled(uint16_t lease);
 
   // ---- engine

@@ -154,7 +154,7 @@ void Jfs::fill(Berth& berth, const Work& work, uint16_t lease) {
   berth.verdict = examine(work, bytes, buffers.size());
   if (asks_order(berth) && !(is_valid(work.order) && is_valid(work.fence))) [[unlikely]] {
     berth.verdict = Status::bad_work;
-    // The refused work waits for no other one, and no other one waits for it.
+    // The refused work does not wait for other works, and they do not wait for it.
     berth.order = Order::none;
     berth.fence = Fence::none;
   }

@@ -18,8 +18,8 @@ namespace urma::jetty {
 // completion has been polled. It does not know peers, slices, or the completion queue.
 class Jfs : public Leases {
  public:
-  // Each berth holds `inline_bytes` of works with inline data. `waited`: how many completions one
-  // wait can return. Throws std::bad_alloc.
+  // Each berth holds `inline_bytes` of works with inline data. `waited`: the most completions that
+  // one wait can return. Throws std::bad_alloc.
   Jfs(uint16_t berths, uint32_t inline_bytes, size_t waited);
 
   // ---- posting thread

@@ -12,7 +12,7 @@
 namespace urma::jetty {
 
 // The part of one Jetty that the application and the engine share: its send queue, its receive
-// queue, and the completion queue that it reports to. It knows nothing of peers and packets. Owned
+// queue, and the completion queue that it reports to. It does not know peers or packets. Owned
 // jointly by the application's handle and by the engine's half of the Jetty (`JettyParts`); when
 // the Jetty is destroyed, the completion queue owns it until its last completion has been polled.
 class Queues {

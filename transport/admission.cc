@@ -40,7 +40,7 @@ void Admission::handle_open(const ArrivedSetup& open) {
   if (peer != nullptr && peer->life == life && message.attempt <= peer->attempt_seen) {
     return ignore(counters.setup_late);
   }
-  // Both ask at the same time: the OPEN of the lower EID is the one that is answered.
+  // If both ends ask at the same time, only the OPEN of the end with the lower EID is answered.
   if (peer != nullptr && peer->opening && device_.settings.eid < peer->eid) {
     return ignore(counters.setup_declined);
   }
@@ -54,8 +54,8 @@ void Admission::handle_open(const ArrivedSetup& open) {
   admit(peer, open);
 }
 
-// The same OPEN again: the first answer was lost. The channel stays as it was made, even if the
-// OPEN asks for less this time.
+// Answers an OPEN that was repeated because the first answer was lost. The channel stays as it was
+// made, even if the OPEN asks for less this time.
 void Admission::accept_again(const Peer& peer, const ArrivedSetup& open) {
   const PacketChannel& channel = *peer.channel;
   SetupMessage acceptance = outbox_.ours(SetupType::accept, &peer);
@@ -144,15 +144,15 @@ void Admission::welcome(Peer& peer, const ArrivedSetup& open, uint8_t mtu_log2) 
   acceptance.from_tpn = number(peer.tpn);
   acceptance.first_psn = peer.first_psn;
   acceptance.echoed_psn = peer.number;
-  // The answer goes first: the layer above may have requests for the new channel.
+  // The answer is sent first, because the layer above may have requests for the new channel.
   outbox_.answer(open, acceptance);
   paths_.learn(peer, message.paths, open.from, open.path, open.now);
   links_.make(peer, {.theirs = message, .mtu = 1u << mtu_log2, .first_rtt = unknown_rtt}, open.now);
 }
 
 // An idle channel does not show whether its peer lives. When another peer needs the memory, the
-// peer silent for longest is asked, so that one that has died or stalled is found and forgotten;
-// one for each call.
+// peer silent for longest is asked (one for each call), so that a peer that has died or stalled is
+// found and forgotten.
 void Admission::probe_longest_silent(Time now) {
   PacketChannel* const longest = medium_.longest_silent();
   if (longest == nullptr) return;

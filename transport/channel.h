@@ -102,7 +102,7 @@ enum class Why : uint8_t {
   no_room,      // the peer had no room for another peer for as long as it was asked
   restarted,    // another incarnation runs at the address: the peer's is over
   left,         // the peer closed its device: this incarnation is over
-  idle,         // the channel was not used: the next work makes another one
+  idle,         // the channel was not used: the next work makes a new channel
 };
 
 // Gives out channels. The transport implements it for the layer above. Only the thread that runs

@@ -73,8 +73,8 @@ void Closings::handle_close(const ArrivedSetup& close) {
   if (idle && peer != nullptr && (!channel->idle() || peer->goodbyes > 0)) {
     return ignore(counters.setup_declined);
   }
-  // A CLOSE is answered also if the channel is gone already, because then the first answer was
-  // lost.
+  // A CLOSE is answered even if the channel does not exist any more, because then the first answer
+  // was lost.
   SetupMessage closed = outbox_.ours(SetupType::closed);
   if (idle) closed.cookie = message.cookie;
   outbox_.answer(close, closed);

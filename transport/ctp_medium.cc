@@ -46,9 +46,9 @@ bool CtpMedium::finish(TxFrame& frame) {
   return ways_.reserve(way, bytes) || ways_.state(way).gone;
 }
 
-// A packet that follows an OPEN would belong to the new channel, since no number says otherwise. So
-// nothing leaves to an address while a peer there is being asked, not even on the channel of an
-// earlier incarnation.
+// A packet that follows an OPEN would belong to the new channel, since packets have no numbers that
+// show their channel. So nothing leaves to an address while a peer there is being asked, not even
+// on the channel of an earlier incarnation.
 void CtpMedium::asking_changed(const Endpoint& to) {
   const uint32_t index = by_source_.find(source_key(to));
   if (index == FlatMap<uint64_t>::none) return;

@@ -163,8 +163,8 @@ void CtpIngress::take(const RxFrame& frame, Time now) {
                    .head = std::span<const std::byte>(head).first(copied).subspan(Ctph::size),
                    .bytes = std::span(frame.data, frame.bytes).subspan(Ctph::size)};
   if (batch_.admits()) return batch_.add(now);
-  // It will not come again: its initiator finds out when the work times out. The peer has used more
-  // than its share.
+  // The packet will not come again; its initiator notices that when the work times out. This
+  // happens only if the peer has used more than its share.
   ++counters_.no_memory;
 }
 

@@ -37,9 +37,9 @@ class Batch {
 };
 
 // Takes received packets: verifies each packet, finds its channel, and hands it to the channel, to
-// set-up, or as a datagram to the layer above. There is one class for each medium, with the loop
-// over the burst inside. Packets that are dropped are counted by reason. Only the thread that runs
-// the engine calls it.
+// set-up, or as a datagram to the layer above. There is one class for each medium, which contains
+// the loop over the burst. Packets that are dropped are counted by reason. Only the thread that
+// runs the engine calls it.
 class Ingress {
  public:
   struct Uses {

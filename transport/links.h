@@ -44,7 +44,7 @@ class Links {
 
   // Makes the channel of a peer that has none. Its TPN is `peer.tpn`.
   void make(Peer& peer, const Medium::Agreed& agreed, Time now);
-  // Called when a packet came on the channel.
+  // Called when a packet has come on the channel.
   void note_heard(const PacketChannel& channel) {
     if (!channel.heard()) note_first_heard(channel);
   }

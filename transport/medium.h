@@ -108,8 +108,8 @@ class Medium {
   ChannelTimers timers_;
 };
 
-// The part that does not depend on what the medium loses, for channels of one class: `Kind` is
-// final, so its calls within the loops here are direct.
+// The part of a medium that does not depend on whether it loses packets, for channels of the class
+// `Kind`. `Kind` is final, so calls of it within the loops here are direct.
 template <class Kind, class KindPools>
 class MediumOf : public Medium {
  public:

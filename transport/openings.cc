@@ -43,7 +43,7 @@ void Openings::make_to_self(Peer& peer, Time now) {
 }
 
 void Openings::begin(Peer& peer, Time now) {
-  // A channel that is only doubted keeps its TPN until another one replaces it.
+  // A channel in use keeps its TPN until the new one replaces it.
   const bool doubted = peer.channel != nullptr;
   if (doubted) {
     peer.doubted_tpn = peer.tpn;
@@ -51,7 +51,7 @@ void Openings::begin(Peer& peer, Time now) {
   }
   peer.opening = true;
   peer.closes = 0;
-  // OPEN itself lists the addresses of this device.
+  // OPEN itself lists the addresses of this device, so they need not be reported.
   if (!doubted && peer.routes != nullptr) peer.routes->report().end();
   medium_.asking_changed(peer.at);
   peer.refused = peer.given_up = false;
@@ -138,12 +138,13 @@ Peer* Openings::asked(const ArrivedSetup& answer) {
 void Openings::handle_retry(const ArrivedSetup& retry) {
   Peer* const peer = asked(retry);
   if (peer == nullptr) return;
-  // The same cookie twice: the peer does not accept its own. The next OPEN waits for the timer.
+  // The peer has sent the same cookie again, so it does not accept its own cookie. The next OPEN
+  // waits for the timer.
   if (peer->cookie == retry.message.cookie) return ignore(device_.counters.setup_late);
   peer->cookie = retry.message.cookie;
-  // The cookie holds for the address that the OPEN came from, and a RETRY may lie about it. So at
-  // most one OPEN for each that the timer sent leaves immediately; else the timer's next one
-  // carries the cookie.
+  // The cookie holds for the address that the OPEN came from, and the RETRY may be forged. So for
+  // each OPEN that the timer has sent, at most one with a cookie is sent immediately; otherwise the
+  // timer's next OPEN carries the cookie.
   const bool its_own = peer->at == retry.from ||
                        (peer->routes != nullptr && peer->routes->table().leads_to(retry.from));
   if (!its_own || !std::exchange(peer->may_retry, false)) return;

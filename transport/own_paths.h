@@ -44,7 +44,7 @@ class OwnPaths {
     }
     encoded_bytes_ = emit_paths(current_, encoded_);
   }
-  // From now on nothing is sent from this address.
+  // From now on no packet is sent from this address.
   void close(uint8_t path) { usable_.endpoints[path] = {}; }
 
   // Returns the sums over all peers, by path; zeros if there is only one path.

@@ -46,7 +46,7 @@ void PeerPaths::learn(Peer& peer, const PathList& theirs, const Endpoint& from, 
   }
   Routes& routes = *peer.routes;
   routes.health().doubt_all(now);
-  // The set-up itself came this way, and was answered.
+  // The set-up message came over this route, and was answered.
   if (const auto route = routes.table().find(path, from)) routes.health().prove(*route, now);
 }
 

@@ -7,15 +7,15 @@
 
 namespace urma::transport {
 
-// Set-up as a whole: parses each set-up message that comes, checks that its source address fits
-// the EID that it claims, and passes it to the part that owns messages of its type; likewise the
-// timer of a peer. Each message that has no effect and gets no answer is counted by one reason
+// Parses each set-up message that comes, checks that its source address fits the EID that it
+// claims, and passes it to the part that owns messages of its type. Passes the timer of a peer to
+// the part that set it. Each message that has no effect and gets no answer is counted by one reason
 // (counters.h). Only the thread that runs the engine calls it.
 class Setup {
  public:
   Setup(const Device& device, const SetupParts& parts);
 
-  // A packet came that is addressed to no channel and is not a datagram.
+  // Handles a packet that is neither addressed to a channel nor a datagram.
   [[gnu::cold]] void handle(std::span<const std::byte> packet, const Endpoint& from, uint8_t path,
                             Time now);
   [[gnu::cold]] void handle_timer(Peer& peer, Time now);

@@ -57,7 +57,7 @@ void Transport::receive(std::span<const RxFrame> frames, Time now) {
 
 size_t Transport::fill(PacketSource& source, std::span<TxFrame* const> frames, Time now) {
   size_t used = setup_.outbox().waits() ? setup_.outbox().fill(frames) : 0;
-  // However many datagrams there are, half of what is left is for works that are answered.
+  // However many datagrams there are, half of the remaining frames are for works that are answered.
   if (datagrams_.waits()) {
     const auto half = frames.subspan(used, (frames.size() - used + 1) / 2);
     used += datagrams_.fill(half, frames_filled_ + used);

@@ -28,7 +28,7 @@ uint32_t cost_of(const Slice& slice) { return std::max(slice.bytes, least_slice_
 
 void Initiator::activate(Flow& flow) { active_.add(index_of(flow)); }
 
-// Destroys a flow whose peer is gone and which has no slice left.
+// Destroys a flow that has no slice left, after its peer's incarnation has ended.
 void Initiator::retire(Flow& flow) {
   const uint32_t index = index_of(flow);
   if (flow.jetty != Flow::none) {
@@ -182,7 +182,7 @@ Initiator::Cut Initiator::cut_slice(Flow& flow, Jetty& jetty, uint16_t lease, Pe
   const uint32_t bytes = std::min(berth.bytes - work.cut_bytes, longest);
   const bool last = work.cut_bytes + bytes == berth.bytes;
   if (berth.operation == Operation::write && notifies(berth) && last && work.open_slices > 0) {
-    // The notification must not overtake the data; works behind this one may go on.
+    // The notification must not overtake the data; works behind this one may proceed.
     take_out_of_line(flow, jetty, lease);
     return Cut::done;
   }
@@ -371,7 +371,7 @@ Slice* Initiator::find(transport::SliceRef ref) {
 void Initiator::write(transport::PacketSlot& packet) {
   Slice* slice = find(packet.slice);
   if (slice == nullptr) {
-    packet.withdrawn = true;  // already answered: a repeated packet carries nothing
+    packet.withdrawn = true;  // already answered: a repeated packet is sent without content
     return;
   }
   const Flow& flow = flows_.at(slice->flow);

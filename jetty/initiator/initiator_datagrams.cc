@@ -1,4 +1,4 @@
-// Works of unreliable Jetties (UB: UNO): they complete as soon as they are sent.
+// Sends the works of unreliable Jetties (UB: UNO), which complete as soon as they are sent.
 
 #include "jetty/initiator/initiator.h"
 #include "jetty/slicer.h"
@@ -10,7 +10,7 @@ uint32_t Initiator::take_datagrams(Jetty& jetty, uint32_t budget, Time now) {
   const uint32_t count = std::min(budget, berths.waiting());
   for (uint32_t taken = 0; taken < count; ++taken) {
     std::optional<Status> end = send_datagram(jetty, berths.next_posted());
-    if (!end) return taken;  // the others wait until some have been sent
+    if (!end) return taken;  // the other works wait until some packets have been sent
     end_datagram(jetty, *end, now);
   }
   return count;

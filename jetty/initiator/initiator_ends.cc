@@ -1,4 +1,4 @@
-// Works that end without an answer: cancelled, or timed out.
+// Ends works without an answer: cancelled ones, and those that timed out.
 
 #include <algorithm>
 
@@ -151,7 +151,7 @@ Time Initiator::progress_of(const Jetty& jetty, const WorkState& work) {
 }
 
 // Deadlines apply to the oldest work to each peer. When it times out it is cancelled, and completes
-// a little later whether or not its outcome is known. Then the next one is the oldest.
+// a little later whether or not its outcome is known. Then the next work is the oldest.
 void Initiator::check_deadline(Jetty& jetty, Time now) {
   ++checks_;
   Time next = never;

@@ -1,4 +1,4 @@
-// Which works wait for which, and whether the initiator or the target keeps their order.
+// Decides which works wait for which, and whether the initiator or the target keeps their order.
 
 #include "jetty/initiator/initiator.h"
 #include "jetty/parking.h"

@@ -1,4 +1,4 @@
-// How slices end, and what happens to them when channels begin and end.
+// Ends slices, and handles them when channels begin and end.
 
 #include <algorithm>
 #include <utility>
@@ -159,7 +159,7 @@ void Initiator::wait_for_receiver(Slice& slice, uint8_t timer, Time now) {
   if (receives && now - slice.not_ready_since > jetty.timeouts.receiver) {
     return apply(slice, SliceEvent::too_long, now);
   }
-  // From now on, repetitions of this attempt's packets carry nothing.
+  // From now on, repetitions of this attempt's packets are sent without content.
   slice.serial = next_serial_++;
   // The wait doubles each time, and is randomised, so that initiators that wait for the same
   // receiver do not return together.

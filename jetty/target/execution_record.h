@@ -32,9 +32,9 @@ class ExecutionRecord {
   Mark mark(Tassn tassn) const;
   void set(Tassn tassn, Mark mark);
   Tassn newest() const { return newest_; }
-  // The queue's sequence context, if it has one (Sequences).
+  // The index of the queue's sequence context, if it has one (Sequences).
   uint32_t context = UINT32_MAX;
-  // Where the results of its atomics are kept, if it had any (AtomicResults).
+  // The index of the results of the queue's atomics, if it had any (AtomicResults).
   uint32_t results = UINT32_MAX;
   // The fast path for slices that arrive in order and are executed immediately.
   bool is_next(uint32_t wire) const { return (newest_ + 1).wire() == wire; }

@@ -135,7 +135,8 @@ bool Executor::deliver(const ImmediateHeaders& headers, std::span<const std::byt
 
 // ---- receive slots and permits
 
-// Returns null for an unknown Jetty as for a wrong token, so that a peer learns nothing by trying.
+// Returns null both for an unknown Jetty and for a wrong token, so that a peer cannot find Jetties
+// by trying ids.
 Jetty* Executor::target(const Mtetah& named, TokenValue token) {
   Jetty* jetty = jetties_.find(JettyId(named.target));
   if (jetty == nullptr || !jetty->accepts_messages()) return nullptr;
@@ -241,8 +242,8 @@ void Executor::place_memory(Assembly& assembly, const ParsedRequest& packet) {
   }
 }
 
-// An atomic is one packet. It is not executed on unaligned or guarded memory: an instruction cannot
-// report that its memory is gone.
+// Executes an atomic, which is one packet. It is not executed on unaligned memory, nor on guarded
+// memory, because an instruction cannot report that its memory is not mapped any more.
 void Executor::run_atomic(Assembly& assembly, const ParsedRequest& packet) {
   const TaRequest& request = packet.headers;
   const uint32_t bytes = request.memory.length;

@@ -34,8 +34,8 @@ Target::Target(const Limits& limits, PeerStates& peers, memseg::SegmentTable& se
       assemblies_(limits.assemblies),
       by_slice_(limits.assemblies) {}
 
-// Each packet makes at most one answer and one assembly. A peer may hold as many as it leaves free,
-// so that a peer that takes all it can get leaves a share for the others.
+// Each packet makes at most one answer and one assembly. A peer may hold as many of each as it
+// leaves free, so that even a peer that takes all it can get leaves a share for the others.
 bool Target::admits(const transport::Received& packet, size_t waiting) {
   const PeerState& peer = peers_.at(packet.peer);
   // Parked slices need room for their answers when their turn comes.
@@ -99,7 +99,7 @@ void Target::handle_request(const transport::Received& packet, const ParsedReque
                     .status = Response::completer_error,
                     .info = static_cast<uint8_t>(CompleterError::unsupported_request)},
                    now);
-      // It will never be executed, so slices behind it need not wait for it.
+      // The slice will never be executed, so slices behind it need not wait for it.
       const Btah& base = request.headers.base;
       ExecutionRecord* const record = records_.find(packet.peer, base.rc_id);
       if (record != nullptr) pass_over(*record, record->unwrap(base.tassn), now);
@@ -261,7 +261,8 @@ void Target::finish(Assembly& assembly, const TaRequest& request, Time now) {
     case Verdict::executed:
       return answer_executed(assembly, false, now);
     case Verdict::too_long:
-      // The application gets one completion for it. If the slice arrives again, nothing is done.
+      // The application gets one completion for the message. If the slice arrives again, it has no
+      // effect.
       executor_.finish(assembly, request);
       abandon(assembly, Mark::withdrawn);
       ++counters_.refused;

@@ -50,7 +50,7 @@ void Target::deliver_slowly(const transport::Received& packet, const MessageHead
       ++counters_.datagrams;
       return;
     case Verdict::too_long:
-      // The application gets a completion that says so.
+      // The application gets a completion that reports that the message was too long.
       executor_.finish(assembly, request.headers);
       break;
     case Verdict::refuse:

@@ -107,8 +107,8 @@ void Target::leave_parking(Assembly& assembly) {
   }
 }
 
-// The slice's turn has come: its packets are placed as if they arrived now. A peer may have sent
-// more packets than the slice has.
+// The slice may be executed now: its packets are placed as if they arrived now. A peer may have
+// sent more packets than the slice has.
 void Target::unpark(Assembly& assembly, Time now) {
   Kept kept = std::exchange(assembly.kept, Kept{.reserved = assembly.kept.reserved});
   leave_parking(assembly);

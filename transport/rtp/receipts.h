@@ -49,9 +49,9 @@ class Receipts {
   Time deadline(const Retransmission& mode, Duration rtt) const {
     return owed_ > 0 ? owed_since_ + delay(mode, rtt) : never;
   }
-  // Writes the TPACK, TPNAK or TPSACK that tells the sender what has arrived, and returns its size.
-  // After that no acknowledgement is owed. `header`: its TPNs are set. `out`: has room for an RTPH
-  // and a SAETPH.
+  // Writes the TPACK, TPNAK or TPSACK that reports to the sender what has arrived, and returns its
+  // size. After that no acknowledgement is owed. `header`: its TPNs are set. `out`: has room for an
+  // RTPH and a SAETPH.
   size_t write(Rtph header, const Retransmission& mode, std::span<std::byte> out, Pool& pool);
 
   // Gives all memory back to the pool; the owner calls this before it destroys the object.

@@ -38,8 +38,8 @@ class RouteHealth {
 
   // ---- doubts and questions
 
-  // The channel had a time-out. All usable routes are asked; one that does not answer the first
-  // question is not used any more.
+  // The channel had a time-out. All usable routes are asked; a route on which the first question is
+  // not answered is not used any more.
   void question_all(Time now);
   // A new channel: no route is usable until it answers again.
   void doubt_all(Time now);
@@ -72,8 +72,8 @@ class RouteHealth {
  private:
   static constexpr uint8_t losses_in_row = 6;
   static constexpr uint8_t questions_in_vain = 2;
-  // Between two questions: on a usable route; after an unanswered one; the first and the longest
-  // interval on a route that is not usable, where the interval doubles.
+  // The time between two questions: on a usable route; after an unanswered one; the first and the
+  // longest interval on a route that is not usable, where the interval doubles.
   static constexpr Duration calm = std::chrono::milliseconds(100);
   static constexpr Duration doubt = std::chrono::milliseconds(20);
   static constexpr Duration least_patience = std::chrono::milliseconds(5);

@@ -19,8 +19,8 @@ Duration SentWindow::age(const Packet& packet, Time now) {
   return Duration(static_cast<int64_t>(stamp(now) - packet.sent) << stamp_shift);
 }
 
-// An acknowledgement that comes sooner is for the first copy, and so is one that comes later: then
-// the peer was not running.
+// An acknowledgement that comes sooner than an answer can come is for the first copy. So is an
+// acknowledgement that comes later, because then the peer was not running.
 bool SentWindow::may_answer(const Packet& packet, Duration since, const AnswerTimes& answer) const {
   return since + 2 * stamp_unit >= answer.least &&
          since <= answer.longest + 2 * routes_.took(packet.route);
@@ -76,8 +76,8 @@ SentWindow::Acknowledgement SentWindow::acknowledge(Psn through, const Saetph* s
     out.highest = psn;
     sent_again = sent_again || lost || at->copies > 1;
     if (at->copies > 1) {
-      // Sooner than any answer can come, the acknowledgement is for the first copy. Later, it may
-      // be for either copy, but most often it is for the second.
+      // If the acknowledgement comes sooner than any answer can come, it is for the first copy. If
+      // it comes later, it may be for either copy, but most often it is for the second.
       const bool first_copy = since + 2 * stamp_unit < answer.least;
       out.in_vain = out.in_vain || (first_copy && !at->asked);
       if (at->asked) {

@@ -24,8 +24,8 @@ struct TpSettings {
   uint32_t send_window = 0;  // packets; the out-of-order window of the peer
   uint64_t limit_bytes = 0;  // how much the peer can buffer
   Duration first_rtt{};      // of the set-up
-  // How this end retransmits what it sends. Also gives the window and the acknowledgements of what
-  // it receives. Outlives the channel.
+  // How this end retransmits what it sends. It also determines the window and the acknowledgements
+  // for packets that this end receives. Outlives the channel.
   const Retransmission* mode = nullptr;
   Retransmission peers_mode{};  // how the peer retransmits what it sends
   const congestion::ControllerKind* controller = nullptr;
