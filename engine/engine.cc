@@ -68,8 +68,8 @@ bool Engine::pass(Time now, const jetty::Jfc* polled) {
   // Works that the application posts in answer to the last pass leave first.
   const bool marked = dirty_.any();
   bool busy = received_last_ && marked;
-  // If the port receives by reading memory, calling a pass takes longer than that, so it looks
-  // several times.
+  // If the port receives by reading memory, calling a pass takes longer than receiving, so a pass
+  // that an application runs tries several times.
   const uint32_t looks = polled != nullptr && ways_ != nullptr && !marked ? looks_at_once : 1;
   for (uint32_t i = 0; i < looks && !busy; ++i) busy = receive(now);
   received_last_ = !received_last_ && busy;

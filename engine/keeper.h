@@ -39,7 +39,7 @@ class Keeper {
   // An application thread has left the engine's descriptors. If the application is the keeper, the
   // service thread's timer is set, so that it soon checks whether to take over.
   void left_descriptors();
-  // Ends the service thread; the caller then wakes it. Needs `start`.
+  // Ends the service thread; the caller then wakes it. Only after `start`.
   void stop();
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 

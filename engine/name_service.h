@@ -35,7 +35,7 @@ class NameService {
     Endpoint at;
     Time until{};
     std::optional<Retransmission> retransmission{};  // of the channel to the asked device
-    // The outcome, once `done`.
+    // The outcome, valid once `done` is true.
     bool done = false;
     Status status = Status::timed_out;
     std::string line;  // the caller reserves line_bytes

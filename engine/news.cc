@@ -7,7 +7,7 @@ namespace {
 
 using transport::Why;
 
-// "1 work was ", "12 works were ".
+// Returns, for example, "1 work was " or "12 works were ".
 std::string some(uint64_t count, std::string_view what, std::string_view one,
                  std::string_view many) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? " " : "s ") +
@@ -17,7 +17,7 @@ std::string some(uint64_t count, std::string_view what) {
   return some(count, what, "was ", "were ");
 }
 
-// "the peer at A", "3 peers (the latest at A)".
+// Returns, for example, "the peer at A" or "3 peers (the latest at A)".
 std::string whom(uint64_t count, const transport::PeerNews::Of& news) {
   const std::string at = to_string(news.latest);
   return count == 1 ? "the peer at " + at

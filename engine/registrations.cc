@@ -131,8 +131,8 @@ bool Registrations::rotate(Handle segment) {
 
 // Packets with the older value are refused from the first pass on, and answers to reads with it
 // that were gathered before have left when this returns true. Peers that map the segment use
-// packets while its record is closed. It stays closed until each of them has ended its hold,
-// because a hold may have begun with the older value.
+// packets while the medium's record of the segment is closed. The record stays closed until each
+// peer has ended its hold, because a hold may have begun with the older value.
 bool Registrations::retire(Retirement& what, Time now) {
   if (!what.begun) {
     what.begun = true;

@@ -15,7 +15,8 @@ namespace urma::jetty {
 
 // Ready: works are executed, messages are accepted. Error: posted and outstanding works complete as
 // flushed, messages are refused (UB 6.1). Suspended: works are flushed, messages are accepted. A
-// Jetty is created ready; `reset`, in between, is a step of the C API.
+// Jetty is created ready. No Jetty here is in the state `reset`: a call that resets a Jetty makes
+// it ready.
 enum class JettyState : uint8_t { reset, ready, suspended, error };
 
 // The order that the application asks for (docs/reliability.md).

@@ -67,9 +67,9 @@ class Channel {
   virtual void end() {}
 
   // Returns the address of this part of a peer's segment, if it is mapped here and the peer allows
-  // direct access: then a slice is copied there, and nothing is sent. The peer cannot revoke the
-  // memory before `let_go`, so call `let_go` soon. Only one range can be held at a time. If this
-  // returns null, or `let_go` returns false, offer the slice: the peer answers why.
+  // direct access: then a slice is copied to or from it, and nothing is sent. The peer cannot
+  // revoke the memory before `let_go`, so call `let_go` soon. Only one range can be held at a time.
+  // If this returns null, or `let_go` returns false, offer the slice: the peer answers why.
   virtual std::byte* hold(const MemoryRange&) { return nullptr; }
   virtual bool let_go() { return true; }
 

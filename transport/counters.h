@@ -11,7 +11,7 @@ namespace urma::transport {
 // Counts the events in the transport of one device since it was opened. Only the thread that runs
 // the engine uses it.
 struct Counters {
-  // Outwards, packets.
+  // Packets sent.
   uint64_t sent = 0;  // data packets, retransmissions included
   uint64_t retransmitted = 0;
   uint64_t filler = 0;  // of cancelled slices, and keep-alives
@@ -19,12 +19,12 @@ struct Counters {
   uint64_t setup_sent = 0;
   uint64_t datagrams_sent = 0;  // accepted from the layer above
   uint64_t datagrams_lost = 0;  // of these, dropped because the way was full
-  // Inwards, packets.
+  // Packets received.
   uint64_t received = 0;  // of any kind, with a correct ICRC
   uint64_t acks_received = 0;
   uint64_t duplicates = 0;
   uint64_t out_of_order = 0;
-  // Dropped, packets, by reason.
+  // Packets dropped, by reason.
   uint64_t bad_icrc = 0;
   uint64_t malformed = 0;
   uint64_t unknown_channel = 0;

@@ -107,7 +107,7 @@ class Peers {
   Peer* create(const Eid& eid, const Endpoint& at, Incarnation life);
   // Enters a peer that had no EID under this one, in front of its other incarnations.
   void name(Peer& peer, const Eid& eid);
-  // The peer has neither channel nor routes.
+  // Destroys a peer that has neither a channel nor routes.
   void destroy(Peer& peer);
   // Returns the peer that can be forgotten with the least harm: it has no channel and is not being
   // asked for one, and either no caller asked for it or no channel to it could be made. Peers that

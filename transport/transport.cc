@@ -116,7 +116,7 @@ PeerId Transport::know(const Eid& eid, const Endpoint& at, Incarnation life,
   Peer* peer = eid == Eid{} ? peers_.find_at(at) : peers_.find(eid, at, life);
   if (peer == nullptr) peer = links_.create(eid, at, life, now_);
   if (peer == nullptr) return {};
-  // A caller that asks for one incarnation is not served by another.
+  // Records the incarnation that the caller asks for, so that no other incarnation takes its place.
   if (peer->life == Incarnation{}) peer->life = life;
   peer->asked_for = true;
   if (medium_.has_paths() && peer->channel == nullptr) peer->at = at;

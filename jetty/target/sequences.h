@@ -6,9 +6,9 @@
 
 namespace urma::jetty {
 
-// The sequence contexts (UB 7.3) of all peers' queues: the order of a queue's slices, and the
-// slices that wait for their turn. A context lasts as long as its record, that is, as long as the
-// peer's incarnation. The Target owns it; only the thread that runs the engine uses it.
+// The sequence contexts (UB 7.3) of all peers' queues: each holds the order of one queue's slices,
+// and the slices that wait for their turn. A context lasts as long as its record, that is, as long
+// as the peer's incarnation. The Target owns it; only the thread that runs the engine uses it.
 class Sequences {
  public:
   static constexpr uint32_t none = UINT32_MAX;

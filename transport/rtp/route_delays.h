@@ -12,7 +12,7 @@ class RouteDelays {
  public:
   explicit RouteDelays(RouteTable& table) : table_(table) {}
 
-  // A new route has this number.
+  // Called when a new route gets this number.
   void add(uint8_t route);
   // A packet is known to have arrived. `sent` is when its first copy left, or the copy that was
   // certainly acknowledged.

@@ -16,7 +16,8 @@ class RouteHealth {
  public:
   explicit RouteHealth(RouteTable& table) : table_(table) {}
 
-  // A new route has this number. `announced`: it is reported as added when it becomes usable.
+  // Called when a new route gets this number. `announced`: it is reported as added when it becomes
+  // usable.
   void add(uint8_t route, bool announced, Time now);
   void remove(uint8_t route);
 
@@ -41,7 +42,7 @@ class RouteHealth {
   // The channel had a time-out. All usable routes are asked; a route on which the first question is
   // not answered is not used any more.
   void question_all(Time now);
-  // A new channel: no route is usable until it answers again.
+  // Called for a new channel: no route is usable until the peer answers on it again.
   void doubt_all(Time now);
   struct Question {
     uint8_t route = 0;

@@ -18,7 +18,7 @@ class RouteScheduler {
   // packets: its route has changed, and new packets would overtake those in flight on the old one.
   bool changes_over() const;
 
-  // Returns whether a packet of this size may be sent on any route.
+  // Returns whether a packet of this size may be sent on at least one route.
   bool any_room(uint32_t bytes) const;
   // Returns the route for the next packet or slice: of the usable routes with room, the one with
   // the fewest bytes in flight.

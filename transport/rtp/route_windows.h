@@ -16,8 +16,8 @@ class RouteWindows {
   RouteWindows(const RouteWindows&) = delete;
   RouteWindows& operator=(const RouteWindows&) = delete;
 
-  // A new route has this number. It starts with a new window; bytes in flight on an earlier route
-  // with this number stay counted until they arrive or are lost.
+  // Called when a new route gets this number. The route starts with a new window; bytes in flight
+  // on an earlier route with this number stay counted until they arrive or are lost.
   void add(uint8_t route);
   // For a new channel: all routes start with new windows.
   void open(const congestion::ControllerKind& kind, const congestion::Settings& settings);
